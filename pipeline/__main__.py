@@ -1,0 +1,215 @@
+"""The command line, made from the stages."""
+
+import argparse
+import json
+import signal
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from pipeline.problem import Problem
+from pipeline.progress import Bar, Lines
+from pipeline.run import Run, all_stages, owners_of, package_version, upstream
+
+RUN = "data/runs/demo"
+EXAMPLES = {
+    "list": "shopwright list",
+    "build": "shopwright build trajectories --count 100 --tokens 64k --seed 7 --run data/runs/mine",
+    "show": "shopwright show personas -n 3",
+    "verify": "shopwright verify data/runs/demo",
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs one command and returns its exit code: 0 done, 1 something failed its check, 2 bad input, 130 stopped."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    options = vars(parser().parse_args(arguments))
+    command = options.pop("command")
+    try:
+        return int(COMMANDS[command](**options))
+    except Problem as problem:
+        print(f"shopwright: error: {problem}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("Stopped. What is finished is kept: run the same command again to go on.", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        return 0
+
+
+def parser() -> argparse.ArgumentParser:
+    top = argparse.ArgumentParser(
+        prog="shopwright",
+        description="Verified synthetic data for shopping agents.",
+        epilog="\n".join(["examples:", *(f"  {example}" for example in EXAMPLES.values())]),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    top.add_argument("--version", action="version", version=f"shopwright {package_version()}")
+    commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    folder = argparse.ArgumentParser(add_help=False)
+    folder.add_argument("--run", default=RUN, metavar="FOLDER", help=f"the run's folder (default: {RUN})")
+    as_json = argparse.ArgumentParser(add_help=False)
+    as_json.add_argument("--json", action="store_true", help="print JSON, for scripts")
+
+    add(commands, "list", "every dataset: what it holds, what it reads, its settings", [folder, as_json])
+    build = add(commands, "build", "make a dataset, and before it whatever it reads that is not there yet", [])
+    datasets = build.add_subparsers(dest="dataset", required=True, metavar="DATASET")
+    for name in all_stages():
+        add_build(datasets, name, [folder, as_json])
+    show = add(commands, "show", "print a dataset's first rows", [folder, as_json])
+    show.add_argument("dataset", help=f"one of: {', '.join(all_stages())}")
+    show.add_argument("-n", type=int, default=3, metavar="ROWS", help="how many rows (default: 3)")
+    show.add_argument("--rejected", action="store_true", help="rows in quarantine, with their reasons, instead")
+    verify = add(commands, "verify", "recompute every check from the Parquet files alone; exit 1 if any fails", [as_json])
+    verify.add_argument("folder", nargs="?", default=RUN, help=f"the run's folder (default: {RUN})")
+    verify.add_argument("--workers", type=int, metavar="N", help="processes (default: the cores)")
+    return top
+
+
+def add(commands: Any, name: str, about: str, parents: list[argparse.ArgumentParser]) -> Any:
+    return commands.add_parser(
+        name,
+        help=about,
+        description=f"{about[0].upper()}{about[1:]}.",
+        epilog=f"example:\n  {EXAMPLES[name]}" if name in EXAMPLES else None,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        parents=parents,
+    )
+
+
+def add_build(datasets: Any, name: str, parents: list[argparse.ArgumentParser]) -> None:
+    options = add(datasets, name, all_stages()[name].about.rstrip("."), parents)
+    options.add_argument("--seed", type=int, help="the run's seed (default: what the folder was made with, else 0)")
+    options.add_argument("--workers", type=int, metavar="N", help="processes (default: the cores)")
+    options.add_argument("--rebuild", action="store_true", help="make it again where something has changed")
+    for each in reversed(upstream(name)):
+        group = options.add_argument_group(f"settings of {each}")
+        for setting in all_stages()[each].settings.values():
+            short = f"--{setting.name.replace('_', '-')}"
+            flags = [short] if owners_of(name, setting.name) == [each] else []
+            flags += [f"--{each}.{setting.name.replace('_', '-')}"] if each != name else []
+            default = "" if setting.default in (None, "", {}) else f" (default: {words(setting.default)})"
+            group.add_argument(
+                *flags,
+                dest=f"{each}.{setting.name}",
+                default=argparse.SUPPRESS,
+                metavar="X",
+                help=f"{setting.about}{default}".replace("%", "%%"),
+            )
+
+
+def words(value: Any) -> str:
+    return ",".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
+
+
+def list_command(run: str, json: bool) -> int:
+    rows = []
+    for name, stage in all_stages().items():
+        manifest = Run(run).read(name).manifest
+        rows.append(
+            {
+                "dataset": name,
+                "rows": manifest.rows if manifest else None,
+                "reads": stage.reads,
+                "settings": {setting.name: setting.default for setting in stage.settings.values()},
+                "about": stage.about,
+            }
+        )
+    if json:
+        print_json(rows)
+        return 0
+    print(f"{'dataset':14} {'rows':>10}  {'reads':18} about")
+    for row in rows:
+        count = "-" if row["rows"] is None else f"{row['rows']:,}"
+        print(f"{row['dataset']:14} {count:>10}  {', '.join(row['reads']) or '-':18} {row['about']}")
+        settings = "  ".join(f"--{key} {words(value)}" for key, value in row["settings"].items() if value not in (None, "", {}))
+        print(f"{'':14} {'':>10}  {'':18} {settings}")
+    print(f"\nrows: of the run in {run}. More on a dataset: shopwright build DATASET --help")
+    return 0
+
+
+def build_command(
+    dataset: str, run: str, json: bool, seed: int | None, workers: int | None, rebuild: bool, **settings: Any
+) -> int:
+    if workers is not None and workers < 1:
+        raise Problem("--workers must be at least 1.")
+    progress = Bar() if sys.stderr.isatty() else Lines()
+    try:
+        Run(run, seed=seed, workers=workers).build(dataset, rebuild=rebuild, progress=progress, **settings)
+    finally:
+        progress.stop()
+    summary(Run(run), dataset, json)
+    return 0
+
+
+def summary(run: Run, dataset: str, as_json: bool) -> None:
+    """What the run holds now: rows, tokens, rejects by reason, folders."""
+    manifests = [found for name in upstream(dataset) if (found := run.read(name).manifest)]
+    if as_json:
+        print_json([manifest.model_dump(mode="json") for manifest in manifests])
+        return
+    print(f"\n{'dataset':14} {'rows':>10} {'tokens':>15} {'rejected':>9}  folder")
+    for made in manifests:
+        tokens = f"{made.tokens:,}" if made.tokens is not None else "-"
+        print(f"{made.dataset:14} {made.rows:>10,} {tokens:>15} {made.rejected:>9,}  {run.folder / made.dataset}")
+    for title, kind in (("rejected", "rejects"), ("mended", "repairs")):
+        for made in manifests:
+            for reason, count in sorted(getattr(made, kind).items(), key=lambda each: -each[1]):
+                print(f"  {made.dataset}: {title} {count:,}: {reason}")
+    print(f"\ndata       {run.folder}")
+    print(f"rejects    {run.folder / 'quarantine'}" + ("" if any(m.rejected for m in manifests) else " (none)"))
+    print(f"report     {run.folder / 'report.html'}")
+
+
+def show_command(dataset: str, run: str, n: int, json: bool, rejected: bool) -> int:
+    found = Run(run).read(dataset)
+    if found.manifest is None:
+        raise Problem(f"There is no {dataset} in {run}. Build it: shopwright build {dataset} --run {run}")
+    if n < 1:
+        raise Problem("-n must be at least 1.")
+    for record in (found.quarantine if rejected else found).head(n):
+        if json:
+            print(record.model_dump_json())
+        else:
+            print_record(record.model_dump(mode="json"))
+    return 0
+
+
+def print_record(record: dict[str, Any]) -> None:
+    for name, value in record.items():
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        lines = text.split("\n")
+        shown = [line if len(line) <= 200 else line[:199] + "…" for line in lines[:12]]
+        more = [f"… {len(lines) - 12:,} more lines"] if len(lines) > 12 else []
+        print(f"{name:18} " + f"\n{'':18} ".join(shown + more))
+    print()
+
+
+def verify_command(folder: str, json: bool, workers: int | None) -> int:
+    from pipeline.verify import verify
+
+    verdicts = verify(Run(folder, workers=workers))
+    failed = [verdict for verdict in verdicts if verdict.failed]
+    if json:
+        print_json([verdict.as_dict() for verdict in verdicts])
+        return 1 if failed else 0
+    for verdict in verdicts:
+        mark = "FAILED" if verdict.failed else "ok"
+        print(f"{verdict.dataset:14} {verdict.check:44} {verdict.rows:>10,} rows  {mark}")
+        for place in verdict.places[:10]:
+            print(f"    {place}")
+        if len(verdict.places) > 10:
+            print(f"    … and {len(verdict.places) - 10:,} more")
+    print(f"\n{len(verdicts) - len(failed)} of {len(verdicts)} checks passed in {folder}")
+    return 1 if failed else 0
+
+
+def print_json(value: Any) -> None:
+    print(json.dumps(value, indent=2, ensure_ascii=False, default=str))
+
+
+COMMANDS = {"list": list_command, "build": build_command, "show": show_command, "verify": verify_command}
+
+
+if __name__ == "__main__":
+    sys.exit(main())

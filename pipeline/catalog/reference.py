@@ -1,0 +1,110 @@
+"""The facts that the sample catalog is made from: what kinds of things a shop sells, and how they differ."""
+
+import re
+import tomllib
+from functools import cache
+from pathlib import Path
+from string import Formatter
+
+from pydantic import Field, model_validator
+
+from schemas.record import Part
+
+FOLDER = Path(__file__).parents[2] / "data" / "reference" / "catalog"
+QUANTITY = re.compile(r"(\d+(?:\.\d+)?) ?([A-Za-z%\"°][\w%\"°./ -]*)")
+
+
+class Brand(Part):
+    """An invented maker."""
+
+    name: str
+    price: float = Field(gt=0.3, lt=4)
+    """Its prices relative to the leaf's."""
+
+
+class Leaf(Part):
+    """A leaf category: everything in it is the same kind of thing and differs in its attributes."""
+
+    name: str
+    """Plural, in title case, unique in the whole shop."""
+    path: list[str] = Field(min_length=1, max_length=2)
+    """The categories between the domain and this leaf."""
+    nouns: list[str] = Field(min_length=2, max_length=5)
+    """What one of them is called, lower case, the commonest first."""
+    price: tuple[float, float]
+    """Median in US dollars, and the standard deviation of its natural logarithm."""
+    shipping_days: tuple[int, int]
+    again_after_days: int = 0
+    """After how many days a shopper needs it again; 0: it lasts."""
+    colors: list[str] = Field(max_length=12)
+    """Colors it comes in; none where a color makes no sense."""
+    attributes: dict[str, list[str]] = Field(min_length=3, max_length=6)
+    """Name -> values, all of which go together; a number with its unit is written `12 in`."""
+    dearer: dict[str, float] = {}
+    """Attribute value -> factor on the price."""
+    options: list[str] = Field(min_length=1)
+    """What the shopper picks on the page: names of attributes, or `color`."""
+    titles: list[str] = Field(min_length=2)
+    bullets: list[str] = Field(min_length=3)
+    description: list[str] = Field(min_length=2)
+    searches: list[str] = Field(min_length=5)
+    """What people type before they know what they want."""
+    uses: list[str] = Field(min_length=4)
+    """Completes "a {noun} ...": who or what it is for."""
+
+    @model_validator(mode="after")
+    def hangs_together(self) -> "Leaf":
+        known = {"brand", "series", "noun", "use", *self.attributes} | ({"color"} if self.colors else set())
+        for pattern in [*self.titles, *self.bullets, *self.description]:
+            if unknown := fields(pattern) - known:
+                raise ValueError(f"{self.name}: {pattern!r} names {sorted(unknown)}, which it does not have")
+        for title in self.titles:
+            if missing := known - {"use"} - fields(title):
+                raise ValueError(f"{self.name}: title {title!r} leaves out {sorted(missing)}")
+        if unknown := set(self.options) - known:
+            raise ValueError(f"{self.name}: options {sorted(unknown)} are not attributes")
+        if stray := set(self.dearer) - {value for values in self.attributes.values() for value in values}:
+            raise ValueError(f"{self.name}: dearer names {sorted(stray)}, which no attribute has")
+        for name, values in self.attributes.items():
+            if not re.fullmatch(r"[a-z][a-z_]*", name) or name in ("brand", "series", "noun", "use", "color"):
+                raise ValueError(f"{self.name}: {name!r} cannot name an attribute")
+            if not 3 <= len(values) <= 10 or len(set(values)) != len(values):
+                raise ValueError(f"{self.name}: {name} needs 3 to 10 distinct values")
+        if sum(sorted((len(v) for v in [*self.attributes.values(), self.colors]), reverse=True)[:2]) < 9:
+            raise ValueError(f"{self.name}: too few values to tell 120 siblings apart")
+        return self
+
+
+class Domain(Part):
+    name: str
+    brands: list[Brand] = Field(min_length=26)
+    leaves: list[Leaf] = Field(min_length=17)
+
+
+def fields(pattern: str) -> set[str]:
+    """
+    >>> sorted(fields("{brand} {noun}, 3 pack"))
+    ['brand', 'noun']
+    """
+    return {name for _, name, _, _ in Formatter().parse(pattern) if name is not None}
+
+
+def read(path: Path) -> Domain:
+    return Domain.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+
+
+@cache
+def domains() -> list[Domain]:
+    """Every domain, in the order of the file names."""
+    return [read(path) for path in sorted(FOLDER.glob("*.toml"))]
+
+
+def quantity(name: str, value: str) -> dict[str, str | float | None]:
+    """An attribute's columns, with the number and the unit where the value has them.
+
+    >>> quantity("height", "12 in")
+    {'name': 'height', 'value': '12 in', 'number': 12.0, 'unit': 'in'}
+    """
+    found = QUANTITY.fullmatch(value)
+    number, unit = (float(found[1]), found[2]) if found else (None, None)
+    return {"name": name, "value": value, "number": number, "unit": unit}

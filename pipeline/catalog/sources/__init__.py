@@ -1,0 +1,111 @@
+"""Where products come from: one file per source, each giving raw rows that `normalize` cleans."""
+
+import importlib
+import os
+import pkgutil
+import re
+from collections.abc import Iterator
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, Protocol
+
+HUB_ID = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*")
+
+
+class BadSource(ValueError):
+    """The input cannot be read as a catalog; the message says what is wrong and what to do."""
+
+
+class Source(Protocol):
+    """Raw rows of one catalog, in a fixed order.
+
+    A raw row has the names of `Product`'s fields (`id, title, brand, category, category_path, color, price,
+    attributes, options, description, bullets, rating, review_count, shipping_days, queries`), whichever the source
+    has, with values as dirty as they come; `{"unreadable": reason, "raw": text}` stands for a row that could not be read.
+
+    A source holds no open file: it can be sent to a worker, and `len` asked before that is not counted again there.
+    """
+
+    name: str
+    licence: str
+    files: list[Path]
+    """What it reads; their checksums go into the recipe."""
+
+    def __len__(self) -> int: ...
+
+    def read(self, start: int, stop: int) -> Iterator[dict[str, Any]]:
+        """Rows start to stop - 1; the same whatever was read before."""
+        ...
+
+
+def names() -> list[str]:
+    """The modules beside this one; the sample is not among them, since it is made and not read.
+
+    >>> names()
+    ['amazebay', 'esci', 'file', 'shopsimulator', 'webshop']
+    """
+    return sorted({module.name for module in pkgutil.iter_modules(__path__)} - {"sample"})
+
+
+def open_source(text: str, columns: dict[str, str] | None = None) -> Source:
+    """What `--source` names: `esci`, `webshop:items_shuffle.json`, or simply the path of a file."""
+    name, _, where = text.partition(":")
+    if name not in names() or exists(text):
+        name, where = "file", text
+    if columns and name != "file":
+        raise BadSource(f"--columns goes with a file of your own; {name} knows its columns. Leave it out.")
+    module = importlib.import_module(f"{__name__}.{name}")
+    source: Source = module.file(where, columns) if name == "file" else getattr(module, name)(where)
+    return source
+
+
+def located(where: str, suffixes: tuple[str, ...], *, name: str, patterns: list[str]) -> list[Path]:
+    """The files of a local path, or of the Hub dataset with that id, those with the first suffix first."""
+    folder = Path(where).expanduser()
+    if not exists(where):
+        if not patterns or not HUB_ID.fullmatch(where) or where.endswith(suffixes):
+            raise BadSource(missing(where))
+        folder = downloaded(where, patterns, name=name)
+    if folder.is_file():
+        return [folder]
+    found = [path for path in folder.rglob("*") if path.name.endswith(suffixes) and not hidden(path, folder)]
+    files = sorted(found, key=lambda path: ([not path.name.endswith(suffix) for suffix in suffixes], path))
+    if not files:
+        raise BadSource(f"{where} holds no {' or '.join(suffixes)} file. Check the path.")
+    return files
+
+
+def downloaded(repo: str, patterns: list[str], *, name: str) -> Path:
+    """The Hub dataset's files, from the cache if they are there; never says more of an error than its kind."""
+    from huggingface_hub import snapshot_download
+
+    try:
+        return Path(snapshot_download(repo, repo_type="dataset", allow_patterns=patterns))
+    except Exception as error:  # noqa: BLE001 - a Hub fails in twenty ways, and its messages can hold a token
+        status = getattr(getattr(error, "response", None), "status_code", 0)
+        why = {401: "no permission", 403: "no permission", 404: "not found"}.get(status, "no connection")
+        raise BadSource(
+            f"{repo} is no local path and could not be taken from the Hub ({why}). Check its name, the network and "
+            f"your permission (`hf auth login`), or give a local copy: --source {name}:PATH"
+        ) from None
+
+
+def exists(where: str) -> bool:
+    try:
+        return Path(where).expanduser().exists()
+    except (OSError, ValueError, RuntimeError):  # a name too long, a zero byte, no such user
+        return False
+
+
+def hidden(path: Path, folder: Path) -> bool:
+    return any(part.startswith(("_", ".")) for part in path.relative_to(folder).parts)
+
+
+def missing(where: str) -> str:
+    """
+    >>> missing("ecsi")
+    'There is no file or folder ecsi. Did you mean esci? Else give the path of a file, or one of amazebay, esci, file, shopsimulator, webshop.'
+    """
+    near = get_close_matches(os.fspath(where), names(), n=1)
+    hint = f"Did you mean {near[0]}? Else give" if near else "Give"
+    return f"There is no file or folder {where}. {hint} the path of a file, or one of {', '.join(names())}."

@@ -1,0 +1,107 @@
+"""Amazon's shopping queries: products with the real queries that people judged them for, Exact to Irrelevant.
+
+Confirmed: the columns and splits of `tasksource/esci` (its Hub card; labels are whole words there) and of the original
+two files `shopping_queries_dataset_products.parquet` and `..._examples.parquet` (amazon-science/esci-data and code that
+reads it; labels are letters there). There are no prices and no categories: normalisation and the stage fill them.
+"""
+
+import hashlib
+import os
+import tempfile
+from pathlib import Path
+
+from pipeline.catalog.sources import BadSource, located
+from pipeline.catalog.sources.file import Catalog, Parquet, Row
+
+JUDGED = """
+    SELECT product_id, list({{'text': query, 'grade': {label}}} ORDER BY file_index, file_row_number) AS queries
+    FROM read_parquet({judgements}) WHERE {locale} = '{country}' AND query IS NOT NULL GROUP BY product_id
+"""
+BY_PRODUCT = """
+    COPY (
+        WITH judged AS ({judged}),
+        place AS (
+            SELECT product_id, min(file_index * 10000000000 + file_row_number) AS place
+            FROM read_parquet({texts}) WHERE product_locale = '{country}' GROUP BY product_id
+        )
+        SELECT product_id AS id, product_title AS title, product_brand AS brand, product_color AS color,
+            product_description AS description, product_bullet_point AS bullets, coalesce(queries, []) AS queries
+        FROM read_parquet({texts}) AS texts
+        JOIN place USING (product_id) LEFT JOIN judged USING (product_id)
+        WHERE file_index * 10000000000 + file_row_number = place
+        ORDER BY place
+    ) TO '{target}' (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE 20000)
+"""
+
+
+def esci(where: str, *, country: str = "us") -> Catalog:
+    files = located(where or "tasksource/esci", (".parquet",), name="esci", patterns=["*.parquet"])
+    return Catalog("esci", "Apache-2.0", Parquet([by_product(files, country)]), as_it_is, files)
+
+
+def as_it_is(row: Row) -> Row:
+    return row
+
+
+def by_product(files: list[Path], country: str) -> Path:
+    """The judgements put to their products, in the order in which the products first come; made once and kept."""
+    made = "|".join(f"{file.resolve()} {file.stat().st_size} {file.stat().st_mtime_ns}" for file in files)
+    target = (
+        kept() / f"esci-{country}-{hashlib.sha256((made + BY_PRODUCT).encode()).hexdigest()[:16]}.parquet"
+    )
+    if not target.exists():
+        with tempfile.TemporaryDirectory(
+            dir=target.parent
+        ) as folder:  # beside it, so that the rename is atomic
+            join(files, country, Path(folder) / "new.parquet")
+            os.replace(Path(folder) / "new.parquet", target)
+    return target
+
+
+def kept() -> Path:
+    folder = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "shopwright"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            return folder
+    except OSError:  # a home that cannot be written to
+        return Path(tempfile.gettempdir())
+
+
+def join(files: list[Path], country: str, target: Path) -> None:
+    import duckdb
+
+    columns = {file: Parquet([file]).columns for file in files}
+    texts = [
+        file for file in files if {"product_id", "product_title", "product_locale"} <= set(columns[file])
+    ]
+    judgements = [file for file in files if {"product_id", "query"} <= set(columns[file])]
+    if not texts:
+        raise BadSource(
+            f"{files[0].parent} holds no ESCI products (columns product_id, product_title, product_locale). Give the "
+            "folder with shopping_queries_dataset_products.parquet, or a copy of tasksource/esci."
+        )
+    judged = "SELECT NULL AS product_id, NULL AS queries LIMIT 0"
+    if judgements:
+        has = {name for file in judgements for name in columns[file]}
+        label = next((name for name in ("esci_label", "label", "gain") if name in has), "NULL")
+        locale = next(
+            (name for name in ("product_locale", "query_locale", "locale") if name in has), f"'{country}'"
+        )
+        judged = JUDGED.format(label=label, locale=locale, country=country, judgements=quoted(judgements))
+    with duckdb.connect(config={"memory_limit": "2GB", "temp_directory": str(target.parent)}) as sql:
+        try:
+            sql.execute(
+                BY_PRODUCT.format(judged=judged, texts=quoted(texts), country=country, target=escaped(target))
+            )
+        except duckdb.Error as error:
+            reason = str(error).splitlines()[0]
+            raise BadSource(f"{files[0].parent} is not ESCI as it was published: {reason}") from None
+
+
+def quoted(files: list[Path]) -> str:
+    return "[" + ", ".join(f"'{escaped(file)}'" for file in files) + "], union_by_name = true"
+
+
+def escaped(path: Path) -> str:
+    return str(path).replace("'", "''")

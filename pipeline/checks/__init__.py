@@ -1,0 +1,1 @@
+"""Checks that more than one stage uses."""

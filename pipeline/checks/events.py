@@ -1,0 +1,391 @@
+"""What must be true of a trajectory, found out from its row alone (and from the catalog and personas it names).
+
+Each check looks at a batch: rows of trajectories, whose events are flattened once and judged as columns.
+"""
+
+import itertools
+from collections.abc import Iterable, Iterator
+from datetime import timedelta
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipeline.arrow import cents
+from pipeline.budgets import tokens_of
+from pipeline.dataset import Dataset, row_groups
+from pipeline.render.trajectory import read
+from pipeline.shop.calendar import MONTH, MONTH_TOKENS
+from pipeline.shop.stock import Stock
+from pipeline.shop.visits import ACTIONS, BLOCK, CART, CLICK, PURCHASE, QUOTA, SEARCH
+from pipeline.stage import Fault
+from pipeline.tokens import ESTIMATE, estimates, tokenizer
+from pipeline.words import MIX, hashed_content_words, hashed_texts, hashed_words, joined
+from schemas.samples import Trajectory
+from schemas.shop import Persona, Product
+
+Reasons = list[str | None]
+FULL = 0.9
+"""A trajectory uses at least this share of its budget."""
+EXPLORED = 0.8
+"""So many of the things searched for are searched for more than once."""
+SEARCHES = (2.3, 4.2)
+"""Searches for one thing, on average over a trajectory: about two exploratory ones and the accurate one."""
+ALIKE = 0.5
+"""Two trajectories that share more than this of what they searched and clicked are near-duplicates."""
+SKETCH = 16
+ASINS = "events.list.element.asin"
+UNDER = r"\bunder \$?(?P<cap>\d+)\b"
+
+
+class Events:
+    """The events of all rows of a batch, one after the other."""
+
+    def __init__(self, batch: pa.RecordBatch) -> None:
+        self.batch = batch
+        lists = batch["events"]
+        self.table = pa.RecordBatch.from_struct_array(lists.flatten())
+        self.lengths = pc.list_value_length(lists).fill_null(0).to_numpy().astype(np.int64)
+        self.begins = np.concatenate([[0], np.cumsum(self.lengths)])
+        self.row = np.repeat(np.arange(batch.num_rows), self.lengths)
+        self.place = np.arange(len(self.row)) - self.begins[self.row]
+
+    @cached_property
+    def kind(self) -> np.ndarray:
+        found = pc.index_in(self.table["action_type"], value_set=pa.array(ACTIONS))
+        return found.fill_null(-1).to_numpy()
+
+    @cached_property
+    def seconds(self) -> np.ndarray:
+        return pc.cast(self.table["timestamp"], pa.int64()).to_numpy() // 1_000_000
+
+    @cached_property
+    def asins(self) -> pa.DictionaryArray:
+        return self.table["asin"].dictionary_encode()
+
+    @cached_property
+    def asin(self) -> np.ndarray:
+        """A number for each product of the batch; -1 for a search."""
+        return self.asins.indices.fill_null(-1).to_numpy().astype(np.int64)
+
+    @cached_property
+    def cents(self) -> np.ndarray:
+        return cents(self.table["price"])
+
+    def reasons(self, reason: str, wrong: np.ndarray) -> Reasons:
+        """`reason` for each row with an event that is `wrong`."""
+        rows = np.zeros(self.batch.num_rows, dtype=bool)
+        rows[self.row[wrong]] = True
+        return [reason if found else None for found in rows.tolist()]
+
+
+_last: list[Events] = []
+
+
+def events(batch: pa.RecordBatch) -> Events:
+    """The batch's events; the checks of one batch share them."""
+    if not _last or _last[0].batch is not batch:
+        _last[:] = [Events(batch)]
+    return _last[0]
+
+
+def time_goes_on(batch: pa.RecordBatch) -> Reasons:
+    """Strictly later with each event, from `start` to `end`, within the months that the budget stands for."""
+    found = events(batch)
+    later = np.concatenate([[True], np.diff(found.seconds) > 0])
+    reasons = found.reasons("time does not strictly increase", ~later & (found.place > 0))
+    facts = zip(batch["budget"].to_pylist(), batch["start"].to_pylist(), batch["end"].to_pylist(), strict=True)
+    for row, (budget, start, end) in enumerate(facts):
+        if not found.lengths[row]:
+            reasons[row] = "no events"
+            continue
+        first, last = (found.table["timestamp"][int(found.begins[row + one]) - one].as_py() for one in (0, 1))
+        if (first, last) != (start, end):
+            reasons[row] = "start and end are not those of its events"
+        months = -(-tokens_of(budget) // MONTH_TOKENS)
+        if end - start > timedelta(MONTH * months):
+            reasons[row] = "longer than its period"
+    return reasons
+
+
+def hours_are_the_personas(batch: pa.RecordBatch, personas: Dataset[Persona]) -> Reasons:
+    known = personas.once(hours_by_id)
+    found = events(batch)
+    allowed = np.zeros((batch.num_rows, 24), dtype=bool)
+    missing = []
+    for row, persona in enumerate(batch["persona_id"].to_pylist()):
+        if persona in known:
+            allowed[row, known[persona]] = True
+        else:
+            missing.append(row)
+    reasons = found.reasons("in the shop at an hour that is not its persona's", ~allowed[found.row, found.seconds // 3600 % 24])
+    for row in missing:
+        reasons[row] = "no such persona"
+    return reasons
+
+
+def hours_by_id(personas: Dataset[Persona]) -> dict[str, list[int]]:
+    table = personas.table(["id", "active_hours"])
+    return dict(zip(table["id"].to_pylist(), table["active_hours"].to_pylist(), strict=True))
+
+
+def budget_by_id(personas: Dataset[Persona]) -> dict[str, int]:
+    table = personas.table(["id", "budget"]).combine_chunks()
+    return dict(zip(table["id"].to_pylist(), cents(pa.array(table["budget"].combine_chunks())).tolist(), strict=True))
+
+
+def purchases_fit_the_budget(batch: pa.RecordBatch, personas: Dataset[Persona]) -> Reasons:
+    known = personas.once(budget_by_id)
+    found = events(batch)
+    limit = np.array([known.get(persona, 0) for persona in batch["persona_id"].to_pylist()], dtype=np.int64)
+    return found.reasons(
+        "bought for more than its persona pays", (found.kind == PURCHASE) & (found.cents > limit[found.row])
+    )
+
+
+def funnel_is_in_order(batch: pa.RecordBatch) -> Reasons:
+    """A cart comes after a click on the same product, and each purchase after a cart of its own."""
+    found = events(batch)
+    at = np.flatnonzero(found.asin >= 0)
+    at = at[np.lexsort((at, found.asin[at], found.row[at]))]
+    starts = np.flatnonzero(np.diff(found.row[at], prepend=-1) | np.diff(found.asin[at], prepend=-1))
+    group = np.searchsorted(starts, np.arange(len(at)), side="right") - 1
+
+    def so_far(kind: int) -> np.ndarray:
+        total = np.cumsum(found.kind[at] == kind)
+        return total - np.concatenate([[0], total])[starts[group]]
+
+    clicks, carts, purchases = so_far(CLICK), so_far(CART), so_far(PURCHASE)
+    wrong = ((found.kind[at] == CART) & (clicks == 0)) | ((found.kind[at] == PURCHASE) & (purchases > carts))
+    bad = np.zeros(len(found.row), dtype=bool)
+    bad[at[wrong]] = True
+    bad |= (found.kind < 0) | ((found.kind == SEARCH) != (found.asin < 0))
+    return found.reasons("cart without click, or purchase without its cart", bad)
+
+
+def blocks_hold_the_quota(batch: pa.RecordBatch) -> Reasons:
+    """Every 100 actions hold 55 searches, 35 clicks, 7 carts and 3 purchases; the last, shorter block no more."""
+    found = events(batch)
+    blocks = found.place // BLOCK
+    first = np.concatenate([[0], np.cumsum(-(-found.lengths // BLOCK))])
+    cell = (first[found.row] + blocks) * 4 + np.maximum(found.kind, 0)
+    counts = np.bincount(cell, minlength=int(first[-1]) * 4).reshape(-1, 4)
+    over = (counts > np.array(QUOTA)).any(axis=1)  # 100 actions that exceed no quota meet them all
+    return found.reasons("a block of 100 actions without its 55 / 35 / 7 / 3", over[first[found.row] + blocks])
+
+
+def searches_explore_first(batch: pa.RecordBatch) -> Reasons:
+    """Searches that share a content word with the one before are for one thing; most things take about three."""
+    found = events(batch)
+    at = np.flatnonzero(found.kind == SEARCH)
+    of, hashes = hashed_content_words(found.table["search_query"].take(pa.array(at)))
+    pairs = np.unique(np.stack([of.astype(np.uint64), hashes], axis=1), axis=0) if len(of) else np.zeros((0, 2), np.uint64)
+    keyed = pairs[:, 0] * np.uint64(0x9E3779B97F4A7C15) ^ pairs[:, 1]
+    after = (pairs[:, 0] - np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15) ^ pairs[:, 1]
+    same = np.zeros(len(at), dtype=bool)
+    same[pairs[np.isin(after, keyed), 0].astype(np.int64)] = True
+    same &= np.diff(found.row[at], prepend=-1) == 0
+    thing = np.cumsum(~same) - 1
+    sizes = np.bincount(thing)
+    row = found.row[at][~same]
+    reasons: Reasons = [None] * batch.num_rows
+    for each in range(batch.num_rows):
+        mine = sizes[row == each]
+        if len(mine) and not (SEARCHES[0] <= mine.mean() and (mine > 1).mean() >= EXPLORED):
+            reasons[each] = "accurate searches without exploratory ones"
+    return reasons
+
+
+def facts_are_the_catalogs(batch: pa.RecordBatch, catalog: Dataset[Product]) -> Reasons:
+    """Title, brand, color, category and price are those of the catalog, or of a promotion dated there."""
+    stock, found = catalog.once(Stock), events(batch)
+    row_of = stock.index_of(found.asins.dictionary)
+    unknown = np.append(pc.is_null(row_of).to_numpy(zero_copy_only=False), False)
+    rows = row_of.take(found.asins.indices)
+    wrong = unknown[found.asin]
+    pairs = {"product_name": stock.titles, "brand": stock.brands, "color": stock.colors, "product_types": stock.categories}
+    for name, column in pairs.items():
+        wrong |= differs(found.table[name], column.take(rows))
+    index = rows.fill_null(0).to_numpy()
+    shown = pc.is_valid(rows).to_numpy(zero_copy_only=False)
+    other = shown & (found.cents != stock.cents[index])
+    for place in np.flatnonzero(other).tolist():
+        day = int(found.seconds[place]) // 86_400
+        dated = stock.promotions.get(int(index[place]), [])
+        other[place] = not any(first <= day <= last and price == found.cents[place] for first, last, price, _ in dated)
+    for place in np.flatnonzero(shown & stock.promoted[index] & ~other).tolist():
+        day = int(found.seconds[place]) // 86_400
+        now = [price for first, last, price, _ in stock.promotions[int(index[place])] if first <= day <= last]
+        other[place] = bool(now) and now[0] != found.cents[place]
+    return found.reasons("facts differ from the catalog's", wrong | other)
+
+
+def differs(one: pa.Array, other: pa.Array) -> np.ndarray:
+    same = pc.equal(one, other).fill_null(False)
+    both_null = pc.and_(pc.is_null(one), pc.is_null(other))
+    return ~pc.or_(same, both_null).to_numpy(zero_copy_only=False)
+
+
+def clicks_fit_their_query(batch: pa.RecordBatch, catalog: Dataset[Product]) -> Reasons:
+    """At least half of the content words of the last search are the product's, and it costs what "under" allows.
+
+    Or people really typed that query for this product (the catalog says so).
+    """
+    found, stock = events(batch), catalog.once(Stock)
+    searches = np.flatnonzero(found.kind == SEARCH)
+    clicks = np.flatnonzero(found.kind == CLICK)
+    before = np.searchsorted(searches, clicks) - 1
+    orphan = (before < 0) | (found.row[searches[before]] != found.row[clicks])
+    queries = found.table["search_query"].take(pa.array(searches))
+    need_of, need = hashed_content_words(queries)
+    have_of, have = product_words(found)
+    wanted = np.bincount(need_of, minlength=len(searches))
+    # one line for each click and each word that its query wants
+    span = wanted[before]
+    first = np.concatenate([[0], np.cumsum(wanted)])[before]
+    click = np.repeat(np.arange(len(clicks)), span)
+    word = np.arange(len(click)) - np.repeat(np.concatenate([[0], np.cumsum(span)])[:-1], span) + np.repeat(first, span)
+    mix = np.uint64(0x9E3779B97F4A7C15)
+    asked = found.asin[clicks][click].astype(np.uint64) * mix ^ need[word]
+    hits = np.bincount(click, weights=np.isin(asked, have_of.astype(np.uint64) * mix ^ have), minlength=len(clicks))
+    wrong = orphan | (2 * hits < span) | too_dear(queries, before, found.cents[clicks])
+    for place in np.flatnonzero(wrong & ~orphan).tolist():
+        typed = stock.queries.get(int(stock.index_of(found.table["asin"].slice(int(clicks[place]), 1))[0].as_py() or 0), [])
+        wrong[place] = queries[int(before[place])].as_py() not in typed
+    bad = np.zeros(len(found.row), dtype=bool)
+    bad[clicks[wrong]] = True
+    return found.reasons("a click that does not fit its query", bad)
+
+
+def product_words(found: Events) -> tuple[np.ndarray, np.ndarray]:
+    """The words of each product of the batch, from its first event: (number of the product, hash of the word)."""
+    numbers, first = np.unique(found.asin, return_index=True)
+    keep = numbers >= 0
+    numbers, first = numbers[keep], pa.array(first[keep])
+    names = ("product_name", "brand", "color", "product_types")
+    of, hashes = hashed_words(joined(*[found.table[name].take(first) for name in names]))
+    return numbers[of], hashes
+
+
+def too_dear(queries: pa.Array, of_click: np.ndarray, cents: np.ndarray) -> np.ndarray:
+    caps = np.full(len(queries), np.iinfo(np.int64).max)
+    capped = pc.indices_nonzero(pc.match_substring(queries, "under "))
+    found = pc.extract_regex(queries.take(capped), UNDER)
+    for place, value in zip(capped.to_pylist(), found.to_pylist(), strict=True):
+        if value:
+            caps[place] = int(value["cap"][:9]) * 100
+    return cents > caps[of_click] if len(queries) else np.zeros(len(cents), bool)
+
+
+def prices_hold_for_a_day(batch: pa.RecordBatch) -> Reasons:
+    """One price for a product on a day, whoever looks at it."""
+    found = events(batch)
+    at = np.flatnonzero(found.asin >= 0)
+    key = found.asin[at] * 100_000 + found.seconds[at] // 86_400
+    order = np.argsort(key, kind="stable")
+    key, price = key[order], found.cents[at][order]
+    differ = np.flatnonzero((np.diff(key) == 0) & (np.diff(price) != 0)) + 1
+    bad = np.zeros(len(found.row), dtype=bool)
+    bad[at[order][differ]] = True
+    return found.reasons("two prices of one product on one day", bad)
+
+
+def text_tells_the_events(batch: pa.RecordBatch) -> Reasons:
+    """The text, parsed, gives exactly the table: every field of every event."""
+    found = events(batch)
+    names = ("timestamp", "action_type", "asin", "product_name", "brand", "color", "price", "search_query")
+    columns = {name: found.table[name] for name in names}
+    columns["timestamp"] = pc.cast(pc.cast(columns["timestamp"], pa.timestamp("s"), safe=False), pa.string())
+    columns["price"] = pc.cast(columns["price"], pa.string())
+    table = list(zip(*(column.to_pylist() for column in columns.values()), strict=True))
+    numbered = found.table["row_id"].to_numpy(zero_copy_only=False)
+    reasons: Reasons = [None] * batch.num_rows
+    for row, text in enumerate(batch["text"].to_pylist()):
+        begin, end = int(found.begins[row]), int(found.begins[row + 1])
+        try:
+            told = read(text)
+        except ValueError:
+            reasons[row] = "text has a line that is no action"
+            continue
+        if told != table[begin:end] or not np.array_equal(numbered[begin:end], np.arange(end - begin)):
+            reasons[row] = "text and table differ"
+    return reasons
+
+
+def tokens_fill_the_budget(batch: pa.RecordBatch) -> Reasons:
+    """`tokens` is the count of `text`, at most the budget and at least 90 % of it."""
+    texts, names = batch["text"], batch["tokenizer"].to_pylist()
+    estimated = estimates(texts).tolist()
+    reasons: Reasons = []
+    for row, (said, budget) in enumerate(zip(batch["tokens"].to_pylist(), batch["budget"].to_pylist(), strict=True)):
+        counted = estimated[row] if names[row] == ESTIMATE else tokenizer(names[row])([texts[row].as_py()])[0]
+        if said != counted:
+            reasons.append("tokens are not the count of its text")
+        else:
+            fits = FULL * tokens_of(budget) <= said <= tokens_of(budget)
+            reasons.append(None if fits else "tokens outside 90 to 100 % of the budget")
+    return reasons
+
+
+def shorter_is_a_prefix(batch: pa.RecordBatch) -> Reasons:
+    """A persona's smaller budget is the beginning of its larger one."""
+    texts, people = batch["text"].to_pylist(), batch["persona_id"].to_pylist()
+    longest: dict[str, str] = {}
+    for persona, text in zip(people, texts, strict=True):
+        longest[persona] = max(longest.get(persona, ""), text, key=len)
+    same = (f"{longest[persona]}\n".startswith(f"{text}\n") for persona, text in zip(people, texts, strict=True))
+    return [None if found else "not a prefix of the same persona's longer trajectory" for found in same]
+
+
+def trajectories_are_distinct(trajectories: Dataset[Trajectory]) -> Iterable[Fault]:
+    """No two trajectories of one budget share most of their runs of four products.
+
+    Candidates have one of their sixteen smallest run hashes in common (a bottom-k sketch); the share is then counted
+    over all runs of both. Only the column of product ids is read.
+    """
+    places: list[tuple[str, int, str]] = []
+    sketches: list[np.ndarray] = []
+    for path in trajectories.files:
+        row = 0
+        for batch in row_groups(path, ["budget", ASINS]):
+            for budget, runs in zip(batch["budget"].to_pylist(), runs_of_four(batch["events"]), strict=True):
+                places.append((str(path), row, budget))
+                sketches.append(runs[:SKETCH])
+                row += 1
+    owner = np.repeat(np.arange(len(sketches)), [len(sketch) for sketch in sketches])
+    keys = np.concatenate([np.zeros(0, np.uint64), *sketches])
+    order = np.lexsort((owner, keys))
+    keys, owner = keys[order], owner[order]
+    heads = owner[np.searchsorted(keys, keys)]  # the first trajectory that has the same run
+    pairs = {(int(a), int(b)) for a, b in zip(heads, owner, strict=True) if a != b and places[a][2] == places[b][2]}
+    for first, later in sorted(pairs):
+        one, other = (stored_runs(*places[place][:2]) for place in (first, later))
+        if len(np.intersect1d(one, other)) > ALIKE * min(len(one), len(other)):
+            yield Fault(*places[later][:2], "near-duplicate of another trajectory")
+
+
+def runs_of_four(lists: pa.Array) -> Iterator[np.ndarray]:
+    """For each trajectory the hashes of four products in a row, sorted and distinct."""
+    asins = lists.flatten().field("asin")
+    begins = lists.offsets.to_numpy() - lists.offsets[0].as_py()
+    valid = pc.is_valid(asins).to_numpy(zero_copy_only=False)
+    keys = hashed_texts(asins.drop_null())
+    places = np.concatenate([[0], np.cumsum(valid)])[begins]
+    for begin, end in itertools.pairwise(places.tolist()):
+        mine = keys[begin:end]
+        runs = mine[: max(0, len(mine) - 3)].copy()
+        for ahead in range(1, 4):
+            runs = runs * MIX[2 * ahead] ^ mine[ahead : ahead + len(runs)]
+        yield np.unique(runs)
+
+
+def stored_runs(path: str, row: int) -> np.ndarray:
+    """The runs of one stored trajectory."""
+    first = 0
+    for batch in row_groups(Path(path), ["budget", ASINS]):
+        if row < first + batch.num_rows:
+            return next(runs_of_four(batch["events"].slice(row - first, 1)))
+        first += batch.num_rows
+    raise IndexError(f"{path} has no row {row}")

@@ -1,0 +1,271 @@
+"""A dataset: a folder of Parquet shards of one record type, and the manifest of how it was made.
+
+    data/runs/demo/
+      catalog/part-00000.parquet ...      nothing else, so that any Parquet reader takes the folder as it is
+      quarantine/catalog/part-...         what did not pass, with reasons
+      manifests/catalog.json              written last: a dataset is whole when it is there
+"""
+
+import hashlib
+import json
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from pydantic import BaseModel
+
+from pipeline.arrow import arrow_schema
+from pipeline.problem import Problem
+from schemas.record import Record, Rejected
+
+RecordT = TypeVar("RecordT", bound=Record)
+T = TypeVar("T")
+
+VIEWS: dict[tuple[Any, ...], Any] = {}
+
+
+class FileFacts(BaseModel):
+    rows: int
+    bytes: int
+    sha256: str
+
+
+class Recipe(BaseModel):
+    """All that decides which rows a dataset has."""
+
+    dataset: str
+    settings: dict[str, Any]
+    seed: int
+    inputs: dict[str, str]
+    """The datasets it was made from, each with the fingerprint of its content."""
+    files: dict[str, str]
+    """Files outside the run that it was made from, with their SHA-256."""
+    code: str
+    """Fingerprint of the code, prompts and reference facts."""
+    version: str
+
+
+class Manifest(BaseModel):
+    """How a dataset was made and what came out. Written last: its presence means the dataset is whole."""
+
+    dataset: str
+    about: str
+    recipe: Recipe
+    rows: int
+    rejected: int
+    rejects: dict[str, int]
+    """Reason -> rows in quarantine with it (a row can have several)."""
+    tokens: int | None = None
+    """In all rows, where the record type counts them."""
+    repairs: dict[str, int] = {}
+    """What was mended in rows that passed -> how often, where the record type keeps it."""
+    seconds: float
+    """Of the session that finished it, on `workers` processes."""
+    workers: int
+    files: dict[str, FileFacts]
+    """Path from the run's folder -> its facts; quarantine files too."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Of the content: two builds with the same rows have the same."""
+        kept = {path: facts.sha256 for path, facts in self.files.items() if not path.startswith("quarantine/")}
+        return digest(json.dumps(kept, sort_keys=True))
+
+
+class Dataset(Generic[RecordT]):
+    """The rows of one dataset, read in order.
+
+    It iterates over records; `table`, `batches` and `sql` give columns, which is what volume wants.
+    """
+
+    def __init__(self, run: Path, name: str, makes: type[RecordT]) -> None:
+        self.run = Path(run)
+        self.name = name
+        self.makes = makes
+        self.folder = self.run / name
+
+    @property
+    def files(self) -> list[Path]:
+        return sorted(self.folder.glob("part-*.parquet"))
+
+    @property
+    def manifest_path(self) -> Path:
+        return self.run / "manifests" / f"{self.name}.json"
+
+    @property
+    def manifest(self) -> Manifest | None:
+        """None while the dataset is not whole."""
+        try:
+            return Manifest.model_validate_json(self.manifest_path.read_bytes())
+        except FileNotFoundError:
+            return None
+        except ValueError:
+            raise Problem(
+                f"{self.manifest_path} cannot be read as a manifest of this version. Use another --run folder, "
+                f"or build {self.name} with --rebuild."
+            ) from None
+
+    @property
+    def quarantine(self) -> "Dataset[Rejected]":
+        return Dataset(self.run / "quarantine", self.name, Rejected)
+
+    def __len__(self) -> int:
+        return sum(pq.read_metadata(path).num_rows for path in self.files)
+
+    def __iter__(self) -> Iterator[RecordT]:
+        for batch in self.batches():
+            for row in batch.to_pylist():
+                yield self.makes.model_validate(row)
+
+    def batches(self, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
+        """One batch for each row group, as the stage yielded it."""
+        for path in self.files:
+            yield from row_groups(path, columns)
+
+    def table(self, columns: list[str] | None = None) -> pa.Table:
+        empty = arrow_schema(self.makes)
+        wanted = pa.schema([empty.field(name) for name in columns]) if columns else empty
+        tables = [pq.ParquetFile(path).read(columns) for path in self.files]
+        return pa.concat_tables([wanted.empty_table(), *tables])
+
+    def head(self, count: int = 5) -> list[RecordT]:
+        found: list[RecordT] = []
+        for batch in self.batches():
+            found += [self.makes.model_validate(row) for row in batch.slice(0, count - len(found)).to_pylist()]
+            if len(found) == count:
+                break
+        return found
+
+    def rows(self, numbers: range) -> Iterator[RecordT]:
+        """The records of these row numbers, reading no row group that has none of them."""
+        first = 0
+        for path in self.files:
+            meta = pq.read_metadata(path)
+            for group in range(meta.num_row_groups):
+                last = first + meta.row_group(group).num_rows
+                inside = range(max(first, numbers.start), min(last, numbers.stop))
+                if inside:
+                    table = pq.ParquetFile(path).read_row_group(group).slice(inside.start - first, len(inside))
+                    yield from (self.makes.model_validate(row) for row in table.to_pylist())
+                first = last
+
+    def sql(self, query: str) -> list[tuple[Any, ...]]:
+        """Query the rows with DuckDB, as a view named `rows` that knows `filename` and `file_row_number`."""
+        import duckdb
+
+        if not self.files:
+            return []
+        files = ", ".join("'" + str(path).replace("'", "''") + "'" for path in self.files)
+        with duckdb.connect() as connection:
+            connection.execute("set preserve_insertion_order = true")
+            connection.execute(
+                "create view rows as select *, filename, file_row_number "
+                f"from read_parquet([{files}], filename = true, file_row_number = true)"
+            )
+            return connection.execute(query).fetchall()
+
+    def once(self, make: Callable[["Dataset[RecordT]"], T]) -> T:
+        """`make(self)`, made once in this process: what every row of a stage looks things up in."""
+        stamp = tuple((path.name, path.stat().st_mtime_ns, path.stat().st_size) for path in self.files)
+        key = (str(self.folder.resolve()), stamp, make)
+        if key not in VIEWS:
+            for old in [old for old in VIEWS if old[0] == key[0] and old[2] == make]:
+                del VIEWS[old]
+            VIEWS[key] = make(self)
+        found: T = VIEWS[key]
+        return found
+
+
+def row_groups(path: Path, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
+    file = pq.ParquetFile(path)
+    for group in range(file.num_row_groups):
+        table = file.read_row_group(group, columns=columns).combine_chunks()
+        yield from table.to_batches()
+
+
+class ShardWriter:
+    """Writes beside the target and renames at the end, so that a shard is either whole or absent.
+
+    Each batch becomes one row group. Nothing is made on disk before the first batch, or when there was none
+    and `always` is not set.
+    """
+
+    def __init__(self, path: Path, makes: type[Record], *, always: bool = False) -> None:
+        self.path = path
+        self.beside = path.with_name(f".{path.name}.tmp")
+        self.schema = arrow_schema(makes)
+        self.always = always
+        self.rows = 0
+        self.file: pq.ParquetWriter | None = None
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        if batch.num_rows:
+            self.open().write_table(pa.Table.from_batches([batch]), row_group_size=batch.num_rows)
+            self.rows += batch.num_rows
+
+    def open(self) -> pq.ParquetWriter:
+        if self.file is None:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self.file = pq.ParquetWriter(
+                self.beside, self.schema, compression="zstd", compression_level=1, use_dictionary=True
+            )
+        return self.file
+
+    def commit(self) -> None:
+        if self.always:
+            self.open()
+        if self.file is not None:
+            self.file.close()
+            publish(self.beside, self.path)
+
+    def discard(self) -> None:
+        if self.file is not None:
+            self.file.close()
+        self.beside.unlink(missing_ok=True)
+
+
+def publish(beside: Path, path: Path) -> None:
+    """Puts a finished file in its place, in one step and for good."""
+    with open(beside, "rb") as file:
+        os.fsync(file.fileno())
+    os.replace(beside, path)
+
+
+def write_whole(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    beside = path.with_name(f".{path.name}.tmp")
+    beside.write_text(text, encoding="utf-8")
+    publish(beside, path)
+
+
+def is_whole(path: Path) -> bool:
+    """Whether the shard is there and its footer can be read."""
+    try:
+        pq.read_metadata(path)
+    except (FileNotFoundError, pa.ArrowInvalid, OSError):
+        return False
+    return True
+
+
+def file_facts(path: Path) -> FileFacts:
+    with open(path, "rb") as file:
+        sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+    return FileFacts(rows=pq.read_metadata(path).num_rows, bytes=path.stat().st_size, sha256=sha256)
+
+
+def tally(dataset: Dataset[Any], column: str) -> dict[str, int]:
+    """How often each text stands in a column of lists of texts."""
+    counts: Counter[str] = Counter()
+    for batch in dataset.batches([column]):
+        for found in pc.value_counts(batch.column(0).flatten()).to_pylist():
+            counts[found["values"]] += found["counts"]
+    return dict(sorted(counts.items()))
+
+
+def digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:12]

@@ -1,0 +1,1 @@
+"""The same facts shown differently: text, table, pages."""

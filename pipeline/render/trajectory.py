@@ -1,0 +1,125 @@
+"""A trajectory as text, one action a line, and that text read back (ShopTrajQA, arXiv 2606.07995, appendix G.2).
+
+    2024-05-01 19:30:25 search [Search Amazon || desk lamp]
+    2024-05-01 19:31:02 click [B0AB12CD34 || Norrvik desk lamp] (brand: Norrvik, color: white, price: 38.99)
+
+A missing brand or color is empty. So that every line reads back to exactly its event, a backslash, a line break and
+the marks between the fields, where they stand inside a field, are written with a backslash (`\\\\`, `\\n`, `]\\ (brand: `).
+"""
+
+import re
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+SEARCH_HEAD = "[Search Amazon || "
+MARKS = {"] (brand: ": "]\\ (brand: ", ", color: ": ",\\ color: ", ", price: ": ",\\ price: "}
+ESCAPED = {"\\n": "\n", "\\r": "\r", "\\ ": " ", "\\\\": "\\"}
+
+SEARCH = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) search \[Search Amazon \|\| (.*)\]", re.ASCII)
+PRODUCT = re.compile(
+    r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) (click|add to Cart|purchase) "
+    r"\[(\S+) \|\| (.*)\] \(brand: (.*), color: (.*), price: (\d+\.\d\d)\)",
+    re.ASCII,
+)
+
+
+def escaped(texts: pa.Array, marks: dict[str, str] | None = None) -> pa.Array:
+    """Texts as they stand inside a line; a null is empty.
+
+    >>> escaped(pa.array(["two\\nlines", None])).to_pylist()
+    ['two\\\\nlines', '']
+    """
+    texts = texts.fill_null("")
+    for plain, written in {"\\": "\\\\", "\n": "\\n", "\r": "\\r", **(marks or {})}.items():
+        if pc.any(pc.match_substring(texts, plain)).as_py():
+            texts = pc.replace_substring(texts, plain, written)
+    return texts
+
+
+def product_heads(asin: pa.Array, title: pa.Array, brand: pa.Array, color: pa.Array) -> pa.Array:
+    """`[{asin} || {title}] (brand: {brand}, color: {color}, price: `, for each product."""
+    brand, color = escaped(brand, MARKS), escaped(color, MARKS)
+    parts = ["[", asin, " || ", escaped(title), "] (brand: ", brand, ", color: ", color, ", price: ", ""]
+    return pc.binary_join_element_wise(*parts)
+
+
+def lines(timestamp: pa.Array, action: pa.Array, query: pa.Array, head: pa.Array, price: pa.Array) -> pa.Array:
+    """One line for each event. A search has a query, any other event the head and the price of its product."""
+    is_search = pc.is_valid(query)
+    body = pc.coalesce(pc.binary_join_element_wise(SEARCH_HEAD, escaped_or_null(query), "]", ""), head)
+    tail = pc.if_else(is_search, "", pc.binary_join_element_wise(pc.cast(price, pa.string()).fill_null(""), ")", ""))
+    when = pc.cast(pc.cast(timestamp, pa.timestamp("s")), pa.string())
+    return pc.binary_join_element_wise(when, " ", action, " ", body, tail, "")
+
+
+def escaped_or_null(texts: pa.Array) -> pa.Array:
+    return pc.if_else(pc.is_valid(texts), escaped(texts), pa.scalar(None, pa.string()))
+
+
+def render(events: list[dict[str, Any]]) -> str:
+    """The text of a table of events."""
+    columns = {name: [event[name] for event in events] for name in events[0]} if events else {}
+    if not columns:
+        return ""
+    text = {name: pa.array(columns[name], pa.string()) for name in ("asin", "product_name", "brand", "color")}
+    query = pa.array(columns["search_query"], pa.string())
+    heads = product_heads(text["asin"], text["product_name"], text["brand"], text["color"])
+    heads = pc.if_else(pc.is_valid(query), pa.scalar(None, pa.string()), heads)
+    price = pa.array(columns["price"], pa.decimal128(12, 2))
+    when = pa.array(columns["timestamp"], pa.timestamp("us"))
+    return "\n".join(lines(when, pa.array(columns["action_type"]), query, heads, price).to_pylist())
+
+
+Fields = tuple[str, str, str | None, str | None, str | None, str | None, str | None, str | None]
+"""Of one line: timestamp, action, asin, title, brand, color, price, query; all as text."""
+
+
+def parse(text: str) -> list[dict[str, Any]]:
+    """The events that a text tells of, without what it does not say (`product_types`).
+
+    Raises ValueError with the number of the line that is none of the four forms.
+    """
+    return [
+        {
+            "row_id": number,
+            "timestamp": datetime.fromisoformat(when),
+            "action_type": action,
+            "asin": asin,
+            "product_name": title,
+            "brand": brand,
+            "color": color,
+            "price": None if price is None else Decimal(price),
+            "search_query": query,
+        }
+        for number, (when, action, asin, title, brand, color, price, query) in enumerate(read(text))
+    ]
+
+
+def read(text: str) -> list[Fields]:
+    """The fields of every line, as text; see `parse`."""
+    return [read_line(line, number) for number, line in enumerate(text.split("\n"))] if text else []
+
+
+def read_line(line: str, number: int) -> Fields:
+    if found := PRODUCT.fullmatch(line):
+        when, action, asin, title, brand, color, price = found.groups()
+        if "\\" in line:
+            title, brand, color = plain(title), plain(brand), plain(color)
+        return when, action, asin, title, brand or None, color or None, price, None
+    if found := SEARCH.fullmatch(line):
+        return found[1], "search", None, None, None, None, None, plain(found[2])
+    raise ValueError(f"line {number} is not an action: {line[:80]!r}")
+
+
+def plain(written: str) -> str:
+    """
+    >>> plain("a\\\\\\\\b\\\\nc")
+    'a\\\\b\\nc'
+    """
+    if "\\" not in written:
+        return written
+    return re.sub(r"\\[nr \\]", lambda found: ESCAPED[found.group()], written)

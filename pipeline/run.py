@@ -1,0 +1,482 @@
+"""A run: a folder of datasets that belong together, and the stages that fill it."""
+
+import fcntl
+import hashlib
+import importlib
+import json
+import multiprocessing
+import os
+import pkgutil
+import shutil
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from multiprocessing.connection import wait
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pydantic import BaseModel
+
+from pipeline import stages
+from pipeline.arrow import to_batch
+from pipeline.dataset import (
+    Dataset,
+    Manifest,
+    Recipe,
+    ShardWriter,
+    file_facts,
+    is_whole,
+    row_groups,
+    tally,
+    write_whole,
+)
+from pipeline.problem import Problem, Stale
+from pipeline.progress import Progress, Silent
+from pipeline.stage import Fault, Plan, Shard, Stage, reasons_against
+from schemas.record import Record, Rejected
+
+ROWS_PER_BATCH = 1_000
+HOME = Path(__file__).parents[1]
+
+
+@cache
+def all_stages() -> dict[str, Stage]:
+    """Every stage in `pipeline/stages/`, those that others read first; a new file there is all it takes."""
+    names = [info.name for info in pkgutil.iter_modules(stages.__path__)]
+    modules = [importlib.import_module(f"{stages.__name__}.{name}") for name in names]
+    found = {s.name: s for module in modules for s in vars(module).values() if isinstance(s, Stage)}
+    return {name: found[name] for top in found for name in upstream(top, found)}
+
+
+def upstream(name: str, found: dict[str, Stage] | None = None) -> list[str]:
+    """A dataset and all that it is made from, each after what it reads."""
+    found = found or all_stages()
+    before = [name for read in found[name].reads for name in upstream(read, found)]
+    return list(dict.fromkeys([*before, name]))
+
+
+@dataclass(frozen=True)
+class Build:
+    """The work on one dataset, decided: any process can make any of its shards from this alone."""
+
+    run: Path
+    recipe: Recipe
+    shards: int
+    plan: Plan
+
+    @property
+    def name(self) -> str:
+        return self.recipe.dataset
+
+    @property
+    def stage(self) -> Stage:
+        return all_stages()[self.name]
+
+    @property
+    def dataset(self) -> Dataset[Any]:
+        return Dataset(self.run, self.name, self.stage.makes)
+
+    @property
+    def datasets(self) -> dict[str, Dataset[Any]]:
+        return {name: Dataset(self.run, name, all_stages()[name].makes) for name in self.stage.reads}
+
+    def shard_path(self, index: int) -> Path:
+        return self.run / self.name / shard_name(index)
+
+    def held_path(self, index: int, kind: str = "") -> Path:
+        return self.run / "quarantine" / self.name / shard_name(index, kind)
+
+    def missing(self) -> list[int]:
+        """The shards still to be made."""
+        return [index for index in range(self.shards) if not is_whole(self.shard_path(index))]
+
+
+def shard_name(index: int, kind: str = "") -> str:
+    return f"part-{index:05d}{kind}.parquet"
+
+
+@dataclass(frozen=True)
+class ShardMade:
+    index: int
+    rows: int
+    rejected: int
+
+
+class Run:
+    """A folder of datasets made from one seed.
+
+    `build` makes a dataset and before it whatever it reads that is not there yet. `seed` and `workers` default
+    to what the folder was made with (else 0), and to the machine's cores.
+    """
+
+    def __init__(
+        self, folder: str | Path = "data/runs/demo", *, seed: int | None = None, workers: int | None = None
+    ) -> None:
+        self.folder = Path(folder)
+        self.seed = seed
+        self.workers = workers or len(os.sched_getaffinity(0))
+
+    def read(self, name: str) -> Dataset[Any]:
+        if name not in all_stages():
+            raise Problem(f"There is no dataset {name}. There are: {', '.join(all_stages())}.")
+        return Dataset(self.folder, name, all_stages()[name].makes)
+
+    def build(
+        self, name: str, *, rebuild: bool = False, progress: Progress | None = None, **settings: Any
+    ) -> Manifest:
+        """Make one dataset, and before it whatever it reads that is not there yet.
+
+        Settings are the dataset's own, or those of one it is made from (`source="a.csv"`,
+        `**{"catalog.source": "a.csv"}`). Raises `Problem` for what the caller can mend.
+        """
+        progress = progress or Silent()
+        with closing(self.builds(name, settings, rebuild=rebuild)) as builds:
+            for build in builds:
+                started = perf_counter()
+                progress.start(build.name, build.plan.units, build.shards, len(build.missing()))
+                for made in self.make(build):
+                    progress.shard(made.rows, made.rejected)
+                manifest = finish(build, seconds=perf_counter() - started, workers=self.workers)
+                progress.end(manifest)
+        found = self.read(name).manifest
+        assert found
+        return found
+
+    def builds(self, name: str, settings: dict[str, Any], *, rebuild: bool = False) -> Iterator[Build]:
+        """What has to be made for a dataset, one after the other: the next one when the last is finished."""
+        self.read(name)
+        given = settings_by_stage(name, settings)
+        with self.locked():
+            for each in upstream(name):
+                build = self.prepare(each, given[each], target=each == name, rebuild=rebuild)
+                if build is not None:
+                    yield build
+
+    def prepare(
+        self, name: str, given: dict[str, Any], *, target: bool = True, rebuild: bool = False
+    ) -> Build | None:
+        """The work to be done for one dataset whose inputs are whole; None when it is there already."""
+        stage, dataset = all_stages()[name], self.read(name)
+        draft_path = self.folder / "manifests" / f"{name}.building.json"
+        manifest = None if rebuild and target else dataset.manifest
+        draft = Recipe.model_validate_json(draft_path.read_bytes()) if draft_path.exists() else None
+        old = None if rebuild and target else (manifest.recipe if manifest else draft)
+        inputs = {read: self.read(read) for read in stage.reads}
+        recipe = Recipe(
+            dataset=name,
+            settings={key: setting.default for key, setting in stage.settings.items()}
+            | {key: value for key, value in (old.settings if old else {}).items() if key in stage.settings}
+            | given,
+            seed=next((seed for seed in (self.seed, old.seed if old else self.seed_of(inputs)) if seed is not None), 0),
+            inputs={read: found.manifest.fingerprint for read, found in inputs.items() if found.manifest},
+            files=old.files if old else {},
+            code=code_version(),
+            version=package_version(),
+        )
+        recipe = recipe.model_copy(update={"settings": parsed(stage, recipe.settings)})
+        plan = None
+        if target or manifest is None:
+            plan = stage.plan(inputs, recipe.settings)
+            recipe = recipe.model_copy(update={"files": {p.name: sha256_of(p) for p in plan.files}})
+        if old:
+            ours = recipe if target or manifest is None else recipe.model_copy(update={"code": old.code})
+            if changed := changes(old, ours):
+                if not rebuild:
+                    state = "was made" if manifest else "is half-built"
+                    raise Stale(
+                        f"{name} in {self.folder} {state} differently: {changed}. Build with --rebuild to make it "
+                        f"again, or use another --run folder."
+                    )
+                old = manifest = None
+                plan = plan or stage.plan(inputs, recipe.settings)
+        if manifest:
+            return None
+        assert plan
+        if old is None:
+            self.clear(name)
+        build = Build(self.folder, recipe, stage.shards(plan.units), plan)
+        for stray in build.dataset.folder.glob(".*.tmp"):
+            stray.unlink()
+        write_whole(draft_path, recipe.model_dump_json(indent=2))
+        return build
+
+    def make(self, build: Build) -> Iterator[ShardMade]:
+        """Makes the missing shards, on as many processes as there are workers, in any order."""
+        missing = build.missing()
+        try:
+            if self.workers == 1 or len(missing) <= 1:
+                for index in missing:
+                    yield make_shard(build, index)
+                return
+            with pool(min(self.workers, len(missing))) as executor:
+                for done in as_completed([executor.submit(make_shard, build, index) for index in missing]):
+                    yield done.result()
+        except Problem:
+            self.clear(build.name)
+            raise
+
+    def seed_of(self, inputs: dict[str, Dataset[Any]]) -> int | None:
+        manifests = [dataset.manifest for dataset in inputs.values()]
+        return next((manifest.recipe.seed for manifest in manifests if manifest), None)
+
+    def clear(self, name: str) -> None:
+        """Takes a dataset away; its manifest first, so that it is never whole in name only."""
+        (self.folder / "manifests" / f"{name}.json").unlink(missing_ok=True)
+        for folder in (self.folder / name, self.folder / "quarantine" / name):
+            if folder.exists():
+                shutil.rmtree(folder)
+        (self.folder / "manifests" / f"{name}.building.json").unlink(missing_ok=True)
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """One build at a time in a run's folder; the lock goes with the process that holds it.
+
+        What this made and the build did not fill is taken away again.
+        """
+        manifests = self.folder / "manifests"
+        new = [folder for folder in (manifests, *manifests.parents) if not folder.exists()]
+        try:
+            manifests.mkdir(parents=True, exist_ok=True)
+            handle = os.open(manifests, os.O_RDONLY)
+        except OSError as error:
+            raise Problem(f"Cannot write to {self.folder}: {error.strerror}. Choose another --run folder.") from None
+        try:
+            if not os.access(manifests, os.W_OK):
+                raise Problem(f"Cannot write to {self.folder}: Permission denied. Choose another --run folder.")
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            yield
+        except BlockingIOError:
+            raise Problem(f"Another build is at work in {self.folder}. Wait for it, or use another --run.") from None
+        finally:
+            os.close(handle)
+            for folder in new:
+                with suppress(OSError):
+                    folder.rmdir()
+
+
+def make_shard(build: Build, index: int) -> ShardMade:
+    """Makes one shard: the rows that pass into it, the others into quarantine with their reasons."""
+    stage, datasets = build.stage, build.datasets
+    for kind in ("", "-across"):
+        build.held_path(index, kind).unlink(missing_ok=True)
+    kept = ShardWriter(build.shard_path(index), stage.makes, always=True)
+    held = ShardWriter(build.held_path(index), Rejected)
+    given = {**datasets, "shard": Shard(index, build.shards, build.recipe.seed), "plan": build.plan}
+    settings = {name: stage.settings[name].adapter.validate_python(v) for name, v in build.recipe.settings.items()}
+    try:
+        for batch, records, rejected in in_batches(stage, stage.function(*map(given.get, stage.needs), **settings)):
+            reasons = reasons_against(stage, batch, datasets, records)
+            kept.write(without(batch, [row for row, found in enumerate(reasons) if found]))
+            rejected += [reject(batch, row, found) for row, found in enumerate(reasons) if found]
+            held.write(to_batch(Rejected, rejected))
+        held.commit()
+        kept.commit()
+    except BaseException:
+        kept.discard()
+        held.discard()
+        raise
+    return ShardMade(index, kept.rows, held.rows)
+
+
+def in_batches(
+    stage: Stage, items: Iterator[Any]
+) -> Iterator[tuple[pa.RecordBatch, list[Record] | None, list[Rejected]]]:
+    """What a stage yields (records, batches, rejects) as batches, each with the rejects that came before it."""
+    records: list[Record] = []
+    rejected: list[Rejected] = []
+    for item in items:
+        if isinstance(item, Rejected):
+            rejected.append(item)
+        elif isinstance(item, Record):
+            records.append(item)
+        else:
+            yield item, None, rejected
+            rejected = []
+        if len(records) + len(rejected) >= ROWS_PER_BATCH:
+            yield to_batch(stage.makes, records), records, rejected
+            records, rejected = [], []
+    if records or rejected:
+        yield to_batch(stage.makes, records), records, rejected
+
+
+def without(batch: pa.RecordBatch, rows: list[int]) -> pa.RecordBatch:
+    if not rows:
+        return batch
+    keep = pc.invert(pc.is_in(pa.array(range(batch.num_rows)), value_set=pa.array(rows, pa.int64())))
+    return batch.filter(keep)
+
+
+def reject(batch: pa.RecordBatch, row: int, reasons: list[str]) -> Rejected:
+    record = batch.slice(row, 1).to_pylist()[0]
+    return Rejected(id=record["id"], reasons=reasons, record=json.dumps(record, default=str, ensure_ascii=False))
+
+
+def finish(build: Build, *, seconds: float = 0.0, workers: int = 1) -> Manifest:
+    """Judges the dataset as a whole and writes its manifest, which makes it whole."""
+    for check in build.stage.across:
+        hold_back(build, list(check(build.dataset)))
+    dataset, quarantine = build.dataset, build.dataset.quarantine
+    files = [*dataset.files, *quarantine.files]
+    facts = {path.relative_to(build.run).as_posix(): file_facts(path) for path in files}
+    manifest = Manifest(
+        dataset=build.name,
+        about=build.stage.about,
+        recipe=build.recipe,
+        rows=len(dataset),
+        rejected=len(quarantine),
+        rejects=tally(quarantine, "reasons"),
+        repairs=tally(dataset, "repairs") if "repairs" in build.stage.makes.model_fields else {},
+        tokens=sum_of(dataset, "tokens") if "tokens" in build.stage.makes.model_fields else None,
+        seconds=round(seconds, 3),
+        workers=workers,
+        files=facts,
+    )
+    write_whole(dataset.manifest_path, manifest.model_dump_json(indent=2))
+    (build.run / "manifests" / f"{build.name}.building.json").unlink(missing_ok=True)
+    return manifest
+
+
+def sum_of(dataset: Dataset[Any], column: str) -> int:
+    return sum(pc.sum(batch.column(0)).as_py() or 0 for batch in dataset.batches([column]))
+
+
+def hold_back(build: Build, faults: list[Fault]) -> None:
+    """Moves rows from their shards to quarantine; done twice, it changes nothing more."""
+    by_file: dict[str, dict[int, list[str]]] = {}
+    for fault in faults:
+        reasons = by_file.setdefault(Path(fault.file).name, {}).setdefault(fault.row, [])
+        if fault.reason not in reasons:
+            reasons.append(fault.reason)
+    for name, rows in by_file.items():
+        path = build.dataset.folder / name
+        index = int(name.removeprefix("part-").removesuffix(".parquet"))
+        kept = ShardWriter(path, build.stage.makes, always=True)
+        held = ShardWriter(build.held_path(index, "-across"), Rejected)
+        before = held.path if held.path.exists() else None
+        for batch in row_groups(before) if before else []:
+            held.write(batch)
+        first = 0
+        for batch in row_groups(path):
+            here = {row - first: found for row, found in rows.items() if first <= row < first + batch.num_rows}
+            held.write(to_batch(Rejected, [reject(batch, row, found) for row, found in sorted(here.items())]))
+            kept.write(without(batch, list(here)))
+            first += batch.num_rows
+        held.commit()
+        kept.commit()
+
+
+def settings_by_stage(name: str, settings: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Each given setting at the dataset it belongs to: its own first, else the one upstream that has it."""
+    given: dict[str, dict[str, Any]] = {each: {} for each in upstream(name)}
+    for key, value in settings.items():
+        owners = [key.partition(".")[0]] if "." in key else owners_of(name, key)
+        setting = key.rpartition(".")[2]
+        if not owners or owners[0] not in given or setting not in all_stages()[owners[0]].settings:
+            raise Problem(f"{name} has no setting {key}. It has: {', '.join(setting_names(name))}.")
+        if len(owners) > 1:
+            choice = " or ".join(f"{owner}.{setting}" for owner in owners)
+            raise Problem(f"{key} belongs to several datasets: say {choice}.")
+        given[owners[0]][setting] = all_stages()[owners[0]].settings[setting].parse(value)
+    return given
+
+
+def owners_of(name: str, setting: str) -> list[str]:
+    if setting in all_stages()[name].settings:
+        return [name]
+    return [each for each in upstream(name) if setting in all_stages()[each].settings]
+
+
+def setting_names(name: str) -> list[str]:
+    """Every setting that building a dataset takes, in the shortest unambiguous form."""
+    return [
+        setting if owners_of(name, setting) == [each] else f"{each}.{setting}"
+        for each in reversed(upstream(name))
+        for setting in all_stages()[each].settings
+    ]
+
+
+def parsed(stage: Stage, settings: dict[str, Any]) -> dict[str, Any]:
+    return {name: stage.settings[name].parse(value) for name, value in settings.items()}
+
+
+def changes(before: Recipe, now: Recipe) -> str:
+    """What differs, in words; empty when nothing does.
+
+    >>> one = Recipe(dataset="a", settings={"count": 10}, seed=0, inputs={}, files={}, code="x", version="1")
+    >>> changes(one, one.model_copy(update={"settings": {"count": 20}}))
+    'count 10 -> 20'
+    """
+    flat = [
+        {**r.settings, "seed": r.seed, **{f"input {k}": v for k, v in r.inputs.items()}}
+        | {f"file {k}": v[:12] for k, v in r.files.items()}
+        | {"code": r.code}
+        for r in (before, now)
+    ]
+    keys = dict.fromkeys([*flat[0], *flat[1]])
+    differ = [key for key in keys if flat[0].get(key) != flat[1].get(key)]
+    return ", ".join(f"{key} {shown(flat[0].get(key))} -> {shown(flat[1].get(key))}" for key in differ)
+
+
+def shown(value: Any) -> str:
+    return value if isinstance(value, str) and value else json.dumps(value)
+
+
+@cache
+def code_version() -> str:
+    """Fingerprint of everything that decides the rows: code, prompts and reference facts."""
+    found = hashlib.sha256()
+    for folder, pattern in (("pipeline", "*.py"), ("schemas", "*.py"), ("prompts", "*.j2"), ("data/reference", "*.*")):
+        for path in sorted((HOME / folder).rglob(pattern)):
+            if path.is_file() and path.name not in ("__main__.py", "progress.py"):
+                found.update(path.relative_to(HOME).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    return found.hexdigest()[:12]
+
+
+def package_version() -> str:
+    try:
+        return version("shopwright")
+    except PackageNotFoundError:
+        return "0"
+
+
+def sha256_of(path: Path) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+@contextmanager
+def pool(workers: int) -> Iterator[ProcessPoolExecutor]:
+    """Worker processes that end with this one, whatever ends it."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["pipeline.run"])
+    executor = ProcessPoolExecutor(workers, mp_context=context, initializer=follow_the_parent)
+    try:
+        yield executor
+    except BrokenProcessPool:
+        raise Problem(
+            "A worker process was ended from outside, most often because memory ran out. What is finished is kept: "
+            "run the same command again, with fewer --workers."
+        ) from None
+    except BaseException:
+        for process in multiprocessing.active_children():
+            process.terminate()
+        raise
+    finally:
+        executor.shutdown(wait=True, cancel_futures=True)
+
+
+def follow_the_parent() -> None:
+    import signal
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        threading.Thread(target=lambda: wait([parent.sentinel]) and os._exit(1), daemon=True).start()

@@ -1,0 +1,64 @@
+"""What each category costs and who makes it: what a shopper's taste and budget are drawn from."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipeline.arrow import cents
+from pipeline.dataset import Dataset
+from schemas.shop import Product
+
+MOST_BRANDS = 12
+
+
+@dataclass(frozen=True)
+class Category:
+    name: str
+    group: str
+    """The broadest category above it."""
+    products: int
+    cheapest: int
+    """In cents, as are the others."""
+    quarter: int
+    """A quarter of its products cost at most this."""
+    middle: int
+    brands: list[str]
+    """The makers with most products, at most twelve."""
+
+
+def categories(catalog: Dataset[Product]) -> list[Category]:
+    """Every leaf category of a catalog, by name."""
+    table = catalog.table(["category", "category_path", "brand", "price"])
+    groups = pc.list_element(table["category_path"], 0) if len(table) else pa.array([], pa.string())
+    codes = table["category"].combine_chunks().dictionary_encode()
+    price, brand = cents(table["price"].combine_chunks()), table["brand"].combine_chunks()
+    names, place = codes.dictionary.to_pylist(), codes.indices.to_numpy()
+    order = np.lexsort((price, place))
+    edges = np.searchsorted(place[order], np.arange(len(names) + 1))
+    found = []
+    for code, name in enumerate(names):
+        rows = order[edges[code] : edges[code + 1]]
+        costs = price[rows]
+        found.append(
+            Category(
+                name=name,
+                group=groups[int(rows[0])].as_py(),
+                products=len(rows),
+                cheapest=int(costs[0]),
+                quarter=int(costs[len(costs) // 4]),
+                middle=int(costs[len(costs) // 2]),
+                brands=most_frequent(brand.take(pa.array(rows))),
+            )
+        )
+    return sorted(found, key=lambda category: category.name)
+
+
+def most_frequent(brands: pa.Array) -> list[str]:
+    counts = pc.value_counts(brands.drop_null()).to_pylist()
+    return [each["values"] for each in sorted(counts, key=lambda c: (-c["counts"], c["values"]))][:MOST_BRANDS]
+
+
+def by_name(catalog: Dataset[Product]) -> dict[str, Category]:
+    return {category.name: category for category in catalog.once(categories)}

@@ -1,0 +1,196 @@
+"""The catalog as columns, arranged for a shopper to walk through."""
+
+import re
+from array import array
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipeline.arrow import cents
+from pipeline.catalog.reference import domains
+from pipeline.dataset import Dataset
+from pipeline.render.trajectory import product_heads
+from pipeline.tokens import estimates
+from pipeline.words import STOP, WORD, singular, words
+from schemas.shop import Product
+
+KEPT = 100_000
+"""Products whose words are remembered; more than these are looked at again."""
+SHARED = 0.3
+"""A word in so many of a leaf's titles says what kind of thing they are."""
+EXAMPLES = 200
+LETTERS = re.compile(r"[^\W\d_]{2,}")
+MODEL = re.compile(r"(?=\w*\d)(?=\w*[a-z])\w{4,}|\d{4,}")
+
+
+@dataclass(frozen=True)
+class Speech:
+    """The words that people have for a product."""
+
+    brand: str
+    head: str
+    """What it is: `table lamp`."""
+    details: tuple[str, ...]
+    """What tells it from others of its kind: `oak`, `12 in`."""
+    color: str
+    start: str
+    """The first words of its title."""
+
+
+class Stock:
+    """Columns of a catalog: product i stands in row i of each."""
+
+    def __init__(self, catalog: Dataset[Product]) -> None:
+        names = ["id", "title", "brand", "color", "category", "price", "promotions", "queries"]
+        table = catalog.table(names).combine_chunks()
+        column = {name: table[name].chunk(0) if table[name].num_chunks else table[name].combine_chunks() for name in names}
+        self.ids, self.titles, self.brands, self.colors = (column[n] for n in ("id", "title", "brand", "color"))
+        self.categories = column["category"]
+        self.cents = cents(column["price"])
+        self.heads = product_heads(self.ids, self.titles, self.brands, self.colors)
+        self.head_tokens = estimates(self.heads)
+        coded = self.categories.dictionary_encode()
+        self.leaves: list[str] = coded.dictionary.to_pylist()
+        self.leaf_of = coded.indices.to_numpy()
+        self.by_price = np.lexsort((self.cents, self.leaf_of))
+        self.edges = np.searchsorted(self.leaf_of[self.by_price], np.arange(len(self.leaves) + 1)).tolist()
+        self.sorted_cents = array("q", self.cents[self.by_price].tolist())
+        self.places = array("q", self.by_price.tolist())
+        self.place_of_leaf = {leaf: place for place, leaf in enumerate(self.leaves)}
+        self.promotions = dated(column["promotions"])
+        self.promoted = np.zeros(len(table), dtype=bool)
+        self.promoted[list(self.promotions)] = True
+        self.queries = real_queries(column["queries"])
+        self.word_sets: dict[int, frozenset[str]] = {}
+        self.speeches: dict[int, Speech] = {}
+        self.shared: dict[int, dict[str, float]] = {}
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def index_of(self, ids: pa.Array) -> pa.Array:
+        """The row of each id; null where the catalog has none such."""
+        return pc.index_in(ids, value_set=self.ids)
+
+    def words(self, product: int) -> frozenset[str]:
+        """All words by which a search can find a product."""
+        found = self.word_sets.get(product)
+        if found is None:
+            if len(self.word_sets) >= KEPT:
+                self.word_sets.clear()
+            parts = (column[product].as_py() or "" for column in (self.titles, self.brands, self.colors, self.categories))
+            found = self.word_sets[product] = frozenset(words(" ".join(parts)))
+        return found
+
+    def speech(self, product: int) -> Speech:
+        found = self.speeches.get(product)
+        if found is None:
+            if len(self.speeches) >= KEPT:
+                self.speeches.clear()
+            found = self.speeches[product] = self.listen(product)
+        return found
+
+    def listen(self, product: int) -> Speech:
+        leaf = self.leaves[int(self.leaf_of[product])]
+        brand, color = ((column[product].as_py() or "").lower() for column in (self.brands, self.colors))
+        title: list[str] = WORD.findall(self.titles[product].as_py().lower())
+        named = set(words(brand))
+        said = [word for word in title if word not in STOP and singular(word) not in named and not MODEL.fullmatch(word)]
+        plain = [word for word in said if word not in color.split()]
+        head = noun_in(title, leaf) or self.kind_in(plain, int(self.leaf_of[product])) or words(leaf)[:2] or title[:2]
+        details = with_units([word for word in plain if word not in head])
+        start = [word for word in title[:5] if word not in STOP]
+        return Speech(brand, " ".join(head), tuple(details), color, " ".join(start))
+
+    def kind_in(self, said: list[str], leaf: int) -> list[str]:
+        """The words of a title that say what kind of thing it is: its leaf's name, else what its leaf's titles share."""
+        letters = [word for word in dict.fromkeys(said) if LETTERS.fullmatch(word)]
+        name = set(words(self.leaves[leaf]))
+        if found := [word for word in letters if singular(word) in name]:
+            return found
+        shared = self.shared_words(leaf)
+        common = sorted(letters, key=lambda word: -shared.get(singular(word), 0.0))[:2]
+        found = [word for word in letters if word in common and singular(word) in shared]
+        return found or letters[-2:]
+
+    def shared_words(self, leaf: int) -> dict[str, float]:
+        """The words that say what kind of thing a leaf holds, with the share of its titles that have them."""
+        found = self.shared.get(leaf)
+        if found is None:
+            first, last = self.edges[leaf], self.edges[leaf + 1]
+            step = max(1, (last - first) // EXAMPLES)
+            rows = self.by_price[first:last:step]
+            counts = Counter(word for title in self.titles.take(pa.array(rows)).to_pylist() for word in set(words(title)))
+            found = {word: n / len(rows) for word, n in counts.items() if n >= SHARED * len(rows) and n > 1}
+            found = self.shared[leaf] = {word: share for word, share in found.items() if word not in STOP}
+        return found
+
+
+def with_units(details: Sequence[str]) -> list[str]:
+    """
+    >>> with_units(["oak", "12", "in", "e26"])
+    ['oak', '12 in', 'e26']
+    """
+    found: list[str] = []
+    for word in details:
+        if found and found[-1].isdigit() and word.isalpha() and len(word) <= 5:
+            found[-1] += f" {word}"
+        else:
+            found.append(word)
+    return [word for word in found if not word.isdigit()]
+
+
+def dated(column: pa.Array) -> dict[int, list[tuple[int, int, int, Any]]]:
+    """Promotions by product: first and last day (days since 1970), cents, and the promotion itself."""
+    rows = pc.indices_nonzero(pc.list_value_length(column).fill_null(0)).to_pylist()
+    epoch = np.datetime64("1970-01-01", "D")
+    return {
+        row: [
+            (
+                int((np.datetime64(one["first_day"]) - epoch).astype(int)),
+                int((np.datetime64(one["last_day"]) - epoch).astype(int)),
+                int(one["price"] * 100),
+                one,
+            )
+            for one in column[row].as_py()
+        ]
+        for row in rows
+    }
+
+
+def real_queries(column: pa.Array) -> dict[int, list[str]]:
+    """What people really typed for a product and were right to."""
+    rows = pc.indices_nonzero(pc.list_value_length(column).fill_null(0)).to_pylist()
+    found = {row: [q["text"] for q in column[row].as_py() if q["grade"] in ("E", None)] for row in rows}
+    return {row: texts for row, texts in found.items() if texts}
+
+
+def noun_in(title: list[str], leaf: str) -> list[str]:
+    """The noun of the reference facts that a title has, the longest first."""
+    plain = [singular(word) for word in title]
+    for noun in reference_nouns().get(leaf, ()):
+        for place in range(len(plain) - len(noun) + 1):
+            if plain[place : place + len(noun)] == noun:
+                return title[place : place + len(noun)]
+    return []
+
+
+@cache
+def reference_nouns() -> dict[str, list[list[str]]]:
+    return {
+        leaf.name: sorted((words(noun) for noun in leaf.nouns), key=len, reverse=True)
+        for domain in domains()
+        for leaf in domain.leaves
+    }
+
+
+@cache
+def usual_searches() -> dict[str, list[str]]:
+    """What people type in a leaf before they know what they want, where the reference facts say it."""
+    return {leaf.name: leaf.searches for domain in domains() for leaf in domain.leaves}

@@ -1,0 +1,205 @@
+"""A stage: one function that makes the records of one dataset.
+
+    @stage(makes=Persona, checks=[budget_buys_the_taste])
+    def personas(catalog: Dataset[Product], shard: Shard, *, count: int = 200) -> Iterator[Persona]:
+        ...
+
+The name of the function is the name of the dataset. Its positional parameters are what it needs: other
+datasets by their names, and `shard` or `plan`, which any stage may ask for. Its keyword-only parameters
+are its settings; they reach the command line, the flow and the manifest with no second description.
+
+It yields records, or Arrow batches where volume asks for it; and `Rejected` for what it could not make.
+A check looks at one record, or (when its first parameter is called `batch`) at a whole batch, and says why
+a row must not ship. A check `across` looks at the whole dataset, once all its shards are there.
+"""
+
+import hashlib
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from random import Random
+from typing import Any, get_args
+
+import numpy as np
+from pydantic import TypeAdapter, ValidationError
+from pydantic.fields import FieldInfo
+
+from pipeline.problem import Problem
+from schemas.record import Record
+
+Check = Callable[..., Any]
+"""`check(record, *datasets) -> reason or None`, or `check(batch, *datasets) -> one of these for each row`."""
+
+GIVEN = ("shard", "plan")
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A row that a check `across` a dataset wants out, by the place where it stands."""
+
+    file: str
+    row: int
+    reason: str
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a build will do, found out before the work is shared: it fails here if the input is bad."""
+
+    units: int
+    """How many pieces of work there are to share among shards."""
+    files: tuple[Path, ...] = ()
+    """Files outside the run that are read; their checksums go into the recipe."""
+    facts: Any = None
+    """What every shard needs to know of the whole."""
+
+
+@dataclass(frozen=True)
+class Shard:
+    """One of `total` contiguous slices of the work. Row `i` is the same whatever `total` is."""
+
+    index: int
+    total: int
+    seed: int
+
+    def of(self, units: int) -> range:
+        """
+        >>> [list(Shard(index, 3, seed=0).of(7)) for index in range(3)]
+        [[0, 1], [2, 3], [4, 5, 6]]
+        """
+        return range(units * self.index // self.total, units * (self.index + 1) // self.total)
+
+    def random(self, *key: object) -> Random:
+        """A generator of its own for each row, so that rows never depend on one another."""
+        return Random(f"{self.seed}/{key}")
+
+    def numbers(self, *key: object) -> np.random.Generator:
+        """The same for columns; only its bits are used (`random`), which NumPy promises not to change."""
+        digest = hashlib.sha256(f"{self.seed}/{key}".encode()).digest()
+        return np.random.Generator(np.random.PCG64(int.from_bytes(digest[:16], "little")))
+
+
+@dataclass(frozen=True)
+class Setting:
+    name: str
+    default: Any
+    annotation: Any
+
+    @cached_property
+    def adapter(self) -> TypeAdapter[Any]:
+        return TypeAdapter(self.annotation)
+
+    @property
+    def about(self) -> str:
+        notes = [note for note in get_args(self.annotation) if isinstance(note, FieldInfo)]
+        return next((note.description for note in notes if note.description), "")
+
+    def parse(self, value: Any) -> Any:
+        """The value as JSON would hold it, so that it is the same in a recipe that was read back."""
+        try:
+            return self.adapter.dump_python(self.adapter.validate_python(value), mode="json")
+        except ValidationError as error:
+            raise Problem(f"--{self.name.replace('_', '-')} {value}: {first_message(error)}.") from None
+
+
+def first_message(error: ValidationError) -> str:
+    return error.errors()[0]["msg"].removeprefix("Value error, ")
+
+
+@dataclass(frozen=True)
+class Stage:
+    makes: type[Record]
+    function: Callable[..., Iterator[Any]]
+    checks: tuple[Check, ...] = ()
+    across: tuple[Check, ...] = ()
+    planner: Callable[..., Plan] | None = None
+    per_shard: tuple[int, int] = (1_000, 100_000)
+    """Fewest and most units in a shard; between them there are 16 shards, so that small runs use all cores."""
+
+    @property
+    def name(self) -> str:
+        return self.function.__name__
+
+    @property
+    def about(self) -> str:
+        return (inspect.getdoc(self.function) or "").partition("\n")[0]
+
+    @cached_property
+    def parameters(self) -> dict[str, inspect.Parameter]:
+        return dict(inspect.signature(self.function).parameters)
+
+    @property
+    def needs(self) -> list[str]:
+        """Everything it takes before its settings: datasets, and what it is given."""
+        return [name for name, found in self.parameters.items() if found.kind != found.KEYWORD_ONLY]
+
+    @property
+    def reads(self) -> list[str]:
+        """The datasets it needs, by name; those that only its checks look at come after."""
+        named = [*self.needs, *(name for check in self.checks for name in check_needs(check))]
+        return [name for name in dict.fromkeys(named) if name not in GIVEN]
+
+    @cached_property
+    def settings(self) -> dict[str, Setting]:
+        return {
+            name: Setting(name, found.default, found.annotation)
+            for name, found in self.parameters.items()
+            if found.kind == found.KEYWORD_ONLY
+        }
+
+    def plan(self, datasets: dict[str, Any], settings: dict[str, Any]) -> Plan:
+        if self.planner:
+            wanted = inspect.signature(self.planner).parameters
+            return self.planner(**{name: have for name, have in (datasets | settings).items() if name in wanted})
+        if "count" in settings:
+            return Plan(settings["count"])
+        return Plan(len(datasets[self.reads[0]]))
+
+    def shards(self, units: int) -> int:
+        fewest, most = self.per_shard
+        size = min(max(-(-units // 16), fewest), most)
+        return max(1, -(-units // size))
+
+
+def check_needs(check: Check) -> list[str]:
+    """
+    >>> check_needs(lambda batch, catalog: [])
+    ['catalog']
+    """
+    return list(inspect.signature(check).parameters)[1:]
+
+
+def takes_batches(check: Check) -> bool:
+    return next(iter(inspect.signature(check).parameters)) == "batch"
+
+
+def stage(
+    *,
+    makes: type[Record],
+    checks: Iterable[Check] = (),
+    across: Iterable[Check] = (),
+    plan: Callable[..., Plan] | None = None,
+    per_shard: tuple[int, int] = (1_000, 100_000),
+) -> Callable[[Callable[..., Iterator[Any]]], Stage]:
+    return lambda function: Stage(makes, function, tuple(checks), tuple(across), plan, per_shard)
+
+
+def reasons_against(
+    stage: Stage, batch: Any, datasets: dict[str, Any], records: Sequence[Record] | None = None
+) -> list[list[str]]:
+    """For each row of a batch, what its checks have against it."""
+    reasons: list[list[str]] = [[] for _ in range(batch.num_rows)]
+    for check in stage.checks:
+        others = [datasets[name] for name in check_needs(check)]
+        if takes_batches(check):
+            found = check(batch, *others)
+        else:
+            if records is None:
+                records = [stage.makes.model_validate(row) for row in batch.to_pylist()]
+            found = [check(record, *others) for record in records]
+        for row, reason in enumerate(found):
+            if reason:
+                reasons[row].append(reason)
+    return reasons

@@ -1,0 +1,171 @@
+"""Shoppers with tastes and budgets drawn from the catalog."""
+
+import tomllib
+from collections.abc import Iterable, Iterator
+from decimal import Decimal
+from functools import cache
+from itertools import accumulate
+from pathlib import Path
+from random import Random
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from pipeline.checks.unique import ids_are_unique, repeated
+from pipeline.dataset import Dataset
+from pipeline.problem import Problem
+from pipeline.prompts import say
+from pipeline.shop.market import Category, by_name, categories
+from pipeline.stage import Fault, Plan, Shard, stage
+from schemas.shop import Persona, Product, Taste
+
+PEOPLE = Path(__file__).parents[2] / "data" / "reference" / "people.toml"
+SENSITIVITY = {"low": (0.55, 1.0), "middle": (0.25, 0.8), "high": (0.0, 0.5)}
+DEVICES = {"18-24": (8, 1, 1), "25-34": (7, 2, 1), "35-44": (6, 3, 1), "45-54": (5, 4, 1), "55-64": (4, 4, 2), "65+": (3, 4, 3)}
+SIGNATURE = (
+    "age_band",
+    "household",
+    "region",
+    "income",
+    "budget",
+    "list_sort([taste.category for taste in tastes])::varchar",
+    "list_sort(brands)::varchar",
+    "active_hours::varchar",
+    "device",
+    "round(exploration, 1)",
+    "round(price_sensitivity, 1)",
+)
+
+Count = Annotated[int, Field(ge=1, le=100_000_000, description="how many shoppers")]
+
+
+@cache
+def people() -> dict[str, Any]:
+    return tomllib.loads(PEOPLE.read_text(encoding="utf-8"))
+
+
+def budget_buys_the_taste(persona: Persona, catalog: Dataset[Product]) -> str | None:
+    known = catalog.once(by_name)
+    for taste in persona.tastes:
+        if taste.category not in known:
+            return "taste for a category that the catalog does not have"
+        if known[taste.category].cheapest > persona.budget * 100:
+            return "budget below the cheapest product of a taste"
+    return None
+
+
+def taste_is_a_share(persona: Persona) -> str | None:
+    total = sum(taste.weight for taste in persona.tastes)
+    names = {taste.category for taste in persona.tastes}
+    return None if names and len(names) == len(persona.tastes) and 0.5 <= total <= 1 else "tastes are not a share of intents"
+
+
+def brands_belong_to_the_taste(persona: Persona, catalog: Dataset[Product]) -> str | None:
+    known = catalog.once(by_name)
+    sold = {brand for taste in persona.tastes if taste.category in known for brand in known[taste.category].brands}
+    return None if set(persona.brands) <= sold else "prefers a brand that its categories do not have"
+
+
+def hours_are_a_day(persona: Persona) -> str | None:
+    hours = persona.active_hours
+    ordered = hours == sorted(set(hours)) and all(0 <= hour <= 23 for hour in hours)
+    return None if ordered and len(hours) >= 4 else "active hours are not four or more hours of a day"
+
+
+def person_hangs_together(persona: Persona) -> str | None:
+    ages = {age["band"]: age["households"] for age in people()["ages"]}
+    incomes = {income["band"]: income["tiers"] for income in people()["incomes"]}
+    if persona.household not in ages[persona.age_band]:
+        return "household does not go with the age"
+    return None if persona.spend_tier in incomes.get(persona.income, []) else "spend tier does not go with the income"
+
+
+def personas_are_distinct(personas: Dataset[Persona]) -> Iterable[Fault]:
+    """No two alike in all but one of eleven traits."""
+    for left_out in range(len(SIGNATURE)):
+        key = ", ".join(trait for place, trait in enumerate(SIGNATURE) if place != left_out)
+        yield from repeated(personas, key, "near-duplicate of another persona")
+
+
+def plan_personas(catalog: Dataset[Product], count: int) -> Plan:
+    if not len(catalog):
+        raise Problem("The catalog has no products, so nobody can shop. Look at why they were rejected.")
+    return Plan(count)
+
+
+@stage(
+    makes=Persona,
+    plan=plan_personas,
+    checks=[budget_buys_the_taste, taste_is_a_share, brands_belong_to_the_taste, hours_are_a_day, person_hangs_together],
+    across=[ids_are_unique, personas_are_distinct],
+    per_shard=(2_000, 100_000),
+)
+def personas(catalog: Dataset[Product], shard: Shard, plan: Plan, *, count: Count = 200) -> Iterator[Persona]:
+    """Shoppers whose budget buys what their taste wants, each with hours and habits of its own."""
+    known = catalog.once(categories)
+    for number in shard.of(plan.units):
+        yield persona(number, shard.random(number), known)
+
+
+def persona(number: int, random: Random, known: list[Category]) -> Persona:
+    age, income, rhythm = (weighted(random, people()[kind]) for kind in ("ages", "incomes", "rhythms"))
+    tier = random.choice(income["tiers"])
+    least, most = people()["tiers"][tier]
+    budget = round(least * (most / least) ** random.random())
+    liked = tastes(random, known, budget * 100)
+    budget = max(budget, *(-(-category.quarter // 100) for category in liked))
+    weights = [random.uniform(1, 4) for _ in liked]
+    scale = random.uniform(0.7, 0.9) / sum(weights)
+    makers = sorted({brand for category in liked for brand in category.brands[:6]})
+    low, high = SENSITIVITY[tier]
+    facts = {
+        "age_band": age["band"],
+        "household": random.choice(age["households"]),
+        "region": random.choice(people()["regions"]),
+        "income": income["band"],
+        "spend_tier": tier,
+        "budget": Decimal(budget),
+        "price_sensitivity": round(random.uniform(low, high), 2),
+        "tastes": [
+            Taste(category=category.name, weight=round(weight * scale, 3))
+            for category, weight in zip(liked, weights, strict=True)
+        ],
+        "brands": sorted(random.sample(makers, min(len(makers), random.randint(2, 5)))),
+        "active_hours": hours(random, rhythm["hours"]),
+        "weekend_factor": round(random.uniform(0.6, 2.0), 2),
+        "device": random.choices(("phone", "desktop", "tablet"), DEVICES[age["band"]])[0],
+        "exploration": round(random.uniform(1.6, 2.4), 2),
+    }
+    words = say("personas", **facts | {"tastes": [category.name for category in liked], "rhythm": rhythm["said"]})
+    return Persona(id=f"persona-{number:07d}", **facts, description=words)
+
+
+def tastes(random: Random, known: list[Category], cents: int) -> list[Category]:
+    """Three to six categories that the budget buys, most of them of one kind."""
+    affordable = [category for category in known if category.quarter <= cents]
+    affordable = affordable or sorted(known, key=lambda category: category.quarter)[:3]
+    home = random.choices(affordable, cumulative(affordable))[0].group
+    near = [category for category in affordable if category.group == home]
+    wanted = min(random.randint(3, 6), len(affordable))
+    found: dict[str, Category] = {}
+    for _ in range(50 * wanted):
+        pool = near if random.random() < 0.6 else affordable
+        category = random.choices(pool, cumulative(pool))[0]
+        found.setdefault(category.name, category)
+        if len(found) == wanted:
+            break
+    return list(found.values())
+
+
+def cumulative(pool: list[Category]) -> list[float]:
+    return [category.products**0.5 for category in pool]
+
+
+def weighted(random: Random, kinds: list[dict[str, Any]]) -> dict[str, Any]:
+    return random.choices(kinds, cum_weights=list(accumulate(kind["weight"] for kind in kinds)))[0]
+
+
+def hours(random: Random, usual: list[int]) -> list[int]:
+    """The rhythm's hours, less one or two that are not this shopper's."""
+    missing = random.randint(0, min(2, len(usual) - 4))
+    return sorted(random.sample(usual, len(usual) - missing))

@@ -1,0 +1,100 @@
+"""How many tokens a text has: an estimate that needs no vocabulary, or a tokenizer's own count."""
+
+import re
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from pipeline.problem import Problem
+
+ESTIMATE = "estimate-v1"
+"""A word of up to six letters is one token, else one for every five letters; any digit, sign or other character is
+one. Measured against a 151,643-entry BPE vocabulary it lies above the true count on long text."""
+
+PIECE = re.compile(r"[A-Za-z]+|[^\sA-Za-z]", re.ASCII)
+LETTER, SPACE, INSIDE = 1, 2, 3
+
+
+def estimate(text: str) -> int:
+    """
+    >>> estimate("12 tablecloths, red")
+    7
+    """
+    return sum(1 if len(piece) <= 6 else -(-len(piece) // 5) for piece in PIECE.findall(text))
+
+
+def byte_classes() -> np.ndarray:
+    kinds = np.zeros(256, dtype=np.uint8)
+    for letter in b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ":
+        kinds[letter] = LETTER
+    for space in b" \t\n\r\f\v":
+        kinds[space] = SPACE
+    kinds[0x80:0xC0] = INSIDE  # the later bytes of a UTF-8 character: counted with its first
+    return kinds
+
+
+CLASSES = byte_classes()
+
+
+def estimates(texts: pa.Array) -> np.ndarray:
+    """`estimate` of each text of an Arrow array; a null counts 0."""
+    offsets, data = buffers(texts)
+    kinds = CLASSES[data]
+    letters = (kinds == LETTER).astype(np.int8)
+    breaks = np.zeros(len(data) + 1, dtype=bool)
+    breaks[offsets - offsets[0]] = True  # a word never runs from one text into the next
+    before = np.empty_like(letters)
+    before[:1], before[1:] = 0, letters[:-1]
+    starts = np.flatnonzero(letters & ((before == 0) | breaks[:-1]))
+    after = np.empty_like(letters)
+    after[-1:], after[:-1] = 0, letters[1:]
+    ends = np.flatnonzero(letters & ((after == 0) | breaks[1:]))
+    lengths = ends - starts + 1
+    weights = (kinds == 0).astype(np.int32)
+    weights[starts] = np.where(lengths <= 6, 1, (lengths + 4) // 5)
+    total = np.concatenate([[0], np.cumsum(weights)])
+    ends_of = offsets - offsets[0]
+    return total[ends_of[1:]] - total[ends_of[:-1]]
+
+
+def buffers(texts: pa.Array) -> tuple[np.ndarray, np.ndarray]:
+    """Offsets and bytes of an Arrow array of texts, without a copy; nulls are empty."""
+    wide = pa.types.is_large_string(texts.type)
+    _, offsets_buffer, data_buffer = texts.buffers()
+    kind = np.int64 if wide else np.int32
+    offsets = np.frombuffer(offsets_buffer, dtype=kind)[texts.offset : texts.offset + len(texts) + 1].astype(np.int64)
+    if data_buffer is None:
+        return offsets, np.zeros(0, dtype=np.uint8)
+    return offsets, np.frombuffer(data_buffer, dtype=np.uint8)[offsets[0] : offsets[-1]]
+
+
+@cache
+def tokenizer(name: str) -> Callable[[list[str]], list[int]]:
+    """Counts texts with a tokenizer: `estimate-v1`, a `tokenizer.json` file, or a name on the Hub."""
+    if name == ESTIMATE:
+        return lambda texts: [estimate(text) for text in texts]
+    loaded = load(name)
+    return lambda texts: [len(e.ids) for e in loaded.encode_batch_fast(texts, add_special_tokens=False)]
+
+
+def load(name: str) -> Any:
+    from tokenizers import Tokenizer
+
+    try:
+        if Path(name).exists():
+            file = Path(name) / "tokenizer.json" if Path(name).is_dir() else Path(name)
+            return Tokenizer.from_file(str(file))
+        if name.endswith(".json"):
+            raise Problem(f"There is no tokenizer file {name}.")
+        return Tokenizer.from_pretrained(name)
+    except Problem:
+        raise
+    except Exception as error:  # the library raises bare Exception for a bad file and for a bad name
+        reason = str(error).splitlines()[0][:200]
+        raise Problem(
+            f"No tokenizer at {name}: {reason}. Give a tokenizer.json file, a name on the Hub, or {ESTIMATE}."
+        ) from None

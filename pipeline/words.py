@@ -1,0 +1,131 @@
+"""What a text is about: its content words, so that a query can be held against a product."""
+
+import re
+from functools import cache
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipeline.tokens import buffers
+
+WORD = re.compile(r"[a-z0-9\u00c0-\u1fff\u2070-\U0010ffff]+")  # no Latin-1 signs, no dashes and curly quotes
+STOP = frozenset(
+    "a an and any are as at best better buy by can cheap cheaper cheapest compare deal deals find for free from gift "
+    "good great how i in is it like me most my need new nice of on online or order over quality rated review reviews "
+    "sale shop small than that the these this those to top under up want what where which with without you your "
+    "color colour again same 2023 2024 2025 2026".split()
+)
+LONGEST = 64
+MIX = np.array([pow(0x9E3779B97F4A7C15, n + 1, 2**64) | 1 for n in range(LONGEST)], dtype=np.uint64)
+
+
+def words(text: str) -> list[str]:
+    """Lower-case words without a plural's s, in their order.
+
+    >>> words("Table Lamps, 12 in; glass")
+    ['table', 'lamp', '12', 'in', 'glass']
+    """
+    return [singular(word) for word in WORD.findall(ascii_lower(text))]
+
+
+def ascii_lower(text: str) -> str:
+    return text.translate(LOWER)
+
+
+LOWER = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
+
+
+def singular(word: str) -> str:
+    return word[:-1] if len(word) > 3 and word[-1] == "s" and word[-2] != "s" else word
+
+
+def content_words(text: str) -> list[str]:
+    """The words that say what is looked for.
+
+    >>> content_words("best lamps under $40")
+    ['lamp', '40']
+    """
+    return [word for word in words(text) if word not in STOP]
+
+
+@cache
+def byte_kinds() -> tuple[np.ndarray, np.ndarray]:
+    lower = np.arange(256, dtype=np.uint8)
+    lower[65:91] += 32
+    part = np.zeros(256, dtype=bool)
+    part[ord("a") : ord("z") + 1] = part[ord("0") : ord("9") + 1] = True
+    part[0x80:] = True
+    return lower, part
+
+
+def hashed_words(texts: pa.Array) -> tuple[np.ndarray, np.ndarray]:
+    """`words` of every text of an Arrow array, as (index of the text, 64-bit hash of the word) pairs in order."""
+    offsets, data = buffers(texts)
+    lower, is_part = byte_kinds()
+    data = lower[data]
+    part = is_part[data]
+    part &= ~signs(data)
+    starts_text = np.zeros(len(data) + 1, dtype=bool)
+    starts_text[offsets - offsets[0]] = True
+    starts = np.flatnonzero(part & (~np.concatenate([[False], part[:-1]]) | starts_text[:-1]))
+    ends = np.flatnonzero(part & (~np.concatenate([part[1:], [False]]) | starts_text[1:])) + 1
+    if not len(starts):
+        return np.zeros(0, np.int64), np.zeros(0, np.uint64)
+    lengths = ends - starts
+    plural = (lengths > 3) & (data[ends - 1] == ord("s")) & (data[ends - 2] != ord("s"))
+    lengths = lengths - plural
+    hashes = hashed_runs(data, starts, lengths)
+    text_of = np.searchsorted(offsets - offsets[0], starts, side="right") - 1
+    return text_of, hashes
+
+
+def signs(data: np.ndarray) -> np.ndarray:
+    """The bytes of U+0080 to U+00BF and U+2000 to U+206F, which are in no word."""
+    found = np.zeros(len(data) + 2, dtype=bool)
+    two = np.flatnonzero(data == 0xC2)
+    three = np.flatnonzero(data[:-2] == 0xE2) if len(data) > 2 else two[:0]
+    three = three[(data[three + 1] & 0xFE) == 0x80]
+    three = three[(data[three + 1] == 0x80) | (data[three + 2] < 0xB0)]
+    for start, length in ((two, 2), (three, 3)):
+        for ahead in range(length):
+            found[start + ahead] = True
+    return found[: len(data)]
+
+
+def hashed_runs(data: np.ndarray, starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """A 64-bit hash of each run of bytes; none may be empty."""
+    first = np.concatenate([[0], np.cumsum(lengths)[:-1]])
+    place = np.arange(int(lengths.sum())) - np.repeat(first, lengths)
+    letters = data[np.repeat(starts, lengths) + place].astype(np.uint64) + np.uint64(1)
+    mixed = letters * letters * MIX[place % LONGEST] + letters * MIX[(place * 7 + 3) % LONGEST]
+    hashes = np.add.reduceat(mixed, first)
+    return (hashes ^ (hashes >> np.uint64(29))) * MIX[5]
+
+
+def hashed_texts(texts: pa.Array) -> np.ndarray:
+    """A 64-bit hash of each text, the same on any machine."""
+    offsets, data = buffers(texts)
+    starts, lengths = offsets[:-1] - offsets[0], np.diff(offsets)
+    hashes = np.zeros(len(texts), np.uint64)
+    some = lengths > 0
+    if some.any():
+        hashes[some] = hashed_runs(data, starts[some], lengths[some])
+    return hashes
+
+
+@cache
+def stop_hashes() -> np.ndarray:
+    return np.sort(hashed_words(pa.array(sorted(STOP)))[1])
+
+
+def hashed_content_words(texts: pa.Array) -> tuple[np.ndarray, np.ndarray]:
+    """`content_words` as pairs, see `hashed_words`."""
+    text_of, hashes = hashed_words(texts)
+    keep = ~np.isin(hashes, stop_hashes())
+    return text_of[keep], hashes[keep]
+
+
+def joined(*columns: pa.Array) -> pa.Array:
+    """Columns of texts side by side, a null as nothing."""
+    return pc.binary_join_element_wise(*[column.fill_null("") for column in columns], " ")

@@ -1,0 +1,24 @@
+"""What every row has in common."""
+
+from pydantic import BaseModel, ConfigDict
+
+
+class Part(BaseModel):
+    """A value inside a record: frozen and strict like one, but without an id of its own."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Record(Part):
+    """One row of a dataset. It never changes, and it rejects fields it does not know."""
+
+    id: str
+    """Stable across runs: the same seed and settings always give the same id."""
+
+
+class Rejected(Record):
+    """A row that must not ship, with the reasons; what `quarantine/` holds."""
+
+    reasons: list[str]
+    record: str
+    """The row itself as JSON: a record that failed a check, or what a source had given."""

@@ -1,0 +1,104 @@
+"""What is sold, and to whom."""
+
+from datetime import date
+from decimal import Decimal
+from typing import Literal
+
+from schemas.record import Part, Record
+
+
+class Attribute(Part):
+    """One fact about a product, as its page shows it."""
+
+    name: str
+    value: str
+    number: float | None = None
+    """The number in the value, where it has a unit."""
+    unit: str | None = None
+
+
+class Option(Part):
+    """Something that the shopper picks on a product's page."""
+
+    name: str
+    values: list[str]
+
+
+class Promotion(Part):
+    """A price that holds from the first to the last day, both included."""
+
+    first_day: date
+    last_day: date
+    price: Decimal
+
+
+class JudgedQuery(Part):
+    """Something that people really typed and that leads to this product."""
+
+    text: str
+    grade: Literal["E", "S", "C", "I"] | None
+    """Exact, substitute, complement, irrelevant, as people judged it (ESCI, Reddy et al. 2022); none where nobody
+    did, and the title holds all that the query asks for."""
+
+
+class Product(Record):
+    """One item of the normalised catalog."""
+
+    title: str
+    brand: str | None
+    category_path: list[str]
+    """From the broadest category to the leaf, which is the last."""
+    category: str
+    """The leaf category: everything in it is the same kind of thing."""
+    color: str | None
+    price: Decimal
+    """List price in the shop's currency; what a promotion changes for some days."""
+    price_is_simulated: bool
+    """The source had no price: this one was drawn once from its category's prices."""
+    promotions: list[Promotion]
+    attributes: list[Attribute]
+    options: list[Option]
+    description: str | None
+    bullets: list[str]
+    rating: float | None
+    """Mean of the reviews, 1 to 5."""
+    review_count: int | None
+    shipping_days: int | None
+    queries: list[JudgedQuery]
+    repairs: list[str]
+    """What was wrong in the source and how it was mended."""
+    source: str
+    source_licence: str
+
+
+class Taste(Part):
+    category: str
+    weight: float
+    """Share of this shopper's intents; the rest is spread over the whole shop."""
+
+
+class Persona(Record):
+    """A shopper: who it is, what it likes, what it can spend and when it shops."""
+
+    age_band: Literal["18-24", "25-34", "35-44", "45-54", "55-64", "65+"]
+    household: str
+    region: str
+    income: str
+    """Of the household, in US dollars a year."""
+    spend_tier: Literal["low", "middle", "high"]
+    budget: Decimal
+    """The most it pays for one item."""
+    price_sensitivity: float
+    """0: never looks at the price; 1: always takes the cheapest."""
+    tastes: list[Taste]
+    brands: list[str]
+    """Makers it prefers, among those of its tastes; empty where the catalog names none."""
+    active_hours: list[int]
+    """Hours of the day in which it shops, its own time."""
+    weekend_factor: float
+    """How much more it shops on a Saturday or Sunday than on another day."""
+    device: Literal["phone", "desktop", "tablet"]
+    exploration: float
+    """Exploratory searches before the accurate one, on average."""
+    description: str
+    """The same facts in words."""
