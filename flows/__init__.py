@@ -1,0 +1,1 @@
+"""Prefect flows over the stages. Everything works without them; nothing below imports Prefect."""

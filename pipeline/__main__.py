@@ -4,11 +4,12 @@ import argparse
 import json
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from pipeline.dataset import Manifest
 from pipeline.problem import Problem
-from pipeline.progress import Bar, Lines
+from pipeline.progress import Bar, Lines, Progress
 from pipeline.run import Run, all_stages, owners_of, package_version, upstream
 
 RUN = "data/runs/demo"
@@ -22,10 +23,17 @@ EXAMPLES = {
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command and returns its exit code: 0 done, 1 something failed its check, 2 bad input, 130 stopped."""
+    return run_command(arguments, build_dataset)
+
+
+def run_command(arguments: Sequence[str] | None, build: Callable[..., Any]) -> int:
+    """`main`, with the function that builds: here, or as a flow."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     options = vars(parser().parse_args(arguments))
     command = options.pop("command")
     try:
+        if command == "build":
+            return build_command(build, **options)
         return int(COMMANDS[command](**options))
     except Problem as problem:
         print(f"shopwright: error: {problem}", file=sys.stderr)
@@ -35,6 +43,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 130
     except BrokenPipeError:
         return 0
+
+
+def build_dataset(
+    dataset: str,
+    folder: str,
+    *,
+    seed: int | None,
+    workers: int | None,
+    rebuild: bool,
+    progress: Progress,
+    **settings: Any,
+) -> Manifest:
+    return Run(folder, seed=seed, workers=workers).build(dataset, rebuild=rebuild, progress=progress, **settings)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -60,7 +81,9 @@ def parser() -> argparse.ArgumentParser:
     show.add_argument("dataset", help=f"one of: {', '.join(all_stages())}")
     show.add_argument("-n", type=int, default=3, metavar="ROWS", help="how many rows (default: 3)")
     show.add_argument("--rejected", action="store_true", help="rows in quarantine, with their reasons, instead")
-    verify = add(commands, "verify", "recompute every check from the Parquet files alone; exit 1 if any fails", [as_json])
+    verify = add(
+        commands, "verify", "recompute every check from the Parquet files alone; exit 1 if any fails", [as_json]
+    )
     verify.add_argument("folder", nargs="?", default=RUN, help=f"the run's folder (default: {RUN})")
     verify.add_argument("--workers", type=int, metavar="N", help="processes (default: the cores)")
     return top
@@ -122,20 +145,29 @@ def list_command(run: str, json: bool) -> int:
     for row in rows:
         count = "-" if row["rows"] is None else f"{row['rows']:,}"
         print(f"{row['dataset']:14} {count:>10}  {', '.join(row['reads']) or '-':18} {row['about']}")
-        settings = "  ".join(f"--{key} {words(value)}" for key, value in row["settings"].items() if value not in (None, "", {}))
+        settings = "  ".join(
+            f"--{key} {words(value)}" for key, value in row["settings"].items() if value not in (None, "", {})
+        )
         print(f"{'':14} {'':>10}  {'':18} {settings}")
     print(f"\nrows: of the run in {run}. More on a dataset: shopwright build DATASET --help")
     return 0
 
 
 def build_command(
-    dataset: str, run: str, json: bool, seed: int | None, workers: int | None, rebuild: bool, **settings: Any
+    build: Callable[..., Any],
+    dataset: str,
+    run: str,
+    json: bool,
+    seed: int | None,
+    workers: int | None,
+    rebuild: bool,
+    **settings: Any,
 ) -> int:
     if workers is not None and workers < 1:
         raise Problem("--workers must be at least 1.")
     progress = Bar() if sys.stderr.isatty() else Lines()
     try:
-        Run(run, seed=seed, workers=workers).build(dataset, rebuild=rebuild, progress=progress, **settings)
+        build(dataset, run, seed=seed, workers=workers, rebuild=rebuild, progress=progress, **settings)
     finally:
         progress.stop()
     summary(Run(run), dataset, json)
@@ -208,7 +240,7 @@ def print_json(value: Any) -> None:
     print(json.dumps(value, indent=2, ensure_ascii=False, default=str))
 
 
-COMMANDS = {"list": list_command, "build": build_command, "show": show_command, "verify": verify_command}
+COMMANDS: dict[str, Callable[..., int]] = {"list": list_command, "show": show_command, "verify": verify_command}
 
 
 if __name__ == "__main__":

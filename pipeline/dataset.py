@@ -1,9 +1,9 @@
 """A dataset: a folder of Parquet shards of one record type, and the manifest of how it was made.
 
-    data/runs/demo/
-      catalog/part-00000.parquet ...      nothing else, so that any Parquet reader takes the folder as it is
-      quarantine/catalog/part-...         what did not pass, with reasons
-      manifests/catalog.json              written last: a dataset is whole when it is there
+data/runs/demo/
+  catalog/part-00000.parquet ...      nothing else, so that any Parquet reader takes the folder as it is
+  quarantine/catalog/part-...         what did not pass, with reasons
+  manifests/catalog.json              written last: a dataset is whole when it is there
 """
 
 import hashlib

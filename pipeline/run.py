@@ -23,7 +23,6 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pydantic import BaseModel
 
 from pipeline import stages
 from pipeline.arrow import to_batch
@@ -129,9 +128,7 @@ class Run:
             raise Problem(f"There is no dataset {name}. There are: {', '.join(all_stages())}.")
         return Dataset(self.folder, name, all_stages()[name].makes)
 
-    def build(
-        self, name: str, *, rebuild: bool = False, progress: Progress | None = None, **settings: Any
-    ) -> Manifest:
+    def build(self, name: str, *, rebuild: bool = False, progress: Progress | None = None, **settings: Any) -> Manifest:
         """Make one dataset, and before it whatever it reads that is not there yet.
 
         Settings are the dataset's own, or those of one it is made from (`source="a.csv"`,
@@ -160,9 +157,7 @@ class Run:
                 if build is not None:
                     yield build
 
-    def prepare(
-        self, name: str, given: dict[str, Any], *, target: bool = True, rebuild: bool = False
-    ) -> Build | None:
+    def prepare(self, name: str, given: dict[str, Any], *, target: bool = True, rebuild: bool = False) -> Build | None:
         """The work to be done for one dataset whose inputs are whole; None when it is there already."""
         stage, dataset = all_stages()[name], self.read(name)
         draft_path = self.folder / "manifests" / f"{name}.building.json"

@@ -11,10 +11,7 @@ from pipeline.tokens import buffers
 
 WORD = re.compile(r"[a-z0-9\u00c0-\u1fff\u2070-\U0010ffff]+")  # no Latin-1 signs, no dashes and curly quotes
 STOP = frozenset(
-    "a an and any are as at best better buy by can cheap cheaper cheapest compare deal deals find for free from gift "
-    "good great how i in is it like me most my need new nice of on online or order over quality rated review reviews "
-    "sale shop small than that the these this those to top under up want what where which with without you your "
-    "color colour again same 2023 2024 2025 2026".split()
+    ["a", "an", "and", "any", "are", "as", "at", "best", "better", "buy", "by", "can", "cheap", "cheaper", "cheapest", "compare", "deal", "deals", "find", "for", "free", "from", "gift", "good", "great", "how", "i", "in", "is", "it", "like", "me", "most", "my", "need", "new", "nice", "of", "on", "online", "or", "order", "over", "quality", "rated", "review", "reviews", "sale", "shop", "small", "than", "that", "the", "these", "this", "those", "to", "top", "under", "up", "want", "what", "where", "which", "with", "without", "you", "your", "color", "colour", "again", "same", "2023", "2024", "2025", "2026"]
 )
 LONGEST = 64
 MIX = np.array([pow(0x9E3779B97F4A7C15, n + 1, 2**64) | 1 for n in range(LONGEST)], dtype=np.uint64)

@@ -4,7 +4,11 @@ from hypothesis import strategies as st
 
 from pipeline.words import hashed_words, words
 
-TEXT = st.text() | st.from_regex(r"[A-Za-z ,0-9'-]{0,40}") | st.text(st.characters(min_codepoint=0x80, max_codepoint=0x2100))
+TEXT = (
+    st.text()
+    | st.from_regex(r"[A-Za-z ,0-9'-]{0,40}")
+    | st.text(st.characters(min_codepoint=0x80, max_codepoint=0x2100))
+)
 
 
 @given(st.lists(TEXT, max_size=8))

@@ -22,9 +22,7 @@ def words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-MISSING = frozenset(
-    ["", "-", "--", "n/a", "na", "nan", "none", "null", "unknown", "undefined", "not available"]
-)
+MISSING = frozenset(["", "-", "--", "n/a", "na", "nan", "none", "null", "unknown", "undefined", "not available"])
 NO_BRAND = MISSING | {"generic", "unbranded", "no brand", "does not apply", "not applicable"}
 ELSE = ("Everything Else",)
 LONGEST_TITLE = 2000
@@ -146,21 +144,13 @@ def text(value: Any, repairs: set[str]) -> str | None:
         value = as_text(value)
         if value is None:
             return None
-    if (
-        value.isascii()
-        and value.isprintable()
-        and "<" not in value
-        and "&" not in value
-        and "  " not in value
-    ):
+    if value.isascii() and value.isprintable() and "<" not in value and "&" not in value and "  " not in value:
         return value.strip() or None  # nearly every text ends here
     return scrubbed(value, repairs) or None
 
 
 def scrubbed(value: str, repairs: set[str]) -> str:
-    for _ in range(
-        5
-    ):  # what one round uncovers, the next removes; entities inside entities inside entities end here
+    for _ in range(5):  # what one round uncovers, the next removes; entities inside entities inside entities end here
         before = value
         value = unicodedata.normalize("NFC", value)
         if "&" in value or "<" in value:
@@ -235,9 +225,7 @@ AFTER = (
     r"(?:(?:/|per|a)?\s?(?:each|ea|item|piece|pcs?|unit|pair|set|pack|box|count|ct|kg|lb|m|only)\.?)?"
 )
 ONE = re.compile(BEFORE + NUMBER + AFTER, re.IGNORECASE)
-TWO = re.compile(
-    BEFORE + NUMBER + AFTER + r"\s?(?:-|–|—|~|to|bis)?\s?" + BEFORE + NUMBER + AFTER, re.IGNORECASE
-)
+TWO = re.compile(BEFORE + NUMBER + AFTER + r"\s?(?:-|–|—|~|to|bis)?\s?" + BEFORE + NUMBER + AFTER, re.IGNORECASE)
 POINT = re.compile(
     r"\d+(?:\.\d+)?|(?:\d{1,3}(?:,\d{3})+|\d{1,2}(?:,\d\d)*,\d{3})(?:\.\d+)?|\d{1,3}(?:[\s'’]\d{3})+(?:\.\d{1,2})?"
 )
@@ -299,9 +287,7 @@ def prices_in(value: str) -> list[Decimal]:
         raise ValueError(UNREADABLE)
     european = "€" in value or "eur" in value.lower()
     parts = match.groups()
-    return [
-        decimal(parts[i + 2], european, minus=bool(parts[i] or parts[i + 1])) for i in range(0, len(parts), 3)
-    ]
+    return [decimal(parts[i + 2], european, minus=bool(parts[i] or parts[i + 1])) for i in range(0, len(parts), 3)]
 
 
 def decimal(number: str, european: bool, *, minus: bool) -> Decimal:
@@ -438,9 +424,7 @@ def spelled_path(*paths: str | tuple[str, ...] | None) -> tuple[tuple[str, ...],
 
 def is_name(name: str) -> bool:
     """A lone Latin letter is no category (`d`, for batteries), a lone Chinese character is."""
-    return (
-        name.lower() not in MISSING and bool(LETTER.search(name)) and not (len(name) == 1 and name.isascii())
-    )
+    return name.lower() not in MISSING and bool(LETTER.search(name)) and not (len(name) == 1 and name.isascii())
 
 
 @lru_cache(100_000)
@@ -469,12 +453,7 @@ def capital(match: re.Match[str]) -> str:
 @cache
 def spellings() -> dict[str, str]:
     """Names in the reference are spelled as there."""
-    names = {
-        name
-        for domain in domains()
-        for leaf in domain.leaves
-        for name in [domain.name, *leaf.path, leaf.name]
-    }
+    names = {name for domain in domains() for leaf in domain.leaves for name in [domain.name, *leaf.path, leaf.name]}
     return {name.lower(): name for name in sorted(names, reverse=True)}
 
 
@@ -723,7 +702,5 @@ def whole(value: Any, most: int) -> int | None:
     (1234, 5, 3, None, None)
     """
     written = (as_text(value) or "").strip()
-    numbers = [
-        float(number.replace(",", "")) for number in re.findall(r"\d[\d,]{0,15}(?:\.\d+)?", written[:200])
-    ]
+    numbers = [float(number.replace(",", "")) for number in re.findall(r"\d[\d,]{0,15}(?:\.\d+)?", written[:200])]
     return int(numbers[-1]) if numbers and not written.startswith("-") and numbers[-1] <= most else None

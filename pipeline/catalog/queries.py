@@ -8,7 +8,16 @@ from typing import Any
 from pipeline.problem import Problem
 from pipeline.words import content_words, words
 
-GRADES = {"100": "E", "10": "S", "1": "C", "0": "I", "exact": "E", "substitute": "S", "complement": "C", "irrelevant": "I"}
+GRADES = {
+    "100": "E",
+    "10": "S",
+    "1": "C",
+    "0": "I",
+    "exact": "E",
+    "substitute": "S",
+    "complement": "C",
+    "irrelevant": "I",
+}
 
 
 class RealQueries:
@@ -27,7 +36,9 @@ class RealQueries:
         if found := self.judged.get(product["id"]):
             return [{"text": text, "grade": grade} for text, grade in found]
         have = set(words(f"{product['title']} {product['brand'] or ''}"))
-        fitting = [text for word in sorted(have & self.by_word.keys()) for text, all_of in self.by_word[word] if all_of <= have]
+        fitting = [
+            text for word in sorted(have & self.by_word.keys()) for text, all_of in self.by_word[word] if all_of <= have
+        ]
         return [{"text": text, "grade": None} for text in fitting[:5]]
 
 
@@ -38,7 +49,9 @@ def read_queries(path: Path) -> RealQueries:
     try:
         rows = list(read_rows(path))
     except (ValueError, KeyError, csv.Error, UnicodeDecodeError) as error:
-        raise Problem(f"{path} cannot be read as queries: {str(error)[:120]}. It needs a column or key `query`.") from None
+        raise Problem(
+            f"{path} cannot be read as queries: {str(error)[:120]}. It needs a column or key `query`."
+        ) from None
     judged: dict[str, list[tuple[str, str | None]]] = {}
     for text, product, grade in rows:
         if product:

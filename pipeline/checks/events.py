@@ -120,7 +120,9 @@ def hours_are_the_personas(batch: pa.RecordBatch, personas: Dataset[Persona]) ->
             allowed[row, known[persona]] = True
         else:
             missing.append(row)
-    reasons = found.reasons("in the shop at an hour that is not its persona's", ~allowed[found.row, found.seconds // 3600 % 24])
+    reasons = found.reasons(
+        "in the shop at an hour that is not its persona's", ~allowed[found.row, found.seconds // 3600 % 24]
+    )
     for row in missing:
         reasons[row] = "no such persona"
     return reasons
@@ -181,7 +183,9 @@ def searches_explore_first(batch: pa.RecordBatch) -> Reasons:
     found = events(batch)
     at = np.flatnonzero(found.kind == SEARCH)
     of, hashes = hashed_content_words(found.table["search_query"].take(pa.array(at)))
-    pairs = np.unique(np.stack([of.astype(np.uint64), hashes], axis=1), axis=0) if len(of) else np.zeros((0, 2), np.uint64)
+    pairs = (
+        np.unique(np.stack([of.astype(np.uint64), hashes], axis=1), axis=0) if len(of) else np.zeros((0, 2), np.uint64)
+    )
     keyed = pairs[:, 0] * np.uint64(0x9E3779B97F4A7C15) ^ pairs[:, 1]
     after = (pairs[:, 0] - np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15) ^ pairs[:, 1]
     same = np.zeros(len(at), dtype=bool)
@@ -205,7 +209,12 @@ def facts_are_the_catalogs(batch: pa.RecordBatch, catalog: Dataset[Product]) -> 
     unknown = np.append(pc.is_null(row_of).to_numpy(zero_copy_only=False), False)
     rows = row_of.take(found.asins.indices)
     wrong = unknown[found.asin]
-    pairs = {"product_name": stock.titles, "brand": stock.brands, "color": stock.colors, "product_types": stock.categories}
+    pairs = {
+        "product_name": stock.titles,
+        "brand": stock.brands,
+        "color": stock.colors,
+        "product_types": stock.categories,
+    }
     for name, column in pairs.items():
         wrong |= differs(found.table[name], column.take(rows))
     index = rows.fill_null(0).to_numpy()
@@ -252,7 +261,9 @@ def clicks_fit_their_query(batch: pa.RecordBatch, catalog: Dataset[Product]) -> 
     hits = np.bincount(click, weights=np.isin(asked, have_of.astype(np.uint64) * mix ^ have), minlength=len(clicks))
     wrong = orphan | (2 * hits < span) | too_dear(queries, before, found.cents[clicks])
     for place in np.flatnonzero(wrong & ~orphan).tolist():
-        typed = stock.queries.get(int(stock.index_of(found.table["asin"].slice(int(clicks[place]), 1))[0].as_py() or 0), [])
+        typed = stock.queries.get(
+            int(stock.index_of(found.table["asin"].slice(int(clicks[place]), 1))[0].as_py() or 0), []
+        )
         wrong[place] = queries[int(before[place])].as_py() not in typed
     bad = np.zeros(len(found.row), dtype=bool)
     bad[clicks[wrong]] = True

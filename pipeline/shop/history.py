@@ -116,5 +116,3 @@ def promoted(
             if one[0] <= day <= one[1]:
                 found[place] = one
     return found
-
-

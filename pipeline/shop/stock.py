@@ -49,7 +49,9 @@ class Stock:
     def __init__(self, catalog: Dataset[Product]) -> None:
         names = ["id", "title", "brand", "color", "category", "price", "promotions", "queries"]
         table = catalog.table(names).combine_chunks()
-        column = {name: table[name].chunk(0) if table[name].num_chunks else table[name].combine_chunks() for name in names}
+        column = {
+            name: table[name].chunk(0) if table[name].num_chunks else table[name].combine_chunks() for name in names
+        }
         self.ids, self.titles, self.brands, self.colors = (column[n] for n in ("id", "title", "brand", "color"))
         self.categories = column["category"]
         self.cents = cents(column["price"])
@@ -84,7 +86,9 @@ class Stock:
         if found is None:
             if len(self.word_sets) >= KEPT:
                 self.word_sets.clear()
-            parts = (column[product].as_py() or "" for column in (self.titles, self.brands, self.colors, self.categories))
+            parts = (
+                column[product].as_py() or "" for column in (self.titles, self.brands, self.colors, self.categories)
+            )
             found = self.word_sets[product] = frozenset(words(" ".join(parts)))
         return found
 
@@ -101,7 +105,9 @@ class Stock:
         brand, color = ((column[product].as_py() or "").lower() for column in (self.brands, self.colors))
         title: list[str] = WORD.findall(self.titles[product].as_py().lower())
         named = set(words(brand))
-        said = [word for word in title if word not in STOP and singular(word) not in named and not MODEL.fullmatch(word)]
+        said = [
+            word for word in title if word not in STOP and singular(word) not in named and not MODEL.fullmatch(word)
+        ]
         plain = [word for word in said if word not in color.split()]
         head = noun_in(title, leaf) or self.kind_in(plain, int(self.leaf_of[product])) or words(leaf)[:2] or title[:2]
         details = with_units([word for word in plain if word not in head])
@@ -126,7 +132,9 @@ class Stock:
             first, last = self.edges[leaf], self.edges[leaf + 1]
             step = max(1, (last - first) // EXAMPLES)
             rows = self.by_price[first:last:step]
-            counts = Counter(word for title in self.titles.take(pa.array(rows)).to_pylist() for word in set(words(title)))
+            counts = Counter(
+                word for title in self.titles.take(pa.array(rows)).to_pylist() for word in set(words(title))
+            )
             found = {word: n / len(rows) for word, n in counts.items() if n >= SHARED * len(rows) and n > 1}
             found = self.shared[leaf] = {word: share for word, share in found.items() if word not in STOP}
         return found

@@ -44,7 +44,10 @@ Columns = Annotated[
     dict[str, str], BeforeValidator(read_columns), Field(description="our=their column names, for a file of your own")
 ]
 SourceName = Annotated[
-    str, Field(description="sample, esci, amazebay, webshop, shopsimulator (each :PATH or :HUB_ID), or a file", min_length=1)
+    str,
+    Field(
+        description="sample, esci, amazebay, webshop, shopsimulator (each :PATH or :HUB_ID), or a file", min_length=1
+    ),
 ]
 Products = Annotated[int | None, Field(ge=1, le=100_000_000, description="how many at most; the sample makes 24,000")]
 QueryFile = Annotated[str, Field(description="a file of real queries, led to the products that they fit")]
@@ -136,7 +139,9 @@ def catalog(
 ) -> Iterator[pa.RecordBatch | Rejected]:
     """Products in one normal form, from the embedded sample or a real catalog, with their promotions."""
     numbers = shard.of(plan.units)
-    rows = sample.products(shard.seed, numbers) if source == "sample" else cleaned(open_source(source, columns), numbers)
+    rows = (
+        sample.products(shard.seed, numbers) if source == "sample" else cleaned(open_source(source, columns), numbers)
+    )
     while chunk := list(islice(rows, BATCH)):
         yield from (row for row in chunk if isinstance(row, Rejected))
         kept = [priced(row, shard.seed, plan.facts, promoted) for row in chunk if isinstance(row, dict)]

@@ -21,7 +21,14 @@ from schemas.shop import Persona, Product, Taste
 
 PEOPLE = Path(__file__).parents[2] / "data" / "reference" / "people.toml"
 SENSITIVITY = {"low": (0.55, 1.0), "middle": (0.25, 0.8), "high": (0.0, 0.5)}
-DEVICES = {"18-24": (8, 1, 1), "25-34": (7, 2, 1), "35-44": (6, 3, 1), "45-54": (5, 4, 1), "55-64": (4, 4, 2), "65+": (3, 4, 3)}
+DEVICES = {
+    "18-24": (8, 1, 1),
+    "25-34": (7, 2, 1),
+    "35-44": (6, 3, 1),
+    "45-54": (5, 4, 1),
+    "55-64": (4, 4, 2),
+    "65+": (3, 4, 3),
+}
 SIGNATURE = (
     "age_band",
     "household",
@@ -57,7 +64,11 @@ def budget_buys_the_taste(persona: Persona, catalog: Dataset[Product]) -> str | 
 def taste_is_a_share(persona: Persona) -> str | None:
     total = sum(taste.weight for taste in persona.tastes)
     names = {taste.category for taste in persona.tastes}
-    return None if names and len(names) == len(persona.tastes) and 0.5 <= total <= 1 else "tastes are not a share of intents"
+    return (
+        None
+        if names and len(names) == len(persona.tastes) and 0.5 <= total <= 1
+        else "tastes are not a share of intents"
+    )
 
 
 def brands_belong_to_the_taste(persona: Persona, catalog: Dataset[Product]) -> str | None:
@@ -96,7 +107,13 @@ def plan_personas(catalog: Dataset[Product], count: int) -> Plan:
 @stage(
     makes=Persona,
     plan=plan_personas,
-    checks=[budget_buys_the_taste, taste_is_a_share, brands_belong_to_the_taste, hours_are_a_day, person_hangs_together],
+    checks=[
+        budget_buys_the_taste,
+        taste_is_a_share,
+        brands_belong_to_the_taste,
+        hours_are_a_day,
+        person_hangs_together,
+    ],
     across=[ids_are_unique, personas_are_distinct],
     per_shard=(2_000, 100_000),
 )

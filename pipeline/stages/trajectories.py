@@ -160,9 +160,7 @@ def as_table(histories: list[History], lengths: list[int], stock: Stock) -> tupl
 def met(found: History, kept: int, stock: Stock) -> list[dict[str, Any]]:
     """The promotions behind the prices of the first events, each once, in the order in which they were met."""
     dated = {
-        (int(found.product[place]), one["first_day"]): one
-        for place, one in found.promotions.items()
-        if place < kept
+        (int(found.product[place]), one["first_day"]): one for place, one in found.promotions.items() if place < kept
     }
     return [
         {

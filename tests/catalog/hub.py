@@ -52,9 +52,7 @@ class Handler(BaseHTTPRequestHandler):
             self.answer(json.dumps([entry(name, file) for name, file in files.items()]).encode())
         elif path.startswith("api/"):
             siblings = [{"rfilename": name} for name in files]
-            self.answer(
-                json.dumps({"id": repo, "sha": COMMIT, "private": False, "siblings": siblings}).encode()
-            )
+            self.answer(json.dumps({"id": repo, "sha": COMMIT, "private": False, "siblings": siblings}).encode())
         elif (name := "/".join(parts[5:])) in files:
             data = files[name].read_bytes()
             self.answer(data, 200, {"X-Repo-Commit": COMMIT, "ETag": f'"{oid(data)}"'})

@@ -154,9 +154,7 @@ def test_an_absurd_price_is_a_reason(value):
     assert rejected(price=value) == ["absurd price"]
 
 
-@pytest.mark.parametrize(
-    "value", ["call us", "12.34.56", "1,2345", "$", "12 for 3 for 4", {"amount": 3}, True, "5 6"]
-)
+@pytest.mark.parametrize("value", ["call us", "12.34.56", "1,2345", "$", "12 for 3 for 4", {"amount": 3}, True, "5 6"])
 def test_a_price_that_cannot_be_read_is_missing_and_named(value):
     row = product(price=value)
     assert row["price"] is None
@@ -323,9 +321,7 @@ def test_a_brand_is_only_its_name(value, brand):
     assert product(brand=value)["brand"] == brand
 
 
-@pytest.mark.parametrize(
-    "value", [None, "", "Unknown", "N/A", "generic", "none", "-", "Brand: unknown", float("nan")]
-)
+@pytest.mark.parametrize("value", [None, "", "Unknown", "N/A", "generic", "none", "-", "Brand: unknown", float("nan")])
 def test_no_brand_is_none_and_named(value):
     row = product(brand=value)
     assert (row["brand"], row["repairs"]) == (None, ["brand missing"])

@@ -138,9 +138,7 @@ def test_shards_of_which_some_lack_a_column_are_read(tmp_path):
 
 
 def test_columns_say_which_is_which_and_beat_the_guess(tmp_path):
-    path = write(
-        tmp_path / "x.csv", [{"name": "Lamp", "label": "Oak lamp", "price": "1", "net": "2", "code": "x"}]
-    )
+    path = write(tmp_path / "x.csv", [{"name": "Lamp", "label": "Oak lamp", "price": "1", "net": "2", "code": "x"}])
     source = open_source(str(path), {"title": "label", "price": "net"})
     assert rows(source) == [{"title": "Oak lamp", "price": "2", "attributes": {"code": "x"}}]
 
@@ -170,9 +168,7 @@ def test_attributes_of_the_source_and_unknown_columns_come_together(tmp_path):
 
 
 def test_our_own_catalog_can_be_a_source_again(tmp_path):
-    path = write(
-        tmp_path / "x.csv", [{"name": "Oak lamp", "price": "9.99", "brand": "Norrvik", "watts": "7 W"}]
-    )
+    path = write(tmp_path / "x.csv", [{"name": "Oak lamp", "price": "9.99", "brand": "Norrvik", "watts": "7 W"}])
     (first,) = products(open_source(str(path)))
     parquet = write(tmp_path / "x.parquet", [{**first, "price": Decimal("9.99")}])
     (second,) = products(open_source(str(parquet)))
@@ -231,9 +227,7 @@ def test_the_delimiter_is_found(tmp_path, delimiter):
 
 def test_a_broken_line_of_json_is_an_unreadable_row(tmp_path):
     path = tmp_path / "x.jsonl"
-    path.write_bytes(
-        b'{"title": "a", "id": 1}\n{"title": \n\n[1]\n{"title": "caf\xe9"}\n{"title": "b", "id": 2}'
-    )
+    path.write_bytes(b'{"title": "a", "id": 1}\n{"title": \n\n[1]\n{"title": "caf\xe9"}\n{"title": "b", "id": 2}')
     found = rows(open_source(str(path)))
     assert [row.get("unreadable") for row in found] == [None, "no JSON", "no JSON object", "not UTF-8", None]
     assert found[4]["title"] == "b"
@@ -413,10 +407,7 @@ def write_original(folder):
     """The two files as Amazon published them: labels as letters, and products that nobody judged."""
     folder.mkdir(parents=True, exist_ok=True)
     texts = [{"product_id": id, "product_title": f"Lamp {id}"} | TEXTS for id in ["B9", "B1", "B2"]]
-    judged = [
-        {"query": q, "product_id": id, "product_locale": "us", "esci_label": label[0]}
-        for q, id, label in JUDGED
-    ]
+    judged = [{"query": q, "product_id": id, "product_locale": "us", "esci_label": label[0]} for q, id, label in JUDGED]
     write(folder / "shopping_queries_dataset_products.parquet", texts)
     write(folder / "shopping_queries_dataset_examples.parquet", judged)
     return folder
@@ -481,9 +472,7 @@ LISTING = {
     "images": {"large": ["http://x"]},
     "store": "Norrvik",
     "categories": ["Home", "Lighting", "Table Lamps"],
-    "details": json.dumps(
-        {"Color": "Oak", "Item Height": "12 inches", "UPC": "1", "Date First Available": "May"}
-    ),
+    "details": json.dumps({"Color": "Oak", "Item Height": "12 inches", "UPC": "1", "Date First Available": "May"}),
     "parent_asin": "B0001",
     "subtitle": None,
     "author": None,
@@ -638,9 +627,7 @@ def test_esci_amazebay_and_shopsimulator_come_from_the_hub_and_then_from_the_cac
     assert "train-00000-of-00001.parquet" in asked
     assert "embeddings.npy" not in asked
     assert "train_persona" not in asked
-    assert (
-        from_hub(hub.url, tmp_path / "home", "esci", "amazebay") == online[:2]
-    )  # nobody answers there any more
+    assert from_hub(hub.url, tmp_path / "home", "esci", "amazebay") == online[:2]  # nobody answers there any more
 
 
 def test_a_hub_that_refuses_has_nothing_or_is_not_there_is_one_clear_error(tmp_path):

@@ -10,7 +10,7 @@ from pipeline.render.trajectory import parse, render
 HOSTILE = [
     "5-in-1 ] (brand: Fake, color: red, price: 1.00)",
     "a || b [x] (brand: y",
-    'quotes "and" \'more\'',
+    "quotes \"and\" 'more'",
     "two\nlines\r\nand three",
     "back\\slash \\n \\",
     "🪑 chair 😀‍🔥",
@@ -72,7 +72,9 @@ def test_any_search_reads_back(query):
     assert parse(render([search(query)])) == [search(query)]
 
 
-@pytest.mark.parametrize("line", ["", "hello", "2024-05-01 19:30:25 click [A || t] (brand: , color: , price: 1,299.00)"])
+@pytest.mark.parametrize(
+    "line", ["", "hello", "2024-05-01 19:30:25 click [A || t] (brand: , color: , price: 1,299.00)"]
+)
 def test_a_line_that_is_no_action_is_named(line):
     with pytest.raises(ValueError, match="line 1 is not an action"):
         parse(render([search("x")]) + "\n" + line)

@@ -18,9 +18,7 @@ USED = (
 
 
 def amazebay(where: str) -> Catalog:
-    files = located(
-        where or "owlgebra-ai/Amazebay-catalog-2M", (".parquet",), name="amazebay", patterns=["*.parquet"]
-    )
+    files = located(where or "owlgebra-ai/Amazebay-catalog-2M", (".parquet",), name="amazebay", patterns=["*.parquet"])
     table = Parquet(files)
     table.columns = [name for name in table.columns if name in USED.split()]
     return Catalog("amazebay", "unknown", table, product)
@@ -37,9 +35,7 @@ def product(row: Row) -> Row:
         "id": row.get("parent_asin") or row.get("asin"),
         "title": row.get("title"),
         "brand": brand,
-        "category_path": categories
-        if categories not in (None, "", [], "None", "[]")
-        else row.get("main_category"),
+        "category_path": categories if categories not in (None, "", [], "None", "[]") else row.get("main_category"),
         "color": color,
         "price": row.get("price"),
         "attributes": {name: value for name, value in facts.items() if is_fact(name)},

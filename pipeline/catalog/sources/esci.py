@@ -46,13 +46,9 @@ def as_it_is(row: Row) -> Row:
 def by_product(files: list[Path], country: str) -> Path:
     """The judgements put to their products, in the order in which the products first come; made once and kept."""
     made = "|".join(f"{file.resolve()} {file.stat().st_size} {file.stat().st_mtime_ns}" for file in files)
-    target = (
-        kept() / f"esci-{country}-{hashlib.sha256((made + BY_PRODUCT).encode()).hexdigest()[:16]}.parquet"
-    )
+    target = kept() / f"esci-{country}-{hashlib.sha256((made + BY_PRODUCT).encode()).hexdigest()[:16]}.parquet"
     if not target.exists():
-        with tempfile.TemporaryDirectory(
-            dir=target.parent
-        ) as folder:  # beside it, so that the rename is atomic
+        with tempfile.TemporaryDirectory(dir=target.parent) as folder:  # beside it, so that the rename is atomic
             join(files, country, Path(folder) / "new.parquet")
             os.replace(Path(folder) / "new.parquet", target)
     return target
@@ -72,9 +68,7 @@ def join(files: list[Path], country: str, target: Path) -> None:
     import duckdb
 
     columns = {file: Parquet([file]).columns for file in files}
-    texts = [
-        file for file in files if {"product_id", "product_title", "product_locale"} <= set(columns[file])
-    ]
+    texts = [file for file in files if {"product_id", "product_title", "product_locale"} <= set(columns[file])]
     judgements = [file for file in files if {"product_id", "query"} <= set(columns[file])]
     if not texts:
         raise BadSource(
@@ -85,15 +79,11 @@ def join(files: list[Path], country: str, target: Path) -> None:
     if judgements:
         has = {name for file in judgements for name in columns[file]}
         label = next((name for name in ("esci_label", "label", "gain") if name in has), "NULL")
-        locale = next(
-            (name for name in ("product_locale", "query_locale", "locale") if name in has), f"'{country}'"
-        )
+        locale = next((name for name in ("product_locale", "query_locale", "locale") if name in has), f"'{country}'")
         judged = JUDGED.format(label=label, locale=locale, country=country, judgements=quoted(judgements))
     with duckdb.connect(config={"memory_limit": "2GB", "temp_directory": str(target.parent)}) as sql:
         try:
-            sql.execute(
-                BY_PRODUCT.format(judged=judged, texts=quoted(texts), country=country, target=escaped(target))
-            )
+            sql.execute(BY_PRODUCT.format(judged=judged, texts=quoted(texts), country=country, target=escaped(target)))
         except duckdb.Error as error:
             reason = str(error).splitlines()[0]
             raise BadSource(f"{files[0].parent} is not ESCI as it was published: {reason}") from None

@@ -116,13 +116,9 @@ def mapping(names: list[str], columns: dict[str, str]) -> dict[str, str]:
         if theirs not in names:
             raise BadSource(f"--columns: there is no column {theirs!r}.{suggestion(theirs, names)}")
     plain = {simple(name): name for name in reversed(names)}
-    guesses = {
-        ours: next((plain[s] for s in words.split() if s in plain), None) for ours, words in SYNONYMS.items()
-    }
+    guesses = {ours: next((plain[s] for s in words.split() if s in plain), None) for ours, words in SYNONYMS.items()}
     fields = {ours: theirs for ours, theirs in (guesses | columns).items() if theirs is not None}
-    fields = {
-        ours: theirs for ours, theirs in fields.items() if ours in columns or theirs not in columns.values()
-    }
+    fields = {ours: theirs for ours, theirs in fields.items() if ours in columns or theirs not in columns.values()}
     if "title" not in fields:
         raise BadSource(
             f"No column looks like a title. Say which one is: --columns title=NAME. There are {listed(names)}."
@@ -173,9 +169,7 @@ def opened(where: str) -> Table:
     if path.is_dir():
         shards = sorted(shard for shard in path.rglob("*.parquet") if not hidden(shard, path))
         if not shards:
-            raise BadSource(
-                f"The folder {path} holds no .parquet file. Give the file itself if it is of another type."
-            )
+            raise BadSource(f"The folder {path} holds no .parquet file. Give the file itself if it is of another type.")
         return Parquet(shards)
     head = beginning(path)
     if head.startswith(b"PAR1") or path.name.endswith(".parquet"):
@@ -190,11 +184,7 @@ def opened(where: str) -> Table:
         case "jsonl" | "ndjson":
             return JsonLines(path)
         case "json":
-            return (
-                JsonArray(path)
-                if head.lstrip(codecs.BOM_UTF8 + b" \t\r\n").startswith(b"[")
-                else JsonLines(path)
-            )
+            return JsonArray(path) if head.lstrip(codecs.BOM_UTF8 + b" \t\r\n").startswith(b"[") else JsonLines(path)
     raise BadSource(f"{path} has no type that is known here. Name it .csv, .tsv, .jsonl, .json or .parquet.")
 
 
@@ -239,9 +229,7 @@ class Parquet:
             with self.shard(path) as parquet:
                 names |= dict.fromkeys(parquet.schema_arrow.names)
                 meta = parquet.metadata
-                self.groups += [
-                    (path, group, meta.row_group(group).num_rows) for group in range(meta.num_row_groups)
-                ]
+                self.groups += [(path, group, meta.row_group(group).num_rows) for group in range(meta.num_row_groups)]
         self.columns = list(names)
 
     def shard(self, path: Path) -> pq.ParquetFile:
@@ -348,9 +336,7 @@ class Csv(Text):
         self.delimiter = max(",\t;|", key=head.count)
         header: Any = next((span for _, span in self.spans(self.first) if span), [])
         if isinstance(header, dict):
-            raise BadSource(
-                f"The first line of {path} is no list of column names. Is it a CSV file, saved as UTF-8?"
-            )
+            raise BadSource(f"The first line of {path} is no list of column names. Is it a CSV file, saved as UTF-8?")
         if len(header) < 2:
             raise BadSource(
                 f"{path} has only one column, {header[0][:60]!r}; a product needs at least a title and something else. "
@@ -406,9 +392,7 @@ class Csv(Text):
                     raw = b"".join(used)
                     yield (
                         offset,
-                        unreadable(reason, raw.decode("utf-8", "replace").rstrip("\r\n"))
-                        if reason
-                        else cells,
+                        unreadable(reason, raw.decode("utf-8", "replace").rstrip("\r\n")) if reason else cells,
                     )
                 offset += sum(map(len, used))
 

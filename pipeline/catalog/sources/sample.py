@@ -69,10 +69,7 @@ def siblings(seed: int, block: int, inside: range) -> Iterator[dict[str, Any]]:
     description, bullets = random.choice(leaf.description), leaf.bullets
     base = leaf.price[0] * 2.718281828459045 ** (0.6 * leaf.price[1] * normal(random))
     choices = dict(axes)
-    options = [
-        {"name": name, "values": choices.get(name) or [common[name]]}
-        for name in leaf.options
-    ]
+    options = [{"name": name, "values": choices.get(name) or [common[name]]} for name in leaf.options]
     grid = list(combinations(makers, *(values for _, values in axes)))
     for place in inside:
         maker, *values = grid[place]
@@ -164,7 +161,9 @@ def retail(random: Random, dollars: float) -> int:
     """
     if dollars < 4:
         return max(49, round(dollars * 20) * 5 - 1)
-    return max(1, round(dollars)) * 100 - 100 + random.choice(ENDINGS[:-1]) if dollars < 200 else round(dollars) * 100 - 1
+    return (
+        max(1, round(dollars)) * 100 - 100 + random.choice(ENDINGS[:-1]) if dollars < 200 else round(dollars) * 100 - 1
+    )
 
 
 def normal(random: Random) -> float:

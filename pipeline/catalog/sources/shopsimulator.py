@@ -25,9 +25,7 @@ def product(row: Row) -> Row:
         "id": row.get("asin"),
         "title": row.get("title") or row.get("name"),
         "brand": row.get("brand") or row.get("shop_name"),
-        "category_path": f"{domain}›{path}"
-        if domain and path and not str(path).startswith(str(domain))
-        else path,
+        "category_path": f"{domain}›{path}" if domain and path and not str(path).startswith(str(domain)) else path,
         "price": row.get("pricing"),
         "attributes": row.get("attribute") or row.get("attributes"),
         "options": row.get("customization_options"),

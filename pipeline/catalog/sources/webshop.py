@@ -31,11 +31,7 @@ def product(row: Row) -> Row:
         "color": facts.get("Color"),
         "price": row.get("pricing") or row.get("Price") or row.get("list_price"),
         "attributes": [
-            {
-                name: value
-                for name, value in facts.items()
-                if name != "Color" and is_fact(name) and is_scalar(value)
-            },
+            {name: value for name, value in facts.items() if name != "Color" and is_fact(name) and is_scalar(value)},
             *[name for name in (features if isinstance(features, list) else []) if name != "DUMMY_ATTR"],
         ],
         "options": row.get("customization_options") or row.get("options"),

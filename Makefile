@@ -1,0 +1,43 @@
+# Everything is set up in .venv by the first target that needs it.
+.DEFAULT_GOAL := help
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+RUN    ?= data/runs/demo
+READY  := $(VENV)/.ready
+export DO_NOT_TRACK = 1
+export HF_HUB_DISABLE_TELEMETRY = 1
+
+.PHONY: help setup trajectories test test-slow check benchmarks clean
+
+help: ## print this
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
+
+setup: $(READY) ## install everything into .venv
+
+$(READY): pyproject.toml constraints.txt
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check 'uv>=0.5,<1'
+	@echo "Installing into $(VENV) ..."
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --constraint constraints.txt --editable '.[dev]'
+	@touch $@
+
+trajectories: $(READY) ## catalog, personas and trajectories in data/runs/demo (RUN=folder, ARGS="--count 1000 ...")
+	@$(BIN)/python -m flows.build trajectories --run $(RUN) $(ARGS)
+
+test: $(READY) ## the tests, a few minutes
+	@$(BIN)/python -m pytest -m "not slow"
+
+test-slow: $(READY) ## the tests that take longer
+	@$(BIN)/python -m pytest -m slow
+
+check: $(READY) ## format, lint and types
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+
+benchmarks: $(READY) ## measure, and write the figures into benchmarks/README.md
+	@$(BIN)/python -m benchmarks.trajectories
+
+clean: ## remove what was installed and built
+	rm -rf $(VENV) .prefect build dist *.egg-info

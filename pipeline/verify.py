@@ -1,0 +1,143 @@
+"""Every check again, from the Parquet files alone: what `shopwright verify` runs on a folder."""
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import as_completed
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pydantic import BaseModel
+
+from pipeline.arrow import arrow_schema, may_be_none
+from pipeline.dataset import Dataset, Manifest, file_facts, row_groups, tally
+from pipeline.problem import Problem
+from pipeline.run import Run, all_stages, pool
+from pipeline.stage import reasons_by_check
+
+
+@dataclass
+class Verdict:
+    """What one check found in one dataset."""
+
+    dataset: str
+    check: str
+    rows: int
+    places: list[str] = field(default_factory=list)
+    """Each row (or file) that fails it, by id and file, with the reason."""
+
+    @property
+    def failed(self) -> bool:
+        return bool(self.places)
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self) | {"failed": self.failed}
+
+
+def verify(run: Run) -> list[Verdict]:
+    """Recompute the checks of every dataset in the run's folder. Raises Problem where there is nothing to verify."""
+    whole = [name for name in all_stages() if run.read(name).manifest_path.exists()]
+    if not whole:
+        raise Problem(f"There is no finished dataset in {run.folder}. Build one: shopwright build --run {run.folder}")
+    return [verdict for name in whole for verdict in verify_dataset(run, name)]
+
+
+def verify_dataset(run: Run, name: str) -> Iterator[Verdict]:
+    dataset = run.read(name)
+    manifest = dataset.manifest
+    assert manifest
+    sound = Verdict(name, "files are those of the manifest", len(manifest.files), list(damaged(dataset, manifest)))
+    yield sound
+    if sound.failed:
+        return
+    yield Verdict(name, "manifest tells what the files hold", manifest.rows, list(miscounted(run, dataset, manifest)))
+    stage = all_stages()[name]
+    verdicts = {check.__name__: Verdict(name, words(check), manifest.rows) for check in stage.checks}
+    columns = Verdict(name, "columns are the record's", manifest.rows)
+    for found in judged(run, dataset):
+        columns.places += found.pop("columns")
+        for check, places in found.items():
+            verdicts[check].places += places
+    yield columns
+    if not columns.failed:
+        yield from verdicts.values()
+        for check in stage.across:
+            faults = [f"{Path(f.file).name} row {f.row}: {f.reason}" for f in check(dataset)]
+            yield Verdict(name, words(check), manifest.rows, faults)
+
+
+def words(check: Callable[..., Any]) -> str:
+    return check.__name__.replace("_", " ")
+
+
+def damaged(dataset: Dataset[Any], manifest: Manifest) -> Iterator[str]:
+    """Files that are missing, are not what they were, or do not belong there."""
+    for path, known in manifest.files.items():
+        try:
+            facts = file_facts(dataset.run / path)
+        except FileNotFoundError:
+            yield f"{path}: missing"
+        except (pa.ArrowInvalid, OSError):
+            yield f"{path}: damaged, cannot be read as Parquet"
+        else:
+            if facts != known:
+                yield f"{path}: changed since it was made (sha256 {known.sha256[:12]} -> {facts.sha256[:12]})"
+    for path in [*dataset.folder.iterdir(), *dataset.quarantine.files]:
+        if path.relative_to(dataset.run).as_posix() not in manifest.files:
+            yield f"{path.relative_to(dataset.run)}: not in the manifest"
+
+
+def miscounted(run: Run, dataset: Dataset[Any], manifest: Manifest) -> Iterator[str]:
+    if len(dataset) != manifest.rows or len(dataset.quarantine) != manifest.rejected:
+        yield f"{len(dataset)} rows and {len(dataset.quarantine)} rejects, not {manifest.rows} and {manifest.rejected}"
+    if tally(dataset.quarantine, "reasons") != manifest.rejects:
+        yield "rejects by reason are not those in quarantine"
+    for name, fingerprint in manifest.recipe.inputs.items():
+        now = run.read(name).manifest
+        if now is None or now.fingerprint != fingerprint:
+            yield f"made from another {name} than the one that is here"
+
+
+def judged(run: Run, dataset: Dataset[Any]) -> Iterator[dict[str, list[str]]]:
+    """What the checks say of each file, in the order of the files."""
+    files = dataset.files
+    if run.workers == 1 or len(files) <= 1:
+        yield from (judge(run.folder, dataset.name, path) for path in files)
+        return
+    with pool(min(run.workers, len(files))) as executor:
+        waiting = {executor.submit(judge, run.folder, dataset.name, path): path for path in files}
+        done = {waiting[future]: future.result() for future in as_completed(waiting)}
+    yield from (done[path] for path in files)
+
+
+def judge(folder: Path, name: str, path: Path) -> dict[str, list[str]]:
+    """The rows of one file that fail a check, by the name of the check."""
+    stage = all_stages()[name]
+    datasets = {read: Dataset(folder, read, all_stages()[read].makes) for read in stage.reads}
+    found: dict[str, list[str]] = {"columns": []}
+    wanted = arrow_schema(stage.makes)
+    if not pq.read_schema(path).equals(wanted):
+        found["columns"] = [f"{path.name}: columns are not those of {stage.makes.__name__}"]
+        return found
+    for batch in row_groups(path):
+        found["columns"] += [f"{path.name}: {column} has nulls" for column in null_columns(stage.makes, batch)]
+        if found["columns"]:
+            return found
+        for check, reasons in reasons_by_check(stage, batch, datasets):
+            places = found.setdefault(check.__name__, [])
+            for row, reason in enumerate(reasons):
+                if reason:
+                    places.append(f"{batch['id'][row].as_py()} ({path.name}): {reason}")
+    return found
+
+
+def null_columns(record: type[BaseModel], batch: pa.RecordBatch, prefix: str = "") -> Iterator[str]:
+    """Columns that have a null where the record must have a value, inside lists too."""
+    for name, info in record.model_fields.items():
+        column = batch[name]
+        if column.null_count and not may_be_none(info.annotation):
+            yield prefix + name
+        if pa.types.is_list(column.type) and pa.types.is_struct(column.type.value_type):
+            (inner,) = [arg for arg in getattr(info.annotation, "__args__", ()) if isinstance(arg, type)]
+            yield from null_columns(inner, pa.RecordBatch.from_struct_array(column.flatten()), f"{prefix}{name}.")
