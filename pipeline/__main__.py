@@ -2,15 +2,16 @@
 
 import argparse
 import json
+import os
 import signal
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from pipeline.dataset import Manifest
 from pipeline.problem import Problem
 from pipeline.progress import Bar, Lines, Progress
-from pipeline.run import Run, all_stages, owners_of, package_version, upstream
+from pipeline.run import Run, all_stages, owners_of, package_version, setting_names, upstream
 
 RUN = "data/runs/demo"
 EXAMPLES = {
@@ -29,9 +30,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def run_command(arguments: Sequence[str] | None, build: Callable[..., Any]) -> int:
     """`main`, with the function that builds: here, or as a flow."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    options = vars(parser().parse_args(arguments))
-    command = options.pop("command")
     try:
+        options = parsed(arguments)
+        command = options.pop("command")
         if command == "build":
             return build_command(build, **options)
         return int(COMMANDS[command](**options))
@@ -41,8 +42,38 @@ def run_command(arguments: Sequence[str] | None, build: Callable[..., Any]) -> i
     except KeyboardInterrupt:
         print("Stopped. What is finished is kept: run the same command again to go on.", file=sys.stderr)
         return 130
-    except BrokenPipeError:
+    except BrokenPipeError:  # as in `shopwright show catalog | head -1`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+
+
+def parsed(arguments: Sequence[str] | None) -> dict[str, Any]:
+    found, unknown = parser().parse_known_args(arguments)
+    options = vars(found)
+    if unknown and options["command"] == "build":
+        known = ", ".join(f"--{name.replace('_', '-')}" for name in setting_names(options["dataset"]))
+        raise Problem(f"{options['dataset']} has no setting {' '.join(unknown)}. It has: {known}.")
+    if unknown:
+        raise Problem(
+            f"{options['command']} does not take {' '.join(unknown)}. See: shopwright {options['command']} -h"
+        )
+    return options
+
+
+class Parser(argparse.ArgumentParser):
+    """Says what is wrong in one line, as everything else here does; and knows no abbreviations."""
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given, allow_abbrev=False)
+
+    def error(self, message: str) -> NoReturn:
+        raise Problem(f"{message}. See: {self.prog} -h")
+
+
+def positive(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not a whole number from 1 on")
+    return int(text)
 
 
 def build_dataset(
@@ -58,8 +89,8 @@ def build_dataset(
     return Run(folder, seed=seed, workers=workers).build(dataset, rebuild=rebuild, progress=progress, **settings)
 
 
-def parser() -> argparse.ArgumentParser:
-    top = argparse.ArgumentParser(
+def parser() -> Parser:
+    top = Parser(
         prog="shopwright",
         description="Verified synthetic data for shopping agents.",
         epilog="\n".join(["examples:", *(f"  {example}" for example in EXAMPLES.values())]),
@@ -67,9 +98,9 @@ def parser() -> argparse.ArgumentParser:
     )
     top.add_argument("--version", action="version", version=f"shopwright {package_version()}")
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    folder = argparse.ArgumentParser(add_help=False)
+    folder = Parser(add_help=False)
     folder.add_argument("--run", default=RUN, metavar="FOLDER", help=f"the run's folder (default: {RUN})")
-    as_json = argparse.ArgumentParser(add_help=False)
+    as_json = Parser(add_help=False)
     as_json.add_argument("--json", action="store_true", help="print JSON, for scripts")
 
     add(commands, "list", "every dataset: what it holds, what it reads, its settings", [folder, as_json])
@@ -79,32 +110,34 @@ def parser() -> argparse.ArgumentParser:
         add_build(datasets, name, [folder, as_json])
     show = add(commands, "show", "print a dataset's first rows", [folder, as_json])
     show.add_argument("dataset", help=f"one of: {', '.join(all_stages())}")
-    show.add_argument("-n", type=int, default=3, metavar="ROWS", help="how many rows (default: 3)")
+    show.add_argument("-n", type=positive, default=3, metavar="ROWS", help="how many rows (default: 3)")
     show.add_argument("--rejected", action="store_true", help="rows in quarantine, with their reasons, instead")
     verify = add(
         commands, "verify", "recompute every check from the Parquet files alone; exit 1 if any fails", [as_json]
     )
     verify.add_argument("folder", nargs="?", default=RUN, help=f"the run's folder (default: {RUN})")
-    verify.add_argument("--workers", type=int, metavar="N", help="processes (default: the cores)")
+    verify.add_argument("--workers", type=positive, metavar="N", help="processes (default: the cores)")
     return top
 
 
-def add(commands: Any, name: str, about: str, parents: list[argparse.ArgumentParser]) -> Any:
+def add(commands: Any, name: str, about: str, parents: list[Parser]) -> Any:
     return commands.add_parser(
         name,
         help=about,
         description=f"{about[0].upper()}{about[1:]}.",
-        epilog=f"example:\n  {EXAMPLES[name]}" if name in EXAMPLES else None,
+        epilog=f"example:\n  {EXAMPLES.get(name) or build_example(name)}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         parents=parents,
     )
 
 
-def add_build(datasets: Any, name: str, parents: list[argparse.ArgumentParser]) -> None:
+def add_build(datasets: Any, name: str, parents: list[Parser]) -> None:
     options = add(datasets, name, all_stages()[name].about.rstrip("."), parents)
     options.add_argument("--seed", type=int, help="the run's seed (default: what the folder was made with, else 0)")
-    options.add_argument("--workers", type=int, metavar="N", help="processes (default: the cores)")
-    options.add_argument("--rebuild", action="store_true", help="make it again where something has changed")
+    options.add_argument("--workers", type=positive, metavar="N", help="processes (default: the cores)")
+    options.add_argument(
+        "--rebuild", action="store_true", help="make it again, and what it reads where that has changed"
+    )
     for each in reversed(upstream(name)):
         group = options.add_argument_group(f"settings of {each}")
         for setting in all_stages()[each].settings.values():
@@ -121,12 +154,22 @@ def add_build(datasets: Any, name: str, parents: list[argparse.ArgumentParser]) 
             )
 
 
+def build_example(name: str) -> str:
+    """
+    >>> build_example("personas")
+    'shopwright build personas --run data/runs/mine --count 200'
+    """
+    own = all_stages()[name].settings.values()
+    settings = [f"--{s.name.replace('_', '-')} {words(s.default)}" for s in own if s.default not in (None, "", {})]
+    return " ".join([f"shopwright build {name} --run data/runs/mine", *settings])
+
+
 def words(value: Any) -> str:
     return ",".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
 
 
 def list_command(run: str, json: bool) -> int:
-    rows = []
+    rows: list[dict[str, Any]] = []
     for name, stage in all_stages().items():
         manifest = Run(run).read(name).manifest
         rows.append(
@@ -163,8 +206,6 @@ def build_command(
     rebuild: bool,
     **settings: Any,
 ) -> int:
-    if workers is not None and workers < 1:
-        raise Problem("--workers must be at least 1.")
     progress = Bar() if sys.stderr.isatty() else Lines()
     try:
         build(dataset, run, seed=seed, workers=workers, rebuild=rebuild, progress=progress, **settings)
@@ -190,20 +231,20 @@ def summary(run: Run, dataset: str, as_json: bool) -> None:
                 print(f"  {made.dataset}: {title} {count:,}: {reason}")
     print(f"\ndata       {run.folder}")
     print(f"rejects    {run.folder / 'quarantine'}" + ("" if any(m.rejected for m in manifests) else " (none)"))
-    print(f"report     {run.folder / 'report.html'}")
 
 
 def show_command(dataset: str, run: str, n: int, json: bool, rejected: bool) -> int:
     found = Run(run).read(dataset)
     if found.manifest is None:
         raise Problem(f"There is no {dataset} in {run}. Build it: shopwright build {dataset} --run {run}")
-    if n < 1:
-        raise Problem("-n must be at least 1.")
-    for record in (found.quarantine if rejected else found).head(n):
-        if json:
-            print(record.model_dump_json())
-        else:
-            print_record(record.model_dump(mode="json"))
+    records = [record.model_dump(mode="json") for record in (found.quarantine if rejected else found).head(n)]
+    if json:
+        print_json(records)
+        return 0
+    for record in records:
+        print_record(record)
+    if not records:
+        print(f"No rows of {dataset} {'are in quarantine' if rejected else 'passed'}.")
     return 0
 
 

@@ -17,25 +17,32 @@ from typing import Any, Generic, TypeVar
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict
 
 from pipeline.arrow import arrow_schema
 from pipeline.problem import Problem
 from schemas.record import Record, Rejected
 
 RecordT = TypeVar("RecordT", bound=Record)
+ModelT = TypeVar("ModelT", bound=BaseModel)
 T = TypeVar("T")
 
 VIEWS: dict[tuple[Any, ...], Any] = {}
 
 
-class FileFacts(BaseModel):
+class Told(BaseModel):
+    """Part of a manifest; a field that this version does not know makes it unreadable, not half read."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class FileFacts(Told):
     rows: int
     bytes: int
     sha256: str
 
 
-class Recipe(BaseModel):
+class Recipe(Told):
     """All that decides which rows a dataset has."""
 
     dataset: str
@@ -50,7 +57,7 @@ class Recipe(BaseModel):
     version: str
 
 
-class Manifest(BaseModel):
+class Manifest(Told):
     """How a dataset was made and what came out. Written last: its presence means the dataset is whole."""
 
     dataset: str
@@ -100,15 +107,7 @@ class Dataset(Generic[RecordT]):
     @property
     def manifest(self) -> Manifest | None:
         """None while the dataset is not whole."""
-        try:
-            return Manifest.model_validate_json(self.manifest_path.read_bytes())
-        except FileNotFoundError:
-            return None
-        except ValueError:
-            raise Problem(
-                f"{self.manifest_path} cannot be read as a manifest of this version. Use another --run folder, "
-                f"or build {self.name} with --rebuild."
-            ) from None
+        return read_whole(self.manifest_path, Manifest)
 
     @property
     def quarantine(self) -> "Dataset[Rejected]":
@@ -243,11 +242,24 @@ def write_whole(path: Path, text: str) -> None:
     publish(beside, path)
 
 
+def read_whole(path: Path, kind: type[ModelT]) -> ModelT | None:
+    """What `write_whole` wrote; None if it is not there."""
+    try:
+        return kind.model_validate_json(path.read_bytes())
+    except FileNotFoundError:
+        return None
+    except (ValueError, OSError):
+        raise Problem(
+            f"{path} cannot be read as a {kind.__name__.lower()} of this version. Use another --run folder, or build "
+            f"that dataset with --rebuild."
+        ) from None
+
+
 def is_whole(path: Path) -> bool:
     """Whether the shard is there and its footer can be read."""
     try:
         pq.read_metadata(path)
-    except (FileNotFoundError, pa.ArrowInvalid, OSError):
+    except (pa.ArrowInvalid, OSError):
         return False
     return True
 

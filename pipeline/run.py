@@ -7,9 +7,9 @@ import json
 import multiprocessing
 import os
 import pkgutil
-import shutil
+import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing, contextmanager, suppress
@@ -33,6 +33,7 @@ from pipeline.dataset import (
     ShardWriter,
     file_facts,
     is_whole,
+    read_whole,
     row_groups,
     tally,
     write_whole,
@@ -44,6 +45,8 @@ from schemas.record import Record, Rejected
 
 ROWS_PER_BATCH = 1_000
 HOME = Path(__file__).parents[1]
+OURS = re.compile(r"\.?part-\d{5,}(-across)?\.parquet(\.tmp)?")
+"""The only names that a build gives to files in a dataset's folders."""
 
 
 @cache
@@ -94,12 +97,17 @@ class Build:
         return self.run / "quarantine" / self.name / shard_name(index, kind)
 
     def missing(self) -> list[int]:
-        """The shards still to be made."""
-        return [index for index in range(self.shards) if not is_whole(self.shard_path(index))]
+        """The shards still to be made, and those whose rows a judgement of the whole, since stopped, had thinned out."""
+        whole = (is_whole(self.shard_path(n)) and not self.held_path(n, "-across").exists() for n in range(self.shards))
+        return [index for index, found in enumerate(whole) if not found]
 
 
 def shard_name(index: int, kind: str = "") -> str:
     return f"part-{index:05d}{kind}.parquet"
+
+
+class Ended(Problem):
+    """A worker was ended from outside; unlike after other problems, what is finished is kept."""
 
 
 @dataclass(frozen=True)
@@ -121,7 +129,7 @@ class Run:
     ) -> None:
         self.folder = Path(folder)
         self.seed = seed
-        self.workers = workers or len(os.sched_getaffinity(0))
+        self.workers = workers or cores()
 
     def read(self, name: str) -> Dataset[Any]:
         if name not in all_stages():
@@ -139,15 +147,16 @@ class Run:
             for build in builds:
                 started = perf_counter()
                 progress.start(build.name, build.plan.units, build.shards, len(build.missing()))
-                for made in self.make(build):
-                    progress.shard(made.rows, made.rejected)
+                with closing(self.make(build)) as shards:
+                    for made in shards:
+                        progress.shard(made.rows, made.rejected)
                 manifest = finish(build, seconds=perf_counter() - started, workers=self.workers)
                 progress.end(manifest)
         found = self.read(name).manifest
         assert found
         return found
 
-    def builds(self, name: str, settings: dict[str, Any], *, rebuild: bool = False) -> Iterator[Build]:
+    def builds(self, name: str, settings: dict[str, Any], *, rebuild: bool = False) -> Generator[Build]:
         """What has to be made for a dataset, one after the other: the next one when the last is finished."""
         self.read(name)
         given = settings_by_stage(name, settings)
@@ -159,54 +168,63 @@ class Run:
 
     def prepare(self, name: str, given: dict[str, Any], *, target: bool = True, rebuild: bool = False) -> Build | None:
         """The work to be done for one dataset whose inputs are whole; None when it is there already."""
-        stage, dataset = all_stages()[name], self.read(name)
-        draft_path = self.folder / "manifests" / f"{name}.building.json"
-        manifest = None if rebuild and target else dataset.manifest
-        draft = Recipe.model_validate_json(draft_path.read_bytes()) if draft_path.exists() else None
-        old = None if rebuild and target else (manifest.recipe if manifest else draft)
-        inputs = {read: self.read(read) for read in stage.reads}
+        stage, inputs = all_stages()[name], {read: self.read(read) for read in all_stages()[name].reads}
+        old, whole = self.recipe_of(name, forgive=rebuild and target)
+        settings = {key: setting.default for key, setting in stage.settings.items()}
+        kept = {key: value for key, value in (old.settings if old else {}).items() if key in settings}
         recipe = Recipe(
             dataset=name,
-            settings={key: setting.default for key, setting in stage.settings.items()}
-            | {key: value for key, value in (old.settings if old else {}).items() if key in stage.settings}
-            | given,
-            seed=next((seed for seed in (self.seed, old.seed if old else self.seed_of(inputs)) if seed is not None), 0),
+            settings=parsed(stage, settings | kept | given),
+            seed=next(seed for seed in (self.seed, old.seed if old else seed_of(inputs), 0) if seed is not None),
             inputs={read: found.manifest.fingerprint for read, found in inputs.items() if found.manifest},
             files=old.files if old else {},
-            code=code_version(),
+            code=old.code if old and whole and not target else code_version(),
             version=package_version(),
         )
-        recipe = recipe.model_copy(update={"settings": parsed(stage, recipe.settings)})
         plan = None
-        if target or manifest is None:
+        if target or given or not whole:
             plan = stage.plan(inputs, recipe.settings)
-            recipe = recipe.model_copy(update={"files": {p.name: sha256_of(p) for p in plan.files}})
-        if old:
-            ours = recipe if target or manifest is None else recipe.model_copy(update={"code": old.code})
-            if changed := changes(old, ours):
-                if not rebuild:
-                    state = "was made" if manifest else "is half-built"
-                    raise Stale(
-                        f"{name} in {self.folder} {state} differently: {changed}. Build with --rebuild to make it "
-                        f"again, or use another --run folder."
-                    )
-                old = manifest = None
-                plan = plan or stage.plan(inputs, recipe.settings)
-        if manifest:
+            recipe = recipe.model_copy(update={"files": checksums(plan.files)})
+        changed = changes(old, recipe) if old else ""
+        if changed and not rebuild:
+            raise Stale(
+                f"{name} in {self.folder} {'was made' if whole else 'is half-built'} differently: {changed}. Build with "
+                f"--rebuild to make it again, or use another --run folder."
+            )
+        again = changed or (rebuild and target and whole)
+        if whole and not again:
             return None
-        assert plan
-        if old is None:
+        if plan is None:
+            plan = stage.plan(inputs, recipe.settings)
+            recipe = recipe.model_copy(update={"files": checksums(plan.files)})
+        recipe = recipe.model_copy(update={"code": code_version()})
+        if again or old is None:
             self.clear(name)
         build = Build(self.folder, recipe, stage.shards(plan.units), plan)
-        for stray in build.dataset.folder.glob(".*.tmp"):
-            stray.unlink()
-        write_whole(draft_path, recipe.model_dump_json(indent=2))
+        for folder in (build.dataset.folder, build.dataset.quarantine.folder):
+            for stray in folder.glob(".*.tmp"):
+                stray.unlink()
+        write_whole(self.draft_path(name), recipe.model_dump_json(indent=2))
         return build
 
-    def make(self, build: Build) -> Iterator[ShardMade]:
+    def recipe_of(self, name: str, *, forgive: bool) -> tuple[Recipe | None, bool]:
+        """How the dataset that is there was made, and whether it is whole; what cannot be read may be forgiven."""
+        try:
+            manifest = self.read(name).manifest
+            return (manifest.recipe, True) if manifest else (read_whole(self.draft_path(name), Recipe), False)
+        except Problem:
+            if forgive:
+                return None, False
+            raise
+
+    def draft_path(self, name: str) -> Path:
+        """How a dataset that is not whole yet is being made."""
+        return self.folder / "manifests" / f"{name}.building.json"
+
+    def make(self, build: Build) -> Generator[ShardMade]:
         """Makes the missing shards, on as many processes as there are workers, in any order."""
         missing = build.missing()
-        try:
+        with self.clearing(build.name):
             if self.workers == 1 or len(missing) <= 1:
                 for index in missing:
                     yield make_shard(build, index)
@@ -214,21 +232,29 @@ class Run:
             with pool(min(self.workers, len(missing))) as executor:
                 for done in as_completed([executor.submit(make_shard, build, index) for index in missing]):
                     yield done.result()
+
+    @contextmanager
+    def clearing(self, name: str) -> Iterator[None]:
+        """Bad input that shows only while a dataset is made leaves nothing of it behind."""
+        try:
+            yield
+        except Ended:
+            raise
         except Problem:
-            self.clear(build.name)
+            self.clear(name)
             raise
 
-    def seed_of(self, inputs: dict[str, Dataset[Any]]) -> int | None:
-        manifests = [dataset.manifest for dataset in inputs.values()]
-        return next((manifest.recipe.seed for manifest in manifests if manifest), None)
-
     def clear(self, name: str) -> None:
-        """Takes a dataset away; its manifest first, so that it is never whole in name only."""
-        (self.folder / "manifests" / f"{name}.json").unlink(missing_ok=True)
-        for folder in (self.folder / name, self.folder / "quarantine" / name):
-            if folder.exists():
-                shutil.rmtree(folder)
-        (self.folder / "manifests" / f"{name}.building.json").unlink(missing_ok=True)
+        """Takes a dataset away, its manifest first, so that it is never whole in name only; and nothing else."""
+        folders = [self.folder / name, self.folder / "quarantine" / name]
+        files = [path for folder in folders if folder.is_dir() for path in folder.iterdir()]
+        if stranger := next((path for path in files if not OURS.fullmatch(path.name)), None):
+            raise Problem(f"{stranger} was made by no build. Take it away, or use another --run folder.")
+        for path in (self.read(name).manifest_path, *files, self.draft_path(name)):
+            path.unlink(missing_ok=True)
+        for folder in (*folders, self.folder / "quarantine"):
+            with suppress(OSError):
+                folder.rmdir()
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -244,12 +270,15 @@ class Run:
         except OSError as error:
             raise Problem(f"Cannot write to {self.folder}: {error.strerror}. Choose another --run folder.") from None
         try:
-            if not os.access(manifests, os.W_OK):
+            if not all(os.access(folder, os.W_OK) for folder in (self.folder, manifests)):
                 raise Problem(f"Cannot write to {self.folder}: Permission denied. Choose another --run folder.")
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise Problem(
+                    f"Another build is at work in {self.folder}. Wait for it, or use another --run folder."
+                ) from None
             yield
-        except BlockingIOError:
-            raise Problem(f"Another build is at work in {self.folder}. Wait for it, or use another --run.") from None
         finally:
             os.close(handle)
             for folder in new:
@@ -260,8 +289,7 @@ class Run:
 def make_shard(build: Build, index: int) -> ShardMade:
     """Makes one shard: the rows that pass into it, the others into quarantine with their reasons."""
     stage, datasets = build.stage, build.datasets
-    for kind in ("", "-across"):
-        build.held_path(index, kind).unlink(missing_ok=True)
+    build.held_path(index).unlink(missing_ok=True)
     kept = ShardWriter(build.shard_path(index), stage.makes, always=True)
     held = ShardWriter(build.held_path(index), Rejected)
     given = {**datasets, "shard": Shard(index, build.shards, build.recipe.seed), "plan": build.plan}
@@ -274,6 +302,7 @@ def make_shard(build: Build, index: int) -> ShardMade:
             held.write(to_batch(Rejected, rejected))
         held.commit()
         kept.commit()
+        build.held_path(index, "-across").unlink(missing_ok=True)  # last: until then it says that rows are missing
     except BaseException:
         kept.discard()
         held.discard()
@@ -335,7 +364,7 @@ def finish(build: Build, *, seconds: float = 0.0, workers: int = 1) -> Manifest:
         files=facts,
     )
     write_whole(dataset.manifest_path, manifest.model_dump_json(indent=2))
-    (build.run / "manifests" / f"{build.name}.building.json").unlink(missing_ok=True)
+    Run(build.run).draft_path(build.name).unlink(missing_ok=True)
     return manifest
 
 
@@ -344,7 +373,8 @@ def sum_of(dataset: Dataset[Any], column: str) -> int:
 
 
 def hold_back(build: Build, faults: list[Fault]) -> None:
-    """Moves rows from their shards to quarantine; done twice, it changes nothing more."""
+    """Moves rows from their shards to quarantine, a shard's rejects first: with them there, and no manifest, the
+    shard counts as missing, so that a judgement that was stopped begins anew."""
     by_file: dict[str, dict[int, list[str]]] = {}
     for fault in faults:
         reasons = by_file.setdefault(Path(fault.file).name, {}).setdefault(fault.row, [])
@@ -381,6 +411,10 @@ def settings_by_stage(name: str, settings: dict[str, Any]) -> dict[str, dict[str
             raise Problem(f"{key} belongs to several datasets: say {choice}.")
         given[owners[0]][setting] = all_stages()[owners[0]].settings[setting].parse(value)
     return given
+
+
+def seed_of(inputs: dict[str, Dataset[Any]]) -> int | None:
+    return next((found.manifest.recipe.seed for found in inputs.values() if found.manifest), None)
 
 
 def owners_of(name: str, setting: str) -> list[str]:
@@ -442,9 +476,22 @@ def package_version() -> str:
         return "0"
 
 
+def checksums(files: Iterable[Path]) -> dict[str, str]:
+    """The SHA-256 of each file by its name, so that it may be moved; files of one name have one together."""
+    found: dict[str, str] = {}
+    for path in files:
+        also = found.get(path.name)
+        found[path.name] = hashlib.sha256((also + sha256_of(path)).encode()).hexdigest() if also else sha256_of(path)
+    return found
+
+
 def sha256_of(path: Path) -> str:
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @contextmanager
@@ -452,17 +499,19 @@ def pool(workers: int) -> Iterator[ProcessPoolExecutor]:
     """Worker processes that end with this one, whatever ends it."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["pipeline.run"])
+    others = multiprocessing.active_children()
     executor = ProcessPoolExecutor(workers, mp_context=context, initializer=follow_the_parent)
     try:
         yield executor
     except BrokenProcessPool:
-        raise Problem(
+        raise Ended(
             "A worker process was ended from outside, most often because memory ran out. What is finished is kept: "
             "run the same command again, with fewer --workers."
         ) from None
     except BaseException:
         for process in multiprocessing.active_children():
-            process.terminate()
+            if process not in others:
+                process.terminate()
         raise
     finally:
         executor.shutdown(wait=True, cancel_futures=True)

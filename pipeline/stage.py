@@ -186,18 +186,17 @@ def stage(
     return lambda function: Stage(makes, function, tuple(checks), tuple(across), plan, per_shard)
 
 
-def reasons_by_check(
-    stage: Stage, batch: Any, datasets: dict[str, Any], records: Sequence[Record] | None = None
-) -> Iterator[tuple[Check, list[str | None]]]:
-    """What each check says of each row of a batch; `records` are its rows, where they are at hand."""
-    for check in stage.checks:
-        others = [datasets[name] for name in check_needs(check)]
-        if takes_batches(check):
-            yield check, check(batch, *others)
-        else:
-            if records is None:
-                records = [stage.makes.model_validate(row) for row in batch.to_pylist()]
-            yield check, [check(record, *others) for record in records]
+def reasons_of(
+    stage: Stage, check: Check, batch: Any, datasets: dict[str, Any], records: Sequence[Record] | None = None
+) -> list[str | None]:
+    """What one check says of each row of a batch; `records` are its rows, where they are at hand."""
+    others = [datasets[name] for name in check_needs(check)]
+    if takes_batches(check):
+        found: list[str | None] = check(batch, *others)
+        return found
+    if records is None:
+        records = [stage.makes.model_validate(row) for row in batch.to_pylist()]
+    return [check(record, *others) for record in records]
 
 
 def reasons_against(
@@ -205,8 +204,8 @@ def reasons_against(
 ) -> list[list[str]]:
     """For each row of a batch, what its checks have against it."""
     reasons: list[list[str]] = [[] for _ in range(batch.num_rows)]
-    for _, found in reasons_by_check(stage, batch, datasets, records):
-        for row, reason in enumerate(found):
+    for check in stage.checks:
+        for row, reason in enumerate(reasons_of(stage, check, batch, datasets, records)):
             if reason:
                 reasons[row].append(reason)
     return reasons

@@ -93,7 +93,7 @@ def load(name: str) -> Any:
         return Tokenizer.from_pretrained(name)
     except Problem:
         raise
-    except Exception as error:  # the library raises bare Exception for a bad file and for a bad name
+    except Exception as error:  # noqa: BLE001  (the library raises bare Exception for a bad file and a bad name)
         reason = str(error).splitlines()[0][:200]
         raise Problem(
             f"No tokenizer at {name}: {reason}. Give a tokenizer.json file, a name on the Hub, or {ESTIMATE}."

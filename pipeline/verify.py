@@ -8,13 +8,14 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
 from pipeline.arrow import arrow_schema, may_be_none
 from pipeline.dataset import Dataset, Manifest, file_facts, row_groups, tally
 from pipeline.problem import Problem
 from pipeline.run import Run, all_stages, pool
-from pipeline.stage import reasons_by_check
+from pipeline.stage import Stage, first_message, reasons_of, takes_batches
+from schemas.record import Record
 
 
 @dataclass
@@ -39,7 +40,9 @@ def verify(run: Run) -> list[Verdict]:
     """Recompute the checks of every dataset in the run's folder. Raises Problem where there is nothing to verify."""
     whole = [name for name in all_stages() if run.read(name).manifest_path.exists()]
     if not whole:
-        raise Problem(f"There is no finished dataset in {run.folder}. Build one: shopwright build --run {run.folder}")
+        raise Problem(
+            f"There is no finished dataset in {run.folder}. Build one: shopwright build DATASET --run {run.folder}"
+        )
     return [verdict for name in whole for verdict in verify_dataset(run, name)]
 
 
@@ -57,14 +60,21 @@ def verify_dataset(run: Run, name: str) -> Iterator[Verdict]:
     columns = Verdict(name, "columns are the record's", manifest.rows)
     for found in judged(run, dataset):
         columns.places += found.pop("columns")
-        for check, places in found.items():
-            verdicts[check].places += places
+        for name_of_check, places in found.items():
+            verdicts[name_of_check].places += places
     yield columns
     if not columns.failed:
         yield from verdicts.values()
         for check in stage.across:
-            faults = [f"{Path(f.file).name} row {f.row}: {f.reason}" for f in check(dataset)]
-            yield Verdict(name, words(check), manifest.rows, faults)
+            yield Verdict(name, words(check), manifest.rows, list(faults(check, dataset)))
+
+
+def faults(check: Callable[..., Any], dataset: Dataset[Any]) -> Iterator[str]:
+    try:
+        for fault in check(dataset):
+            yield f"{Path(fault.file).name} row {fault.row}: {fault.reason}"
+    except Exception as error:  # noqa: BLE001 - what cannot be judged must not pass
+        yield f"cannot be judged: {type(error).__name__}: {error}"
 
 
 def words(check: Callable[..., Any]) -> str:
@@ -78,14 +88,15 @@ def damaged(dataset: Dataset[Any], manifest: Manifest) -> Iterator[str]:
             facts = file_facts(dataset.run / path)
         except FileNotFoundError:
             yield f"{path}: missing"
-        except (pa.ArrowInvalid, OSError):
+        except (pa.ArrowException, OSError):
             yield f"{path}: damaged, cannot be read as Parquet"
         else:
             if facts != known:
                 yield f"{path}: changed since it was made (sha256 {known.sha256[:12]} -> {facts.sha256[:12]})"
-    for path in [*dataset.folder.iterdir(), *dataset.quarantine.files]:
-        if path.relative_to(dataset.run).as_posix() not in manifest.files:
-            yield f"{path.relative_to(dataset.run)}: not in the manifest"
+    for folder in (dataset.folder, dataset.quarantine.folder):
+        for stray in sorted(folder.iterdir()) if folder.is_dir() else []:
+            if stray.relative_to(dataset.run).as_posix() not in manifest.files:
+                yield f"{stray.relative_to(dataset.run)}: not in the manifest"
 
 
 def miscounted(run: Run, dataset: Dataset[Any], manifest: Manifest) -> Iterator[str]:
@@ -122,14 +133,30 @@ def judge(folder: Path, name: str, path: Path) -> dict[str, list[str]]:
         return found
     for batch in row_groups(path):
         found["columns"] += [f"{path.name}: {column} has nulls" for column in null_columns(stage.makes, batch)]
+        records = None
+        if not found["columns"] and not all(takes_batches(check) for check in stage.checks):
+            records = list(as_records(stage, batch, path, found["columns"]))
         if found["columns"]:
             return found
-        for check, reasons in reasons_by_check(stage, batch, datasets):
+        for check in stage.checks:
             places = found.setdefault(check.__name__, [])
-            for row, reason in enumerate(reasons):
-                if reason:
-                    places.append(f"{batch['id'][row].as_py()} ({path.name}): {reason}")
+            try:
+                reasons = reasons_of(stage, check, batch, datasets, records)
+            except Exception as error:  # noqa: BLE001 - what cannot be judged must not pass
+                places.append(f"{path.name}: cannot be judged: {type(error).__name__}: {error}")
+                continue
+            places += [f"{batch['id'][row]} ({path.name}): {reason}" for row, reason in enumerate(reasons) if reason]
     return found
+
+
+def as_records(stage: Stage, batch: pa.RecordBatch, path: Path, wrong: list[str]) -> Iterator[Record]:
+    """The rows as records; what is wrong with those that are none goes to `wrong`."""
+    for row in batch.to_pylist():
+        try:
+            yield stage.makes.model_validate(row)
+        except ValidationError as error:
+            field = ".".join(map(str, error.errors()[0]["loc"]))
+            wrong.append(f"{row['id']} ({path.name}): {field}: {first_message(error)}")
 
 
 def null_columns(record: type[BaseModel], batch: pa.RecordBatch, prefix: str = "") -> Iterator[str]:

@@ -1,6 +1,7 @@
 """What a text is about: its content words, so that a query can be held against a product."""
 
 import re
+from collections.abc import Callable
 from functools import cache
 
 import numpy as np
@@ -11,9 +12,88 @@ from pipeline.tokens import buffers
 
 WORD = re.compile(r"[a-z0-9\u00c0-\u1fff\u2070-\U0010ffff]+")  # no Latin-1 signs, no dashes and curly quotes
 STOP = frozenset(
-    ["a", "an", "and", "any", "are", "as", "at", "best", "better", "buy", "by", "can", "cheap", "cheaper", "cheapest", "compare", "deal", "deals", "find", "for", "free", "from", "gift", "good", "great", "how", "i", "in", "is", "it", "like", "me", "most", "my", "need", "new", "nice", "of", "on", "online", "or", "order", "over", "quality", "rated", "review", "reviews", "sale", "shop", "small", "than", "that", "the", "these", "this", "those", "to", "top", "under", "up", "want", "what", "where", "which", "with", "without", "you", "your", "color", "colour", "again", "same", "2023", "2024", "2025", "2026"]
+    [
+        "a",
+        "an",
+        "and",
+        "any",
+        "are",
+        "as",
+        "at",
+        "best",
+        "better",
+        "buy",
+        "by",
+        "can",
+        "cheap",
+        "cheaper",
+        "cheapest",
+        "compare",
+        "deal",
+        "deals",
+        "find",
+        "for",
+        "free",
+        "from",
+        "gift",
+        "good",
+        "great",
+        "how",
+        "i",
+        "in",
+        "is",
+        "it",
+        "like",
+        "me",
+        "most",
+        "my",
+        "need",
+        "new",
+        "nice",
+        "of",
+        "on",
+        "online",
+        "or",
+        "order",
+        "over",
+        "quality",
+        "rated",
+        "review",
+        "reviews",
+        "sale",
+        "shop",
+        "small",
+        "than",
+        "that",
+        "the",
+        "these",
+        "this",
+        "those",
+        "to",
+        "top",
+        "under",
+        "up",
+        "want",
+        "what",
+        "where",
+        "which",
+        "with",
+        "without",
+        "you",
+        "your",
+        "color",
+        "colour",
+        "again",
+        "same",
+        "2023",
+        "2024",
+        "2025",
+        "2026",
+    ]
 )
 LONGEST = 64
+REMEMBERED = 300_000
+"""Texts whose words are kept at hand."""
 MIX = np.array([pow(0x9E3779B97F4A7C15, n + 1, 2**64) | 1 for n in range(LONGEST)], dtype=np.uint64)
 
 
@@ -126,3 +206,40 @@ def hashed_content_words(texts: pa.Array) -> tuple[np.ndarray, np.ndarray]:
 def joined(*columns: pa.Array) -> pa.Array:
     """Columns of texts side by side, a null as nothing."""
     return pc.binary_join_element_wise(*[column.fill_null("") for column in columns], " ")
+
+
+class WordTable:
+    """The words of texts as rows of 64-bit hashes, each text looked at once; 0 fills a row up."""
+
+    def __init__(self, of: Callable[[pa.Array], tuple[np.ndarray, np.ndarray]]) -> None:
+        self.of = of
+        self.forget()
+
+    def forget(self) -> None:
+        self.row: dict[str, int] = {}
+        self.table = np.zeros((0, 1), dtype=np.uint64)
+
+    def rows(self, texts: list[str]) -> np.ndarray:
+        """A row of hashes for each text."""
+        new = list(dict.fromkeys(text for text in texts if text not in self.row))
+        if new:
+            if len(self.row) + len(new) > REMEMBERED:
+                self.forget()
+                new = list(dict.fromkeys(texts))
+            self.add(new)
+        found = self.table[list(map(self.row.__getitem__, texts))]
+        used = found.any(axis=0)
+        return found[:, : int(used.sum())]
+
+    def add(self, new: list[str]) -> None:
+        first = len(self.row)
+        text_of, hashes = self.of(pa.array(new, pa.string()))
+        counts = np.bincount(text_of, minlength=len(new))
+        place = np.arange(len(text_of)) - np.repeat(np.cumsum(counts) - counts, counts)
+        wide, room = max(self.table.shape[1], int(counts.max(initial=1))), self.table.shape[0]
+        if wide > self.table.shape[1] or first + len(new) > room:
+            bigger = np.zeros((max(2 * room, first + len(new)), wide), dtype=np.uint64)
+            bigger[:room, : self.table.shape[1]] = self.table
+            self.table = bigger
+        self.table[first + text_of, place] = hashes
+        self.row.update(zip(new, range(first, first + len(new)), strict=True))

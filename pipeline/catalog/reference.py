@@ -40,7 +40,7 @@ class Leaf(Part):
     """Colors it comes in; none where a color makes no sense."""
     attributes: dict[str, list[str]] = Field(min_length=3, max_length=6)
     """Name -> values, all of which go together; a number with its unit is written `12 in`."""
-    dearer: dict[str, float] = {}
+    dearer: dict[str, float] = Field(default_factory=dict)
     """Attribute value -> factor on the price."""
     options: list[str] = Field(min_length=1)
     """What the shopper picks on the page: names of attributes, or `color`."""

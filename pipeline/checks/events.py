@@ -5,6 +5,7 @@ Each check looks at a batch: rows of trajectories, whose events are flattened on
 
 import itertools
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from datetime import timedelta
 from functools import cached_property
 from pathlib import Path
@@ -16,23 +17,25 @@ import pyarrow.compute as pc
 from pipeline.arrow import cents
 from pipeline.budgets import tokens_of
 from pipeline.dataset import Dataset, row_groups
-from pipeline.render.trajectory import read
+from pipeline.render.trajectory import Told, told
 from pipeline.shop.calendar import MONTH, MONTH_TOKENS
 from pipeline.shop.stock import Stock
 from pipeline.shop.visits import ACTIONS, BLOCK, CART, CLICK, PURCHASE, QUOTA, SEARCH
 from pipeline.stage import Fault
-from pipeline.tokens import ESTIMATE, estimates, tokenizer
-from pipeline.words import MIX, hashed_content_words, hashed_texts, hashed_words, joined
+from pipeline.tokens import ESTIMATE, estimate, tokenizer
+from pipeline.words import MIX, REMEMBERED, WordTable, hashed_content_words, hashed_texts, hashed_words, joined
 from schemas.samples import Trajectory
 from schemas.shop import Persona, Product
 
 Reasons = list[str | None]
+PRODUCT_TEXTS = ("product_name", "brand", "color", "product_types")
+CONTENT, WORDS = WordTable(hashed_content_words), WordTable(hashed_words)
 FULL = 0.9
 """A trajectory uses at least this share of its budget."""
-EXPLORED = 0.8
-"""So many of the things searched for are searched for more than once."""
-SEARCHES = (2.3, 4.2)
-"""Searches for one thing, on average over a trajectory: about two exploratory ones and the accurate one."""
+EXPLORED = 0.66
+"""So many of the things searched for are searched for more than once before a product is looked at."""
+SEARCHES = (2.0, 4.0)
+"""Searches for one thing in a row, on average: about two exploratory ones and the accurate one."""
 ALIKE = 0.5
 """Two trajectories that share more than this of what they searched and clicked are near-duplicates."""
 SKETCH = 16
@@ -74,11 +77,74 @@ class Events:
     def cents(self) -> np.ndarray:
         return cents(self.table["price"])
 
+    @cached_property
+    def told(self) -> list["ToldText | None"]:
+        """What each row's text says."""
+        return [tell(text) for text in self.batch["text"].to_pylist()]
+
+    @cached_property
+    def searches(self) -> np.ndarray:
+        """The places of the searches."""
+        return np.flatnonzero(self.kind == SEARCH)
+
+    @cached_property
+    def queries(self) -> pa.Array:
+        return self.table["search_query"].take(pa.array(self.searches)).fill_null("")
+
+    @cached_property
+    def search_words(self) -> np.ndarray:
+        """The content words of each search, as a row of hashes."""
+        return CONTENT.rows(self.queries.to_pylist())
+
+    @cached_property
+    def product_words(self) -> np.ndarray:
+        """The words of each product of the batch, from its first event, as a row of hashes."""
+        shown = np.flatnonzero(self.asin >= 0)[::-1]
+        first = np.zeros(len(self.asins.dictionary), dtype=np.int64)
+        first[self.asin[shown]] = shown
+        columns = (self.table[name].take(pa.array(first)) for name in PRODUCT_TEXTS)
+        return WORDS.rows(joined(*columns).to_pylist())
+
     def reasons(self, reason: str, wrong: np.ndarray) -> Reasons:
         """`reason` for each row with an event that is `wrong`."""
         rows = np.zeros(self.batch.num_rows, dtype=bool)
         rows[self.row[wrong]] = True
         return [reason if found else None for found in rows.tolist()]
+
+
+@dataclass(frozen=True)
+class ToldText:
+    """A text, read."""
+
+    when: list[str]
+    """The first 19 characters of each line, whatever they are."""
+    what: list[Told]
+    tokens: int
+
+
+STAMP_TOKENS = estimate("2024-05-01 19:30:25")
+_lines: dict[str, tuple[Told, int]] = {}
+
+
+def tell(text: str) -> ToldText | None:
+    """What a text tells, or None where a line is no action; what was read once is remembered."""
+    if len(_lines) > REMEMBERED:
+        _lines.clear()
+    lines = text.split("\n")
+    rests = [line[19:] for line in lines]
+    try:
+        known = [_lines.get(rest) or remember(rest) for rest in rests]
+    except ValueError:
+        return None
+    return ToldText([line[:19] for line in lines], [one[0] for one in known], sum([one[1] for one in known]))
+
+
+def remember(rest: str) -> tuple[Told, int]:
+    """What a line tells after its time, and how many tokens the line has."""
+    if not rest.startswith(" "):
+        raise ValueError(f"no space after the time: {rest[:80]!r}")
+    found = _lines[rest] = told(rest[1:]), estimate(rest) + STAMP_TOKENS
+    return found
 
 
 _last: list[Events] = []
@@ -179,27 +245,21 @@ def blocks_hold_the_quota(batch: pa.RecordBatch) -> Reasons:
 
 
 def searches_explore_first(batch: pa.RecordBatch) -> Reasons:
-    """Searches that share a content word with the one before are for one thing; most things take about three."""
+    """Searches one after the other that share a content word are for one thing; most things take about three."""
     found = events(batch)
-    at = np.flatnonzero(found.kind == SEARCH)
-    of, hashes = hashed_content_words(found.table["search_query"].take(pa.array(at)))
-    pairs = (
-        np.unique(np.stack([of.astype(np.uint64), hashes], axis=1), axis=0) if len(of) else np.zeros((0, 2), np.uint64)
-    )
-    keyed = pairs[:, 0] * np.uint64(0x9E3779B97F4A7C15) ^ pairs[:, 1]
-    after = (pairs[:, 0] - np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15) ^ pairs[:, 1]
-    same = np.zeros(len(at), dtype=bool)
-    same[pairs[np.isin(after, keyed), 0].astype(np.int64)] = True
-    same &= np.diff(found.row[at], prepend=-1) == 0
-    thing = np.cumsum(~same) - 1
-    sizes = np.bincount(thing)
-    row = found.row[at][~same]
-    reasons: Reasons = [None] * batch.num_rows
-    for each in range(batch.num_rows):
-        mine = sizes[row == each]
-        if len(mine) and not (SEARCHES[0] <= mine.mean() and (mine > 1).mean() >= EXPLORED):
-            reasons[each] = "accurate searches without exploratory ones"
-    return reasons
+    row = found.row[found.searches]
+    words = found.search_words
+    same = np.zeros(len(row), dtype=bool)
+    for column in words[1:].T:
+        same[1:] |= (column != 0) & (words[:-1] == column[:, None]).any(axis=1)
+    same &= np.diff(found.searches, prepend=-9) == 1
+    sizes = np.bincount(np.cumsum(~same) - 1, minlength=1)
+    things = np.bincount(row[~same], minlength=batch.num_rows)
+    more = np.bincount(row[~same], weights=sizes[: len(row[~same])] > 1, minlength=batch.num_rows)
+    mean = np.bincount(row, minlength=batch.num_rows) / np.maximum(things, 1)
+    explored = (mean >= SEARCHES[0]) & (mean <= SEARCHES[1]) & (more >= EXPLORED * things)
+    wrong = (things > 0) & ~explored
+    return ["accurate searches without exploratory ones" if each else None for each in wrong.tolist()]
 
 
 def facts_are_the_catalogs(batch: pa.RecordBatch, catalog: Dataset[Product]) -> Reasons:
@@ -243,41 +303,22 @@ def clicks_fit_their_query(batch: pa.RecordBatch, catalog: Dataset[Product]) -> 
     Or people really typed that query for this product (the catalog says so).
     """
     found, stock = events(batch), catalog.once(Stock)
-    searches = np.flatnonzero(found.kind == SEARCH)
     clicks = np.flatnonzero(found.kind == CLICK)
-    before = np.searchsorted(searches, clicks) - 1
-    orphan = (before < 0) | (found.row[searches[before]] != found.row[clicks])
-    queries = found.table["search_query"].take(pa.array(searches))
-    need_of, need = hashed_content_words(queries)
-    have_of, have = product_words(found)
-    wanted = np.bincount(need_of, minlength=len(searches))
-    # one line for each click and each word that its query wants
-    span = wanted[before]
-    first = np.concatenate([[0], np.cumsum(wanted)])[before]
-    click = np.repeat(np.arange(len(clicks)), span)
-    word = np.arange(len(click)) - np.repeat(np.concatenate([[0], np.cumsum(span)])[:-1], span) + np.repeat(first, span)
-    mix = np.uint64(0x9E3779B97F4A7C15)
-    asked = found.asin[clicks][click].astype(np.uint64) * mix ^ need[word]
-    hits = np.bincount(click, weights=np.isin(asked, have_of.astype(np.uint64) * mix ^ have), minlength=len(clicks))
-    wrong = orphan | (2 * hits < span) | too_dear(queries, before, found.cents[clicks])
+    before = np.searchsorted(found.searches, clicks) - 1
+    if not len(found.searches):
+        return found.reasons("a click that does not fit its query", np.isin(np.arange(len(found.row)), clicks))
+    orphan = (before < 0) | (found.row[found.searches[before]] != found.row[clicks])
+    wanted, have = found.search_words[before], found.product_words[found.asin[clicks]]
+    hits = np.zeros(len(clicks), dtype=np.int64)
+    for column in wanted.T:
+        hits += (column != 0) & (have == column[:, None]).any(axis=1)
+    wrong = orphan | (2 * hits < (wanted != 0).sum(axis=1)) | too_dear(found.queries, before, found.cents[clicks])
     for place in np.flatnonzero(wrong & ~orphan).tolist():
-        typed = stock.queries.get(
-            int(stock.index_of(found.table["asin"].slice(int(clicks[place]), 1))[0].as_py() or 0), []
-        )
-        wrong[place] = queries[int(before[place])].as_py() not in typed
+        known = stock.index_of(found.table["asin"].slice(int(clicks[place]), 1))[0].as_py()
+        wrong[place] = found.queries[int(before[place])].as_py() not in stock.queries.get(known, [])
     bad = np.zeros(len(found.row), dtype=bool)
     bad[clicks[wrong]] = True
     return found.reasons("a click that does not fit its query", bad)
-
-
-def product_words(found: Events) -> tuple[np.ndarray, np.ndarray]:
-    """The words of each product of the batch, from its first event: (number of the product, hash of the word)."""
-    numbers, first = np.unique(found.asin, return_index=True)
-    keep = numbers >= 0
-    numbers, first = numbers[keep], pa.array(first[keep])
-    names = ("product_name", "brand", "color", "product_types")
-    of, hashes = hashed_words(joined(*[found.table[name].take(first) for name in names]))
-    return numbers[of], hashes
 
 
 def too_dear(queries: pa.Array, of_click: np.ndarray, cents: np.ndarray) -> np.ndarray:
@@ -306,32 +347,28 @@ def prices_hold_for_a_day(batch: pa.RecordBatch) -> Reasons:
 def text_tells_the_events(batch: pa.RecordBatch) -> Reasons:
     """The text, parsed, gives exactly the table: every field of every event."""
     found = events(batch)
-    names = ("timestamp", "action_type", "asin", "product_name", "brand", "color", "price", "search_query")
-    columns = {name: found.table[name] for name in names}
-    columns["timestamp"] = pc.cast(pc.cast(columns["timestamp"], pa.timestamp("s"), safe=False), pa.string())
-    columns["price"] = pc.cast(columns["price"], pa.string())
-    table = list(zip(*(column.to_pylist() for column in columns.values()), strict=True))
-    numbered = found.table["row_id"].to_numpy(zero_copy_only=False)
-    reasons: Reasons = [None] * batch.num_rows
-    for row, text in enumerate(batch["text"].to_pylist()):
-        begin, end = int(found.begins[row]), int(found.begins[row + 1])
-        try:
-            told = read(text)
-        except ValueError:
+    when = pc.cast(pc.cast(found.table["timestamp"], pa.timestamp("s"), safe=False), pa.string()).to_pylist()
+    names = ("action_type", "asin", "product_name", "brand", "color")
+    columns = [*(found.table[name] for name in names), pc.cast(found.table["price"], pa.string())]
+    table = list(zip(*(column.to_pylist() for column in [*columns, found.table["search_query"]]), strict=True))
+    reasons = found.reasons("rows are not numbered from 0", found.table["row_id"].to_numpy() != found.place)
+    for row, text in enumerate(found.told):
+        here = slice(found.begins[row], found.begins[row + 1])
+        if text is None:
             reasons[row] = "text has a line that is no action"
-            continue
-        if told != table[begin:end] or not np.array_equal(numbered[begin:end], np.arange(end - begin)):
+        elif text.when != when[here] or text.what != table[here]:
             reasons[row] = "text and table differ"
     return reasons
 
 
 def tokens_fill_the_budget(batch: pa.RecordBatch) -> Reasons:
     """`tokens` is the count of `text`, at most the budget and at least 90 % of it."""
-    texts, names = batch["text"], batch["tokenizer"].to_pylist()
-    estimated = estimates(texts).tolist()
+    found = events(batch)
+    names = ("tokens", "budget", "tokenizer")
+    facts = zip(*(batch[name].to_pylist() for name in names), found.told, strict=True)
     reasons: Reasons = []
-    for row, (said, budget) in enumerate(zip(batch["tokens"].to_pylist(), batch["budget"].to_pylist(), strict=True)):
-        counted = estimated[row] if names[row] == ESTIMATE else tokenizer(names[row])([texts[row].as_py()])[0]
+    for row, (said, budget, name, text) in enumerate(facts):
+        counted = text.tokens if text and name == ESTIMATE else tokenizer(name)([batch["text"][row].as_py()])[0]
         if said != counted:
             reasons.append("tokens are not the count of its text")
         else:

@@ -19,12 +19,13 @@ SEARCH_HEAD = "[Search Amazon || "
 MARKS = {"] (brand: ": "]\\ (brand: ", ", color: ": ",\\ color: ", ", price: ": ",\\ price: "}
 ESCAPED = {"\\n": "\n", "\\r": "\r", "\\ ": " ", "\\\\": "\\"}
 
-SEARCH = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) search \[Search Amazon \|\| (.*)\]", re.ASCII)
+STAMP = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d ", re.ASCII)
+SEARCH = re.compile(r"search \[Search Amazon \|\| (.*)\]")
 PRODUCT = re.compile(
-    r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) (click|add to Cart|purchase) "
-    r"\[(\S+) \|\| (.*)\] \(brand: (.*), color: (.*), price: (\d+\.\d\d)\)",
-    re.ASCII,
+    r"(click|add to Cart|purchase) \[(\S+) \|\| (.*)\] \(brand: (.*), color: (.*), price: (\d+\.\d\d)\)", re.ASCII
 )
+Told = tuple[str, str | None, str | None, str | None, str | None, str | None, str | None]
+"""What a line tells beside its time: action, asin, title, brand, color, price, query; all as text."""
 
 
 def escaped(texts: pa.Array, marks: dict[str, str] | None = None) -> pa.Array:
@@ -74,45 +75,48 @@ def render(events: list[dict[str, Any]]) -> str:
     return "\n".join(lines(when, pa.array(columns["action_type"]), query, heads, price).to_pylist())
 
 
-Fields = tuple[str, str, str | None, str | None, str | None, str | None, str | None, str | None]
-"""Of one line: timestamp, action, asin, title, brand, color, price, query; all as text."""
-
-
 def parse(text: str) -> list[dict[str, Any]]:
     """The events that a text tells of, without what it does not say (`product_types`).
 
     Raises ValueError with the number of the line that is none of the four forms.
     """
-    return [
-        {
-            "row_id": number,
-            "timestamp": datetime.fromisoformat(when),
-            "action_type": action,
-            "asin": asin,
-            "product_name": title,
-            "brand": brand,
-            "color": color,
-            "price": None if price is None else Decimal(price),
-            "search_query": query,
-        }
-        for number, (when, action, asin, title, brand, color, price, query) in enumerate(read(text))
-    ]
+    found = []
+    for number, line in enumerate(text.split("\n") if text else []):
+        when, rest = halves(line, number)
+        action, asin, title, brand, color, price, query = told(rest)
+        found.append(
+            {
+                "row_id": number,
+                "timestamp": datetime.fromisoformat(when),
+                "action_type": action,
+                "asin": asin,
+                "product_name": title,
+                "brand": brand,
+                "color": color,
+                "price": None if price is None else Decimal(price),
+                "search_query": query,
+            }
+        )
+    return found
 
 
-def read(text: str) -> list[Fields]:
-    """The fields of every line, as text; see `parse`."""
-    return [read_line(line, number) for number, line in enumerate(text.split("\n"))] if text else []
+def halves(line: str, number: int) -> tuple[str, str]:
+    """The time of a line, and the rest."""
+    if not STAMP.match(line):
+        raise ValueError(f"line {number} does not begin with a time: {line[:80]!r}")
+    return line[:19], line[20:]
 
 
-def read_line(line: str, number: int) -> Fields:
-    if found := PRODUCT.fullmatch(line):
-        when, action, asin, title, brand, color, price = found.groups()
-        if "\\" in line:
+def told(rest: str) -> Told:
+    """What a line tells after its time."""
+    if found := PRODUCT.fullmatch(rest):
+        action, asin, title, brand, color, price = found.groups()
+        if "\\" in rest:
             title, brand, color = plain(title), plain(brand), plain(color)
-        return when, action, asin, title, brand or None, color or None, price, None
-    if found := SEARCH.fullmatch(line):
-        return found[1], "search", None, None, None, None, None, plain(found[2])
-    raise ValueError(f"line {number} is not an action: {line[:80]!r}")
+        return action, asin, title, brand or None, color or None, price, None
+    if found := SEARCH.fullmatch(rest):
+        return "search", None, None, None, None, None, plain(found[1])
+    raise ValueError(f"not an action: {rest[:80]!r}")
 
 
 def plain(written: str) -> str:

@@ -1,7 +1,6 @@
 """The catalog as columns, arranged for a shopper to walk through."""
 
 import re
-from array import array
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,6 +24,7 @@ KEPT = 100_000
 SHARED = 0.3
 """A word in so many of a leaf's titles says what kind of thing they are."""
 EXAMPLES = 200
+DEAREST = 10**12
 LETTERS = re.compile(r"[^\W\d_]{2,}")
 MODEL = re.compile(r"(?=\w*\d)(?=\w*[a-z])\w{4,}|\d{4,}")
 
@@ -59,11 +59,15 @@ class Stock:
         self.head_tokens = estimates(self.heads)
         coded = self.categories.dictionary_encode()
         self.leaves: list[str] = coded.dictionary.to_pylist()
-        self.leaf_of = coded.indices.to_numpy()
+        self.leaf_of = coded.indices.to_numpy().astype(np.int64)
+        makers = self.brands.dictionary_encode()
+        self.place_of_brand = {brand: place for place, brand in enumerate(makers.dictionary.to_pylist())}
+        self.brand_of = makers.indices.fill_null(-1).to_numpy().astype(np.int64)
         self.by_price = np.lexsort((self.cents, self.leaf_of))
-        self.edges = np.searchsorted(self.leaf_of[self.by_price], np.arange(len(self.leaves) + 1)).tolist()
-        self.sorted_cents = array("q", self.cents[self.by_price].tolist())
-        self.places = array("q", self.by_price.tolist())
+        """Products by leaf, in a leaf by price; leaf k from `edges[k]` to `edges[k + 1]`."""
+        self.edges = np.searchsorted(self.leaf_of[self.by_price], np.arange(len(self.leaves) + 1))
+        self.steps = self.leaf_of[self.by_price] * DEAREST + self.cents[self.by_price]
+        self.leaf_tokens = np.bincount(self.leaf_of, self.head_tokens) / np.maximum(np.bincount(self.leaf_of), 1)
         self.place_of_leaf = {leaf: place for place, leaf in enumerate(self.leaves)}
         self.promotions = dated(column["promotions"])
         self.promoted = np.zeros(len(table), dtype=bool)
@@ -75,6 +79,10 @@ class Stock:
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    def affordable(self, leaf: np.ndarray, limit: np.ndarray) -> np.ndarray:
+        """Where in `by_price` the products of a leaf end that cost at most `limit` cents."""
+        return np.searchsorted(self.steps, leaf * DEAREST + limit, side="right")
 
     def index_of(self, ids: pa.Array) -> pa.Array:
         """The row of each id; null where the catalog has none such."""

@@ -1,290 +1,241 @@
-"""What a customer does in the shop: intents one after another, each a few searches, some clicks, now and then a cart.
+"""What customers do in the shop: intents one after another, each a few searches, some clicks, now and then a cart.
 
 The mix is ShopTrajQA's (arXiv 2606.07995, section 3): every block of 100 actions holds 55 searches, 35 clicks, 7
-additions to the cart and 3 purchases; about two exploratory searches come before the accurate one.
+additions to the cart and 3 purchases; about two exploratory searches come before the accurate one. Many customers are
+simulated side by side, as columns: a grid with a row for each block of 100 actions and a place for each intent in it.
 """
 
-from bisect import bisect_right
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from itertools import accumulate
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
-from pipeline.shop.stock import Speech, Stock, usual_searches
-from pipeline.words import content_words, words
+from pipeline.shop.repertoire import EXPLORATORY, OTHERS, Repertoire
+from pipeline.shop.stock import Stock
 from schemas.shop import Persona
 
 SEARCH, CLICK, CART, PURCHASE = range(4)
 ACTIONS = ("search", "click", "add to Cart", "purchase")
 QUOTA = (55, 35, 7, 3)
 BLOCK = sum(QUOTA)
+INTENTS = (14, 22)
+"""Fewest and most in a block."""
+MORE_SEARCHES = 5
+"""After the first one of an intent, at most."""
+MOST_CLICKS = 6
 AGAIN_AFTER = 40
 """Intents, about six days, until something is bought again."""
+AGAIN_BELOW = 8_000
+"""Cents; what costs more is not bought again and again."""
 WINDOW_SHOPPING = 1.5
 """What is only looked at may cost so many times the budget."""
-CAPS = (10, 15, 20, 25, 30, 40, 50, 75, 100, 150, 200, 300, 400, 500, 750, 1000, 1500, 2000, 3000, 5000)
+OPEN_CARTS = 12
+TRIES = 3
+"""Categories tried until the budget buys something there; products looked at for one of a preferred brand."""
+PER_INTENT = MORE_SEARCHES + MOST_CLICKS + 4 * TRIES + 9
+PER_BLOCK = 16
+Numbers = Callable[..., np.random.Generator]
 
 
-@dataclass
+@dataclass(frozen=True)
 class Visits:
-    """Events as columns; `unit` numbers the intents, and what belongs to one stays together in time."""
+    """Events of all customers, one customer after the other."""
 
-    kind: list[int] = field(default_factory=list)
-    product: list[int] = field(default_factory=list)
-    query: list[str | None] = field(default_factory=list)
-    unit: list[int] = field(default_factory=list)
-
-    def add(self, kind: int, product: int, query: str | None, unit: int) -> None:
-        self.kind.append(kind)
-        self.product.append(product)
-        self.query.append(query)
-        self.unit.append(unit)
-
-
-def uniform(numbers: np.random.Generator) -> Callable[[], float]:
-    """A cheap source of numbers in [0, 1): drawn in bulk."""
-
-    def draws() -> Iterator[float]:
-        while True:
-            yield from numbers.random(4096).tolist()
-
-    return draws().__next__
+    begins: np.ndarray
+    """Where each customer's events begin, and the end."""
+    kind: np.ndarray
+    product: np.ndarray
+    """Row of the stock; -1 for a search."""
+    query: np.ndarray
+    """Number of the repertoire; -1 for any other event."""
+    unit: np.ndarray
+    """Number of the customer's intent; events of one stay together in time."""
 
 
-class Customer:
-    """A persona at large in a stock. `visit` goes on where it stopped: the first n blocks are always the same."""
-
-    def __init__(self, persona: Persona, stock: Stock, numbers: np.random.Generator) -> None:
-        self.persona, self.stock, self.u = persona, stock, uniform(numbers)
-        self.leaves = [stock.place_of_leaf[taste.category] for taste in persona.tastes]
-        self.weights = list(accumulate(taste.weight for taste in persona.tastes))
-        self.brands = frozenset(brand.lower() for brand in persona.brands)
-        self.budget = int(persona.budget * 100)
-        self.bias = 1 + 1.5 * persona.price_sensitivity
-        self.thrifty = persona.price_sensitivity > 0.6
-        self.intents = QUOTA[SEARCH] / (1 + persona.exploration)
-        self.unit = 0
-        self.open_carts: list[int] = []
-        self.bought: list[tuple[int, int]] = []
-        self.visits = Visits()
-
-    def visit(self, blocks: int) -> None:
-        """Adds so many blocks of 100 actions to `visits`."""
-        for _ in range(blocks):
-            self.block()
-
-    def block(self) -> None:
-        u = self.u
-        intents = int(self.intents + u())
-        searches = spread(QUOTA[SEARCH], intents, u)
-        carted = self.sample(intents, QUOTA[CART])
-        clicks = [1 if place in carted else 0 for place in range(intents)]
-        for _ in range(QUOTA[CLICK] - len(carted)):
-            clicks[min(int(u() * intents), int(u() * intents) + 2)] += 1
-        due: list[list[int]] = [[] for _ in range(intents)]
-        to_buy = self.choose_purchases(intents, carted, due)
-        spare = 0
-        for place in range(intents):
-            last = place == intents - 1
-            product, spare = self.intent(searches[place], clicks[place] + spare, place in carted, place in to_buy, last)
-            if place in to_buy:
-                delay = 0 if u() < 0.6 else int(u() * min(4, intents - place))
-                due[place + delay].append(product)
-            elif place in carted:
-                self.open_carts = [*self.open_carts[-11:], product]
-            for bought in due[place]:
-                self.visits.add(PURCHASE, bought, None, self.unit)
-                self.bought.append((bought, self.unit))
-            self.unit += 1
-
-    def choose_purchases(self, intents: int, carted: list[int], due: list[list[int]]) -> list[int]:
-        """Which of the carted intents end in a purchase; some purchases are of carts left in earlier blocks."""
-        u, free = self.u, list(carted)
-        chosen: list[int] = []
-        for _ in range(QUOTA[PURCHASE]):
-            affordable = [product for product in self.open_carts if self.stock.cents[product] <= self.budget]
-            if affordable and u() < 0.2:
-                late = affordable[int(u() * len(affordable))]
-                self.open_carts.remove(late)
-                due[int(u() * intents)].append(late)
-            else:
-                chosen.append(free.pop(int(u() * len(free))))
-        return chosen
-
-    def sample(self, below: int, count: int) -> list[int]:
-        places, u = list(range(below)), self.u
-        return [places.pop(int(u() * len(places))) for _ in range(count)]
-
-    def intent(self, searches: int, clicks: int, cart: bool, buy: bool, last: bool) -> tuple[int, int]:
-        """One thing looked for: searches from vague to accurate, clicks, perhaps the cart.
-
-        Returns the product, and the clicks for which there was nothing new to see, unless it is the `last` intent.
-        """
-        add, unit = self.visits.add, self.unit
-        limit = self.budget if cart else int(self.budget * WINDOW_SHOPPING)
-        target = self.bought_before() if buy else -1
-        if target < 0:
-            target = self.pick(limit)
-        queries = self.queries(target, searches)
-        wanted = content_words(queries[-1])
-        looked = self.compared(target, clicks, wanted, limit, must_end=cart, fill=last) if clicks else []
-        spare = clicks - len(looked)
-        early = -1
-        if len(looked) > 1 and searches > 1 and self.u() < 0.35 and self.found_by(looked[0], queries[-2]):
-            early = searches - 2
-        for place, query in enumerate(queries):
-            add(SEARCH, -1, query, unit)
-            if place == early:
-                add(CLICK, looked.pop(0), None, unit)
-        for product in looked:
-            add(CLICK, product, None, unit)
-        if cart:
-            add(CART, target, None, unit)
-        return target, spare
-
-    def bought_before(self) -> int:
-        old = [product for product, unit in self.bought if unit + AGAIN_AFTER <= self.unit]
-        if old and self.u() < 0.15:
-            again = old[int(self.u() * len(old))]
-            if self.stock.cents[again] <= min(self.budget, 8_000):
-                return again
-        return -1
-
-    def pick(self, limit: int) -> int:
-        """A product that taste and purse allow."""
-        u, stock = self.u, self.stock
-        for _ in range(6):
-            place = bisect_right(self.weights, u())
-            leaf = self.leaves[place] if place < len(self.leaves) else int(u() * len(stock.leaves))
-            first, last = stock.edges[leaf], stock.edges[leaf + 1]
-            last = bisect_right(stock.sorted_cents, limit, first, last)
-            if last > first:
-                return self.liked(first, last)
-        return stock.places[stock.edges[self.leaves[0]]]  # its cheapest, which the budget buys: a check of personas
-
-    def liked(self, first: int, last: int) -> int:
-        u, stock = self.u, self.stock
-        product = -1
-        for _ in range(3 if self.brands and u() < 0.5 else 1):
-            product = stock.places[first + int((last - first) * u() ** self.bias)]
-            if stock.speech(product).brand in self.brands:
-                break
-        return product
-
-    def compared(
-        self, target: int, clicks: int, wanted: list[str], limit: int, *, must_end: bool, fill: bool
-    ) -> list[int]:
-        """What is clicked: the target and siblings that the query fits too; one of several is looked at again."""
-        others = self.siblings(target, min(clicks - 1, 4), wanted, limit) if clicks > 1 else []
-        looked = [*others, target]
-        most = clicks if fill else min(clicks, len(looked) + (len(looked) > 2))
-        while len(looked) < most:
-            looked.insert(int(self.u() * len(looked)), looked[int(self.u() * len(looked))])
-        if not must_end and self.u() < 0.3:
-            looked.reverse()
-        return looked
-
-    def siblings(self, target: int, count: int, wanted: list[str], limit: int) -> list[int]:
-        u, stock = self.u, self.stock
-        leaf = int(stock.leaf_of[target])
-        first, last = stock.edges[leaf], stock.edges[leaf + 1]
-        rank = bisect_right(stock.sorted_cents, int(stock.cents[target]), first, last) - 1
-        found: list[int] = []
-        for _ in range(4 * count):
-            place = rank + int((u() - 0.5) * 60)
-            if first <= place < last and stock.sorted_cents[place] <= limit:
-                other = stock.places[place]
-                if other != target and other not in found and self.fits(other, wanted):
-                    found.append(other)
-                    if len(found) == count:
-                        break
-        return found
-
-    def found_by(self, product: int, query: str) -> bool:
-        return " under " not in query and self.fits(product, content_words(query))
-
-    def fits(self, product: int, wanted: list[str]) -> bool:
-        have = self.stock.words(product)
-        return 2 * sum(word in have for word in wanted) >= len(wanted)
-
-    def queries(self, target: int, count: int) -> list[str]:
-        """So many searches for the same thing, the accurate one last, no two alike."""
-        speech, u = self.stock.speech(target), self.u
-        found = [self.accurate(target, speech)]
-        for _ in range(6 * count):
-            if len(found) == count:
-                break
-            query = self.exploratory(target, speech, u())
-            if query not in found:
-                found.append(query)
-        while len(found) < count:
-            found.append(f"{found[-1]} {('new', 'again', 'deals', 'online')[len(found) % 4]}")
-        return found[::-1]
-
-    def accurate(self, target: int, speech: Speech) -> str:
-        u = self.u
-        typed = self.stock.queries.get(target)
-        if typed and u() < 0.8:
-            return typed[int(u() * len(typed))]
-        detail = speech.details[int(u() * len(speech.details))] if speech.details else speech.color
-        form = u()
-        if form < 0.45:
-            query = f"{speech.brand} {speech.head} {detail}"
-        elif form < 0.65:
-            query = f"{detail} {speech.head} {speech.color}"
-        elif form < 0.8:
-            query = f"{speech.start} {speech.head}"
-        else:
-            query = f"{speech.brand} {detail} {speech.head}"
-        return once_each(query) or speech.head
-
-    def exploratory(self, target: int, speech: Speech, form: float) -> str:
-        u, head = self.u, speech.head
-        if form < 0.18:
-            leaf = self.stock.leaves[int(self.stock.leaf_of[target])]
-            usual = [text for text in usual_searches().get(leaf, ()) if shares(text, head)]
-            return usual[int(u() * len(usual))] if usual else once_each(f"{head} {leaf.lower()}")
-        if form < 0.32:
-            return head
-        if form < 0.46:
-            cents = self.stock.cents[target]
-            cap = next((cap for cap in CAPS if cap * 100 >= cents), None)
-            return f"{head} under {cap}" if cap else f"{head} deals"
-        if form < 0.58 and speech.color:
-            return once_each(f"{speech.color} {head}")
-        if form < 0.7 and speech.brand:
-            return once_each(f"{speech.brand} {head}")
-        if form < 0.8:
-            return f"{'cheap' if self.thrifty else 'best'} {head}"
-        if form < 0.88:
-            return f"{head} {('reviews', 'sale', 'gift', 'deals')[int(u() * 4)]}"
-        if speech.details:
-            return once_each(f"{speech.details[int(u() * len(speech.details))]} {head}")
-        return f"good {head}"
+def visits(people: list[Persona], blocks: list[int], stock: Stock, repertoire: Repertoire, numbers: Numbers) -> Visits:
+    """So many blocks of 100 actions for each customer; a customer's first n blocks are always the same."""
+    grid = Grid(people, blocks, stock, numbers)
+    target, due = purchases(grid, stock, targets(grid, stock))
+    return events(grid, target, due, stock, repertoire)
 
 
-def spread(total: int, parts: int, u: Callable[[], float]) -> list[int]:
-    """`total` as so many numbers of at least one, near their mean."""
-    counts = [total // parts] * parts
-    for _ in range(total - sum(counts)):
-        counts[int(u() * parts)] += 1
-    for _ in range(parts // 2):
-        giver, taker = int(u() * parts), int(u() * parts)
-        if counts[giver] > 2:
-            counts[giver] -= 1
-            counts[taker] += 1
-    return counts
+class Grid:
+    """The random numbers of every block, and what is decided by them alone: how many intents, searches, carts."""
+
+    def __init__(self, people: list[Persona], blocks: list[int], stock: Stock, numbers: Numbers) -> None:
+        most = INTENTS[1]
+        self.people = people
+        self.customer = np.repeat(np.arange(len(people)), blocks)
+        self.first_row = np.concatenate([[0], np.cumsum(blocks)])
+        drawn = [
+            numbers(person.id, "visits").random((rows, most * PER_INTENT + PER_BLOCK))
+            for person, rows in zip(people, blocks, strict=True)
+        ]
+        draws = np.concatenate(drawn)
+        self.block_draws = draws[:, most * PER_INTENT :]
+        self.draws = draws[:, : most * PER_INTENT].reshape(len(draws), most, PER_INTENT)
+        self.taken = 0
+        explore = np.array([person.exploration for person in people])[self.customer]
+        wanted = QUOTA[SEARCH] / (1 + explore) + self.block_draws[:, 0]
+        self.intents = np.clip(wanted.astype(np.int64), *INTENTS)
+        self.real = np.arange(most) < self.intents[:, None]
+        extra = np.arange(MORE_SEARCHES) + 2.5 * self.take(MORE_SEARCHES)
+        extra[~self.real] = np.inf
+        self.searches = 1 + smallest(extra, QUOTA[SEARCH] - self.intents).sum(axis=2)
+        cart = np.where(self.real, self.take(1)[..., 0], np.inf)
+        self.carted = smallest(cart[..., None], np.full(len(cart), QUOTA[CART]))[..., 0]
+        self.budget = np.array([int(person.budget * 100) for person in people])
+        most_paid = self.budget[self.customer][:, None]
+        self.limit = np.where(self.carted, most_paid, (most_paid * WINDOW_SHOPPING).astype(np.int64))
+
+    def take(self, count: int) -> np.ndarray:
+        """The next so many numbers of each intent."""
+        self.taken += count
+        assert self.taken <= PER_INTENT
+        return self.draws[:, :, self.taken - count : self.taken]
 
 
-def once_each(query: str) -> str:
+def smallest(keys: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """Marks in each row (all axes but the first) its `counts` smallest keys."""
+    flat = keys.reshape(len(keys), -1)
+    order = np.argsort(flat, axis=1, kind="stable")
+    marked = np.zeros(flat.shape, dtype=bool)
+    np.put_along_axis(marked, order, np.arange(flat.shape[1]) < counts[:, None], axis=1)
+    return marked.reshape(keys.shape)
+
+
+def targets(grid: Grid, stock: Stock) -> np.ndarray:
+    """For each intent a product that taste and purse allow."""
+    people, who = grid.people, grid.customer[:, None]
+    most = max(len(person.tastes) for person in people)
+    shares = np.full((len(people), most), 2.0)
+    leaves = np.zeros((len(people), most + 1), dtype=np.int64)
+    for row, person in enumerate(people):
+        shares[row, : len(person.tastes)] = np.cumsum([taste.weight for taste in person.tastes])
+        leaves[row, : len(person.tastes)] = [stock.place_of_leaf[taste.category] for taste in person.tastes]
+    kinds = np.array([len(person.tastes) for person in people])
+    draws = grid.take(2 * TRIES)
+    fallback = leaves[:, 0][who] + np.zeros_like(grid.limit)
+    first, last = stock.edges[fallback], stock.edges[fallback] + 1  # its cheapest, which the budget buys: a check
+    for attempt in reversed(range(TRIES)):
+        place = (draws[..., attempt, None] >= shares[who]).sum(axis=2)
+        anywhere = (draws[..., TRIES + attempt] * len(stock.leaves)).astype(np.int64)
+        leaf = np.where(place < kinds[who], leaves[who, place], anywhere)
+        begin, end = stock.edges[leaf], stock.affordable(leaf, grid.limit)
+        first, last = np.where(end > begin, begin, first), np.where(end > begin, end, last)
+    return liked(grid, stock, first, last)
+
+
+def liked(grid: Grid, stock: Stock, first: np.ndarray, last: np.ndarray) -> np.ndarray:
+    """A product of each range of the price order: the more often a cheap one, the more the shopper looks at prices."""
+    draws, loyal = grid.take(2 * TRIES), grid.take(2)
+    sensitivity = np.array([person.price_sensitivity for person in grid.people])[grid.customer][:, None]
+    brands = [stock.place_of_brand[brand] for p in grid.people for brand in p.brands if brand in stock.place_of_brand]
+    owners = [row for row, p in enumerate(grid.people) for brand in p.brands if brand in stock.place_of_brand]
+    wanted = np.array(owners, dtype=np.int64) * len(stock.place_of_brand) + np.array(brands, dtype=np.int64)
+    chosen, settled = np.zeros_like(first), np.zeros(first.shape, dtype=bool)
+    for attempt in range(TRIES):
+        thrifty = loyal[..., 1] < sensitivity
+        share = draws[..., attempt] * np.where(thrifty, draws[..., TRIES + attempt], 1.0)
+        product = stock.by_price[first + ((last - first) * share).astype(np.int64)]
+        chosen = np.where(settled, chosen, product)
+        known = grid.customer[:, None] * len(stock.place_of_brand) + stock.brand_of[product]
+        settled |= (loyal[..., 0] >= 0.5) | (np.isin(known, wanted) & (stock.brand_of[product] >= 0))
+    return chosen
+
+
+def purchases(grid: Grid, stock: Stock, target: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Which carts are bought, and when: three in each block, some of carts left in earlier blocks.
+
+    Returns the targets, some of them now something bought before, and (row, intent, product) of each purchase.
     """
-    >>> once_each("koss  stereo headphones koss")
-    'koss stereo headphones'
-    """
-    return " ".join(dict.fromkeys(query.split()))
+    due: list[tuple[int, int, int]] = []
+    target = target.copy()
+    intents, draws = grid.intents.tolist(), grid.block_draws[:, 1:].tolist()
+    for who in range(len(grid.people)):
+        left: list[int] = []
+        bought: list[tuple[int, int]] = []
+        limit, unit = min(int(grid.budget[who]), AGAIN_BELOW), 0
+        for row in range(grid.first_row[who], grid.first_row[who + 1]):
+            draw = iter(draws[row])
+            free = np.flatnonzero(grid.carted[row]).tolist()
+            new = []
+            for _ in range(QUOTA[PURCHASE]):
+                late, which, again, wait, old = (next(draw) for _ in range(5))
+                if left and late < 0.2:
+                    new.append((int(which * intents[row]), left.pop(int(again * len(left)))))
+                    continue
+                place = free.pop(int(which * len(free)))
+                before = [product for product, when in bought if when + AGAIN_AFTER <= unit] if again < 0.15 else []
+                if before and stock.cents[repeat := before[int(old * len(before))]] <= limit:
+                    target[row, place] = repeat
+                later = 0 if wait < 0.6 else int((wait - 0.6) / 0.4 * min(4, intents[row] - place))
+                new.append((place + later, int(target[row, place])))
+            left = [*left, *target[row, free].tolist()][-OPEN_CARTS:]
+            due += [(row, place, product) for place, product in sorted(new)]
+            bought += [(product, unit + place) for place, product in new]
+            unit += intents[row]
+    return target, np.array(due)
 
 
-def shares(text: str, head: str) -> bool:
-    """Whether both name the same kind of thing by some word."""
-    return not set(content_words(text)).isdisjoint(words(head))
+def events(grid: Grid, target: np.ndarray, due: np.ndarray, stock: Stock, repertoire: Repertoire) -> Visits:
+    """Puts every intent's searches, clicks, cart and purchases in order."""
+    repertoire.learn(target[grid.real])
+    draws = grid.take(6)
+    slot = np.where(grid.real, repertoire.slot[target], 0)
+    exact = (draws[..., 0] * repertoire.accurate.shape[1]).astype(np.int64)
+    others = repertoire.others[slot, exact]
+    shown = (others >= 0) & (stock.cents[others] <= grid.limit[..., None])
+    turn = (np.arange(OTHERS) + (draws[..., 1, None] * OTHERS).astype(np.int64)) % OTHERS
+    others = np.take_along_axis(others, np.argsort(np.where(shown, turn, turn + OTHERS), axis=2), axis=2)
+    siblings = shown.sum(axis=2)
+
+    keys = np.arange(MOST_CLICKS) + 4.0 * grid.take(MOST_CLICKS)
+    keys[grid.carted, 0] = -1.0
+    seen = 1 + siblings + (siblings >= 2)  # the target, its siblings, and one of several again
+    keys[np.arange(MOST_CLICKS) >= seen[..., None]] += 100.0
+    keys[~grid.real] = np.inf
+    clicks = smallest(keys, np.full(len(keys), QUOTA[CLICK])).sum(axis=2)
+
+    real, intents = grid.real, int(grid.real.sum())
+    number = np.cumsum(real).reshape(real.shape) - 1
+    bought_in = number[due[:, 0], due[:, 1]]
+    s, c, cart = grid.searches[real], clicks[real], grid.carted[real]
+    counts = s + c + cart + np.bincount(bought_in, minlength=intents)
+    owner = np.repeat(np.arange(intents), counts)
+    place = np.arange(len(owner)) - np.repeat(np.cumsum(counts) - counts, counts)
+    start, step = (
+        (draws[..., 2][real] * EXPLORATORY).astype(np.int64),
+        2 * (draws[..., 3][real] * 4).astype(np.int64) + 1,
+    )
+    slot, exact, target, others, siblings = slot[real], exact[real], target[real], others[real], siblings[real]
+    before_last = (start + (s - 2) * step) % EXPLORATORY
+    early = (draws[..., 4][real] < 0.35) & (c >= 2) & (s >= 2) & repertoire.finds_all[slot, before_last]
+    turned = (draws[..., 5][real] < 0.3) & ~cart
+
+    S, C = s[owner], c[owner]
+    swap = early[owner] & ((place == S - 1) | (place == S))  # a first look before the accurate search
+    place = np.where(swap, 2 * S - 1 - place, place)
+    kind = np.where(
+        place < S, SEARCH, np.where(place < S + C, CLICK, np.where(cart[owner] & (place == S + C), CART, PURCHASE))
+    )
+    searching = np.flatnonzero(kind == SEARCH)
+    query = np.full(len(owner), -1)
+    of, turn_of = owner[searching], place[searching]
+    vague = repertoire.exploratory[slot[of], (start[of] + turn_of * step[of]) % EXPLORATORY]
+    query[searching] = np.where(turn_of == s[of] - 1, repertoire.accurate[slot[of], exact[of]], vague)
+
+    product = target[owner]
+    product[searching] = -1
+    product[kind == PURCHASE] = due[:, 2]
+    clicking = np.flatnonzero(kind == CLICK)
+    of, look = owner[clicking], place[clicking] - s[owner[clicking]]
+    look = np.where(turned[of], c[of] - 1 - look, look)
+    alternatives = np.minimum(c[of] - 1, siblings[of])
+    sibling = others[of, look % np.maximum(alternatives, 1)]
+    product[clicking] = np.where((look == c[of] - 1) | (alternatives == 0), target[of], sibling)
+
+    rows = grid.first_row * BLOCK
+    first_unit = number[grid.first_row[:-1], 0]
+    customer = np.repeat(np.arange(len(grid.people)), np.diff(rows))
+    return Visits(rows, kind, product, query, owner - first_unit[customer])

@@ -17,15 +17,17 @@ from pipeline.checks import events as check
 from pipeline.checks.unique import ids_are_unique
 from pipeline.dataset import Dataset
 from pipeline.render.trajectory import lines
-from pipeline.shop.history import SECOND, Count, History, heads, history
+from pipeline.shop.history import Count, Histories, actions, histories, queries
+from pipeline.shop.repertoire import Repertoire
 from pipeline.shop.stock import Stock
-from pipeline.shop.visits import ACTIONS, SEARCH
+from pipeline.shop.visits import SEARCH
 from pipeline.stage import Plan, Shard, stage
 from pipeline.tokens import ESTIMATE
 from pipeline.tokens import tokenizer as counter
 from schemas.samples import Trajectory
 from schemas.shop import Persona, Product
 
+SECOND = 1_000_000
 TOGETHER = 16
 """Customers in one batch, which becomes one row group: some 5 MB of text."""
 
@@ -78,70 +80,75 @@ def trajectories(
     tokenizer: TokenizerName = ESTIMATE,
 ) -> Iterator[pa.RecordBatch]:
     """Every persona's months of searches, clicks, carts and purchases, one row for each budget of tokens."""
-    stock, count = catalog.once(Stock), count_with(tokenizer)
+    stock, known = catalog.once(Stock), catalog.once(repertoire)
+    count, longest = count_with(tokenizer), tokens_of(tokens[-1])
     people = personas.rows(shard.of(plan.units))
     while together := list(islice(people, TOGETHER)):
-        longest = tokens_of(tokens[-1])
-        histories = [history(p, stock, shard.numbers, first_day=start, tokens=longest, count=count) for p in together]
-        yield to_rows(together, histories, tokens, tokenizer, stock)
+        found = histories(together, stock, known, shard.numbers, first_day=start, tokens=longest, count=count)
+        yield to_rows(together, found, tokens, tokenizer, stock, known)
+
+
+def repertoire(catalog: Dataset[Product]) -> Repertoire:
+    return Repertoire(catalog.once(Stock))
 
 
 def to_rows(
-    people: list[Persona], histories: list[History], budgets: list[str], tokenizer: str, stock: Stock
+    people: list[Persona], found: Histories, budgets: list[str], tokenizer: str, stock: Stock, known: Repertoire
 ) -> pa.RecordBatch:
     """One row for each person and budget; a person's budgets stand side by side, the smallest first."""
-    lengths = [found.upto(tokens_of(budgets[-1])) for found in histories]
-    table, written = as_table(histories, lengths, stock)
+    wanted = [tokens_of(budget) for budget in budgets]
+    lengths = [found.upto(person, wanted[-1]) for person in range(len(people))]
     begins = [0, *accumulate(lengths)]
+    kept = np.concatenate(
+        [np.arange(first, first + n) for first, n in zip(found.begins.tolist(), lengths, strict=False)]
+    )
+    table, written = as_table(found, kept, stock, known)
     whole = pc.binary_join(pa.ListArray.from_arrays(pa.array(begins, pa.int32()), written), "\n").to_pylist()
     ends = np.cumsum(pc.utf8_length(written).to_numpy() + 1)
     rows: list[dict[str, Any]] = []
     places: list[np.ndarray] = []
-    for person, found, begin, text in zip(people, histories, begins, whole, strict=False):
-        before = int(ends[begin - 1]) if begin else 0
-        for budget in budgets:
-            kept = found.upto(tokens_of(budget))
-            row, kept = fitted(text[: int(ends[begin + kept - 1]) - before - 1], kept, found, budget, tokenizer)
-            rows.append({"id": f"{person.id}-{budget}", "persona_id": person.id, "budget": budget, **row})
-            rows[-1] |= {"start": int(found.seconds[0]) * SECOND, "end": int(found.seconds[kept - 1]) * SECOND}
-            rows[-1] |= {"promotions": met(found, kept, stock)}
-            places.append(np.arange(begin, begin + kept))
+    for number, (person, begin, text) in enumerate(zip(people, begins, whole, strict=False)):
+        first = int(found.begins[number])
+        for budget, most in zip(budgets, wanted, strict=True):
+            count = found.upto(number, most)
+            shown = text[: int(ends[begin + count - 1]) - (int(ends[begin - 1]) if begin else 0) - 1]
+            shown, count, size = fitted(shown, count, int(found.tokens[first + count - 1]), most, tokenizer)
+            rows.append(
+                {
+                    "id": f"{person.id}-{budget}",
+                    "persona_id": person.id,
+                    "budget": budget,
+                    "tokens": size,
+                    "tokenizer": tokenizer,
+                    "start": int(found.seconds[first]) * SECOND,
+                    "end": int(found.seconds[first + count - 1]) * SECOND,
+                    "text": shown,
+                    "promotions": met(found, first, first + count, stock),
+                }
+            )
+            places.append(np.arange(begin, begin + count))
     schema = arrow_schema(Trajectory)
-    events = table.take(pa.array(np.concatenate(places))).set_column(
-        0, "row_id", pa.array(np.concatenate([place - place[0] for place in places]))
-    )
-    offsets = pa.array(np.concatenate([[0], np.cumsum([len(place) for place in places])]), pa.int32())
-    item = schema.field("events").type.value_type
-    nested = pa.ListArray.from_arrays(offsets, pa.StructArray.from_arrays(events.columns, fields=list(item)))
-    columns = [
-        nested if name == "events" else pa.array([row[name] for row in rows], schema.field(name).type)
-        for name in schema.names
-    ]
-    return pa.RecordBatch.from_arrays(columns, schema=schema)
+    plain = {name: pa.array([row[name] for row in rows], schema.field(name).type) for name in rows[0]}
+    columns = {**plain, "events": nested(table, places)}
+    return pa.RecordBatch.from_arrays([columns[name] for name in schema.names], schema=schema)
 
 
-def fitted(text: str, kept: int, found: History, budget: str, tokenizer: str) -> tuple[dict[str, Any], int]:
-    """The text with its token count; a tokenizer that joins lines may find one too many and lose the last action."""
+def fitted(text: str, count: int, estimated: int, most: int, tokenizer: str) -> tuple[str, int, int]:
+    """The text, its actions and its tokens; where a tokenizer finds too many in the whole, without the last actions."""
     if tokenizer == ESTIMATE:
-        return {"text": text, "tokens": int(found.tokens[kept - 1]), "tokenizer": ESTIMATE}, kept
-    while (size := counter(tokenizer)([text])[0]) > tokens_of(budget):
-        text, kept = text.rpartition("\n")[0], kept - 1
-    return {"text": text, "tokens": size, "tokenizer": tokenizer}, kept
+        return text, count, estimated
+    while (size := counter(tokenizer)([text])[0]) > most:
+        text, count = text.rpartition("\n")[0], count - 1
+    return text, count, size
 
 
-def as_table(histories: list[History], lengths: list[int], stock: Stock) -> tuple[pa.RecordBatch, pa.Array]:
-    """The histories' events one after the other in the table form's columns, and the line of each."""
-
-    def together(name: str) -> np.ndarray:
-        return np.concatenate([getattr(h, name)[:length] for h, length in zip(histories, lengths, strict=True)])
-
-    kind, product = together("kind"), together("product")
+def as_table(found: Histories, kept: np.ndarray, stock: Stock, known: Repertoire) -> tuple[pa.RecordBatch, pa.Array]:
+    """These events in the table form's columns, and the line of each."""
+    kind, product, cents = found.kind[kept], found.product[kept], found.cents[kept]
     is_search = kind == SEARCH
     rows = pa.array(product, mask=is_search)
-    when = pa.array(together("seconds") * SECOND, pa.timestamp("us"))
-    action = pa.array(ACTIONS).take(pa.array(kind))
-    price = money(together("cents"), is_search)
-    query = pa.concat_arrays([h.queries.slice(0, length) for h, length in zip(histories, lengths, strict=True)])
+    when = pa.array(found.seconds[kept] * SECOND, pa.timestamp("us"))
+    action, query, price = actions(kind), queries(found.query[kept], known), money(cents, is_search)
     columns = {
         "row_id": pa.nulls(len(kind), pa.int64()),
         "timestamp": when,
@@ -154,20 +161,30 @@ def as_table(histories: list[History], lengths: list[int], stock: Stock) -> tupl
         "price": price,
         "search_query": query,
     }
-    return pa.RecordBatch.from_pydict(columns), lines(when, action, query, heads(stock, kind, product), price)
+    return pa.RecordBatch.from_pydict(columns), lines(when, action, query, stock.heads.take(rows), price)
 
 
-def met(found: History, kept: int, stock: Stock) -> list[dict[str, Any]]:
-    """The promotions behind the prices of the first events, each once, in the order in which they were met."""
+def nested(table: pa.RecordBatch, places: list[np.ndarray]) -> pa.ListArray:
+    """The events at these places as one list for each row, numbered from 0."""
+    offsets = pa.array([0, *accumulate(map(len, places))], pa.int32())
+    chosen = np.concatenate(places)
+    columns = (table if np.array_equal(chosen, np.arange(len(table))) else table.take(pa.array(chosen))).columns
+    columns[0] = pa.array(np.concatenate([np.arange(len(place)) for place in places]))
+    item = arrow_schema(Trajectory).field("events").type.value_type
+    return pa.ListArray.from_arrays(offsets, pa.StructArray.from_arrays(columns, fields=list(item)))
+
+
+def met(found: Histories, begin: int, end: int, stock: Stock) -> list[dict[str, Any]]:
+    """The promotions behind the prices of these events, each once, in the order in which they were met."""
     dated = {
-        (int(found.product[place]), one["first_day"]): one for place, one in found.promotions.items() if place < kept
+        (int(found.product[place]), one["first_day"]): one
+        for place, one in found.promotions.items()
+        if begin <= place < end
     }
     return [
         {
             "asin": stock.ids[product].as_py(),
-            "first_day": one["first_day"],
-            "last_day": one["last_day"],
-            "price": one["price"],
+            **one,
             "list_price": Decimal(int(stock.cents[product])) / 100,
         }
         for (product, _), one in dated.items()
