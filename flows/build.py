@@ -4,93 +4,27 @@
 
 uses the Prefect server that PREFECT_API_URL names, else one on this machine's port 4200, else one of its own for as long
 as it runs. What is finished is told by the run's own manifests, so Prefect keeps no results and caches nothing.
+
+Prefect is imported where it is used: worker processes import this file too, and bad input is told before it starts.
 """
 
+import logging
 import os
 import sys
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing
 from time import perf_counter
 from typing import Any
-
-os.environ.setdefault("DO_NOT_TRACK", "1")  # read when prefect is imported
-
-from prefect import flow, task
-from prefect.cache_policies import NO_CACHE
-from prefect.futures import as_completed
-from prefect.settings import PREFECT_API_URL, PREFECT_FLOWS_HEARTBEAT_FREQUENCY, temporary_settings
-from prefect.task_runners import ThreadPoolTaskRunner
-from prefect.utilities.annotations import quote
 
 from pipeline.__main__ import run_command
 from pipeline.dataset import Manifest
 from pipeline.problem import Problem
 from pipeline.progress import Progress, Silent
-from pipeline.run import Build, Run, ShardMade, finish, make_shard, pool
+from pipeline.run import Build, Run, finish, make_shard, pool, settings_by_stage
 
 LOCAL_SERVER = "http://127.0.0.1:4200/api"
 RETRIES = 2
-
-
-def worth_another_try(task: Any, run: Any, state: Any) -> bool:
-    """A fault of the machine may pass; bad input will not."""
-    try:
-        state.result()
-    except Problem:
-        return False
-    except Exception:
-        return True
-    return False
-
-
-@task(
-    name="shard",
-    task_run_name="{dataset} {index}",
-    retries=RETRIES,
-    retry_delay_seconds=[1, 10],
-    retry_condition_fn=worth_another_try,
-    cache_policy=NO_CACHE,
-    persist_result=False,
-)
-def shard(dataset: str, index: int, build: Build, executor: Any) -> ShardMade:
-    """Makes one shard in a worker process."""
-    return executor.submit(make_shard, build, index).result()
-
-
-@task(name="finish", task_run_name="finish {dataset}", cache_policy=NO_CACHE, persist_result=False)
-def whole(dataset: str, build: Build, seconds: float, workers: int) -> Manifest:
-    """Judges the dataset as a whole and writes its manifest."""
-    return finish(build, seconds=seconds, workers=workers)
-
-
-def make_dataset(build: Build, workers: int, progress: Progress) -> Manifest:
-    started, missing = perf_counter(), build.missing()
-    progress.start(build.name, build.plan.units, build.shards, len(missing))
-    with pool(max(1, min(workers, len(missing)))) as executor:
-        futures = [shard.submit(build.name, index, quote(build), quote(executor)) for index in missing]
-        for future in as_completed(futures):
-            made = future.result()
-            progress.shard(made.rows, made.rejected)
-    manifest = whole(build.name, quote(build), perf_counter() - started, workers)
-    progress.end(manifest)
-    return manifest
-
-
-def build_flow(workers: int, progress: Progress) -> Any:
-    """The flow, with as many shards at work as there are workers."""
-
-    @flow(name="build", flow_run_name="{dataset} in {folder}", task_runner=ThreadPoolTaskRunner(max_workers=workers))
-    def build(dataset: str, folder: str, seed: int | None, rebuild: bool, settings: dict[str, Any]) -> None:
-        """Make a dataset, and before it whatever it reads that is not there yet."""
-        run = Run(folder, seed=seed, workers=workers)
-        with closing(run.builds(dataset, settings, rebuild=rebuild)) as builds:
-            for each in builds:
-                try:
-                    make_dataset(each, workers, progress)
-                except Problem:
-                    run.clear(each.name)
-                    raise
-
-    return build
+TOLD = (Problem, BrokenProcessPool)
 
 
 def build_dataset(
@@ -105,15 +39,84 @@ def build_dataset(
 ) -> Manifest:
     """`Run.build`, as a flow that shows in Prefect."""
     run = Run(folder, seed=seed, workers=workers)
+    found = run.read(dataset)
+    settings_by_stage(dataset, settings)
+    os.environ.setdefault("DO_NOT_TRACK", "1")  # read when prefect is imported
+    from prefect.settings import temporary_settings
+
+    for name in ("prefect.flow_runs", "prefect.task_runs"):
+        logging.getLogger(name).addFilter(is_news)
     with temporary_settings(server_settings()):
         build_flow(run.workers, progress or Silent())(dataset, folder, seed, rebuild, settings)
-    manifest = run.read(dataset).manifest
-    assert manifest
-    return manifest
+    assert found.manifest
+    return found.manifest
+
+
+def build_flow(workers: int, progress: Progress) -> Any:
+    """The flow, with as many shards at work as there are workers."""
+    from prefect import flow, task
+    from prefect.cache_policies import NO_CACHE
+    from prefect.futures import as_completed
+    from prefect.task_runners import ThreadPoolTaskRunner
+    from prefect.utilities.annotations import quote
+
+    @task(
+        name="shard",
+        task_run_name="{dataset} {index}",
+        retries=RETRIES,
+        retry_delay_seconds=[1, 10],
+        retry_condition_fn=worth_another_try,
+        cache_policy=NO_CACHE,
+        persist_result=False,
+    )
+    def shard(dataset: str, index: int, build: Any, executor: Any) -> Any:
+        """Makes one shard in a worker process."""
+        return executor.submit(make_shard, build, index).result()
+
+    @task(name="finish", task_run_name="finish {dataset}", cache_policy=NO_CACHE, persist_result=False)
+    def whole(dataset: str, build: Any, seconds: float) -> Any:
+        """Judges the dataset as a whole and writes its manifest."""
+        return finish(build, seconds=seconds, workers=workers)
+
+    def make(build: Build) -> None:
+        started, missing = perf_counter(), build.missing()
+        progress.start(build.name, build.plan.units, build.shards, len(missing))
+        with pool(max(1, min(workers, len(missing)))) as executor:
+            futures = [shard.submit(build.name, index, quote(build), quote(executor)) for index in missing]
+            for future in as_completed(futures):
+                made = future.result()
+                progress.shard(made.rows, made.rejected)
+        manifest: Any = whole(build.name, quote(build), perf_counter() - started)
+        progress.end(manifest)
+
+    runner: Any = ThreadPoolTaskRunner(max_workers=workers)
+
+    @flow(name="build", flow_run_name="{dataset} in {folder}", task_runner=runner)
+    def build(dataset: str, folder: str, seed: int | None, rebuild: bool, settings: dict[str, Any]) -> None:
+        """Make a dataset, and before it whatever it reads that is not there yet."""
+        run = Run(folder, seed=seed, workers=workers)
+        with closing(run.builds(dataset, settings, rebuild=rebuild)) as builds:
+            for each in builds:
+                with run.clearing(each.name):
+                    make(each)
+
+    return build
+
+
+def worth_another_try(task: Any, run: Any, state: Any) -> bool:
+    """A fault of the machine may pass; bad input will not, and neither will a pool without workers."""
+    return not isinstance(state.result(raise_on_failure=False), TOLD)
+
+
+def is_news(record: logging.LogRecord) -> bool:
+    """Whether a log record is worth its traceback: a `Problem` is told once, in one line, at the end."""
+    return not (record.exc_info and isinstance(record.exc_info[1], TOLD))
 
 
 def server_settings() -> dict[Any, Any]:
     """A running server if there is one; the heartbeat would cost a second for each flow."""
+    from prefect.settings import PREFECT_API_URL, PREFECT_FLOWS_HEARTBEAT_FREQUENCY
+
     quiet: dict[Any, Any] = {PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None}
     if not PREFECT_API_URL.value() and answers(LOCAL_SERVER):
         quiet[PREFECT_API_URL] = LOCAL_SERVER

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable
-from functools import cache
+from functools import cache, lru_cache
 
 import numpy as np
 import pyarrow as pa
@@ -107,7 +107,7 @@ def words(text: str) -> list[str]:
 
 
 def ascii_lower(text: str) -> str:
-    return text.translate(LOWER)
+    return text.lower() if text.isascii() else text.translate(LOWER)
 
 
 LOWER = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
@@ -117,13 +117,14 @@ def singular(word: str) -> str:
     return word[:-1] if len(word) > 3 and word[-1] == "s" and word[-2] != "s" else word
 
 
-def content_words(text: str) -> list[str]:
+@lru_cache(maxsize=50_000)
+def content_words(text: str) -> tuple[str, ...]:
     """The words that say what is looked for.
 
     >>> content_words("best lamps under $40")
-    ['lamp', '40']
+    ('lamp', '40')
     """
-    return [word for word in words(text) if word not in STOP]
+    return tuple(word for word in words(text) if word not in STOP)
 
 
 @cache

@@ -4,6 +4,7 @@ Each check looks at a batch: rows of trajectories, whose events are flattened on
 """
 
 import itertools
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
@@ -39,6 +40,7 @@ SEARCHES = (2.0, 4.0)
 ALIKE = 0.5
 """Two trajectories that share more than this of what they searched and clicked are near-duplicates."""
 SKETCH = 16
+IN_COMMON = 3
 ASINS = "events.list.element.asin"
 UNDER = r"\bunder \$?(?P<cap>\d+)\b"
 
@@ -390,8 +392,8 @@ def shorter_is_a_prefix(batch: pa.RecordBatch) -> Reasons:
 def trajectories_are_distinct(trajectories: Dataset[Trajectory]) -> Iterable[Fault]:
     """No two trajectories of one budget share most of their runs of four products.
 
-    Candidates have one of their sixteen smallest run hashes in common (a bottom-k sketch); the share is then counted
-    over all runs of both. Only the column of product ids is read.
+    Candidates have three of their sixteen smallest run hashes in common (a bottom-k sketch); the share is then counted
+    over all runs of both. Only the column of product ids is read, and the same product twice in a row counts once.
     """
     places: list[tuple[str, int, str]] = []
     sketches: list[np.ndarray] = []
@@ -407,7 +409,8 @@ def trajectories_are_distinct(trajectories: Dataset[Trajectory]) -> Iterable[Fau
     order = np.lexsort((owner, keys))
     keys, owner = keys[order], owner[order]
     heads = owner[np.searchsorted(keys, keys)]  # the first trajectory that has the same run
-    pairs = {(int(a), int(b)) for a, b in zip(heads, owner, strict=True) if a != b and places[a][2] == places[b][2]}
+    shared = Counter(zip(heads[heads != owner].tolist(), owner[heads != owner].tolist(), strict=True))
+    pairs = [pair for pair, runs in shared.items() if runs >= IN_COMMON and len({places[one][2] for one in pair}) == 1]
     for first, later in sorted(pairs):
         one, other = (stored_runs(*places[place][:2]) for place in (first, later))
         if len(np.intersect1d(one, other)) > ALIKE * min(len(one), len(other)):
@@ -416,11 +419,13 @@ def trajectories_are_distinct(trajectories: Dataset[Trajectory]) -> Iterable[Fau
 
 def runs_of_four(lists: pa.Array) -> Iterator[np.ndarray]:
     """For each trajectory the hashes of four products in a row, sorted and distinct."""
-    asins = lists.flatten().field("asin")
+    asins = lists.flatten().field("asin").dictionary_encode()
     begins = lists.offsets.to_numpy() - lists.offsets[0].as_py()
-    valid = pc.is_valid(asins).to_numpy(zero_copy_only=False)
-    keys = hashed_texts(asins.drop_null())
-    places = np.concatenate([[0], np.cumsum(valid)])[begins]
+    number = asins.indices.fill_null(-1).to_numpy()
+    shown = np.flatnonzero(number >= 0)
+    again = np.diff(number[shown], prepend=-1) == 0
+    places = np.searchsorted(shown[~again], begins)
+    keys = hashed_texts(asins.dictionary)[number[shown[~again]]]
     for begin, end in itertools.pairwise(places.tolist()):
         mine = keys[begin:end]
         runs = mine[: max(0, len(mine) - 3)].copy()

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import cache
+from itertools import islice
 from random import Random
 
 import numpy as np
@@ -21,8 +22,8 @@ OTHERS = 8
 NEAR = 40
 """How far up and down in price a shopper looks for them."""
 MORE_WORDS = (
-    *("new", "again", "online", "for me", "to buy", "on sale", "top rated", "compare"),
-    *("price", "shop", "order", "near me"),
+    *("price", "top rated", "on sale", "compare", "online", "for me", "new", "to buy"),
+    *("near me", "shop", "order", "again"),
 )
 KNOWN = 200_000
 """Products kept in mind; with more than these it starts anew."""
@@ -78,7 +79,8 @@ class Repertoire:
         shared = self.stock.words(product)
         for place, query in enumerate(accurate):
             wanted = content_words(query)
-            found = [other for other, have in near if fits(have, wanted)][:OTHERS] if " under " not in query else []
+            fitting = (other for other, have in near if fits(have, wanted))
+            found = list(islice(fitting, OTHERS)) if " under " not in query else []
             self.others[slot, place, : len(found)] = found
             self.others[slot, place, len(found) :] = -1
             for other in found:
@@ -140,7 +142,7 @@ class Repertoire:
         return f"good {head}"
 
 
-def fits(have: frozenset[str], wanted: list[str]) -> bool:
+def fits(have: frozenset[str], wanted: tuple[str, ...]) -> bool:
     """Whether a product with these words is found by a search for those: at least half of them are its."""
     return 2 * len(have.intersection(wanted)) >= len(wanted)
 

@@ -1,0 +1,113 @@
+"""The run as one page that needs no network: what was made, how it looks, and what was turned away."""
+
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from pipeline.dataset import Manifest, write_whole
+from pipeline.problem import Problem
+from pipeline.run import Run, all_stages
+from pipeline.shop.visits import ACTIONS, QUOTA
+
+LOOKED_AT = 1_000
+"""Trajectories whose events the pictures are drawn from."""
+LINES = 14
+DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+PRICES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
+PAGES = Environment(
+    loader=FileSystemLoader(Path(__file__).parent),
+    undefined=StrictUndefined,
+    autoescape=True,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+PAGES.filters["sum_of_counts"] = lambda day: sum(day[1:])
+
+
+def write_report(run: Run) -> Path:
+    """Writes `report.html` into the run's folder and returns where it is."""
+    manifests = [found for name in all_stages() if (found := run.read(name).manifest)]
+    if not manifests:
+        raise Problem(f"There is no finished dataset in {run.folder}. Build one first: shopwright build --help")
+    page = PAGES.get_template("report.html.j2").render(
+        folder=run.folder.name,
+        manifests=manifests,
+        changed={made.dataset: changed_settings(made) for made in manifests},
+        catalog=catalog_facts(run) if run.read("catalog").manifest else None,
+        personas=[person.description for person in run.read("personas").head(4)],
+        trajectories=trajectory_facts(run) if run.read("trajectories").manifest else None,
+        days=DAYS,
+    )
+    path = run.folder / "report.html"
+    write_whole(path, page)
+    return path
+
+
+def changed_settings(manifest: Manifest) -> dict[str, Any]:
+    """The settings that are not the stage's defaults."""
+    known = all_stages()[manifest.dataset].settings
+    return {
+        name: value
+        for name, value in manifest.recipe.settings.items()
+        if name in known and known[name].parse(known[name].default) != value
+    }
+
+
+def catalog_facts(run: Run) -> dict[str, Any]:
+    catalog = run.read("catalog")
+    steps = ", ".join(map(str, PRICES))
+    return {
+        "groups": catalog.sql("select category_path[1], count(*) from rows group by 1 order by 2 desc, 1 limit 12"),
+        "prices": catalog.sql(
+            f"select up, count(*) from (select [up for up in [{steps}] if price < up][1] as up from rows) "
+            "group by 1 order by 1 nulls last"
+        ),
+        "counts": catalog.sql(
+            "select count(distinct category), count(distinct brand), count(*) filter (len(promotions) > 0), "
+            "count(*) filter (price_is_simulated) from rows"
+        )[0],
+    }
+
+
+def trajectory_facts(run: Run) -> dict[str, Any]:
+    trajectories = run.read("trajectories")
+    some = f"(select id, persona_id, budget, tokens, events from rows order by filename, file_row_number limit {LOOKED_AT})"
+    events = f"(select unnest(events, recursive := true) from {some})"
+    counts = dict(trajectories.sql(f"select action_type, count(*) from {events} group by 1"))
+    total = sum(counts.values()) or 1
+    hours = {
+        (day, hour): found
+        for day, hour, found in trajectories.sql(
+            f"select isodow(timestamp) - 1, hour(timestamp), count(*) from {events} group by all"
+        )
+    }
+    sizes = trajectories.sql(
+        "select budget, count(*), min(tokens), median(tokens)::bigint, max(tokens), median(len(events))::bigint "
+        "from rows group by 1 order by max(tokens)"
+    )
+    sample = trajectories.head(1)
+    return {
+        "mix": [
+            (action, 100 * counts.get(action, 0) / total, wanted) for action, wanted in zip(ACTIONS, QUOTA, strict=True)
+        ],
+        "hours": hours,
+        "busiest": max(hours.values(), default=1),
+        "sizes": sizes,
+        "sample": sample[0] if sample else None,
+        "lines": [(color_of(line), line) for line in sample[0].text.split("\n")[:LINES]] if sample else [],
+        "month": trajectories.sql(
+            "select timestamp::date, count(*) filter (action_type = 'search'), count(*) filter (action_type = 'click'), "
+            "count(*) filter (action_type in ('add to Cart', 'purchase')) from (select unnest(events, recursive := true) "
+            "from (from rows order by tokens desc, filename, file_row_number limit 1)) group by 1 order by 1"
+        ),
+        "looked_at": min(LOOKED_AT, len(trajectories)),
+    }
+
+
+def color_of(line: str) -> str:
+    """
+    >>> color_of("2024-05-01 19:30:25 add to Cart [A || b]")
+    'cart'
+    """
+    return {"add": "cart"}.get(action := line[20:].partition(" ")[0], action)
