@@ -3,7 +3,7 @@
     python -m flows.build trajectories --count 100 --run data/runs/mine
 
 uses the Prefect server that PREFECT_API_URL names, else one on this machine's port 4200, else one of its own for as long
-as it runs. What is finished is told by the run's own manifests, so Prefect keeps no results and caches nothing.
+as it runs (which stays behind if this process is ended by `kill -9`). What is finished is told by the run's own manifests, so Prefect keeps no results and caches nothing.
 
 Prefect is imported where it is used: worker processes import this file too, and bad input is told before it starts.
 """
@@ -24,7 +24,6 @@ from pipeline.run import Build, Run, finish, make_shard, pool, settings_by_stage
 
 LOCAL_SERVER = "http://127.0.0.1:4200/api"
 RETRIES = 2
-TOLD = (Problem, BrokenProcessPool)
 
 
 def build_dataset(
@@ -45,7 +44,7 @@ def build_dataset(
     from prefect.settings import temporary_settings
 
     for name in ("prefect.flow_runs", "prefect.task_runs"):
-        logging.getLogger(name).addFilter(is_news)
+        logging.getLogger(name).addFilter(is_no_error)
     with temporary_settings(server_settings()):
         build_flow(run.workers, progress or Silent())(dataset, folder, seed, rebuild, settings)
     assert found.manifest
@@ -105,12 +104,12 @@ def build_flow(workers: int, progress: Progress) -> Any:
 
 def worth_another_try(task: Any, run: Any, state: Any) -> bool:
     """A fault of the machine may pass; bad input will not, and neither will a pool without workers."""
-    return not isinstance(state.result(raise_on_failure=False), TOLD)
+    return not isinstance(state.result(raise_on_failure=False), Problem | BrokenProcessPool)
 
 
-def is_news(record: logging.LogRecord) -> bool:
-    """Whether a log record is worth its traceback: a `Problem` is told once, in one line, at the end."""
-    return not (record.exc_info and isinstance(record.exc_info[1], TOLD))
+def is_no_error(record: logging.LogRecord) -> bool:
+    """Prefect's own telling of an error is left out: the error reaches the caller, and is told there, once."""
+    return record.levelno < logging.ERROR
 
 
 def server_settings() -> dict[Any, Any]:

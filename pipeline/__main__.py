@@ -211,6 +211,9 @@ def build_command(
         build(dataset, run, seed=seed, workers=workers, rebuild=rebuild, progress=progress, **settings)
     finally:
         progress.stop()
+    from pipeline.publish.report import write_report
+
+    write_report(Run(run))
     summary(Run(run), dataset, json)
     return 0
 
@@ -231,6 +234,7 @@ def summary(run: Run, dataset: str, as_json: bool) -> None:
                 print(f"  {made.dataset}: {title} {count:,}: {reason}")
     print(f"\ndata       {run.folder}")
     print(f"rejects    {run.folder / 'quarantine'}" + ("" if any(m.rejected for m in manifests) else " (none)"))
+    print(f"report     {run.folder / 'report.html'}")
 
 
 def show_command(dataset: str, run: str, n: int, json: bool, rejected: bool) -> int:

@@ -30,7 +30,7 @@ class Lines:
         self.name, self.missing, self.done, self.rows, self.rejected = name, missing, 0, 0, 0
         self.began = self.said = monotonic()
         kept = f", {shards - missing} of {shards} shards were there already" if missing < shards else ""
-        self.say(f"{name}: {missing} shards to make{kept}")
+        self.say(f"{name}: {missing} shard{'' if missing == 1 else 's'} to make{kept}")
 
     def shard(self, rows: int, rejected: int) -> None:
         self.done, self.rows, self.rejected = self.done + 1, self.rows + rows, self.rejected + rejected

@@ -45,6 +45,7 @@ from schemas.record import Record, Rejected
 
 ROWS_PER_BATCH = 1_000
 HOME = Path(__file__).parents[1]
+ONLY_SHOW = ("__main__.py", "progress.py", "verify.py")
 OURS = re.compile(r"\.?part-\d{5,}(-across)?\.parquet(\.tmp)?")
 """The only names that a build gives to files in a dataset's folders."""
 
@@ -460,11 +461,11 @@ def shown(value: Any) -> str:
 
 @cache
 def code_version() -> str:
-    """Fingerprint of everything that decides the rows: code, prompts and reference facts."""
+    """Fingerprint of everything that decides the rows: code (less what only shows them), prompts, reference facts."""
     found = hashlib.sha256()
     for folder, pattern in (("pipeline", "*.py"), ("schemas", "*.py"), ("prompts", "*.j2"), ("data/reference", "*.*")):
         for path in sorted((HOME / folder).rglob(pattern)):
-            if path.is_file() and path.name not in ("__main__.py", "progress.py"):
+            if path.is_file() and path.name not in ONLY_SHOW and path.parent.name != "publish":
                 found.update(path.relative_to(HOME).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
     return found.hexdigest()[:12]
 

@@ -91,6 +91,8 @@ STOP = frozenset(
         "2026",
     ]
 )
+PRICE_CAP = r"\bunder \$?(?P<cap>\d+)$"
+"""How a search says what it may cost at most: at its end."""
 LONGEST = 64
 REMEMBERED = 300_000
 """Texts whose words are kept at hand."""

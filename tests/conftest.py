@@ -1,4 +1,45 @@
+import shutil
+
+import pytest
 from hypothesis import settings
+
+from pipeline.__main__ import main
+from pipeline.run import Run, all_stages
+from tests import toys as toy_stages
 
 settings.register_profile("shopwright", deadline=None, derandomize=True, max_examples=200)
 settings.load_profile("shopwright")
+
+
+@pytest.fixture(scope="session")
+def small(tmp_path_factory):
+    """A small finished run; tests look at it and change nothing."""
+    run = Run(tmp_path_factory.mktemp("small"), seed=3, workers=1)
+    run.build("trajectories", products=1_200, count=20, tokens="6k")
+    return run
+
+
+@pytest.fixture
+def copy(small, tmp_path):
+    """The same run to be changed."""
+    return Run(shutil.copytree(small.folder, tmp_path / "copy"), workers=1)
+
+
+@pytest.fixture
+def shopwright(capfd):
+    """The command line in this process: `shopwright("list")` gives the exit code and what was printed."""
+
+    def command(*arguments):
+        capfd.readouterr()
+        code = main([str(argument) for argument in arguments])
+        out, err = capfd.readouterr()
+        return code, out, err
+
+    return command
+
+
+@pytest.fixture
+def toys(monkeypatch):
+    """Two stages more, `toys` and `boxes`, small enough to see through."""
+    for stage in (toy_stages.toys, toy_stages.boxes):
+        monkeypatch.setitem(all_stages(), stage.name, stage)

@@ -85,10 +85,6 @@ def normalize(raw: Row, *, source: str, licence: str, number: int) -> Row | list
 
     brand = brand_of(get("brand"), repairs)
     color = color_of(get("color"), title, brand, repairs)
-    if brand and ("] (brand: " in brand or ", color: " in brand):
-        reasons.append("brand would break the text form")
-    if color and ("] (brand: " in color or ", color: " in color):
-        reasons.append("color would break the text form")
     if reasons:
         return reasons
 

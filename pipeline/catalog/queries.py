@@ -47,8 +47,8 @@ def read_queries(path: Path) -> RealQueries:
     if not path.is_file():
         raise Problem(f"There is no file of queries {path}.")
     try:
-        rows = list(read_rows(path))
-    except (ValueError, KeyError, csv.Error, UnicodeDecodeError) as error:
+        rows = [row for row in read_rows(path) if row[0]]
+    except (ValueError, KeyError, TypeError, AttributeError, csv.Error) as error:
         raise Problem(
             f"{path} cannot be read as queries: {str(error)[:120]}. It needs a column or key `query`."
         ) from None
@@ -87,6 +87,6 @@ def grade_of(value: Any) -> str | None:
     >>> grade_of("100.000"), grade_of("S"), grade_of(None)
     ('E', 'S', None)
     """
-    text = str(value or "").strip()
+    text = str("" if value is None else value).strip()
     text = text.removesuffix(".000").removesuffix(".0")
     return text.upper() if text.upper() in set("ESCI") else GRADES.get(text.lower())

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
+from decimal import Decimal
 from functools import cached_property
 from pathlib import Path
 
@@ -19,12 +20,21 @@ from pipeline.arrow import cents
 from pipeline.budgets import tokens_of
 from pipeline.dataset import Dataset, row_groups
 from pipeline.render.trajectory import Told, told
-from pipeline.shop.calendar import MONTH, MONTH_TOKENS
+from pipeline.shop.calendar import DAY, MONTH, MONTH_TOKENS
 from pipeline.shop.stock import Stock
 from pipeline.shop.visits import ACTIONS, BLOCK, CART, CLICK, PURCHASE, QUOTA, SEARCH
 from pipeline.stage import Fault
 from pipeline.tokens import ESTIMATE, estimate, tokenizer
-from pipeline.words import MIX, REMEMBERED, WordTable, hashed_content_words, hashed_texts, hashed_words, joined
+from pipeline.words import (
+    MIX,
+    PRICE_CAP,
+    REMEMBERED,
+    WordTable,
+    hashed_content_words,
+    hashed_texts,
+    hashed_words,
+    joined,
+)
 from schemas.samples import Trajectory
 from schemas.shop import Persona, Product
 
@@ -37,12 +47,13 @@ EXPLORED = 0.66
 """So many of the things searched for are searched for more than once before a product is looked at."""
 SEARCHES = (2.0, 4.0)
 """Searches for one thing in a row, on average: about two exploratory ones and the accurate one."""
+CHANCE = 2.0
+"""Of n things these figures may miss by so much divided by the root of n."""
 ALIKE = 0.5
 """Two trajectories that share more than this of what they searched and clicked are near-duplicates."""
 SKETCH = 16
 IN_COMMON = 3
 ASINS = "events.list.element.asin"
-UNDER = r"\bunder \$?(?P<cap>\d+)\b"
 
 
 class Events:
@@ -172,7 +183,7 @@ def time_goes_on(batch: pa.RecordBatch) -> Reasons:
         first, last = (found.table["timestamp"][int(found.begins[row + one]) - one].as_py() for one in (0, 1))
         if (first, last) != (start, end):
             reasons[row] = "start and end are not those of its events"
-        months = -(-tokens_of(budget) // MONTH_TOKENS)
+        months = -(-size_of(budget) // MONTH_TOKENS)
         if end - start > timedelta(MONTH * months):
             reasons[row] = "longer than its period"
     return reasons
@@ -259,8 +270,9 @@ def searches_explore_first(batch: pa.RecordBatch) -> Reasons:
     things = np.bincount(row[~same], minlength=batch.num_rows)
     more = np.bincount(row[~same], weights=sizes[: len(row[~same])] > 1, minlength=batch.num_rows)
     mean = np.bincount(row, minlength=batch.num_rows) / np.maximum(things, 1)
-    explored = (mean >= SEARCHES[0]) & (mean <= SEARCHES[1]) & (more >= EXPLORED * things)
-    wrong = (things > 0) & ~explored
+    chance = CHANCE / np.sqrt(np.maximum(things, 1))
+    few, many = mean < SEARCHES[0] - chance, mean > SEARCHES[1] + 2 * chance
+    wrong = (things > 0) & (few | many | (more < (EXPLORED - chance / 2) * things))
     return ["accurate searches without exploratory ones" if each else None for each in wrong.tolist()]
 
 
@@ -283,11 +295,11 @@ def facts_are_the_catalogs(batch: pa.RecordBatch, catalog: Dataset[Product]) -> 
     shown = pc.is_valid(rows).to_numpy(zero_copy_only=False)
     other = shown & (found.cents != stock.cents[index])
     for place in np.flatnonzero(other).tolist():
-        day = int(found.seconds[place]) // 86_400
+        day = int(found.seconds[place]) // DAY
         dated = stock.promotions.get(int(index[place]), [])
         other[place] = not any(first <= day <= last and price == found.cents[place] for first, last, price, _ in dated)
     for place in np.flatnonzero(shown & stock.promoted[index] & ~other).tolist():
-        day = int(found.seconds[place]) // 86_400
+        day = int(found.seconds[place]) // DAY
         now = [price for first, last, price, _ in stock.promotions[int(index[place])] if first <= day <= last]
         other[place] = bool(now) and now[0] != found.cents[place]
     return found.reasons("facts differ from the catalog's", wrong | other)
@@ -326,7 +338,7 @@ def clicks_fit_their_query(batch: pa.RecordBatch, catalog: Dataset[Product]) -> 
 def too_dear(queries: pa.Array, of_click: np.ndarray, cents: np.ndarray) -> np.ndarray:
     caps = np.full(len(queries), np.iinfo(np.int64).max)
     capped = pc.indices_nonzero(pc.match_substring(queries, "under "))
-    found = pc.extract_regex(queries.take(capped), UNDER)
+    found = pc.extract_regex(queries.take(capped), PRICE_CAP)
     for place, value in zip(capped.to_pylist(), found.to_pylist(), strict=True):
         if value:
             caps[place] = int(value["cap"][:9]) * 100
@@ -337,7 +349,7 @@ def prices_hold_for_a_day(batch: pa.RecordBatch) -> Reasons:
     """One price for a product on a day, whoever looks at it."""
     found = events(batch)
     at = np.flatnonzero(found.asin >= 0)
-    key = found.asin[at] * 100_000 + found.seconds[at] // 86_400
+    key = found.asin[at] * 100_000 + found.seconds[at] // DAY
     order = np.argsort(key, kind="stable")
     key, price = key[order], found.cents[at][order]
     differ = np.flatnonzero((np.diff(key) == 0) & (np.diff(price) != 0)) + 1
@@ -354,6 +366,9 @@ def text_tells_the_events(batch: pa.RecordBatch) -> Reasons:
     columns = [*(found.table[name] for name in names), pc.cast(found.table["price"], pa.string())]
     table = list(zip(*(column.to_pylist() for column in [*columns, found.table["search_query"]]), strict=True))
     reasons = found.reasons("rows are not numbered from 0", found.table["row_id"].to_numpy() != found.place)
+    parts = pc.cast(found.table["timestamp"], pa.int64()).to_numpy() % 1_000_000 != 0
+    for row in np.unique(found.row[parts]).tolist():
+        reasons[row] = "text and table differ"
     for row, text in enumerate(found.told):
         here = slice(found.begins[row], found.begins[row + 1])
         if text is None:
@@ -374,9 +389,36 @@ def tokens_fill_the_budget(batch: pa.RecordBatch) -> Reasons:
         if said != counted:
             reasons.append("tokens are not the count of its text")
         else:
-            fits = FULL * tokens_of(budget) <= said <= tokens_of(budget)
+            fits = FULL * size_of(budget) <= said <= size_of(budget)
             reasons.append(None if fits else "tokens outside 90 to 100 % of the budget")
     return reasons
+
+
+def size_of(budget: str) -> int:
+    """The tokens of a budget; 0, which nothing fits, for what is none."""
+    try:
+        return tokens_of(budget)
+    except ValueError:
+        return 0
+
+
+def promotions_are_those_met(batch: pa.RecordBatch, catalog: Dataset[Product]) -> Reasons:
+    """`promotions` holds each dated price of the catalog that an event of the row met, and nothing else."""
+    stock, found = catalog.once(Stock), events(batch)
+    index = stock.index_of(found.asins.dictionary).take(found.asins.indices)
+    known = pc.is_valid(index).to_numpy(zero_copy_only=False)
+    index = index.fill_null(0).to_numpy()
+    expected: list[set[tuple[object, ...]]] = [set() for _ in range(batch.num_rows)]
+    for place in np.flatnonzero(known & stock.promoted[index]).tolist():
+        day, product = int(found.seconds[place]) // DAY, int(index[place])
+        for first, last, _, one in stock.promotions[product]:
+            if first <= day <= last:
+                facts = (stock.ids[product].as_py(), one["first_day"], one["last_day"], one["price"])
+                expected[found.row[place]].add((*facts, Decimal(int(stock.cents[product])) / 100))
+    names = ("asin", "first_day", "last_day", "price", "list_price")
+    told = [[tuple(one[name] for name in names) for one in row or []] for row in batch["promotions"].to_pylist()]
+    same = (len(set(row)) == len(row) and set(row) == wanted for row, wanted in zip(told, expected, strict=True))
+    return [None if each else "promotions are not those that were met" for each in same]
 
 
 def shorter_is_a_prefix(batch: pa.RecordBatch) -> Reasons:
@@ -406,11 +448,14 @@ def trajectories_are_distinct(trajectories: Dataset[Trajectory]) -> Iterable[Fau
                 row += 1
     owner = np.repeat(np.arange(len(sketches)), [len(sketch) for sketch in sketches])
     keys = np.concatenate([np.zeros(0, np.uint64), *sketches])
-    order = np.lexsort((owner, keys))
-    keys, owner = keys[order], owner[order]
-    heads = owner[np.searchsorted(keys, keys)]  # the first trajectory that has the same run
+    kinds = {budget: number for number, budget in enumerate(dict.fromkeys(place[2] for place in places))}
+    kind = np.array([kinds[places[row][2]] for row in range(len(places))], dtype=np.int64)[owner]
+    order = np.lexsort((owner, keys, kind))
+    keys, owner, kind = keys[order], owner[order], kind[order]
+    fresh = np.flatnonzero((np.diff(keys, prepend=keys[:1]) != 0) | (np.diff(kind, prepend=-1) != 0))
+    heads = np.repeat(owner[fresh], np.diff(np.append(fresh, len(owner))))  # the first of that budget with the same run
     shared = Counter(zip(heads[heads != owner].tolist(), owner[heads != owner].tolist(), strict=True))
-    pairs = [pair for pair, runs in shared.items() if runs >= IN_COMMON and len({places[one][2] for one in pair}) == 1]
+    pairs = [pair for pair, runs in shared.items() if runs >= IN_COMMON]
     for first, later in sorted(pairs):
         one, other = (stored_runs(*places[place][:2]) for place in (first, later))
         if len(np.intersect1d(one, other)) > ALIKE * min(len(one), len(other)):

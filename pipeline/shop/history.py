@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, datetime
 from typing import Any
 
 import numpy as np
@@ -133,7 +133,7 @@ def line_tokens(
 ) -> np.ndarray:
     """Tokens of every event's line; they do not depend on when it happens."""
     if count is not None:
-        when = pa.array(np.zeros(len(kind), np.int64), pa.timestamp("us"))
+        when = pa.array([datetime.fromisoformat(STAMP)] * len(kind), pa.timestamp("us"))
         text = written(when, kind, product, query, cents, stock, repertoire)
         return np.array(count([f"{line}\n" for line in text.to_pylist()]))
     shown = AROUND_PRODUCT[kind] + stock.head_tokens[product] + np.digitize(cents, PRICE_DIGITS) + 4

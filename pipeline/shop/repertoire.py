@@ -1,5 +1,6 @@
 """What people type when they look for a product, and which of its siblings they find then."""
 
+import re
 from collections.abc import Callable
 from functools import cache
 from itertools import islice
@@ -11,7 +12,7 @@ import pyarrow as pa
 from pipeline.render.trajectory import escaped
 from pipeline.shop.stock import DEAREST, Speech, Stock, usual_searches
 from pipeline.tokens import estimates
-from pipeline.words import content_words, words
+from pipeline.words import PRICE_CAP, content_words, words
 
 ACCURATE = 4
 """Searches for exactly this product that are kept in mind."""
@@ -21,6 +22,7 @@ OTHERS = 8
 """Siblings that an accurate search finds too."""
 NEAR = 40
 """How far up and down in price a shopper looks for them."""
+LIMIT = re.compile(PRICE_CAP)
 MORE_WORDS = (
     *("price", "top rated", "on sale", "compare", "online", "for me", "new", "to buy"),
     *("near me", "shop", "order", "again"),
@@ -110,19 +112,19 @@ class Repertoire:
         detail = speech.details[int(random() * len(speech.details))] if speech.details else speech.color
         form = random()
         if form < 0.45:
-            return once_each(f"{speech.brand} {speech.head} {detail}")
+            return said(f"{speech.brand} {speech.head} {detail}")
         if form < 0.65:
-            return once_each(f"{detail} {speech.head} {speech.color}")
+            return said(f"{detail} {speech.head} {speech.color}")
         if form < 0.8:
-            return once_each(f"{speech.start} {speech.head}")
-        return once_each(f"{speech.brand} {detail} {speech.head}")
+            return said(f"{speech.start} {speech.head}")
+        return said(f"{speech.brand} {detail} {speech.head}")
 
     def vague(self, product: int, speech: Speech, random: Callable[[], float]) -> str:
         form, head = random(), speech.head
         if form < 0.18:
             leaf = self.stock.leaves[int(self.stock.leaf_of[product])]
             usual = usual_for(leaf, head)
-            return usual[int(random() * len(usual))] if usual else once_each(f"{head} {leaf.lower()}")
+            return usual[int(random() * len(usual))] if usual else said(f"{head} {leaf.lower()}")
         if form < 0.32:
             return head
         if form < 0.46:
@@ -130,15 +132,15 @@ class Repertoire:
             cap = next((cap for cap in CAPS if cap * 100 >= cents), None)
             return f"{head} under {cap}" if cap else f"{head} deals"
         if form < 0.58 and speech.color:
-            return once_each(f"{speech.color} {head}")
+            return said(f"{speech.color} {head}")
         if form < 0.7 and speech.brand:
-            return once_each(f"{speech.brand} {head}")
+            return said(f"{speech.brand} {head}")
         if form < 0.8:
             return f"{('cheap', 'best')[int(random() * 2)]} {head}"
         if form < 0.88:
             return f"{head} {('reviews', 'sale', 'gift', 'deals')[int(random() * 4)]}"
         if speech.details:
-            return once_each(f"{speech.details[int(random() * len(speech.details))]} {head}")
+            return said(f"{speech.details[int(random() * len(speech.details))]} {head}")
         return f"good {head}"
 
 
@@ -149,16 +151,16 @@ def fits(have: frozenset[str], wanted: tuple[str, ...]) -> bool:
 
 def filled(count: int, say: Callable[[], str], head: str, taken: set[str]) -> list[str]:
     """So many different searches, none of them taken."""
-    said: dict[str, None] = {}
+    found: dict[str, None] = {}
     for _ in range(3 * count):
         if (query := say() or head) not in taken:
-            said.setdefault(query)
-            if len(said) == count:
-                return list(said)
+            found.setdefault(query)
+            if len(found) == count:
+                return list(found)
     for more in MORE_WORDS:
-        if len(said) < count and f"{head} {more}" not in taken:
-            said.setdefault(f"{head} {more}")
-    return list(said)
+        if len(found) < count and f"{head} {more}" not in taken:
+            found.setdefault(f"{head} {more}")
+    return list(found)
 
 
 @cache
@@ -166,12 +168,14 @@ def usual_for(leaf: str, head: str) -> list[str]:
     return [text for text in usual_searches().get(leaf, ()) if shares(text, head)]
 
 
-def once_each(query: str) -> str:
+def said(query: str) -> str:
+    """A search of these words, each once; nothing that sounds like a limit on the price.
+
+    >>> said("koss  stereo headphones koss"), said("lamp under 3")
+    ('koss stereo headphones', 'lamp 3')
     """
-    >>> once_each("koss  stereo headphones koss")
-    'koss stereo headphones'
-    """
-    return " ".join(dict.fromkeys(query.split()))
+    query = " ".join(dict.fromkeys(query.split()))
+    return query if not LIMIT.search(query) else query.replace("under ", "")
 
 
 def shares(text: str, head: str) -> bool:

@@ -25,6 +25,7 @@ from schemas.record import Rejected
 from schemas.shop import Product
 
 BATCH = 1_200
+UNCLEAN = r"^$|[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]|^[\s\pZ]|[\s\pZ]$"
 
 
 def read_columns(value: Any) -> Any:
@@ -59,7 +60,7 @@ def price_is_positive(batch: pa.RecordBatch) -> list[str | None]:
 
 
 def texts_are_clean(batch: pa.RecordBatch) -> list[str | None]:
-    dirty = pc.match_substring_regex(pc.coalesce(batch["title"], ""), r"^\s*$|[\x00-\x1f\x7f]|^\s|\s$")
+    dirty = pc.match_substring_regex(pc.coalesce(batch["title"], ""), UNCLEAN)
     return said("title is empty or has control characters", dirty)
 
 

@@ -64,11 +64,8 @@ def budget_buys_the_taste(persona: Persona, catalog: Dataset[Product]) -> str | 
 def taste_is_a_share(persona: Persona) -> str | None:
     total = sum(taste.weight for taste in persona.tastes)
     names = {taste.category for taste in persona.tastes}
-    return (
-        None
-        if names and len(names) == len(persona.tastes) and 0.5 <= total <= 1
-        else "tastes are not a share of intents"
-    )
+    shares = len(names) == len(persona.tastes) and all(taste.weight > 0 for taste in persona.tastes)
+    return None if shares and 0.5 <= total <= 1 else "tastes are not a share of intents"
 
 
 def brands_belong_to_the_taste(persona: Persona, catalog: Dataset[Product]) -> str | None:

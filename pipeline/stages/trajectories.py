@@ -4,12 +4,13 @@ from collections.abc import Iterator
 from datetime import date
 from decimal import Decimal
 from itertools import accumulate, islice
+from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pydantic import BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from pipeline.arrow import arrow_schema, money
 from pipeline.budgets import budgets, tokens_of
@@ -35,18 +36,27 @@ Budgets = Annotated[
     list[str], BeforeValidator(budgets), Field(description="budgets of tokens, a row for each: 32k,64k or 1000000")
 ]
 FirstDay = Annotated[date, Field(description="the first day of everybody's months")]
-TokenizerName = Annotated[
-    str, Field(description="a tokenizer.json or a name on the Hub for exact counts, else an estimate", min_length=1)
-]
-
-
-def plan_trajectories(personas: Dataset[Persona], tokenizer: str) -> Plan:
-    count_with(tokenizer)
-    return Plan(len(personas))
 
 
 def count_with(name: str) -> Count | None:
     return None if name == ESTIMATE else counter(name)
+
+
+def a_tokenizer(name: str) -> str:
+    count_with(name)
+    return name
+
+
+TokenizerName = Annotated[
+    str,
+    AfterValidator(a_tokenizer),
+    Field(description="a tokenizer.json or a name on the Hub for exact counts, else an estimate", min_length=1),
+]
+
+
+def plan_trajectories(personas: Dataset[Persona], tokenizer: str) -> Plan:
+    files = (Path(tokenizer), Path(tokenizer) / "tokenizer.json")
+    return Plan(len(personas), tuple(file for file in files if file.is_file()))
 
 
 @stage(
@@ -60,6 +70,7 @@ def count_with(name: str) -> Count | None:
         check.searches_explore_first,
         check.facts_are_the_catalogs,
         check.clicks_fit_their_query,
+        check.promotions_are_those_met,
         check.prices_hold_for_a_day,
         check.purchases_fit_the_budget,
         check.text_tells_the_events,

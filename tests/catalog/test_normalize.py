@@ -28,8 +28,6 @@ REASONS = {
     "absurd price",
     "id is not one word",
     "unreadable row",
-    "brand would break the text form",
-    "color would break the text form",
 }
 REPAIRS = {
     "html entities or tags removed",
@@ -278,10 +276,6 @@ def test_a_text_of_nothing_but_entities_is_cleaned_in_reasonable_time():
         ({"id": "a || b"}, "id is not one word"),
         ({"id": "a\u200bb"}, "id is not one word"),
         ({"id": "a" * 65}, "id is not one word"),
-        ({"brand": "x] (brand: y"}, "brand would break the text form"),
-        ({"brand": "x, color: y"}, "brand would break the text form"),
-        ({"color": "x] (brand: y"}, "color would break the text form"),
-        ({"color": "red, color: blue"}, "color would break the text form"),
         ({"unreadable": "wrong number of fields", "raw": "a,b"}, "unreadable row"),
     ],
 )

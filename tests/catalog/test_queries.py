@@ -76,7 +76,6 @@ def test_the_same_query_is_given_once(tmp_path):
     assert len(written(tmp_path, ["oak lamp", "oak  lamp", "oak lamp"]).of(lamp())) == 1
 
 
-# BUG: JSON of numbers, or of an object with a number, is a TypeError or AttributeError
 @pytest.mark.parametrize(
     ("name", "content"),
     [
@@ -98,7 +97,6 @@ def test_a_file_without_queries_is_a_clear_problem(tmp_path, name, content):
         written(tmp_path, content, name)
 
 
-# BUG: an empty query is kept, so that people search for nothing
 def test_empty_queries_are_left_out(tmp_path):
     found = written(tmp_path, "query,product_id,esci_label\n  ,B1,E\noak lamp,B1,E\n", "q.csv")
     assert found.of(lamp()) == [{"text": "oak lamp", "grade": "E"}]
@@ -117,7 +115,6 @@ def test_a_file_that_is_not_there_is_a_clear_problem(tmp_path):
         read_queries(tmp_path)
 
 
-# BUG: a rating of 0 that is a number counts as no rating, and then as a fit
 @pytest.mark.parametrize(
     ("grade", "forms"),
     [

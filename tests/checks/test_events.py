@@ -569,7 +569,6 @@ def test_a_wrong_row_id_fails(why, row):
     assert why(row) == [{NUMBER}]
 
 
-# BUG: the text has whole seconds, so it does not give back a table with parts of them
 def test_a_table_with_parts_of_a_second_fails(why, row):
     row["events"][7] |= {"timestamp": row["events"][7]["timestamp"] + timedelta(milliseconds=500)}
     assert why(row) == [{TEXT}]
@@ -590,6 +589,10 @@ def test_more_tokens_than_the_budget_fail(why, row):
 def test_less_than_90_percent_of_the_budget_fails(why, row):
     assert why(row | {"budget": str(row["tokens"] * 10 // 9)}) == [set()]
     assert why(row | {"budget": str(row["tokens"] * 10 // 9 + 10)}) == [{FULL}]
+
+
+def test_a_budget_that_is_no_number_of_tokens_fails(why, row):
+    assert why(row | {"budget": "lots"}) != [set()]
 
 
 def test_a_personas_budgets_are_prefixes(why, pair):
@@ -662,7 +665,6 @@ def test_the_same_events_begun_some_days_later_are_a_near_duplicate(across, buil
     assert across(*built, later) == [(len(built), ALIKE)]
 
 
-# BUG: the shared runs are looked up in the first trajectory that has them, which may be one of another budget
 def test_both_budgets_of_a_near_duplicate_go_however_near_they_are(across, built):
     longer = built[5]
     shorter = told(longer, longer["events"][:-5]) | {"id": "shorter", "budget": "23900"}

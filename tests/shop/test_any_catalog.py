@@ -88,7 +88,6 @@ def test_hostile_titles_build_verify_and_read_back(shop):
         assert told == [(event.asin, event.product_name, event.price) for event in row.events]
 
 
-# BUG: a brand or color with `under 3` in it becomes part of a query, which then is a limit of $3
 @pytest.mark.parametrize("column", ["brand", "category", "color"])
 def test_hostile_words_in_any_column_build_and_verify(shop, column):
     run = shop([lamp(n, title, **{column: HOSTILE[n % len(HOSTILE)]}) for n, title in enumerate(USUAL)])
@@ -157,10 +156,10 @@ def test_a_shop_in_which_nothing_can_be_sold_is_a_clear_problem(shop, products):
 
 
 def test_a_zero_byte_is_a_clear_problem(shop):
-    with pytest.raises(ValueError, match="UTF-8"):
+    with pytest.raises(Problem, match="UTF-8"):
         shop([lamp(0, "oak\0lamp")])
 
 
 def test_an_unknown_column_is_a_clear_problem(shop):
-    with pytest.raises(ValueError, match="cost"):
+    with pytest.raises(Problem, match="cost"):
         shop([lamp(n, title) for n, title in enumerate(USUAL)], columns="price=cost")

@@ -91,7 +91,6 @@ def test_tastes_that_are_no_share_of_intents_fail(why, persona, change):
     assert why(persona) == [{SHARE}]
 
 
-# BUG: only the sum is looked at
 def test_a_taste_of_less_than_nothing_fails(why, persona):
     persona["tastes"][0]["weight"] -= 1
     persona["tastes"][1]["weight"] += 1

@@ -9,10 +9,12 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Protocol
 
+from pipeline.problem import Problem
+
 HUB_ID = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*")
 
 
-class BadSource(ValueError):
+class BadSource(Problem):
     """The input cannot be read as a catalog; the message says what is wrong and what to do."""
 
 

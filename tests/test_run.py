@@ -1,0 +1,500 @@
+"""A build gives the same rows however it goes, keeps what is finished, and names what has changed."""
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import closing
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from pipeline import run as run_module
+from pipeline.dataset import Manifest
+from pipeline.problem import Problem, Stale
+from pipeline.run import Ended, Run, all_stages, checksums, code_version, make_shard, upstream
+from tests.folders import checksums as files_in
+from tests.folders import listing, times
+
+SMALL = ("build", "trajectories", "--products", "1200", "--count", "96", "--tokens", "6k")
+SHOPWRIGHT = [sys.executable, "-m", "pipeline"]
+MARK = "SHOPWRIGHT_TEST"
+
+
+# --- the same rows, always ---------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="session")
+def undisturbed(tmp_path_factory):
+    """A build with one worker that nobody disturbs, and how long its last dataset took."""
+    folder = tmp_path_factory.mktemp("undisturbed") / "run"
+    command(*SMALL, "--run", folder, "--workers", "1", hash_seed="1")
+    return folder
+
+
+def command(*arguments, hash_seed="0"):
+    environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
+    words = [*SHOPWRIGHT, *map(str, arguments)]
+    return subprocess.run(words, env=environment, check=True, capture_output=True, text=True)
+
+
+def test_one_or_two_workers_in_processes_with_other_hashes_write_the_same_bytes(undisturbed, tmp_path):
+    command(*SMALL, "--run", tmp_path / "run", "--workers", "2", hash_seed="2")
+    assert files_in(tmp_path / "run") == files_in(undisturbed)
+    one, two = (Run(folder).read("trajectories").manifest for folder in (undisturbed, tmp_path / "run"))
+    assert one.model_dump(exclude={"seconds", "workers"}) == two.model_dump(exclude={"seconds", "workers"})
+    assert len(one.files) > 5
+
+
+def test_another_seed_gives_other_rows_of_every_dataset(small, tmp_path):
+    other = Run(tmp_path / "run", seed=4, workers=1)
+    other.build("trajectories", products=1_200, count=20, tokens="6k")
+    for name in all_stages():
+        one, two = (set(map(str, run.read(name).table().to_pylist())) for run in (small, other))
+        assert not one & two
+
+
+def test_a_build_of_what_is_there_does_nothing(copy):
+    before = {**files_in(copy.folder), **times(copy.folder)}
+    copy.build("trajectories")
+    assert {**files_in(copy.folder), **times(copy.folder)} == before
+
+
+# --- stopped at any moment ---------------------------------------------------------------------------------------------
+
+
+class Build:
+    """The command line at work in a process group of its own."""
+
+    def __init__(self, folder, *words):
+        environment = {**os.environ, MARK: str(folder)}
+        self.folder = folder
+        self.process = subprocess.Popen(
+            [*SHOPWRIGHT, *(words or SMALL), "--run", str(folder), "--workers", "2"],
+            env=environment,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+
+    def until(self, said):
+        for line in self.process.stderr:
+            if said in line:
+                return
+        raise AssertionError(f"ended without saying {said!r}")
+
+    def processes(self):
+        """All that are left of it, workers and their helpers, by a mark in their environment."""
+        found = []
+        for path in Path("/proc").glob("[0-9]*/environ"):
+            with contextlib.suppress(OSError):
+                if f"{MARK}={self.folder}\0".encode() in path.read_bytes():
+                    found.append(path.parent.name)
+        return found
+
+    def gone(self, seconds=10):
+        deadline = time.monotonic() + seconds
+        while self.processes() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        return not self.processes()
+
+
+def kill_the_group(build):
+    os.killpg(build.process.pid, signal.SIGKILL)
+
+
+def kill_only_the_parent(build):
+    build.process.kill()
+
+
+def killed_again_and_again(folder, undisturbed, kill, moments):
+    """Builds, is killed, builds on, and so forth; in the end nobody can tell."""
+    kept = {}
+    for moment in moments:
+        build = Build(folder)
+        build.until("to make")
+        time.sleep(moment)
+        kill(build)
+        assert build.process.wait() == -signal.SIGKILL, "it was finished before it was killed"
+        assert build.gone(), "a worker outlived it"
+        whole = times(folder)
+        assert whole == whole | kept, "a finished shard was made again"
+        kept = whole
+    command(*SMALL, "--run", folder, "--workers", "2")
+    assert times(folder) == times(folder) | kept, "a finished shard was made again"
+    assert files_in(folder) == files_in(undisturbed)
+    assert listing(folder) == listing(undisturbed)
+    return kept
+
+
+@pytest.mark.parametrize("kill", [kill_the_group, kill_only_the_parent])
+def test_killed_at_random_moments_a_build_ends_as_an_undisturbed_one(tmp_path, undisturbed, kill):
+    moments = Random(kill.__name__)
+    killed_again_and_again(tmp_path / "run", undisturbed, kill, [moments.uniform(0, 1.2) for _ in range(2)])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("kill", [kill_the_group, kill_only_the_parent])
+def test_killed_at_five_random_moments_a_build_ends_as_an_undisturbed_one(tmp_path, undisturbed, kill, seed):
+    moments = Random(f"{kill.__name__} {seed}")
+    killed_again_and_again(tmp_path / "run", undisturbed, kill, [moments.uniform(0, 1.2) for _ in range(5)])
+
+
+@pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])
+def test_asked_to_stop_a_build_says_so_and_can_go_on(tmp_path, undisturbed, stop):
+    build = Build(tmp_path / "run")
+    build.until("trajectories:")
+    time.sleep(0.3)
+    os.killpg(build.process.pid, stop)
+    told = build.process.stderr.read()
+    assert build.process.wait() == 130
+    assert told == "Stopped. What is finished is kept: run the same command again to go on.\n"
+    assert build.gone()
+    command(*SMALL, "--run", tmp_path / "run")
+    assert files_in(tmp_path / "run") == files_in(undisturbed)
+    assert listing(tmp_path / "run") == listing(undisturbed)
+
+
+class Killed(BaseException):
+    """As `kill -9`: from then on nothing in the folder is renamed or removed."""
+
+
+@contextlib.contextmanager
+def killed_before(step):
+    """Ends the build before its n-th renaming or removal of a file."""
+    steps = 0
+    with pytest.MonkeyPatch.context() as patch:
+
+        def counting(act):
+            def counted(*arguments, **options):
+                nonlocal steps
+                steps += 1
+                if steps > step:
+                    raise Killed
+                return act(*arguments, **options)
+
+            return counted
+
+        patch.setattr(os, "replace", counting(os.replace))
+        patch.setattr(Path, "unlink", counting(Path.unlink))
+        yield
+
+
+def test_killed_between_any_two_steps_a_build_ends_as_an_undisturbed_one(tmp_path, toys):
+    whole = Run(tmp_path / "whole", workers=1)
+    manifest = whole.build("toys", count=100)
+    assert min(manifest.rejects.values()) > 0
+    for step in range(1_000):
+        run = Run(tmp_path / str(step), workers=1)
+        try:
+            with killed_before(step):
+                run.build("toys", count=100)
+            break
+        except Killed:
+            run.build("toys", count=100)
+            assert files_in(run.folder) == files_in(whole.folder), step
+            assert listing(run.folder) == listing(whole.folder), step
+            assert run.read("toys").manifest.rejects == manifest.rejects
+    assert 20 < step < 999
+
+
+def test_bad_input_that_shows_in_the_middle_of_a_build_leaves_nothing(tmp_path, toys, monkeypatch):
+    def fails_late(build, index):
+        if index == 2:
+            raise Problem("The file is damaged.")
+        return make_shard(build, index)
+
+    monkeypatch.setattr(run_module, "make_shard", fails_late)
+    with pytest.raises(Problem, match="damaged"):
+        Run(tmp_path / "run", workers=1).build("toys")
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_worker_that_memory_ran_out_for_costs_nothing_that_is_finished(tmp_path, toys, monkeypatch):
+    def dies_late(build, index):
+        if index == 2:
+            raise Ended("A worker process was ended from outside.")
+        return make_shard(build, index)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(run_module, "make_shard", dies_late)
+        with pytest.raises(Ended):
+            Run(tmp_path, workers=1).build("toys")
+    kept = times(tmp_path)
+    assert len(kept) == 2
+    Run(tmp_path, workers=1).build("toys", **{})
+    assert set(kept) < set(times(tmp_path))
+
+
+def test_a_worker_that_is_killed_ends_the_build_with_advice(tmp_path):
+    build = Build(tmp_path / "run", "build", "trajectories", "--products", "1200", "--count", "400", "--tokens", "6k")
+    build.until("trajectories:")
+    time.sleep(0.5)
+    for process in set(build.processes()) - {str(build.process.pid)}:
+        with contextlib.suppress(OSError):
+            command_line = Path("/proc", process, "cmdline").read_bytes()
+            parent = Path("/proc", process, "stat").read_text().rpartition(")")[2].split()[1]
+            if b"forkserver" in command_line and parent != str(build.process.pid):
+                os.kill(int(process), signal.SIGKILL)
+                break
+    told = build.process.stderr.read()
+    assert build.process.wait() == 2
+    assert told.startswith("shopwright: error: A worker process was ended from outside")
+    assert told.count("\n") == 1
+    assert build.gone()
+    assert (tmp_path / "run" / "manifests" / "trajectories.building.json").exists()
+
+
+def test_files_that_no_build_made_are_never_taken_away(tmp_path, toys):
+    (tmp_path / "toys").mkdir()
+    (tmp_path / "toys" / "notes.txt").write_text("mine")
+    with pytest.raises(Problem, match=r"notes\.txt was made by no build"):
+        Run(tmp_path, workers=1).build("toys")
+    assert (tmp_path / "toys" / "notes.txt").read_text() == "mine"
+    assert listing(tmp_path) == {"toys", "toys/notes.txt"}
+
+
+def test_only_one_build_is_at_work_in_a_folder(tmp_path, toys):
+    run = Run(tmp_path, workers=1)
+    with closing(run.builds("toys", {})) as builds:
+        next(builds)
+        with pytest.raises(Problem, match="Another build is at work"):
+            Run(tmp_path, workers=1).build("toys")
+    run.build("toys")
+
+
+# --- what has changed is named -----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def made(tmp_path, toys):
+    run = Run(tmp_path / "run", seed=5, workers=1)
+    run.build("boxes", **{"toys.count": 60})
+    return run
+
+
+def test_a_setting_that_changed_is_named(made):
+    with pytest.raises(Stale, match=r"boxes in .* was made differently: count 3 -> 4\. Build with --rebuild"):
+        made.build("boxes", count=4)
+
+
+def test_several_changes_are_all_named(made):
+    with pytest.raises(Stale, match=r"label box -> bag, seed 5 -> 6"):
+        Run(made.folder, seed=6, workers=1).build("boxes", label="bag", **{"toys.lost": 25}) if False else Run(
+            made.folder, seed=6, workers=1
+        ).prepare("boxes", {"label": "bag"})
+
+
+def test_a_seed_that_changed_is_named(made):
+    with pytest.raises(Stale, match=r"toys in .*: seed 5 -> 6"):
+        Run(made.folder, seed=6, workers=1).build("boxes")
+
+
+def test_a_setting_of_what_it_reads_that_is_there_already_is_named(made):
+    with pytest.raises(Stale, match=r"toys in .* was made differently: lost 25 -> 10"):
+        made.build("boxes", lost=10)
+    with pytest.raises(Stale, match=r"toys in .* was made differently: count 60 -> 70"):
+        made.build("boxes", **{"toys.count": 70})
+
+
+def test_what_is_not_said_again_stays_as_it_was(made):
+    made.build("boxes")
+    made.build("boxes", **{"toys.count": 60})
+    (made.folder / "manifests" / "boxes.json").unlink()
+    Run(made.folder, workers=1).build("boxes")
+    assert made.read("boxes").manifest.recipe.seed == 5
+    assert made.read("toys").manifest.recipe.settings["count"] == 60
+
+
+def test_a_half_built_dataset_is_not_gone_on_with_in_another_way(tmp_path, toys):
+    run = Run(tmp_path, workers=1)
+    with closing(run.builds("toys", {"count": 80})) as builds:
+        make_shard(next(builds), 0)
+    with pytest.raises(Stale, match=r"toys in .* is half-built differently: count 80 -> 81"):
+        run.build("toys", count=81)
+    kept = times(tmp_path)
+    run.build("toys")
+    assert run.read("toys").manifest.recipe.settings["count"] == 80
+    assert times(tmp_path) == times(tmp_path) | kept
+
+
+def test_code_that_changed_is_named(made, monkeypatch):
+    monkeypatch.setattr(run_module, "code_version", lambda: "0123456789ab")
+    with pytest.raises(Stale, match=rf"boxes in .*: code {code_version()} -> 0123456789ab"):
+        made.build("boxes")
+
+
+def test_a_source_file_whose_content_changed_is_named(tmp_path):
+    shop = tmp_path / "shop.csv"
+    shop.write_text("title,price\nRed lamp,12\nBlue lamp,13\n")
+    run = Run(tmp_path / "run", workers=1)
+    run.build("catalog", source=str(shop))
+    run.build("catalog", source=str(shop))
+    shop.write_text("title,price\nRed lamp,12\nBlue lamp,14\n")
+    for name in ("catalog", "personas"):
+        with pytest.raises(Stale, match=r"catalog in .*: file shop\.csv \w{12} -> \w{12}\."):
+            run.build(name, source=str(shop))
+
+
+def test_files_of_one_name_are_told_apart(tmp_path):
+    for folder in "ab":
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "part.csv").write_text(folder)
+    files = [tmp_path / folder / "part.csv" for folder in "ab"]
+    before = checksums(files)
+    (tmp_path / "a" / "part.csv").write_text("c")
+    assert list(checksums(files)) == ["part.csv"]
+    assert before != checksums(files)
+
+
+def test_a_catalog_from_a_file_is_used_without_saying_its_source_again(tmp_path):
+    rows = [f"item-{n},Lamp number {n},{10 + n},Lamps" for n in range(40)]
+    (tmp_path / "shop.csv").write_text("\n".join(["id,title,price,category", *rows]))
+    run = Run(tmp_path / "run", seed=8, workers=1)
+    run.build("catalog", source=str(tmp_path / "shop.csv"))
+    (tmp_path / "shop.csv").unlink()
+    made = Run(tmp_path / "run", workers=1).build("personas", count=5)
+    assert made.recipe.seed == 8
+    assert {taste.category for persona in run.read("personas") for taste in persona.tastes} == {"Lamps"}
+
+
+def test_what_it_reads_was_made_again_with_other_rows_is_named(made):
+    made.build("toys", count=70, rebuild=True)
+    with pytest.raises(Stale, match=r"boxes in .*: input toys \w{12} -> \w{12}"):
+        made.build("boxes")
+    made.build("boxes", rebuild=True)
+    assert len({toy for box in made.read("boxes") for toy in box.toys}) == len(made.read("toys"))
+
+
+def test_the_same_rows_made_again_leave_what_reads_them_whole(made):
+    made.build("toys", rebuild=True)
+    before = times(made.folder)
+    made.build("boxes")
+    assert times(made.folder) == before
+
+
+def test_rebuild_keeps_what_is_not_said_again_and_makes_what_it_reads_anew_where_that_changed(made):
+    before = times(made.folder)
+    made.build("boxes", rebuild=True, label="bag")
+    assert made.read("boxes").head(1)[0].id == "bag-0"
+    assert made.read("boxes").manifest.recipe.seed == 5
+    now = times(made.folder)
+    assert {path for path in before if now[path] != before[path]} == {
+        "boxes/part-00000.parquet",
+        "boxes/part-00001.parquet",
+    }
+    made.build("boxes", rebuild=True, lost=10)
+    assert made.read("toys").manifest.recipe.settings == {"count": 60, "lost": 10}
+    assert made.read("boxes").manifest.recipe.settings["label"] == "bag"
+
+
+def test_rebuild_after_a_kill_goes_on(made):
+    with closing(made.builds("toys", {"count": 80}, rebuild=True)) as builds:
+        make_shard(next(builds), 0)
+    kept = times(made.folder)["toys/part-00000.parquet"]
+    made.build("toys", count=80, rebuild=True)
+    assert times(made.folder)["toys/part-00000.parquet"] == kept
+
+
+def test_rebuild_mends_a_manifest_that_cannot_be_read(made):
+    (made.folder / "manifests" / "toys.json").write_text("{")
+    with pytest.raises(Problem, match=r"toys\.json cannot be read as a manifest of this version"):
+        made.build("toys")
+    made.build("toys", rebuild=True)
+    assert made.read("toys").manifest.rows == len(made.read("toys"))
+
+
+# --- whose setting it is -----------------------------------------------------------------------------------------------
+
+
+def test_a_setting_goes_to_the_dataset_that_has_it(tmp_path, toys):
+    run = Run(tmp_path, workers=1)
+    run.build("boxes", count=2, lost=30, **{"toys.count": 40})
+    assert run.read("toys").manifest.recipe.settings == {"count": 40, "lost": 30}
+    assert run.read("boxes").manifest.recipe.settings == {"count": 2, "label": "box"}
+
+
+def test_a_setting_that_no_dataset_has_is_told_with_those_that_there_are(tmp_path, toys):
+    with pytest.raises(Problem, match=r"boxes has no setting colour\. It has: count, label, toys\.count, lost\."):
+        Run(tmp_path, workers=1).build("boxes", colour="red")
+    for wrong in ("toys.colour", "trajectories.tokens", "nothing.count"):
+        with pytest.raises(Problem, match=rf"no setting {wrong}"):
+            Run(tmp_path, workers=1).build("boxes", **{wrong: 1})
+    assert not listing(tmp_path)
+
+
+def test_a_setting_of_two_datasets_has_to_be_said_in_full(tmp_path, toys, monkeypatch):
+    from pipeline.stage import stage
+
+    def crates(boxes, toys, shard):
+        """Crates."""
+
+    monkeypatch.setitem(all_stages(), "crates", stage(makes=all_stages()["boxes"].makes)(crates))
+    with pytest.raises(Problem, match=r"count belongs to several datasets: say toys\.count or boxes\.count"):
+        Run(tmp_path, workers=1).build("crates", count=3)
+
+
+def test_a_dataset_that_there_is_not_is_told_with_those_that_there_are(tmp_path):
+    with pytest.raises(Problem, match=r"There is no dataset lamps\. There are: catalog, personas, trajectories"):
+        Run(tmp_path).build("lamps")
+
+
+def test_what_is_read_comes_first():
+    assert upstream("trajectories") == ["catalog", "personas", "trajectories"]
+    assert upstream("catalog") == ["catalog"]
+
+
+# --- quarantine, not silence -------------------------------------------------------------------------------------------
+
+
+def test_every_row_is_kept_or_held_with_its_reasons(tmp_path, toys):
+    run = Run(tmp_path, workers=1)
+    made = run.build("toys", count=120)
+    assert made.rows + made.rejected == 120
+    assert made.rejects.keys() == {"lost", "thirteen", "no such color", "duplicate id", "same color as the one before"}
+    kept, held = list(run.read("toys")), list(run.read("toys").quarantine)
+    assert (len(kept), len(held)) == (made.rows, made.rejected)
+    numbers = [toy.number for toy in kept] + [json.loads(one.record)["number"] for one in held if one.record != "{}"]
+    lost = [int(one.id.removeprefix("toy-")) for one in held if one.reasons == ["lost"]]
+    assert sorted(numbers + lost) == list(range(120))
+    assert [toy.number for toy in kept] == sorted(toy.number for toy in kept)
+
+
+def test_a_row_with_several_faults_tells_them_all(tmp_path, toys):
+    run = Run(tmp_path, workers=1)
+    run.build("toys", count=120, lost=1_000)
+    reasons = {json.loads(one.record)["number"]: one.reasons for one in run.read("toys").quarantine}
+    assert reasons[13] == reasons[113] == ["thirteen"]
+    assert reasons[29] == ["no such color"]
+    assert 19 not in reasons or reasons[19] != ["thirteen"]
+
+
+def test_a_rejected_row_can_be_read_back_from_quarantine(tmp_path, toys):
+    run = Run(tmp_path, workers=1)
+    run.build("toys")
+    held = next(one for one in run.read("toys").quarantine if one.reasons == ["duplicate id"])
+    toy = all_stages()["toys"].makes.model_validate_json(held.record)
+    assert toy.id == held.id == f"toy-{toy.number - 1}"
+
+
+def test_a_dataset_without_rows_is_whole_too(tmp_path, toys):
+    made = Run(tmp_path, workers=1).build("toys", count=0)
+    assert (made.rows, made.rejected, len(made.files)) == (0, 0, 1)
+    assert isinstance(Run(tmp_path).read("toys").manifest, Manifest)
+
+
+def test_the_manifest_tells_how_a_dataset_was_made(undisturbed):
+    made = Run(undisturbed).read("trajectories").manifest
+    assert made.recipe.settings["tokens"] == ["6k"]
+    assert made.recipe.inputs.keys() == {"catalog", "personas"}
+    assert made.recipe.code == code_version()
+    assert made.tokens == sum(row.tokens for row in Run(undisturbed).read("trajectories"))
+    assert made.seconds > 0
+    assert made.workers == 1
+    assert all(len(facts.sha256) == 64 and facts.bytes > 0 for facts in made.files.values())
