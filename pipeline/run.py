@@ -8,6 +8,7 @@ import multiprocessing
 import os
 import pkgutil
 import re
+import signal
 import threading
 from collections.abc import Generator, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -16,6 +17,7 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
+from multiprocessing import forkserver, resource_tracker
 from multiprocessing.connection import wait
 from pathlib import Path
 from time import perf_counter
@@ -500,6 +502,7 @@ def pool(workers: int) -> Iterator[ProcessPoolExecutor]:
     """Worker processes that end with this one, whatever ends it."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["pipeline.run"])
+    start_deaf_to_ctrl_c()
     others = multiprocessing.active_children()
     executor = ProcessPoolExecutor(workers, mp_context=context, initializer=follow_the_parent)
     try:
@@ -518,9 +521,17 @@ def pool(workers: int) -> Iterator[ProcessPoolExecutor]:
         executor.shutdown(wait=True, cancel_futures=True)
 
 
-def follow_the_parent() -> None:
-    import signal
+def start_deaf_to_ctrl_c() -> None:
+    """Starts the process that workers are forked from; it is this process that a Ctrl-C is for."""
+    resource_tracker.ensure_running()  # which else would be started in between, and lets the signal through again
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        forkserver.ensure_running()
+    finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
 
+
+def follow_the_parent() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
     if parent is not None:

@@ -228,7 +228,7 @@ def test_a_worker_that_memory_ran_out_for_costs_nothing_that_is_finished(tmp_pat
             Run(tmp_path, workers=1).build("toys")
     kept = times(tmp_path)
     assert len(kept) == 2
-    Run(tmp_path, workers=1).build("toys", **{})
+    Run(tmp_path, workers=1).build("toys")
     assert set(kept) < set(times(tmp_path))
 
 

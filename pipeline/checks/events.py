@@ -253,7 +253,7 @@ def blocks_hold_the_quota(batch: pa.RecordBatch) -> Reasons:
     first = np.concatenate([[0], np.cumsum(-(-found.lengths // BLOCK))])
     cell = (first[found.row] + blocks) * 4 + np.maximum(found.kind, 0)
     counts = np.bincount(cell, minlength=int(first[-1]) * 4).reshape(-1, 4)
-    over = (counts > np.array(QUOTA)).any(axis=1)  # 100 actions that exceed no quota meet them all
+    over = np.any(counts > np.array(QUOTA), axis=1)  # 100 actions that exceed no quota meet them all
     return found.reasons("a block of 100 actions without its 55 / 35 / 7 / 3", over[first[found.row] + blocks])
 
 
@@ -459,7 +459,7 @@ def trajectories_are_distinct(trajectories: Dataset[Trajectory]) -> Iterable[Fau
     for first, later in sorted(pairs):
         one, other = (stored_runs(*places[place][:2]) for place in (first, later))
         if len(np.intersect1d(one, other)) > ALIKE * min(len(one), len(other)):
-            yield Fault(*places[later][:2], "near-duplicate of another trajectory")
+            yield Fault(places[later][0], places[later][1], "near-duplicate of another trajectory")
 
 
 def runs_of_four(lists: pa.Array) -> Iterator[np.ndarray]:

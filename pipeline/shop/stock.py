@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date
 from functools import cache
 from typing import Any
 
@@ -19,6 +20,7 @@ from pipeline.tokens import estimates
 from pipeline.words import STOP, WORD, singular, words
 from schemas.shop import Product
 
+EPOCH = date(1970, 1, 1)
 KEPT = 100_000
 """Products whose words are remembered; more than these are looked at again."""
 SHARED = 0.3
@@ -165,15 +167,9 @@ def with_units(details: Sequence[str]) -> list[str]:
 def dated(column: pa.Array) -> dict[int, list[tuple[int, int, int, Any]]]:
     """Promotions by product: first and last day (days since 1970), cents, and the promotion itself."""
     rows = pc.indices_nonzero(pc.list_value_length(column).fill_null(0)).to_pylist()
-    epoch = np.datetime64("1970-01-01", "D")
     return {
         row: [
-            (
-                int((np.datetime64(one["first_day"]) - epoch).astype(int)),
-                int((np.datetime64(one["last_day"]) - epoch).astype(int)),
-                int(one["price"] * 100),
-                one,
-            )
+            ((one["first_day"] - EPOCH).days, (one["last_day"] - EPOCH).days, int(one["price"] * 100), one)
             for one in column[row].as_py()
         ]
         for row in rows

@@ -7,7 +7,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pipeline.catalog.normalize import guess_category, normalize, parse_price, spelled, text
+from pipeline.catalog.mend.category import guess_category, spelled
+from pipeline.catalog.mend.money import parse_price
+from pipeline.catalog.mend.text import text
+from pipeline.catalog.normalize import normalize
 from pipeline.catalog.reference import Domain, domains
 from pipeline.catalog.sources import open_source
 from schemas.shop import Product

@@ -70,9 +70,9 @@ def siblings(seed: int, block: int, inside: range) -> Iterator[dict[str, Any]]:
     base = leaf.price[0] * 2.718281828459045 ** (0.6 * leaf.price[1] * normal(random))
     choices = dict(axes)
     options = [{"name": name, "values": choices.get(name) or [common[name]]} for name in leaf.options]
-    grid = list(combinations(makers, *(values for _, values in axes)))
+    grid = list(combinations(makers, list(combinations(*(values for _, values in axes)))))
     for place in inside:
-        maker, *values = grid[place]
+        maker, values = grid[place]
         own = Random(f"{seed}/sample/{block}/{place}")
         facts = {**common, **dict(zip((name for name, _ in axes), values, strict=True))}
         color = facts.pop("color", None)

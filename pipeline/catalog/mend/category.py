@@ -1,0 +1,174 @@
+"""Where in the shop it stands: one spelling for each category, and a guess where there is none."""
+
+import re
+import unicodedata
+from functools import cache, lru_cache
+from typing import Any
+
+from pipeline.catalog.mend.color import COLOR_WORDS, WORD
+from pipeline.catalog.mend.lists import ATTACHED, flat
+from pipeline.catalog.mend.text import LETTER, MISSING, text, words
+from pipeline.catalog.reference import Domain, domains
+
+Phrases = dict[tuple[str, ...], tuple[str, ...]]
+ELSE = ("Everything Else",)
+CASE = "category case"
+GUESSED = "category guessed"
+NO_CATEGORY = "category missing"
+SPLIT = re.compile(r"\s*[>›»|]+\s*")
+SMALL = words("a an and as at by for from in of on or the to with")
+ACRONYMS = {
+    word.lower(): word
+    for word in words(
+        "AA AAA AC AM APS ATX AV BBQ BD CB CBD CCTV CD CDs CDR CPAP CPU CPUs DAT DC DIY DJ DNA DSL DSLR DTV DVD DVDs DVI DVR DVRs EVA FM FRS GMRS"
+        " GPS GPU HD HDD HDMI HDTV HVAC ID IDE IP iPad iPads iPhone iPhones iPod iPods IR KVM LAN LCD LED LEDs LP MIDI MP3"
+        " NAS NFL NBA NHL MLB OLED PA PC PCs PCI PCMCIA PDA PDAs PS2 PS3 PS4 PS5 PVC RAM RC RCA ROM RV RW SATA SCSI SD SDHC SIM"
+        " SLR SSD SSDs TV TVs UPS USA UK USB UV VCR VCRs VGA VHF VoIP VPN VR WiFi XL eBook eBooks eReader eReaders"
+    )
+}
+WORDS = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
+
+
+def category_of(path: Any, leaf: Any, title: str, repairs: set[str]) -> tuple[str, ...]:
+    """From the broadest to the leaf.
+
+    >>> category_of("home &amp; kitchen > DESK LAMPS", None, "", set()), category_of(["Audio"], "usb hubs", "", set())
+    (('Home & Kitchen', 'Desk Lamps'), ('Audio', 'USB Hubs'))
+    """
+    names, done = spelled_path(
+        *(part if part is None or type(part) is str else tuple(flat(part)) for part in (path, leaf))
+    )
+    if names:
+        repairs |= done
+        return names
+    if guess := guess_category(title):
+        repairs.add(GUESSED)
+        return guess
+    repairs.add(NO_CATEGORY)
+    return ELSE
+
+
+@lru_cache(100_000)
+def spelled_path(*paths: str | tuple[str, ...] | None) -> tuple[tuple[str, ...], frozenset[str]]:
+    """The names of a path, or of two, in one spelling each, and the repairs; worked out once, since few come often."""
+    repairs: set[str] = set()
+    names: list[str] = []
+    for path in paths:
+        parts = flat(path) if isinstance(path, str) else path or ()
+        clean = [name for part in parts for name in SPLIT.split(text(part, repairs) or "") if is_name(name)]
+        better = [spelled(name) for name in clean]
+        if better != clean:
+            repairs.add(CASE)
+        if better != names[-len(better) :]:
+            names += better
+    return tuple(name for i, name in enumerate(names) if i == 0 or name != names[i - 1]), frozenset(repairs)
+
+
+def is_name(name: str) -> bool:
+    """A lone Latin letter is no category (`d`, for batteries), a lone Chinese character is."""
+    return name.lower() not in MISSING and bool(LETTER.search(name)) and not (len(name) == 1 and name.isascii())
+
+
+@lru_cache(100_000)
+def spelled(name: str) -> str:
+    """The same however the source writes it, so that a leaf is one leaf.
+
+    >>> spelled("HARD DRIVES & ssds"), spelled("ipad cases for the car"), spelled("Men's t-shirts"), spelled("HARD drives & SSDs")
+    ('Hard Drives & SSDs', 'iPad Cases for the Car', "Men's T-Shirts", 'Hard Drives & SSDs')
+    """
+    lower = name.lower()
+    if lower in spellings():
+        return spellings()[lower]
+    return unicodedata.normalize("NFC", WORDS.sub(capital, lower))
+
+
+def capital(match: re.Match[str]) -> str:
+    word = match[0]
+    if word in SMALL and match.start():
+        return word
+    if word in ACRONYMS or re.fullmatch(r"\d+[a-z]", word):
+        return ACRONYMS.get(word) or word.upper()
+    first = word[0].upper()
+    return first + word[1:] if len(first) == 1 else word  # an initial ß has no capital
+
+
+@cache
+def spellings() -> dict[str, str]:
+    """Names in the reference are spelled as there."""
+    names = {name for domain in domains() for leaf in domain.leaves for name in [domain.name, *leaf.path, leaf.name]}
+    return {name.lower(): name for name in sorted(names, reverse=True)}
+
+
+def guess_category(title: str, shop: list[Domain] | None = None) -> tuple[str, ...] | None:
+    """The path of the leaf whose name, or whose things' name, is what the title says the product is.
+
+    The longest such phrase before `for` or `with` wins. A single word must end its part of the title, so that a
+    laptop charger is no laptop; more words may stand anywhere, unless they name what it is an accessory of.
+    """
+    phrases = phrases_of(shop) if shop is not None else all_phrases()
+    parts = [part_words(part) for part in PART.split(HEAD.split(title.lower(), maxsplit=1)[0])]
+    for size in range(5, 0, -1):
+        for part in parts:
+            for end in range(len(part), size - 1, -1):
+                path = phrases.get(tuple(part[end - size : end]))
+                if path and (end == len(part) or (size > 1 and part[end] not in ACCESSORIES)):
+                    return path
+    return None
+
+
+HEAD = re.compile(r" (?:for|with|compatible|fits|fit|by)(?= )| w/")
+PART = re.compile(r",| - |[(\[;|:]")
+ACCESSORIES = words(
+    "accessory adapter bag base battery box bracket bulb cable cap case charger cleaner clip cover cushion dock filter frame"
+    " holder hook insert kit lid liner mount of organizer pad part protector rack reader refill replacement shade skin sleeve"
+    " stand storage strap system tool tray"
+)
+SECONDHAND = words("refurbished renewed used vintage owned secondhand antique")
+
+
+def part_words(part: str) -> list[str]:
+    """Without the sizes and colors at the end."""
+    kept = [singular(word) for word in WORD.findall(part)[:60]]
+    while kept and (len(kept[-1]) < 2 or kept[-1] in COLOR_WORDS | ATTACHED or not kept[-1].isalpha()):
+        kept.pop()
+    return kept
+
+
+@cache
+def all_phrases() -> Phrases:
+    return phrases_of(domains())
+
+
+def phrases_of(shop: list[Domain]) -> Phrases:
+    """What each leaf's things are called; a name that two leaves share means the first, and nothing is secondhand
+    that does not say so."""
+    phrases: Phrases = {}
+    for domain in shop:
+        for leaf in domain.leaves:
+            for name in [leaf.name, *leaf.nouns]:
+                found = tuple(singular(word) for word in WORD.findall(name.lower()))
+                if SECONDHAND.isdisjoint(WORD.findall(leaf.name.lower())) or not SECONDHAND.isdisjoint(found):
+                    phrases.setdefault(found, (domain.name, *leaf.path, leaf.name))
+    return phrases
+
+
+ODD = {
+    "lenses": "lens", "lens": "lens", "mice": "mouse", "knives": "knife", "shelves": "shelf", "scarves": "scarf",
+    "loaves": "loaf", "leaves": "leaf", "feet": "foot", "men": "man", "women": "woman", "children": "child",
+    "potatoes": "potato", "tomatoes": "tomato", "movies": "movie", "cookies": "cookie", "gas": "gas",
+}  # fmt: skip
+
+
+@lru_cache(100_000)
+def singular(word: str) -> str:
+    """
+    >>> [singular(word) for word in "batteries watches glasses lamps mice glass cases".split()]
+    ['battery', 'watch', 'glass', 'lamp', 'mouse', 'glass', 'case']
+    """
+    if word in ODD or len(word) < 4 or word.endswith(("ss", "us", "is")):
+        return ODD.get(word, word)
+    if word.endswith("ies"):
+        return word[:-3] + "y"
+    if word.endswith(("ches", "shes", "sses", "xes")):
+        return word[:-2]
+    return word.removesuffix("s")
