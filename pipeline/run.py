@@ -196,6 +196,7 @@ class Run:
             )
         again = changed or (rebuild and target and whole)
         if whole and not again:
+            self.draft_path(name).unlink(missing_ok=True)
             return None
         if plan is None:
             plan = stage.plan(inputs, recipe.settings)
@@ -501,7 +502,6 @@ def cores() -> int:
 def pool(workers: int) -> Iterator[ProcessPoolExecutor]:
     """Worker processes that end with this one, whatever ends it."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["pipeline.run"])
     start_deaf_to_ctrl_c()
     others = multiprocessing.active_children()
     executor = ProcessPoolExecutor(workers, mp_context=context, initializer=follow_the_parent)
@@ -521,14 +521,20 @@ def pool(workers: int) -> Iterator[ProcessPoolExecutor]:
         executor.shutdown(wait=True, cancel_futures=True)
 
 
+@cache
 def start_deaf_to_ctrl_c() -> None:
-    """Starts the process that workers are forked from; it is this process that a Ctrl-C is for."""
+    """Starts the process that workers are forked from, and waits for it; it is this process that a Ctrl-C is for."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["pipeline.run"])
     resource_tracker.ensure_running()  # which else would be started in between, and lets the signal through again
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     try:
         forkserver.ensure_running()
     finally:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
+    first = context.Process(target=int)  # ends well even if this process does not live to see it, as no worker would
+    first.start()
+    first.join()
 
 
 def follow_the_parent() -> None:

@@ -212,7 +212,7 @@ def joined(*columns: pa.Array) -> pa.Array:
 
 
 class WordTable:
-    """The words of texts as rows of 64-bit hashes, each text looked at once; 0 fills a row up."""
+    """The words of texts as 64-bit hashes, each text looked at once; 0 where a text has fewer words."""
 
     def __init__(self, of: Callable[[pa.Array], tuple[np.ndarray, np.ndarray]]) -> None:
         self.of = of
@@ -222,17 +222,14 @@ class WordTable:
         self.row: dict[str, int] = {}
         self.table = np.zeros((0, 1), dtype=np.uint64)
 
-    def rows(self, texts: list[str]) -> np.ndarray:
-        """A row of hashes for each text."""
-        new = list(dict.fromkeys(text for text in texts if text not in self.row))
-        if new:
-            if len(self.row) + len(new) > REMEMBERED:
+    def columns(self, texts: list[str]) -> np.ndarray:
+        """The hashes of each text's words: a row for the first words, one for the second, and so on."""
+        if not self.row.keys() >= set(texts):
+            if len(self.row) + len(texts) > REMEMBERED:
                 self.forget()
-                new = list(dict.fromkeys(texts))
-            self.add(new)
+            self.add(list(dict.fromkeys(text for text in texts if text not in self.row)))
         found = self.table[list(map(self.row.__getitem__, texts))]
-        used = found.any(axis=0)
-        return found[:, : int(used.sum())]
+        return np.ascontiguousarray(found[:, : int(found.any(axis=0).sum())].T)
 
     def add(self, new: list[str]) -> None:
         first = len(self.row)
@@ -246,3 +243,14 @@ class WordTable:
             self.table = bigger
         self.table[first + text_of, place] = hashes
         self.row.update(zip(new, range(first, first + len(new)), strict=True))
+
+
+def in_common(some: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """How many of each text's words (`WordTable.columns`) the text beside it has too."""
+    count = np.zeros(some.shape[1], dtype=np.int64)
+    for word in some:
+        found = np.zeros(len(word), dtype=bool)
+        for other in others:
+            found |= word == other
+        count += found & (word != 0)
+    return count

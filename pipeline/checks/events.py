@@ -11,6 +11,7 @@ from datetime import timedelta
 from decimal import Decimal
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -33,6 +34,7 @@ from pipeline.words import (
     hashed_content_words,
     hashed_texts,
     hashed_words,
+    in_common,
     joined,
 )
 from schemas.samples import Trajectory
@@ -67,6 +69,8 @@ class Events:
         self.begins = np.concatenate([[0], np.cumsum(self.lengths)])
         self.row = np.repeat(np.arange(batch.num_rows), self.lengths)
         self.place = np.arange(len(self.row)) - self.begins[self.row]
+        self._rows: tuple[Stock, pa.Array] | None = None
+        self._dated: tuple[Stock, dict[int, Any]] | None = None
 
     @cached_property
     def kind(self) -> np.ndarray:
@@ -90,6 +94,22 @@ class Events:
     def cents(self) -> np.ndarray:
         return cents(self.table["price"])
 
+    def rows_of(self, stock: Stock) -> pa.Array:
+        """The row of the stock of each event's product; null for a search, or where the stock has none such."""
+        if self._rows is None or self._rows[0] is not stock:
+            self._rows = stock, stock.index_of(self.asins.dictionary).take(self.asins.indices)
+        return self._rows[1]
+
+    def dated(self, stock: Stock) -> dict[int, tuple[int, int, int, Any]]:
+        """By place: the stock's promotion that holds for the event's product on its day."""
+        if self._dated is None or self._dated[0] is not stock:
+            rows = self.rows_of(stock)
+            index = rows.fill_null(0).to_numpy()
+            known = pc.is_valid(rows).to_numpy(zero_copy_only=False)
+            places = np.flatnonzero(known & stock.promoted[index])
+            self._dated = stock, stock.on_promotion(places, index[places], self.seconds[places] // DAY)
+        return self._dated[1]
+
     @cached_property
     def told(self) -> list["ToldText | None"]:
         """What each row's text says."""
@@ -106,17 +126,17 @@ class Events:
 
     @cached_property
     def search_words(self) -> np.ndarray:
-        """The content words of each search, as a row of hashes."""
-        return CONTENT.rows(self.queries.to_pylist())
+        """The content words of each search, see `WordTable.columns`."""
+        return CONTENT.columns(self.queries.to_pylist())
 
     @cached_property
     def product_words(self) -> np.ndarray:
-        """The words of each product of the batch, from its first event, as a row of hashes."""
+        """The words of each product of the batch, from its first event."""
         shown = np.flatnonzero(self.asin >= 0)[::-1]
         first = np.zeros(len(self.asins.dictionary), dtype=np.int64)
         first[self.asin[shown]] = shown
         columns = (self.table[name].take(pa.array(first)) for name in PRODUCT_TEXTS)
-        return WORDS.rows(joined(*columns).to_pylist())
+        return WORDS.columns(joined(*columns).to_pylist())
 
     def reasons(self, reason: str, wrong: np.ndarray) -> Reasons:
         """`reason` for each row with an event that is `wrong`."""
@@ -262,9 +282,7 @@ def searches_explore_first(batch: pa.RecordBatch) -> Reasons:
     found = events(batch)
     row = found.row[found.searches]
     words = found.search_words
-    same = np.zeros(len(row), dtype=bool)
-    for column in words[1:].T:
-        same[1:] |= (column != 0) & (words[:-1] == column[:, None]).any(axis=1)
+    same = np.concatenate([[False], in_common(words[:, 1:], words[:, :-1]) > 0])[: len(row)]
     same &= np.diff(found.searches, prepend=-9) == 1
     sizes = np.bincount(np.cumsum(~same) - 1, minlength=1)
     things = np.bincount(row[~same], minlength=batch.num_rows)
@@ -279,29 +297,16 @@ def searches_explore_first(batch: pa.RecordBatch) -> Reasons:
 def facts_are_the_catalogs(batch: pa.RecordBatch, catalog: Dataset[Product]) -> Reasons:
     """Title, brand, color, category and price are those of the catalog, or of a promotion dated there."""
     stock, found = catalog.once(Stock), events(batch)
-    row_of = stock.index_of(found.asins.dictionary)
-    unknown = np.append(pc.is_null(row_of).to_numpy(zero_copy_only=False), False)
-    rows = row_of.take(found.asins.indices)
-    wrong = unknown[found.asin]
-    pairs = {
-        "product_name": stock.titles,
-        "brand": stock.brands,
-        "color": stock.colors,
-        "product_types": stock.categories,
-    }
-    for name, column in pairs.items():
+    rows = found.rows_of(stock)
+    wrong = (found.asin >= 0) & pc.is_null(rows).to_numpy(zero_copy_only=False)
+    pairs = zip(PRODUCT_TEXTS, (stock.titles, stock.brands, stock.colors, stock.categories), strict=True)
+    for name, column in pairs:
         wrong |= differs(found.table[name], column.take(rows))
     index = rows.fill_null(0).to_numpy()
-    shown = pc.is_valid(rows).to_numpy(zero_copy_only=False)
-    other = shown & (found.cents != stock.cents[index])
-    for place in np.flatnonzero(other).tolist():
-        day = int(found.seconds[place]) // DAY
-        dated = stock.promotions.get(int(index[place]), [])
-        other[place] = not any(first <= day <= last and price == found.cents[place] for first, last, price, _ in dated)
-    for place in np.flatnonzero(shown & stock.promoted[index] & ~other).tolist():
-        day = int(found.seconds[place]) // DAY
-        now = [price for first, last, price, _ in stock.promotions[int(index[place])] if first <= day <= last]
-        other[place] = bool(now) and now[0] != found.cents[place]
+    price = np.where(found.asin >= 0, stock.cents[index], 0)
+    for place, promotion in found.dated(stock).items():
+        price[place] = promotion[2]
+    other = ~wrong & (found.cents != price)
     return found.reasons("facts differ from the catalog's", wrong | other)
 
 
@@ -322,11 +327,9 @@ def clicks_fit_their_query(batch: pa.RecordBatch, catalog: Dataset[Product]) -> 
     if not len(found.searches):
         return found.reasons("a click that does not fit its query", np.isin(np.arange(len(found.row)), clicks))
     orphan = (before < 0) | (found.row[found.searches[before]] != found.row[clicks])
-    wanted, have = found.search_words[before], found.product_words[found.asin[clicks]]
-    hits = np.zeros(len(clicks), dtype=np.int64)
-    for column in wanted.T:
-        hits += (column != 0) & (have == column[:, None]).any(axis=1)
-    wrong = orphan | (2 * hits < (wanted != 0).sum(axis=1)) | too_dear(found.queries, before, found.cents[clicks])
+    wanted, have = found.search_words[:, before], found.product_words[:, found.asin[clicks]]
+    missing = 2 * in_common(wanted, have) < (wanted != 0).sum(axis=0)
+    wrong = orphan | missing | too_dear(found.queries, before, found.cents[clicks])
     for place in np.flatnonzero(wrong & ~orphan).tolist():
         known = stock.index_of(found.table["asin"].slice(int(clicks[place]), 1))[0].as_py()
         wrong[place] = found.queries[int(before[place])].as_py() not in stock.queries.get(known, [])
@@ -336,13 +339,14 @@ def clicks_fit_their_query(batch: pa.RecordBatch, catalog: Dataset[Product]) -> 
 
 
 def too_dear(queries: pa.Array, of_click: np.ndarray, cents: np.ndarray) -> np.ndarray:
-    caps = np.full(len(queries), np.iinfo(np.int64).max)
+    """Whether a click costs more than its search says."""
     capped = pc.indices_nonzero(pc.match_substring(queries, "under "))
     found = pc.extract_regex(queries.take(capped), PRICE_CAP)
-    for place, value in zip(capped.to_pylist(), found.to_pylist(), strict=True):
-        if value:
-            caps[place] = int(value["cap"][:9]) * 100
-    return cents > caps[of_click] if len(queries) else np.zeros(len(cents), bool)
+    said = pc.is_valid(found)
+    caps = pc.cast(pc.utf8_slice_codeunits(found.filter(said).field("cap"), 0, 9), pa.int64())
+    most = np.full(len(queries), np.iinfo(np.int64).max)
+    most[capped.filter(said).to_numpy()] = caps.to_numpy() * 100
+    return cents > most[of_click]
 
 
 def prices_hold_for_a_day(batch: pa.RecordBatch) -> Reasons:
@@ -405,16 +409,12 @@ def size_of(budget: str) -> int:
 def promotions_are_those_met(batch: pa.RecordBatch, catalog: Dataset[Product]) -> Reasons:
     """`promotions` holds each dated price of the catalog that an event of the row met, and nothing else."""
     stock, found = catalog.once(Stock), events(batch)
-    index = stock.index_of(found.asins.dictionary).take(found.asins.indices)
-    known = pc.is_valid(index).to_numpy(zero_copy_only=False)
-    index = index.fill_null(0).to_numpy()
     expected: list[set[tuple[object, ...]]] = [set() for _ in range(batch.num_rows)]
-    for place in np.flatnonzero(known & stock.promoted[index]).tolist():
-        day, product = int(found.seconds[place]) // DAY, int(index[place])
-        for first, last, _, one in stock.promotions[product]:
-            if first <= day <= last:
-                facts = (stock.ids[product].as_py(), one["first_day"], one["last_day"], one["price"])
-                expected[found.row[place]].add((*facts, Decimal(int(stock.cents[product])) / 100))
+    products = found.rows_of(stock)
+    for place, (_, _, _, one) in found.dated(stock).items():
+        product = products[place].as_py()
+        facts = (stock.ids[product].as_py(), one["first_day"], one["last_day"], one["price"])
+        expected[found.row[place]].add((*facts, Decimal(int(stock.cents[product])) / 100))
     names = ("asin", "first_day", "last_day", "price", "list_price")
     told = [[tuple(one[name] for name in names) for one in row or []] for row in batch["promotions"].to_pylist()]
     same = (len(set(row)) == len(row) and set(row) == wanted for row, wanted in zip(told, expected, strict=True))

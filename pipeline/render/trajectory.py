@@ -48,31 +48,33 @@ def product_heads(asin: pa.Array, title: pa.Array, brand: pa.Array, color: pa.Ar
     return pc.binary_join_element_wise(*parts)
 
 
-def lines(timestamp: pa.Array, action: pa.Array, query: pa.Array, head: pa.Array, price: pa.Array) -> pa.Array:
-    """One line for each event. A search has a query, any other event the head and the price of its product."""
-    is_search = pc.is_valid(query)
-    body = pc.coalesce(pc.binary_join_element_wise(SEARCH_HEAD, escaped_or_null(query), "]", ""), head)
-    tail = pc.if_else(is_search, "", pc.binary_join_element_wise(pc.cast(price, pa.string()).fill_null(""), ")", ""))
+def product_bodies(heads: pa.Array, price: pa.Array) -> pa.Array:
+    """What stands after the action of a click, a cart or a purchase."""
+    return pc.binary_join_element_wise(heads, pc.cast(price, pa.string()), ")", "")
+
+
+def search_bodies(query: pa.Array) -> pa.Array:
+    """What stands after the action of a search."""
+    return pc.binary_join_element_wise(SEARCH_HEAD, escaped(query), "]", "")
+
+
+def lines(timestamp: pa.Array, action: pa.Array, body: pa.Array) -> pa.Array:
+    """One line for each event."""
     when = pc.cast(pc.cast(timestamp, pa.timestamp("s")), pa.string())
-    return pc.binary_join_element_wise(when, " ", action, " ", body, tail, "")
-
-
-def escaped_or_null(texts: pa.Array) -> pa.Array:
-    return pc.if_else(pc.is_valid(texts), escaped(texts), pa.scalar(None, pa.string()))
+    return pc.binary_join_element_wise(when, action, body, " ")
 
 
 def render(events: list[dict[str, Any]]) -> str:
     """The text of a table of events."""
-    columns = {name: [event[name] for event in events] for name in events[0]} if events else {}
-    if not columns:
+    if not events:
         return ""
-    text = {name: pa.array(columns[name], pa.string()) for name in ("asin", "product_name", "brand", "color")}
+    columns = {name: [event[name] for event in events] for name in events[0]}
     query = pa.array(columns["search_query"], pa.string())
-    heads = product_heads(text["asin"], text["product_name"], text["brand"], text["color"])
-    heads = pc.if_else(pc.is_valid(query), pa.scalar(None, pa.string()), heads)
-    price = pa.array(columns["price"], pa.decimal128(12, 2))
+    heads = product_heads(*(pa.array(columns[n], pa.string()) for n in ("asin", "product_name", "brand", "color")))
+    shown = product_bodies(heads, pa.array(columns["price"], pa.decimal128(12, 2)))
+    body = pc.if_else(pc.is_valid(query), search_bodies(query), shown)
     when = pa.array(columns["timestamp"], pa.timestamp("us"))
-    return "\n".join(lines(when, pa.array(columns["action_type"]), query, heads, price).to_pylist())
+    return "\n".join(lines(when, pa.array(columns["action_type"]), body).to_pylist())
 
 
 def parse(text: str) -> list[dict[str, Any]]:

@@ -80,9 +80,9 @@ def plan(person: Persona, tokens: int, first_day: date, numbers: Numbers) -> tup
 
 def hours_of_visits(active: list[int], draw: list[float]) -> list[int]:
     """One to three hours at which a session begins, at least two hours apart."""
-    found: list[int] = []
-    for place in range(1 + int(draw[2] * 2.6)):
-        hour = active[int(draw[3 + place] * len(active))]
+    found = [active[int(draw[3] * len(active))]]
+    for place in range(int(draw[2] * 2.6)):
+        hour = active[int(draw[4 + place] * len(active))]
         if all(abs(hour - other) >= 2 for other in found):
             found.append(hour)
     return sorted(found)

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pipeline.arrow import money
-from pipeline.render.trajectory import lines
+from pipeline.render.trajectory import lines, product_bodies
 from pipeline.shop.calendar import DAY, sessions, times
 from pipeline.shop.repertoire import Repertoire
 from pipeline.shop.stock import Stock
@@ -18,11 +19,10 @@ from pipeline.tokens import estimate
 from schemas.shop import Persona
 
 STAMP = "2024-05-01 19:30:25"
-# Tokens of what a line has beside its query, or beside its product's head and its price.
-AROUND_SEARCH = estimate(f"{STAMP} search [Search Amazon || ]")
-AROUND_PRODUCT = np.array([estimate(f"{STAMP} {action} )") for action in ACTIONS])
+AROUND = np.array([estimate(f"{STAMP} {action} ") for action in ACTIONS])
+"""Tokens of a line before its body."""
 PRICE_DIGITS = [1_000, 10_000, 100_000, 1_000_000, 10_000_000]
-USUAL_QUERY, USUAL_PRICE = 6, 5
+USUAL_SEARCH = estimate("[Search Amazon || norrvik table lamp 12 in]")
 SPARE = 1.06
 """So much more than the expected number of actions is made, so that the budget is seldom missed."""
 MORE = 1.15
@@ -79,9 +79,9 @@ def histories(
 def blocks_for(person: Persona, stock: Stock, tokens: int) -> int:
     """How many blocks of actions a customer needs for so many tokens, by what its tastes' titles are long."""
     weights = np.array([taste.weight for taste in person.tastes])
-    heads = stock.leaf_tokens[[stock.place_of_leaf[taste.category] for taste in person.tastes]]
-    head = weights @ heads + (1 - weights.sum()) * stock.leaf_tokens.mean()
-    each = np.array([AROUND_SEARCH + USUAL_QUERY, *(AROUND_PRODUCT[1:] + head + USUAL_PRICE)])
+    bodies = stock.leaf_tokens[[stock.place_of_leaf[taste.category] for taste in person.tastes]]
+    body = weights @ bodies + (1 - weights.sum()) * stock.leaf_tokens.mean()
+    each = AROUND + np.array([USUAL_SEARCH, body, body, body])
     return int(tokens * SPARE / (each @ np.array(QUOTA))) + 1
 
 
@@ -106,7 +106,8 @@ def dated(
     draws = np.concatenate([numbers(p.id, "seconds").random(n) for p, n in zip(people, lengths.tolist(), strict=True)])
     seconds = times(found.begins, found.kind, found.unit, upto - size, plan, draws)
     cents = prices(found, stock)
-    promotions = promoted(found, seconds, stock)
+    shown = np.flatnonzero((found.kind != SEARCH) & stock.promoted[found.product])
+    promotions = stock.on_promotion(shown, found.product[shown], seconds[shown] // DAY)
     for place, (_, _, price, _) in promotions.items():
         cents[place] = price
     if promotions:
@@ -136,8 +137,9 @@ def line_tokens(
         when = pa.array([datetime.fromisoformat(STAMP)] * len(kind), pa.timestamp("us"))
         text = written(when, kind, product, query, cents, stock, repertoire)
         return np.array(count([f"{line}\n" for line in text.to_pylist()]))
-    shown = AROUND_PRODUCT[kind] + stock.head_tokens[product] + np.digitize(cents, PRICE_DIGITS) + 4
-    return np.where(kind == SEARCH, AROUND_SEARCH + repertoire.sizes[query], shown)
+    digits = np.digitize(cents, PRICE_DIGITS) - np.digitize(stock.cents[product], PRICE_DIGITS)
+    shown = stock.body_tokens[product] + digits
+    return AROUND[kind] + np.where(kind == SEARCH, repertoire.body_tokens[query], shown)
 
 
 def written(
@@ -150,27 +152,14 @@ def written(
     repertoire: Repertoire,
 ) -> pa.Array:
     """The line of each event."""
-    heads = stock.heads.take(pa.array(product, mask=kind == SEARCH))
-    price = money(cents, kind == SEARCH)
-    return lines(when, actions(kind), queries(query, repertoire), heads, price)
+    is_search = kind == SEARCH
+    shown = stock.bodies.take(pa.array(product, mask=is_search))
+    dated = ~is_search & (cents != stock.cents[product])
+    if dated.any():
+        heads = stock.heads.take(pa.array(product[dated]))
+        shown = pc.replace_with_mask(shown, pa.array(dated), product_bodies(heads, money(cents[dated])))
+    return lines(when, actions(kind), pc.coalesce(shown, repertoire.bodies.take(pa.array(query, mask=~is_search))))
 
 
 def actions(kind: np.ndarray) -> pa.Array:
     return pa.array(ACTIONS).take(pa.array(kind))
-
-
-def queries(query: np.ndarray, repertoire: Repertoire) -> pa.Array:
-    """The text of each search; null elsewhere."""
-    texts = repertoire.texts
-    return pa.array([texts[number] if number >= 0 else None for number in query.tolist()], pa.string())
-
-
-def promoted(found: Visits, seconds: np.ndarray, stock: Stock) -> dict[int, tuple[int, int, int, Any]]:
-    """Events whose product is on promotion that day."""
-    dated = {}
-    for place in np.flatnonzero((found.kind != SEARCH) & stock.promoted[found.product]).tolist():
-        day = int(seconds[place]) // DAY
-        for one in stock.promotions[int(found.product[place])]:
-            if one[0] <= day <= one[1]:
-                dated[place] = one
-    return dated

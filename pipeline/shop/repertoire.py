@@ -9,7 +9,7 @@ from random import Random
 import numpy as np
 import pyarrow as pa
 
-from pipeline.render.trajectory import escaped
+from pipeline.render.trajectory import search_bodies
 from pipeline.shop.stock import DEAREST, Speech, Stock, usual_searches
 from pipeline.tokens import estimates
 from pipeline.words import PRICE_CAP, content_words, words
@@ -47,8 +47,9 @@ class Repertoire:
         self.slot[:] = -1
         self.known = 0
         self.texts: list[str] = []
-        self.sizes = np.zeros(0, dtype=np.int64)
-        """Tokens of each text."""
+        self.queries, self.bodies = pa.array([], pa.string()), pa.array([], pa.string())
+        """The searches, and each as a line shows it."""
+        self.body_tokens = np.zeros(0, dtype=np.int64)
         self.accurate = np.zeros((room, ACCURATE), dtype=np.int32)
         self.exploratory = np.zeros((room, EXPLORATORY), dtype=np.int32)
         self.others = np.zeros((room, ACCURATE, OTHERS), dtype=np.int64)
@@ -65,13 +66,18 @@ class Repertoire:
             for name in ("accurate", "exploratory", "others", "finds_all"):
                 column = getattr(self, name)
                 setattr(self, name, np.concatenate([column, np.zeros_like(column)]))
+        if not len(new):
+            return
         spoken = len(self.texts)
         for product in new.tolist():
             self.slot[product] = self.known
             self.add(product, self.known)
             self.known += 1
-        sizes = estimates(escaped(pa.array(self.texts[spoken:], pa.string())))
-        self.sizes = np.concatenate([self.sizes, sizes])
+        texts = pa.array(self.texts[spoken:], pa.string())
+        bodies = search_bodies(texts)
+        self.queries = pa.concat_arrays([self.queries, texts])
+        self.bodies = pa.concat_arrays([self.bodies, bodies])
+        self.body_tokens = np.concatenate([self.body_tokens, estimates(bodies)])
 
     def add(self, product: int, slot: int) -> None:
         speech, random = self.stock.speech(product), Random(product).random

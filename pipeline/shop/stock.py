@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from pipeline.arrow import cents
 from pipeline.catalog.reference import domains
 from pipeline.dataset import Dataset
-from pipeline.render.trajectory import product_heads
+from pipeline.render.trajectory import product_bodies, product_heads
 from pipeline.tokens import estimates
 from pipeline.words import STOP, WORD, singular, words
 from schemas.shop import Product
@@ -58,7 +58,9 @@ class Stock:
         self.categories = column["category"]
         self.cents = cents(column["price"])
         self.heads = product_heads(self.ids, self.titles, self.brands, self.colors)
-        self.head_tokens = estimates(self.heads)
+        self.bodies = product_bodies(self.heads, column["price"])
+        """As a line shows each product at its list price."""
+        self.body_tokens = estimates(self.bodies)
         coded = self.categories.dictionary_encode()
         self.leaves: list[str] = coded.dictionary.to_pylist()
         self.leaf_of = coded.indices.to_numpy().astype(np.int64)
@@ -69,7 +71,7 @@ class Stock:
         """Products by leaf, in a leaf by price; leaf k from `edges[k]` to `edges[k + 1]`."""
         self.edges = np.searchsorted(self.leaf_of[self.by_price], np.arange(len(self.leaves) + 1))
         self.steps = self.leaf_of[self.by_price] * DEAREST + self.cents[self.by_price]
-        self.leaf_tokens = np.bincount(self.leaf_of, self.head_tokens) / np.maximum(np.bincount(self.leaf_of), 1)
+        self.leaf_tokens = np.bincount(self.leaf_of, self.body_tokens) / np.maximum(np.bincount(self.leaf_of), 1)
         self.place_of_leaf = {leaf: place for place, leaf in enumerate(self.leaves)}
         self.promotions = dated(column["promotions"])
         self.promoted = np.zeros(len(table), dtype=bool)
@@ -89,6 +91,17 @@ class Stock:
     def index_of(self, ids: pa.Array) -> pa.Array:
         """The row of each id; null where the catalog has none such."""
         return pc.index_in(ids, value_set=self.ids)
+
+    def on_promotion(
+        self, places: np.ndarray, products: np.ndarray, days: np.ndarray
+    ) -> dict[int, tuple[int, int, int, Any]]:
+        """By place: the promotion that holds for that product on that day (days since 1970)."""
+        found = {}
+        for place, product, day in zip(places.tolist(), products.tolist(), days.tolist(), strict=True):
+            for one in self.promotions[product]:
+                if one[0] <= day <= one[1]:
+                    found[place] = one
+        return found
 
     def words(self, product: int) -> frozenset[str]:
         """All words by which a search can find a product."""

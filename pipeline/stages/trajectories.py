@@ -17,8 +17,7 @@ from pipeline.budgets import budgets, tokens_of
 from pipeline.checks import events as check
 from pipeline.checks.unique import ids_are_unique
 from pipeline.dataset import Dataset
-from pipeline.render.trajectory import lines
-from pipeline.shop.history import Count, Histories, actions, histories, queries
+from pipeline.shop.history import Count, Histories, actions, histories, written
 from pipeline.shop.repertoire import Repertoire
 from pipeline.shop.stock import Stock
 from pipeline.shop.visits import SEARCH
@@ -113,9 +112,9 @@ def to_rows(
     kept = np.concatenate(
         [np.arange(first, first + n) for first, n in zip(found.begins.tolist(), lengths, strict=False)]
     )
-    table, written = as_table(found, kept, stock, known)
-    whole = pc.binary_join(pa.ListArray.from_arrays(pa.array(begins, pa.int32()), written), "\n").to_pylist()
-    ends = np.cumsum(pc.utf8_length(written).to_numpy() + 1)
+    table, told = as_table(found, kept, stock, known)
+    whole = pc.binary_join(pa.ListArray.from_arrays(pa.array(begins, pa.int32()), told), "\n").to_pylist()
+    ends = np.cumsum(pc.utf8_length(told).to_numpy() + 1)
     rows: list[dict[str, Any]] = []
     places: list[np.ndarray] = []
     for number, (person, begin, text) in enumerate(zip(people, begins, whole, strict=False)):
@@ -155,24 +154,23 @@ def fitted(text: str, count: int, estimated: int, most: int, tokenizer: str) -> 
 
 def as_table(found: Histories, kept: np.ndarray, stock: Stock, known: Repertoire) -> tuple[pa.RecordBatch, pa.Array]:
     """These events in the table form's columns, and the line of each."""
-    kind, product, cents = found.kind[kept], found.product[kept], found.cents[kept]
+    kind, product, query, cents = found.kind[kept], found.product[kept], found.query[kept], found.cents[kept]
     is_search = kind == SEARCH
     rows = pa.array(product, mask=is_search)
     when = pa.array(found.seconds[kept] * SECOND, pa.timestamp("us"))
-    action, query, price = actions(kind), queries(found.query[kept], known), money(cents, is_search)
     columns = {
         "row_id": pa.nulls(len(kind), pa.int64()),
         "timestamp": when,
-        "action_type": action,
+        "action_type": actions(kind),
         "asin": stock.ids.take(rows),
         "product_name": stock.titles.take(rows),
         "brand": stock.brands.take(rows),
         "color": stock.colors.take(rows),
         "product_types": stock.categories.take(rows),
-        "price": price,
-        "search_query": query,
+        "price": money(cents, is_search),
+        "search_query": known.queries.take(pa.array(query, mask=~is_search)),
     }
-    return pa.RecordBatch.from_pydict(columns), lines(when, action, query, stock.heads.take(rows), price)
+    return pa.RecordBatch.from_pydict(columns), written(when, kind, product, query, cents, stock, known)
 
 
 def nested(table: pa.RecordBatch, places: list[np.ndarray]) -> pa.ListArray:

@@ -1,0 +1,218 @@
+"""A dataset is read as it was written, in order, and a shard is there whole or not at all."""
+
+from datetime import datetime
+from decimal import Decimal
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.arrow import arrow_schema, to_batch
+from pipeline.dataset import Dataset, Manifest, ShardWriter, is_whole, read_whole, row_groups, write_whole
+from pipeline.problem import Problem
+from schemas.record import Part, Record
+from tests.folders import listing
+
+
+class Bid(Part):
+    price: Decimal
+    when: datetime
+
+
+class Lot(Record):
+    number: int
+    bids: list[Bid]
+    note: str | None
+
+
+def lot(number):
+    bids = [Bid(price=Decimal(number * 100 + bid) / 100, when=datetime(2024, 5, 1, bid)) for bid in range(number % 3)]
+    return Lot(id=f"lot-{number}", number=number, bids=bids, note=None if number % 2 else "ünïcode\n")
+
+
+LOTS = [lot(number) for number in range(12)]
+
+
+@pytest.fixture
+def lots(tmp_path):
+    """Twelve rows in two shards of two row groups each, with one shard empty between them."""
+    for shard, groups in enumerate([[LOTS[:2], LOTS[2:5]], [], [LOTS[5:6], LOTS[6:]]]):
+        writer = ShardWriter(tmp_path / "lots" / f"part-{shard:05d}.parquet", Lot, always=True)
+        for rows in groups:
+            writer.write(to_batch(Lot, rows))
+        writer.commit()
+    return Dataset(tmp_path, "lots", Lot)
+
+
+def test_records_come_back_as_they_were_written(lots):
+    assert list(lots) == LOTS
+    assert len(lots) == 12
+
+
+def test_the_first_rows_are_the_first_rows(lots):
+    for count in (1, 2, 3, 6, 12, 40):
+        assert lots.head(count) == LOTS[:count]
+
+
+@given(start=st.integers(0, 14), stop=st.integers(0, 14))
+def test_any_range_of_rows_can_be_read_alone(start, stop, lots_once):
+    assert list(lots_once.rows(range(start, stop))) == LOTS[start:stop]
+
+
+@pytest.fixture(scope="module")
+def lots_once(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("lots")
+    for shard, rows in enumerate([LOTS[:5], LOTS[5:]]):
+        writer = ShardWriter(folder / "lots" / f"part-{shard:05d}.parquet", Lot)
+        for row in rows:
+            writer.write(to_batch(Lot, [row]))
+        writer.commit()
+    return Dataset(folder, "lots", Lot)
+
+
+def test_a_table_has_the_columns_that_were_asked_for_in_the_order_of_the_rows(lots):
+    assert lots.table(["number"])["number"].to_pylist() == list(range(12))
+    assert lots.table().schema.equals(arrow_schema(Lot))
+
+
+def test_a_dataset_that_is_not_there_has_no_rows(tmp_path):
+    nothing = Dataset(tmp_path, "nothing", Lot)
+    assert (list(nothing), len(nothing), nothing.table().num_rows, nothing.head(3), nothing.sql("from rows")) == (
+        [],
+        0,
+        0,
+        [],
+        [],
+    )
+    assert nothing.manifest is None
+
+
+def test_sql_sees_the_rows_and_where_they_stand(lots):
+    found = lots.sql("select id, parse_filename(filename), file_row_number from rows where number in (4, 6)")
+    assert found == [("lot-4", "part-00000.parquet", 4), ("lot-6", "part-00002.parquet", 1)]
+
+
+def test_sql_finds_a_folder_whose_name_has_a_quote(tmp_path):
+    writer = ShardWriter(tmp_path / "it's" / "lots" / "part-00000.parquet", Lot)
+    writer.write(to_batch(Lot, LOTS))
+    writer.commit()
+    assert Dataset(tmp_path / "it's", "lots", Lot).sql("select count(*) from rows") == [(12,)]
+
+
+def test_what_is_looked_up_is_made_once_and_again_when_the_files_change(lots):
+    made = []
+
+    def ids(dataset):
+        made.append(dataset.name)
+        return [row.id for row in dataset]
+
+    assert lots.once(ids) is lots.once(ids) is Dataset(lots.run, "lots", Lot).once(ids)
+    assert made == ["lots"]
+    writer = ShardWriter(lots.folder / "part-00000.parquet", Lot)
+    writer.write(to_batch(Lot, LOTS[:1]))
+    writer.commit()
+    assert len(lots.once(ids)) == 8
+    assert made == ["lots", "lots"]
+
+
+def test_each_batch_is_a_row_group_of_zstd(lots):
+    path = lots.files[0]
+    assert [batch.num_rows for batch in row_groups(path)] == [2, 3]
+    meta = pq.read_metadata(path)
+    assert {meta.row_group(0).column(n).compression for n in range(meta.num_columns)} == {"ZSTD"}
+
+
+def test_a_shard_is_not_there_before_it_is_whole(tmp_path):
+    path = tmp_path / "lots" / "part-00000.parquet"
+    writer = ShardWriter(path, Lot)
+    assert listing(tmp_path) == set()
+    writer.write(to_batch(Lot, LOTS))
+    assert not path.exists()
+    writer.commit()
+    assert listing(tmp_path) == {"lots", "lots/part-00000.parquet"}
+
+
+def test_a_shard_that_was_given_up_leaves_nothing(tmp_path):
+    writer = ShardWriter(tmp_path / "lots" / "part-00000.parquet", Lot)
+    writer.write(to_batch(Lot, LOTS))
+    writer.discard()
+    assert listing(tmp_path) == {"lots"}
+
+
+def test_no_file_is_made_for_no_rows_unless_it_is_wanted(tmp_path):
+    ShardWriter(tmp_path / "one" / "part-00000.parquet", Lot).commit()
+    assert listing(tmp_path) == set()
+    ShardWriter(tmp_path / "two" / "part-00000.parquet", Lot, always=True).commit()
+    assert pq.read_table(tmp_path / "two" / "part-00000.parquet").schema.equals(arrow_schema(Lot))
+
+
+def test_rows_of_another_kind_are_refused(tmp_path):
+    writer = ShardWriter(tmp_path / "lots" / "part-00000.parquet", Lot)
+    with pytest.raises(ValueError, match="schema"):
+        writer.write(pa.RecordBatch.from_pydict({"id": ["a"]}))
+
+
+def test_a_truncated_shard_is_not_whole(lots):
+    path = lots.files[0]
+    assert is_whole(path)
+    path.write_bytes(path.read_bytes()[:-9])
+    assert not is_whole(path)
+    assert not is_whole(path.with_name("part-00009.parquet"))
+
+
+MANIFEST = {
+    "dataset": "lots",
+    "about": "Lots.",
+    "recipe": {
+        "dataset": "lots",
+        "settings": {"count": 3},
+        "seed": 0,
+        "inputs": {},
+        "files": {},
+        "code": "abc",
+        "version": "1",
+    },
+    "rows": 3,
+    "rejected": 1,
+    "rejects": {"broken": 1},
+    "seconds": 1.5,
+    "workers": 2,
+    "files": {
+        "lots/part-00000.parquet": {"rows": 3, "bytes": 9, "sha256": "a" * 64},
+        "quarantine/lots/part-00000.parquet": {"rows": 1, "bytes": 9, "sha256": "b" * 64},
+    },
+}
+
+
+def test_a_manifest_comes_back_as_it_was_written(tmp_path):
+    manifest = Manifest.model_validate(MANIFEST)
+    write_whole(tmp_path / "manifests" / "lots.json", manifest.model_dump_json())
+    assert Dataset(tmp_path, "lots", Lot).manifest == manifest
+    assert listing(tmp_path) == {"manifests", "manifests/lots.json"}
+
+
+@pytest.mark.parametrize("broken", ["", "{", "[]", '{"dataset": "lots"}', "\x00"])
+def test_a_manifest_that_cannot_be_read_is_a_problem_that_names_the_file(tmp_path, broken):
+    (tmp_path / "lots.json").write_text(broken)
+    with pytest.raises(Problem, match=r"lots\.json cannot be read as a manifest of this version\. Use another --run"):
+        read_whole(tmp_path / "lots.json", Manifest)
+
+
+def test_a_manifest_with_a_field_of_the_future_is_not_half_read():
+    with pytest.raises(ValueError, match="not permitted"):
+        Manifest.model_validate({**MANIFEST, "moon": "full"})
+    with pytest.raises(ValueError, match="not permitted"):
+        Manifest.model_validate({**MANIFEST, "recipe": {**MANIFEST["recipe"], "model": "gpt"}})
+
+
+def test_a_fingerprint_is_that_of_the_rows_that_passed():
+    one = Manifest.model_validate(MANIFEST)
+    files = dict(MANIFEST["files"])
+    held, kept = reversed(files)
+    slower = one.model_copy(update={"seconds": 9.0, "workers": 8})
+    other_rejects = Manifest.model_validate({**MANIFEST, "files": {kept: files[kept]}})
+    other_rows = Manifest.model_validate({**MANIFEST, "files": {kept: {**files[kept], "sha256": "c" * 64}}})
+    assert one.fingerprint == slower.fingerprint == other_rejects.fingerprint != other_rows.fingerprint
+    assert held in one.files
