@@ -12,25 +12,28 @@ import pyarrow as pa
 from pipeline.problem import Problem
 
 ESTIMATE = "estimate-v1"
-"""A word of up to six letters is one token, else one for every five letters; any digit, sign or other character is
-one. Measured against a 151,643-entry BPE vocabulary it lies above the true count on long text."""
+"""A word of up to five letters is one token, else one for every four letters; any digit, sign or other character is one,
+and so is the white space before a digit. On 90 trajectories of three catalogs it lay 5 to 13 % above the count of
+Qwen's vocabulary of 151,643 entries: a budget filled by it fits the model's window."""
 
-PIECE = re.compile(r"[A-Za-z]+|[^\sA-Za-z]", re.ASCII)
-LETTER, SPACE, INSIDE = 1, 2, 3
+PIECE = re.compile(r"[A-Za-z]+|[^\sA-Za-z]|\s(?=[0-9])", re.ASCII)
+LETTER, DIGIT, SPACE, INSIDE = 1, 2, 3, 4
 
 
 def estimate(text: str) -> int:
     """
-    >>> estimate("12 tablecloths, red")
-    7
+    >>> estimate("a 12 tablecloths, red")
+    9
     """
-    return sum(1 if len(piece) <= 6 else -(-len(piece) // 5) for piece in PIECE.findall(text))
+    return sum(1 if len(piece) <= 5 else -(-len(piece) // 4) for piece in PIECE.findall(text))
 
 
 def byte_classes() -> np.ndarray:
     kinds = np.zeros(256, dtype=np.uint8)
     for letter in b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ":
         kinds[letter] = LETTER
+    for digit in b"0123456789":
+        kinds[digit] = DIGIT
     for space in b" \t\n\r\f\v":
         kinds[space] = SPACE
     kinds[0x80:0xC0] = INSIDE  # the later bytes of a UTF-8 character: counted with its first
@@ -54,8 +57,9 @@ def estimates(texts: pa.Array) -> np.ndarray:
     after[-1:], after[:-1] = 0, letters[1:]
     ends = np.flatnonzero(letters & ((after == 0) | breaks[1:]))
     lengths = ends - starts + 1
-    weights = (kinds == 0).astype(np.int32)
-    weights[starts] = np.where(lengths <= 6, 1, (lengths + 4) // 5)
+    weights = ((kinds == 0) | (kinds == DIGIT)).astype(np.int32)
+    weights[:-1] += (kinds[:-1] == SPACE) & (kinds[1:] == DIGIT) & ~breaks[1:-1]
+    weights[starts] = np.where(lengths <= 5, 1, (lengths + 3) // 4)
     total = np.concatenate([[0], np.cumsum(weights)])
     ends_of = offsets - offsets[0]
     return total[ends_of[1:]] - total[ends_of[:-1]]

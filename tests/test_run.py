@@ -19,10 +19,9 @@ from pipeline.problem import Problem, Stale
 from pipeline.run import Ended, Run, all_stages, checksums, code_version, make_shard, upstream
 from tests.folders import checksums as files_in
 from tests.folders import listing, times
+from tests.processes import Build
 
 SMALL = ("build", "trajectories", "--products", "1200", "--count", "96", "--tokens", "6k")
-SHOPWRIGHT = [sys.executable, "-m", "pipeline"]
-MARK = "SHOPWRIGHT_TEST"
 
 
 # --- the same rows, always ---------------------------------------------------------------------------------------------
@@ -38,7 +37,7 @@ def undisturbed(tmp_path_factory):
 
 def command(*arguments, hash_seed="0"):
     environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
-    words = [*SHOPWRIGHT, *map(str, arguments)]
+    words = [sys.executable, "-m", "pipeline", *map(str, arguments)]
     done = subprocess.run(words, check=False, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
 
@@ -68,51 +67,6 @@ def test_a_build_of_what_is_there_does_nothing(copy):
 # --- stopped at any moment ---------------------------------------------------------------------------------------------
 
 
-class Build:
-    """The command line at work in a process group of its own."""
-
-    def __init__(self, folder, *words):
-        environment = {**os.environ, MARK: str(folder)}
-        self.folder = folder
-        self.process = subprocess.Popen(
-            [*SHOPWRIGHT, *(words or SMALL), "--run", str(folder), "--workers", "2"],
-            env=environment,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-        )
-
-    def until(self, said):
-        for line in self.process.stderr:
-            if said in line:
-                return
-        raise AssertionError(f"ended without saying {said!r}")
-
-    def processes(self):
-        """All that are left of it, workers and their helpers, by a mark in their environment."""
-        found = []
-        for path in Path("/proc").glob("[0-9]*/environ"):
-            with contextlib.suppress(OSError):
-                if f"{MARK}={self.folder}\0".encode() in path.read_bytes():
-                    found.append(path.parent.name)
-        return found
-
-    def workers(self):
-        """Those that were forked from the server of processes, which is a child of the command itself."""
-        parents = {}
-        for process in self.processes():
-            with contextlib.suppress(OSError):
-                parents[int(process)] = int(Path("/proc", process, "stat").read_text().rpartition(")")[2].split()[1])
-        return [process for process, parent in parents.items() if parents.get(parent) == self.process.pid]
-
-    def gone(self, seconds=10):
-        deadline = time.monotonic() + seconds
-        while self.processes() and time.monotonic() < deadline:
-            time.sleep(0.05)
-        return not self.processes()
-
-
 def kill_the_group(build):
     os.killpg(build.process.pid, signal.SIGKILL)
 
@@ -125,7 +79,7 @@ def killed_again_and_again(folder, undisturbed, kills):
     """Builds, is killed, builds on, and so forth; in the end nobody can tell."""
     kept = {}
     for kill, moment in kills:
-        build = Build(folder)
+        build = Build("pipeline", folder, *SMALL)
         build.until("to make")
         time.sleep(moment)
         kill(build)
@@ -156,13 +110,11 @@ def test_killed_at_five_random_moments_a_build_ends_as_an_undisturbed_one(tmp_pa
 
 def test_asked_to_stop_a_build_says_so_and_can_go_on(tmp_path, undisturbed):
     for stop, moment in ((signal.SIGTERM, 0.8), (signal.SIGINT, 0.2)):
-        build = Build(tmp_path / "run")
+        build = Build("pipeline", tmp_path / "run", *SMALL)
         build.until("trajectories:")
         time.sleep(moment)
         os.killpg(build.process.pid, stop)
-        told = build.process.stderr.read()
-        assert build.process.wait() == 130
-        assert told == "Stopped. What is finished is kept: run the same command again to go on.\n"
+        assert build.ended() == (130, "Stopped. What is finished is kept: run the same command again to go on.\n")
         assert build.gone()
     command(*SMALL, "--run", tmp_path / "run")
     assert files_in(tmp_path / "run") == files_in(undisturbed)
@@ -241,13 +193,11 @@ def test_a_worker_that_memory_ran_out_for_costs_nothing_that_is_finished(tmp_pat
 
 
 def test_a_worker_that_is_killed_ends_the_build_with_advice(tmp_path):
-    build = Build(tmp_path / "run", "build", "trajectories", "--products", "1200", "--count", "400", "--tokens", "6k")
+    build = Build("pipeline", tmp_path / "run", *SMALL)
     build.until("trajectories:")
-    while len(workers := build.workers()) < 2:
-        time.sleep(0.01)
-    os.kill(workers[0], signal.SIGKILL)
-    told = build.process.stderr.read()
-    assert build.process.wait() == 2
+    os.kill(build.a_worker(), signal.SIGKILL)
+    code, told = build.ended()
+    assert code == 2
     assert told.startswith("shopwright: error: A worker process was ended from outside")
     assert told.count("\n") == 1
     assert build.gone()

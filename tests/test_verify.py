@@ -9,13 +9,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipeline.run import Run
-from pipeline.verify import verify
+from pipeline.verify import verify, verify_dataset
 from tests.folders import listing
 
 
-def failed(run):
-    """Check -> the places that fail it, over all datasets."""
-    return {f"{one.dataset}: {one.check}": one.places for one in verify(run) if one.failed}
+def failed(run, *names):
+    """Check -> the places that fail it, over all datasets or those of some names."""
+    verdicts = [one for name in names for one in verify_dataset(run, name)] if names else verify(run)
+    return {f"{one.dataset}: {one.check}": one.places for one in verdicts if one.failed}
 
 
 def rewrite(run, path, change):
@@ -63,7 +64,7 @@ def test_a_run_as_it_was_built_passes_every_check(small):
 
 def test_verify_writes_nothing_and_needs_no_right_to(small, shopwright):
     before = {path: path.stat().st_mtime_ns for path in small.folder.rglob("*")}
-    assert shopwright("verify", small.folder)[0] == 0
+    assert shopwright("verify", small.folder, "--workers", 1)[0] == 0
     assert {path: path.stat().st_mtime_ns for path in small.folder.rglob("*")} == before
 
 
@@ -96,7 +97,8 @@ def flip_a_byte(path):
 @pytest.mark.parametrize("shard", [CATALOG, TRAJECTORIES])
 def test_a_harmed_shard_is_named(copy, harm, said, shard):
     harm(copy.folder / shard)
-    found = failed(copy)[f"{shard.partition('/')[0]}: files are those of the manifest"]
+    name = shard.partition("/")[0]
+    found = failed(copy, name)[f"{name}: files are those of the manifest"]
     assert len(found) == 1
     assert found[0].startswith(f"{shard}: {said}")
 
@@ -106,21 +108,21 @@ def test_a_harmed_shard_is_named(copy, harm, said, shard):
 )
 def test_a_stray_file_is_named(copy, stray):
     (copy.folder / stray).write_bytes(b"?")
-    found = failed(copy)
-    assert found == {f"{stray.partition('/')[0]}: files are those of the manifest": [f"{stray}: not in the manifest"]}
+    name = stray.partition("/")[0]
+    assert failed(copy, name) == {f"{name}: files are those of the manifest": [f"{stray}: not in the manifest"]}
 
 
 def test_a_stray_file_in_quarantine_is_named(copy):
     (copy.folder / "quarantine" / "catalog").mkdir(parents=True)
     (copy.folder / "quarantine" / "catalog" / "part-00000.parquet").write_bytes(b"?")
-    assert list(failed(copy).values()) == [["quarantine/catalog/part-00000.parquet: not in the manifest"]]
+    assert list(failed(copy, "catalog").values()) == [["quarantine/catalog/part-00000.parquet: not in the manifest"]]
 
 
 def test_a_folder_that_is_gone_is_a_failure_and_not_a_crash(copy):
     for path in (copy.folder / "personas").iterdir():
         path.unlink()
     (copy.folder / "personas").rmdir()
-    found = failed(copy)
+    found = failed(copy, "personas")
     assert found["personas: files are those of the manifest"] == [f"{PERSONAS}: missing"]
 
 
@@ -178,7 +180,7 @@ def swapped(rows, *names):
 def test_a_changed_row_fails_its_check_and_is_named(copy, path, change, check):
     rewrite(copy, path, change)
     name = path.partition("/")[0]
-    found = failed(copy)
+    found = failed(copy, name)
     assert "part-00000.parquet" in found[f"{name}: {check}"][0]
     assert "files are those of the manifest" not in " ".join(found)
     assert "manifest tells what the files hold" not in " ".join(found)
@@ -186,18 +188,20 @@ def test_a_changed_row_fails_its_check_and_is_named(copy, path, change, check):
 
 def test_two_personas_that_were_swapped_are_found(copy):
     rewrite(copy, PERSONAS, lambda rows: swapped(rows, "id"))
-    assert "trajectories: hours are the personas" in failed(copy)
+    assert "trajectories: hours are the personas" in failed(copy, "trajectories")
 
 
 def test_two_trajectories_that_swapped_their_personas_are_found(copy):
     rewrite(copy, TRAJECTORIES, lambda rows: swapped(rows, "persona_id"))
-    assert "trajectories: hours are the personas" in failed(copy)
+    assert "trajectories: hours are the personas" in failed(copy, "trajectories")
 
 
 def test_a_named_row_is_told_by_its_id_its_file_and_the_reason(copy):
     changed = copy.read("catalog").head(1)[0].id
     rewrite(copy, CATALOG, lambda rows: first(rows, price=Decimal(0)))
-    assert failed(copy)["catalog: price is positive"] == [f"{changed} (part-00000.parquet): price is not positive"]
+    assert failed(copy, "catalog")["catalog: price is positive"] == [
+        f"{changed} (part-00000.parquet): price is not positive"
+    ]
 
 
 def test_a_column_of_another_type_is_found(copy):
@@ -206,7 +210,9 @@ def test_a_column_of_another_type_is_found(copy):
     table = table.set_column(place, "rating", table["rating"].cast(pa.float32()))
     pq.write_table(table, copy.folder / CATALOG)
     sign(copy, CATALOG, table.num_rows)
-    assert failed(copy)["catalog: columns are the record's"] == ["part-00000.parquet: columns are not those of Product"]
+    assert failed(copy, "catalog")["catalog: columns are the record's"] == [
+        "part-00000.parquet: columns are not those of Product"
+    ]
 
 
 # --- what the manifest tells -------------------------------------------------------------------------------------------
@@ -256,7 +262,7 @@ def test_a_check_that_breaks_is_a_failure(copy):
     """Without its catalog a trajectory cannot be judged, so it must not pass."""
     for path in [*(copy.folder / "catalog").iterdir(), copy.folder / "manifests" / "catalog.json"]:
         path.unlink()
-    found = failed(copy)
+    found = failed(copy, "trajectories")
     assert found["trajectories: facts are the catalogs"]
     assert "trajectories: time goes on" not in found
 
@@ -265,7 +271,7 @@ def test_a_check_that_breaks_is_a_failure(copy):
 
 
 def test_the_command_says_ok_and_ends_with_0(small, shopwright):
-    code, out, err = shopwright("verify", small.folder)
+    code, out, err = shopwright("verify", small.folder, "--workers", 1)
     assert (code, err) == (0, "")
     assert "FAILED" not in out
     assert f"checks passed in {small.folder}" in out
@@ -273,7 +279,7 @@ def test_the_command_says_ok_and_ends_with_0(small, shopwright):
 
 def test_the_command_names_the_row_and_ends_with_1(copy, shopwright):
     rewrite(copy, CATALOG, lambda rows: first(rows, price=Decimal(-1)))
-    code, out, _ = shopwright("verify", copy.folder)
+    code, out, _ = shopwright("verify", copy.folder, "--workers", 1)
     assert code == 1
     assert "price is positive" in out
     assert "(part-00000.parquet): price is not positive" in out
@@ -282,14 +288,14 @@ def test_the_command_names_the_row_and_ends_with_1(copy, shopwright):
 
 def test_the_command_shows_ten_places_of_many(copy, shopwright):
     rewrite(copy, CATALOG, lambda rows: [{**row, "price": Decimal(-1)} for row in rows])
-    out = shopwright("verify", copy.folder)[1]
+    out = shopwright("verify", copy.folder, "--workers", 1)[1]
     assert out.count("price is not positive") == 10
     assert "… and 1,190 more" in out
 
 
 def test_the_command_tells_scripts_in_json(copy, shopwright):
     flip_a_byte(copy.folder / CATALOG)
-    code, out, _ = shopwright("verify", copy.folder, "--json")
+    code, out, _ = shopwright("verify", copy.folder, "--workers", 1, "--json")
     told = json.loads(out)
     assert code == 1
     assert all(one.keys() == {"dataset", "check", "rows", "places", "failed"} for one in told)

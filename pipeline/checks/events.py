@@ -155,7 +155,7 @@ class ToldText:
     tokens: int
 
 
-STAMP_TOKENS = estimate("2024-05-01 19:30:25")
+STAMP_TOKENS = estimate("\n2024-05-01 19:30:25")
 _lines: dict[str, tuple[Told, int]] = {}
 
 
@@ -169,11 +169,11 @@ def tell(text: str) -> ToldText | None:
         known = [_lines.get(rest) or remember(rest) for rest in rests]
     except ValueError:
         return None
-    return ToldText([line[:19] for line in lines], [one[0] for one in known], sum([one[1] for one in known]))
+    return ToldText([line[:19] for line in lines], [one[0] for one in known], sum([one[1] for one in known]) - 1)
 
 
 def remember(rest: str) -> tuple[Told, int]:
-    """What a line tells after its time, and how many tokens the line has."""
+    """What a line tells after its time, and how many tokens the line has with the break before it."""
     if not rest.startswith(" "):
         raise ValueError(f"no space after the time: {rest[:80]!r}")
     found = _lines[rest] = told(rest[1:]), estimate(rest) + STAMP_TOKENS

@@ -19,8 +19,8 @@ from pipeline.tokens import estimate
 from schemas.shop import Persona
 
 STAMP = "2024-05-01 19:30:25"
-AROUND = np.array([estimate(f"{STAMP} {action} ") for action in ACTIONS])
-"""Tokens of a line before its body."""
+AROUND = np.array([estimate(f"\n{STAMP} {action} ") for action in ACTIONS])
+"""Tokens of a line before its body, with the line break before it."""
 PRICE_DIGITS = [1_000, 10_000, 100_000, 1_000_000, 10_000_000]
 USUAL_SEARCH = estimate("[Search Amazon || norrvik table lamp 12 in]")
 SPARE = 1.06
@@ -118,9 +118,9 @@ def dated(
 
 
 def running(size: np.ndarray, begins: np.ndarray) -> np.ndarray:
-    """Each customer's tokens up to and with each event."""
+    """Each customer's tokens up to and with each event; before the first line there is no break."""
     total = np.cumsum(size)
-    return total - np.repeat(np.concatenate([[0], total])[begins[:-1]], np.diff(begins))
+    return total - np.repeat(np.concatenate([[0], total])[begins[:-1]], np.diff(begins)) - 1
 
 
 def line_tokens(

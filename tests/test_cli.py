@@ -1,0 +1,263 @@
+"""The command line: what it prints for people and for scripts, and that what the README says can be typed."""
+
+import json
+import os
+import pty
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pipeline.__main__ import parsed
+from pipeline.progress import Lines
+from pipeline.run import Run, all_stages, setting_names, upstream
+from tests.folders import checksums
+
+HOME = Path(__file__).parents[1]
+README = (HOME / "README.md").read_text(encoding="utf-8")
+PYTHON = [sys.executable, "-m", "pipeline"]
+
+
+# --- list --------------------------------------------------------------------------------------------------------------
+
+
+def test_list_names_every_dataset_its_inputs_and_settings(small, shopwright):
+    code, out, err = shopwright("list", "--run", small.folder)
+    assert (code, err) == (0, "")
+    for name, stage in all_stages().items():
+        (line,) = [line for line in out.splitlines() if line.startswith(f"{name} ")]
+        assert f"{small.read(name).manifest.rows:,}" in line
+        assert stage.about in line
+        assert (", ".join(stage.reads) or "-") in line
+    assert "--tokens 32k,64k" in out
+
+
+def test_list_tells_scripts_in_json(small, tmp_path, shopwright):
+    told = json.loads(shopwright("list", "--json", "--run", small.folder)[1])
+    assert [one["dataset"] for one in told] == list(all_stages())
+    assert all(one.keys() == {"dataset", "rows", "reads", "settings", "about"} for one in told)
+    assert told[0]["rows"] == 1_200
+    nothing = json.loads(shopwright("list", "--json", "--run", tmp_path)[1])
+    assert [one["rows"] for one in nothing] == [None] * len(told)
+
+
+# --- build -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def shop(tmp_path):
+    rows = [f"item-{n},Lamp number {n},{10 + n},Lamps" for n in range(40)]
+    (tmp_path / "shop.csv").write_text("\n".join(["id,title,price,category", *rows, "item-40,,3,Lamps"]))
+    return ("--source", tmp_path / "shop.csv", "--run", tmp_path / "run", "--workers", 1)
+
+
+def test_build_ends_with_what_there_is_and_where(shopwright, shop, tmp_path):
+    code, out, err = shopwright("build", "personas", *shop, "--count", 5)
+    assert code == 0
+    assert re.search(r"^catalog +40 +- +1 +\S+/run/catalog$", out, re.MULTILINE)
+    assert re.search(r"^personas +5 +- +\d +\S+/run/personas$", out, re.MULTILINE)
+    assert "catalog: rejected 1: title missing" in out
+    for line in out.splitlines()[-3:]:
+        if "(none)" not in line:
+            assert Path(line.split()[-1]).exists(), line
+    assert "\r" not in err
+    assert "\x1b" not in err + out
+
+
+def test_build_tells_scripts_in_json(shopwright, shop):
+    code, out, _ = shopwright("build", "personas", *shop, "--count", 5, "--json")
+    told = json.loads(out)
+    assert code == 0
+    assert [one["dataset"] for one in told] == ["catalog", "personas"]
+    assert {"rows", "rejected", "rejects", "tokens", "recipe", "files", "seconds"} <= told[0].keys()
+    assert told[0]["rejects"] == {"title missing": 1}
+
+
+def test_a_build_elsewhere_than_on_a_terminal_tells_its_progress_in_lines(shopwright, shop):
+    told = shopwright("build", "personas", *shop, "--count", 5)[2].splitlines()
+    assert told[0] == "catalog: 1 shard to make"
+    assert re.fullmatch(r"catalog: 40 rows, 1 rejected, \d+\.\d s on 1 worker", told[1])
+    assert told[2] == "personas: 1 shard to make"
+    assert len(told) == 4
+
+
+def test_a_long_build_tells_rows_a_second_rejects_and_the_time_left(capsys, monkeypatch):
+    clock = iter([0.0, 2.0, 6.0, 6.0, 7.0, 8.0])
+    monkeypatch.setattr("pipeline.progress.monotonic", lambda: next(clock))
+    lines = Lines()
+    lines.start("toys", units=400, shards=6, missing=4)
+    for _ in range(3):
+        lines.shard(rows=90, rejected=10)
+    assert capsys.readouterr().err.splitlines() == [
+        "toys: 4 shards to make, 2 of 6 shards were there already",
+        "toys: 2 of 4 shards, 180 rows, 30 rows/s, 20 rejected, about 6 s left",
+    ]
+
+
+def on_a_terminal(*words):
+    """What a command writes to a terminal, and its exit code."""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [*PYTHON, *map(str, words)], stdout=theirs, stderr=theirs, env={**os.environ, "TERM": "xterm"}
+    )
+    os.close(theirs)
+    told = b""
+    while True:
+        try:
+            chunk = os.read(ours, 4096)
+        except OSError:  # its other end is closed
+            break
+        if not chunk:
+            break
+        told += chunk
+    os.close(ours)
+    return process.wait(), told.decode()
+
+
+def test_a_build_on_a_terminal_shows_a_bar_and_ends_as_ever(shop, tmp_path):
+    code, told = on_a_terminal("build", "personas", *shop, "--count", 5)
+    assert code == 0, told
+    assert re.search(r"personas .*1 shards|1/1 shards", told)
+    assert "rows/s" in told
+    assert "personas: 5 rows" in told
+    assert Run(tmp_path / "run").read("personas").manifest.rows == 5
+
+
+def test_the_seed_and_settings_of_the_command_line_reach_the_recipe(shopwright, shop, tmp_path):
+    assert shopwright("build", "personas", *shop, "--count", 5, "--seed", 7, "--catalog.promoted", 0.5)[0] == 0
+    run = Run(tmp_path / "run")
+    assert {run.read(name).manifest.recipe.seed for name in ("catalog", "personas")} == {7}
+    assert run.read("catalog").manifest.recipe.settings["promoted"] == 0.5
+    assert any(product.promotions for product in run.read("catalog"))
+
+
+def test_build_writes_a_report_that_needs_no_network(shopwright, shop, tmp_path):
+    shopwright("build", "personas", *shop, "--count", 5)
+    page = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
+    assert "personas" in page
+    assert not re.search(r"(src|href)=[\"']?(https?:)?//", page)
+
+
+# --- show --------------------------------------------------------------------------------------------------------------
+
+
+def test_show_prints_the_first_rows(small, shopwright):
+    code, out, err = shopwright("show", "personas", "-n", 2, "--run", small.folder)
+    assert (code, err) == (0, "")
+    assert re.findall(r"^id +(\S+)$", out, re.MULTILINE) == [person.id for person in small.read("personas").head(2)]
+
+
+def test_show_shortens_what_is_long(small, shopwright):
+    out = shopwright("show", "trajectories", "-n", 1, "--run", small.folder)[1]
+    assert "more lines" in out
+    assert max(map(len, out.splitlines())) < 230
+
+
+def test_show_tells_scripts_in_json(small, shopwright):
+    told = json.loads(shopwright("show", "catalog", "-n", 2, "--json", "--run", small.folder)[1])
+    made = all_stages()["catalog"].makes
+    assert [made.model_validate(one) for one in told] == small.read("catalog").head(2)
+
+
+def test_show_rejected_prints_what_is_in_quarantine_and_why(shopwright, shop, tmp_path):
+    shopwright("build", "catalog", *shop)
+    where = ("--run", tmp_path / "run")
+    assert "title missing" in shopwright("show", "catalog", "--rejected", *where)[1]
+    told = json.loads(shopwright("show", "catalog", "--rejected", "--json", *where)[1])
+    assert [one["reasons"] for one in told] == [["title missing"]]
+
+
+def test_show_says_when_there_is_nothing_to_show(small, shopwright):
+    code, out, _ = shopwright("show", "catalog", "--rejected", "--run", small.folder)
+    assert (code, out) == (0, "No rows of catalog are in quarantine.\n")
+
+
+def test_a_reader_that_has_enough_ends_the_command_quietly(small):
+    command = shlex.join([*PYTHON, "show", "catalog", "-n", "1000", "--run", str(small.folder)])
+    done = subprocess.run(f"{command} | head -n 1", shell=True, capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("id ")
+    assert done.stderr == ""
+
+
+# --- help --------------------------------------------------------------------------------------------------------------
+
+
+def help_of(capfd, *words):
+    with pytest.raises(SystemExit) as ended:
+        parsed([*words, "--help"])
+    assert ended.value.code == 0
+    return capfd.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "words", [(), ("list",), ("build",), ("show",), ("verify",), *(("build", name) for name in all_stages())]
+)
+def test_help_has_an_example_that_can_be_typed(capfd, words):
+    told = help_of(capfd, *words)
+    examples = re.findall(r"^  (shopwright .*)$", told, re.MULTILINE)
+    assert examples
+    for example in examples:
+        assert parsed(shlex.split(example)[1:])["command"] in ("list", "build", "show", "verify")
+
+
+@pytest.mark.parametrize("name", list(all_stages()))
+def test_help_tells_every_setting_of_a_dataset_and_of_what_it_reads(capfd, name):
+    told = " ".join(help_of(capfd, "build", name).split())
+    for setting in setting_names(name):
+        assert f"--{setting.replace('_', '-')}" in told
+    for each in upstream(name):
+        for setting in all_stages()[each].settings.values():
+            assert setting.about in told.replace("%%", "%")
+    for option in ("--run", "--seed", "--workers", "--rebuild", "--json"):
+        assert option in told
+
+
+# --- the README --------------------------------------------------------------------------------------------------------
+
+
+def commands(tool):
+    """The lines of the README's shell blocks that run a tool."""
+    blocks = re.findall(r"^```sh\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+    lines = "\n".join(blocks).replace("\\\n", " ").splitlines()
+    return [words[1:] for line in lines if (words := shlex.split(line, comments=True)) and Path(words[0]).name == tool]
+
+
+def test_the_readmes_commands_can_be_typed():
+    assert commands("shopwright")
+    for words in commands("shopwright"):
+        assert parsed(words)
+
+
+def test_the_readmes_make_targets_are_there():
+    targets = re.findall(r"^([a-z-]+):.*##", (HOME / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+    assert commands("make")
+    for words in commands("make"):
+        assert {word for word in words if "=" not in word} <= set(targets)
+
+
+def test_the_readmes_table_is_that_of_the_datasets():
+    rows = re.findall(r"^\| `(\w+)` \|.*\| ([^|]*) \|$", README, re.MULTILINE)
+    assert [name for name, _ in rows] == list(all_stages())
+    for name, made_from in rows:
+        if all_stages()[name].reads:
+            assert re.findall(r"`(\w+)`", made_from) == all_stages()[name].reads
+
+
+def test_the_readmes_lines_of_python_work(small, tmp_path):
+    (code,) = re.findall(r"^```python\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+    code = code.replace("data/runs/demo", str(small.folder)).replace('"64k"', '"6k"')
+    offline = {"HF_HUB_OFFLINE": "1", "HF_HOME": str(tmp_path)}
+    words = [sys.executable, "-c", code]
+    done = subprocess.run(words, env={**os.environ, **offline}, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert small.read("trajectories").head(1)[0].text[:100] in done.stdout
+
+
+def test_looking_changes_nothing(copy, shopwright):
+    before = checksums(copy.folder)
+    for words in (("list", "--run"), ("show", "catalog", "--run")):
+        assert shopwright(*words, copy.folder)[0] == 0
+    assert checksums(copy.folder) == before

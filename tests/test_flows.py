@@ -1,0 +1,99 @@
+"""The flow makes the same datasets as a plain build, fails in one line, and leaves nothing running."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pipeline.run import Run
+from tests.folders import checksums, listing
+from tests.processes import Build
+
+HOME = Path(__file__).parents[1]
+SMALL = ("trajectories", "--seed", "3", "--products", "1200", "--count", "20", "--tokens", "6k")
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    """A Prefect server for as long as these tests run, with a home of its own."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PREFECT_HOME", str(tmp_path_factory.mktemp("prefect")))
+        patch.setenv("DO_NOT_TRACK", "1")
+        from prefect.settings import PREFECT_API_URL
+        from prefect.testing.utilities import prefect_test_harness
+
+        with prefect_test_harness(server_startup_timeout=90):
+            patch.setenv("PREFECT_API_URL", PREFECT_API_URL.value())
+            yield
+
+
+def test_a_flow_makes_what_a_build_makes(server, small, tmp_path):
+    from flows.build import build_dataset
+
+    made = build_dataset("trajectories", str(tmp_path), seed=3, workers=2, products=1_200, count=20, tokens="6k")
+    assert checksums(tmp_path) == checksums(small.folder)
+    assert listing(tmp_path) == listing(small.folder)
+    assert made.fingerprint == small.read("trajectories").manifest.fingerprint
+
+
+def test_a_flow_of_what_is_there_makes_nothing_again(server, copy):
+    from flows.build import build_dataset
+
+    before = {path: path.stat().st_mtime_ns for path in copy.folder.rglob("*.*")}
+    build_dataset("trajectories", str(copy.folder))
+    assert {path: path.stat().st_mtime_ns for path in copy.folder.rglob("*.*")} == before
+
+
+def test_what_has_changed_is_told_in_one_line(server, copy):
+    words = [sys.executable, "-m", "flows.build", "trajectories", "--run", str(copy.folder), "--count", "30"]
+    done = subprocess.run(words, cwd=HOME, check=False, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"shopwright: error: personas in {copy.folder} was made differently: count 20 -> 30.")
+    assert done.stderr.count("\n") == 1
+
+
+WITHOUT_PREFECT = (
+    "import sys; from flows.build import main; code = main(); sys.exit(99 if 'prefect' in sys.modules else code)"
+)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("trajectories", "--count", "-1"), "--count -1: Input should be greater than or equal to 1."),
+        (("trajectories", "--colour", "red"), "trajectories has no setting --colour red."),
+        (("lamps",), "invalid choice: 'lamps'"),
+    ],
+)
+def test_bad_input_is_told_before_prefect_starts(tmp_path, words, said):
+    command = [sys.executable, "-c", WITHOUT_PREFECT, *words, *(["--run", str(tmp_path)] if len(words) > 1 else [])]
+    done = subprocess.run(command, cwd=HOME, check=False, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("shopwright: error: ")
+    assert said in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert not listing(tmp_path)
+
+
+def test_a_killed_flow_leaves_no_process_and_a_build_goes_on_where_it_was(server, small, tmp_path):
+    flow = Build("flows.build", tmp_path / "run", *SMALL)
+    flow.until("trajectories:")
+    flow.a_worker()
+    flow.process.kill()
+    assert flow.gone()
+    Run(tmp_path / "run", workers=1).build("trajectories")
+    assert checksums(tmp_path / "run") == checksums(small.folder)
+
+
+def test_a_flow_whose_worker_is_killed_ends_in_one_line(server, tmp_path):
+    flow = Build("flows.build", tmp_path / "run", *SMALL)
+    flow.until("trajectories:")
+    os.kill(flow.a_worker(), signal.SIGKILL)
+    code, told = flow.ended()
+    assert code == 2
+    assert told.startswith("shopwright: error: A worker process was ended from outside")
+    assert told.count("\n") == 1
+    assert Run(tmp_path / "run").read("personas").manifest

@@ -1,0 +1,44 @@
+"""The embedded shop as a dataset: large ones are small ones with more in them, and nothing is in them twice."""
+
+from collections import Counter
+
+import pytest
+
+from pipeline.catalog.sources.sample import PRODUCTS, SIBLINGS, products
+from pipeline.run import Run
+
+
+def facts(product):
+    """What can tell it from its siblings: its maker, its color and its attributes."""
+    attributes = [(one["name"], one["value"]) for one in product["attributes"]]
+    return [("brand", product["brand"]), ("color", product["color"]), *attributes]
+
+
+def test_a_catalog_of_1200_is_the_beginning_of_one_of_2400(tmp_path):
+    tables = []
+    for count in (1_200, 2_400):
+        run = Run(tmp_path / str(count), seed=3, workers=1)
+        assert run.build("catalog", products=count).rows == count
+        tables.append(run.read("catalog").table())
+    assert tables[1].slice(0, 1_200).equals(tables[0])
+
+
+def test_every_product_has_siblings_one_fact_apart_and_no_twin():
+    for first in range(0, PRODUCTS, SIBLINGS):
+        block = list(products(3, range(first, first + SIBLINGS)))
+        assert len({product["category"] for product in block}) == 1
+        told = [tuple(facts(product)) for product in block]
+        assert len(set(told)) == SIBLINGS
+        for place, fact in enumerate(zip(*told, strict=True)):
+            without = Counter(one[:place] + one[place + 1 :] for one in told)
+            assert (min(without.values()) > 1) == (len(set(fact)) > 1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_ids_and_titles_are_unique_among_200000(seed):
+    ids, titles = set(), set()
+    for product in products(seed, range(200_000)):
+        ids.add(product["id"])
+        titles.add(product["title"].lower())
+    assert len(ids) == len(titles) == 200_000
