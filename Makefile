@@ -7,6 +7,7 @@ RUN    ?= data/runs/demo
 READY  := $(VENV)/.ready
 export DO_NOT_TRACK = 1
 export HF_HUB_DISABLE_TELEMETRY = 1
+export UV_SYSTEM_CERTS = 1
 
 .PHONY: help setup trajectories test test-slow check benchmarks clean
 
@@ -19,7 +20,9 @@ $(READY): pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check 'uv>=0.5,<1'
 	@echo "Installing into $(VENV) ..."
-	@$(BIN)/uv pip install --quiet --python $(BIN)/python --constraint constraints.txt --editable '.[dev]'
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --constraint constraints.txt --editable '.[dev]' || { \
+	  echo "uv could not; trying pip, which takes a minute or two ..."; \
+	  $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'; }
 	@touch $@
 
 trajectories: $(READY) ## catalog, personas and trajectories in data/runs/demo (RUN=folder, ARGS="--count 1000 ...")
