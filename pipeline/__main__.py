@@ -33,9 +33,9 @@ def run_command(arguments: Sequence[str] | None, build: Callable[..., Any]) -> i
     try:
         options = parsed(arguments)
         command = options.pop("command")
-        if command == "build":
-            return build_command(build, **options)
-        return int(COMMANDS[command](**options))
+        code = build_command(build, **options) if command == "build" else COMMANDS[command](**options)
+        sys.stdout.flush()
+        return code
     except Problem as problem:
         print(f"shopwright: error: {problem}", file=sys.stderr)
         return 2

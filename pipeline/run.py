@@ -205,9 +205,6 @@ class Run:
         if again or old is None:
             self.clear(name)
         build = Build(self.folder, recipe, stage.shards(plan.units), plan)
-        for folder in (build.dataset.folder, build.dataset.quarantine.folder):
-            for stray in folder.glob(".*.tmp"):
-                stray.unlink()
         write_whole(self.draft_path(name), recipe.model_dump_json(indent=2))
         return build
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -61,7 +62,11 @@ class Build:
         return workers[0]
 
     def gone(self, seconds=10):
+        """Whether nothing is left of it, soon; what is left is ended then."""
         deadline = time.monotonic() + seconds
-        while self.processes() and time.monotonic() < deadline:
+        while (left := self.processes()) and time.monotonic() < deadline:
             time.sleep(0.05)
-        return not self.processes()
+        for process in left:
+            with contextlib.suppress(OSError):
+                os.kill(process, signal.SIGKILL)
+        return not left

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.problem import Problem
+from pipeline.progress import Silent
 from pipeline.run import Run
 from tests.folders import checksums, listing
 from tests.processes import Build
@@ -53,6 +55,27 @@ def test_what_has_changed_is_told_in_one_line(server, copy):
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith(f"shopwright: error: personas in {copy.folder} was made differently: count 20 -> 30.")
     assert done.stderr.count("\n") == 1
+
+
+class Vandal(Silent):
+    """Takes a file away once the work on it has been planned."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def start(self, *_):
+        self.path.unlink()
+
+
+def test_input_that_goes_bad_while_a_flow_is_at_work_leaves_nothing(server, tmp_path, capfd):
+    from flows.build import build_dataset
+
+    shop = tmp_path / "shop.csv"
+    shop.write_text("title,price\nRed lamp,12\nBlue lamp,13\n")
+    with pytest.raises(Problem, match=r"There is no file or folder .*shop\.csv"):
+        build_dataset("catalog", str(tmp_path / "run"), workers=1, source=str(shop), progress=Vandal(shop))
+    assert not listing(tmp_path)
+    assert "Traceback" not in capfd.readouterr().err
 
 
 WITHOUT_PREFECT = (

@@ -2,7 +2,9 @@
 
 import contextlib
 import json
+import multiprocessing
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -16,11 +18,12 @@ import pytest
 from pipeline import run as run_module
 from pipeline.dataset import Manifest
 from pipeline.problem import Problem, Stale
-from pipeline.run import Ended, Run, all_stages, checksums, code_version, make_shard, upstream
+from pipeline.run import Ended, Run, all_stages, checksums, code_version, make_shard, pool, upstream
 from tests.folders import checksums as files_in
 from tests.folders import listing, times
 from tests.processes import Build
 
+AT_WORK = "trajectories:"
 SMALL = ("build", "trajectories", "--products", "1200", "--count", "96", "--tokens", "6k")
 
 
@@ -78,9 +81,11 @@ def kill_only_the_parent(build):
 def killed_again_and_again(folder, undisturbed, kills):
     """Builds, is killed, builds on, and so forth; in the end nobody can tell."""
     kept = {}
-    for kill, moment in kills:
+    for kill, said, moment in kills:
         build = Build("pipeline", folder, *SMALL)
-        build.until("to make")
+        build.until(said)
+        if said == AT_WORK:
+            build.a_worker()
         time.sleep(moment)
         kill(build)
         assert build.process.wait() == -signal.SIGKILL, "it was finished before it was killed"
@@ -96,7 +101,10 @@ def killed_again_and_again(folder, undisturbed, kills):
 
 def test_killed_at_random_moments_a_build_ends_as_an_undisturbed_one(tmp_path, undisturbed):
     moments = Random("short")
-    kills = [(kill, moments.uniform(0.5, 1.2)) for kill in (kill_only_the_parent, kill_the_group)]
+    kills = [
+        (kill_the_group, "to make", moments.uniform(0, 1)),
+        (kill_only_the_parent, AT_WORK, moments.uniform(0, 0.5)),
+    ]
     killed_again_and_again(tmp_path / "run", undisturbed, kills)
 
 
@@ -105,13 +113,15 @@ def test_killed_at_random_moments_a_build_ends_as_an_undisturbed_one(tmp_path, u
 @pytest.mark.parametrize("kill", [kill_the_group, kill_only_the_parent])
 def test_killed_at_five_random_moments_a_build_ends_as_an_undisturbed_one(tmp_path, undisturbed, kill, seed):
     moments = Random(f"{kill.__name__} {seed}")
-    killed_again_and_again(tmp_path / "run", undisturbed, [(kill, moments.uniform(0, 1.2)) for _ in range(5)])
+    early = [(kill, "to make", moments.uniform(0, 1.2)) for _ in range(3)]
+    late = [(kill, AT_WORK, moments.uniform(0, 0.3)) for _ in range(2)]
+    killed_again_and_again(tmp_path / "run", undisturbed, early + late)
 
 
 def test_asked_to_stop_a_build_says_so_and_can_go_on(tmp_path, undisturbed):
     for stop, moment in ((signal.SIGTERM, 0.8), (signal.SIGINT, 0.2)):
         build = Build("pipeline", tmp_path / "run", *SMALL)
-        build.until("trajectories:")
+        build.until(AT_WORK)
         time.sleep(moment)
         os.killpg(build.process.pid, stop)
         assert build.ended() == (130, "Stopped. What is finished is kept: run the same command again to go on.\n")
@@ -164,6 +174,29 @@ def test_killed_between_any_two_steps_a_build_ends_as_an_undisturbed_one(tmp_pat
     assert 20 < step < 999
 
 
+def test_killed_while_rows_are_held_back_and_killed_again_while_that_is_mended(tmp_path, toys):
+    whole = Run(tmp_path / "whole", workers=1)
+    whole.build("toys", count=40)
+    first = Run(tmp_path / "first", workers=1)
+    for step in range(1_000):
+        with contextlib.suppress(Killed), killed_before(step):
+            first.build("toys", count=40)
+        if list((first.folder / "quarantine" / "toys").glob("*-across.parquet")):
+            break
+        first.clear("toys")
+    for step in range(1_000):
+        run = Run(shutil.copytree(first.folder, tmp_path / str(step)), workers=1)
+        try:
+            with killed_before(step):
+                run.build("toys")
+            break
+        except Killed:
+            run.build("toys")
+            assert files_in(run.folder) == files_in(whole.folder), step
+            assert listing(run.folder) == listing(whole.folder), step
+    assert 5 < step < 999
+
+
 def test_bad_input_that_shows_in_the_middle_of_a_build_leaves_nothing(tmp_path, toys, monkeypatch):
     def fails_late(build, index):
         if index == 2:
@@ -194,7 +227,7 @@ def test_a_worker_that_memory_ran_out_for_costs_nothing_that_is_finished(tmp_pat
 
 def test_a_worker_that_is_killed_ends_the_build_with_advice(tmp_path):
     build = Build("pipeline", tmp_path / "run", *SMALL)
-    build.until("trajectories:")
+    build.until(AT_WORK)
     os.kill(build.a_worker(), signal.SIGKILL)
     code, told = build.ended()
     assert code == 2
@@ -202,6 +235,17 @@ def test_a_worker_that_is_killed_ends_the_build_with_advice(tmp_path):
     assert told.count("\n") == 1
     assert build.gone()
     assert (tmp_path / "run" / "manifests" / "trajectories.building.json").exists()
+
+
+def test_a_build_that_fails_ends_no_process_of_somebody_else():
+    other = multiprocessing.get_context("forkserver").Process(target=time.sleep, args=(60,))
+    other.start()
+    with pytest.raises(KeyError), pool(1) as executor:
+        executor.submit(time.sleep, 60)
+        raise KeyError
+    assert other.is_alive()
+    other.terminate()
+    other.join()
 
 
 def test_files_that_no_build_made_are_never_taken_away(tmp_path, toys):

@@ -233,6 +233,12 @@ def test_a_row_taken_out_of_quarantine_is_missed(toybox):
     assert found.keys() == {"toys: manifest tells what the files hold"}
 
 
+def test_a_reason_that_was_changed_is_missed(toybox):
+    rewrite(toybox, "quarantine/toys/part-00000.parquet", lambda rows: first(rows, reasons=["bad luck"]))
+    found = failed(toybox)
+    assert found == {"toys: manifest tells what the files hold": ["rejects by reason are not those in quarantine"]}
+
+
 def test_a_row_taken_out_of_a_shard_is_missed(toybox):
     path = "toys/part-00001.parquet"
     table = pq.read_table(toybox.folder / path).slice(1)

@@ -104,7 +104,7 @@ def dated(
     plan = sessions(people, upto[found.begins[1:] - 1].tolist(), first_day, numbers)
     lengths = np.diff(found.begins)
     draws = np.concatenate([numbers(p.id, "seconds").random(n) for p, n in zip(people, lengths.tolist(), strict=True)])
-    seconds = times(found.begins, found.kind, found.unit, upto - size, plan, draws)
+    seconds = times(found.begins, found.kind, found.unit, np.maximum(upto - size, 0), plan, draws)
     cents = prices(found, stock)
     shown = np.flatnonzero((found.kind != SEARCH) & stock.promoted[found.product])
     promotions = stock.on_promotion(shown, found.product[shown], seconds[shown] // DAY)
