@@ -102,8 +102,8 @@ def killed_again_and_again(folder, undisturbed, kills):
 def test_killed_at_random_moments_a_build_ends_as_an_undisturbed_one(tmp_path, undisturbed):
     moments = Random("short")
     kills = [
-        (kill_the_group, "to make", moments.uniform(0, 1)),
-        (kill_only_the_parent, AT_WORK, moments.uniform(0, 0.5)),
+        (kill_the_group, "to make", moments.uniform(0, 0.8)),
+        (kill_only_the_parent, AT_WORK, moments.uniform(0, 0.2)),
     ]
     killed_again_and_again(tmp_path / "run", undisturbed, kills)
 
@@ -113,7 +113,7 @@ def test_killed_at_random_moments_a_build_ends_as_an_undisturbed_one(tmp_path, u
 @pytest.mark.parametrize("kill", [kill_the_group, kill_only_the_parent])
 def test_killed_at_five_random_moments_a_build_ends_as_an_undisturbed_one(tmp_path, undisturbed, kill, seed):
     moments = Random(f"{kill.__name__} {seed}")
-    early = [(kill, "to make", moments.uniform(0, 1.2)) for _ in range(3)]
+    early = [(kill, "to make", moments.uniform(0, 0.8)) for _ in range(3)]
     late = [(kill, AT_WORK, moments.uniform(0, 0.3)) for _ in range(2)]
     killed_again_and_again(tmp_path / "run", undisturbed, early + late)
 
@@ -237,13 +237,18 @@ def test_a_worker_that_is_killed_ends_the_build_with_advice(tmp_path):
     assert (tmp_path / "run" / "manifests" / "trajectories.building.json").exists()
 
 
-def test_a_build_that_fails_ends_no_process_of_somebody_else():
-    other = multiprocessing.get_context("forkserver").Process(target=time.sleep, args=(60,))
-    other.start()
-    with pytest.raises(KeyError), pool(1) as executor:
+def fails_with_a_worker_at_work():
+    with pool(1) as executor:
         executor.submit(time.sleep, 60)
         raise KeyError
-    assert other.is_alive()
+
+
+def test_a_build_that_fails_ends_its_own_workers_and_nobody_elses():
+    other = multiprocessing.get_context("forkserver").Process(target=time.sleep, args=(60,))
+    other.start()
+    with pytest.raises(KeyError):
+        fails_with_a_worker_at_work()
+    assert multiprocessing.active_children() == [other]
     other.terminate()
     other.join()
 

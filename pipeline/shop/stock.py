@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -129,7 +130,9 @@ class Stock:
         title: list[str] = WORD.findall(self.titles[product].as_py().lower())
         named = set(words(brand))
         said = [
-            word for word in title if word not in STOP and singular(word) not in named and not MODEL.fullmatch(word)
+            word
+            for before, word in pairwise(["", *title])
+            if (word not in STOP or before.isdigit()) and singular(word) not in named and not MODEL.fullmatch(word)
         ]
         plain = [word for word in said if word not in color.split()]
         head = noun_in(title, leaf) or self.kind_in(plain, int(self.leaf_of[product])) or words(leaf)[:2] or title[:2]
@@ -139,7 +142,7 @@ class Stock:
 
     def kind_in(self, said: list[str], leaf: int) -> list[str]:
         """The words of a title that say what kind of thing it is: its leaf's name, else what its leaf's titles share."""
-        letters = [word for word in dict.fromkeys(said) if LETTERS.fullmatch(word)]
+        letters = [word for word in dict.fromkeys(said) if LETTERS.fullmatch(word) and word not in STOP]
         name = set(words(self.leaves[leaf]))
         if found := [word for word in letters if singular(word) in name]:
             return found
