@@ -6,6 +6,7 @@ Each check looks at a batch: rows of trajectories, whose events are flattened on
 import itertools
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
@@ -437,15 +438,10 @@ def trajectories_are_distinct(trajectories: Dataset[Trajectory]) -> Iterable[Fau
     Candidates have three of their sixteen smallest run hashes in common (a bottom-k sketch); the share is then counted
     over all runs of both. Only the column of product ids is read, and the same product twice in a row counts once.
     """
-    places: list[tuple[str, int, str]] = []
-    sketches: list[np.ndarray] = []
-    for path in trajectories.files:
-        row = 0
-        for batch in row_groups(path, ["budget", ASINS]):
-            for budget, runs in zip(batch["budget"].to_pylist(), runs_of_four(batch["events"]), strict=True):
-                places.append((str(path), row, budget))
-                sketches.append(runs[:SKETCH])
-                row += 1
+    with ThreadPoolExecutor() as threads:
+        found = list(threads.map(sketches_of, trajectories.files))
+    places = [(str(path), row, budget) for path, (names, _) in found for row, budget in enumerate(names)]
+    sketches = [sketch for _, (_, some) in found for sketch in some]
     owner = np.repeat(np.arange(len(sketches)), [len(sketch) for sketch in sketches])
     keys = np.concatenate([np.zeros(0, np.uint64), *sketches])
     kinds = {budget: number for number, budget in enumerate(dict.fromkeys(place[2] for place in places))}
@@ -460,6 +456,16 @@ def trajectories_are_distinct(trajectories: Dataset[Trajectory]) -> Iterable[Fau
         one, other = (stored_runs(*places[place][:2]) for place in (first, later))
         if len(np.intersect1d(one, other)) > ALIKE * min(len(one), len(other)):
             yield Fault(places[later][0], places[later][1], "near-duplicate of another trajectory")
+
+
+def sketches_of(path: Path) -> tuple[Path, tuple[list[str], list[np.ndarray]]]:
+    """The budgets of a file's trajectories and the smallest run hashes of each."""
+    names: list[str] = []
+    sketches: list[np.ndarray] = []
+    for batch in row_groups(path, ["budget", ASINS]):
+        names += batch["budget"].to_pylist()
+        sketches += [runs[:SKETCH] for runs in runs_of_four(batch["events"])]
+    return path, (names, sketches)
 
 
 def runs_of_four(lists: pa.Array) -> Iterator[np.ndarray]:
