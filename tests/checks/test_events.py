@@ -605,7 +605,7 @@ def test_a_shorter_one_whose_last_line_differs_is_no_prefix(why, pair):
     events = events[: 1 + last(events, lambda event: event["search_query"])]
     shorter = told(pair[0], events)
     assert why(shorter, pair[1]) == [set(), set()]
-    other = with_event(shorter, -1, search_query=events[-1]["search_query"] + " again")
+    other = with_event(shorter, -1, search_query=events[-1]["search_query"][:-1])
     assert why(told(pair[0], other["events"]), pair[1]) == [{PREFIX}, set()]
 
 
