@@ -94,7 +94,7 @@ STOP = frozenset(
 PRICE_CAP = r"\bunder \$?(?P<cap>\d+)$"
 """How a search says what it may cost at most: at its end."""
 LONGEST = 64
-REMEMBERED = 300_000
+REMEMBERED = 500_000
 """Texts whose words are kept at hand."""
 MIX = np.array([pow(0x9E3779B97F4A7C15, n + 1, 2**64) | 1 for n in range(LONGEST)], dtype=np.uint64)
 
