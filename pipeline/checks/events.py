@@ -12,7 +12,7 @@ from datetime import timedelta
 from decimal import Decimal
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -26,7 +26,7 @@ from pipeline.shop.calendar import DAY, MONTH, MONTH_TOKENS
 from pipeline.shop.stock import Stock
 from pipeline.shop.visits import ACTIONS, BLOCK, CART, CLICK, PURCHASE, QUOTA, SEARCH
 from pipeline.stage import Fault
-from pipeline.tokens import ESTIMATE, estimate, tokenizer
+from pipeline.tokens import ESTIMATE, estimate, estimates, tokenizer
 from pipeline.words import (
     MIX,
     PRICE_CAP,
@@ -166,19 +166,23 @@ def tell(text: str) -> ToldText | None:
         _lines.clear()
     lines = text.split("\n")
     rests = [line[19:] for line in lines]
-    try:
-        known = [_lines.get(rest) or remember(rest) for rest in rests]
-    except ValueError:
-        return None
-    return ToldText([line[:19] for line in lines], [one[0] for one in known], sum([one[1] for one in known]) - 1)
+    known = list(map(_lines.get, rests))
+    if None in known:
+        try:
+            remember([rest for rest, one in zip(rests, known, strict=True) if one is None])
+        except ValueError:
+            return None
+        known = list(map(_lines.get, rests))
+    found = cast("list[tuple[Told, int]]", known)
+    return ToldText([line[:19] for line in lines], [one[0] for one in found], sum([one[1] for one in found]) - 1)
 
 
-def remember(rest: str) -> tuple[Told, int]:
-    """What a line tells after its time, and how many tokens the line has with the break before it."""
-    if not rest.startswith(" "):
-        raise ValueError(f"no space after the time: {rest[:80]!r}")
-    found = _lines[rest] = told(rest[1:]), estimate(rest) + STAMP_TOKENS
-    return found
+def remember(rests: list[str]) -> None:
+    """What each line tells after its time, and how many tokens it has with the break before it."""
+    if any(not rest.startswith(" ") for rest in rests):
+        raise ValueError("no space after the time")
+    sizes = (estimates(pa.array(rests, pa.string())) + STAMP_TOKENS).tolist()
+    _lines.update((rest, (told(rest[1:]), size)) for rest, size in zip(rests, sizes, strict=True))
 
 
 _last: list[Events] = []

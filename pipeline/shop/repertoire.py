@@ -83,16 +83,15 @@ class Repertoire:
         speech, random = self.stock.speech(product), Random(product).random
         accurate = filled(ACCURATE, lambda: self.exact(product, speech, random), speech.head, set())
         vague = filled(EXPLORATORY, lambda: self.vague(product, speech, random), speech.head, set(accurate))
-        near = [(other, self.stock.words(other)) for other in self.near(product, random)]
-        shared = self.stock.words(product)
+        near = {other: self.stock.words(other) for other in self.near(product, random)}
+        all_found: set[int] = set()
         for place, query in enumerate(accurate):
             wanted = content_words(query)
-            fitting = (other for other, have in near if fits(have, wanted))
+            fitting = (other for other, have in near.items() if fits(have, wanted))
             found = list(islice(fitting, OTHERS)) if " under " not in query else []
-            self.others[slot, place, : len(found)] = found
-            self.others[slot, place, len(found) :] = -1
-            for other in found:
-                shared &= self.stock.words(other)
+            self.others[slot, place] = found + [-1] * (OTHERS - len(found))
+            all_found.update(found)
+        shared = self.stock.words(product).intersection(*(near[other] for other in all_found))
         first = len(self.texts)
         self.texts += accurate
         self.texts += vague
