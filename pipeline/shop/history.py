@@ -54,7 +54,6 @@ class Histories:
 
 def histories(
     people: list[Persona],
-    stock: Stock,
     repertoire: Repertoire,
     numbers: Numbers,
     *,
@@ -66,13 +65,14 @@ def histories(
 
     `count` counts the tokens of lines exactly; without it they are estimated (`pipeline.tokens`).
     """
+    stock = repertoire.stock
     blocks = [blocks_for(person, stock, tokens) for person in people]
     while True:
-        found = visits(people, blocks, stock, repertoire, numbers)
-        size = line_tokens(found.kind, found.product, found.query, prices(found, stock), stock, repertoire, count)
+        found = visits(people, blocks, repertoire, numbers)
+        size = line_tokens(found.kind, found.product, found.query, prices(found, stock), repertoire, count)
         short = np.add.reduceat(size, found.begins[:-1]) < tokens
         if not short.any():
-            return dated(people, found, size, stock, repertoire, numbers, first_day, count)
+            return dated(people, found, size, repertoire, numbers, first_day, count)
         blocks = [int(n * MORE) + 1 if few else n for n, few in zip(blocks, short.tolist(), strict=True)]
 
 
@@ -93,13 +93,13 @@ def dated(
     people: list[Persona],
     found: Visits,
     size: np.ndarray,
-    stock: Stock,
     repertoire: Repertoire,
     numbers: Numbers,
     first_day: date,
     count: Count | None,
 ) -> Histories:
     """The visits with their times, and the prices that held then."""
+    stock = repertoire.stock
     upto = running(size, found.begins)
     plan = sessions(people, upto[found.begins[1:] - 1].tolist(), first_day, numbers)
     lengths = np.diff(found.begins)
@@ -111,7 +111,7 @@ def dated(
     for place, (_, _, price, _) in promotions.items():
         cents[place] = price
     if promotions:
-        size = line_tokens(found.kind, found.product, found.query, cents, stock, repertoire, count)
+        size = line_tokens(found.kind, found.product, found.query, cents, repertoire, count)
         upto = running(size, found.begins)
     met = {place: one[3] for place, one in promotions.items()}
     return Histories(found.begins, found.kind, found.product, found.query, seconds, cents, upto, met)
@@ -128,14 +128,14 @@ def line_tokens(
     product: np.ndarray,
     query: np.ndarray,
     cents: np.ndarray,
-    stock: Stock,
     repertoire: Repertoire,
     count: Count | None,
 ) -> np.ndarray:
     """Tokens of every event's line; they do not depend on when it happens."""
+    stock = repertoire.stock
     if count is not None:
         when = pa.array([datetime.fromisoformat(STAMP)] * len(kind), pa.timestamp("us"))
-        text = written(when, kind, product, query, cents, stock, repertoire)
+        text = written(when, kind, product, query, cents, repertoire)
         return np.array(count([f"{line}\n" for line in text.to_pylist()]))
     digits = np.digitize(cents, PRICE_DIGITS) - np.digitize(stock.cents[product], PRICE_DIGITS)
     shown = stock.body_tokens[product] + digits
@@ -148,10 +148,10 @@ def written(
     product: np.ndarray,
     query: np.ndarray,
     cents: np.ndarray,
-    stock: Stock,
     repertoire: Repertoire,
 ) -> pa.Array:
     """The line of each event."""
+    stock = repertoire.stock
     is_search = kind == SEARCH
     shown = stock.bodies.take(pa.array(product, mask=is_search))
     dated = ~is_search & (cents != stock.cents[product])

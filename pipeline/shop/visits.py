@@ -52,17 +52,17 @@ class Visits:
     """Number of the customer's intent; events of one stay together in time."""
 
 
-def visits(people: list[Persona], blocks: list[int], stock: Stock, repertoire: Repertoire, numbers: Numbers) -> Visits:
+def visits(people: list[Persona], blocks: list[int], repertoire: Repertoire, numbers: Numbers) -> Visits:
     """So many blocks of 100 actions for each customer; a customer's first n blocks are always the same."""
-    grid = Grid(people, blocks, stock, numbers)
+    grid, stock = Grid(people, blocks, numbers), repertoire.stock
     target, due = purchases(grid, stock, targets(grid, stock))
-    return events(grid, target, due, stock, repertoire)
+    return events(grid, target, due, repertoire)
 
 
 class Grid:
     """The random numbers of every block, and what is decided by them alone: how many intents, searches, carts."""
 
-    def __init__(self, people: list[Persona], blocks: list[int], stock: Stock, numbers: Numbers) -> None:
+    def __init__(self, people: list[Persona], blocks: list[int], numbers: Numbers) -> None:
         most = INTENTS[1]
         self.people = people
         self.customer = np.repeat(np.arange(len(people)), blocks)
@@ -178,14 +178,14 @@ def purchases(grid: Grid, stock: Stock, target: np.ndarray) -> tuple[np.ndarray,
     return target, np.array(due)
 
 
-def events(grid: Grid, target: np.ndarray, due: np.ndarray, stock: Stock, repertoire: Repertoire) -> Visits:
+def events(grid: Grid, target: np.ndarray, due: np.ndarray, repertoire: Repertoire) -> Visits:
     """Puts every intent's searches, clicks, cart and purchases in order."""
     repertoire.learn(target[grid.real])
     draws = grid.take(6)
     slot = np.where(grid.real, repertoire.slot[target], 0)
     exact = (draws[..., 0] * repertoire.accurate.shape[1]).astype(np.int64)
     others = repertoire.others[slot, exact]
-    shown = (others >= 0) & (stock.cents[others] <= grid.limit[..., None])
+    shown = (others >= 0) & (repertoire.stock.cents[others] <= grid.limit[..., None])
     turn = (np.arange(OTHERS) + (draws[..., 1, None] * OTHERS).astype(np.int64)) % OTHERS
     others = np.take_along_axis(others, np.argsort(np.where(shown, turn, turn + OTHERS), axis=2), axis=2)
     siblings = shown.sum(axis=2)

@@ -90,12 +90,12 @@ def trajectories(
     tokenizer: TokenizerName = ESTIMATE,
 ) -> Iterator[pa.RecordBatch]:
     """Every persona's months of searches, clicks, carts and purchases, one row for each budget of tokens."""
-    stock, known = catalog.once(Stock), catalog.once(repertoire)
+    known = catalog.once(repertoire)
     count, longest = count_with(tokenizer), tokens_of(tokens[-1])
     people = personas.rows(shard.of(plan.units))
     while together := list(islice(people, TOGETHER)):
-        found = histories(together, stock, known, shard.numbers, first_day=start, tokens=longest, count=count)
-        yield to_rows(together, found, tokens, tokenizer, stock, known)
+        found = histories(together, known, shard.numbers, first_day=start, tokens=longest, count=count)
+        yield to_rows(together, found, tokens, tokenizer, known)
 
 
 def repertoire(catalog: Dataset[Product]) -> Repertoire:
@@ -103,7 +103,7 @@ def repertoire(catalog: Dataset[Product]) -> Repertoire:
 
 
 def to_rows(
-    people: list[Persona], found: Histories, budgets: list[str], tokenizer: str, stock: Stock, known: Repertoire
+    people: list[Persona], found: Histories, budgets: list[str], tokenizer: str, known: Repertoire
 ) -> pa.RecordBatch:
     """One row for each person and budget; a person's budgets stand side by side, the smallest first."""
     wanted = [tokens_of(budget) for budget in budgets]
@@ -112,7 +112,7 @@ def to_rows(
     kept = np.concatenate(
         [np.arange(first, first + n) for first, n in zip(found.begins.tolist(), lengths, strict=False)]
     )
-    table, told = as_table(found, kept, stock, known)
+    table, told = as_table(found, kept, known)
     whole = pc.binary_join(pa.ListArray.from_arrays(pa.array(begins, pa.int32()), told), "\n").to_pylist()
     ends = np.cumsum(pc.utf8_length(told).to_numpy() + 1)
     rows: list[dict[str, Any]] = []
@@ -133,7 +133,7 @@ def to_rows(
                     "start": int(found.seconds[first]) * SECOND,
                     "end": int(found.seconds[first + count - 1]) * SECOND,
                     "text": shown,
-                    "promotions": met(found, first, first + count, stock),
+                    "promotions": met(found, first, first + count, known.stock),
                 }
             )
             places.append(np.arange(begin, begin + count))
@@ -152,10 +152,10 @@ def fitted(text: str, count: int, estimated: int, most: int, tokenizer: str) -> 
     return text, count, size
 
 
-def as_table(found: Histories, kept: np.ndarray, stock: Stock, known: Repertoire) -> tuple[pa.RecordBatch, pa.Array]:
+def as_table(found: Histories, kept: np.ndarray, known: Repertoire) -> tuple[pa.RecordBatch, pa.Array]:
     """These events in the table form's columns, and the line of each."""
     kind, product, query, cents = found.kind[kept], found.product[kept], found.query[kept], found.cents[kept]
-    is_search = kind == SEARCH
+    stock, is_search = known.stock, kind == SEARCH
     rows = pa.array(product, mask=is_search)
     when = pa.array(found.seconds[kept] * SECOND, pa.timestamp("us"))
     columns = {
@@ -170,7 +170,7 @@ def as_table(found: Histories, kept: np.ndarray, stock: Stock, known: Repertoire
         "price": money(cents, is_search),
         "search_query": known.queries.take(pa.array(query, mask=~is_search)),
     }
-    return pa.RecordBatch.from_pydict(columns), written(when, kind, product, query, cents, stock, known)
+    return pa.RecordBatch.from_pydict(columns), written(when, kind, product, query, cents, known)
 
 
 def nested(table: pa.RecordBatch, places: list[np.ndarray]) -> pa.ListArray:
