@@ -3,7 +3,8 @@
     python -m flows.build trajectories --count 100 --run data/runs/mine
 
 uses the Prefect server that PREFECT_API_URL names, else one on this machine's port 4200, else one of its own for as long
-as it runs (which stays behind if this process is ended by `kill -9`). What is finished is told by the run's own manifests, so Prefect keeps no results and caches nothing.
+as it runs (which stays behind if this process is ended by `kill -9`). What is finished is told by the run's own
+manifests, so Prefect keeps no results and caches nothing.
 
 Prefect is imported where it is used: worker processes import this file too, and bad input is told before it starts.
 """

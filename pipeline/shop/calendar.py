@@ -111,6 +111,7 @@ def times(
     number in [0, 1) for each. Events of one intent (`units`) are in one session; a session that does not fit its room
     goes faster.
     """
+    assert before.min() >= 0, "a customer's tokens would reach into the sessions of the one before"
     customer = np.repeat(np.arange(len(begins) - 1), np.diff(begins))
     fresh = np.diff(units, prepend=-1) != 0
     fresh[begins[:-1]] = True
