@@ -9,6 +9,20 @@ FOLDER = Path(__file__).parents[1] / "prompts"
 TEMPLATES = Environment(
     loader=FileSystemLoader(FOLDER), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
 )
+MONTHS = "January February March April May June July August September October November December".split()
+ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth".split()
+TEMPLATES.filters["month"] = lambda day: MONTHS[day.month - 1]
+
+
+def ordinal(n: int) -> str:
+    """
+    >>> ordinal(2), ordinal(-1), ordinal(-3)
+    ('second', 'last', 'third to last')
+    """
+    return "last" if n == -1 else f"{ORDINALS[-n - 1]} to last" if n < 0 else ORDINALS[n - 1]
+
+
+TEMPLATES.filters["ordinal"] = ordinal
 
 
 @cache
@@ -19,3 +33,9 @@ def template(name: str) -> Template:
 def say(name: str, **facts: object) -> str:
     """The facts in words, as the template's offline form says them."""
     return template(f"{name}.offline").render(facts).strip()
+
+
+def phrases(name: str, macro: str, *facts: object) -> list[str]:
+    """The lines of a macro of the template's offline form, each a way to say the same."""
+    said = getattr(template(f"{name}.offline").module, macro)(*facts)
+    return [" ".join(line.split()) for line in said.splitlines() if line.strip()]

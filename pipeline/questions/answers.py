@@ -1,0 +1,390 @@
+"""The answer to a tree in plain Python: the second opinion, which knows nothing of the SQL; and the rows it rests on."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import date, timedelta
+from decimal import ROUND_HALF_UP, Decimal
+from fractions import Fraction
+from itertools import accumulate, pairwise
+from typing import Any, Literal
+
+from pipeline.questions import tree as t
+from pipeline.questions.log import Event, Log
+
+AnswerType = Literal[
+    "integer", "decimal", "money", "date", "date-time", "duration", "text", "set", "ordered list", "yes/no", "none"
+]
+COLUMN_TYPES: dict[str, AnswerType] = {"timestamp": "date-time", "day": "date", "hour": "integer", "price": "money"}
+
+
+class Undecided(ValueError):
+    """The figure lies exactly between two roundings, so that two right computations may differ."""
+
+
+@dataclass(frozen=True)
+class Found:
+    value: Any
+    """int, Decimal, date, datetime, timedelta, str, frozenset, list; None if the answer is none."""
+    evidence: list[Event]
+    """The events that decide the answer: without them it is another."""
+    scope: list[Event] | None
+    """The events that were looked at; those outside do not matter. None: all."""
+
+    @property
+    def rows(self) -> list[int]:
+        return sorted({each.row for each in self.evidence})
+
+
+def answer(tree: Any, log: Log) -> Found:
+    """What is true, from the events alone. Raises Undecided."""
+    match tree:
+        case t.Whether():
+            found = [log.pick(pick) for pick in tree.picks]
+            return Found([bool(events) for events in found], together(*found), together(*found))
+        case t.Difference():
+            return difference(answer(tree.of, log), answer(tree.less, log))
+        case t.Wait():
+            return wait(log.moment(tree.start), log.moment(tree.end), scope_of(log, tree.start.of, tree.end.of))
+        case t.Amid():
+            return amid(tree, log)
+        case t.Beside():
+            return beside(tree, log)
+        case t.Directly():
+            return directly(tree, log)
+        case t.Journey():
+            return journey(tree, log)
+        case t.Sets():
+            return sets(tree, log)
+        case t.Share():
+            return share(tree, log)
+        case t.Ratio():
+            one, other = log.pick(tree.of), log.pick(tree.to)
+            value = rounded(Fraction(len(one), len(other)), 2) if other else None
+            return Found(value, [*one, *other], scope_of(log, tree.of, tree.to))
+    events = log.pick(tree.of)
+    value, evidence = OF_ONE[tree.node](tree, events)
+    scope = scope_of(log, tree.of)
+    return Found(value, evidence, scope)
+
+
+def scope_of(log: Log, *picks: t.Pick) -> list[Event]:
+    """The events that these picks look at: with `ever` and `never`, also the events of the action named there."""
+    found: dict[int, Event] = {}
+    for pick in picks:
+        plain = pick.model_copy(update={"ever": None, "never": None})
+        linked = [each for action in (pick.ever, pick.never) if action for each in log.by_action.get(action, [])]
+        found |= {each.row: each for each in [*log.pick(plain), *linked]}
+    return list(found.values())
+
+
+def together(*found: Iterable[Event]) -> list[Event]:
+    return list({each.row: each for events in found for each in events}.values())
+
+
+def value_of(each: Event, what: str) -> Any:
+    return getattr(each, what)
+
+
+def values(events: list[Event], what: str) -> list[Any]:
+    """Different values in order of their first event, without missing ones."""
+    return [value for value in dict.fromkeys(value_of(each, what) for each in events) if value is not None]
+
+
+def count(tree: t.Count, events: list[Event]) -> tuple[Any, list[Event]]:
+    return len(values(events, tree.what) if tree.what else events), events
+
+
+def fold(tree: t.Fold, events: list[Event]) -> tuple[Any, list[Event]]:
+    priced = [each for each in events if each.price is not None]
+    prices = [price for each in priced if (price := each.price) is not None]
+    if tree.how == "sum":
+        return sum(prices, Decimal("0.00")), priced
+    if not prices:
+        return None, []
+    low, high = min(prices), max(prices)
+    match tree.how:
+        case "average":
+            return rounded(Fraction(sum(prices)) / len(prices), 2), priced
+        case "smallest":
+            return low, [each for each in priced if each.price == low]
+        case "largest":
+            return high, [each for each in priced if each.price == high]
+    return high - low, [each for each in priced if each.price in (low, high)]
+
+
+def nth(tree: t.Nth, events: list[Event]) -> tuple[Any, list[Event]]:
+    place = tree.n - 1 if tree.n > 0 else len(events) + tree.n
+    if not 0 <= place < len(events):
+        return None, []
+    return value_of(events[place], tree.what), [events[place]]
+
+
+def extreme(tree: t.Extreme, events: list[Event]) -> tuple[Any, list[Event]]:
+    prices = [each.price for each in events if each.price is not None]
+    if not prices:
+        return None, []
+    best = min(prices) if tree.how == "cheapest" else max(prices)
+    equals = [each for each in events if each.price == best]
+    return value_of(equals[0], tree.what), equals
+
+
+def top(tree: t.Top, events: list[Event]) -> tuple[Any, list[Event]]:
+    groups = by_value(events, tree.by)
+
+    def size(name: Any) -> Any:
+        if tree.measure == "events":
+            return len(groups[name])
+        return sum((each.price for each in groups[name] if each.price is not None), Decimal(0))
+
+    order = sorted(groups, key=lambda name: (-size(name), groups[name][0].timestamp))
+    chosen = order[tree.rank - 1 : tree.rank - 1 + tree.k]
+    evidence = [each for name in chosen for each in groups[name]]
+    if tree.k == 1:
+        return (chosen[0] if chosen else None), evidence
+    return (chosen or None), evidence
+
+
+def by_value(events: list[Event], what: str) -> dict[Any, list[Event]]:
+    found: dict[Any, list[Event]] = {}
+    for each in events:
+        value = value_of(each, what)
+        if value is not None:
+            found.setdefault(value, []).append(each)
+    return found
+
+
+def share(tree: t.Share, log: Log) -> Found:
+    whole = log.pick(tree.of)
+    inside = {each.row for each in log.pick(tree.part)}
+    part = [each for each in whole if each.row in inside]
+    scope = scope_of(log, tree.of, tree.part)
+    over = len({each.asin for each in whole} - {None}) if tree.what == "asin" else len(whole)
+    if not over:
+        return Found(None, [], scope)
+    under = len({each.asin for each in part} - {None}) if tree.what == "asin" else len(part)
+    return Found(rounded(Fraction(100 * under, over), 1), part, scope)
+
+
+def name_set(tree: t.Names, events: list[Event]) -> tuple[Any, list[Event]]:
+    found = frozenset(values(events, tree.what))
+    return (found or None), [each for each in events if value_of(each, tree.what) is not None]
+
+
+def listed(tree: t.Listed, events: list[Event]) -> tuple[Any, list[Event]]:
+    some = events[: tree.n] if tree.n > 0 else events[tree.n :]
+    return ([value_of(each, tree.what) for each in some] or None), some
+
+
+def sets(tree: t.Sets, log: Log) -> Found:
+    one, other = log.pick(tree.of), log.pick(tree.other)
+    mine, theirs = set(values(one, tree.what)), set(values(other, tree.what))
+    found = mine & theirs if tree.how == "both" else mine - theirs
+    looked = one if tree.how == "minus" else [*one, *other]
+    evidence = together(each for each in looked if value_of(each, tree.what) in found)
+    value = len(found) if tree.counted else frozenset(found) or None
+    return Found(value, evidence, scope_of(log, tree.of, tree.other))
+
+
+def often(tree: t.Often, events: list[Event]) -> tuple[Any, list[Event]]:
+    groups = by_value(events, tree.by)
+
+    def size(name: Any) -> int:
+        return len({each.day for each in groups[name]} if tree.days else groups[name])
+
+    found = [name for name in groups if size(name) >= tree.n]
+    evidence = [each for name in found for each in groups[name]]
+    return (len(found) if tree.counted else frozenset(found) or None), evidence
+
+
+def difference(one: Found, other: Found) -> Found:
+    value = None if one.value is None or other.value is None else one.value - other.value
+    scope = together(one.scope or [], other.scope or [])
+    return Found(value, together(one.evidence, other.evidence), scope)
+
+
+def wait(start: Event | None, end: Event | None, scope: list[Event]) -> Found:
+    if start is None or end is None:
+        return Found(None, [], scope)
+    return Found(end.timestamp - start.timestamp, [start, end], scope)
+
+
+def amid(tree: t.Amid, log: Log) -> Found:
+    start, end = log.moment(tree.start), log.moment(tree.end)
+    scope = scope_of(log, tree.of, tree.start.of, tree.end.of)
+    if start is None or end is None:
+        return Found(0, [], scope)
+    inside = [each for each in log.pick(tree.of) if start.timestamp < each.timestamp < end.timestamp]
+    value = len(values(inside, tree.what) if tree.what else inside)
+    return Found(value, together(inside, [start, end]), scope)
+
+
+def beside(tree: t.Beside, log: Log) -> Found:
+    anchor = log.moment(tree.moment)
+    scope = scope_of(log, tree.of, tree.moment.of)
+    if anchor is None:
+        return Found(None, [], scope)
+    events = log.pick(tree.of)
+    if tree.side == "after":
+        there = next((each for each in events if each.timestamp > anchor.timestamp), None)
+    else:
+        there = next((each for each in reversed(events) if each.timestamp < anchor.timestamp), None)
+    if there is None:
+        return Found(None, [], scope)
+    return Found(value_of(there, tree.what), [anchor, there], scope)
+
+
+def directly(tree: t.Directly, log: Log) -> Found:
+    wanted = {each.row for each in log.pick(tree.of)}
+    pairs = [(one, two) for one, two in pairwise(log.events) if one.row in wanted and two.action == tree.action]
+    return Found(len(pairs), together(*pairs), None)
+
+
+def switches(tree: t.Switches, events: list[Event]) -> tuple[Any, list[Event]]:
+    there = [each for each in events if value_of(each, tree.what) is not None]
+    pairs = [pair for pair in pairwise(there) if value_of(pair[0], tree.what) != value_of(pair[1], tree.what)]
+    return len(pairs), together(*pairs)
+
+
+def pause(tree: t.Pause, events: list[Event]) -> tuple[Any, list[Event]]:
+    if len(events) < 2:
+        return None, []
+    longest = max(two.timestamp - one.timestamp for one, two in pairwise(events))
+    pairs = [pair for pair in pairwise(events) if pair[1].timestamp - pair[0].timestamp == longest]
+    return (longest if tree.what == "length" else pairs[0][0].timestamp), together(*pairs)
+
+
+def sessions(tree: t.Sessions, events: list[Event]) -> tuple[Any, list[Event]]:
+    found: list[list[Event]] = []
+    for each in events:
+        if found and each.timestamp - found[-1][-1].timestamp <= timedelta(seconds=t.GAP):
+            found[-1].append(each)
+        else:
+            found.append([each])
+    if tree.what == "count":
+        return len(found), events
+    if not found:
+        return None, []
+    if tree.what == "length":
+        longest = max(each[-1].timestamp - each[0].timestamp for each in found)
+        return longest, together(*(each for each in found if each[-1].timestamp - each[0].timestamp == longest))
+    most = max(map(len, found))
+    fullest = [each for each in found if len(each) == most]
+    return (most if tree.what == "events" else fullest[0][0].timestamp), together(*fullest)
+
+
+def streak(tree: t.Streak, events: list[Event]) -> tuple[Any, list[Event]]:
+    days = {each.day for each in events}
+    if not days:
+        return None, []
+    lengths: dict[date, int] = {}
+    for day in sorted(days):
+        lengths[day] = lengths.get(day - timedelta(days=1), 0) + 1
+    longest = max(lengths.values())
+    inside = {day - timedelta(days=back) for day in days if lengths[day] == longest for back in range(longest)}
+    return longest, [each for each in events if each.day in inside]
+
+
+def running(tree: t.Running, events: list[Event]) -> tuple[Any, list[Event]]:
+    total = Decimal(0)
+    for place, each in enumerate(events):
+        total += each.price or Decimal(0)
+        if total >= tree.amount:
+            return value_of(each, tree.what), events[: place + 1]
+    return None, []
+
+
+def sum_of(tree: t.SumOf, events: list[Event]) -> tuple[Any, list[Event]]:
+    if len(events) < tree.n:
+        return None, []
+    totals = list(accumulate(each.price or Decimal(0) for each in events))
+    return totals[tree.n - 1], events[: tree.n]
+
+
+def journey(tree: t.Journey, log: Log) -> Found:
+    bought = log.pick(tree.of.model_copy(update={"action": "purchase"}))
+    first: dict[Any, Event] = {}
+    for each in log.by_action.get(tree.since, []):
+        first.setdefault(each.asin, each)
+    done: dict[Any, Event] = {}
+    for each in bought:
+        if each.asin in first:
+            done.setdefault(each.asin, each)
+    scope = [*bought, *log.by_action.get(tree.since, [])]
+    if not done:
+        return Found(None, [], scope)
+    took = {asin: done[asin].timestamp - first[asin].timestamp for asin in done}
+    best = max(took.values()) if tree.how == "longest" else min(took.values())
+    those = [asin for asin in done if took[asin] == best]
+    evidence = together(*([first[asin], done[asin]] for asin in those))
+    if tree.what == "length":
+        return Found(best, evidence, scope)
+    return Found(min((done[asin] for asin in those), key=lambda each: each.timestamp).product_name, evidence, scope)
+
+
+OF_ONE: dict[str, Callable[[Any, list[Event]], tuple[Any, list[Event]]]] = {
+    "count": count,
+    "fold": fold,
+    "nth": nth,
+    "extreme": extreme,
+    "top": top,
+    "names": name_set,
+    "listed": listed,
+    "often": often,
+    "switches": switches,
+    "pause": pause,
+    "sessions": sessions,
+    "streak": streak,
+    "running": running,
+    "sum_of": sum_of,
+}
+
+
+def rounded(exact: Fraction, digits: int) -> Decimal:
+    """
+    >>> rounded(Fraction(200, 3), 1)
+    Decimal('66.7')
+    >>> rounded(Fraction(1, 4), 1)
+    Traceback (most recent call last):
+    pipeline.questions.answers.Undecided: 1/4 lies between two roundings
+    """
+    scaled = exact * 10**digits
+    if (scaled * 2).denominator == 1 and scaled.denominator != 1:
+        raise Undecided(f"{exact} lies between two roundings")
+    whole = int((scaled + Fraction(1, 2)) // 1)
+    return Decimal(whole).scaleb(-digits).quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP)
+
+
+def type_of(tree: Any) -> AnswerType:
+    """The type of a tree's answer, where there is one.
+
+    >>> type_of(t.Nth(of=t.Pick(), n=1, what="price"))
+    'money'
+    """
+    match tree:
+        case t.Count() | t.Amid() | t.Directly() | t.Switches() | t.Streak():
+            return "integer"
+        case t.Fold() | t.SumOf():
+            return "money"
+        case t.Share() | t.Ratio():
+            return "decimal"
+        case t.Names():
+            return "set"
+        case t.Sets() | t.Often():
+            return "integer" if tree.counted else "set"
+        case t.Listed():
+            return "ordered list"
+        case t.Top():
+            return COLUMN_TYPES.get(tree.by, "text") if tree.k == 1 else "ordered list"
+        case t.Difference():
+            return type_of(tree.of)
+        case t.Wait():
+            return "duration"
+        case t.Pause():
+            return "duration" if tree.what == "length" else "date-time"
+        case t.Sessions():
+            return {"count": "integer", "events": "integer", "start": "date-time", "length": "duration"}[tree.what]  # type: ignore[return-value]
+        case t.Journey():
+            return "duration" if tree.what == "length" else "text"
+        case t.Whether():
+            return "yes/no"
+    return COLUMN_TYPES.get(tree.what, "text")

@@ -1,0 +1,306 @@
+"""A tree as SQL over the table `events`, composed of sqlglot expressions.
+
+The frames below are SQL with places (`:of`) for conditions and `"_what"` for columns. They keep to what DuckDB and
+SQLite both understand after transpilation (see `engines`), and they order by something that decides every tie.
+"""
+
+from collections.abc import Iterator
+from decimal import Decimal
+from functools import cache
+from typing import Any
+
+from pipeline.questions import tree as t
+
+Expression = Any
+"""A sqlglot expression: sqlglot is imported where it is used."""
+GROUPED = "SELECT _what FROM events WHERE :of AND :there GROUP BY _what"
+STEPS = (
+    "WITH steps AS (SELECT timestamp, CASE WHEN DATE_DIFF('second', LAG(timestamp) OVER (ORDER BY timestamp), timestamp) "
+    f"<= {t.GAP} THEN 0 ELSE 1 END AS begins FROM events WHERE :of), "
+    "sessions AS (SELECT timestamp, SUM(begins) OVER (ORDER BY timestamp) AS session FROM steps) "
+)
+FRAMES = {
+    "count": "SELECT COUNT(*) FROM events WHERE :of",
+    "count different": "SELECT COUNT(DISTINCT _what) FROM events WHERE :of",
+    "fold sum": "SELECT COALESCE(SUM(price), 0) FROM events WHERE :of",
+    "fold average": "SELECT ROUND(AVG(price), 2) FROM events WHERE :of",
+    "fold smallest": "SELECT MIN(price) FROM events WHERE :of",
+    "fold largest": "SELECT MAX(price) FROM events WHERE :of",
+    "fold span": "SELECT MAX(price) - MIN(price) FROM events WHERE :of",
+    "nth first": "SELECT _what FROM events WHERE :of ORDER BY timestamp LIMIT 1 OFFSET :skip",
+    "nth last": "SELECT _what FROM events WHERE :of ORDER BY timestamp DESC LIMIT 1 OFFSET :skip",
+    "extreme cheapest": "SELECT _what FROM events WHERE :of ORDER BY price, timestamp LIMIT 1",
+    "extreme dearest": "SELECT _what FROM events WHERE :of ORDER BY price DESC, timestamp LIMIT 1",
+    "top events": f"{GROUPED} ORDER BY COUNT(*) DESC, MIN(timestamp) LIMIT :k OFFSET :skip",
+    "top spend": f"{GROUPED} ORDER BY SUM(price) DESC, MIN(timestamp) LIMIT :k OFFSET :skip",
+    "share events": "SELECT ROUND(100.0 * COUNT(*) FILTER (WHERE :part) / NULLIF(COUNT(*), 0), 1) FROM events WHERE :of",
+    "share asin": "SELECT ROUND(100.0 * COUNT(DISTINCT asin) FILTER (WHERE :part) / NULLIF(COUNT(DISTINCT asin), 0), 1) "
+    "FROM events WHERE :of",
+    "ratio": "SELECT ROUND(1.0 * COUNT(*) FILTER (WHERE :of) / NULLIF(COUNT(*) FILTER (WHERE :to), 0), 2) FROM events",
+    "names": "SELECT DISTINCT _what FROM events WHERE :of AND :there",
+    "listed first": "SELECT _what FROM events WHERE :of ORDER BY timestamp LIMIT :k",
+    "listed last": "SELECT _what FROM (SELECT * FROM events WHERE :of ORDER BY timestamp DESC LIMIT :k) AS latest "
+    "ORDER BY timestamp",
+    "sets minus": "SELECT _what FROM events WHERE :of AND :there EXCEPT SELECT _what FROM events WHERE :other AND :there",
+    "sets both": "SELECT _what FROM events WHERE :of AND :there INTERSECT SELECT _what FROM events WHERE :other AND :there",
+    "sets minus counted": "SELECT COUNT(DISTINCT _what) FROM events WHERE :of AND :there AND "
+    "NOT _what IN (SELECT _what FROM events WHERE :other AND :there)",
+    "sets both counted": "SELECT COUNT(DISTINCT _what) FROM events WHERE :of AND :there AND "
+    "_what IN (SELECT _what FROM events WHERE :other AND :there)",
+    "often": f"{GROUPED} HAVING COUNT(*) >= :k",
+    "often days": f"{GROUPED} HAVING COUNT(DISTINCT CAST(timestamp AS DATE)) >= :k",
+    "difference": "SELECT (:of) - (:less)",
+    "wait": "SELECT DATE_DIFF('second', (:start), (:end))",
+    "amid": "SELECT COUNT(*) FROM events WHERE :of AND timestamp > (:start) AND timestamp < (:end)",
+    "amid different": "SELECT COUNT(DISTINCT _what) FROM events WHERE :of AND timestamp > (:start) AND timestamp < (:end)",
+    "beside after": "SELECT _what FROM events WHERE :of AND timestamp > (:moment) ORDER BY timestamp LIMIT 1",
+    "beside before": "SELECT _what FROM events WHERE :of AND timestamp < (:moment) ORDER BY timestamp DESC LIMIT 1",
+    "directly": "SELECT COUNT(*) FROM (SELECT *, LEAD(action_type) OVER (ORDER BY timestamp) AS next_action FROM events) "
+    "AS steps WHERE :of AND next_action = :action",
+    "switches": "SELECT COUNT(*) FROM (SELECT _what, LAG(_what) OVER (ORDER BY timestamp) AS previous FROM events "
+    "WHERE :of AND :there) AS steps WHERE _what <> previous",
+    "pause length": "SELECT MAX(pause) FROM (SELECT DATE_DIFF('second', LAG(timestamp) OVER (ORDER BY timestamp), timestamp) "
+    "AS pause FROM events WHERE :of) AS pauses",
+    "pause start": "SELECT begin FROM (SELECT LAG(timestamp) OVER (ORDER BY timestamp) AS begin, timestamp FROM events "
+    "WHERE :of) AS pauses WHERE begin IS NOT NULL ORDER BY DATE_DIFF('second', begin, timestamp) DESC, begin LIMIT 1",
+    "sessions count": f"{STEPS} SELECT COUNT(DISTINCT session) FROM sessions",
+    "sessions events": f"{STEPS} SELECT COUNT(*) FROM sessions GROUP BY session ORDER BY COUNT(*) DESC LIMIT 1",
+    "sessions start": f"{STEPS} SELECT MIN(timestamp) FROM sessions GROUP BY session "
+    "ORDER BY COUNT(*) DESC, MIN(timestamp) LIMIT 1",
+    "sessions length": f"{STEPS} SELECT DATE_DIFF('second', MIN(timestamp), MAX(timestamp)) AS length FROM sessions "
+    "GROUP BY session ORDER BY length DESC LIMIT 1",
+    "streak": "WITH days AS (SELECT DISTINCT CAST(timestamp AS DATE) AS day FROM events WHERE :of), "
+    "steps AS (SELECT day, CASE WHEN DATE_DIFF('day', LAG(day) OVER (ORDER BY day), day) = 1 THEN 0 ELSE 1 END AS begins "
+    "FROM days), runs AS (SELECT day, SUM(begins) OVER (ORDER BY day) AS run FROM steps) "
+    "SELECT COUNT(*) FROM runs GROUP BY run ORDER BY COUNT(*) DESC LIMIT 1",
+    "running": "SELECT _what FROM (SELECT *, SUM(price) OVER (ORDER BY timestamp) AS total FROM events WHERE :of) AS running "
+    "WHERE total >= :amount ORDER BY timestamp LIMIT 1",
+    "sum_of": "SELECT total FROM (SELECT ROW_NUMBER() OVER (ORDER BY timestamp) AS place, "
+    "SUM(price) OVER (ORDER BY timestamp) AS total FROM events WHERE :of) AS running WHERE place = :n",
+    "those": "SELECT asin FROM events WHERE :of",
+    "any": "SELECT 1 FROM events WHERE :of",
+}
+JOURNEY = (
+    "WITH firsts AS (SELECT asin, MIN(timestamp) AS begin FROM events WHERE :since GROUP BY asin), "
+    "bought AS (SELECT asin, product_name, MIN(timestamp) AS done FROM events WHERE :of GROUP BY asin, product_name) "
+)
+for way, order in {"longest": " DESC", "shortest": ""}.items():
+    for what, shown in {"length": "DATE_DIFF('second', begin, done)", "product_name": "product_name"}.items():
+        FRAMES[f"journey {way} {what}"] = (
+            f"{JOURNEY} SELECT {shown} FROM bought JOIN firsts ON firsts.asin = bought.asin "
+            f"ORDER BY DATE_DIFF('second', begin, done){order}, done LIMIT 1"
+        )
+COMPUTED = {"day": "CAST(timestamp AS DATE)", "weekday": "DAYNAME(timestamp)", "hour": "HOUR(timestamp)"}
+
+
+def sql_of(tree: Any) -> str:
+    """
+    >>> sql_of(t.Nth(of=t.Pick(action="click", brand="O'Neill"), n=-1, what="price"))
+    "SELECT price FROM events WHERE action_type = 'click' AND brand = 'O''Neill' ORDER BY timestamp DESC LIMIT 1"
+    """
+    text: str = expression(tree).sql(dialect="duckdb")
+    return text
+
+
+def expression(tree: Any) -> Expression:
+    """The tree as a sqlglot expression."""
+    match tree:
+        case t.Count():
+            return framed("count different" if tree.what else "count", tree.what, of=tree.of)
+        case t.Fold():
+            return framed(f"fold {tree.how}", of=tree.of)
+        case t.Nth():
+            way, skip = ("first", tree.n - 1) if tree.n > 0 else ("last", -tree.n - 1)
+            return framed(f"nth {way}", tree.what, of=tree.of, skip=skip)
+        case t.Extreme():
+            return framed(f"extreme {tree.how}", tree.what, of=tree.of)
+        case t.Top():
+            return framed(f"top {tree.measure}", tree.by, of=tree.of, k=tree.k, skip=tree.rank - 1)
+        case t.Share():
+            return framed(f"share {tree.what}", of=tree.of, part=tree.part)
+        case t.Ratio():
+            return framed("ratio", of=tree.of, to=tree.to)
+        case t.Names():
+            return framed("names", tree.what, of=tree.of)
+        case t.Listed():
+            return framed(f"listed {'first' if tree.n > 0 else 'last'}", tree.what, of=tree.of, k=abs(tree.n))
+        case t.Sets():
+            name = f"sets {tree.how}{' counted' if tree.counted else ''}"
+            return framed(name, tree.what, of=tree.of, other=tree.other)
+        case t.Often():
+            groups = framed("often days" if tree.days else "often", tree.by, of=tree.of, k=tree.n)
+            return how_many(groups) if tree.counted else groups
+        case t.Difference():
+            return framed("difference", of=expression(tree.of), less=expression(tree.less))
+        case t.Wait():
+            return framed("wait", start=tree.start, end=tree.end)
+        case t.Amid():
+            name = "amid different" if tree.what else "amid"
+            return framed(name, tree.what, of=tree.of, start=tree.start, end=tree.end)
+        case t.Beside():
+            return framed(f"beside {tree.side}", tree.what, of=tree.of, moment=tree.moment)
+        case t.Directly():
+            return framed("directly", of=tree.of, action=tree.action)
+        case t.Switches():
+            return framed("switches", tree.what, of=tree.of)
+        case t.Pause() | t.Sessions():
+            return framed(f"{tree.node} {tree.what}", of=tree.of)
+        case t.Streak():
+            return framed("streak", of=tree.of)
+        case t.Running():
+            return framed("running", tree.what, of=tree.of, amount=tree.amount)
+        case t.SumOf():
+            return framed("sum_of", of=tree.of, n=tree.n)
+        case t.Journey():
+            bought, since = tree.of.model_copy(update={"action": "purchase"}), t.Pick(action=tree.since)
+            return framed(f"journey {tree.how} {tree.what}", of=bought, since=since)
+        case t.Whether():
+            return any_of(tree.picks)
+    raise TypeError(f"no SQL for {tree!r}")
+
+
+def how_many(groups: Expression) -> Expression:
+    from sqlglot import exp
+
+    return exp.select(exp.Count(this=exp.Star())).from_(groups.subquery("found"), copy=False)
+
+
+def any_of(picks: tuple[t.Pick, ...]) -> Expression:
+    from sqlglot import exp
+
+    return exp.Select(expressions=[exp.Exists(this=framed("any", of=pick)) for pick in picks])
+
+
+def framed(name: str, what: t.Column | None = None, **given: Any) -> Expression:
+    """A frame with its places filled."""
+    from sqlglot import exp
+
+    found = parsed(FRAMES[name]).copy()
+    places = {key: in_place(value) for key, value in given.items()}
+    places["there"] = is_there(what)
+    for node in list(found.find_all(exp.Placeholder, exp.Column)):
+        if isinstance(node, exp.Placeholder):
+            node.replace(places[node.name].copy())
+        elif node.name == "_what":
+            node.replace(column(what or "asin"))
+    for offset in [each for each in found.find_all(exp.Offset) if each.expression == literal(0)]:
+        offset.pop()
+    return without_true(found) if exp.true() in places.values() else found
+
+
+def is_there(what: t.Column | None) -> Expression:
+    from sqlglot import exp
+
+    if what is None or what in COMPUTED or what == "timestamp":
+        return exp.true()
+    return exp.Not(this=exp.Is(this=column(what), expression=exp.Null()))
+
+
+@cache
+def parsed(text: str) -> Expression:
+    from sqlglot import parse_one
+
+    return parse_one(text, dialect="duckdb")
+
+
+def in_place(value: Any) -> Expression:
+    """What stands in a frame for a pick, a moment, a value."""
+    from sqlglot import exp
+
+    match value:
+        case t.Pick():
+            return condition(value)
+        case t.Moment():
+            return moment(value)
+        case exp.Expression():
+            return value
+    return literal(value)
+
+
+def moment(value: t.Moment) -> Expression:
+    return expression(t.Nth(of=value.of, n=value.n, what="timestamp"))
+
+
+def without_true(found: Expression) -> Expression:
+    """Without the conditions that say nothing."""
+    from sqlglot import exp
+
+    for both in list(found.find_all(exp.And)):
+        for side, other in ((both.this, both.expression), (both.expression, both.this)):
+            if side == exp.true():
+                both.replace(other)
+    for where in list(found.find_all(exp.Where)):
+        if where.this == exp.true():
+            where.pop()
+    return found
+
+
+def condition(pick: t.Pick) -> Expression:
+    """The conditions of a pick, all of which must hold."""
+    from sqlglot import exp
+
+    found = list(conditions(pick))
+    return exp.and_(*found, copy=False) if found else exp.true()
+
+
+def conditions(pick: t.Pick) -> Iterator[Expression]:
+    from sqlglot import exp
+
+    plain = {"action_type": pick.action, "brand": pick.brand, "color": pick.color, "product_types": pick.category}
+    for name, value in plain.items():
+        if value is not None:
+            yield exp.EQ(this=column(name), expression=literal(value))
+    if pick.product is not None:
+        if pick.product.brand is not None:
+            yield exp.EQ(this=column("brand"), expression=literal(pick.product.brand))
+        for part in pick.product.parts:
+            yield exp.ILike(this=column("product_name"), expression=literal(f"%{part}%"))
+    if pick.query is not None:
+        yield exp.EQ(this=column("search_query"), expression=literal(pick.query))
+    if pick.word is not None:
+        yield exp.ILike(this=column("search_query"), expression=literal(f"%{pick.word}%"))
+    if pick.at_least is not None and pick.at_most is not None:
+        yield exp.Between(this=column("price"), low=literal(pick.at_least), high=literal(pick.at_most))
+    elif pick.at_least is not None:
+        yield exp.GTE(this=column("price"), expression=literal(pick.at_least))
+    elif pick.at_most is not None:
+        yield exp.LTE(this=column("price"), expression=literal(pick.at_most))
+    yield from of_time(pick)
+    for never, action in ((False, pick.ever), (True, pick.never)):
+        if action is not None:
+            others = framed("those", of=t.Pick(action=action))
+            found = exp.In(this=column("asin"), query=exp.Subquery(this=others))
+            yield exp.Not(this=found) if never else found
+
+
+def of_time(pick: t.Pick) -> Iterator[Expression]:
+    from sqlglot import exp
+
+    if pick.first_day is not None and pick.first_day == pick.last_day:
+        yield exp.EQ(this=column("day"), expression=literal(pick.first_day))
+    elif pick.first_day is not None and pick.last_day is not None:
+        yield exp.Between(this=column("day"), low=literal(pick.first_day), high=literal(pick.last_day))
+    elif pick.first_day is not None:
+        yield exp.GTE(this=column("day"), expression=literal(pick.first_day))
+    elif pick.last_day is not None:
+        yield exp.LTE(this=column("day"), expression=literal(pick.last_day))
+    if pick.weekday == "weekend":
+        yield exp.In(this=column("weekday"), expressions=[literal("Saturday"), literal("Sunday")])
+    elif pick.weekday is not None:
+        yield exp.EQ(this=column("weekday"), expression=literal(pick.weekday))
+    if pick.hours is not None:
+        yield exp.Between(this=column("hour"), low=literal(pick.hours[0]), high=literal(pick.hours[1] - 1))
+
+
+def column(name: str) -> Expression:
+    from sqlglot import exp
+
+    return parsed(COMPUTED[name]).copy() if name in COMPUTED else exp.column(name)
+
+
+def literal(value: Any) -> Expression:
+    from sqlglot import exp
+
+    if isinstance(value, int | Decimal):
+        return exp.Literal.number(str(value))
+    return exp.Literal.string(str(value))
