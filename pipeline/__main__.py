@@ -14,6 +14,8 @@ from pipeline.progress import Bar, Lines, Progress
 from pipeline.run import Run, all_stages, owners_of, package_version, setting_names, upstream
 
 RUN = "data/runs/demo"
+NOTHING: tuple[Any, ...] = (None, "", {}, False)
+"""Defaults that need not be told."""
 EXAMPLES = {
     "list": "shopwright list",
     "build": "shopwright build trajectories --count 100 --tokens 64k --seed 7 --run data/runs/mine",
@@ -144,9 +146,11 @@ def add_build(datasets: Any, name: str, parents: list[Parser]) -> None:
             short = f"--{setting.name.replace('_', '-')}"
             flags = [short] if owners_of(name, setting.name) == [each] else []
             flags += [f"--{each}.{setting.name.replace('_', '-')}"] if each != name else []
-            default = "" if setting.default in (None, "", {}) else f" (default: {words(setting.default)})"
+            default = "" if setting.default in NOTHING else f" (default: {words(setting.default)})"
+            flag: dict[str, Any] = {"nargs": "?", "const": True} if setting.default is False else {}
             group.add_argument(
                 *flags,
+                **flag,
                 dest=f"{each}.{setting.name}",
                 default=argparse.SUPPRESS,
                 metavar="X",
@@ -160,7 +164,7 @@ def build_example(name: str) -> str:
     'shopwright build personas --run data/runs/mine --count 200'
     """
     own = all_stages()[name].settings.values()
-    settings = [f"--{s.name.replace('_', '-')} {words(s.default)}" for s in own if s.default not in (None, "", {})]
+    settings = [f"--{s.name.replace('_', '-')} {words(s.default)}" for s in own if s.default not in NOTHING]
     return " ".join([f"shopwright build {name} --run data/runs/mine", *settings])
 
 
@@ -189,7 +193,7 @@ def list_command(run: str, json: bool) -> int:
         count = "-" if row["rows"] is None else f"{row['rows']:,}"
         print(f"{row['dataset']:14} {count:>10}  {', '.join(row['reads']) or '-':18} {row['about']}")
         settings = "  ".join(
-            f"--{key} {words(value)}" for key, value in row["settings"].items() if value not in (None, "", {})
+            f"--{key} {words(value)}" for key, value in row["settings"].items() if value not in NOTHING
         )
         print(f"{'':14} {'':>10}  {'':18} {settings}")
     print(f"\nrows: of the run in {run}. More on a dataset: shopwright build DATASET --help")

@@ -95,6 +95,7 @@ class Dataset(Generic[RecordT]):
         self.name = name
         self.makes = makes
         self.folder = self.run / name
+        self.made: dict[Any, Any] = {}
 
     @property
     def files(self) -> list[Path]:
@@ -141,7 +142,12 @@ class Dataset(Generic[RecordT]):
         return found
 
     def rows(self, numbers: range) -> Iterator[RecordT]:
-        """The records of these row numbers, reading no row group that has none of them."""
+        """The records of these row numbers."""
+        for batch in self.slices(numbers):
+            yield from (self.makes.model_validate(row) for row in batch.to_pylist())
+
+    def slices(self, numbers: range, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
+        """The batches of these row numbers, reading no row group that has none of them."""
         first = 0
         for path in self.files:
             meta = pq.read_metadata(path)
@@ -149,8 +155,8 @@ class Dataset(Generic[RecordT]):
                 last = first + meta.row_group(group).num_rows
                 inside = range(max(first, numbers.start), min(last, numbers.stop))
                 if inside:
-                    table = pq.ParquetFile(path).read_row_group(group).slice(inside.start - first, len(inside))
-                    yield from (self.makes.model_validate(row) for row in table.to_pylist())
+                    table = pq.ParquetFile(path).read_row_group(group, columns=columns).combine_chunks()
+                    yield from table.slice(inside.start - first, len(inside)).to_batches()
                 first = last
 
     def sql(self, query: str) -> list[tuple[Any, ...]]:
@@ -169,7 +175,13 @@ class Dataset(Generic[RecordT]):
             return connection.execute(query).fetchall()
 
     def once(self, make: Callable[["Dataset[RecordT]"], T]) -> T:
-        """`make(self)`, made once in this process: what every row of a stage looks things up in."""
+        """`make(self)`, made once in this process: what every row of a stage looks things up in.
+
+        Files that changed are noticed by the next `Dataset` on them, not by this one.
+        """
+        if make in self.made:
+            kept: T = self.made[make]
+            return kept
         stamp = tuple((path.name, path.stat().st_mtime_ns, path.stat().st_size) for path in self.files)
         key = (str(self.folder.resolve()), stamp, make)
         if key not in VIEWS:
@@ -177,6 +189,7 @@ class Dataset(Generic[RecordT]):
                 del VIEWS[old]
             VIEWS[key] = make(self)
         found: T = VIEWS[key]
+        self.made[make] = found
         return found
 
 

@@ -186,26 +186,33 @@ def stage(
     return lambda function: Stage(makes, function, tuple(checks), tuple(across), plan, per_shard)
 
 
-def reasons_of(
-    stage: Stage, check: Check, batch: Any, datasets: dict[str, Any], records: Sequence[Record] | None = None
-) -> list[str | None]:
-    """What one check says of each row of a batch; `records` are its rows, where they are at hand."""
-    others = [datasets[name] for name in check_needs(check)]
-    if takes_batches(check):
-        found: list[str | None] = check(batch, *others)
-        return found
-    if records is None:
-        records = [stage.makes.model_validate(row) for row in batch.to_pylist()]
-    return [check(record, *others) for record in records]
+def judged(
+    checks: Sequence[Check], batch: Any, records: Sequence[Record], datasets: dict[str, Any]
+) -> list[list[str | None]]:
+    """For each check, what it says of each row of a batch, whose records are at hand where a check wants them.
+
+    A record is shown to all its checks before the next one is: they look the same things up.
+    """
+    others = [[datasets[name] for name in check_needs(check)] for check in checks]
+    found = [
+        list(check(batch, *more)) if takes_batches(check) else [] for check, more in zip(checks, others, strict=True)
+    ]
+    each = [
+        (check, more, said) for check, more, said in zip(checks, others, found, strict=True) if not takes_batches(check)
+    ]
+    for record in records if each else ():
+        for check, more, said in each:
+            said.append(check(record, *more))
+    return found
 
 
 def reasons_against(
     stage: Stage, batch: Any, datasets: dict[str, Any], records: Sequence[Record] | None = None
 ) -> list[list[str]]:
-    """For each row of a batch, what its checks have against it."""
-    reasons: list[list[str]] = [[] for _ in range(batch.num_rows)]
-    for check in stage.checks:
-        for row, reason in enumerate(reasons_of(stage, check, batch, datasets, records)):
-            if reason:
-                reasons[row].append(reason)
-    return reasons
+    """For each row of a batch, what its checks have against it; `records` are its rows, where they are at hand."""
+    if records is None and not all(map(takes_batches, stage.checks)):
+        records = [stage.makes.model_validate(row) for row in batch.to_pylist()]
+    said = judged(stage.checks, batch, records or [], datasets)
+    return [[reason for reason in row if reason] for row in zip(*said, strict=True)] or [
+        [] for _ in range(batch.num_rows)
+    ]

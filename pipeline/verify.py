@@ -14,7 +14,7 @@ from pipeline.arrow import arrow_schema, may_be_none
 from pipeline.dataset import Dataset, Manifest, file_facts, row_groups, tally
 from pipeline.problem import Problem
 from pipeline.run import Run, all_stages, pool
-from pipeline.stage import Stage, first_message, reasons_of, takes_batches
+from pipeline.stage import Check, Stage, first_message, judged, takes_batches
 from schemas.record import Record
 
 
@@ -58,7 +58,7 @@ def verify_dataset(run: Run, name: str) -> Iterator[Verdict]:
     stage = all_stages()[name]
     verdicts = {check.__name__: Verdict(name, words(check), manifest.rows) for check in stage.checks}
     columns = Verdict(name, "columns are the record's", manifest.rows)
-    for found in judged(run, dataset):
+    for found in by_file(run, dataset):
         columns.places += found.pop("columns")
         for name_of_check, places in found.items():
             verdicts[name_of_check].places += places
@@ -110,7 +110,7 @@ def miscounted(run: Run, dataset: Dataset[Any], manifest: Manifest) -> Iterator[
             yield f"made from another {name} than the one that is here"
 
 
-def judged(run: Run, dataset: Dataset[Any]) -> Iterator[dict[str, list[str]]]:
+def by_file(run: Run, dataset: Dataset[Any]) -> Iterator[dict[str, list[str]]]:
     """What the checks say of each file, in the order of the files."""
     files = dataset.files
     if run.workers == 1 or len(files) <= 1:
@@ -138,15 +138,29 @@ def judge(folder: Path, name: str, path: Path) -> dict[str, list[str]]:
             records = list(as_records(stage, batch, path, found["columns"]))
         if found["columns"]:
             return found
-        for check in stage.checks:
+        for check, reasons in judged_each(stage, batch, records or [], datasets):
             places = found.setdefault(check.__name__, [])
-            try:
-                reasons = reasons_of(stage, check, batch, datasets, records)
-            except Exception as error:  # noqa: BLE001 - what cannot be judged must not pass
-                places.append(f"{path.name}: cannot be judged: {type(error).__name__}: {error}")
-                continue
-            places += [f"{batch['id'][row]} ({path.name}): {reason}" for row, reason in enumerate(reasons) if reason]
+            if isinstance(reasons, str):
+                places.append(f"{path.name}: {reasons}")
+            else:
+                places += [
+                    f"{batch['id'][row]} ({path.name}): {reason}" for row, reason in enumerate(reasons) if reason
+                ]
     return found
+
+
+def judged_each(
+    stage: Stage, batch: pa.RecordBatch, records: list[Record], datasets: dict[str, Any]
+) -> Iterator[tuple[Check, list[str | None] | str]]:
+    """What each check says of the rows; of a check that fails on them, how: what cannot be judged must not pass."""
+    try:
+        yield from zip(stage.checks, judged(stage.checks, batch, records, datasets), strict=True)
+    except Exception:  # noqa: BLE001 - one of them; asked one by one it can be named
+        for check in stage.checks:
+            try:
+                yield check, judged([check], batch, records, datasets)[0]
+            except Exception as error:  # noqa: BLE001
+                yield check, f"cannot be judged: {type(error).__name__}: {error}"
 
 
 def as_records(stage: Stage, batch: pa.RecordBatch, path: Path, wrong: list[str]) -> Iterator[Record]:

@@ -4,6 +4,8 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Literal
 
+from pydantic import ConfigDict
+
 from schemas.record import Part, Record
 
 Action = Literal["search", "click", "add to Cart", "purchase"]
@@ -12,19 +14,28 @@ Action = Literal["search", "click", "add to Cart", "purchase"]
 class Event(Part):
     """One action, in the columns that ShopTrajQA's table form has (`spec/customer-agent.md`)."""
 
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
     row_id: int
+    """Number of the action in the trajectory, from 0, in order of time."""
     timestamp: datetime
+    """When it happened, to the second; strictly increasing."""
     action_type: Action
+    """'search', 'click', 'add to Cart' or 'purchase'."""
     asin: str | None
-    """The product's id; none for a search, as are the six product columns after it."""
+    """The product's id; NULL for a search, as are the five product columns after it."""
     product_name: str | None
+    """The product's title."""
     brand: str | None
+    """NULL where the product names none."""
     color: str | None
+    """NULL where the product names none."""
     product_types: str | None
-    """The leaf category."""
+    """The product's category."""
     price: Decimal | None
-    """What the product cost on that day."""
+    """What the product cost on that day, in dollars."""
     search_query: str | None
+    """What was typed; NULL for all but a search."""
 
 
 class DatedPrice(Part):

@@ -6,14 +6,12 @@ from datetime import date, timedelta
 from decimal import ROUND_HALF_UP, Decimal
 from fractions import Fraction
 from itertools import accumulate, pairwise
-from typing import Any, Literal
+from typing import Any
 
 from pipeline.questions import tree as t
 from pipeline.questions.log import Event, Log
+from schemas.questions import AnswerType
 
-AnswerType = Literal[
-    "integer", "decimal", "money", "date", "date-time", "duration", "text", "set", "ordered list", "yes/no", "none"
-]
 COLUMN_TYPES: dict[str, AnswerType] = {"timestamp": "date-time", "day": "date", "hour": "integer", "price": "money"}
 
 

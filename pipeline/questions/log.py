@@ -3,7 +3,7 @@
 import re
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from datetime import date, datetime
 from decimal import Decimal
 from functools import cached_property
@@ -39,8 +39,13 @@ class Event(NamedTuple):
 class Log:
     """The events of one trajectory in order of time, with what is looked up often."""
 
-    def __init__(self, events: Iterable[Mapping[str, Any]]) -> None:
-        self.events = sorted(map(event, events), key=lambda each: each.timestamp)
+    def __init__(self, rows: Iterable[Mapping[str, Any]] = ()) -> None:
+        self.events = sorted(map(event, rows), key=lambda each: each.timestamp)
+
+    def without(self, rows: Container[int]) -> "Log":
+        found = Log()
+        found.events = [each for each in self.events if each.row not in rows]
+        return found
 
     @cached_property
     def by_action(self) -> dict[str, list[Event]]:

@@ -3,6 +3,7 @@
 import re
 
 from pipeline.questions.log import Event, Log, names, words_of
+from pipeline.questions.rating import stands_in
 from pipeline.questions.tree import Mention
 from pipeline.words import STOP
 
@@ -47,7 +48,7 @@ def is_a_noun(text: str) -> bool:
     return (
         text.replace(" ", "").replace("-", "").isalpha()
         and words[-1].isalpha()
-        and 2 < len(words[-1])
+        and len(words[-1]) > 2
         and len(words) < 4
     )
 
@@ -77,8 +78,7 @@ def said_before(log: Log, click: Event) -> list[str]:
 
 def usable(text: str, click: Event) -> bool:
     """Whether it stands in the name as words of its own, and reads the same everywhere."""
-    found = re.search(rf"(?<![\w-]){re.escape(text)}(?![\w-])", click.lower)
-    return bool(found) and PART.fullmatch(text) is not None
+    return PART.fullmatch(text) is not None and stands_in(text, click.lower)
 
 
 def segments_of(click: Event) -> list[str]:

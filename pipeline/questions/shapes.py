@@ -5,13 +5,15 @@ Its sentence says what is asked.
 """
 
 import inspect
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
+from operator import attrgetter
 from random import Random
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from pipeline.questions.log import Event, Log, words_of
 from pipeline.questions.mention import mention
@@ -45,13 +47,9 @@ from pipeline.questions.tree import (
     Whether,
 )
 from pipeline.words import STOP
+from schemas.questions import Kind
 
-Kind = Literal[
-    "search", "product interaction", "purchase journey", "brand", "price", "temporal", "category", "review"
-]  # fmt: skip
-"""The eight kinds of the ShopTrajQA release. There are no written reviews in an event table: `review` looks at products
-that the shopper came back to."""
-
+ROW = attrgetter("row")
 SEARCH: Final = "search"
 CLICK: Final = "click"
 CART: Final = "add to Cart"
@@ -93,13 +91,16 @@ class Draw:
 
     def event(self, pick: Pick, *having: str) -> Event:
         """One of the events that a pick means, with a value in these columns."""
-        found = [each for each in self.log.pick(pick) if all(getattr(each, name) is not None for name in having)]
+        found = self.log.pick(pick)
+        for name in having:
+            found = [each for each in found if getattr(each, name) is not None]
         one: Event = self.one_of(self.in_third(found) or found)
         return one
 
     def in_third(self, events: list[Event]) -> list[Event]:
-        total = max(1, len(self.log.events))
-        return [each for each in events if 3 * each.row // total == self.third]
+        total = len(self.log.events)
+        begin, end = (bisect_left(events, -(-third * total // 3), key=ROW) for third in (self.third, self.third + 1))
+        return events[begin:end]
 
     def common(self, pick: Pick, column: str, least: int) -> Any:
         """A value that at least so many of these events have; rarer and commoner ones alike."""
@@ -111,9 +112,9 @@ class Draw:
         length = self.number(least, longest)
         back = int(self.random.random() * length)
         first, last = self.log.events[0].day, self.log.events[-1].day
-        begin = max(first, around.day - timedelta(days=back))
-        end = min(last, begin + timedelta(days=length - 1))
-        return {"first_day": begin, "last_day": end}
+        begin = min(around.day - timedelta(days=back), last - timedelta(days=length - 1))
+        begin = max(first, begin)
+        return {"first_day": begin, "last_day": min(last, begin + timedelta(days=length - 1))}
 
     def day(self, around: Event) -> dict[str, Any]:
         return {"first_day": around.day, "last_day": around.day}
@@ -125,8 +126,9 @@ class Draw:
         """A range of days, a beginning or an end."""
         return self.days(around, 14, 2) if self.chance(0.6) else self.since_or_until(around)
 
-    def thing(self, pick: Pick, least: int = 2) -> Pick:
-        """These events, of one brand or category that has at least so many of them."""
+    def thing(self, pick: Pick, least: int = 0) -> Pick:
+        """These events, of one brand or category that has at least so many of them, else of a number of its own."""
+        least = least or self.number(1, 8)
         column, field = self.one_of([("brand", "brand"), ("product_types", "category")])
         return pick.model_copy(update={field: self.common(pick, column, least)})
 
@@ -247,7 +249,7 @@ def searches_for_each_click(draw: Draw) -> Ratio:
 @shape("product interaction")
 def clicks_on_product(draw: Draw) -> Count:
     """How often one product was clicked, in a range of days or in all."""
-    found = draw.seen(draw.number(1, 4))
+    found = draw.seen(draw.number(1, 6))
     days = draw.some_time(found) if draw.chance(0.3) else {}
     return Count(of=Pick(action=CLICK, product=draw.mention(found), **days))
 
@@ -316,7 +318,7 @@ def looked_at_after_carting(draw: Draw) -> Beside:
 def carted_never_bought(draw: Draw) -> Count:
     """How many different products were put into the cart and never bought."""
     pick = Pick(action=CART, never=BUY, **draw.some_time(draw.event(Pick(action=CART))))
-    return Count(of=draw.thing(pick, 1) if draw.chance(0.6) else pick, what="asin")
+    return Count(of=draw.thing(pick) if draw.chance(0.6) else pick, what="asin")
 
 
 @shape("purchase journey")
@@ -535,6 +537,8 @@ def price_gap(draw: Draw) -> Difference:
     """By how much one product's highest price seen is above another's."""
     one = draw.event(Pick(action=CLICK))
     other = draw.event(Pick(action=CLICK, category=one.product_types) if draw.chance(0.7) else Pick(action=CLICK))
+    if one.asin == other.asin:
+        raise Nothing
     first, second = (Pick(action=CLICK, product=draw.mention(each)) for each in (one, other))
     figures = [Fold(of=pick, how="largest") for pick in (first, second)]
     if (one.price or 0) < (other.price or 0):
@@ -545,7 +549,7 @@ def price_gap(draw: Draw) -> Difference:
 @shape("price")
 def spent_before_and_after(draw: Draw) -> Difference:
     """How much more was spent from a day on than before it (negative if less)."""
-    day = draw.event(Pick()).day
+    day = draw.event(Pick(first_day=draw.log.events[0].day + timedelta(days=1))).day
     before = Pick(action=BUY, last_day=day - timedelta(days=1))
     return Difference(of=Fold(of=Pick(action=BUY, first_day=day), how="sum"), less=Fold(of=before, how="sum"))
 
@@ -798,7 +802,7 @@ def last_look(draw: Draw) -> Nth:
 @shape("review")
 def seen_in_both_times(draw: Draw) -> Sets:
     """The products clicked both before a day and from it on: which, or how many."""
-    day = draw.event(Pick(action=CLICK)).day
+    day = draw.event(Pick(action=CLICK, first_day=draw.log.events[0].day + timedelta(days=1))).day
     one, other = Pick(action=CLICK, last_day=day - timedelta(days=1)), Pick(action=CLICK, first_day=day)
     category = draw.common(one, "product_types", 3) if draw.chance(0.8) else None
     return Sets(
@@ -814,4 +818,9 @@ def seen_in_both_times(draw: Draw) -> Sets:
 def seen_never_carted(draw: Draw) -> Count:
     """How many different products of a brand or category were clicked and never put into the cart."""
     pick = Pick(action=CLICK, **draw.some_time(draw.event(Pick(action=CLICK))))
-    return Count(of=draw.thing(pick.model_copy(update={"never": CART}), 1), what="asin")
+    return Count(
+        of=draw.thing(pick.model_copy(update={"never": CART}) if draw.chance(0.9) else pick).model_copy(
+            update={"never": CART}
+        ),
+        what="asin",
+    )

@@ -1,0 +1,1 @@
+"""SQL that others wrote: what it may say, and where it runs."""

@@ -1,0 +1,112 @@
+"""The one typed loader of a trajectory's events, for gold and for agents.
+
+    from data_loader import load_trajectory
+    conn, df = load_trajectory("persona-0000003-32k")
+    conn.execute("SELECT COUNT(*) FROM events WHERE action_type = 'purchase'").fetchone()
+
+Price is DECIMAL(12,2) or NULL, timestamp TIMESTAMP, `add to Cart` an action type of its own.
+"""
+
+import os
+from pathlib import Path
+from typing import Any
+
+from pipeline.arrow import arrow_schema
+from pipeline.problem import Problem
+from pipeline.sandbox.sql import connect
+from schemas.samples import Event
+
+HOME = "SHOPWRIGHT_TRAJECTORIES"
+"""The variable that names the folder of the trajectories' Parquet files, where no other is given."""
+FOLDER = "data/runs/demo/trajectories"
+
+
+def load_trajectory(id: str, folder: str | Path | None = None) -> tuple[Any, Any]:
+    """A DuckDB connection with the table `events`, and the same events as a data frame.
+
+    Raises Problem where there is no such trajectory, or the files are not trajectories.
+    """
+    connection = connect()
+    table = events_of(Path(folder or os.environ.get(HOME, FOLDER)), id)
+    fill(connection, table)
+    return connection, framed(table)
+
+
+def framed(table: Any) -> Any:
+    """As a pandas data frame in which prices stay exact and a missing one compares as missing."""
+    import pandas as pd
+    import pyarrow as pa
+
+    return table.to_pandas(types_mapper=lambda kind: pd.ArrowDtype(kind) if pa.types.is_decimal(kind) else None)
+
+
+def fill(connection: Any, table: Any) -> None:
+    """Puts these events into the connection's table `events`."""
+    connection.register("incoming", table)
+    connection.execute(f"CREATE OR REPLACE TABLE events ({declared()})")
+    connection.execute("INSERT INTO events FROM incoming")
+    connection.unregister("incoming")
+
+
+def events_of(folder: Path, id: str) -> Any:
+    """The events of one trajectory as an Arrow table, read by DuckDB."""
+    import duckdb
+
+    files = trajectory_files(folder)
+    with duckdb.connect() as reader:
+        found = reader.sql(
+            "SELECT UNNEST(events, recursive := true) FROM read_parquet($files) WHERE id = $id",
+            params={"files": files, "id": id},
+        ).to_arrow_table()
+    if not found.num_rows:
+        raise Problem(f"There is no trajectory {id} in {folder}.")
+    return found
+
+
+def trajectory_files(folder: Path) -> list[str]:
+    """The Parquet files of a folder of trajectories. Raises Problem where a column is missing."""
+    import pyarrow.parquet as pq
+
+    files = sorted(map(str, folder.glob("*.parquet")))
+    if not files:
+        raise Problem(f"There are no trajectories in {folder}. Build them: shopwright build trajectories")
+    for file in files:
+        why_not_trajectories(file, pq.read_schema(file))
+    return files
+
+
+def why_not_trajectories(file: str, schema: Any) -> None:
+    wanted = arrow_schema(Event)
+    if not {"id", "budget", "events"} <= set(schema.names):
+        raise Problem(f"{file} holds no trajectories: it has the columns {', '.join(schema.names)}.")
+    item = getattr(schema.field("events").type, "value_type", None)
+    have = {field.name: field.type for field in item} if item is not None else {}
+    for field in wanted:
+        if field.name not in have:
+            raise Problem(f"{file}: its events have no column {field.name}.")
+        if have[field.name] != field.type:
+            raise Problem(f"{file}: its events' {field.name} is {have[field.name]}, not {field.type}.")
+
+
+SQL_TYPES = {
+    "int64": "BIGINT",
+    "string": "VARCHAR",
+    "timestamp[us]": "TIMESTAMP",
+    "decimal128(12, 2)": "DECIMAL(12,2)",
+}
+
+
+def columns() -> list[tuple[str, str, str]]:
+    """Name, SQL type and meaning of each column of `events`."""
+    about = {name: " ".join((info.description or "").split()) for name, info in Event.model_fields.items()}
+    return [(field.name, SQL_TYPES[str(field.type)], about[field.name]) for field in arrow_schema(Event)]
+
+
+def declared() -> str:
+    return ", ".join(f"{name} {kind}" for name, kind, _ in columns())
+
+
+def schema() -> str:
+    """The table `events` as every prompt shows it: one line for each column, with its type and meaning."""
+    lines = [f"  {name:13} {kind:14} -- {about}" for name, kind, about in columns()]
+    return "\n".join(["events (", *lines, ")"])

@@ -1,0 +1,111 @@
+"""What SQL over `events` may say, and a DuckDB that can do no more than answer it.
+
+What this does not stop: a query that eats memory inside one function call (DuckDB's limit does not see it). So the functions
+are a list of those known to be harmless, and text is bounded in length.
+"""
+
+from functools import lru_cache
+from typing import Any
+
+LONGEST = 4_000
+"""Characters of SQL."""
+MOST_ROWS = 1_000
+MILLISECONDS = 5_000
+LIMITS = {
+    "enable_external_access": "false",
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    "allow_community_extensions": "false",
+    "allow_persistent_secrets": "false",
+    "python_enable_replacements": "false",
+    "memory_limit": "512MB",
+    "max_temp_directory_size": "0B",
+    "temp_directory": "",
+    "threads": "1",
+}
+FUNCTIONS = frozenset(
+    "abs and any_value avg case cast ceil coalesce concat count count_if date_diff date_trunc day day_of_month day_of_week "
+    "day_of_week_iso day_of_year dayname dayofweekiso datetrunc dayofmonth dayofweek dayofweek_iso dayofyear dense_rank epoch exists extract first "
+    "first_value floor greatest hour if iif ilike initcap is_null isodow lag last last_value lead least left len length like "
+    "list lower max median min minute mode month monthname nth_value ntile nullif or pow quantile_cont quantile_disc "
+    "percentile_cont percentile_disc quantile quarter rank regexp_full_match regexp_ilike regexp_like regexp_matches replace "
+    "right round row_number second sqrt starts_with stddev string_agg group_concat strftime time_to_str time_to_unix strip "
+    "substr substring sum timestamp_diff timestamp_trunc trim trunc try_cast upper variance week weekofyear xor year "
+    "contains datediff split_part regexp_extract regexp_replace time_to_str unix_to_time str_position strpos instr array_agg".split()
+)
+
+
+@lru_cache(maxsize=4_096)
+def parsed(sql: str) -> Any:
+    """The one statement of a text. Raises ValueError."""
+    from sqlglot import ParseError, TokenError, parse
+
+    try:
+        found = [each for each in parse(sql, dialect="duckdb") if each is not None]
+    except (ParseError, TokenError, RecursionError) as error:
+        first = error.errors[0]["description"] if isinstance(error, ParseError) and error.errors else "unreadable"
+        raise ValueError(f"SQL does not parse: {first}") from None
+    if len(found) != 1:
+        raise ValueError(f"{len(found)} statements, not one")
+    return found[0]
+
+
+@lru_cache(maxsize=4_096)
+def why_not(sql: str) -> str | None:
+    """Why this must not run: it reads anything but `events`, writes, or calls what we do not know.
+
+    >>> why_not("select count(*) from events where brand = 'Brooks'")
+    >>> why_not("select * from read_csv('/etc/passwd')")
+    'reads READ_CSV, not events'
+    """
+    from sqlglot import exp
+
+    if len(sql) > LONGEST:
+        return f"SQL of more than {LONGEST:,} characters"
+    try:
+        found = parsed(sql)
+    except ValueError as error:
+        return str(error)
+    if not isinstance(found, exp.Select | exp.SetOperation):
+        return f"SQL that is no query but {type(found).__name__.upper()}"
+    named = {"events", *(each.alias_or_name.lower() for each in found.find_all(exp.CTE))}
+    for each in found.walk():
+        if isinstance(each, exp.Table) and (each.name.lower() not in named or each.db or not is_name(each.this)):
+            what = each.name or (each.this.sql_name() if isinstance(each.this, exp.Func) else each.this.sql())
+            return f"reads {what}, not events"
+        if isinstance(each, exp.Func) and name_of(each) not in FUNCTIONS:
+            return f"calls {name_of(each)}, which is not among the functions allowed"
+        if isinstance(each, exp.DML | exp.DDL | exp.Command) and not isinstance(each, exp.Select | exp.SetOperation):
+            return f"SQL that is no query: {type(each).__name__.upper()} inside it"
+        if isinstance(each, exp.Parameter | exp.Placeholder | exp.Into):
+            return "SQL with a place left open"
+    if not any(each.name.lower() == "events" for each in found.find_all(exp.Table)):
+        return "SQL that does not read events"
+    return None
+
+
+def is_name(part: Any) -> bool:
+    from sqlglot import exp
+
+    return isinstance(part, exp.Identifier)
+
+
+def name_of(function: Any) -> str:
+    from sqlglot import exp
+
+    return str(function.name if isinstance(function, exp.Anonymous) else function.sql_name()).lower()
+
+
+def connect(*, as_written: bool = False) -> Any:
+    """A DuckDB in memory that reaches no file, no network and no setting, and gives up after some seconds.
+
+    `as_written`: it runs queries without rewriting them for speed.
+    """
+    import duckdb
+
+    connection = duckdb.connect(config=LIMITS)
+    if as_written:
+        connection.execute("PRAGMA disable_optimizer")
+    connection.execute(f"SET max_execution_time = {MILLISECONDS}")
+    connection.execute("SET lock_configuration = true")
+    return connection
