@@ -17,9 +17,9 @@ TEMPLATES.filters["month"] = lambda day: MONTHS[day.month - 1]
 def ordinal(n: int) -> str:
     """
     >>> ordinal(2), ordinal(-1), ordinal(-3)
-    ('second', 'last', 'third to last')
+    ('second', 'last', 'third-to-last')
     """
-    return "last" if n == -1 else f"{ORDINALS[-n - 1]} to last" if n < 0 else ORDINALS[n - 1]
+    return "last" if n == -1 else f"{ORDINALS[-n - 1]}-to-last" if n < 0 else ORDINALS[n - 1]
 
 
 TEMPLATES.filters["ordinal"] = ordinal

@@ -48,7 +48,7 @@ def every_case():
             yield pytest.param(shape, case, id=f"{shape}-{number}")
 
 
-@pytest.mark.parametrize(("shape", "case"), every_case())
+@pytest.mark.parametrize(("shape", "case"), list(every_case()))
 def test_every_reading_gives_the_answer_worked_out_by_hand(shape, case):
     tree = from_json(case["tree"])
     found, sql = table(case["trajectory"]), sql_of(tree)
