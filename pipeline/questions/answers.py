@@ -25,8 +25,12 @@ class Found:
     """int, Decimal, date, datetime, timedelta, str, frozenset, list; None if the answer is none."""
     evidence: list[Event]
     """The events that decide the answer: without them it is another."""
-    scope: list[Event] | None
-    """The events that were looked at; those outside do not matter. None: all."""
+    looked_at: tuple[t.Pick, ...] | None
+    """What was looked at: events outside of it do not matter. None: all events."""
+
+    def scope(self, log: Log) -> list[Event] | None:
+        """The events looked at: with `ever` and `never`, also those of the action named there."""
+        return None if self.looked_at is None else together(*(seen_by(log, pick) for pick in self.looked_at))
 
     @property
     def rows(self) -> list[int]:
@@ -38,11 +42,11 @@ def answer(tree: Any, log: Log) -> Found:
     match tree:
         case t.Whether():
             found = [log.pick(pick) for pick in tree.picks]
-            return Found([bool(events) for events in found], together(*found), together(*found))
+            return Found([bool(events) for events in found], together(*found), tree.picks)
         case t.Difference():
             return difference(answer(tree.of, log), answer(tree.less, log))
         case t.Wait():
-            return wait(log.moment(tree.start), log.moment(tree.end), scope_of(log, tree.start.of, tree.end.of))
+            return wait(log.moment(tree.start), log.moment(tree.end), (tree.start.of, tree.end.of))
         case t.Amid():
             return amid(tree, log)
         case t.Beside():
@@ -58,21 +62,16 @@ def answer(tree: Any, log: Log) -> Found:
         case t.Ratio():
             one, other = log.pick(tree.of), log.pick(tree.to)
             value = rounded(Fraction(len(one), len(other)), 2) if other else None
-            return Found(value, [*one, *other], scope_of(log, tree.of, tree.to))
+            return Found(value, [*one, *other], (tree.of, tree.to))
     events = log.pick(tree.of)
     value, evidence = OF_ONE[tree.node](tree, events)
-    scope = scope_of(log, tree.of)
-    return Found(value, evidence, scope)
+    return Found(value, evidence, (tree.of,))
 
 
-def scope_of(log: Log, *picks: t.Pick) -> list[Event]:
-    """The events that these picks look at: with `ever` and `never`, also the events of the action named there."""
-    found: dict[int, Event] = {}
-    for pick in picks:
-        plain = pick.model_copy(update={"ever": None, "never": None})
-        linked = [each for action in (pick.ever, pick.never) if action for each in log.by_action.get(action, [])]
-        found |= {each.row: each for each in [*log.pick(plain), *linked]}
-    return list(found.values())
+def seen_by(log: Log, pick: t.Pick) -> list[Event]:
+    plain = pick.model_copy(update={"ever": None, "never": None})
+    linked = [each for action in (pick.ever, pick.never) if action for each in log.by_action.get(action, [])]
+    return [*log.pick(plain), *linked]
 
 
 def together(*found: Iterable[Event]) -> list[Event]:
@@ -155,7 +154,7 @@ def share(tree: t.Share, log: Log) -> Found:
     whole = log.pick(tree.of)
     inside = {each.row for each in log.pick(tree.part)}
     part = [each for each in whole if each.row in inside]
-    scope = scope_of(log, tree.of, tree.part)
+    scope = (tree.of, tree.part)
     over = len({each.asin for each in whole} - {None}) if tree.what == "asin" else len(whole)
     if not over:
         return Found(None, [], scope)
@@ -180,7 +179,7 @@ def sets(tree: t.Sets, log: Log) -> Found:
     looked = one if tree.how == "minus" else [*one, *other]
     evidence = together(each for each in looked if value_of(each, tree.what) in found)
     value = len(found) if tree.counted else frozenset(found) or None
-    return Found(value, evidence, scope_of(log, tree.of, tree.other))
+    return Found(value, evidence, (tree.of, tree.other))
 
 
 def often(tree: t.Often, events: list[Event]) -> tuple[Any, list[Event]]:
@@ -196,11 +195,11 @@ def often(tree: t.Often, events: list[Event]) -> tuple[Any, list[Event]]:
 
 def difference(one: Found, other: Found) -> Found:
     value = None if one.value is None or other.value is None else one.value - other.value
-    scope = together(one.scope or [], other.scope or [])
+    scope = (*(one.looked_at or ()), *(other.looked_at or ()))
     return Found(value, together(one.evidence, other.evidence), scope)
 
 
-def wait(start: Event | None, end: Event | None, scope: list[Event]) -> Found:
+def wait(start: Event | None, end: Event | None, scope: tuple[t.Pick, ...]) -> Found:
     if start is None or end is None:
         return Found(None, [], scope)
     return Found(end.timestamp - start.timestamp, [start, end], scope)
@@ -208,7 +207,7 @@ def wait(start: Event | None, end: Event | None, scope: list[Event]) -> Found:
 
 def amid(tree: t.Amid, log: Log) -> Found:
     start, end = log.moment(tree.start), log.moment(tree.end)
-    scope = scope_of(log, tree.of, tree.start.of, tree.end.of)
+    scope = (tree.of, tree.start.of, tree.end.of)
     if start is None or end is None:
         return Found(0, [], scope)
     inside = [each for each in log.pick(tree.of) if start.timestamp < each.timestamp < end.timestamp]
@@ -218,7 +217,7 @@ def amid(tree: t.Amid, log: Log) -> Found:
 
 def beside(tree: t.Beside, log: Log) -> Found:
     anchor = log.moment(tree.moment)
-    scope = scope_of(log, tree.of, tree.moment.of)
+    scope = (tree.of, tree.moment.of)
     if anchor is None:
         return Found(None, [], scope)
     events = log.pick(tree.of)
@@ -299,7 +298,8 @@ def sum_of(tree: t.SumOf, events: list[Event]) -> tuple[Any, list[Event]]:
 
 
 def journey(tree: t.Journey, log: Log) -> Found:
-    bought = log.pick(tree.of.model_copy(update={"action": "purchase"}))
+    purchases = tree.of.model_copy(update={"action": "purchase"})
+    bought = log.pick(purchases)
     first: dict[Any, Event] = {}
     for each in log.by_action.get(tree.since, []):
         first.setdefault(each.asin, each)
@@ -307,7 +307,7 @@ def journey(tree: t.Journey, log: Log) -> Found:
     for each in bought:
         if each.asin in first:
             done.setdefault(each.asin, each)
-    scope = [*bought, *log.by_action.get(tree.since, [])]
+    scope = (purchases, t.Pick(action=tree.since))
     if not done:
         return Found(None, [], scope)
     took = {asin: done[asin].timestamp - first[asin].timestamp for asin in done}

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
+from functools import cached_property
 from random import Random
 from typing import Any
 
@@ -12,17 +13,18 @@ from pipeline.questions.log import Log
 from pipeline.questions.phrase import phrasings
 from pipeline.questions.rating import alike, bag, difficulty, gives_away, position, split_of
 from pipeline.questions.shapes import SHAPES, Draw, Nothing, Shape
-from pipeline.questions.sql import expression
-from pipeline.questions.tree import Listed, Top, to_json
+from pipeline.questions.sql import sql_of
+from pipeline.questions.tree import Listed, Pick, Top, to_json
 from pipeline.questions.values import canonical
 from pipeline.questions.values import to_json as as_json
+from pipeline.sandbox.sql import parsed
 from schemas.questions import Split
 
 TRIES = 40
 """Draws for one question, of which most belong to another split or say nothing."""
-ALTERNATIVES = 4
-"""Different answers from which one is taken, where answers repeat."""
-EMPTY = 0.2
+MORE = 6
+"""Draws after the first right one, where answers repeat: one of their answers is taken."""
+EMPTY = 0.15
 """Share of questions whose answer may be none or zero."""
 MOST_NAMES = 8
 """Values in a set or list, so that it can be said."""
@@ -38,7 +40,17 @@ class Asked:
     tree: Any
     json: str
     found: Found
-    question: str
+    dice: float
+    """Which of its phrasings: a share of them."""
+
+    @cached_property
+    def question(self) -> str:
+        said = phrasings(self.shape.name, self.tree)
+        return said[int(self.dice * len(said))]
+
+    @cached_property
+    def bag(self) -> frozenset[str]:
+        return bag(self.question)
 
 
 def compose(log: Log, dice: Callable[..., Random], split: Split, count: int) -> Iterator[dict[str, Any]]:
@@ -67,14 +79,19 @@ def one(draw: Draw, shape: Shape, dice: Random, split: Split, asked: list[Asked]
     """
     wants_empty = dice.random() < EMPTY
     right: dict[str, Asked] = {}
-    for _ in range(TRIES):
-        found = drawn(draw.again(dice), shape, split)
-        if found is None or is_empty(found.found.value) != wants_empty or not is_worth_asking(found, draw.log, asked):
+    tries = TRIES
+    while tries:
+        tries -= 1
+        found = drawn(draw.again(dice), shape, split, elsewhere=wants_empty)
+        if found is None or is_empty(found.found.value) != wants_empty or not is_worth_asking(found, asked):
             continue
+        if not right and type_of(found.tree) == "integer" and not wants_empty:
+            tries = min(tries, MORE)
+        elif not right:
+            tries = 0
         right.setdefault(canonical(found.found.value), found)
-        if wants_empty or type_of(found.tree) not in ("integer", "decimal") or len(right) == ALTERNATIVES:
-            break
-    return max(right.values(), key=lambda each: dice.random() * size(each.found.value)) if right else None
+    ranked = sorted(right.values(), key=lambda each: -dice.random() * size(each.found.value))
+    return next((each for each in ranked if wants_empty or rests_on_evidence(each, draw.log)), None)
 
 
 def size(value: Any) -> float:
@@ -82,14 +99,16 @@ def size(value: Any) -> float:
     return float(abs(Decimal(value))) + 1 if isinstance(value, int | Decimal) else 1.0
 
 
-def drawn(draw: Draw, shape: Shape, split: Split) -> Asked | None:
+def drawn(draw: Draw, shape: Shape, split: Split, *, elsewhere: bool = False) -> Asked | None:
     try:
         tree = shape.draw(draw)
+        if elsewhere and isinstance(getattr(tree, "of", None), Pick):
+            tree = tree.model_copy(update={"of": draw.elsewhere(tree.of)})
         json = to_json(tree)
         if split_of(json) != split:
             return None
         found = answer(tree, draw.log)
-        return Asked(shape, tree, json, found, draw.one_of(phrasings(shape.name, tree)))
+        return Asked(shape, tree, json, found, draw.random.random())
     except (Nothing, Undecided):
         return None
 
@@ -99,8 +118,8 @@ def is_empty(value: Any) -> bool:
     return value is None or (isinstance(value, int | Decimal) and value == 0)
 
 
-def is_worth_asking(asked: Asked, log: Log, before: list[Asked]) -> bool:
-    """What would make a poor question: an answer too long, told, or the same without its evidence; one asked already."""
+def is_worth_asking(asked: Asked, before: list[Asked]) -> bool:
+    """What would make a poor question: an answer too long, or told; one asked already."""
     tree, value = asked.tree, asked.found.value
     if isinstance(value, frozenset | list) and len(value) > MOST_NAMES:
         return False
@@ -114,12 +133,11 @@ def is_worth_asking(asked: Asked, log: Log, before: list[Asked]) -> bool:
         return False
     if gives_away(asked.question, canonical(value)):
         return False
-    if any(asked.json == each.json or alike(bag(asked.question), bag(each.question)) for each in before):
-        return False
-    return is_empty(value) or rests_on_evidence(asked, log)
+    return not any(asked.json == each.json or alike(asked.bag, each.bag) for each in before)
 
 
 def rests_on_evidence(asked: Asked, log: Log) -> bool:
+    """Whether the answer is another without its evidence."""
     rows = {each.row for each in asked.found.evidence}
     try:
         return bool(rows) and answer(asked.tree, log.without(rows)).value != asked.found.value
@@ -128,18 +146,18 @@ def rests_on_evidence(asked: Asked, log: Log) -> bool:
 
 
 def columns(asked: Asked, log: Log, split: Split) -> dict[str, Any]:
-    query, value = expression(asked.tree), asked.found.value
+    sql, value = sql_of(asked.tree), asked.found.value
     evidence = [] if is_empty(value) else asked.found.rows
     return {
         "question": asked.question,
-        "sql": query.sql(dialect="duckdb"),
+        "sql": sql,
         "dialect": "duckdb",
         "answer": canonical(value),
         "answer_type": "none" if value is None else type_of(asked.tree),
         "result": as_json(value),
         "kind": asked.shape.kind,
         "shape": asked.shape.name,
-        "difficulty": difficulty(query, len(evidence)),
+        "difficulty": difficulty(parsed(sql), len(evidence)),
         "evidence": evidence,
         "position": position(evidence, len(log.events)),
         "split": split,

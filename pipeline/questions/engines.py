@@ -17,7 +17,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline.dataset import Dataset
+from pipeline.questions.answers import Found, answer
 from pipeline.questions.log import Log
+from pipeline.questions.tree import from_json
 from pipeline.questions.values import from_rows
 from pipeline.sandbox.data_loader import declared, fill, why_not_trajectories
 from pipeline.sandbox.sql import MOST_ROWS, connect, parsed
@@ -95,6 +97,7 @@ class Table:
     def __init__(self, events: pa.Table, duckdbs: tuple[Any, Any], sqlite: sqlite3.Connection) -> None:
         self.events, self.duckdbs, self.connection = events, duckdbs, sqlite
         self.removed: set[int] = set()
+        self.found: dict[str, Found] = {}
 
     @cached_property
     def rows(self) -> list[dict[str, Any]]:
@@ -104,6 +107,12 @@ class Table:
     @cached_property
     def log(self) -> Log:
         return Log(self.rows)
+
+    def told(self, tree: str) -> Found:
+        """What plain Python finds for a tree. Raises ValueError."""
+        if tree not in self.found:
+            self.found[tree] = answer(from_json(tree), self.log)
+        return self.found[tree]
 
     @cached_property
     def in_order(self) -> Any:
@@ -190,7 +199,7 @@ def in_sqlite(sql: str) -> str:
         other = rewritten(node)
         if other is not node:
             node.replace(other)
-    text: str = found.sql(dialect="sqlite")
+    text: str = found.sql(dialect="sqlite", copy=False)
     return text
 
 

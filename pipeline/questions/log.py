@@ -7,7 +7,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from datetime import date, datetime
 from decimal import Decimal
 from functools import cached_property
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple
 
 from pipeline.questions.tree import Mention, Moment, Pick
@@ -36,6 +36,9 @@ class Event(NamedTuple):
     lower: str
 
 
+ACTION, ASIN, BRAND, CATEGORY = (Event._fields.index(name) for name in ("action", "asin", "brand", "product_types"))
+
+
 class Log:
     """The events of one trajectory in order of time, with what is looked up often."""
 
@@ -43,25 +46,31 @@ class Log:
         self.events = sorted(map(event, rows), key=lambda each: each.timestamp)
 
     def without(self, rows: Container[int]) -> "Log":
-        found = Log()
-        found.events = [each for each in self.events if each.row not in rows]
-        return found
+        """The same without these rows."""
+        return Without(self, rows)
 
     @cached_property
     def by_action(self) -> dict[str, list[Event]]:
-        return grouped(self.events, 2)
-
-    @cached_property
-    def by_brand(self) -> dict[Any, list[Event]]:
-        return grouped(self.events, 5)
-
-    @cached_property
-    def by_category(self) -> dict[Any, list[Event]]:
-        return grouped(self.events, 7)
+        return grouped(self.events, ACTION)
 
     @cached_property
     def by_asin(self) -> dict[Any, list[Event]]:
-        return grouped(self.events, 3)
+        return grouped(self.events, ASIN)
+
+    @cached_property
+    def by_brand(self) -> dict[Any, list[Event]]:
+        """By brand, and by brand and action."""
+        return grouped(self.events, BRAND) | grouped(self.events, BRAND, ACTION)
+
+    @cached_property
+    def by_category(self) -> dict[Any, list[Event]]:
+        """By category, and by category and action."""
+        return grouped(self.events, CATEGORY) | grouped(self.events, CATEGORY, ACTION)
+
+    @cached_property
+    def products(self) -> dict[str, Event]:
+        """An event of each product."""
+        return {each.asin: each for each in self.events if each.asin is not None}
 
     @cached_property
     def actions_of(self) -> dict[Any, set[str]]:
@@ -79,25 +88,18 @@ class Log:
         return found
 
     def candidates(self, pick: Pick) -> list[Event]:
-        if pick.brand is not None:
-            return self.by_brand.get(pick.brand, [])
-        if pick.product is not None and pick.product.brand is not None:
-            return self.by_brand.get(pick.product.brand, [])
-        if pick.category is not None:
-            return self.by_category.get(pick.category, [])
-        if pick.action is not None:
-            return self.by_action.get(pick.action, [])
-        return self.events
+        """Of the action, and of the brand or else the category."""
+        brand = pick.brand if pick.product is None or pick.brand is not None else pick.product.brand
+        for value, groups in ((brand, self.by_brand), (pick.category, self.by_category)):
+            if value is not None:
+                return groups.get(value if pick.action is None else (value, pick.action), [])
+        return self.events if pick.action is None else self.by_action.get(pick.action, [])
 
     def tests(self, pick: Pick) -> Iterator[Callable[[Event], bool]]:
-        """What an event must be, one condition after the other."""
-        action, brand, category, color = pick.action, pick.brand, pick.category, pick.color
+        """What a candidate must be, one condition after the other."""
+        category, color = pick.category, pick.color
         low, high, product, hours = pick.at_least, pick.at_most, pick.product, pick.hours
-        if action is not None:
-            yield lambda each: each.action == action
-        if brand is not None:
-            yield lambda each: each.brand == brand
-        if category is not None:
+        if category is not None and (pick.brand is not None or product is not None):
             yield lambda each: each.product_types == category
         if color is not None:
             yield lambda each: each.color == color
@@ -127,6 +129,23 @@ class Log:
         return found[place] if 0 <= place < len(found) else None
 
 
+class Without(Log):
+    """A log without some of its rows, which groups again only what is asked for."""
+
+    def __init__(self, log: Log, rows: Container[int]) -> None:
+        self.log, self.rows = log, rows
+
+    @cached_property
+    def events(self) -> list[Event]:  # type: ignore[override]
+        return self.left(self.log.events)
+
+    def left(self, events: list[Event]) -> list[Event]:
+        return [each for each in events if each.row not in self.rows]
+
+    def candidates(self, pick: Pick) -> list[Event]:
+        return self.left(self.log.candidates(pick))
+
+
 def event(row: Mapping[str, Any]) -> Event:
     when = row["timestamp"]
     day, weekday = when.date(), WEEKDAYS[when.weekday()]
@@ -135,10 +154,11 @@ def event(row: Mapping[str, Any]) -> Event:
     return Event(row["row_id"], when, row["action_type"], *facts, row["search_query"], day, weekday, when.hour, lower)
 
 
-def grouped(events: list[Event], field: int) -> dict[Any, list[Event]]:
+def grouped(events: list[Event], *fields: int) -> dict[Any, list[Event]]:
     found = defaultdict(list)
+    key = itemgetter(*fields)
     for each in events:
-        found[each[field]].append(each)
+        found[key(each)].append(each)
     return dict(found)
 
 

@@ -25,10 +25,9 @@ def mention(log: Log, asin: str) -> Mention | None:
     if not heads:
         return None
     head = max(heads, key=lambda text: (text in spans, text.count(" ") == 1, len(text)))
-    products = {each.asin: each for each in log.events if each.asin is not None}
     found = Mention(brand=first.brand, parts=(head,))
     for _ in range(DETAILS + 1):
-        others = [each for each in products.values() if each.asin != asin and names(each, found)]
+        others = [each for each in log.products.values() if each.asin != asin and names(each, found)]
         if not others:
             return found
         details = [each for each in dict.fromkeys([*spans, *segments]) if adds(each, found)]

@@ -53,13 +53,17 @@ def split_of(tree: str) -> Split:
     return next(split for split, upto in zip(SPLITS, accumulate(OF_HUNDRED.values()), strict=True) if digest < upto)
 
 
-def bag(question: str) -> frozenset[str]:
-    """The words that tell a question from others.
+def words_of(question: str) -> tuple[str, ...]:
+    """The words that tell a question from others, in their order: without case, signs and little words.
 
-    >>> sorted(bag("How much did I pay on May 3, 2024?"))
-    ['2024', '3', 'how', 'may', 'much', 'pay']
+    >>> words_of("How much did I pay on May 3, 2024?")
+    ('how', 'much', 'pay', 'may', '3', '2024')
     """
-    return frozenset(WORD.findall(question.lower())) - LITTLE
+    return tuple(word for word in WORD.findall(question.lower()) if word not in LITTLE)
+
+
+def bag(question: str) -> frozenset[str]:
+    return frozenset(words_of(question))
 
 
 def alike(one: frozenset[str], other: frozenset[str]) -> bool:

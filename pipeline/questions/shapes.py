@@ -50,6 +50,8 @@ from pipeline.words import STOP
 from schemas.questions import Kind
 
 ROW = attrgetter("row")
+THIRDS = (0, 0, 1, 2, 2)
+"""What is drawn around an early or late event has evidence in the middle too, so that the middle is drawn less."""
 SEARCH: Final = "search"
 CLICK: Final = "click"
 CART: Final = "add to Cart"
@@ -64,7 +66,7 @@ class Draw:
     """What a shape draws from: the events of one trajectory, and dice.
 
     Everything is drawn around an event of one third of the trajectory, so that evidence lies early, in the middle
-    and late equally often.
+    and late about equally often.
     """
 
     def __init__(self, log: Log, random: Random) -> None:
@@ -74,7 +76,7 @@ class Draw:
 
     def again(self, random: Random) -> "Draw":
         """With other dice, on another third."""
-        self.random, self.third = random, int(random.random() * 3)
+        self.random, self.third = random, THIRDS[int(random.random() * len(THIRDS))]
         return self
 
     def one_of(self, found: Sequence[Any]) -> Any:
@@ -149,6 +151,16 @@ class Draw:
         one: Event = self.one_of([each for each in self.log.by_asin[asin] if each.action == CLICK])
         return one
 
+    def elsewhere(self, pick: Pick) -> Pick:
+        """The same, of another brand, color or category, or on other days of this trajectory: most often there is nothing."""
+        other, changed = self.event(Pick(action=CLICK)), {}
+        for field, value in (("brand", other.brand), ("color", other.color), ("category", other.product_types)):
+            if getattr(pick, field) is not None:
+                changed[field] = value
+        if not changed and pick.first_day is not None and pick.last_day is not None:
+            changed = self.days(other, 2)
+        return pick.model_copy(update=changed)
+
     def bought(self) -> Event:
         return self.event(Pick(action=BUY))
 
@@ -187,9 +199,16 @@ def searches_with_word(draw: Draw) -> Count:
 
 
 def a_word(draw: Draw) -> tuple[str, Event]:
+    """A word of a search that is in no search as part of another word: "contains" then has one meaning."""
     found = draw.event(Pick(action=SEARCH))
     words = [word for word in words_of(found.search_query) if word not in STOP and word.isalpha() and len(word) > 3]
-    return draw.one_of(words), found
+    word = draw.one_of(words)
+    holding = [
+        each.search_query or "" for each in draw.log.by_action[SEARCH] if word in (each.search_query or "").lower()
+    ]
+    if any(word not in words_of(query) for query in holding):
+        raise Nothing
+    return word, found
 
 
 @shape("search")

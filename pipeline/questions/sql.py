@@ -1,9 +1,10 @@
-"""A tree as SQL over the table `events`, composed of sqlglot expressions.
+"""A tree as SQL over the table `events`: frames and conditions, each a sqlglot expression, put together.
 
-The frames below are SQL with places (`:of`) for conditions and `"_what"` for columns. They keep to what DuckDB and
+The frames below are SQL with places (`:of`) for conditions and `_what` for columns. They keep to what DuckDB and
 SQLite both understand after transpilation (see `engines`), and they order by something that decides every tie.
 """
 
+import re
 from collections.abc import Iterator
 from decimal import Decimal
 from functools import cache
@@ -11,6 +12,7 @@ from typing import Any
 
 from pipeline.questions import tree as t
 
+PLACE = re.compile(r"\$([a-z]+)")
 Expression = Any
 """A sqlglot expression: sqlglot is imported where it is used."""
 GROUPED = "SELECT _what FROM events WHERE :of AND :there GROUP BY _what"
@@ -49,7 +51,6 @@ FRAMES = {
     "_what IN (SELECT _what FROM events WHERE :other AND :there)",
     "often": f"{GROUPED} HAVING COUNT(*) >= :k",
     "often days": f"{GROUPED} HAVING COUNT(DISTINCT CAST(timestamp AS DATE)) >= :k",
-    "difference": "SELECT (:of) - (:less)",
     "wait": "SELECT DATE_DIFF('second', (:start), (:end))",
     "amid": "SELECT COUNT(*) FROM events WHERE :of AND timestamp > (:start) AND timestamp < (:end)",
     "amid different": "SELECT COUNT(DISTINCT _what) FROM events WHERE :of AND timestamp > (:start) AND timestamp < (:end)",
@@ -98,12 +99,6 @@ def sql_of(tree: Any) -> str:
     >>> sql_of(t.Nth(of=t.Pick(action="click", brand="O'Neill"), n=-1, what="price"))
     "SELECT price FROM events WHERE action_type = 'click' AND brand = 'O''Neill' ORDER BY timestamp DESC LIMIT 1"
     """
-    text: str = expression(tree).sql(dialect="duckdb")
-    return text
-
-
-def expression(tree: Any) -> Expression:
-    """The tree as a sqlglot expression."""
     match tree:
         case t.Count():
             return framed("count different" if tree.what else "count", tree.what, of=tree.of)
@@ -129,9 +124,9 @@ def expression(tree: Any) -> Expression:
             return framed(name, tree.what, of=tree.of, other=tree.other)
         case t.Often():
             groups = framed("often days" if tree.days else "often", tree.by, of=tree.of, k=tree.n)
-            return how_many(groups) if tree.counted else groups
+            return f"SELECT COUNT(*) FROM ({groups}) AS found" if tree.counted else groups
         case t.Difference():
-            return framed("difference", of=expression(tree.of), less=expression(tree.less))
+            return f"SELECT ({sql_of(tree.of)}) - ({sql_of(tree.less)})"
         case t.Wait():
             return framed("wait", start=tree.start, end=tree.end)
         case t.Amid():
@@ -155,37 +150,34 @@ def expression(tree: Any) -> Expression:
             bought, since = tree.of.model_copy(update={"action": "purchase"}), t.Pick(action=tree.since)
             return framed(f"journey {tree.how} {tree.what}", of=bought, since=since)
         case t.Whether():
-            return any_of(tree.picks)
+            return "SELECT " + ", ".join(f"EXISTS({framed('any', of=pick)})" for pick in tree.picks)
     raise TypeError(f"no SQL for {tree!r}")
 
 
-def how_many(groups: Expression) -> Expression:
-    from sqlglot import exp
-
-    return exp.select(exp.Count(this=exp.Star())).from_(groups.subquery("found"), copy=False)
-
-
-def any_of(picks: tuple[t.Pick, ...]) -> Expression:
-    from sqlglot import exp
-
-    return exp.Select(expressions=[exp.Exists(this=framed("any", of=pick)) for pick in picks])
+def framed(name: str, what: t.Column | None = None, **given: Any) -> str:
+    """A frame with its places filled: a pick stands there as its conditions, a moment as its query."""
+    empty = frozenset(key for key, value in given.items() if value == t.Pick() or (key, value) == ("skip", 0))
+    places = {key: in_place(value) for key, value in given.items() if key not in empty}
+    return PLACE.sub(lambda place: places[place[1]], frame(name, what, empty))
 
 
-def framed(name: str, what: t.Column | None = None, **given: Any) -> Expression:
-    """A frame with its places filled."""
+@cache
+def frame(name: str, what: t.Column | None, empty: frozenset[str]) -> str:
+    """A frame for a column, in the form in which sqlglot writes it, without the conditions that say nothing."""
     from sqlglot import exp
 
     found = parsed(FRAMES[name]).copy()
-    places = {key: in_place(value) for key, value in given.items()}
-    places["there"] = is_there(what)
     for node in list(found.find_all(exp.Placeholder, exp.Column)):
-        if isinstance(node, exp.Placeholder):
-            node.replace(places[node.name].copy())
+        if isinstance(node, exp.Placeholder) and node.name == "there":
+            node.replace(is_there(what))
+        elif isinstance(node, exp.Placeholder) and node.name in empty and node.name != "skip":
+            node.replace(exp.true())
         elif node.name == "_what":
             node.replace(column(what or "asin"))
-    for offset in [each for each in found.find_all(exp.Offset) if each.expression == literal(0)]:
-        offset.pop()
-    return without_true(found) if exp.true() in places.values() else found
+    if "skip" in empty:
+        found.find(exp.Offset).pop()
+    text: str = without_true(found).sql(dialect="duckdb")
+    return text
 
 
 def is_there(what: t.Column | None) -> Expression:
@@ -203,22 +195,14 @@ def parsed(text: str) -> Expression:
     return parse_one(text, dialect="duckdb")
 
 
-def in_place(value: Any) -> Expression:
-    """What stands in a frame for a pick, a moment, a value."""
-    from sqlglot import exp
-
+def in_place(value: Any) -> str:
     match value:
         case t.Pick():
             return condition(value)
         case t.Moment():
-            return moment(value)
-        case exp.Expression():
-            return value
-    return literal(value)
-
-
-def moment(value: t.Moment) -> Expression:
-    return expression(t.Nth(of=value.of, n=value.n, what="timestamp"))
+            return sql_of(t.Nth(of=value.of, n=value.n, what="timestamp"))
+    text: str = literal(value).sql(dialect="duckdb")
+    return text
 
 
 def without_true(found: Expression) -> Expression:
@@ -235,12 +219,12 @@ def without_true(found: Expression) -> Expression:
     return found
 
 
-def condition(pick: t.Pick) -> Expression:
+def condition(pick: t.Pick) -> str:
     """The conditions of a pick, all of which must hold."""
     from sqlglot import exp
 
-    found = list(conditions(pick))
-    return exp.and_(*found, copy=False) if found else exp.true()
+    text: str = exp.and_(*conditions(pick), copy=False).sql(dialect="duckdb", copy=False)
+    return text
 
 
 def conditions(pick: t.Pick) -> Iterator[Expression]:
@@ -269,7 +253,7 @@ def conditions(pick: t.Pick) -> Iterator[Expression]:
     for never, action in ((False, pick.ever), (True, pick.never)):
         if action is not None:
             others = framed("those", of=t.Pick(action=action))
-            found = exp.In(this=column("asin"), query=exp.Subquery(this=others))
+            found = exp.In(this=column("asin"), query=exp.Subquery(this=parsed(others).copy()))
             yield exp.Not(this=found) if never else found
 
 

@@ -318,9 +318,14 @@ def plain(value: Any) -> Any:
         return [plain(each) for each in value]
     if not isinstance(value, Part):
         return value
-    fields = type(value).model_fields.items()
-    given = ((name, info, getattr(value, name)) for name, info in fields)
-    return {name: plain(each) for name, info, each in given if name == "node" or each != info.default}
+    given = ((name, getattr(value, name), default) for name, default in fields_of(type(value)))
+    return {name: plain(each) for name, each, default in given if each != default}
+
+
+@cache
+def fields_of(kind: type[Part]) -> list[tuple[str, Any]]:
+    """The fields and their defaults; a node's name is always told."""
+    return [(name, None if name == "node" else info.default) for name, info in kind.model_fields.items()]
 
 
 def from_json(text: str) -> Any:

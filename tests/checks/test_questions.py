@@ -1,0 +1,552 @@
+"""Every promise about a question, broken once: the checks that should say so do, and no other has anything to say."""
+
+from collections import Counter
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+
+import pytest
+
+from pipeline.arrow import to_batch
+from pipeline.dataset import Dataset, ShardWriter
+from pipeline.questions.answers import answer, type_of
+from pipeline.questions.log import Log
+from pipeline.questions.phrase import phrasings
+from pipeline.questions.rating import difficulty, gives_away, position, split_of
+from pipeline.questions.shapes import SHAPES
+from pipeline.questions.sql import sql_of
+from pipeline.questions.tree import (
+    Amid,
+    Beside,
+    Count,
+    Difference,
+    Extreme,
+    Fold,
+    Listed,
+    Mention,
+    Moment,
+    Names,
+    Nth,
+    Pick,
+    Sessions,
+    Sets,
+    Share,
+    Top,
+    Wait,
+    Whether,
+    to_json,
+)
+from pipeline.questions.values import canonical
+from pipeline.questions.values import to_json as as_json
+from pipeline.run import all_stages
+from pipeline.sandbox.sql import parsed
+from pipeline.stage import judged, reasons_against
+from schemas.questions import Question
+from schemas.samples import Event, Trajectory
+
+STAGE = all_stages()["questions"]
+CLICK, CART, BUY, SEARCH = "click", "add to Cart", "purchase", "search"
+
+DUCKDB = "DuckDB gives another answer"
+SQLITE = "SQLite gives another answer"
+PYTHON = "plain Python gives another answer"
+ORDER = "DuckDB with rows in another order gives another answer"
+UNRELATED = "another answer without unrelated rows"
+EVERY_ENGINE = {DUCKDB, SQLITE, PYTHON, ORDER, UNRELATED}
+IDLE = "the same answer without its evidence"
+EVIDENCE = "evidence is not what the answer rests on"
+FOR_NOTHING = "evidence for what is not there"
+UNJUDGED = {"evidence cannot be judged", "unrelated rows cannot be judged"}
+SQL = "its SQL is not its tree's"
+WORDING = "its wording is not its tree's"
+NO_TREE = "its tree cannot be read"
+FORM = "its tree is not in normal form"
+SPLIT = "asked in a split that is not its tree's"
+KIND = "not the kind of its shape"
+SHAPE = "no such shape"
+TOLD = "the answer stands in the question"
+DIFFER = "answer and result differ"
+NOT_OF_TYPE = "its result is not of its type"
+NONE = "none is the type of no answer but none"
+CALENDAR = "a day that is not in the calendar"
+DIFFICULTY = "not the difficulty of its query"
+POSITION = "not where its evidence lies"
+MANY = "words that mean more than one product"
+NO_DAY = "names a day that is not in the trajectory"
+STRANGER = "no such trajectory"
+BUDGET = "not the budget of its trajectory"
+
+
+# One customer's month, small enough to see through: 2024-05-01 is a Wednesday, 2024-05-05 a Sunday.
+
+PRODUCTS = {
+    "white lamp": ("B1", "Norrvik oak floor lamp, dimmable, white", "Norrvik", "white", "Floor Lamps", "40.00"),
+    "black lamp": ("B2", "Norrvik oak floor lamp, dimmable, black", "Norrvik", "black", "Floor Lamps", "45.00"),
+    "rug": ("B3", "Brindle wool rug, 160 cm, sand", "Brindle", "sand", "Rugs", "129.90"),
+    "runner": ("B4", "Brindle hall runner, 60 cm", "Brindle", None, "Rugs", "80.00"),
+    "desk lamp": ("B5", "Ostrana desk lamp with clamp, white", "Ostrana", "white", "Desk Lamps", "25.50"),
+    "mug": ("B6", "Stoneware mug, blue", None, "blue", "Mugs", "12.00"),
+    "shelf": ("B7", "Tarn oak shelf, 90 cm", "Tarn", None, "Shelves", "75.00"),
+}
+MONTH = """
+01 09:00:00 search oak floor lamp
+01 09:00:30 click white lamp
+01 09:01:00 click black lamp
+01 09:02:00 add to Cart white lamp
+01 09:03:00 purchase white lamp
+02 20:00:00 search wool rug
+02 20:00:40 click rug
+02 20:01:10 search wool rug
+02 20:02:00 click runner
+02 20:03:00 add to Cart runner
+05 10:00:00 search desk lamp
+05 10:00:20 click desk lamp
+05 10:01:00 click white lamp
+05 10:02:00 search mug
+05 10:02:30 click mug
+11 18:00:00 add to Cart mug
+11 18:01:00 purchase mug
+12 21:00:00 search oak shelf
+12 21:00:30 click shelf
+12 21:01:00 add to Cart shelf
+12 21:02:30 purchase shelf
+20 08:00:00 search desk lamp
+20 08:00:15 click desk lamp
+20 08:00:45 click rug
+20 08:10:00 add to Cart rug
+20 08:11:00 purchase rug
+"""
+
+
+def events(month):
+    """The events of lines of day, time, action, and product or search."""
+    return [event(row, line) for row, line in enumerate(month.strip().splitlines())]
+
+
+def event(row, line):
+    when, rest = datetime.fromisoformat(f"2024-05-{line[:11]}"), line[12:]
+    action = next(action for action in (SEARCH, CLICK, CART, BUY) if rest.startswith(action))
+    what = rest.removeprefix(action).strip()
+    *facts, price = PRODUCTS[what] if action != SEARCH else (None,) * 6
+    columns = (*facts, price and Decimal(price), what if action == SEARCH else None)
+    return dict(zip(Event.model_fields, (row, when, action, *columns), strict=True))
+
+
+def trajectory(id, rows):
+    person, _, budget = id.rpartition("-")
+    begin, end = rows[0]["timestamp"], rows[-1]["timestamp"]
+    return Trajectory(
+        id=id, persona_id=person, budget=budget, tokens=1, tokenizer="none", start=begin, end=end, text="", events=rows,
+        promotions=[],
+    )  # fmt: skip
+
+
+def written(folder, name, makes, rows):
+    """A dataset of these rows, in files of at most 100."""
+    for number in range(-(-len(rows) // 100)):
+        writer = ShardWriter(folder / name / f"part-{number:05d}.parquet", makes)
+        writer.write(to_batch(makes, rows[100 * number : 100 * number + 100]))
+        writer.commit()
+    return Dataset(folder, name, makes)
+
+
+@pytest.fixture(scope="session")
+def datasets(tmp_path_factory):
+    """The month of one customer, and one of another who looked at nothing but the rug."""
+    other = events("01 09:00:00 search rug\n01 09:00:30 click rug\n02 09:00:30 click rug")
+    both = [trajectory("persona-1-32k", events(MONTH)), trajectory("persona-2-64k", other)]
+    return {"trajectories": written(tmp_path_factory.mktemp("month"), "trajectories", Trajectory, both)}
+
+
+# Questions that are true
+
+LAMP = Mention(brand="Norrvik", parts=("oak floor lamp", "white"))
+RUG = Mention(brand="Brindle", parts=("wool rug",))
+MUG = Mention(brand=None, parts=("stoneware mug",))
+SHELF = Mention(brand="Tarn", parts=("oak shelf",))
+
+
+def days(first, last):
+    return {"first_day": date(2024, 5, first), "last_day": date(2024, 5, last)}
+
+
+def on(day):
+    return days(day, day)
+
+
+TRUE = {
+    "clicks": ("clicks_on_product", Count(of=Pick(action=CLICK, product=LAMP))),
+    "price": ("paid_for", Nth(of=Pick(action=BUY, product=RUG), n=1, what="price")),
+    "spent": ("spent", Fold(of=Pick(action=BUY, **days(1, 11)), how="sum")),
+    "more": (
+        "spent_before_and_after",
+        Difference(
+            of=Fold(of=Pick(action=BUY, first_day=date(2024, 5, 12)), how="sum"),
+            less=Fold(of=Pick(action=BUY, last_day=date(2024, 5, 11)), how="sum"),
+        ),
+    ),
+    "top": ("top_brands", Top(of=Pick(action=CLICK, **days(1, 20)), by="brand", k=2)),
+    "second": ("brand_rank", Top(of=Pick(action=CLICK, **days(2, 20)), by="brand", rank=2)),
+    "set": ("left_in_cart", Names(of=Pick(action=CART, never=BUY, **days(1, 5)), what="product_name")),
+    "colors": ("colors_clicked", Names(of=Pick(action=CLICK, category="Floor Lamps", **on(1)), what="color")),
+    "list": ("purchases_in_order", Listed(of=Pick(action=BUY, **days(1, 20)), what="product_name", n=3)),
+    "bought": (
+        "brands_bought",
+        Whether(picks=tuple(Pick(action=BUY, brand=brand) for brand in ("Norrvik", "Ostrana", "Tarn", "Brindle"))),
+    ),
+    "wait": (
+        "click_to_purchase",
+        Wait(start=Moment(of=Pick(action=CLICK, product=RUG)), end=Moment(of=Pick(action=BUY, product=RUG))),
+    ),
+    "day": ("busiest_day", Top(of=Pick(action=CLICK, **days(1, 20)), by="day")),
+    "when": ("last_look", Nth(of=Pick(action=CLICK, product=LAMP), n=-1, what="timestamp")),
+    "share": (
+        "brand_share",
+        Share(of=Pick(action=CLICK, category="Rugs", **days(1, 20)), part=Pick(brand="Brindle")),
+    ),
+    "third": ("weekend_share", Share(of=Pick(action=CLICK, category="Floor Lamps"), part=Pick(weekday="weekend"))),
+    "search": ("nth_search_of_day", Nth(of=Pick(action=SEARCH, **on(5)), n=2, what="search_query")),
+    "sessions": ("shopping_sessions", Sessions(of=Pick(**days(1, 5)), what="count")),
+    "between": (
+        "searches_between_looks",
+        Amid(
+            of=Pick(action=SEARCH),
+            start=Moment(of=Pick(action=CLICK, product=LAMP)),
+            end=Moment(of=Pick(action=CLICK, product=LAMP), n=-1),
+        ),
+    ),
+    "never bought": (
+        "brands_never_bought",
+        Sets(of=Pick(action=CLICK, **days(1, 12)), other=Pick(action=BUY), what="brand", how="minus", counted=True),
+    ),
+    "none": ("nth_purchase", Nth(of=Pick(action=BUY, **days(1, 5)), n=2, what="product_name")),
+    "none paid": ("paid_for", Nth(of=Pick(action=BUY, product=Mention(brand="Zuma", parts=("kite",))), n=1, what="price")),
+    "zero": ("clicks_on_product", Count(of=Pick(action=CLICK, product=LAMP, **on(11)))),
+    "no money": ("spent", Fold(of=Pick(action=BUY, **days(2, 5)), how="sum")),
+}  # fmt: skip
+"""Shape and tree of questions on the month above."""
+
+
+def asked(shape, tree, /, **changes):
+    """The question of a tree on the month above, as the stage would make it, and then with changes."""
+    log = Log(events(MONTH))
+    found = answer(tree, log)
+    evidence = found.rows if found.value not in (None, 0) else []
+    text = to_json(tree)
+    made = Question(
+        id="persona-1-32k-q001",
+        trajectory_id="persona-1-32k",
+        budget="32k",
+        question=min(phrasings(shape, tree), key=lambda each: gives_away(each, canonical(found.value))),
+        sql=sql_of(tree),
+        dialect="duckdb",
+        answer=canonical(found.value),
+        answer_type="none" if found.value is None else type_of(tree),
+        result=as_json(found.value),
+        kind=SHAPES[shape].kind,
+        shape=shape,
+        difficulty=difficulty(parsed(sql_of(tree)), len(evidence)),
+        evidence=evidence,
+        position=position(evidence, len(log.events)),
+        split=split_of(text),
+        tree=text,
+    )
+    return made.model_copy(update=changes)
+
+
+def true(name, /, **changes):
+    return asked(*TRUE[name], **changes)
+
+
+@pytest.fixture
+def why(datasets):
+    """All that the checks have against a question."""
+
+    def judge(question):
+        (found,) = reasons_against(STAGE, to_batch(Question, [question]), datasets, [question])
+        return set(found)
+
+    return judge
+
+
+@pytest.mark.parametrize("name", TRUE)
+def test_a_true_question_breaks_no_promise(why, name):
+    assert why(true(name)) == set()
+
+
+@pytest.mark.parametrize(
+    ("name", "answer", "answer_type", "evidence", "difficulty", "position"),
+    [
+        ("clicks", "2", "integer", [1, 12], "easy", "middle"),
+        ("price", "129.90", "money", [25], "easy", "late"),
+        ("spent", "52.00", "money", [4, 16], "easy", "middle"),
+        ("more", "152.90", "money", [4, 16, 20, 25], "hard", "late"),
+        ("top", "Norrvik; Brindle", "ordered list", [1, 2, 6, 8, 12, 23], "easy", "early"),
+        ("second", "Ostrana", "text", [11, 22], "easy", "late"),
+        ("set", "Brindle hall runner, 60 cm", "set", [9], "medium", "middle"),
+        ("colors", "black; white", "set", [1, 2], "easy", "early"),
+        ("bought", "yes; no; yes; yes", "yes/no", [4, 20, 25], "hard", "late"),
+        ("wait", "420:10:20", "duration", [6, 25], "hard", "late"),
+        ("day", "2024-05-05", "date", [11, 12, 14], "easy", "middle"),
+        ("when", "2024-05-05 10:01:00", "date-time", [12], "easy", "middle"),
+        ("share", "100.0", "decimal", [6, 8, 23], "easy", "early"),
+        ("third", "33.3", "decimal", [12], "easy", "middle"),
+        ("search", "mug", "text", [13], "easy", "middle"),
+        ("sessions", "3", "integer", list(range(15)), "hard", "early"),
+        ("between", "3", "integer", [1, 5, 7, 10, 12], "hard", "early"),
+        ("never bought", "1", "integer", [11], "medium", "middle"),
+        ("none", "none", "none", [], "easy", None),
+        ("none paid", "none", "none", [], "easy", None),
+        ("zero", "0", "integer", [], "medium", None),
+        ("no money", "0.00", "money", [], "easy", None),
+    ],
+)
+def test_a_true_question_is_as_worked_out_by_hand(name, answer, answer_type, evidence, difficulty, position):
+    made = true(name)
+    assert (made.answer, made.answer_type, made.evidence) == (answer, answer_type, evidence)
+    assert (made.difficulty, made.position) == (difficulty, position)
+
+
+# Questions with one fault
+
+ANY_TREE = Pick(action=CLICK, brand="Norrvik")
+"""What the second pick of a yes or no question may be beside: the answer is not none."""
+
+
+def whether(*picks):
+    """A question that has an answer whatever it names; no shape words it, so that this is noticed too."""
+    return asked("brands_bought", Whether(picks=picks), question="Did I?")
+
+
+def many_rows(who):
+    return f"{who}: many rows of result, and the answer is one text"
+
+
+def retold(name, tree):
+    """With another text for its tree, and the split of that."""
+    return true(name, tree=tree, split=split_of(tree))
+
+
+def other_words(name):
+    """What another question on the same month asks."""
+    return true(name).question
+
+
+def giving_away(shape, tree):
+    """A question in whose words the answer stands."""
+    made = asked(shape, tree)
+    words = next(each for each in phrasings(shape, tree) if gives_away(each, made.answer))
+    return made.model_copy(update={"question": words})
+
+
+FIRST_BRAND = "SELECT brand FROM events WHERE action_type = 'click' "
+RANDOM_ROW = "SELECT product_name FROM events WHERE action_type = 'purchase' LIMIT 1"
+NO_TIE_RULE = f"{FIRST_BRAND} AND NOT brand IS NULL GROUP BY brand HAVING COUNT(*) = 2 ORDER BY COUNT(*) DESC LIMIT 1"
+CLICKS = "SELECT COUNT(*) FROM events"
+OTHER_ENGINES = {DUCKDB, SQLITE, ORDER, UNRELATED}
+
+CASES = {
+    # The answer
+    "a wrong number": (true("clicks", answer="3", result="3"), EVERY_ENGINE),
+    "a wrong price": (true("price", answer="129.91", result='"129.91"'), EVERY_ENGINE),
+    "a wrong day": (true("day", answer="2024-05-20", result='"2024-05-20"'), EVERY_ENGINE),
+    "a second too many": (true("wait", answer="420:10:21", result="1512621"), EVERY_ENGINE),
+    "a name too few": (true("top", answer="Norrvik", result='["Norrvik"]'), EVERY_ENGINE),
+    "names in another order": (true("top", answer="Brindle; Norrvik", result='["Brindle", "Norrvik"]'), EVERY_ENGINE),
+    "none where there is one": (
+        true("price", answer="none", result="null", answer_type="none", evidence=[], position=None),
+        EVERY_ENGINE,
+    ),
+    "something where there is nothing": (
+        true("none", answer="Stoneware mug, blue", result='"Stoneware mug, blue"', answer_type="text"),
+        {DUCKDB, SQLITE, PYTHON, ORDER, UNRELATED, EVIDENCE},
+    ),
+    "answer and result that differ": (true("clicks", answer="3"), {DIFFER}),
+    "129.9 for 129.90": (true("price", answer="129.9"), {DIFFER}),
+    "a result of 129.9": (true("price", result="129.9"), {DIFFER}),
+    "2.0 for 2": (true("clicks", answer="2.0"), {DIFFER}),
+    "a set that is not sorted": (true("colors", answer="white; black"), {DIFFER}),
+    "a result that is not sorted": (true("colors", result='["white", "black"]'), {DIFFER}),
+    "420:10 for 420:10:20": (true("wait", answer="420:10"), {DIFFER}),
+    "None for none": (true("none", answer="None"), {DIFFER}),
+    "type none with a value": (true("price", answer_type="none"), {NONE}),
+    "another type with none": (true("none", answer_type="text"), {NONE}),
+    "a result that is no JSON": (
+        true("clicks", result="two"),
+        {NOT_OF_TYPE, *UNJUDGED, *(f"{who}: two is no JSON" for who in ("DuckDB", "SQLite", "plain Python"))}
+        | {"DuckDB with rows in another order: two is no JSON"},
+    ),
+    "a duration said to be a number": (true("wait", answer_type="integer"), {PYTHON, DIFFER}),
+    "a text said to be a day": (
+        true("search", answer_type="date"),
+        {NOT_OF_TYPE, *UNJUDGED, *(f"{who}: 'mug' is no date" for who in ("DuckDB", "SQLite", "plain Python"))}
+        | {"DuckDB with rows in another order: 'mug' is no date"},
+    ),
+    # The query
+    "any row of many": (
+        true("search", sql="SELECT search_query FROM events WHERE action_type = 'search' LIMIT 1"),
+        set(),
+    ),
+    "a first row of many": (
+        true("second", sql=FIRST_BRAND),
+        {SQL, DIFFICULTY, *UNJUDGED, many_rows("DuckDB"), many_rows("SQLite")}
+        | {many_rows("DuckDB with rows in another order")},
+    ),
+    "two columns": (
+        true("clicks", sql="SELECT 2, COUNT(*) FROM events"),
+        {SQL, *UNJUDGED, "DuckDB: 2 columns of result", "SQLite: 2 columns of result"}
+        | {"DuckDB with rows in another order: 2 columns of result"},
+    ),
+    "an answer written into the query": (true("clicks", sql="SELECT 2 FROM events LIMIT 1"), {SQL, IDLE}),
+    "the right number of other rows": (
+        true("clicks", sql="SELECT COUNT(*) FROM events WHERE search_query = 'wool rug'"),
+        {SQL, UNRELATED, IDLE},
+    ),
+    "a column that there is not": (
+        true("clicks", sql="SELECT COUNT(*) FROM events WHERE colour = 'white'"),
+        set(),
+    ),
+    "another table": (true("clicks", sql="SELECT COUNT(*) FROM orders"), {SQL, "reads orders, not events"}),
+    "read_csv": (
+        true("clicks", sql="SELECT COUNT(*) FROM events, read_csv('/etc/passwd')"),
+        {SQL, "reads READ_CSV, not events"},
+    ),
+    "an insert inside a CTE": (
+        true(
+            "clicks",
+            sql="WITH more AS (INSERT INTO events SELECT * FROM events RETURNING 1) SELECT COUNT(*) FROM events",
+        ),
+        {SQL, "SQL that is no query: INSERT inside it"},
+    ),
+    "a deletion": (true("clicks", sql="DELETE FROM events"), {SQL, "SQL that is no query but DELETE"}),
+    "two statements": (true("clicks", sql="SELECT COUNT(*) FROM events; SELECT 2"), {SQL, "2 statements, not one"}),
+    "no statement": (true("clicks", sql="-- how many?"), {SQL, "0 statements, not one"}),
+    "what is no SQL": (true("clicks", sql="SELECT COUNT( FROM events"), set()),
+    "another way to write the same": (
+        true("clicks", sql=true("clicks").sql.replace("COUNT(*)", "COUNT(1)")),
+        {SQL},
+    ),
+    # The tree
+    "a tree that is no JSON": (
+        retold("clicks", "clicks"),
+        {NO_TREE, *UNJUDGED, "plain Python cannot answer: ValidationError"},
+    ),
+    "a tree that is none": (
+        retold("clicks", '{"node":"guess","of":{}}'),
+        {NO_TREE, *UNJUDGED, "plain Python cannot answer: ValidationError"},
+    ),
+    "a tree with spaces": (retold("clicks", true("clicks").tree.replace(",", ", ")), {FORM}),
+    "a tree that says what goes without saying": (
+        retold("clicks", true("clicks").tree.removesuffix("}") + ',"what":null}'),
+        {FORM},
+    ),
+    "another's tree": (retold("clicks", true("third").tree), set()),
+    "another's words": (true("clicks", question=other_words("when")), {WORDING}),
+    "words with a slip": (true("clicks", question=true("clicks").question.replace("?", "??")), {WORDING}),
+    "another shape": (true("clicks", shape="products_clicked"), {WORDING}),
+    "a shape of another kind": (true("clicks", shape="spent"), {KIND}),
+    "a shape that there is not": (true("clicks", shape="clicks"), {SHAPE}),
+    "another kind": (true("clicks", kind="brand"), {KIND}),
+    "another split": (true("clicks", split="sft"), {SPLIT}),
+    # The evidence
+    "a row of evidence too few": (true("top", evidence=[1, 2, 6, 8, 12]), {EVIDENCE}),
+    "a row of evidence too many": (true("top", evidence=[1, 2, 6, 8, 9, 12, 23]), {EVIDENCE}),
+    "rows of evidence that are others": (true("clicks", evidence=[2, 12]), {EVIDENCE}),
+    "evidence that is not in order": (true("clicks", evidence=[12, 1]), {EVIDENCE}),
+    "no evidence": (true("clicks", evidence=[], position=None), {EVIDENCE}),
+    "evidence for zero": (true("zero", evidence=[15], position="middle"), {FOR_NOTHING}),
+    "evidence for no money": (true("no money", evidence=[4], position="early"), {FOR_NOTHING}),
+    "evidence for none": (true("none", evidence=[4], position="early"), {FOR_NOTHING}),
+    "what is the same without its evidence": (
+        asked("nth_category_of_day", Nth(of=Pick(action=CLICK, **on(1)), n=1, what="product_types")),
+        {IDLE},
+    ),
+    "too easy": (true("more", difficulty="easy"), {DIFFICULTY}),
+    "too difficult": (true("clicks", difficulty="medium"), {DIFFICULTY}),
+    "too early": (true("price", position="middle"), {POSITION}),
+    "nowhere": (true("price", position=None), {POSITION}),
+    "somewhere with nothing": (true("zero", position="early"), {POSITION}),
+    # What it names
+    "a trajectory that there is not": (true("clicks", trajectory_id="persona-9-32k"), {STRANGER}),
+    "another's trajectory": (true("clicks", trajectory_id="persona-2-64k", budget="64k"), set()),
+    "another budget": (true("clicks", budget="64k"), {BUDGET}),
+    "the end of a budget": (true("clicks", budget="2k"), {BUDGET}),
+    "a brand that is not there": (
+        whether(ANY_TREE, Pick(brand="Zuma")),
+        {WORDING, "names a brand that is not in the trajectory"},
+    ),
+    "a color that is not there": (
+        whether(ANY_TREE, Pick(color="puce")),
+        {WORDING, "names a color that is not in the trajectory"},
+    ),
+    "a category that is not there": (
+        whether(ANY_TREE, Pick(category="Kites")),
+        {WORDING, "names a category that is not in the trajectory"},
+    ),
+    "a search that is not there": (
+        whether(ANY_TREE, Pick(query="kite")),
+        {WORDING, "names a search_query that is not in the trajectory"},
+    ),
+    "a word that is not there": (
+        whether(ANY_TREE, Pick(word="kite")),
+        {WORDING, "names a word that was never searched for"},
+    ),
+    "a part of a word": (whether(ANY_TREE, Pick(word="woo")), set()),
+    "a product that is not there": (
+        whether(ANY_TREE, Pick(product=Mention(brand="Brindle", parts=("kite",)))),
+        {WORDING, "names a product that is not in the trajectory"},
+    ),
+    "a product of another brand": (
+        whether(ANY_TREE, Pick(product=Mention(brand="Norrvik", parts=("wool rug",)))),
+        {WORDING, "names a product that is not in the trajectory"},
+    ),
+    "a day before the first": (
+        asked("spent", Fold(of=Pick(action=BUY, first_day=date(2024, 4, 30)), how="sum")),
+        {NO_DAY},
+    ),
+    "a day after the last": (
+        asked("spent", Fold(of=Pick(action=BUY, last_day=date(2024, 5, 21)), how="sum")),
+        {NO_DAY},
+    ),
+    "one lamp of two": (
+        asked(
+            "clicks_on_product",
+            Count(of=Pick(action=CLICK, product=Mention(brand="Norrvik", parts=("oak floor lamp",)))),
+        ),
+        {MANY},
+    ),
+    "one lamp of two, never carted": (
+        asked(
+            "paid_for",
+            Nth(of=Pick(action=BUY, product=Mention(brand=None, parts=("lamp", "dimmable"))), n=2, what="price"),
+        ),
+        {MANY},
+    ),
+    "June 31 in the question": (
+        true("clicks", question=true("clicks").question + " June 31, 2024"),
+        {WORDING, CALENDAR},
+    ),
+    "31 June in the question": (
+        true("clicks", question=true("clicks").question + " 31 June 2024"),
+        {WORDING, CALENDAR},
+    ),
+    "2023-02-29 in the question": (
+        true("clicks", question=true("clicks").question + " 2023-02-29"),
+        {WORDING, CALENDAR},
+    ),
+    "a day in May and June 31": (
+        true("spent", question=true("spent").question.replace("May 11", "June 31")),
+        {WORDING, CALENDAR},
+    ),
+    "June 31 in the query": (true("spent", sql=true("spent").sql.replace("05-11", "06-31")), set()),
+    "an answer that stands in the question": (
+        giving_away("products_clicked", Count(of=Pick(action=CLICK, category="Rugs", **days(2, 20)), what="asin")),
+        set(),
+    ),
+}
+"""What is wrong -> the question, and all that the checks have against it."""
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_question_with_a_fault_is_told_so(why, name):
+    question, reasons = CASES[name]
+    assert why(question) == reasons
