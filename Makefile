@@ -25,8 +25,8 @@ $(READY): pyproject.toml constraints.txt
 	  $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'; }
 	@touch $@
 
-trajectories: $(READY) ## catalog, personas and trajectories in data/runs/demo (RUN=folder, ARGS="--count 1000 ...")
-	@$(BIN)/python -m flows.build trajectories --run $(RUN) $(ARGS)
+trajectories: $(READY) ## catalog, personas, trajectories and questions in data/runs/demo (RUN=folder, ARGS="--count 1000 ...")
+	@$(BIN)/python -m flows.build questions --run $(RUN) $(ARGS)
 
 test: $(READY) ## the tests, a few minutes
 	@$(BIN)/python -m pytest -m "not slow"
@@ -41,6 +41,7 @@ check: $(READY) ## format, lint and types
 
 benchmarks: $(READY) ## measure, and write the figures into benchmarks/README.md
 	@$(BIN)/python -m benchmarks.trajectories
+	@$(BIN)/python -m benchmarks.questions
 
 clean: ## remove what was installed and built
 	rm -rf $(VENV) .prefect build dist *.egg-info

@@ -18,7 +18,7 @@ NOTHING: tuple[Any, ...] = (None, "", {}, False)
 """Defaults that need not be told."""
 EXAMPLES = {
     "list": "shopwright list",
-    "build": "shopwright build trajectories --count 100 --tokens 64k --seed 7 --run data/runs/mine",
+    "build": "shopwright build questions --count 100 --tokens 32k,64k --per-trajectory 10 --run data/runs/mine",
     "show": "shopwright show personas -n 3",
     "verify": "shopwright verify data/runs/demo",
 }

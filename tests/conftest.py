@@ -15,7 +15,7 @@ settings.load_profile("shopwright")
 def small(tmp_path_factory):
     """A small finished run; tests look at it and change nothing."""
     run = Run(tmp_path_factory.mktemp("small"), seed=3, workers=1)
-    run.build("trajectories", products=1_200, count=20, tokens="6k")
+    run.build("questions", products=1_200, count=20, tokens="6k", per_trajectory=4)
     return run
 
 

@@ -250,8 +250,8 @@ def test_the_readmes_table_is_that_of_the_datasets():
 
 
 def test_the_readmes_lines_of_python_work(small, tmp_path):
-    (code,) = re.findall(r"^```python\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
-    code = code.replace("data/runs/demo", str(small.folder)).replace('"64k"', '"6k"')
+    code = "".join(re.findall(r"^```python\n(.*?)^```", README, re.MULTILINE | re.DOTALL))
+    code = code.replace("data/runs/demo", str(small.folder)).replace('"64k"', '"6k"').replace("3-32k", "3-6k")
     offline = {"HF_HUB_OFFLINE": "1", "HF_HOME": str(tmp_path)}
     words = [sys.executable, "-c", code]
     done = subprocess.run(words, env={**os.environ, **offline}, check=False, capture_output=True, text=True)

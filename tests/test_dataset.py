@@ -113,7 +113,7 @@ def test_what_is_looked_up_is_made_once_and_again_when_the_files_change(lots):
     writer = ShardWriter(lots.folder / "part-00000.parquet", Lot)
     writer.write(to_batch(Lot, LOTS[:1]))
     writer.commit()
-    assert len(lots.once(ids)) == 8
+    assert len(Dataset(lots.run, "lots", Lot).once(ids)) == 8
     assert made == ["lots", "lots"]
 
 

@@ -15,7 +15,7 @@ from tests.folders import checksums, listing
 from tests.processes import Build
 
 HOME = Path(__file__).parents[1]
-SMALL = ("trajectories", "--seed", "3", "--products", "1200", "--count", "20", "--tokens", "6k")
+SMALL = ("questions", "--seed", "3", "--products", "1200", "--count", "20", "--tokens", "6k", "--per-trajectory", "4")
 
 
 @pytest.fixture(scope="module")
@@ -35,17 +35,18 @@ def server(tmp_path_factory):
 def test_a_flow_makes_what_a_build_makes(server, small, tmp_path):
     from flows.build import build_dataset
 
-    made = build_dataset("trajectories", str(tmp_path), seed=3, workers=2, products=1_200, count=20, tokens="6k")
+    given = {"products": 1_200, "count": 20, "tokens": "6k", "per_trajectory": 4}
+    made = build_dataset("questions", str(tmp_path), seed=3, workers=2, **given)
     assert checksums(tmp_path) == checksums(small.folder)
     assert listing(tmp_path) == listing(small.folder)
-    assert made.fingerprint == small.read("trajectories").manifest.fingerprint
+    assert made.fingerprint == small.read("questions").manifest.fingerprint
 
 
 def test_a_flow_of_what_is_there_makes_nothing_again(server, copy):
     from flows.build import build_dataset
 
     before = {path: path.stat().st_mtime_ns for path in copy.folder.rglob("*.*")}
-    build_dataset("trajectories", str(copy.folder))
+    build_dataset("questions", str(copy.folder))
     assert {path: path.stat().st_mtime_ns for path in copy.folder.rglob("*.*")} == before
 
 

@@ -4,7 +4,10 @@ __main__ · flows                            over everything
 publish · verify                            over a run
 run · progress
 stages                                      never one another: they meet through datasets
-checks · shop · catalog · render
+checks                                      what must be true, of events and of questions
+questions                                   tree, SQL, answers, words, engines
+sandbox
+shop · catalog · render
 words · budgets · tokens · prompts · arrow · dataset · stage · problem
 schemas                                     imports pydantic only
 """
@@ -24,7 +27,10 @@ FOUNDATION = ("words", "budgets", "tokens", "prompts", "arrow", "dataset", "stag
 LAYERS = [
     ("schemas",),
     tuple(f"pipeline.{name}" for name in FOUNDATION),
-    ("pipeline.checks", "pipeline.shop", "pipeline.catalog", "pipeline.render"),
+    ("pipeline.shop", "pipeline.catalog", "pipeline.render"),
+    ("pipeline.sandbox",),
+    ("pipeline.questions",),
+    ("pipeline.checks",),
     ("pipeline.stages",),
     ("pipeline.run", "pipeline.progress"),
     ("pipeline.publish", "pipeline.verify"),

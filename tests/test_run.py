@@ -55,7 +55,7 @@ def test_one_or_two_workers_in_processes_with_other_hashes_write_the_same_bytes(
 
 def test_another_seed_gives_other_rows_of_every_dataset(small, tmp_path):
     other = Run(tmp_path / "run", seed=4, workers=1)
-    other.build("trajectories", products=1_200, count=20, tokens="6k")
+    other.build("questions", products=1_200, count=20, tokens="6k", per_trajectory=4)
     for name in all_stages():
         one, two = (set(map(str, run.read(name).table().to_pylist())) for run in (small, other))
         assert not one & two
@@ -63,7 +63,7 @@ def test_another_seed_gives_other_rows_of_every_dataset(small, tmp_path):
 
 def test_a_build_of_what_is_there_does_nothing(copy):
     before = {**files_in(copy.folder), **times(copy.folder)}
-    copy.build("trajectories")
+    copy.build("questions")
     assert {**files_in(copy.folder), **times(copy.folder)} == before
 
 

@@ -20,7 +20,7 @@ every_stage = pytest.mark.parametrize("stage", STAGES, ids=lambda stage: stage.n
 
 
 def test_there_are_the_datasets_of_the_readme():
-    assert {"catalog", "personas", "trajectories"} <= {stage.name for stage in STAGES}
+    assert {"catalog", "personas", "trajectories", "questions"} <= {stage.name for stage in STAGES}
 
 
 @every_stage
@@ -68,7 +68,8 @@ def test_a_prompt_is_named_after_its_dataset_and_can_do_without_a_model():
         dataset = prompt.name.removesuffix(".j2").removesuffix(".offline")
         assert dataset in all_stages()
         assert (PROMPTS / f"{dataset}.offline.j2").exists()
-        assert f'say("{dataset}"' in (HOME / "pipeline" / "stages" / f"{dataset}.py").read_text(encoding="utf-8")
+        code = [path.read_text(encoding="utf-8") for path in (HOME / "pipeline").rglob("*.py")]
+        assert any(f'say("{dataset}"' in text or f'phrases("{dataset}"' in text for text in code)
 
 
 def rows_of(small, name, shards, folder):

@@ -78,7 +78,8 @@ def answer_is_plain_pythons(question: Question, trajectories: Trajectories) -> s
 def row_order_does_not_matter(question: Question, trajectories: Trajectories) -> str | None:
     """The same answer from the same rows in another order: no tie is left to chance.
 
-    A query that neither orders, cuts off, nor looks at neighbours cannot tell one order from another, and is not run again.
+    A query that neither cuts off nor looks at neighbours cannot tell one order from another, and is not run again. Where it
+    is, DuckDB also plans it anew for speed, as it does for anyone else, while its first answer came from the query as written.
     """
     if why_not(question.sql) or not (question.answer_type == "ordered list" or minds_order(parsed(question.sql))):
         return None

@@ -37,6 +37,7 @@ def write_report(run: Run) -> Path:
         catalog=catalog_facts(run) if run.read("catalog").manifest else None,
         personas=[person.description for person in run.read("personas").head(4)],
         trajectories=trajectory_facts(run) if run.read("trajectories").manifest else None,
+        questions=question_facts(run) if run.read("questions").manifest else None,
         days=DAYS,
     )
     path = run.folder / "report.html"
@@ -103,6 +104,41 @@ def trajectory_facts(run: Run) -> dict[str, Any]:
         ),
         "looked_at": min(LOOKED_AT, len(trajectories)),
     }
+
+
+def question_facts(run: Run) -> dict[str, Any]:
+    questions = run.read("questions")
+
+    def shares(column: str) -> list[tuple[str, int]]:
+        return questions.sql(
+            f"select coalesce({column}, 'no evidence'), count(*) from rows group by 1 order by 2 desc, 1"
+        )
+
+    return {
+        "total": len(questions),
+        "mixes": {
+            "Kind": shares("kind"),
+            "Type of answer": shares("answer_type"),
+            "Difficulty": shares("difficulty"),
+            "Where the evidence lies": shares("position"),
+        },
+        "splits": questions.sql(
+            "select split, budget, count(*), count(distinct trajectory_id), count(distinct shape), "
+            "count(*) filter (answer in ('none', '0', '0.0', '0.00')) from rows group by all order by split, budget"
+        ),
+        "shapes": questions.sql(
+            "select shape, sum(n)::int, max(n)::int, arg_max(answer, (n, answer)) from (select shape, answer, count(*) as n "
+            "from rows group by all) group by shape having sum(n) >= 10 order by max(n) / sum(n) desc, shape limit 8"
+        ),
+        "some": [one for found in questions.sql(SOME) for one in [dict(zip(SHOWN, found, strict=True))]],
+    }
+
+
+SHOWN = ("kind", "difficulty", "question", "answer", "sql")
+SOME = (
+    f"select {', '.join(SHOWN)} from (select *, row_number() over (partition by kind order by hash(id)) as place from rows) "
+    "where place = 1 order by kind"
+)
 
 
 def color_of(line: str) -> str:

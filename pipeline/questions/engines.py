@@ -46,7 +46,7 @@ class Engines:
             why_not_trajectories(str(file), pq.read_schema(file))
             ids = pq.read_table(file, columns=["id"])["id"].to_pylist()
             self.places |= {id: (file, row) for row, id in enumerate(ids)}
-        self.duckdbs = (connect(), connect(as_written=True))
+        self.duckdbs = (connect(as_written=True), connect())
         self.sqlite = sqlite()
         self.chunk: tuple[Path, int, list[pa.Table]] | None = None
         self.table: tuple[str, Table] | None = None

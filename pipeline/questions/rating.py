@@ -8,8 +8,9 @@ from typing import Any
 from schemas.questions import Difficulty, Split, Third
 
 SPLITS: tuple[Split, ...] = ("sft", "rl", "test")
-OF_HUNDRED = {"sft": 40, "rl": 40, "test": 20}
-"""So many of a hundred trees belong to each split, so that no two splits ask the same, however many questions there are."""
+OF_HUNDRED = {"sft": 25, "rl": 60, "test": 15}
+"""So many of a hundred trees belong to each split, so that no two splits ask the same, however many questions there are:
+about the shares that the splits have of the questions."""
 MANY_ROWS = (3, 30)
 EASY, MEDIUM = 2, 4
 THIRDS: tuple[Third, ...] = ("early", "middle", "late")
@@ -72,12 +73,14 @@ def alike(one: frozenset[str], other: frozenset[str]) -> bool:
 
 
 def gives_away(question: str, answer: str) -> bool:
-    """Whether the answer stands in the question, as words of their own.
+    """Whether the answer stands in the question, as words of their own. Yes, no and none may: they are offered there.
 
-    >>> gives_away("How many clicks on May 2, 2024?", "2"), gives_away("Which brand?", "none")
+    >>> gives_away("How many clicks on May 2, 2024?", "2"), gives_away("Which brand, or none?", "none")
     (True, False)
     """
     parts = [part.strip().lower() for part in answer.split(";")]
+    if {"yes", "no", "none"}.issuperset(parts):
+        return False
     text = question.lower()
     return all(stands_in(part, text) for part in parts if part)
 

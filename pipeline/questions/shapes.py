@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
+from itertools import accumulate
 from operator import attrgetter
 from random import Random
 from typing import Any, Final
@@ -591,11 +592,12 @@ def paid_for(draw: Draw) -> Nth:
 @shape("price")
 def spending_reached(draw: Draw) -> Running:
     """The purchase that took the running total to an amount: its day, or its product."""
-    until = draw.bought().timestamp
-    total = sum((each.price or Decimal(0) for each in draw.log.by_action[BUY] if each.timestamp <= until), Decimal(0))
+    until, bought = draw.bought().timestamp, draw.log.by_action[BUY]
+    totals = list(accumulate(each.price or Decimal(0) for each in bought if each.timestamp <= until))
+    total = totals[-1]
     step = next(step for step in (10, 25, 50, 100, 250, 10**9) if total < 20 * step)
     amount = Decimal(int(total // step) * step)
-    if not amount:
+    if not amount or amount in totals:  # exactly reached: a database that adds floats may not see it
         raise Nothing
     return Running(of=Pick(action=BUY), amount=amount, what=draw.one_of(["timestamp", "product_name"]))
 

@@ -1,8 +1,10 @@
 """Every promise about a question, broken once: the checks that should say so do, and no other has anything to say."""
 
-from collections import Counter
-from datetime import date, datetime, timedelta
+import re
+from collections import Counter, defaultdict
+from datetime import date, datetime
 from decimal import Decimal
+from random import Random
 
 import pytest
 
@@ -16,10 +18,8 @@ from pipeline.questions.shapes import SHAPES
 from pipeline.questions.sql import sql_of
 from pipeline.questions.tree import (
     Amid,
-    Beside,
     Count,
     Difference,
-    Extreme,
     Fold,
     Listed,
     Mention,
@@ -51,7 +51,7 @@ SQLITE = "SQLite gives another answer"
 PYTHON = "plain Python gives another answer"
 ORDER = "DuckDB with rows in another order gives another answer"
 UNRELATED = "another answer without unrelated rows"
-EVERY_ENGINE = {DUCKDB, SQLITE, PYTHON, ORDER, UNRELATED}
+EVERY_ENGINE = {DUCKDB, SQLITE, PYTHON, UNRELATED}
 IDLE = "the same answer without its evidence"
 EVIDENCE = "evidence is not what the answer rests on"
 FOR_NOTHING = "evidence for what is not there"
@@ -93,9 +93,9 @@ MONTH = """
 01 09:01:00 click black lamp
 01 09:02:00 add to Cart white lamp
 01 09:03:00 purchase white lamp
-02 20:00:00 search wool rug
+02 20:00:00 search area rug
 02 20:00:40 click rug
-02 20:01:10 search wool rug
+02 20:01:10 search area rug
 02 20:02:00 click runner
 02 20:03:00 add to Cart runner
 05 10:00:00 search desk lamp
@@ -160,6 +160,7 @@ def datasets(tmp_path_factory):
 # Questions that are true
 
 LAMP = Mention(brand="Norrvik", parts=("oak floor lamp", "white"))
+LAMPS = Mention(brand="Norrvik", parts=("oak floor lamp",))
 RUG = Mention(brand="Brindle", parts=("wool rug",))
 MUG = Mention(brand=None, parts=("stoneware mug",))
 SHELF = Mention(brand="Tarn", parts=("oak shelf",))
@@ -218,11 +219,15 @@ TRUE = {
         "brands_never_bought",
         Sets(of=Pick(action=CLICK, **days(1, 12)), other=Pick(action=BUY), what="brand", how="minus", counted=True),
     ),
+    "first": ("nth_purchase", Nth(of=Pick(action=BUY, **days(1, 12)), n=1, what="product_name")),
     "none": ("nth_purchase", Nth(of=Pick(action=BUY, **days(1, 5)), n=2, what="product_name")),
-    "none paid": ("paid_for", Nth(of=Pick(action=BUY, product=Mention(brand="Zuma", parts=("kite",))), n=1, what="price")),
+    "none paid": (
+        "paid_for",
+        Nth(of=Pick(action=BUY, product=Mention(brand="Zuma", parts=("kite",))), n=1, what="price"),
+    ),
     "zero": ("clicks_on_product", Count(of=Pick(action=CLICK, product=LAMP, **on(11)))),
     "no money": ("spent", Fold(of=Pick(action=BUY, **days(2, 5)), how="sum")),
-}  # fmt: skip
+}
 """Shape and tree of questions on the month above."""
 
 
@@ -259,11 +264,12 @@ def true(name, /, **changes):
 
 @pytest.fixture
 def why(datasets):
-    """All that the checks have against a question."""
+    """All that the checks have against a question; what DuckDB says of rows in any order is said once."""
 
     def judge(question):
         (found,) = reasons_against(STAGE, to_batch(Question, [question]), datasets, [question])
-        return set(found)
+        found = {re.sub(r"(cannot run it|does not parse): .*", r"\1", reason) for reason in found}
+        return {reason for reason in found if reason.replace(" with rows in another order", "") not in found - {reason}}
 
     return judge
 
@@ -308,17 +314,10 @@ def test_a_true_question_is_as_worked_out_by_hand(name, answer, answer_type, evi
 
 # Questions with one fault
 
-ANY_TREE = Pick(action=CLICK, brand="Norrvik")
-"""What the second pick of a yes or no question may be beside: the answer is not none."""
-
 
 def whether(*picks):
     """A question that has an answer whatever it names; no shape words it, so that this is noticed too."""
-    return asked("brands_bought", Whether(picks=picks), question="Did I?")
-
-
-def many_rows(who):
-    return f"{who}: many rows of result, and the answer is one text"
+    return asked("brands_bought", Whether(picks=(Pick(action=CLICK, brand="Norrvik"), *picks)), question="Did I?")
 
 
 def retold(name, tree):
@@ -326,9 +325,8 @@ def retold(name, tree):
     return true(name, tree=tree, split=split_of(tree))
 
 
-def other_words(name):
-    """What another question on the same month asks."""
-    return true(name).question
+def with_more_words(name, more):
+    return true(name, question=f"{true(name).question} {more}")
 
 
 def giving_away(shape, tree):
@@ -338,11 +336,14 @@ def giving_away(shape, tree):
     return made.model_copy(update={"question": words})
 
 
-FIRST_BRAND = "SELECT brand FROM events WHERE action_type = 'click' "
-RANDOM_ROW = "SELECT product_name FROM events WHERE action_type = 'purchase' LIMIT 1"
-NO_TIE_RULE = f"{FIRST_BRAND} AND NOT brand IS NULL GROUP BY brand HAVING COUNT(*) = 2 ORDER BY COUNT(*) DESC LIMIT 1"
-CLICKS = "SELECT COUNT(*) FROM events"
-OTHER_ENGINES = {DUCKDB, SQLITE, ORDER, UNRELATED}
+def by(*engines, says):
+    return {f"{engine}{says}" for engine in engines}
+
+
+COUNT = "SELECT COUNT(*) FROM events"
+BOUGHT = "SELECT product_name FROM events WHERE action_type = 'purchase' AND timestamp < '2024-05-13'"
+INSERT = f"WITH more AS (INSERT INTO events SELECT * FROM events RETURNING 1) {COUNT}"
+CLICKS = true("clicks")
 
 CASES = {
     # The answer
@@ -353,17 +354,18 @@ CASES = {
     "a name too few": (true("top", answer="Norrvik", result='["Norrvik"]'), EVERY_ENGINE),
     "names in another order": (true("top", answer="Brindle; Norrvik", result='["Brindle", "Norrvik"]'), EVERY_ENGINE),
     "none where there is one": (
-        true("price", answer="none", result="null", answer_type="none", evidence=[], position=None),
+        true("clicks", answer="none", result="null", answer_type="none", evidence=[], position=None),
         EVERY_ENGINE,
     ),
-    "something where there is nothing": (
+    "one where there is none": (
         true("none", answer="Stoneware mug, blue", result='"Stoneware mug, blue"', answer_type="text"),
-        {DUCKDB, SQLITE, PYTHON, ORDER, UNRELATED, EVIDENCE},
+        EVERY_ENGINE,
     ),
     "answer and result that differ": (true("clicks", answer="3"), {DIFFER}),
     "129.9 for 129.90": (true("price", answer="129.9"), {DIFFER}),
     "a result of 129.9": (true("price", result="129.9"), {DIFFER}),
     "2.0 for 2": (true("clicks", answer="2.0"), {DIFFER}),
+    "true for 1": (true("never bought", result="true"), {DIFFER}),
     "a set that is not sorted": (true("colors", answer="white; black"), {DIFFER}),
     "a result that is not sorted": (true("colors", result='["white", "black"]'), {DIFFER}),
     "420:10 for 420:10:20": (true("wait", answer="420:10"), {DIFFER}),
@@ -372,60 +374,44 @@ CASES = {
     "another type with none": (true("none", answer_type="text"), {NONE}),
     "a result that is no JSON": (
         true("clicks", result="two"),
-        {NOT_OF_TYPE, *UNJUDGED, *(f"{who}: two is no JSON" for who in ("DuckDB", "SQLite", "plain Python"))}
-        | {"DuckDB with rows in another order: two is no JSON"},
+        {NOT_OF_TYPE, *UNJUDGED, *by("DuckDB", "SQLite", "plain Python", says=": two is no JSON")},
     ),
-    "a duration said to be a number": (true("wait", answer_type="integer"), {PYTHON, DIFFER}),
     "a text said to be a day": (
         true("search", answer_type="date"),
-        {NOT_OF_TYPE, *UNJUDGED, *(f"{who}: 'mug' is no date" for who in ("DuckDB", "SQLite", "plain Python"))}
-        | {"DuckDB with rows in another order: 'mug' is no date"},
+        {NOT_OF_TYPE, *UNJUDGED, *by("DuckDB", "SQLite", "plain Python", says=": 'mug' is no date")},
     ),
+    "a duration said to be a number": (true("wait", answer_type="integer"), {PYTHON, DIFFER}),
     # The query
-    "any row of many": (
-        true("search", sql="SELECT search_query FROM events WHERE action_type = 'search' LIMIT 1"),
-        set(),
+    "the first of many rows": (
+        true("first", sql=BOUGHT),
+        {SQL, *UNJUDGED, *by("DuckDB", "SQLite", says=": many rows of result, and the answer is one text")},
     ),
-    "a first row of many": (
-        true("second", sql=FIRST_BRAND),
-        {SQL, DIFFICULTY, *UNJUDGED, many_rows("DuckDB"), many_rows("SQLite")}
-        | {many_rows("DuckDB with rows in another order")},
+    "a set with something twice": (
+        true("colors", sql="SELECT color FROM events WHERE color IN ('black', 'white') AND timestamp < '2024-05-02'"),
+        {SQL, "evidence cannot be judged", *by("DuckDB", "SQLite", says=": a set with the same value twice")},
     ),
     "two columns": (
         true("clicks", sql="SELECT 2, COUNT(*) FROM events"),
-        {SQL, *UNJUDGED, "DuckDB: 2 columns of result", "SQLite: 2 columns of result"}
-        | {"DuckDB with rows in another order: 2 columns of result"},
+        {SQL, *UNJUDGED, *by("DuckDB", "SQLite", says=": 2 columns of result")},
     ),
     "an answer written into the query": (true("clicks", sql="SELECT 2 FROM events LIMIT 1"), {SQL, IDLE}),
     "the right number of other rows": (
-        true("clicks", sql="SELECT COUNT(*) FROM events WHERE search_query = 'wool rug'"),
+        true("clicks", sql=f"{COUNT} WHERE search_query = 'area rug'"),
         {SQL, UNRELATED, IDLE},
     ),
+    "the same in other words": (true("clicks", sql=CLICKS.sql.replace("COUNT(*)", "COUNT(1)")), {SQL}),
     "a column that there is not": (
-        true("clicks", sql="SELECT COUNT(*) FROM events WHERE colour = 'white'"),
-        set(),
+        true("clicks", sql=f"{COUNT} WHERE colour = 'white'"),
+        {SQL, *UNJUDGED, *by("DuckDB", "SQLite", says=" cannot run it")},
     ),
     "another table": (true("clicks", sql="SELECT COUNT(*) FROM orders"), {SQL, "reads orders, not events"}),
-    "read_csv": (
-        true("clicks", sql="SELECT COUNT(*) FROM events, read_csv('/etc/passwd')"),
-        {SQL, "reads READ_CSV, not events"},
-    ),
-    "an insert inside a CTE": (
-        true(
-            "clicks",
-            sql="WITH more AS (INSERT INTO events SELECT * FROM events RETURNING 1) SELECT COUNT(*) FROM events",
-        ),
-        {SQL, "SQL that is no query: INSERT inside it"},
-    ),
+    "a file": (true("clicks", sql=f"{COUNT}, read_csv('/etc/passwd')"), {SQL, "reads READ_CSV, not events"}),
+    "an insertion inside": (true("clicks", sql=INSERT), {SQL, "SQL that is no query: INSERT inside it"}),
     "a deletion": (true("clicks", sql="DELETE FROM events"), {SQL, "SQL that is no query but DELETE"}),
-    "two statements": (true("clicks", sql="SELECT COUNT(*) FROM events; SELECT 2"), {SQL, "2 statements, not one"}),
+    "two statements": (true("clicks", sql=f"{COUNT}; SELECT 2"), {SQL, "2 statements, not one"}),
     "no statement": (true("clicks", sql="-- how many?"), {SQL, "0 statements, not one"}),
-    "what is no SQL": (true("clicks", sql="SELECT COUNT( FROM events"), set()),
-    "another way to write the same": (
-        true("clicks", sql=true("clicks").sql.replace("COUNT(*)", "COUNT(1)")),
-        {SQL},
-    ),
-    # The tree
+    "what is no SQL": (true("clicks", sql="SELECT COUNT( FROM events"), {SQL, "SQL does not parse"}),
+    # Tree, wording, shape, split
     "a tree that is no JSON": (
         retold("clicks", "clicks"),
         {NO_TREE, *UNJUDGED, "plain Python cannot answer: ValidationError"},
@@ -434,23 +420,23 @@ CASES = {
         retold("clicks", '{"node":"guess","of":{}}'),
         {NO_TREE, *UNJUDGED, "plain Python cannot answer: ValidationError"},
     ),
-    "a tree with spaces": (retold("clicks", true("clicks").tree.replace(",", ", ")), {FORM}),
+    "a tree with spaces": (retold("clicks", CLICKS.tree.replace(",", ", ")), {FORM}),
     "a tree that says what goes without saying": (
-        retold("clicks", true("clicks").tree.removesuffix("}") + ',"what":null}'),
+        retold("clicks", f'{CLICKS.tree.removesuffix("}")},"what":null}}'),
         {FORM},
     ),
-    "another's tree": (retold("clicks", true("third").tree), set()),
-    "another's words": (true("clicks", question=other_words("when")), {WORDING}),
-    "words with a slip": (true("clicks", question=true("clicks").question.replace("?", "??")), {WORDING}),
+    "another's tree": (retold("clicks", true("third").tree), {PYTHON, EVIDENCE, SQL}),
+    "another's words": (true("clicks", question=true("when").question), {WORDING}),
+    "words with a slip": (with_more_words("clicks", "?"), {WORDING}),
     "another shape": (true("clicks", shape="products_clicked"), {WORDING}),
     "a shape of another kind": (true("clicks", shape="spent"), {KIND}),
     "a shape that there is not": (true("clicks", shape="clicks"), {SHAPE}),
     "another kind": (true("clicks", kind="brand"), {KIND}),
     "another split": (true("clicks", split="sft"), {SPLIT}),
-    # The evidence
+    # Evidence, difficulty, position
     "a row of evidence too few": (true("top", evidence=[1, 2, 6, 8, 12]), {EVIDENCE}),
     "a row of evidence too many": (true("top", evidence=[1, 2, 6, 8, 9, 12, 23]), {EVIDENCE}),
-    "rows of evidence that are others": (true("clicks", evidence=[2, 12]), {EVIDENCE}),
+    "other evidence": (true("clicks", evidence=[2, 12]), {EVIDENCE}),
     "evidence that is not in order": (true("clicks", evidence=[12, 1]), {EVIDENCE}),
     "no evidence": (true("clicks", evidence=[], position=None), {EVIDENCE}),
     "evidence for zero": (true("zero", evidence=[15], position="middle"), {FOR_NOTHING}),
@@ -466,37 +452,28 @@ CASES = {
     "nowhere": (true("price", position=None), {POSITION}),
     "somewhere with nothing": (true("zero", position="early"), {POSITION}),
     # What it names
-    "a trajectory that there is not": (true("clicks", trajectory_id="persona-9-32k"), {STRANGER}),
-    "another's trajectory": (true("clicks", trajectory_id="persona-2-64k", budget="64k"), set()),
+    "no such trajectory": (true("clicks", trajectory_id="persona-9-32k"), {"no such trajectory"}),
+    "another customer": (
+        true("clicks", trajectory_id="persona-2-64k", budget="64k"),
+        {*EVERY_ENGINE, EVIDENCE, POSITION, "names a product that is not in the trajectory"},
+    ),
     "another budget": (true("clicks", budget="64k"), {BUDGET}),
     "the end of a budget": (true("clicks", budget="2k"), {BUDGET}),
-    "a brand that is not there": (
-        whether(ANY_TREE, Pick(brand="Zuma")),
-        {WORDING, "names a brand that is not in the trajectory"},
+    "no such brand": (whether(Pick(brand="Zuma")), {WORDING, "names a brand that is not in the trajectory"}),
+    "no such color": (whether(Pick(color="puce")), {WORDING, "names a color that is not in the trajectory"}),
+    "no such category": (whether(Pick(category="Kites")), {WORDING, "names a category that is not in the trajectory"}),
+    "no such search": (whether(Pick(query="kite")), {WORDING, "names a search_query that is not in the trajectory"}),
+    "no such word": (whether(Pick(word="kite")), {WORDING, "names a word that was never searched for"}),
+    "a part of a word": (
+        whether(Pick(word="are")),
+        {WORDING, DUCKDB, SQLITE, "names a word that was never searched for"},
     ),
-    "a color that is not there": (
-        whether(ANY_TREE, Pick(color="puce")),
-        {WORDING, "names a color that is not in the trajectory"},
-    ),
-    "a category that is not there": (
-        whether(ANY_TREE, Pick(category="Kites")),
-        {WORDING, "names a category that is not in the trajectory"},
-    ),
-    "a search that is not there": (
-        whether(ANY_TREE, Pick(query="kite")),
-        {WORDING, "names a search_query that is not in the trajectory"},
-    ),
-    "a word that is not there": (
-        whether(ANY_TREE, Pick(word="kite")),
-        {WORDING, "names a word that was never searched for"},
-    ),
-    "a part of a word": (whether(ANY_TREE, Pick(word="woo")), set()),
-    "a product that is not there": (
-        whether(ANY_TREE, Pick(product=Mention(brand="Brindle", parts=("kite",)))),
+    "no such product": (
+        whether(Pick(product=Mention(brand="Brindle", parts=("kite",)))),
         {WORDING, "names a product that is not in the trajectory"},
     ),
     "a product of another brand": (
-        whether(ANY_TREE, Pick(product=Mention(brand="Norrvik", parts=("wool rug",)))),
+        whether(Pick(product=Mention(brand="Norrvik", parts=("wool rug",)))),
         {WORDING, "names a product that is not in the trajectory"},
     ),
     "a day before the first": (
@@ -508,39 +485,26 @@ CASES = {
         {NO_DAY},
     ),
     "one lamp of two": (
-        asked(
-            "clicks_on_product",
-            Count(of=Pick(action=CLICK, product=Mention(brand="Norrvik", parts=("oak floor lamp",)))),
-        ),
+        asked("clicks_on_product", Count(of=Pick(action=CLICK, product=LAMPS))),
         {MANY},
     ),
-    "one lamp of two, never carted": (
-        asked(
-            "paid_for",
-            Nth(of=Pick(action=BUY, product=Mention(brand=None, parts=("lamp", "dimmable"))), n=2, what="price"),
-        ),
+    "one lamp of two, on a day without": (
+        asked("clicks_on_product", Count(of=Pick(action=CLICK, product=LAMPS, **on(11)))),
         {MANY},
     ),
-    "June 31 in the question": (
-        true("clicks", question=true("clicks").question + " June 31, 2024"),
-        {WORDING, CALENDAR},
+    # Days, and what is told
+    "June 31": (with_more_words("clicks", "June 31, 2024"), {WORDING, CALENDAR}),
+    "31 June": (with_more_words("clicks", "31 June 2024"), {WORDING, CALENDAR}),
+    "February 29 in no leap year": (with_more_words("clicks", "2023-02-29"), {WORDING, CALENDAR}),
+    "a second day that there is not": (with_more_words("spent", "May 11, 2024, June 31, 2024"), {WORDING, CALENDAR}),
+    "a day that there is": (with_more_words("clicks", "February 29, 2024"), {WORDING}),
+    "June 31 in the query": (
+        true("spent", sql=true("spent").sql.replace("05-11", "06-31")),
+        {SQL, SQLITE, CALENDAR, "DuckDB cannot run it"},
     ),
-    "31 June in the question": (
-        true("clicks", question=true("clicks").question + " 31 June 2024"),
-        {WORDING, CALENDAR},
-    ),
-    "2023-02-29 in the question": (
-        true("clicks", question=true("clicks").question + " 2023-02-29"),
-        {WORDING, CALENDAR},
-    ),
-    "a day in May and June 31": (
-        true("spent", question=true("spent").question.replace("May 11", "June 31")),
-        {WORDING, CALENDAR},
-    ),
-    "June 31 in the query": (true("spent", sql=true("spent").sql.replace("05-11", "06-31")), set()),
     "an answer that stands in the question": (
         giving_away("products_clicked", Count(of=Pick(action=CLICK, category="Rugs", **days(2, 20)), what="asin")),
-        set(),
+        {TOLD},
     ),
 }
 """What is wrong -> the question, and all that the checks have against it."""
@@ -550,3 +514,174 @@ CASES = {
 def test_a_question_with_a_fault_is_told_so(why, name):
     question, reasons = CASES[name]
     assert why(question) == reasons
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        f"{BOUGHT} LIMIT 1",
+        f"{BOUGHT} ORDER BY action_type LIMIT 1",
+        f"{BOUGHT} GROUP BY product_name ORDER BY COUNT(*) DESC LIMIT 1",
+        f"{BOUGHT} QUALIFY ROW_NUMBER() OVER (ORDER BY action_type) = 1",
+        BOUGHT.replace("product_name", "FIRST(product_name)", 1),
+    ],
+)
+def test_a_query_that_leaves_a_tie_to_chance_is_told_so(why, sql):
+    """Each product was bought once: asked of the rows in order, the first of them is the answer by chance."""
+    assert why(true("first", sql=sql)) >= {SQL, ORDER}
+
+
+@pytest.mark.xfail(strict=True, reason="no check asks whether the type is that of the tree's answer")
+@pytest.mark.parametrize(
+    ("name", "changes"),
+    [
+        ("price", {"answer_type": "decimal"}),
+        ("share", {"answer_type": "money", "answer": "100.00", "result": '"100.00"'}),
+        ("clicks", {"answer_type": "decimal", "result": '"2"'}),
+    ],
+)
+def test_a_type_that_is_not_of_the_trees_answer_fails(why, name, changes):
+    assert why(true(name, **changes)) != set()
+
+
+# Questions together
+
+
+def many(number, **columns):
+    """Questions that differ in all that must differ, on customers of their own; columns may be lists."""
+    made = []
+    for place in range(number):
+        unlike = {"id": f"q{place}", "trajectory_id": f"persona-{place}-32k", "sql": f"SELECT {place}"}
+        unlike |= {"question": f"Word{place}?", "answer": f"{place}", "split": "rl", "shape": f"shape{place % 20}"}
+        given = {name: value[place] if isinstance(value, list) else value for name, value in columns.items()}
+        made.append(CLICKS.model_copy(update=unlike | given))
+    return made
+
+
+ALIKE = "near-duplicate of another question on the same trajectory"
+OFTEN = "its shape is more than 6 % of all"
+GUESSABLE = "the commonest answer of its shape: guessable"
+
+
+def one_shape(number):
+    """So many questions of one shape and, before and after them, 188 of others, no shape of which is common."""
+    others = [f"shape{place % 47}" for place in range(188)]
+    return [*others[:94], *["one"] * number, *others[94:]]
+
+
+BEFORE, AFTER = ([f"{n} {side}" for n in range(94)] for side in ("before", "after"))
+"""Answers to those others."""
+
+
+TOGETHER = {
+    "one id twice": (many(3, id=["q1", "q2", "q1"]), {2: "duplicate id"}),
+    "the same words on one trajectory": (
+        many(3, trajectory_id="persona-1-32k", question=["How many red lamps?", "Which?", "How many red lamps?"]),
+        {2: ALIKE},
+    ),
+    "the same but for a comma, case and an article": (
+        many(
+            2,
+            trajectory_id="persona-1-32k",
+            question=["How many, on May 3, red lamps?", "how many on the May 3 red lamps?"],
+        ),
+        {1: ALIKE},
+    ),
+    "one word of eleven another": (
+        many(
+            2,
+            trajectory_id="persona-1-32k",
+            question=["b c d e f g h j k l m n p q r s t u v w", "b c d e f g h j k l m n p q r s t u v x"],
+        ),
+        {1: ALIKE},
+    ),
+    "a customer in two splits": (
+        many(3, trajectory_id=["persona-1-32k", "persona-2-32k", "persona-1-64k"], split=["rl", "test", "test"]),
+        {2: "two splits share a customer"},
+    ),
+    "a query in two splits": (
+        many(3, sql=["SELECT 1", "SELECT 1", "SELECT 1"], split=["sft", "sft", "test"]),
+        {2: "two splits share a query"},
+    ),
+    "the same words in two splits": (
+        many(2, question=["How many red lamps did I buy?", "How many red lamps did I buy"], split=["sft", "rl"]),
+        {1: "two splits share a question"},
+    ),
+    "one answer to four questions of twelve": (
+        many(200, shape=one_shape(12), answer=[*BEFORE, *"121314516789", *AFTER]),
+        {98: GUESSABLE, 101: GUESSABLE},
+    ),
+    "one answer to both questions of a shape": (
+        many(190, shape=one_shape(2), answer=[*BEFORE, *"11", *AFTER]),
+        {95: GUESSABLE},
+    ),
+    "thirteen questions of a shape among 201": (many(201, shape=one_shape(13)), {106: OFTEN}),
+}
+"""What is wrong -> questions, and which of them must go for what reason."""
+
+
+@pytest.fixture
+def faults(tmp_path):
+    """Of questions together: number -> reason."""
+
+    def judge(questions, folder="all"):
+        dataset = written(tmp_path / folder, "questions", Question, questions)
+        found = [fault for check in STAGE.across for fault in check(dataset)]
+        files = [str(file) for file in dataset.files]
+        return {100 * files.index(fault.file) + fault.row: fault.reason for fault in found}
+
+    return judge
+
+
+@pytest.mark.parametrize("name", TOGETHER)
+def test_questions_that_must_not_be_together_are_told_so(faults, name):
+    questions, expected = TOGETHER[name]
+    assert faults(questions) == expected
+
+
+@pytest.mark.parametrize("name", TOGETHER)
+def test_what_is_left_without_the_faults_has_none(faults, name):
+    questions, expected = TOGETHER[name]
+    left = [question for place, question in enumerate(questions) if place not in expected]
+    assert faults(left) == {}
+
+
+def test_no_shape_and_no_answer_is_common_in_what_is_left(faults):
+    """Many shapes and answers, most of them too common: what goes for one makes others too common."""
+    dice = Random(7)
+    shapes = [f"shape{int(30 * dice.random() ** 2)}" for _ in range(900)]
+    answers = [str(int(12 * dice.random() ** 2)) for _ in range(900)]
+    questions = many(900, shape=shapes, answer=answers)
+    gone = faults(questions)
+    left = [question for place, question in enumerate(questions) if place not in gone]
+    assert faults(left, "left") == {}
+    assert 200 < len(left) < 900
+    by_shape = defaultdict(list)
+    for question in left:
+        by_shape[question.shape].append(question.answer)
+    for found in by_shape.values():
+        assert len(found) <= max(1, 0.06 * len(left))
+        assert max(Counter(found).values()) <= max(1, 0.2 * len(found))
+
+
+def test_two_customers_of_one_split_may_be_asked_the_same(faults):
+    assert faults(many(2, question="Which?", sql="SELECT 1", shape=["a", "b"])) == {}
+
+
+def test_one_customer_may_be_asked_the_same_of_both_budgets(faults):
+    both = many(2, trajectory_id=["persona-1-32k", "persona-1-64k"], question="Which?", sql="SELECT 1")
+    assert faults(both) == {}
+
+
+# The table
+
+
+def test_every_check_has_a_question_that_it_rejects(datasets, tmp_path):
+    records = [*(question for question, _ in CASES.values()), true("first", sql=f"{BOUGHT} LIMIT 1")]
+    said = judged(STAGE.checks, None, records, datasets)
+    idle = {check.__name__ for check, reasons in zip(STAGE.checks, said, strict=True) if not any(reasons)}
+    for check in STAGE.across:
+        together = (written(tmp_path / name, "questions", Question, rows) for name, (rows, _) in TOGETHER.items())
+        if not any(list(check(dataset)) for dataset in together):
+            idle.add(check.__name__)
+    assert idle == set()

@@ -22,7 +22,7 @@ from pipeline.sandbox.sql import connect, why_not
 from schemas.samples import Event
 
 AUDIT = Path(__file__).parent / "audit"
-DUCKDBS = (connect(), connect(as_written=True))
+DUCKDBS = (connect(as_written=True), connect())
 SQLITE = sqlite()
 
 
