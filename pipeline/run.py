@@ -504,15 +504,17 @@ def pool(workers: int) -> Iterator[ProcessPoolExecutor]:
     executor = ProcessPoolExecutor(workers, mp_context=context, initializer=follow_the_parent)
     try:
         yield executor
-    except BrokenProcessPool:
-        raise Ended(
-            "A worker process was ended from outside, most often because memory ran out. What is finished is kept: "
-            "run the same command again, with fewer --workers."
-        ) from None
-    except BaseException:
-        for process in multiprocessing.active_children():
-            if process not in others:
+    except BaseException as error:
+        executor.shutdown(wait=False, cancel_futures=True)  # from now on it starts no other
+        while left := [process for process in multiprocessing.active_children() if process not in others]:
+            for process in left:
                 process.terminate()
+                process.join(0.1)
+        if isinstance(error, BrokenProcessPool):
+            raise Ended(
+                "A worker process was ended from outside, most often because memory ran out. What is finished is kept: "
+                "run the same command again, with fewer --workers."
+            ) from None
         raise
     finally:
         executor.shutdown(wait=True, cancel_futures=True)

@@ -108,7 +108,7 @@ def test_a_killed_flow_leaves_no_process_and_a_build_goes_on_where_it_was(server
     flow.a_worker()
     flow.process.kill()
     assert flow.gone()
-    Run(tmp_path / "run", workers=1).build("trajectories")
+    Run(tmp_path / "run", workers=1).build("questions", per_trajectory=4)
     assert checksums(tmp_path / "run") == checksums(small.folder)
 
 

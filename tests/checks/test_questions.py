@@ -9,6 +9,7 @@ from random import Random
 import pytest
 
 from pipeline.arrow import to_batch
+from pipeline.checks.questions import answer_is_not_in_the_question
 from pipeline.dataset import Dataset, ShardWriter
 from pipeline.questions.answers import answer, type_of
 from pipeline.questions.log import Log
@@ -27,6 +28,7 @@ from pipeline.questions.tree import (
     Names,
     Nth,
     Pick,
+    Running,
     Sessions,
     Sets,
     Share,
@@ -141,10 +143,11 @@ def trajectory(id, rows):
 
 
 def written(folder, name, makes, rows):
-    """A dataset of these rows, in files of at most 100."""
-    for number in range(-(-len(rows) // 100)):
-        writer = ShardWriter(folder / name / f"part-{number:05d}.parquet", makes)
-        writer.write(to_batch(makes, rows[100 * number : 100 * number + 100]))
+    """A dataset of these rows, in files of at most 100 and in them groups of at most 10."""
+    for first in range(0, len(rows), 100):
+        writer = ShardWriter(folder / name / f"part-{first // 100:05d}.parquet", makes)
+        for begin in range(first, min(first + 100, len(rows)), 10):
+            writer.write(to_batch(makes, rows[begin : begin + 10]))
         writer.commit()
     return Dataset(folder, name, makes)
 
@@ -215,6 +218,7 @@ TRUE = {
             end=Moment(of=Pick(action=CLICK, product=LAMP), n=-1),
         ),
     ),
+    "reached": ("spending_reached", Running(of=Pick(action=BUY), amount=Decimal(100), what="product_name")),
     "never bought": (
         "brands_never_bought",
         Sets(of=Pick(action=CLICK, **days(1, 12)), other=Pick(action=BUY), what="brand", how="minus", counted=True),
@@ -299,6 +303,7 @@ def test_a_true_question_breaks_no_promise(why, name):
         ("search", "mug", "text", [13], "easy", "middle"),
         ("sessions", "3", "integer", list(range(15)), "hard", "early"),
         ("between", "3", "integer", [1, 5, 7, 10, 12], "hard", "early"),
+        ("reached", "Tarn oak shelf, 90 cm", "text", [4, 16, 20], "medium", "middle"),
         ("never bought", "1", "integer", [11], "medium", "middle"),
         ("none", "none", "none", [], "easy", None),
         ("none paid", "none", "none", [], "easy", None),
@@ -310,6 +315,31 @@ def test_a_true_question_is_as_worked_out_by_hand(name, answer, answer_type, evi
     made = true(name)
     assert (made.answer, made.answer_type, made.evidence) == (answer, answer_type, evidence)
     assert (made.difficulty, made.position) == (difficulty, position)
+
+
+@pytest.mark.parametrize(
+    ("conditions", "more", "evidence", "expected"),
+    [
+        (2, "", 0, "easy"),
+        (4, "", 3, "easy"),
+        (4, "", 4, "medium"),
+        (5, "", 30, "medium"),
+        (5, "", 31, "hard"),
+        (2, "AND price > (SELECT AVG(price) FROM events)", 3, "medium"),
+        (2, "GROUP BY brand", 4, "easy"),
+        (2, "GROUP BY brand", 31, "medium"),
+        (2, "QUALIFY ROW_NUMBER() OVER (ORDER BY timestamp) = 1", 3, "medium"),
+        (
+            2,
+            "AND price > (SELECT AVG(price) FROM events) QUALIFY ROW_NUMBER() OVER (ORDER BY timestamp) = 1",
+            0,
+            "hard",
+        ),
+    ],
+)
+def test_difficulty_is_counted_from_the_query_and_the_evidence(conditions, more, evidence, expected):
+    wanted = " AND ".join(f"brand = '{number}'" for number in range(conditions))
+    assert difficulty(parsed(f"SELECT COUNT(*) FROM events WHERE {wanted} {more}"), evidence) == expected
 
 
 # Questions with one fault
@@ -389,6 +419,10 @@ CASES = {
     "a set with something twice": (
         true("colors", sql="SELECT color FROM events WHERE color IN ('black', 'white') AND timestamp < '2024-05-02'"),
         {SQL, "evidence cannot be judged", *by("DuckDB", "SQLite", says=": a set with the same value twice")},
+    ),
+    "a number that is not whole": (
+        true("clicks", sql="SELECT 2.5 FROM events LIMIT 1"),
+        {SQL, *UNJUDGED, "DuckDB: Decimal('2.5') is no integer", "SQLite: 2.5 is no integer"},
     ),
     "two columns": (
         true("clicks", sql="SELECT 2, COUNT(*) FROM events"),
@@ -531,6 +565,40 @@ def test_a_query_that_leaves_a_tie_to_chance_is_told_so(why, sql):
     assert why(true("first", sql=sql)) >= {SQL, ORDER}
 
 
+@pytest.mark.xfail(strict=True, reason="these ways to depend on the order of rows are not known to the check")
+@pytest.mark.parametrize(
+    "sql",
+    [
+        f"{BOUGHT} FETCH FIRST 1 ROWS ONLY",
+        BOUGHT.replace("product_name", "DISTINCT ON (action_type) product_name", 1),
+        f"{BOUGHT} AND rowid < 10",
+    ],
+)
+def test_a_query_that_leaves_a_tie_to_chance_in_another_way_is_told_so(why, sql):
+    assert why(true("first", sql=sql)) >= {SQL, ORDER}
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "said"),
+    [
+        ("Did I look at more black or more WHITE lamps?", "white", True),
+        ("Which of black and white is the rarer color?", "white; black", True),
+        ("Which colors but black?", "black; white", False),
+        ("How many lamps of 2 rooms?", "2", True),
+        ("How many lamps up to May 20, 2024?", "2", False),
+        ("How many lamps of 2.5 kg?", "2", False),
+        ("How many 2-packs?", "2", False),
+        ("How many for $2?", "2", True),
+        ("How many lamps, or none?", "none", False),
+        ("Say yes or no for each.", "yes; no", False),
+    ],
+)
+def test_an_answer_is_told_where_all_of_it_stands_in_words_of_its_own(question, answer, said):
+    assert (
+        answer_is_not_in_the_question(CLICKS.model_copy(update={"question": question, "answer": answer})) == TOLD
+    ) == said
+
+
 @pytest.mark.xfail(strict=True, reason="no check asks whether the type is that of the tree's answer")
 @pytest.mark.parametrize(
     ("name", "changes"),
@@ -573,6 +641,8 @@ BEFORE, AFTER = ([f"{n} {side}" for n in range(94)] for side in ("before", "afte
 """Answers to those others."""
 
 
+TWENTY = "b c d e f g h j k l m n p q r s t u v w"
+
 TOGETHER = {
     "one id twice": (many(3, id=["q1", "q2", "q1"]), {2: "duplicate id"}),
     "the same words on one trajectory": (
@@ -587,12 +657,12 @@ TOGETHER = {
         ),
         {1: ALIKE},
     ),
-    "one word of eleven another": (
-        many(
-            2,
-            trajectory_id="persona-1-32k",
-            question=["b c d e f g h j k l m n p q r s t u v w", "b c d e f g h j k l m n p q r s t u v x"],
-        ),
+    "one word of twenty another": (
+        many(2, trajectory_id="persona-1-32k", question=[TWENTY, TWENTY[:-1] + "x"]),
+        {1: ALIKE},
+    ),
+    "two words of twenty another, and one another than in one that goes": (
+        many(3, trajectory_id="persona-1-32k", question=[TWENTY, TWENTY[:-1] + "x", TWENTY[:-3] + "y x"]),
         {1: ALIKE},
     ),
     "a customer in two splits": (

@@ -1,5 +1,6 @@
 """Questions as the stage makes them: of which trajectories how many, in which split, and true when asked again."""
 
+import json
 import shutil
 from collections import Counter, defaultdict
 from datetime import date, datetime, timedelta
@@ -15,10 +16,10 @@ from pipeline.dataset import Dataset, ShardWriter
 from pipeline.problem import Problem
 from pipeline.run import Run, all_stages
 from pipeline.sandbox.data_loader import load_trajectory
-from pipeline.stage import Shard
+from pipeline.stage import Shard, reasons_against
 from pipeline.stages.questions import PAPER, Roster, plan_questions, split_of_customer, wanted
 from pipeline.verify import verify
-from schemas.questions import AnswerType, Difficulty, Kind, Third
+from schemas.questions import AnswerType, Difficulty, Kind, Question, Third
 from schemas.record import Rejected
 from schemas.samples import Event, Trajectory
 from tests.folders import checksums
@@ -32,7 +33,7 @@ FACTS = ("asin", "product_name", "brand", "color", "product_types")
 def month(tmp_path_factory):
     """A run of trajectories of two budgets; tests look at it and change nothing."""
     run = Run(tmp_path_factory.mktemp("month"), seed=11, workers=2)
-    run.build("trajectories", products=2_000, count=16, tokens="32k,64k")
+    run.build("trajectories", products=2_000, count=16, tokens="16k,32k")
     return run
 
 
@@ -47,20 +48,6 @@ def asked(month, tmp_path_factory):
 @pytest.fixture(scope="session")
 def rows(asked):
     return asked.read("questions").table().to_pylist()
-
-
-@pytest.fixture(scope="session")
-def little(small, tmp_path_factory):
-    """A small run with a few questions on short trajectories."""
-    run = Run(shutil.copytree(small.folder, tmp_path_factory.mktemp("little") / "run"), workers=1)
-    run.build("questions", per_trajectory=2)
-    return run
-
-
-@pytest.fixture
-def changed(little, tmp_path):
-    """The same run to be changed."""
-    return Run(shutil.copytree(little.folder, tmp_path / "changed"), workers=1)
 
 
 # What there is among many
@@ -93,6 +80,11 @@ def test_evidence_lies_in_every_third_of_a_trajectory(rows):
     counts = Counter(row["position"] for row in rows if row["evidence"])
     assert counts.keys() == set(get_args(Third))
     assert 2 * min(counts.values()) >= max(counts.values())
+
+
+def test_sets_and_lists_are_short_enough_to_be_said(rows):
+    lengths = [len(json.loads(row["result"])) for row in rows if row["answer_type"] in ("set", "ordered list")]
+    assert 4 < max(lengths) <= 8
 
 
 def test_there_are_easy_and_difficult_questions(rows):
@@ -129,7 +121,7 @@ def test_a_customer_is_in_one_split_with_all_budgets(asked, rows):
         splits[person[row["trajectory_id"]]].add(row["split"])
         budgets[person[row["trajectory_id"]]].add(row["budget"])
     assert all(len(found) == 1 for found in splits.values())
-    assert all(found == {"32k", "64k"} for found in budgets.values())
+    assert all(found == {"16k", "32k"} for found in budgets.values())
     assert {split for found in splits.values() for split in found} == {"sft", "rl", "test"}
 
 
@@ -214,7 +206,7 @@ def test_one_or_two_workers_make_the_same_files(month, tmp_path):
     made = []
     for workers in (1, 2):
         run = Run(shutil.copytree(month.folder, tmp_path / f"{workers}"), workers=workers)
-        run.build("questions", per_trajectory=2)
+        run.build("questions", per_trajectory=1)
         assert len(run.read("questions").files) > 1
         made.append(checksums(run.folder))
     assert made[0] == made[1]
@@ -230,16 +222,17 @@ def test_fewer_questions_are_the_first_of_more(month):
 
 @pytest.mark.parametrize("per_trajectory", [1, 150])
 def test_few_or_many_questions_for_each_trajectory(month, tmp_path, per_trajectory):
-    rows = month.read("trajectories").head(2)
-    trajectories = written(tmp_path, rows)
+    trajectories = written(tmp_path, month.read("trajectories").head(1))
     plan = plan_questions(trajectories, per_trajectory, False)
     made = list(STAGE.function(trajectories, Shard(0, 1, seed=11), plan, per_trajectory=per_trajectory))
     asked = [row for row in made if not isinstance(row, Rejected)]
     assert len({row.id for row in made}) == len(made)
-    assert len(asked) >= 2 * min(per_trajectory, 60)
+    assert len(asked) >= min(per_trajectory, 60)
     assert len({(row.trajectory_id, row.tree) for row in asked}) == len(asked)
     for row in made[len(asked) :]:
         assert row.reasons == ["its trajectory holds too little for another question"]
+    batch = to_batch(Question, asked)
+    assert reasons_against(STAGE, batch, {"trajectories": trajectories}, asked) == [[]] * len(asked)
 
 
 def customers(count, *budgets):
@@ -275,12 +268,12 @@ def test_other_than_two_budgets_do_not_make_the_papers_sizes(budgets, said):
         wanted(customers(60, *budgets), 5, True)
 
 
-def test_the_command_tells_what_to_do_and_leaves_nothing(shopwright, small, tmp_path):
-    folder = shutil.copytree(small.folder, tmp_path / "run")
-    code, out, err = shopwright("build", "questions", "--run", folder, "--workers", 1, "--paper", "true")
+def test_the_command_tells_what_to_do_and_leaves_all_as_it_was(shopwright, copy):
+    before = checksums(copy.folder)
+    code, out, err = shopwright("build", "questions", "--run", copy.folder, "--workers", 1, "--paper", "true")
     assert (code, out) == (2, "")
     assert err == "shopwright: error: --paper needs trajectories of two budgets, and these have 6k.\n"
-    assert not (folder / "questions").exists()
+    assert checksums(copy.folder) == before
 
 
 @pytest.mark.slow
@@ -405,8 +398,8 @@ def test_a_file_that_holds_no_trajectories_is_told_with_its_column(tmp_path, sch
 # Verify
 
 
-def test_a_small_run_is_verified_and_found_whole(little):
-    assert [verdict.check for verdict in verify(little) if verdict.failed] == []
+def test_a_small_run_is_verified_and_found_whole(small):
+    assert [verdict.check for verdict in verify(small) if verdict.failed] == []
 
 
 def other(rows, **change):
@@ -425,31 +418,31 @@ def other(rows, **change):
         (lambda rows: [*rows, {**rows[0], "id": "again"}], {"questions of a trajectory differ"}),
     ],
 )
-def test_a_changed_question_fails_its_check_and_is_named(changed, change, checks):
+def test_a_changed_question_fails_its_check_and_is_named(copy, change, checks):
     path = "questions/part-00000.parquet"
-    rewrite(changed, path, change)
-    found = failed(changed, "questions")
+    rewrite(copy, path, change)
+    found = failed(copy, "questions")
     assert {f"questions: {check}" for check in checks} <= found.keys()
     assert all("part-00000.parquet" in places[0] for places in found.values())
 
 
-def test_a_changed_answer_is_found_by_every_engine(changed):
+def test_a_changed_answer_is_found_by_every_engine(copy):
     def wrong(rows):
         place = next(n for n, row in enumerate(rows) if row["answer_type"] == "integer")
         answer = str(int(rows[place]["answer"]) + 1)
         return [*rows[:place], {**rows[place], "answer": answer, "result": answer}, *rows[place + 1 :]]
 
-    rewrite(changed, "questions/part-00000.parquet", wrong)
-    found = failed(changed, "questions")
+    rewrite(copy, "questions/part-00000.parquet", wrong)
+    found = failed(copy, "questions")
     engines = {"answer is duckdbs", "answer is sqlites", "answer is plain pythons"}
     assert {f"questions: {engine}" for engine in engines} <= found.keys()
 
 
-def test_questions_on_trajectories_that_changed_are_found(changed):
+def test_questions_on_trajectories_that_changed_are_found(copy):
     def renamed(rows):
         return [{**row, "events": [{**one, "brand": one["brand"] and "Zuma"} for one in row["events"]]} for row in rows]
 
-    rewrite(changed, "trajectories/part-00000.parquet", renamed)
-    found = failed(changed, "questions")
+    rewrite(copy, "trajectories/part-00000.parquet", renamed)
+    found = failed(copy, "questions")
     assert "questions: answer is duckdbs" in found
     assert "questions: manifest tells what the files hold" in found
