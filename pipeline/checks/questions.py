@@ -97,7 +97,8 @@ def minds_order(expression: Any) -> bool:
 
     free = (exp.Count, exp.Sum, exp.Avg, exp.Min, exp.Max)
     return any(
-        isinstance(node, exp.Limit | exp.Offset | exp.Window | exp.Anonymous)
+        isinstance(node, exp.Limit | exp.Fetch | exp.Offset | exp.Window | exp.Anonymous)
+        or (isinstance(node, exp.Distinct) and node.args.get("on") is not None)
         or (isinstance(node, exp.AggFunc) and not isinstance(node, free))
         for node in expression.walk()
     )
@@ -176,6 +177,8 @@ def question_says_its_tree(question: Question) -> str | None:
         return "not the kind of its shape"
     if question.sql != sql_of(tree):
         return "its SQL is not its tree's"
+    if question.answer_type not in (type_of(tree), "none"):
+        return "not the type of its tree's answer"
     return None if question.question in said(question.shape, tree) else "its wording is not its tree's"
 
 

@@ -53,16 +53,25 @@ class Asked:
         return bag(self.question)
 
 
-def compose(log: Log, dice: Callable[..., Random], split: Split, count: int) -> Iterator[dict[str, Any]]:
-    """Up to `count` questions over one trajectory, as columns; `dice(*key)` gives fresh dice."""
+def anything(shape: str, answer: str, question: str) -> bool:
+    return True
+
+
+def compose(
+    log: Log, dice: Callable[..., Random], split: Split, fits: Callable[[str, str, str], bool] = anything
+) -> Iterator[dict[str, Any]]:
+    """Questions over one trajectory, as columns, until there is no more to ask; `dice(*key)` gives fresh dice.
+
+    `fits(shape, answer, question)` says whether one more like it is welcome.
+    """
+    if not log.events:
+        return
     draw = Draw(log, dice("order"))
     asked: list[Asked] = []
     for turn in range(ROUNDS):
         for shape in shuffled(list(SHAPES.values()), dice("order", turn)):
-            if len(asked) == count:
-                return
             found = one(draw, shape, dice(shape.name, turn), split, asked)
-            if found is not None:
+            if found is not None and fits(shape.name, canonical(found.found.value), found.question):
                 asked.append(found)
                 yield columns(found, log, split)
 

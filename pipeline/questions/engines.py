@@ -21,7 +21,7 @@ from pipeline.questions.answers import Found, answer
 from pipeline.questions.log import Log
 from pipeline.questions.tree import from_json
 from pipeline.questions.values import from_rows
-from pipeline.sandbox.data_loader import declared, fill, why_not_trajectories
+from pipeline.sandbox.data_loader import as_it_stands, declared, fill, why_not_trajectories
 from pipeline.sandbox.sql import MOST_ROWS, connect, parsed
 from schemas.samples import Trajectory
 
@@ -43,7 +43,7 @@ class Engines:
 
         self.places: dict[str, tuple[Path, int]] = {}
         for file in trajectories.files:
-            why_not_trajectories(str(file), pq.read_schema(file))
+            why_not_trajectories(file)
             ids = pq.read_table(file, columns=["id"])["id"].to_pylist()
             self.places |= {id: (file, row) for row, id in enumerate(ids)}
         self.duckdbs = (connect(as_written=True), connect())
@@ -75,13 +75,13 @@ def read(file: Path, first: int) -> list[pa.Table]:
         lengths = reader.execute(
             "SELECT LEN(events) FROM read_parquet($file, file_row_number = true) "
             "WHERE file_row_number BETWEEN $first AND $last ORDER BY file_row_number",
-            {"file": str(file), "first": first, "last": first + TOGETHER - 1},
+            {"file": as_it_stands(file), "first": first, "last": first + TOGETHER - 1},
         ).fetchall()
         found = reader.sql(
             "SELECT * EXCLUDE (trajectory) FROM (SELECT file_row_number AS trajectory, UNNEST(events, recursive := true) "
             "FROM read_parquet($file, file_row_number = true) WHERE file_row_number BETWEEN $first AND $last) "
             "ORDER BY trajectory, row_id",
-            params={"file": str(file), "first": first, "last": first + TOGETHER - 1},
+            params={"file": as_it_stands(file), "first": first, "last": first + TOGETHER - 1},
         ).to_arrow_table()
     tables = []
     begin = 0

@@ -10,6 +10,8 @@ from pipeline.words import STOP
 PART = re.compile(r"[a-z0-9](?:[a-z0-9 .&'/-]*[a-z0-9])?")
 """What a database matches in the same way as we do: no letters with two cases of their own, no wildcards."""
 SEGMENT = re.compile(r"[,;|()\[\]–—:]|\s-\s")
+KELVIN = "\u212a"
+"""A letter whose lower case is a plain k for some databases, and itself for others."""
 DETAILS = 3
 WORDS = 4
 
@@ -77,7 +79,9 @@ def said_before(log: Log, click: Event) -> list[str]:
 
 def usable(text: str, click: Event) -> bool:
     """Whether it stands in the name as words of its own, and reads the same everywhere."""
-    return PART.fullmatch(text) is not None and stands_in(text, click.lower)
+    return (
+        PART.fullmatch(text) is not None and stands_in(text, click.lower) and KELVIN not in (click.product_name or "")
+    )
 
 
 def segments_of(click: Event) -> list[str]:

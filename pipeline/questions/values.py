@@ -64,7 +64,10 @@ def one(found: Any, answer_type: str) -> Any:
             case "money":
                 return Decimal(repr(found) if isinstance(found, float) else found).quantize(CENT)
             case "decimal":
-                return Decimal(repr(found) if isinstance(found, float) else found)
+                number = Decimal(repr(found) if isinstance(found, float) else found)
+                if not number.is_finite():
+                    raise Unfit(f"{found} is no number")
+                return number
             case "date":
                 return found if type(found) is date else date.fromisoformat(found)
             case "date-time":
@@ -102,6 +105,8 @@ def from_json(text: str, answer_type: str) -> Any:
     if value is None:
         return None
     if answer_type == "yes/no":
+        if not isinstance(value, list) or not value or not all(isinstance(each, bool) for each in value):
+            raise Unfit(f"{text} is no list of true and false")
         return value
     if answer_type in SETS:
         if not isinstance(value, list):

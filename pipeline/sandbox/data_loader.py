@@ -8,6 +8,7 @@ Price is DECIMAL(12,2) or NULL, timestamp TIMESTAMP, `add to Cart` an action typ
 """
 
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +45,7 @@ def fill(connection: Any, table: Any) -> None:
     """Puts these events into the connection's table `events`."""
     connection.register("incoming", table)
     connection.execute(f"CREATE OR REPLACE TABLE events ({declared()})")
-    connection.execute("INSERT INTO events FROM incoming")
+    connection.execute("INSERT INTO events BY NAME FROM incoming")
     connection.unregister("incoming")
 
 
@@ -56,31 +57,46 @@ def events_of(folder: Path, id: str) -> Any:
     with duckdb.connect() as reader:
         found = reader.sql(
             "SELECT UNNEST(events, recursive := true) FROM read_parquet($files) WHERE id = $id",
-            params={"files": files, "id": id},
+            params={"files": [as_it_stands(file) for file in files], "id": id},
         ).to_arrow_table()
     if not found.num_rows:
         raise Problem(f"There is no trajectory {id} in {folder}.")
     return found
 
 
+def as_it_stands(path: str | Path) -> str:
+    """A path in which DuckDB finds no wildcard.
+
+    >>> as_it_stands("a*b")
+    'a[*]b'
+    """
+    return re.sub(r"([*?\[])", r"[\1]", str(path))
+
+
 def trajectory_files(folder: Path) -> list[str]:
     """The Parquet files of a folder of trajectories. Raises Problem where a column is missing."""
-    import pyarrow.parquet as pq
-
     files = sorted(map(str, folder.glob("*.parquet")))
     if not files:
         raise Problem(f"There are no trajectories in {folder}. Build them: shopwright build trajectories")
     for file in files:
-        why_not_trajectories(file, pq.read_schema(file))
+        why_not_trajectories(file)
     return files
 
 
-def why_not_trajectories(file: str, schema: Any) -> None:
+def why_not_trajectories(file: str | Path) -> None:
+    """Raises Problem where a file holds no trajectories, or their events are not as they should be."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        schema = pq.read_schema(file)
+    except (pa.ArrowInvalid, OSError):
+        raise Problem(f"{file} cannot be read as Parquet.") from None
     wanted = arrow_schema(Event)
     if not {"id", "budget", "events"} <= set(schema.names):
         raise Problem(f"{file} holds no trajectories: it has the columns {', '.join(schema.names)}.")
     item = getattr(schema.field("events").type, "value_type", None)
-    have = {field.name: field.type for field in item} if item is not None else {}
+    have = {field.name: field.type for field in item} if item is not None and pa.types.is_struct(item) else {}
     for field in wanted:
         if field.name not in have:
             raise Problem(f"{file}: its events have no column {field.name}.")

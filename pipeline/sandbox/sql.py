@@ -24,14 +24,16 @@ LIMITS = {
     "threads": "1",
 }
 FUNCTIONS = frozenset(
-    "abs and any_value avg case cast ceil coalesce concat count count_if date_diff date_trunc day day_of_month day_of_week "
-    "day_of_week_iso day_of_year dayname dayofweekiso datetrunc dayofmonth dayofweek dayofweek_iso dayofyear dense_rank epoch exists extract first "
-    "first_value floor greatest hour if iif ilike initcap is_null isodow lag last last_value lead least left len length like "
-    "list lower max median min minute mode month monthname nth_value ntile nullif or pow quantile_cont quantile_disc "
-    "percentile_cont percentile_disc quantile quarter rank regexp_full_match regexp_ilike regexp_like regexp_matches replace "
-    "right round row_number second sqrt starts_with stddev string_agg group_concat strftime time_to_str time_to_unix strip "
-    "substr substring sum timestamp_diff timestamp_trunc trim trunc try_cast upper variance week weekofyear xor year "
-    "contains datediff split_part regexp_extract regexp_replace time_to_str unix_to_time str_position strpos instr array_agg".split()
+    "abs and any_value array_agg avg case cast ceil coalesce concat contains count count_if date_diff date_trunc "
+    "datediff datetrunc day day_of_month day_of_week day_of_week_iso day_of_year dayname dayofmonth dayofweek "
+    "dayofweek_iso dayofweekiso dayofyear dense_rank epoch exists extract first first_value floor greatest "
+    "group_concat hour if iif ilike initcap instr is_null isodow lag last last_value lead least left len length "
+    "like list lower max median min minute mode month monthname nth_value ntile nullif or percentile_cont "
+    "percentile_disc pow power quantile quantile_cont quantile_disc quarter rank regexp_extract "
+    "regexp_full_match regexp_ilike regexp_like regexp_matches right round row_number second split_part sqrt "
+    "starts_with stddev str_position strftime string_agg strip strpos substr substring sum time_to_str "
+    "time_to_unix timestamp_diff timestamp_trunc trim trunc try_cast unix_to_time upper variance week "
+    "week_of_year weekofyear xor year ".split()
 )
 
 
@@ -68,11 +70,16 @@ def why_not(sql: str) -> str | None:
         return str(error)
     if not isinstance(found, exp.Select | exp.SetOperation):
         return f"SQL that is no query but {type(found).__name__.upper()}"
-    named = {"events", *(each.alias_or_name.lower() for each in found.find_all(exp.CTE))}
     for each in found.walk():
-        if isinstance(each, exp.Table) and (each.name.lower() not in named or each.db or not is_name(each.this)):
+        if isinstance(each, exp.Table) and (each.db or not is_name(each.this) or not is_known(each)):
             what = each.name or (each.this.sql_name() if isinstance(each.this, exp.Func) else each.this.sql())
             return f"reads {what}, not events"
+        if isinstance(each, exp.CTE) and each.alias_or_name.lower() == "events":
+            return "calls something else events"
+        if isinstance(each, exp.TableSample):
+            return "reads a sample of events"
+        if isinstance(each, exp.Column) and each.name.lower() == "rowid":
+            return "reads rowid, which is no column of events"
         if isinstance(each, exp.Func) and name_of(each) not in FUNCTIONS:
             return f"calls {name_of(each)}, which is not among the functions allowed"
         if isinstance(each, exp.DML | exp.DDL | exp.Command) and not isinstance(each, exp.Select | exp.SetOperation):
@@ -82,6 +89,20 @@ def why_not(sql: str) -> str | None:
     if not any(each.name.lower() == "events" for each in found.find_all(exp.Table)):
         return "SQL that does not read events"
     return None
+
+
+def is_known(table: Any) -> bool:
+    """Whether it is `events`, or a common table of the query that it stands in or of one around it."""
+    from sqlglot import exp
+
+    name = table.name.lower()
+    scope = table.parent
+    while scope is not None and name != "events":
+        ctes = scope.args.get("with_") if isinstance(scope, exp.Query) else None
+        if ctes is not None and any(each.alias_or_name.lower() == name for each in ctes.expressions):
+            return True
+        scope = scope.parent
+    return bool(name == "events")
 
 
 def is_name(part: Any) -> bool:

@@ -1,6 +1,6 @@
 """Questions over customers' months, each with SQL and a proved answer (ShopTrajQA, arXiv 2606.07995)."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -13,11 +13,12 @@ from pipeline.checks import questions as check
 from pipeline.checks.unique import ids_are_unique
 from pipeline.dataset import Dataset
 from pipeline.problem import Problem
-from pipeline.questions.compose import compose
+from pipeline.questions.compose import anything, compose
 from pipeline.questions.log import Log
+from pipeline.questions.rating import words_of
 from pipeline.questions.shapes import SHAPES
 from pipeline.sandbox.data_loader import why_not_trajectories
-from pipeline.stage import Plan, Shard, stage
+from pipeline.stage import Plan, Shard, judged, stage
 from schemas.questions import Question, Split
 from schemas.record import Rejected
 from schemas.samples import Trajectory
@@ -58,12 +59,10 @@ def split_of_customer(number: int) -> Split:
 
 
 def plan_questions(trajectories: Dataset[Trajectory], per_trajectory: int, paper: bool) -> Plan:
-    import pyarrow.parquet as pq
-
     for file in trajectories.files:
-        why_not_trajectories(str(file), pq.read_schema(file))
+        why_not_trajectories(file)
     wanted(trajectories.once(roster), per_trajectory, paper)
-    return Plan(len(trajectories))
+    return Plan(1 if paper else len(trajectories))  # sizes that are exact want one hand
 
 
 def wanted(found: Roster, per_trajectory: int, paper: bool) -> list[int]:
@@ -89,26 +88,49 @@ def wanted(found: Roster, per_trajectory: int, paper: bool) -> list[int]:
     return counts
 
 
+class Mix:
+    """What has been asked so far, so that no answer of a shape becomes too common and no two splits ask the same."""
+
+    def __init__(self) -> None:
+        self.shapes: Counter[str] = Counter()
+        self.answers: Counter[tuple[str, str]] = Counter()
+        self.splits: dict[tuple[str, ...], Split] = {}
+
+    def fits(self, split: Split, shape: str, answer: str, question: str) -> bool:
+        """Whether one more like this is welcome."""
+        same = self.answers[shape, answer]
+        few = same < check.allowed(check.GUESSED, self.shapes[shape] - same)
+        return few and self.splits.get(words_of(question), split) == split
+
+    def add(self, asked: Question) -> None:
+        self.shapes[asked.shape] += 1
+        self.answers[asked.shape, asked.answer] += 1
+        self.splits[words_of(asked.question)] = asked.split
+
+
+CHECKS = (
+    check.sql_reads_only_events,
+    check.trajectory_is_there,
+    check.answer_is_duckdbs,
+    check.answer_is_sqlites,
+    check.answer_is_plain_pythons,
+    check.row_order_does_not_matter,
+    check.evidence_decides,
+    check.unrelated_rows_do_not_matter,
+    check.question_says_its_tree,
+    check.it_names_what_is_there,
+    check.answer_is_not_in_the_question,
+    check.answer_is_canonical,
+    check.days_are_real,
+    check.difficulty_and_position_are_measured,
+    check.split_is_its_trees,
+)
+
+
 @stage(
     makes=Question,
     plan=plan_questions,
-    checks=[
-        check.sql_reads_only_events,
-        check.trajectory_is_there,
-        check.answer_is_duckdbs,
-        check.answer_is_sqlites,
-        check.answer_is_plain_pythons,
-        check.row_order_does_not_matter,
-        check.evidence_decides,
-        check.unrelated_rows_do_not_matter,
-        check.question_says_its_tree,
-        check.it_names_what_is_there,
-        check.answer_is_not_in_the_question,
-        check.answer_is_canonical,
-        check.days_are_real,
-        check.difficulty_and_position_are_measured,
-        check.split_is_its_trees,
-    ],
+    checks=CHECKS,
     across=[
         ids_are_unique,
         check.questions_of_a_trajectory_differ,
@@ -128,16 +150,27 @@ def questions(
     """Questions over every trajectory, in English, each with SQL and an answer proved by three engines."""
     found = trajectories.once(roster)
     counts = wanted(found, per_trajectory, paper)
-    numbers = shard.of(plan.units)
+    numbers = range(len(trajectories)) if paper else shard.of(plan.units)
+    mix = Mix() if paper else None
     for row, (id, budget, events) in zip(numbers, events_of(trajectories, numbers), strict=True):
         if not is_budget(budget):
             yield Rejected(id=id, reasons=["a trajectory of an unknown budget"], record=f'{{"budget": "{budget}"}}')
             continue
-        dice = partial(shard.random, "questions", id)
+        fits = partial(mix.fits, found.splits[row]) if mix else anything
+        drawn = compose(Log(events), partial(shard.random, "questions", id), found.splits[row], fits)
+        asked = (
+            Question(id=f"{id}-q{n:03d}", trajectory_id=id, budget=budget, **facts) for n, facts in enumerate(drawn, 1)
+        )
         made = 0
-        for facts in compose(Log(events), dice, found.splits[row], counts[row]):
+        for question in asked if counts[row] else ():
+            yield question
+            if mix and any(any(said) for said in judged(CHECKS, None, [question], {"trajectories": trajectories})):
+                continue  # it will be held back, and another takes its place
+            if mix:
+                mix.add(question)
             made += 1
-            yield Question(id=f"{id}-q{made:03d}", trajectory_id=id, budget=budget, **facts)
+            if made == counts[row]:
+                break
         if made < counts[row]:
             reason = "its trajectory holds too little for another question"
             yield Rejected(id=f"{id}-q{made + 1:03d}", reasons=[reason], record=f'{{"trajectory_id": "{id}"}}')
