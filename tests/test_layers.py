@@ -7,7 +7,7 @@ stages                                      never one another: they meet through
 checks                                      what must be true, of events and of questions
 questions                                   tree, SQL, answers, words, engines
 sandbox
-shop · catalog · render
+shop · catalog · render · models
 words · budgets · tokens · prompts · arrow · dataset · stage · problem
 schemas                                     imports pydantic only
 """
@@ -27,7 +27,7 @@ FOUNDATION = ("words", "budgets", "tokens", "prompts", "arrow", "dataset", "stag
 LAYERS = [
     ("schemas",),
     tuple(f"pipeline.{name}" for name in FOUNDATION),
-    ("pipeline.shop", "pipeline.catalog", "pipeline.render"),
+    ("pipeline.shop", "pipeline.catalog", "pipeline.render", "pipeline.models"),
     ("pipeline.sandbox",),
     ("pipeline.questions",),
     ("pipeline.checks",),
@@ -36,7 +36,19 @@ LAYERS = [
     ("pipeline.publish", "pipeline.verify"),
     ("pipeline.__main__", "flows"),
 ]
-HEAVY = {"vllm", "datasets", "faiss", "duckdb", "tokenizers", "huggingface_hub", "rich", "prefect", "pandas", "sqlglot"}
+HEAVY = {
+    "vllm",
+    "aiohttp",
+    "datasets",
+    "faiss",
+    "duckdb",
+    "tokenizers",
+    "huggingface_hub",
+    "rich",
+    "prefect",
+    "pandas",
+    "sqlglot",
+}
 every_file = pytest.mark.parametrize("path", CODE, ids=lambda path: path.relative_to(HOME).as_posix())
 
 

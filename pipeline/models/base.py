@@ -1,0 +1,134 @@
+"""What is asked of a model, what it replies, and how it is named."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Protocol
+
+from pipeline.problem import Problem
+
+Message = Mapping[str, Any]
+"""`{"role": "user", "content": "..."}`, as chat servers take it."""
+KINDS = ("scripted", "openai", "vllm")
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How a reply is drawn; the seed of each prompt is its own."""
+
+    temperature: float = 0.7
+    top_p: float = 1.0
+    max_tokens: int = 1_024
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """One question to a model. Constant text stands first, so that servers can keep what they have read of it."""
+
+    name: str
+    """The template that it was made from."""
+    messages: tuple[Message, ...]
+    offline: str = ""
+    """What is said when there is no model."""
+    schema: Mapping[str, Any] | None = None
+    """JSON schema that the reply must fit."""
+    tools: tuple[Mapping[str, Any], ...] = ()
+    seed: int = 0
+    sampling: Sampling | None = None
+    """None: the role's."""
+
+    def again(self, reply: str, fault: str) -> "Prompt":
+        """The same, with what was replied and what is wrong with it."""
+        more = ({"role": "assistant", "content": reply}, {"role": "user", "content": fault})
+        return Prompt(
+            self.name, (*self.messages, *more), self.offline, self.schema, self.tools, self.seed, self.sampling
+        )
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What came back. With a `fault` there is no usable text: the request was refused, or cut short."""
+
+    text: str
+    reasoning: str = ""
+    """What it thought, apart from what it says."""
+    calls: tuple[Mapping[str, Any], ...] = ()
+    """Tool calls: `{"name": ..., "arguments": {...}}`."""
+    finish: str = "stop"
+    prompt_tokens: int = 0
+    tokens: int = 0
+    fault: str = ""
+    kept: bool = field(default=False, compare=False)
+    """It was in the store: nothing was asked."""
+
+
+class Model(Protocol):
+    """Turns a prompt into a reply."""
+
+    @property
+    def name(self) -> str:
+        """Goes into the recipe of every dataset that it helped to make."""
+
+    async def reply(self, prompt: Prompt) -> Reply: ...
+
+    async def close(self) -> None: ...
+
+
+class Away(Problem):
+    """The server cannot be reached, or has refused for a long time; what is done is kept."""
+
+
+class Spent(Problem):
+    """The budget of tokens or money is used up; what is done is kept."""
+
+
+@dataclass(frozen=True)
+class Spec:
+    """`scripted`, `openai:NAME@URL` or `vllm:NAME_OR_PATH`."""
+
+    kind: str
+    model: str = ""
+    url: str = ""
+
+    @cached_property
+    def name(self) -> str:
+        """Without the address: the same model elsewhere gives the same replies."""
+        return f"{self.kind}:{self.model}" if self.model else self.kind
+
+
+def spec_of(text: str) -> Spec:
+    """
+    >>> spec_of("openai:Qwen/Qwen3-4B@http://127.0.0.1:8000/v1")
+    Spec(kind='openai', model='Qwen/Qwen3-4B', url='http://127.0.0.1:8000/v1')
+
+    Raises Problem for what is none of the three forms.
+    """
+    kind, _, rest = text.partition(":")
+    model, _, url = rest.rpartition("@") if kind == "openai" else (rest, "", "")
+    wrong = {
+        "scripted": bool(rest),
+        "openai": not model or not url.startswith(("http://", "https://")),
+        "vllm": not rest,
+    }
+    if kind not in KINDS or wrong[kind]:
+        raise Problem(
+            f"There is no model {text!r}. Say scripted, openai:NAME@http://HOST:PORT/v1 or vllm:NAME_OR_PATH."
+        )
+    return Spec(kind, model, url.rstrip("/"))
+
+
+def key_of(prompt: Prompt, model: str, sampling: Sampling) -> str:
+    """The address of a reply: the same prompt, model and sampling have the same."""
+    drawn = prompt.sampling or sampling
+    content = [
+        model,
+        prompt.messages,
+        prompt.schema,
+        prompt.tools,
+        prompt.seed,
+        [drawn.temperature, drawn.top_p, drawn.max_tokens],
+    ]
+    text = json.dumps(content, sort_keys=True, ensure_ascii=False, separators=(",", ":"), default=dict)
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()

@@ -1,0 +1,110 @@
+"""Many conversations at once, each going on as soon as its own reply is there.
+
+A conversation is a generator: it yields a prompt, is sent the reply, and returns what came of it.
+"""
+
+import asyncio
+import queue
+import threading
+from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterator
+from typing import Any, TypeVar
+
+from pipeline.models.base import Model, Prompt, Reply
+
+T = TypeVar("T")
+AHEAD = 8
+"""So many times `at_once` results may wait for one before them."""
+Conversation = Generator[Prompt, Reply, T]
+
+
+async def play(conversations: Iterable[Conversation[T]], model: Model, *, at_once: int = 64) -> AsyncIterator[T]:
+    """What came of each conversation, in their order; `at_once` of them are held at a time.
+
+    Raises what a conversation raises, after the others have been let go.
+    """
+    numbered = enumerate(conversations)
+    ready: asyncio.Queue[tuple[int, T] | None] = asyncio.Queue()
+    room = asyncio.Semaphore(AHEAD * at_once)
+
+    async def work() -> None:
+        for number, conversation in numbered:
+            await room.acquire()
+            ready.put_nowait((number, await talk(conversation, model)))
+
+    crew = [asyncio.create_task(work()) for _ in range(at_once)]
+    whole = asyncio.gather(*crew)
+    whole.add_done_callback(lambda _: ready.put_nowait(None))
+    done: dict[int, T] = {}
+    told = 0
+    try:
+        while (found := await ready.get()) is not None:
+            done[found[0]] = found[1]
+            while told in done:
+                yield done.pop(told)
+                room.release()
+                told += 1
+        await whole
+    finally:
+        for task in crew:
+            task.cancel()
+        await asyncio.gather(*crew, return_exceptions=True)
+
+
+async def talk(conversation: Conversation[T], model: Model) -> T:
+    """One conversation to its end."""
+    try:
+        prompt = next(conversation)
+        while True:
+            prompt = conversation.send(await model.reply(prompt))
+    except StopIteration as end:
+        result: T = end.value
+        return result
+    finally:
+        conversation.close()
+
+
+def played(conversations: Iterable[Conversation[T]], opened: Callable[[], Model], *, at_once: int = 64) -> Iterator[T]:
+    """`play` for those who do not await: it goes on beside them, in a thread of its own, some results ahead."""
+    results: queue.Queue[tuple[str, Any]] = queue.Queue(maxsize=4 * at_once)
+    stopped = threading.Event()
+
+    async def run() -> None:
+        model = opened()
+        try:
+            async for result in play(conversations, model, at_once=at_once):
+                while not stopped.is_set():
+                    try:
+                        results.put_nowait(("result", result))
+                        break
+                    except queue.Full:
+                        await asyncio.sleep(0.005)
+                if stopped.is_set():
+                    return
+        finally:
+            await model.close()
+
+    def thread() -> None:
+        try:
+            asyncio.run(run())
+        except BaseException as error:  # noqa: BLE001 - told to whoever reads the results
+            results.put(("error", error))
+        else:
+            results.put(("end", None))
+
+    worker = threading.Thread(target=thread, daemon=True)
+    worker.start()
+    try:
+        while True:
+            kind, value = results.get()
+            if kind == "error":
+                raise value
+            if kind == "end":
+                return
+            yield value
+    finally:
+        stopped.set()
+        while worker.is_alive():
+            try:
+                results.get_nowait()
+            except queue.Empty:
+                worker.join(0.01)

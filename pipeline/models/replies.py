@@ -1,0 +1,96 @@
+"""Every reply that was paid for, kept by its address: what was asked once is not asked again.
+
+An append-only file of JSON lines for each process that asks. A line is written when the reply is there, so that a process
+that is killed loses only what was on its way; a last line that was torn is passed over.
+"""
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+from pipeline.models.base import Reply
+
+SYNCED = 0.5
+"""Seconds after which what was written is made to stay, at the latest with the next reply."""
+
+
+class Replies:
+    """The replies in a folder; opened to read all of them and to add to a file of one's own.
+
+    Kept are places, not texts: an index of a million replies takes some 200 MB.
+    """
+
+    def __init__(self, folder: Path, name: str, *, fresh: bool = False) -> None:
+        self.folder, self.path = folder, folder / f"{name}.jsonl"
+        self.places: dict[str, tuple[Path, int]] = {} if fresh else dict(places(folder))
+        self.file: Any = None
+        self.synced = monotonic()
+
+    def get(self, key: str) -> Reply | None:
+        place = self.places.get(key)
+        if place is None:
+            return None
+        path, offset = place
+        if path == self.path and self.file is not None:
+            self.file.flush()
+        with open(path, "rb") as file:
+            file.seek(offset)
+            found = json.loads(file.readline())
+        return read(found)
+
+    def put(self, key: str, prompt: str, reply: Reply) -> None:
+        if self.file is None:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            mend(self.path)
+            self.file = open(self.path, "ab")  # noqa: SIM115  (held as long as this is)
+        plain = {name: value for name, value in asdict(reply).items() if value and name != "kept"}
+        line = json.dumps({"key": key, "prompt": prompt, **plain}, ensure_ascii=False, default=dict)
+        self.places[key] = self.path, self.file.tell()
+        self.file.write(f"{line}\n".encode())
+        self.file.flush()
+        if monotonic() - self.synced > SYNCED:
+            os.fsync(self.file.fileno())
+            self.synced = monotonic()
+
+    def close(self) -> None:
+        if self.file is not None:
+            os.fsync(self.file.fileno())
+            self.file.close()
+            self.file = None
+
+
+def read(found: dict[str, Any]) -> Reply:
+    facts = {name: value for name, value in found.items() if name not in ("key", "prompt")}
+    return Reply(**{"text": "", **facts, "calls": tuple(facts.get("calls", ()))}, kept=True)
+
+
+def mend(path: Path) -> None:
+    """Cuts a torn last line off, so that the next one begins on its own."""
+    if not path.exists():
+        return
+    with open(path, "rb+") as file:
+        whole = file.read()
+        file.truncate(whole.rfind(b"\n") + 1)
+
+
+def places(folder: Path) -> Iterator[tuple[str, tuple[Path, int]]]:
+    """The address of every reply in a folder, and where it stands."""
+    for path in sorted(folder.glob("*.jsonl")):
+        offset = 0
+        with open(path, "rb") as file:
+            for line in file:
+                if line.endswith(b"\n") and (key := key_in(line)):
+                    yield key, (path, offset)
+                offset += len(line)
+
+
+def key_in(line: bytes) -> str | None:
+    try:
+        key = json.loads(line)["key"]
+    except (ValueError, KeyError, TypeError):
+        return None
+    return key if isinstance(key, str) else None

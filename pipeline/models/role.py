@@ -1,0 +1,132 @@
+"""A role that a model plays for a stage: the model, what it has replied already, and what it may cost."""
+
+import asyncio
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pipeline.models.base import Model, Prompt, Reply, Sampling, Spec, Spent, key_of, spec_of
+from pipeline.models.play import Conversation, played
+from pipeline.models.replies import Replies
+from pipeline.models.scripted import Scripted
+from pipeline.problem import Problem
+
+T = TypeVar("T")
+ROLES = ("writer", "shopper", "agent", "judge")
+
+
+@dataclass(frozen=True)
+class Models:
+    """Which model plays which role, and how much may be asked of them."""
+
+    model: str = "scripted"
+    """Of every role that has none of its own."""
+    roles: dict[str, str] = field(default_factory=dict)
+    sampling: Sampling = field(default_factory=Sampling)
+    at_once: int = 64
+    """Conversations at a time."""
+    max_tokens: int | None = None
+    """Prompt and reply tokens of one command, after which it stops cleanly."""
+    fresh: bool = False
+    """Ask again what was asked before."""
+
+    def spec(self, role: str) -> Spec:
+        return spec_of(self.roles.get(role, self.model))
+
+
+class Role:
+    """`play` is what a stage needs of it."""
+
+    def __init__(self, name: str, models: Models, folder: Path) -> None:
+        self.name, self.models, self.folder = name, models, folder
+        self.spec = models.spec(name)
+
+    def play(self, conversations: Iterable[Conversation[T]]) -> Iterator[T]:
+        """What came of each conversation, in their order."""
+        if self.spec.kind == "scripted":
+            return (alone(conversation) for conversation in conversations)
+        return played(conversations, partial(opened, self), at_once=self.models.at_once)
+
+
+def alone(conversation: Conversation[T]) -> T:
+    """A conversation that needs no model."""
+    try:
+        prompt = next(conversation)
+        while True:
+            prompt = conversation.send(Reply(prompt.offline))
+    except StopIteration as end:
+        result: T = end.value
+        return result
+
+
+def opened(role: Role) -> Model:
+    """Called in the thread that asks."""
+    replies = Replies(role.folder / "replies", role.name, fresh=role.models.fresh)
+    return Kept(model_of(role.spec, role.models), replies, role.models)
+
+
+def model_of(spec: Spec, models: Models) -> Model:
+    if spec.kind == "openai":
+        from pipeline.models.openai import OpenAI
+
+        return OpenAI(spec, models.sampling, at_once=models.at_once)
+    if spec.kind == "vllm":
+        from pipeline.models.vllm import Vllm
+
+        return Vllm(spec, models.sampling)
+    return Scripted()
+
+
+class Kept:
+    """A model whose replies are kept: what was asked once is not asked again."""
+
+    def __init__(self, model: Model, replies: Replies, models: Models) -> None:
+        self.model, self.replies, self.models = model, replies, models
+        self.spent = 0
+        self.asked: dict[str, asyncio.Future[Reply]] = {}
+
+    @property
+    def name(self) -> str:
+        return self.model.name
+
+    async def reply(self, prompt: Prompt) -> Reply:
+        """Raises Spent, Away."""
+        key = key_of(prompt, self.name, self.models.sampling)
+        if (found := self.replies.get(key)) is not None:
+            return found
+        if key in self.asked:
+            return await asyncio.shield(self.asked[key])
+        most = self.models.max_tokens
+        if most is not None and self.spent >= most:
+            raise Spent(
+                f"--max-tokens {most:,} are used up. What is done is kept: run the same command again to go on."
+            )
+        asked = self.asked[key] = asyncio.get_running_loop().create_future()
+        try:
+            found = await self.model.reply(prompt)
+            self.spent += found.prompt_tokens + found.tokens
+            self.replies.put(key, prompt.name, found)
+            asked.set_result(found)
+        except BaseException as error:
+            asked.set_exception(error)
+            asked.exception()  # it is raised here; others may not be waiting
+            raise
+        finally:
+            del self.asked[key]
+        return found
+
+    async def close(self) -> None:
+        await self.model.close()
+        self.replies.close()
+
+
+def models_of(options: dict[str, Any]) -> Models:
+    """From the command line's options. Raises Problem for a model that there is not."""
+    models = Models(**options)
+    for role in ROLES:
+        models.spec(role)
+    if models.at_once < 1:
+        raise Problem(f"--at-once {models.at_once} is not a whole number from 1 on.")
+    return models

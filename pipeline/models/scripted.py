@@ -1,0 +1,13 @@
+"""No model at all: each reply is what the prompt's offline form says. The default, and what tests use."""
+
+from pipeline.models.base import Prompt, Reply
+
+
+class Scripted:
+    name = "scripted"
+
+    async def reply(self, prompt: Prompt) -> Reply:
+        return Reply(prompt.offline)
+
+    async def close(self) -> None:
+        """There is nothing to close."""
