@@ -19,6 +19,7 @@ from typing import Any
 
 from pipeline.__main__ import run_command
 from pipeline.dataset import Manifest
+from pipeline.models.role import Models
 from pipeline.problem import Problem
 from pipeline.progress import Progress, Silent
 from pipeline.run import Build, Run, finish, make_shard, pool, settings_by_stage
@@ -33,12 +34,13 @@ def build_dataset(
     *,
     seed: int | None = None,
     workers: int | None = None,
+    models: Models | None = None,
     rebuild: bool = False,
     progress: Progress | None = None,
     **settings: Any,
 ) -> Manifest:
     """`Run.build`, as a flow that shows in Prefect."""
-    run = Run(folder, seed=seed, workers=workers)
+    run = Run(folder, seed=seed, workers=workers, models=models)
     found = run.read(dataset)
     settings_by_stage(dataset, settings)
     os.environ.setdefault("DO_NOT_TRACK", "1")  # read when prefect is imported
@@ -47,12 +49,12 @@ def build_dataset(
     for name in ("prefect.flow_runs", "prefect.task_runs"):
         logging.getLogger(name).addFilter(is_no_error)
     with temporary_settings(server_settings()):
-        build_flow(run.workers, progress or Silent())(dataset, folder, seed, rebuild, settings)
+        build_flow(run.workers, models, progress or Silent())(dataset, folder, seed, rebuild, settings)
     assert found.manifest
     return found.manifest
 
 
-def build_flow(workers: int, progress: Progress) -> Any:
+def build_flow(workers: int, models: Models | None, progress: Progress) -> Any:
     """The flow, with as many shards at work as there are workers."""
     from prefect import flow, task
     from prefect.cache_policies import NO_CACHE
@@ -81,7 +83,7 @@ def build_flow(workers: int, progress: Progress) -> Any:
     def make(build: Build) -> None:
         started, missing = perf_counter(), build.missing()
         progress.start(build.name, build.plan.units, build.shards, len(missing))
-        with pool(max(1, min(workers, len(missing)))) as executor:
+        with pool(1 if build.asks else max(1, min(workers, len(missing)))) as executor:
             futures = [shard.submit(build.name, index, quote(build), quote(executor)) for index in missing]
             for future in as_completed(futures):
                 made = future.result()
@@ -94,7 +96,7 @@ def build_flow(workers: int, progress: Progress) -> Any:
     @flow(name="build", flow_run_name="{dataset} in {folder}", task_runner=runner)
     def build(dataset: str, folder: str, seed: int | None, rebuild: bool, settings: dict[str, Any]) -> None:
         """Make a dataset, and before it whatever it reads that is not there yet."""
-        run = Run(folder, seed=seed, workers=workers)
+        run = Run(folder, seed=seed, workers=workers, models=models)
         with closing(run.builds(dataset, settings, rebuild=rebuild)) as builds:
             for each in builds:
                 with run.clearing(each.name):

@@ -9,9 +9,11 @@ from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from pipeline.dataset import Manifest
+from pipeline.models.role import Models, models_of
 from pipeline.problem import Problem
 from pipeline.progress import Bar, Lines, Progress
 from pipeline.run import Run, all_stages, owners_of, package_version, setting_names, upstream
+from pipeline.stage import ROLES
 
 RUN = "data/runs/demo"
 NOTHING: tuple[Any, ...] = (None, "", {}, False)
@@ -84,11 +86,14 @@ def build_dataset(
     *,
     seed: int | None,
     workers: int | None,
+    models: Models | None,
     rebuild: bool,
     progress: Progress,
     **settings: Any,
 ) -> Manifest:
-    return Run(folder, seed=seed, workers=workers).build(dataset, rebuild=rebuild, progress=progress, **settings)
+    return Run(folder, seed=seed, workers=workers, models=models).build(
+        dataset, rebuild=rebuild, progress=progress, **settings
+    )
 
 
 def parser() -> Parser:
@@ -140,6 +145,7 @@ def add_build(datasets: Any, name: str, parents: list[Parser]) -> None:
     options.add_argument(
         "--rebuild", action="store_true", help="make it again, and what it reads where that has changed"
     )
+    add_models(options, [role for each in upstream(name) for role in all_stages()[each].roles])
     for each in reversed(upstream(name)):
         group = options.add_argument_group(f"settings of {each}")
         for setting in all_stages()[each].settings.values():
@@ -156,6 +162,30 @@ def add_build(datasets: Any, name: str, parents: list[Parser]) -> None:
                 metavar="X",
                 help=f"{setting.about}{default}".replace("%", "%%"),
             )
+
+
+def add_models(options: Any, roles: list[str]) -> None:
+    """The models that play the roles of these stages, and what they may cost."""
+    if not roles:
+        return
+    group = options.add_argument_group("models (default: scripted, which is none at all)")
+    about = "scripted, openai:NAME@http://HOST:PORT/v1 or vllm:NAME_OR_PATH"
+    group.add_argument("--model", metavar="M", help=f"of every role: {about}")
+    for role in dict.fromkeys(roles):
+        group.add_argument(f"--{role}", metavar="M", help=f"of the {role} alone")
+    group.add_argument("--at-once", type=positive, metavar="N", help="conversations at a time (default: 64)")
+    group.add_argument(
+        "--max-tokens", type=positive, metavar="N", help="stop cleanly after so many; the next command goes on"
+    )
+    group.add_argument("--fresh", action="store_true", help="ask again what was asked before")
+
+
+def models_given(settings: dict[str, Any]) -> Models | None:
+    """Takes the models' options out of the settings; None where none was given."""
+    roles = {role: spec for role in ROLES if (spec := settings.pop(role, None))}
+    plain = {name: settings.pop(name, None) for name in ("model", "at_once", "max_tokens", "fresh")}
+    given = {name: value for name, value in plain.items() if value}
+    return models_of({**given, "roles": roles}) if given or roles else None
 
 
 def build_example(name: str) -> str:
@@ -211,8 +241,9 @@ def build_command(
     **settings: Any,
 ) -> int:
     progress = Bar() if sys.stderr.isatty() else Lines()
+    models = models_given(settings)
     try:
-        build(dataset, run, seed=seed, workers=workers, rebuild=rebuild, progress=progress, **settings)
+        build(dataset, run, seed=seed, workers=workers, models=models, rebuild=rebuild, progress=progress, **settings)
     finally:
         progress.stop()
     from pipeline.publish.report import write_report

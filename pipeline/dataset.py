@@ -52,6 +52,8 @@ class Recipe(Told):
     """The datasets it was made from, each with the fingerprint of its content."""
     files: dict[str, str]
     """Files outside the run that it was made from, with their SHA-256."""
+    models: dict[str, str] = {}
+    """Which model played each role."""
     code: str
     """Fingerprint of the code, prompts and reference facts."""
     version: str

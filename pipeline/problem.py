@@ -7,3 +7,7 @@ class Problem(Exception):
 
 class Stale(Problem):
     """A dataset is there, but something that makes it has changed since; the message names it."""
+
+
+class Ended(Problem):
+    """Work was ended from outside, or by a limit; unlike after other problems, what is finished is kept."""

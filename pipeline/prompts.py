@@ -35,6 +35,15 @@ def say(name: str, **facts: object) -> str:
     return template(f"{name}.offline").render(facts).strip()
 
 
+def messages(name: str, **facts: object) -> list[dict[str, str]]:
+    """The template's text for a model: what stands before `=== user` is the system's, and the same for every row.
+
+    Facts reach it as they are; a template quotes with `tojson` whatever others wrote, so that it stays data.
+    """
+    system, _, user = template(name).render(facts).partition("=== user")
+    return [{"role": "system", "content": system.strip()}, {"role": "user", "content": user.strip()}]
+
+
 def phrases(name: str, macro: str, *facts: object) -> list[str]:
     """The lines of a macro of the template's offline form, each a way to say the same."""
     said = getattr(template(f"{name}.offline").module, macro)(*facts)

@@ -14,7 +14,7 @@ from collections.abc import Generator, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from multiprocessing import forkserver, resource_tracker
@@ -40,7 +40,8 @@ from pipeline.dataset import (
     tally,
     write_whole,
 )
-from pipeline.problem import Problem, Stale
+from pipeline.models.role import Models, Role
+from pipeline.problem import Ended, Problem, Stale
 from pipeline.progress import Progress, Silent
 from pipeline.stage import Fault, Plan, Shard, Stage, reasons_against
 from schemas.record import Record, Rejected
@@ -76,6 +77,7 @@ class Build:
     recipe: Recipe
     shards: int
     plan: Plan
+    models: Models = field(default_factory=Models)
 
     @property
     def name(self) -> str:
@@ -88,6 +90,11 @@ class Build:
     @property
     def dataset(self) -> Dataset[Any]:
         return Dataset(self.run, self.name, self.stage.makes)
+
+    @property
+    def asks(self) -> bool:
+        """Whether a real model is asked: by one process then, which holds many conversations at once."""
+        return self.models.asks(self.stage.roles)
 
     @property
     def datasets(self) -> dict[str, Dataset[Any]]:
@@ -109,10 +116,6 @@ def shard_name(index: int, kind: str = "") -> str:
     return f"part-{index:05d}{kind}.parquet"
 
 
-class Ended(Problem):
-    """A worker was ended from outside; unlike after other problems, what is finished is kept."""
-
-
 @dataclass(frozen=True)
 class ShardMade:
     index: int
@@ -128,9 +131,15 @@ class Run:
     """
 
     def __init__(
-        self, folder: str | Path = "data/runs/demo", *, seed: int | None = None, workers: int | None = None
+        self,
+        folder: str | Path = "data/runs/demo",
+        *,
+        seed: int | None = None,
+        workers: int | None = None,
+        models: Models | None = None,
     ) -> None:
         self.folder = Path(folder)
+        self.models = models
         self.seed = seed
         self.workers = workers or cores()
 
@@ -183,6 +192,7 @@ class Run:
             files=old.files if old else {},
             code=old.code if old and whole and not target else code_version(),
             version=package_version(),
+            models=old.models if old and whole and self.models is None else self.played(stage),
         )
         plan = None
         if target or given or not whole:
@@ -204,9 +214,15 @@ class Run:
         recipe = recipe.model_copy(update={"code": code_version()})
         if again or old is None:
             self.clear(name)
-        build = Build(self.folder, recipe, stage.shards(plan.units), plan)
+        models = self.models or Models()
+        shards = stage.shards(plan.units, few=models.asks(stage.roles))
+        build = Build(self.folder, recipe, shards, plan, models)
         write_whole(self.draft_path(name), recipe.model_dump_json(indent=2))
         return build
+
+    def played(self, stage: Stage) -> dict[str, str]:
+        """Which model plays each role that the stage has."""
+        return {role: (self.models or Models()).spec(role).name for role in stage.roles}
 
     def recipe_of(self, name: str, *, forgive: bool) -> tuple[Recipe | None, bool]:
         """How the dataset that is there was made, and whether it is whole; what cannot be read may be forgiven."""
@@ -226,7 +242,7 @@ class Run:
         """Makes the missing shards, on as many processes as there are workers, in any order."""
         missing = build.missing()
         with self.clearing(build.name):
-            if self.workers == 1 or len(missing) <= 1:
+            if self.workers == 1 or len(missing) <= 1 or build.asks:
                 for index in missing:
                     yield make_shard(build, index)
                 return
@@ -293,7 +309,8 @@ def make_shard(build: Build, index: int) -> ShardMade:
     build.held_path(index).unlink(missing_ok=True)
     kept = ShardWriter(build.shard_path(index), stage.makes, always=True)
     held = ShardWriter(build.held_path(index), Rejected)
-    given = {**datasets, "shard": Shard(index, build.shards, build.recipe.seed), "plan": build.plan}
+    roles = {role: Role(role, build.models, build.run, f"{build.name}-{role}-{index:05d}") for role in stage.roles}
+    given = {**datasets, **roles, "shard": Shard(index, build.shards, build.recipe.seed), "plan": build.plan}
     settings = {name: stage.settings[name].adapter.validate_python(v) for name, v in build.recipe.settings.items()}
     try:
         for batch, records, rejected in in_batches(stage, stage.function(*map(given.get, stage.needs), **settings)):
@@ -445,7 +462,7 @@ def changes(before: Recipe, now: Recipe) -> str:
     'count 10 -> 20'
     """
     flat = [
-        {**r.settings, "seed": r.seed, **{f"input {k}": v for k, v in r.inputs.items()}}
+        {**r.settings, **r.models, "seed": r.seed, **{f"input {k}": v for k, v in r.inputs.items()}}
         | {f"file {k}": v[:12] for k, v in r.files.items()}
         | {"code": r.code}
         for r in (before, now)

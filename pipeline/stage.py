@@ -5,7 +5,7 @@
         ...
 
 The name of the function is the name of the dataset. Its positional parameters are what it needs: other
-datasets by their names, and `shard` or `plan`, which any stage may ask for. Its keyword-only parameters
+datasets by their names, and `shard`, `plan` or a model's role, which any stage may ask for. Its keyword-only parameters
 are its settings; they reach the command line, the flow and the manifest with no second description.
 
 It yields records, or Arrow batches where volume asks for it; and `Rejected` for what it could not make.
@@ -32,7 +32,9 @@ from schemas.record import Record
 Check = Callable[..., Any]
 """`check(record, *datasets) -> reason or None`, or `check(batch, *datasets) -> one of these for each row`."""
 
-GIVEN = ("shard", "plan")
+ROLES = ("writer", "shopper", "agent", "judge")
+"""What a model may be asked to be; a stage that has such a parameter is given one (`pipeline.models.role`)."""
+GIVEN = ("shard", "plan", *ROLES)
 
 
 @dataclass(frozen=True)
@@ -136,6 +138,11 @@ class Stage:
         return [name for name, found in self.parameters.items() if found.kind != found.KEYWORD_ONLY]
 
     @property
+    def roles(self) -> list[str]:
+        """The roles that a model plays for it."""
+        return [name for name in self.needs if name in ROLES]
+
+    @property
     def reads(self) -> list[str]:
         """The datasets it needs, by name; those that only its checks look at come after."""
         named = [*self.needs, *(name for check in self.checks for name in check_needs(check))]
@@ -157,9 +164,10 @@ class Stage:
             return Plan(settings["count"])
         return Plan(len(datasets[self.reads[0]]))
 
-    def shards(self, units: int) -> int:
+    def shards(self, units: int, *, few: bool = False) -> int:
+        """`few`: as few as may be, for work that is done by one process anyway."""
         fewest, most = self.per_shard
-        size = min(max(-(-units // 16), fewest), most)
+        size = most if few else min(max(-(-units // 16), fewest), most)
         return max(1, -(-units // size))
 
 

@@ -62,7 +62,7 @@ def imports(path, *, at_the_top=False):
     inside = {
         id(node)
         for scope in ast.walk(tree)
-        if isinstance(scope, (ast.FunctionDef, ast.Lambda))
+        if isinstance(scope, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
         for node in ast.walk(scope)
     }
     found = set()

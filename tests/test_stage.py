@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pipeline.problem import Problem
 from pipeline.prompts import FOLDER as PROMPTS
 from pipeline.run import HOME, Build, Run, all_stages, finish, make_shard
-from pipeline.stage import Setting, Shard
+from pipeline.stage import GIVEN, Setting, Shard
 from tests.toys import boxes, toys
 
 STAGES = list(all_stages().values())
@@ -59,7 +59,7 @@ def test_one_noun_names_the_file_the_function_and_the_dataset(stage):
 
 @every_stage
 def test_what_a_stage_needs_is_there(stage):
-    assert set(stage.needs) <= {"shard", "plan", *all_stages()}
+    assert set(stage.needs) <= {*GIVEN, *all_stages()}
     assert set(stage.reads) <= set(all_stages())
 
 

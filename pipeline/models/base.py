@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol
 
-from pipeline.problem import Problem
+from pipeline.problem import Ended, Problem
 
 Message = Mapping[str, Any]
 """`{"role": "user", "content": "..."}`, as chat servers take it."""
@@ -76,11 +76,11 @@ class Model(Protocol):
     async def close(self) -> None: ...
 
 
-class Away(Problem):
+class Away(Ended):
     """The server cannot be reached, or has refused for a long time; what is done is kept."""
 
 
-class Spent(Problem):
+class Spent(Ended):
     """The budget of tokens or money is used up; what is done is kept."""
 
 

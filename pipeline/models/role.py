@@ -12,9 +12,9 @@ from pipeline.models.play import Conversation, played
 from pipeline.models.replies import Replies
 from pipeline.models.scripted import Scripted
 from pipeline.problem import Problem
+from pipeline.stage import ROLES
 
 T = TypeVar("T")
-ROLES = ("writer", "shopper", "agent", "judge")
 
 
 @dataclass(frozen=True)
@@ -35,12 +35,16 @@ class Models:
     def spec(self, role: str) -> Spec:
         return spec_of(self.roles.get(role, self.model))
 
+    def asks(self, roles: Iterable[str]) -> bool:
+        """Whether a real model plays any of these."""
+        return any(self.spec(role).kind != "scripted" for role in roles)
+
 
 class Role:
     """`play` is what a stage needs of it."""
 
-    def __init__(self, name: str, models: Models, folder: Path) -> None:
-        self.name, self.models, self.folder = name, models, folder
+    def __init__(self, name: str, models: Models, folder: Path, file: str = "replies") -> None:
+        self.name, self.models, self.folder, self.file = name, models, folder, file
         self.spec = models.spec(name)
 
     def play(self, conversations: Iterable[Conversation[T]]) -> Iterator[T]:
@@ -63,7 +67,7 @@ def alone(conversation: Conversation[T]) -> T:
 
 def opened(role: Role) -> Model:
     """Called in the thread that asks."""
-    replies = Replies(role.folder / "replies", role.name, fresh=role.models.fresh)
+    replies = Replies(role.folder / "replies", role.file, fresh=role.models.fresh)
     return Kept(model_of(role.spec, role.models), replies, role.models)
 
 

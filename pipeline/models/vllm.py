@@ -1,4 +1,4 @@
-"""vLLM in this process: its asynchronous engine batches whatever is asked at the time, and keeps what prompts begin with."""
+"""The vLLM engine in this process: it batches whatever is asked at the time, and keeps what prompts begin with."""
 
 import json
 from typing import Any

@@ -1,5 +1,7 @@
 """Shoppers with tastes and budgets drawn from the catalog."""
 
+import json
+import re
 import tomllib
 from collections.abc import Iterable, Iterator
 from decimal import Decimal
@@ -9,14 +11,19 @@ from pathlib import Path
 from random import Random
 from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from pipeline.checks.unique import ids_are_unique, repeated
 from pipeline.dataset import Dataset
+from pipeline.models.base import Prompt, Reply
+from pipeline.models.play import Conversation
+from pipeline.models.role import Role
+from pipeline.models.written import Wrong, as_json, schema_of, written
 from pipeline.problem import Problem
-from pipeline.prompts import say
+from pipeline.prompts import messages, say
 from pipeline.shop.market import Category, by_name, categories
 from pipeline.stage import Fault, Plan, Shard, stage
+from schemas.record import Rejected
 from schemas.shop import Persona, Product, Taste
 
 PEOPLE = Path(__file__).parents[2] / "data" / "reference" / "people.toml"
@@ -42,6 +49,10 @@ SIGNATURE = (
     "round(exploration, 1)",
     "round(price_sensitivity, 1)",
 )
+
+NUMBER = re.compile(r"\d+(?:\.\d+)?")
+LONGEST = 900
+"""Characters of a description."""
 
 Count = Annotated[int, Field(ge=1, le=100_000_000, description="how many shoppers")]
 
@@ -88,6 +99,20 @@ def person_hangs_together(persona: Persona) -> str | None:
     return None if persona.spend_tier in incomes.get(persona.income, []) else "spend tier does not go with the income"
 
 
+def description_tells_the_facts(persona: Persona) -> str | None:
+    """It names something that the shopper looks for and what it pays, and no figure that is not a fact."""
+    said, budget = persona.description, str(persona.budget).removesuffix(".00")
+    if len(said) > LONGEST:
+        return "a description that is too long"
+    taste = any(taste.category.lower() in said.lower() for taste in persona.tastes)
+    if not taste or budget not in NUMBER.findall(said):
+        return "a description without taste or budget"
+    facts = [persona.age_band, persona.household, persona.region, persona.income, budget, *persona.brands]
+    facts += [taste.category for taste in persona.tastes] + [str(hour) for hour in persona.active_hours]
+    known = {number for fact in facts for number in NUMBER.findall(fact)}
+    return None if set(NUMBER.findall(said)) <= known else "a description with a figure that is no fact"
+
+
 def personas_are_distinct(personas: Dataset[Persona]) -> Iterable[Fault]:
     """No two alike in all but one of eleven traits."""
     for left_out in range(len(SIGNATURE)):
@@ -110,18 +135,59 @@ def plan_personas(catalog: Dataset[Product], count: int) -> Plan:
         brands_belong_to_the_taste,
         hours_are_a_day,
         person_hangs_together,
+        description_tells_the_facts,
     ],
     across=[ids_are_unique, personas_are_distinct],
     per_shard=(2_000, 100_000),
 )
-def personas(catalog: Dataset[Product], shard: Shard, plan: Plan, *, count: Count = 200) -> Iterator[Persona]:
+def personas(
+    catalog: Dataset[Product], shard: Shard, plan: Plan, writer: Role, *, count: Count = 200
+) -> Iterator[Persona | Rejected]:
     """Shoppers whose budget buys what their taste wants, each with hours and habits of its own."""
     known = catalog.once(categories)
-    for number in shard.of(plan.units):
-        yield persona(number, shard.random(number), known)
+    return writer.play(persona(number, shard.random(number), known) for number in shard.of(plan.units))
 
 
-def persona(number: int, random: Random, known: list[Category]) -> Persona:
+class Described(BaseModel):
+    """What a model is asked for."""
+
+    model_config = ConfigDict(extra="forbid")
+    description: str
+
+
+def persona(number: int, random: Random, known: list[Category]) -> Conversation[Persona | Rejected]:
+    """Its facts are drawn, then put into words; words that say something else are sent back."""
+    facts, said = drawn(random, known)
+    words = {**facts, **said}
+    prompt = Prompt(
+        "personas",
+        tuple(messages("personas", **words)),
+        json.dumps({"description": say("personas", **words)}),
+        schema_of(Described),
+        seed=number,
+    )
+
+    def read(reply: Reply) -> Persona:
+        description = " ".join(as_json(reply, Described).description.split())
+        found = Persona(id=f"persona-{number:07d}", **facts, description=description)
+        if wrong := description_tells_the_facts(found):
+            raise Wrong(f"{wrong}.")
+        return found
+
+    found = yield from written(prompt, read)
+    if isinstance(found, Persona):
+        return found
+    tries = [{"reply": reply, "wrong": wrong} for reply, wrong in zip(found.replies, found.reasons, strict=True)]
+    record = json.dumps({**facts, "tries": tries}, default=plain, ensure_ascii=False)
+    return Rejected(id=f"persona-{number:07d}", reasons=[f"description: {found.reasons[-1]}"], record=record)
+
+
+def plain(value: Any) -> Any:
+    return value.model_dump() if isinstance(value, BaseModel) else str(value)
+
+
+def drawn(random: Random, known: list[Category]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """A shopper's facts, and those that are said in other words."""
     age, income, rhythm = (weighted(random, people()[kind]) for kind in ("ages", "incomes", "rhythms"))
     tier = random.choice(income["tiers"])
     least, most = people()["tiers"][tier]
@@ -150,8 +216,7 @@ def persona(number: int, random: Random, known: list[Category]) -> Persona:
         "device": random.choices(("phone", "desktop", "tablet"), DEVICES[age["band"]])[0],
         "exploration": round(random.uniform(1.6, 2.4), 2),
     }
-    words = say("personas", **facts | {"tastes": [category.name for category in liked], "rhythm": rhythm["said"]})
-    return Persona(id=f"persona-{number:07d}", **facts, description=words)
+    return facts, {"tastes": [category.name for category in liked], "rhythm": rhythm["said"]}
 
 
 def tastes(random: Random, known: list[Category], cents: int) -> list[Category]:

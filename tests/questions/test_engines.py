@@ -186,6 +186,11 @@ def test_each_engine_gives_each_type_as_the_same_value(many):
         assert everywhere(many, sql, answer_type) == [value] * 3
 
 
+def test_a_price_of_whole_dollars_is_no_integer():
+    table = table_of([click(datetime(2024, 5, 1), "P0", "Lamp", None, "3.00")])
+    assert everywhere(table, "SELECT price / 2 FROM events", "money") == [Decimal("1.50")] * 3
+
+
 def test_shuffled_the_same_rows_come_in_another_order(many):
     one, other = (
         many.duckdb("SELECT asin FROM events", "ordered list", shuffled=shuffled) for shuffled in (False, True)
@@ -438,6 +443,7 @@ NOON = datetime(2024, 5, 1, 12)
         ([(12.5,)], "money", Decimal("12.50")),
         ([(0,)], "money", Decimal("0.00")),
         ([(0.1 + 0.2,)], "money", Decimal("0.30")),
+        ([(2.675,)], "money", Decimal("2.68")),
         ([(66.7,)], "decimal", Decimal("66.7")),
         ([(70.0,)], "decimal", Decimal("70.0")),
         ([(NOON.date(),)], "date", NOON.date()),

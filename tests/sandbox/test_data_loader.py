@@ -83,6 +83,7 @@ def test_a_search_has_no_price_and_is_in_no_comparison_of_prices(loaded, last):
     missing = "SELECT COUNT(*) FROM events WHERE price IS NULL AND asin IS NULL AND action_type = 'search'"
     assert connection.execute(missing).fetchone() == (searches,)
     assert frame[frame["action_type"] == "search"]["price"].isna().all()
+    assert (frame["price"] > 5).isna().sum() == searches
     for one, other in ((frame["price"] >= 0, "price >= 0"), (frame["price"] < 10**6, "price < 1000000")):
         rest = frame[one.fillna(False)]
         assert len(rest) == len(frame) - searches

@@ -94,6 +94,8 @@ HOSTILE = [
     ('SELECT * FROM "shop.csv" AS events', "reads shop.csv, not events"),
     ("SELECT COUNT(*) FROM events WHERE brand IN (SELECT brand FROM 'https://shop.example/brands.csv')", "not events"),
     ("WITH a AS (FROM events), b AS (FROM read_csv('x')) FROM a, b", "reads READ_CSV, not events"),
+    ("WITH glob AS (FROM events) SELECT * FROM glob, glob('*')", "not events"),
+    ("SELECT * FROM events, events('*')", "not events"),
     # other tables
     ("SELECT * FROM orders", "reads orders, not events"),
     ("SELECT * FROM events JOIN orders USING (asin)", "reads orders, not events"),

@@ -24,6 +24,9 @@ DAY = "active hours are not four or more hours of a day"
 HOUSEHOLD = "household does not go with the age"
 TIER = "spend tier does not go with the income"
 ALIKE = "near-duplicate of another persona"
+LONG = "a description that is too long"
+SILENT = "a description without taste or budget"
+FIGURE = "a description with a figure that is no fact"
 
 
 @pytest.fixture(scope="session")
@@ -50,7 +53,7 @@ def persona(people):
 
 
 @pytest.fixture
-def why(run):
+def told(run):
     def judge(*rows):
         found = reasons_against(STAGE, to_batch(Persona, rows), {"catalog": run.read("catalog")})
         return [set(reasons) for reasons in found]
@@ -58,8 +61,30 @@ def why(run):
     return judge
 
 
-def test_the_personas_of_a_build_break_no_promise(run, why, people):
-    assert why(*people) == [set()] * 300
+@pytest.fixture
+def why(told):
+    """What the facts are told; the description still tells of those before a change."""
+    return lambda *rows: [reasons - {LONG, SILENT, FIGURE} for reasons in told(*rows)]
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda one: {"description": one["description"] + " Very much so." * 80}, LONG),
+        (lambda one: {"description": f"Pays at most ${one['budget']} for one thing."}, SILENT),
+        (lambda one: {"description": f"Looks for {one['tastes'][0]['category']}."}, SILENT),
+        (lambda one: {"description": one["description"] + " Has 1997 pairs of shoes."}, FIGURE),
+        (lambda one: {"budget": one["budget"] + 1}, SILENT),
+    ],
+    ids=["too long", "no taste", "no budget", "a figure of its own", "another budget"],
+)
+def test_a_description_that_does_not_tell_the_facts_fails(told, persona, change, reason):
+    assert told(persona) == [set()]
+    assert told(persona | change(persona)) == [{reason}]
+
+
+def test_the_personas_of_a_build_break_no_promise(run, told, people):
+    assert told(*people) == [set()] * 300
     assert run.read("personas").manifest.rejected == 0
 
 
