@@ -7,7 +7,6 @@ that is killed loses only what was on its way; a last line that was torn is pass
 import json
 import os
 from collections.abc import Iterator
-from dataclasses import asdict
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -47,7 +46,7 @@ class Replies:
             self.folder.mkdir(parents=True, exist_ok=True)
             mend(self.path)
             self.file = open(self.path, "ab")  # noqa: SIM115  (held as long as this is)
-        plain = {name: value for name, value in asdict(reply).items() if value and name != "kept"}
+        plain = {name: value for name, value in vars(reply).items() if value and name != "kept"}
         line = json.dumps({"key": key, "prompt": prompt, **plain}, ensure_ascii=False, default=dict)
         self.places[key] = self.path, self.file.tell()
         self.file.write(f"{line}\n".encode())

@@ -15,6 +15,8 @@ from pipeline.problem import Problem
 from pipeline.stage import ROLES
 
 T = TypeVar("T")
+PATIENCE = 15.0
+"""Seconds that replies on their way are waited for at the end."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +91,7 @@ class Kept:
     def __init__(self, model: Model, replies: Replies, models: Models) -> None:
         self.model, self.replies, self.models = model, replies, models
         self.spent = 0
-        self.asked: dict[str, asyncio.Future[Reply]] = {}
+        self.asked: dict[str, asyncio.Task[Reply]] = {}
 
     @property
     def name(self) -> str:
@@ -100,28 +102,31 @@ class Kept:
         key = key_of(prompt, self.name, self.models.sampling)
         if (found := self.replies.get(key)) is not None:
             return found
-        if key in self.asked:
-            return await asyncio.shield(self.asked[key])
-        most = self.models.max_tokens
-        if most is not None and self.spent >= most:
-            raise Spent(
-                f"--max-tokens {most:,} are used up. What is done is kept: run the same command again to go on."
-            )
-        asked = self.asked[key] = asyncio.get_running_loop().create_future()
+        if key not in self.asked:
+            most = self.models.max_tokens
+            if most is not None and self.spent >= most:
+                raise Spent(
+                    f"--max-tokens {most:,} are used up. What is done is kept: run the same command again to go on."
+                )
+            self.asked[key] = asyncio.create_task(self.ask(key, prompt))
+        return await asyncio.shield(self.asked[key])  # what is on its way is paid for, whoever stops waiting
+
+    async def ask(self, key: str, prompt: Prompt) -> Reply:
         try:
             found = await self.model.reply(prompt)
             self.spent += found.prompt_tokens + found.tokens
             self.replies.put(key, prompt.name, found)
-            asked.set_result(found)
-        except BaseException as error:
-            asked.set_exception(error)
-            asked.exception()  # it is raised here; others may not be waiting
-            raise
         finally:
             del self.asked[key]
         return found
 
     async def close(self) -> None:
+        """Waits a little for what is on its way."""
+        if self.asked:
+            _, late = await asyncio.wait(self.asked.values(), timeout=PATIENCE)
+            for task in late:
+                task.cancel()
+            await asyncio.gather(*late, return_exceptions=True)
         await self.model.close()
         self.replies.close()
 

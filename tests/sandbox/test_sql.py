@@ -76,7 +76,6 @@ def test_an_honest_query_may_run_and_does(connection, sql):
 
 
 @pytest.mark.parametrize("name", ["pow", "weekofyear"])
-@pytest.mark.xfail(strict=True, reason="allowed by a name that sqlglot does not give it: it says power, week_of_year")
 def test_what_the_list_allows_is_allowed_by_that_name(name):
     assert name in FUNCTIONS
     assert why_not(f"SELECT {name}({'price, 2' if name == 'pow' else 'timestamp'}) FROM events") is None
@@ -94,7 +93,7 @@ HOSTILE = [
     ('SELECT * FROM "shop.csv" AS events', "reads shop.csv, not events"),
     ("SELECT COUNT(*) FROM events WHERE brand IN (SELECT brand FROM 'https://shop.example/brands.csv')", "not events"),
     ("WITH a AS (FROM events), b AS (FROM read_csv('x')) FROM a, b", "reads READ_CSV, not events"),
-    ("WITH glob AS (FROM events) SELECT * FROM glob, glob('*')", "not events"),
+    ("WITH shop AS (FROM events) SELECT * FROM shop, shop('*')", "not events"),
     ("SELECT * FROM events, events('*')", "not events"),
     # other tables
     ("SELECT * FROM orders", "reads orders, not events"),
@@ -190,24 +189,20 @@ def test_what_does_not_parse_is_a_value_error():
             parsed(sql)
 
 
-@pytest.mark.xfail(strict=True, reason="a CTE's name is taken for a table's everywhere, not only where the CTE is seen")
 def test_the_name_of_a_cte_opens_no_other_table():
     sql = "SELECT d.* FROM (WITH duckdb_tables AS (FROM events) FROM duckdb_tables) AS t, duckdb_tables AS d"
     assert why_not(sql) == "reads duckdb_tables, not events"
 
 
-@pytest.mark.xfail(strict=True, reason="a CTE that is called events passes for the table")
 def test_a_cte_that_is_called_events_is_not_the_table():
     assert why_not("WITH events AS (SELECT 1 AS price) SELECT SUM(price) FROM events") is not None
 
 
-@pytest.mark.xfail(strict=True, reason="sampling is no function, so it is not looked at")
 @pytest.mark.parametrize("sample", ["TABLESAMPLE 10 PERCENT", "USING SAMPLE 3"])
 def test_a_sample_is_no_answer(sample):
     assert why_not(f"SELECT SUM(price) FROM events {sample}") is not None
 
 
-@pytest.mark.xfail(strict=True, reason="nested, these make gigabytes of a letter, which no limit of DuckDB sees")
 @pytest.mark.parametrize("call", ["REPLACE({}, 'A', 'AAAAAAAAAA')", "REGEXP_REPLACE({}, 'A', 'AAAAAAAAAA', 'g')"])
 def test_no_function_makes_long_texts_of_short_ones(call):
     text = "'A'"

@@ -17,8 +17,8 @@ from pipeline.problem import Problem
 from pipeline.run import Run, all_stages
 from pipeline.sandbox.data_loader import load_trajectory
 from pipeline.stage import Shard, reasons_against
-from pipeline.stages.questions import PAPER, Roster, plan_questions, split_of_customer, wanted
-from pipeline.verify import verify
+from pipeline.stages.questions import PAPER, Mix, Roster, plan_questions, split_of_customer, wanted
+from pipeline.verify import verify_dataset
 from schemas.questions import AnswerType, Difficulty, Kind, Question, Third
 from schemas.record import Rejected
 from schemas.samples import Event, Trajectory
@@ -294,8 +294,20 @@ def test_the_command_tells_what_to_do_and_leaves_all_as_it_was(shopwright, copy)
     assert checksums(copy.folder) == before
 
 
+def test_for_the_papers_sizes_no_answer_becomes_common_and_no_split_asks_what_another_asked(rows):
+    made, mix = Question.model_validate(rows[0]), Mix()
+    assert mix.fits("rl", "spent", "1.00", "How much?")
+    for place, answer in enumerate("112345"):
+        told = {"shape": "spent", "answer": answer, "question": f"How much on day {place}?", "split": "rl"}
+        mix.add(made.model_copy(update=told))
+    assert not mix.fits("rl", "spent", "1", "What?")
+    assert mix.fits("rl", "paid_for", "1", "What?")
+    assert mix.fits("rl", "spent", "6", "How much on day 3?")
+    assert not mix.fits("test", "spent", "6", "How much on Day 3")
+    assert mix.fits("test", "spent", "6", "How much on day 30")
+
+
 @pytest.mark.slow
-@pytest.mark.xfail(strict=True, reason="questions with an answer that is too common are held back and not replaced")
 def test_the_papers_sizes_are_kept_exactly(tmp_path):
     run = Run(tmp_path / "paper", seed=11, workers=2)
     run.build("trajectories", products=2_000, count=60, tokens="32k,64k")
@@ -424,7 +436,9 @@ def test_a_file_that_holds_no_trajectories_is_told_with_its_column(tmp_path, sch
 
 
 def test_a_small_run_is_verified_and_found_whole(small):
-    assert [verdict.check for verdict in verify(small) if verdict.failed] == []
+    verdicts = list(verify_dataset(small, "questions"))
+    assert [verdict.check for verdict in verdicts if verdict.failed] == []
+    assert len(verdicts) > len(STAGE.checks) + len(STAGE.across)
 
 
 def other(rows, **change):
