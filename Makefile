@@ -42,6 +42,7 @@ check: $(READY) ## format, lint and types
 benchmarks: $(READY) ## measure, and write the figures into benchmarks/README.md
 	@$(BIN)/python -m benchmarks.trajectories
 	@$(BIN)/python -m benchmarks.questions
+	@$(BIN)/python -m benchmarks.models
 
 clean: ## remove what was installed and built
 	rm -rf $(VENV) .prefect build dist *.egg-info

@@ -9,6 +9,7 @@ data/runs/demo/
 import hashlib
 import json
 import os
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -167,7 +168,7 @@ class Dataset(Generic[RecordT]):
 
         if not self.files:
             return []
-        files = ", ".join("'" + str(path).replace("'", "''") + "'" for path in self.files)
+        files = ", ".join("'" + as_it_stands(path).replace("'", "''") + "'" for path in self.files)
         with duckdb.connect() as connection:
             connection.execute("set preserve_insertion_order = true")
             connection.execute(
@@ -193,6 +194,15 @@ class Dataset(Generic[RecordT]):
         found: T = VIEWS[key]
         self.made[make] = found
         return found
+
+
+def as_it_stands(path: str | Path) -> str:
+    """A path in which DuckDB finds no wildcard.
+
+    >>> as_it_stands("a*b")
+    'a[*]b'
+    """
+    return re.sub(r"([*?\[])", r"[\1]", str(path))
 
 
 def row_groups(path: Path, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:

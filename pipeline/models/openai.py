@@ -20,11 +20,18 @@ PAUSE = (0.25, 30.0)
 DEADLINE = 300.0
 """Seconds for one request: a long reply is slow."""
 TRIES = 8
-"""Of one request, when others are answered."""
+"""Of a request that gets a bad answer, or whose connection is cut."""
 PATIENCE = 120.0
 """Seconds without any good answer after which the server counts as away."""
 PASSES = {408, 409, 425, 429, 500, 502, 503, 504, 529}
-THOUGHT = re.compile(r"^\s*<think>(.*?)</think>\s*", re.DOTALL)
+BUSY = {429, 502, 503, 529}
+"""Nothing that the request can help: it waits for as long as the server is not away."""
+AWAY = -1
+NOBODY = {401, 402, 404}
+"""No request is answered here: no key, no money, no such model."""
+THOUGHT = re.compile(r"^\s*(?:<think>)?(.*?)</think>\s*", re.DOTALL)
+"""Templates that open the thought themselves leave only its end in the reply."""
+CUT = {"length": "cut short at its limit of tokens", "content_filter": "cut short by the server's filter of content"}
 CALL = re.compile(r"<tool_call>\s*(\{.*?\})\s*</tool_call>", re.DOTALL)
 
 
@@ -43,7 +50,8 @@ class OpenAI:
         self.spec, self.sampling = spec, sampling
         self.lane = Lane(at_once)
         self.patience, self.deadline = patience, deadline
-        self.good = monotonic()
+        self.good = self.idle = monotonic()
+        self.under_way = 0
         self.session: Any = None
 
     @property
@@ -51,9 +59,19 @@ class OpenAI:
         return self.spec.name
 
     async def reply(self, prompt: Prompt) -> Reply:
-        """Raises Away when the server has not answered well for long."""
+        """Raises Away when the server has not answered well for long; time in which nothing is asked does not count."""
+        if not self.under_way:
+            self.good += monotonic() - self.idle
+        self.under_way += 1
+        try:
+            return await self.answered(prompt)
+        finally:
+            self.under_way -= 1
+            self.idle = monotonic()
+
+    async def answered(self, prompt: Prompt) -> Reply:
         body = json.dumps(self.body(prompt), ensure_ascii=False, default=dict).encode()
-        tries = 0
+        tries = bad = 0
         while True:
             tries += 1
             async with self.lane:
@@ -62,23 +80,29 @@ class OpenAI:
                 self.good = monotonic()
                 self.lane.widen()
                 return found
-            if status not in PASSES and status not in (0, 200):
+            if status in NOBODY:
+                raise Away(
+                    f"{self.spec.url} answers no request for {self.spec.model}: HTTP {status}: {said(text)}. What is done is "
+                    "kept: mend that (the key is OPENAI_API_KEY) and run the same command again to go on."
+                )
+            if status not in PASSES and status not in (AWAY, 0, 200):
                 self.good = monotonic()  # it answers; it only will not answer this
                 return Reply("", fault=f"HTTP {status}: {said(text)}", finish="refused")
             if status in (429, 503):
                 self.lane.narrow()
-            why = text if status == 0 else "an answer that is no chat completion" if status == 200 else f"HTTP {status}"
+            bad += status not in BUSY and status != AWAY
+            why = text if status <= 0 else "an answer that is no chat completion" if status == 200 else f"HTTP {status}"
             if monotonic() - self.good > self.patience:
                 raise Away(
                     f"{self.spec.url} gave no good answer for {self.patience:.0f} seconds (last: {why}). What is done is "
                     "kept: run the same command again to go on."
                 )
-            if tries == TRIES:
-                return Reply("", fault=f"{why}, {TRIES} times", finish="refused")
-            await asyncio.sleep(wait if wait is not None else pause(tries))
+            if bad == TRIES:
+                return Reply("", fault=f"{why}, {TRIES} times", finish="unanswered")
+            await asyncio.sleep(pause(tries) if wait is None else min(wait, self.patience) + pause(1))
 
     async def post(self, body: bytes) -> tuple[int, float | None, str]:
-        """Status (0 where there was no answer), how long the server asks to wait, and the text."""
+        """Status (0 where there was no whole answer, AWAY where there is no server), how long the server asks to wait, and the text."""
         import aiohttp
 
         if self.session is None:
@@ -87,6 +111,8 @@ class OpenAI:
             async with self.session.post(f"{self.spec.url}/chat/completions", data=body) as answer:
                 text = await answer.text(encoding="utf-8", errors="replace")
                 return answer.status, seconds(answer.headers.get("Retry-After")), text
+        except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
+            return AWAY, None, str(error)
         except TimeoutError:
             return 0, None, f"no answer in {self.deadline:.0f} seconds"
         except (aiohttp.ClientError, OSError) as error:
@@ -141,7 +167,11 @@ class Lane:
         while self.inside >= max(1, int(self.width)):
             turn = asyncio.get_running_loop().create_future()
             self.waiting.append(turn)
-            await turn
+            try:
+                await turn
+            except asyncio.CancelledError:
+                self.let_in()  # the turn goes to the next
+                raise
         self.inside += 1
 
     async def __aexit__(self, *_: object) -> None:
@@ -176,43 +206,44 @@ def pause(tries: int) -> float:
 def seconds(text: str | None) -> float | None:
     """What Retry-After says; None where it says nothing one can use.
 
-    >>> seconds("2"), seconds("soon")
-    (2.0, None)
+    >>> seconds("2"), seconds("soon"), seconds("nan")
+    (2.0, None, None)
     """
     try:
-        return max(0.0, float(text)) if text else None
+        found = float(text or "")
     except ValueError:
         return None
+    return found if found >= 0 else None
 
 
 def reply_of(text: str) -> Reply | None:
     """The reply in a server's answer; None where the answer is no whole one, which another try may mend."""
     try:
         found = json.loads(text, strict=False)
+        if "\\ud" in text.lower():  # half of a character, written as an escape, is no text
+            found = json.loads(json.dumps(found, ensure_ascii=False).encode(errors="replace"))
         choice = found["choices"][0]
         message = choice["message"]
         usage = found.get("usage") or {}
+        asked, told = (int(usage.get(name) or 0) for name in ("prompt_tokens", "completion_tokens"))
         content = message.get("content") or ""
-        finish = choice.get("finish_reason") or "stop"
+        if not isinstance(content, str):
+            return None
+        thought = THOUGHT.match(content) if "</think>" in content else None
+        reasoning = message.get("reasoning_content") or message.get("reasoning") or (thought[1] if thought else "")
+        finish = str(choice.get("finish_reason") or "stop")
         native_calls = message.get("tool_calls") or ()
+        words = content[thought.end() :] if thought else content
+        if finish in ("abort", "error"):
+            return None
     except (ValueError, LookupError, TypeError, AttributeError):
         return None
-    thought = THOUGHT.match(content)
-    fault = "cut short at its limit of tokens" if finish == "length" else ""
+    fault = CUT.get(finish, "")
     try:
-        calls = [*map(native, native_calls), *tagged(content)]
+        calls = [*map(native, native_calls), *tagged(words)]
     except (ValueError, LookupError, TypeError, AttributeError):
         calls, fault = [], fault or "a tool call that is no JSON"
-    reasoning = message.get("reasoning_content") or message.get("reasoning") or (thought[1].strip() if thought else "")
-    return Reply(
-        text=content[thought.end() :] if thought else content,
-        reasoning=reasoning,
-        calls=tuple(calls),
-        finish=finish,
-        prompt_tokens=int(usage.get("prompt_tokens") or 0),
-        tokens=int(usage.get("completion_tokens") or 0),
-        fault=fault,
-    )
+    return Reply(words, str(reasoning).strip(), tuple(calls), finish, asked, told, fault)
 
 
 def native(call: dict[str, Any]) -> dict[str, Any]:
@@ -223,6 +254,8 @@ def native(call: dict[str, Any]) -> dict[str, Any]:
 def tagged(content: str) -> list[dict[str, Any]]:
     """Tool calls written as text tags."""
     found = [json.loads(call, strict=False) for call in CALL.findall(content)] if "<tool_call>" in content else []
+    if len(found) < content.count("<tool_call>"):
+        raise ValueError("a tool call that is no JSON")
     return [{"name": str(call["name"]), "arguments": call.get("arguments") or {}} for call in found]
 
 

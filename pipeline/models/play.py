@@ -6,7 +6,8 @@ A conversation is a generator: it yields a prompt, is sent the reply, and return
 import asyncio
 import queue
 import threading
-from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterator
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Iterator
+from contextlib import aclosing, suppress
 from typing import Any, TypeVar
 
 from pipeline.models.base import Model, Prompt, Reply
@@ -17,7 +18,7 @@ AHEAD = 8
 Conversation = Generator[Prompt, Reply, T]
 
 
-async def play(conversations: Iterable[Conversation[T]], model: Model, *, at_once: int = 64) -> AsyncIterator[T]:
+async def play(conversations: Iterable[Conversation[T]], model: Model, *, at_once: int = 64) -> AsyncGenerator[T, None]:
     """What came of each conversation, in their order; `at_once` of them are held at a time.
 
     Raises what a conversation raises, after the others have been let go.
@@ -47,7 +48,7 @@ async def play(conversations: Iterable[Conversation[T]], model: Model, *, at_onc
     finally:
         for task in crew:
             task.cancel()
-        await asyncio.gather(*crew, return_exceptions=True)
+        await asyncio.gather(*crew, whole, return_exceptions=True)
 
 
 async def talk(conversation: Conversation[T], model: Model) -> T:
@@ -67,19 +68,24 @@ def played(conversations: Iterable[Conversation[T]], opened: Callable[[], Model]
     """`play` for those who do not await: it goes on beside them, in a thread of its own, some results ahead."""
     results: queue.Queue[tuple[str, Any]] = queue.Queue(maxsize=4 * at_once)
     stopped = threading.Event()
+    at_work: list[Callable[[], object]] = []
 
     async def run() -> None:
+        loop, task = asyncio.get_running_loop(), asyncio.current_task()
+        assert task is not None
+        at_work.append(lambda: loop.call_soon_threadsafe(task.cancel))
+        if stopped.is_set():
+            return
         model = opened()
         try:
-            async for result in play(conversations, model, at_once=at_once):
-                while not stopped.is_set():
-                    try:
-                        results.put_nowait(("result", result))
-                        break
-                    except queue.Full:
-                        await asyncio.sleep(0.005)
-                if stopped.is_set():
-                    return
+            async with aclosing(play(conversations, model, at_once=at_once)) as found:
+                async for result in found:
+                    while True:
+                        try:
+                            results.put_nowait(("result", result))
+                            break
+                        except queue.Full:
+                            await asyncio.sleep(0.005)
         finally:
             await model.close()
 
@@ -103,6 +109,9 @@ def played(conversations: Iterable[Conversation[T]], opened: Callable[[], Model]
             yield value
     finally:
         stopped.set()
+        with suppress(RuntimeError):  # its loop may have ended already
+            for stop in at_work:
+                stop()
         while worker.is_alive():
             try:
                 results.get_nowait()

@@ -42,6 +42,9 @@ class Replies:
         return read(found)
 
     def put(self, key: str, prompt: str, reply: Reply) -> None:
+        """That there was no answer is not kept: another time there may be one."""
+        if reply.finish == "unanswered":
+            return
         if self.file is None:
             self.folder.mkdir(parents=True, exist_ok=True)
             mend(self.path)

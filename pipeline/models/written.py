@@ -42,7 +42,7 @@ def written(
             return read(reply)
         except Wrong as wrong:
             reasons.append(str(wrong))
-        if reply.finish == "refused":
+        if reply.finish in ("refused", "unanswered"):
             break
         asked = prompt.again(reply.text, f"That will not do: {reasons[-1]} Answer again, in the same form.")
     return Unwritten(tuple(reasons), tuple(replies))
@@ -51,7 +51,7 @@ def written(
 def as_json(reply: Reply, shape: type[Shape]) -> Shape:
     """The reply as a record. Raises Wrong where it is none; nothing is guessed or mended."""
     try:
-        return shape.model_validate(json.loads(reply.text, strict=False))
+        return shape.model_validate_json(json.dumps(json.loads(reply.text, strict=False)), strict=True)
     except ValidationError as error:
         first = error.errors()[0]
         raise Wrong(f"{'.'.join(map(str, first['loc'])) or 'the reply'}: {first['msg']}.") from None

@@ -10,18 +10,17 @@ from collections.abc import Callable, Iterable
 from functools import cached_property, lru_cache
 from itertools import count
 from pathlib import Path
-from random import Random
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline.dataset import Dataset
+from pipeline.dataset import Dataset, as_it_stands
 from pipeline.questions.answers import Found, answer
 from pipeline.questions.log import Log
 from pipeline.questions.tree import from_json
 from pipeline.questions.values import from_rows
-from pipeline.sandbox.data_loader import as_it_stands, declared, fill, why_not_trajectories
+from pipeline.sandbox.data_loader import declared, fill, why_not_trajectories
 from pipeline.sandbox.sql import MOST_ROWS, connect, parsed
 from schemas.samples import Trajectory
 
@@ -121,9 +120,7 @@ class Table:
 
     @cached_property
     def shuffled(self) -> Any:
-        order = list(range(len(self.events)))
-        Random(len(order)).shuffle(order)
-        fill(self.duckdbs[1], self.events.take(order))
+        fill(self.duckdbs[1], self.events.take(range(len(self.events))[::-1]))  # turns every tie of two around
         return self.duckdbs[1]
 
     def duckdb(self, sql: str, answer_type: str, *, shuffled: bool = False) -> Any:

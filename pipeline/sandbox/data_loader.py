@@ -8,11 +8,11 @@ Price is DECIMAL(12,2) or NULL, timestamp TIMESTAMP, `add to Cart` an action typ
 """
 
 import os
-import re
 from pathlib import Path
 from typing import Any
 
 from pipeline.arrow import arrow_schema
+from pipeline.dataset import as_it_stands
 from pipeline.problem import Problem
 from pipeline.sandbox.sql import connect
 from schemas.samples import Event
@@ -51,6 +51,8 @@ def fill(connection: Any, table: Any) -> None:
 
 def events_of(folder: Path, id: str) -> Any:
     """The events of one trajectory as an Arrow table, read by DuckDB."""
+    if not isinstance(id, str):
+        raise Problem(f"{id!r} is no trajectory's id: ids are texts like persona-0000003-32k.")
     import duckdb
 
     files = trajectory_files(folder)
@@ -62,15 +64,6 @@ def events_of(folder: Path, id: str) -> Any:
     if not found.num_rows:
         raise Problem(f"There is no trajectory {id} in {folder}.")
     return found
-
-
-def as_it_stands(path: str | Path) -> str:
-    """A path in which DuckDB finds no wildcard.
-
-    >>> as_it_stands("a*b")
-    'a[*]b'
-    """
-    return re.sub(r"([*?\[])", r"[\1]", str(path))
 
 
 def trajectory_files(folder: Path) -> list[str]:
@@ -95,6 +88,8 @@ def why_not_trajectories(file: str | Path) -> None:
     wanted = arrow_schema(Event)
     if not {"id", "budget", "events"} <= set(schema.names):
         raise Problem(f"{file} holds no trajectories: it has the columns {', '.join(schema.names)}.")
+    if schema.field("id").type != pa.string():
+        raise Problem(f"{file}: its id is {schema.field('id').type}, not string.")
     item = getattr(schema.field("events").type, "value_type", None)
     have = {field.name: field.type for field in item} if item is not None and pa.types.is_struct(item) else {}
     for field in wanted:

@@ -58,7 +58,7 @@ def why_not(sql: str) -> str | None:
 
     >>> why_not("select count(*) from events where brand = 'Brooks'")
     >>> why_not("select * from read_csv('/etc/passwd')")
-    'reads READ_CSV, not events'
+    'reads read_csv, not events'
     """
     from sqlglot import exp
 
@@ -72,7 +72,7 @@ def why_not(sql: str) -> str | None:
         return f"SQL that is no query but {type(found).__name__.upper()}"
     for each in found.walk():
         if isinstance(each, exp.Table) and (each.db or not is_name(each.this) or not is_known(each)):
-            what = each.name or (each.this.sql_name() if isinstance(each.this, exp.Func) else each.this.sql())
+            what = each.name or (name_of(each.this) if isinstance(each.this, exp.Func) else each.this.sql())
             return f"reads {what}, not events"
         if isinstance(each, exp.CTE) and each.alias_or_name.lower() == "events":
             return "calls something else events"
@@ -92,15 +92,22 @@ def why_not(sql: str) -> str | None:
 
 
 def is_known(table: Any) -> bool:
-    """Whether it is `events`, or a common table of the query that it stands in or of one around it."""
+    """Whether it is `events`, or a common table that stands before it in the query, or in one around that.
+
+    Its own name means itself only in a recursive one.
+    """
     from sqlglot import exp
 
     name = table.name.lower()
-    scope = table.parent
+    inside, scope = table, table.parent
     while scope is not None and name != "events":
         ctes = scope.args.get("with_") if isinstance(scope, exp.Query) else None
-        if ctes is not None and any(each.alias_or_name.lower() == name for each in ctes.expressions):
-            return True
+        if ctes is not None:
+            names = [each.alias_or_name.lower() for each in ctes.expressions]
+            place = next((n for n, each in enumerate(ctes.expressions) if each is inside), len(names))
+            if name in names[: place + bool(ctes.recursive)]:
+                return True
+        inside = scope if isinstance(scope, exp.CTE) else inside
         scope = scope.parent
     return bool(name == "events")
 

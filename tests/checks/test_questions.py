@@ -407,6 +407,11 @@ CASES = {
         true("clicks", result="two"),
         {NOT_OF_TYPE, *UNJUDGED, *by("DuckDB", "SQLite", "plain Python", says=": two is no JSON")},
     ),
+    "1 and 0 for yes and no": (
+        true("bought", result="[1, 0, 1, 1]"),
+        {NOT_OF_TYPE, *UNJUDGED}
+        | by("DuckDB", "SQLite", "plain Python", says=": [1, 0, 1, 1] is no list of true and false"),
+    ),
     "a text said to be a day": (
         true("search", answer_type="date"),
         {TYPE, NOT_OF_TYPE, *UNJUDGED, *by("DuckDB", "SQLite", "plain Python", says=": 'mug' is no date")},
@@ -573,6 +578,10 @@ ROW_IDS = pytest.mark.xfail(strict=True, reason="a database's own number of a ro
 def test_a_query_that_leaves_a_tie_to_chance_is_told_so(why, sql):
     """Each product was bought once: asked of the rows in order, the first of them is the answer by chance."""
     assert why(true("first", sql=sql)) >= {SQL, ORDER}
+
+
+def test_a_list_in_the_order_of_the_rows_is_told_so(why):
+    assert why(true("list", sql=BOUGHT)) == {SQL, ORDER}
 
 
 @pytest.mark.parametrize(

@@ -51,6 +51,7 @@ HONEST = [
     "SELECT brand FROM events QUALIFY ROW_NUMBER() OVER (PARTITION BY brand ORDER BY timestamp) = 1",
     "WITH clicks AS (SELECT * FROM events WHERE action_type = 'click'), dear AS (FROM clicks WHERE price > 25) FROM dear",
     "SELECT brand FROM events WHERE action_type = 'click' EXCEPT SELECT brand FROM events WHERE action_type = 'purchase'",
+    "WITH a AS (FROM events), b AS (FROM a) FROM (WITH c AS (FROM b) SELECT * FROM c, a WHERE c.asin = a.asin)",
     "SELECT asin FROM events INTERSECT SELECT asin FROM events UNION ALL SELECT brand FROM events",
     "SELECT brand FROM events WHERE price = (SELECT MAX(price) FROM events) AND asin IN (SELECT asin FROM events)",
     "SELECT EXISTS (SELECT 1 FROM events WHERE brand ILIKE '%norr%'), EXISTS (SELECT 1 FROM events WHERE price > 99)",
@@ -85,14 +86,14 @@ def test_what_the_list_allows_is_allowed_by_that_name(name):
 
 HOSTILE = [
     # files
-    ("SELECT * FROM read_csv('/etc/passwd')", "reads READ_CSV, not events"),
+    ("SELECT * FROM read_csv('/etc/passwd')", "reads read_csv, not events"),
     ("SELECT * FROM events, read_text('/etc/passwd')", "not events"),
     ("SELECT * FROM read_parquet('*.parquet') AS events", "reads READ_PARQUET, not events"),
     ("SELECT * FROM glob('*'), events", "not events"),
     ("SELECT * FROM 'shop.csv'", "reads shop.csv, not events"),
     ('SELECT * FROM "shop.csv" AS events', "reads shop.csv, not events"),
     ("SELECT COUNT(*) FROM events WHERE brand IN (SELECT brand FROM 'https://shop.example/brands.csv')", "not events"),
-    ("WITH a AS (FROM events), b AS (FROM read_csv('x')) FROM a, b", "reads READ_CSV, not events"),
+    ("WITH a AS (FROM events), b AS (FROM read_csv('x')) FROM a, b", "reads read_csv, not events"),
     ("WITH shop AS (FROM events) SELECT * FROM shop, shop('*')", "not events"),
     ("SELECT * FROM events, events('*')", "not events"),
     # other tables
@@ -108,6 +109,8 @@ HOSTILE = [
     ("SELECT * FROM events AS e, e", "reads e, not events"),
     ("SELECT 1", "does not read events"),
     ("SELECT 1 AS events", "does not read events"),
+    ("SELECT MAX(rowid) FROM events", "reads rowid"),
+    ("SELECT brand FROM events AS e ORDER BY e.RowID LIMIT 1", "reads rowid"),
     # writing
     ("INSERT INTO events SELECT * FROM events", "no query but INSERT"),
     ("UPDATE events SET price = 0", "no query but UPDATE"),
@@ -192,6 +195,17 @@ def test_what_does_not_parse_is_a_value_error():
 def test_the_name_of_a_cte_opens_no_other_table():
     sql = "SELECT d.* FROM (WITH duckdb_tables AS (FROM events) FROM duckdb_tables) AS t, duckdb_tables AS d"
     assert why_not(sql) == "reads duckdb_tables, not events"
+
+
+@pytest.mark.parametrize(
+    "ctes",
+    [
+        "duckdb_tables AS (FROM duckdb_tables)",
+        "tables AS (FROM duckdb_tables), duckdb_tables AS (FROM events)",
+    ],
+)
+def test_the_name_of_a_cte_opens_no_other_table_before_it(ctes):
+    assert why_not(f"WITH {ctes} SELECT * FROM events, {ctes.split()[0]}") == "reads duckdb_tables, not events"
 
 
 def test_a_cte_that_is_called_events_is_not_the_table():

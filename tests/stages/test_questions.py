@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipeline.arrow import arrow_schema, to_batch
+from pipeline.checks.questions import questions_of_a_trajectory_differ
 from pipeline.dataset import Dataset, ShardWriter
 from pipeline.problem import Problem
 from pipeline.run import Run, all_stages
@@ -82,29 +83,6 @@ def test_evidence_lies_in_every_third_of_a_trajectory(rows):
     assert 2 * min(counts.values()) >= max(counts.values())
 
 
-@pytest.mark.parametrize(("answer_type", "least"), [("set", 1), ("ordered list", 2)])
-def test_sets_and_lists_are_short_enough_to_be_said(rows, answer_type, least):
-    lengths = {len(json.loads(row["result"])) for row in rows if row["answer_type"] == answer_type}
-    assert least <= min(lengths) < max(lengths) <= 8
-
-
-def test_what_came_most_often_came_more_than_once(rows):
-    most = [row for row in rows if row["evidence"] and json.loads(row["tree"])["node"] == "top"]
-    assert len(most) > 10
-    assert all(len(row["evidence"]) > 1 for row in most)
-
-
-def test_as_many_are_named_as_were_asked_for(rows):
-    for row in rows:
-        tree = json.loads(row["tree"])
-        if tree["node"] == "top" and "k" in tree:
-            assert len(json.loads(row["result"])) == tree["k"]
-
-
-def test_some_time_passes_where_it_is_asked_how_much(rows):
-    assert min(int(row["result"]) for row in rows if row["answer_type"] == "duration") > 0
-
-
 def test_there_are_easy_and_difficult_questions(rows):
     counts = Counter(row["difficulty"] for row in rows)
     assert counts.keys() == set(get_args(Difficulty))
@@ -117,6 +95,53 @@ def test_no_answer_is_right_for_more_than_a_fifth_of_a_shape(rows):
         answers[row["shape"]][row["answer"]] += 1
     assert all(max(found.values()) <= max(1, 0.2 * found.total()) for found in answers.values())
     assert all(found.total() <= 0.06 * len(rows) for found in answers.values())
+
+
+# As many as there are on a few trajectories
+
+
+@pytest.fixture(scope="session")
+def few(month, tmp_path_factory):
+    return written(tmp_path_factory.mktemp("few"), month.read("trajectories").head(3))
+
+
+@pytest.fixture(scope="session")
+def plenty(few):
+    """As many questions as there are on three trajectories."""
+    plan = plan_questions(few, 150, False)
+    made = [row.model_dump() for row in STAGE.function(few, Shard(0, 1, seed=11), plan, per_trajectory=150)]
+    assert len(made) == 3 * 150
+    return made
+
+
+def test_however_many_there_are_they_are_true_and_differ(few, plenty, tmp_path):
+    made = [Question.model_validate(row) for row in plenty]
+    assert reasons_against(STAGE, to_batch(Question, made), {"trajectories": few}, made) == [[]] * len(made)
+    assert len({(row.trajectory_id, row.tree) for row in made}) == len(made)
+    assert list(questions_of_a_trajectory_differ(written(tmp_path, made, Question))) == []
+
+
+@pytest.mark.parametrize(("answer_type", "least"), [("set", 1), ("ordered list", 2)])
+def test_sets_and_lists_are_short_enough_to_be_said(plenty, answer_type, least):
+    lengths = {len(json.loads(row["result"])) for row in plenty if row["answer_type"] == answer_type}
+    assert least <= min(lengths) < max(lengths) <= 8
+
+
+def test_what_came_most_often_came_more_than_once(plenty):
+    most = [row for row in plenty if row["evidence"] and json.loads(row["tree"])["node"] == "top"]
+    assert len(most) > 10
+    assert all(len(row["evidence"]) > 1 for row in most)
+
+
+def test_as_many_are_named_as_were_asked_for(plenty):
+    for row in plenty:
+        tree = json.loads(row["tree"])
+        if tree["node"] == "top" and "k" in tree:
+            assert len(json.loads(row["result"])) == tree["k"]
+
+
+def test_some_time_passes_where_it_is_asked_how_much(plenty):
+    assert min(int(row["result"]) for row in plenty if row["answer_type"] == "duration") > 0
 
 
 # Ids and splits
@@ -238,19 +263,9 @@ def test_fewer_questions_are_the_first_of_more(month):
 # How many
 
 
-@pytest.mark.parametrize("per_trajectory", [1, 150])
-def test_few_or_many_questions_for_each_trajectory(month, tmp_path, per_trajectory):
-    trajectories = written(tmp_path, month.read("trajectories").head(1))
-    plan = plan_questions(trajectories, per_trajectory, False)
-    made = list(STAGE.function(trajectories, Shard(0, 1, seed=11), plan, per_trajectory=per_trajectory))
-    asked = [row for row in made if not isinstance(row, Rejected)]
-    assert len({row.id for row in made}) == len(made)
-    assert len(asked) >= min(per_trajectory, 100)
-    assert len({(row.trajectory_id, row.tree) for row in asked}) == len(asked)
-    for row in made[len(asked) :]:
-        assert row.reasons == ["its trajectory holds too little for another question"]
-    batch = to_batch(Question, asked)
-    assert reasons_against(STAGE, batch, {"trajectories": trajectories}, asked) == [[]] * len(asked)
+def test_one_question_for_each_trajectory(month):
+    counts = Counter(row.trajectory_id for row in made_of(month, 1, 1))
+    assert len(counts) == counts.total() == 16 * 2
 
 
 def customers(count, *budgets):
@@ -342,11 +357,12 @@ def trajectory(id, events):
     return Trajectory(id=id, persona_id=person, budget=budget, events=events, **ends, **facts)
 
 
-def written(folder, rows):
-    writer = ShardWriter(folder / "trajectories" / "part-00000.parquet", Trajectory)
-    writer.write(to_batch(Trajectory, rows))
+def written(folder, rows, makes=Trajectory):
+    name = "trajectories" if makes is Trajectory else "questions"
+    writer = ShardWriter(folder / name / "part-00000.parquet", makes)
+    writer.write(to_batch(makes, rows))
     writer.commit()
-    return Dataset(folder, "trajectories", Trajectory)
+    return Dataset(folder, name, makes)
 
 
 def made_from(folder, *rows, per_trajectory=5):
