@@ -120,7 +120,7 @@ class Table:
 
     @cached_property
     def shuffled(self) -> Any:
-        fill(self.duckdbs[1], self.events.take(range(len(self.events))[::-1]))  # turns every tie of two around
+        fill(self.duckdbs[1], self.events.take(list(range(len(self.events)))[::-1]))  # turns every tie of two around
         return self.duckdbs[1]
 
     def duckdb(self, sql: str, answer_type: str, *, shuffled: bool = False) -> Any:
