@@ -448,7 +448,7 @@ CASES = {
         {SQL, *UNJUDGED, *by("DuckDB", "SQLite", says=" cannot run it")},
     ),
     "another table": (true("clicks", sql="SELECT COUNT(*) FROM orders"), {SQL, "reads orders, not events"}),
-    "a file": (true("clicks", sql=f"{COUNT}, read_csv('/etc/passwd')"), {SQL, "reads READ_CSV, not events"}),
+    "a file": (true("clicks", sql=f"{COUNT}, read_csv('/etc/passwd')"), {SQL, "reads read_csv, not events"}),
     "an insertion inside": (true("clicks", sql=INSERT), {SQL, "SQL that is no query: INSERT inside it"}),
     "a deletion": (true("clicks", sql="DELETE FROM events"), {SQL, "SQL that is no query but DELETE"}),
     "two statements": (true("clicks", sql=f"{COUNT}; SELECT 2"), {SQL, "2 statements, not one"}),

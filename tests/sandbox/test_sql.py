@@ -88,7 +88,7 @@ HOSTILE = [
     # files
     ("SELECT * FROM read_csv('/etc/passwd')", "reads read_csv, not events"),
     ("SELECT * FROM events, read_text('/etc/passwd')", "not events"),
-    ("SELECT * FROM read_parquet('*.parquet') AS events", "reads READ_PARQUET, not events"),
+    ("SELECT * FROM read_parquet('*.parquet') AS events", "reads read_parquet, not events"),
     ("SELECT * FROM glob('*'), events", "not events"),
     ("SELECT * FROM 'shop.csv'", "reads shop.csv, not events"),
     ('SELECT * FROM "shop.csv" AS events', "reads shop.csv, not events"),
