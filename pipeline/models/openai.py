@@ -229,21 +229,27 @@ def reply_of(text: str) -> Reply | None:
         content = message.get("content") or ""
         if not isinstance(content, str):
             return None
-        thought = THOUGHT.match(content) if "</think>" in content else None
-        reasoning = message.get("reasoning_content") or message.get("reasoning") or (thought[1] if thought else "")
+        reasoning = message.get("reasoning_content") or message.get("reasoning") or ""
         finish = str(choice.get("finish_reason") or "stop")
         native_calls = message.get("tool_calls") or ()
-        words = content[thought.end() :] if thought else content
         if finish in ("abort", "error"):
             return None
     except (ValueError, LookupError, TypeError, AttributeError):
         return None
+    return heard(content, finish, asked, told, reasoning=str(reasoning), calls=native_calls)
+
+
+def heard(content: str, finish: str, asked: int, told: int, *, reasoning: str = "", calls: Any = ()) -> Reply:
+    """What a model said, its thoughts and tool calls apart; cut short or with a call that is none it has a fault."""
+    thought = THOUGHT.match(content) if "</think>" in content else None
+    words = content[thought.end() :] if thought else content
+    reasoning = reasoning or (thought[1] if thought else "")
     fault = CUT.get(finish, "")
     try:
-        calls = [*map(native, native_calls), *tagged(words)]
+        found = [*map(native, calls), *tagged(words)]
     except (ValueError, LookupError, TypeError, AttributeError):
-        calls, fault = [], fault or "a tool call that is no JSON"
-    return Reply(words, str(reasoning).strip(), tuple(calls), finish, asked, told, fault)
+        found, fault = [], fault or "a tool call that is no JSON"
+    return Reply(words, reasoning.strip(), tuple(found), finish, asked, told, fault)
 
 
 def native(call: dict[str, Any]) -> dict[str, Any]:

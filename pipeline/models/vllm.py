@@ -5,7 +5,7 @@ from typing import Any
 from uuid import uuid4
 
 from pipeline.models.base import Prompt, Reply, Sampling, Spec
-from pipeline.models.openai import THOUGHT, tagged
+from pipeline.models.openai import heard
 from pipeline.problem import Problem
 
 
@@ -57,16 +57,7 @@ class Vllm:
             return Reply("", fault=f"the prompt has {len(tokens)} tokens, and the model takes {most}", finish="refused")
         (last,) = [each async for each in engine.generate({"prompt_token_ids": tokens}, params, uuid4().hex)]
         said = last.outputs[0]
-        thought = THOUGHT.match(said.text)
-        return Reply(
-            text=said.text[thought.end() :] if thought else said.text,
-            reasoning=thought[1].strip() if thought else "",
-            calls=tuple(tagged(said.text)),
-            finish=said.finish_reason or "stop",
-            prompt_tokens=len(tokens),
-            tokens=len(said.token_ids),
-            fault="cut short at its limit of tokens" if said.finish_reason == "length" else "",
-        )
+        return heard(said.text, said.finish_reason or "stop", len(tokens), len(said.token_ids))
 
     async def close(self) -> None:
         if self.engine is not None:

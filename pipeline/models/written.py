@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Generator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -33,7 +33,7 @@ def written(
     reasons: list[str] = []
     replies: list[str] = []
     asked = prompt
-    for _ in range(tries):
+    for count in range(1, tries + 1):
         reply = yield asked
         replies.append(reply.text)
         try:
@@ -44,7 +44,10 @@ def written(
             reasons.append(str(wrong))
         if reply.finish in ("refused", "unanswered"):
             break
-        asked = prompt.again(reply.text, f"That will not do: {reasons[-1]} Answer again, in the same form.")
+        again = prompt.again(reply.text, f"That will not do: {reasons[-1]} Answer again, in the same form.")
+        asked = replace(
+            again, seed=prompt.seed + count
+        )  # else who errs twice the same is asked the same, and errs so again
     return Unwritten(tuple(reasons), tuple(replies))
 
 

@@ -32,6 +32,9 @@ def constant(seconds: float) -> Callable[[Body], float]:
     return lambda _: seconds
 
 
+AT_ONCE = constant(0)
+
+
 def log_normal(median: float, spread: float) -> Callable[[Body], float]:
     return lambda body: median * math.exp(spread * NormalDist().inv_cdf(0.0005 + 0.999 * drawn(body, "wait")))
 
@@ -57,7 +60,7 @@ class Plan:
     """By name: a status such as 429, or one of cut, torn, malformed, empty, parts, length, filtered, wrong, hang, trickle."""
     times: int = 1
     retry_after: str | None = None
-    latency: Callable[[Body], float] = constant(0)
+    latency: Callable[[Body], float] = AT_ONCE
     says: Callable[[Body], Body] = echo
     most: int | None = None
     """More than so many at once get 429."""

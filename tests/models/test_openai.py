@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+from itertools import pairwise
 
 import pytest
 from pydantic import BaseModel
@@ -22,7 +23,7 @@ class Toy(BaseModel):
 def waits(server):
     """Seconds between the times when a request came."""
     (times,) = server.came.values()
-    return [after - before for before, after in zip(times, times[1:], strict=False)]
+    return [after - before for before, after in pairwise(times)]
 
 
 # What may pass
