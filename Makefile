@@ -43,6 +43,7 @@ benchmarks: $(READY) ## measure, and write the figures into benchmarks/README.md
 	@$(BIN)/python -m benchmarks.trajectories
 	@$(BIN)/python -m benchmarks.questions
 	@$(BIN)/python -m benchmarks.models
+	@$(BIN)/python -m benchmarks.models --faults
 
 clean: ## remove what was installed and built
 	rm -rf $(VENV) .prefect build dist *.egg-info

@@ -13,7 +13,7 @@ import logging
 import os
 import sys
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import closing
+from contextlib import closing, nullcontext
 from time import perf_counter
 from typing import Any
 
@@ -72,8 +72,8 @@ def build_flow(workers: int, models: Models | None, progress: Progress) -> Any:
         persist_result=False,
     )
     def shard(dataset: str, index: int, build: Any, executor: Any) -> Any:
-        """Makes one shard in a worker process."""
-        return executor.submit(make_shard, build, index).result()
+        """Makes one shard: in a worker process, or in this one where a model is asked, so that there is one budget."""
+        return executor.submit(make_shard, build, index).result() if executor else make_shard(build, index)
 
     @task(name="finish", task_run_name="finish {dataset}", cache_policy=NO_CACHE, persist_result=False)
     def whole(dataset: str, build: Any, seconds: float) -> Any:
@@ -83,9 +83,9 @@ def build_flow(workers: int, models: Models | None, progress: Progress) -> Any:
     def make(build: Build) -> None:
         started, missing = perf_counter(), build.missing()
         progress.start(build.name, build.plan.units, build.shards, len(missing))
-        with pool(1 if build.asks else max(1, min(workers, len(missing)))) as executor:
-            futures = [shard.submit(build.name, index, quote(build), quote(executor)) for index in missing]
-            for future in as_completed(futures):
+        with nullcontext() if build.asks else pool(max(1, min(workers, len(missing)))) as executor:
+            futures = (shard.submit(build.name, index, quote(build), quote(executor)) for index in missing)
+            for future in futures if build.asks else as_completed(list(futures)):
                 made = future.result()
                 progress.shard(made.rows, made.rejected)
         manifest: Any = whole(build.name, quote(build), perf_counter() - started)
@@ -99,7 +99,7 @@ def build_flow(workers: int, models: Models | None, progress: Progress) -> Any:
         run = Run(folder, seed=seed, workers=workers, models=models)
         with closing(run.builds(dataset, settings, rebuild=rebuild)) as builds:
             for each in builds:
-                with run.clearing(each.name):
+                with run.clearing(each):
                     make(each)
 
     return build

@@ -9,9 +9,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from pipeline.dataset import Manifest
-from pipeline.models.role import Models, models_of
-from pipeline.problem import Problem
+from pipeline.models.role import Asked, Models, models_of
+from pipeline.problem import Ended, Problem
 from pipeline.progress import Bar, Lines, Progress
+from pipeline.recipe import RecipeFile, read_recipe
 from pipeline.run import Run, all_stages, owners_of, package_version, setting_names, upstream
 from pipeline.stage import ROLES
 
@@ -27,7 +28,10 @@ EXAMPLES = {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs one command and returns its exit code: 0 done, 1 something failed its check, 2 bad input, 130 stopped."""
+    """Runs one command and returns its exit code.
+
+    0 done, 1 something failed its check, 2 bad input, 3 ended early (run it again to go on), 130 stopped.
+    """
     return run_command(arguments, build_dataset)
 
 
@@ -41,8 +45,8 @@ def run_command(arguments: Sequence[str] | None, build: Callable[..., Any]) -> i
         sys.stdout.flush()
         return code
     except Problem as problem:
-        print(f"shopwright: error: {problem}", file=sys.stderr)
-        return 2
+        print("\n".join([f"shopwright: error: {problem}", *getattr(problem, "__notes__", [])]), file=sys.stderr)
+        return 3 if isinstance(problem, Ended) else 2
     except KeyboardInterrupt:
         print("Stopped. What is finished is kept: run the same command again to go on.", file=sys.stderr)
         return 130
@@ -142,6 +146,7 @@ def add_build(datasets: Any, name: str, parents: list[Parser]) -> None:
     options = add(datasets, name, all_stages()[name].about.rstrip("."), parents)
     options.add_argument("--seed", type=int, help="the run's seed (default: what the folder was made with, else 0)")
     options.add_argument("--workers", type=positive, metavar="N", help="processes (default: the cores)")
+    options.add_argument("--recipe", metavar="FILE", help="settings, models, sampling and prices, as TOML")
     options.add_argument(
         "--rebuild", action="store_true", help="make it again, and what it reads where that has changed"
     )
@@ -177,15 +182,45 @@ def add_models(options: Any, roles: list[str]) -> None:
     group.add_argument(
         "--max-tokens", type=positive, metavar="N", help="stop cleanly after so many; the next command goes on"
     )
+    group.add_argument(
+        "--max-cost", type=amount, metavar="D", help="stop cleanly after so many dollars, at the recipe's prices"
+    )
+    group.add_argument(
+        "--patience",
+        type=amount,
+        metavar="S",
+        help="seconds without a good answer until a server is away (default: 120)",
+    )
     group.add_argument("--fresh", action="store_true", help="ask again what was asked before")
+    group.add_argument(
+        "--preview", type=positive, metavar="N", help="print N rows with prompts and replies, and what all would cost"
+    )
+    group.add_argument(
+        "--requeue", metavar="REASON", help="ask again for the rows in quarantine whose reason holds these words"
+    )
 
 
-def models_given(settings: dict[str, Any]) -> Models | None:
-    """Takes the models' options out of the settings; None where none was given."""
+def amount(text: str) -> float:
+    try:
+        found = float(text)
+    except ValueError:
+        found = 0.0
+    if not 0 < found < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text} is not a number above 0")
+    return found
+
+
+def models_given(settings: dict[str, Any], recipe: RecipeFile) -> Models | None:
+    """Takes the models' options out of the settings and adds the recipe's; None where none was given."""
+    plain = {
+        name: settings.pop(name, None) for name in ("model", "at_once", "max_tokens", "max_cost", "patience", "fresh")
+    }
+    said = {name: value for name, value in plain.items() if value}
     roles = {role: spec for role in ROLES if (spec := settings.pop(role, None))}
-    plain = {name: settings.pop(name, None) for name in ("model", "at_once", "max_tokens", "fresh")}
-    given = {name: value for name, value in plain.items() if value}
-    return models_of({**given, "roles": roles}) if given or roles else None
+    options = recipe.model_options()
+    before = {} if "model" in said else options.get("roles", {})  # --model is of every role, whatever the file says
+    options |= {**said, "roles": {**before, **roles}}
+    return models_of(options) if said or roles or recipe.model_options() else None
 
 
 def build_example(name: str) -> str:
@@ -238,10 +273,20 @@ def build_command(
     seed: int | None,
     workers: int | None,
     rebuild: bool,
+    recipe: str | None,
     **settings: Any,
 ) -> int:
+    wanted, reason = settings.pop("preview", None), settings.pop("requeue", None)
+    given = read_recipe(recipe)
+    models = models_given(settings, given)
+    settings = given.settings_of(dataset) | settings
+    seed = given.seed if seed is None else seed
+    if wanted:
+        return preview_command(Run(run, seed=seed, workers=workers, models=models), dataset, wanted, json, settings)
+    if reason:
+        again = Run(run).requeue(dataset, reason)
+        print(f"{again:,} rows of {dataset} are asked for again.", file=sys.stderr)
     progress = Bar() if sys.stderr.isatty() else Lines()
-    models = models_given(settings)
     try:
         build(dataset, run, seed=seed, workers=workers, models=models, rebuild=rebuild, progress=progress, **settings)
     finally:
@@ -249,16 +294,26 @@ def build_command(
     from pipeline.publish.report import write_report
 
     write_report(Run(run))
-    summary(Run(run), dataset, json)
+    return summary(Run(run), dataset, json)
+
+
+def preview_command(run: Run, dataset: str, count: int, as_json: bool, settings: dict[str, Any]) -> int:
+    from pipeline import preview
+
+    found = preview.preview(run, dataset, count, **settings)
+    if as_json:
+        print_json(preview.as_json(found))
+    else:
+        print("\n".join(preview.as_text(found, run.folder)))
     return 0
 
 
-def summary(run: Run, dataset: str, as_json: bool) -> None:
-    """What the run holds now: rows, tokens, rejects by reason, folders."""
+def summary(run: Run, dataset: str, as_json: bool) -> int:
+    """What the run holds now: rows, tokens, rejects by reason, folders; returns 1 where rows that were asked for are missing."""
     manifests = [found for name in upstream(dataset) if (found := run.read(name).manifest)]
     if as_json:
         print_json([manifest.model_dump(mode="json") for manifest in manifests])
-        return
+        return 1 if any(map(lost, manifests)) else 0
     print(f"\n{'dataset':14} {'rows':>10} {'tokens':>15} {'rejected':>9}  folder")
     for made in manifests:
         tokens = f"{made.tokens:,}" if made.tokens is not None else "-"
@@ -267,9 +322,32 @@ def summary(run: Run, dataset: str, as_json: bool) -> None:
         for made in manifests:
             for reason, count in sorted(getattr(made, kind).items(), key=lambda each: -each[1]):
                 print(f"  {made.dataset}: {title} {count:,}: {reason}")
+    for made in manifests:
+        for name, facts in made.asked.items():
+            print(f"  {made.dataset}: {told(name, Asked.model_validate(facts))}")
+    for made in manifests:
+        if made.requested is not None and (made.asked or lost(made)):
+            sums = f"{made.requested:,} requested = {made.rows:,} accepted + {made.rejected:,} rejected + {lost(made):,} pending"
+            print(f"  {made.dataset}: {sums}")
     print(f"\ndata       {run.folder}")
     print(f"rejects    {run.folder / 'quarantine'}" + ("" if any(m.rejected for m in manifests) else " (none)"))
     print(f"report     {run.folder / 'report.html'}")
+    return 1 if any(map(lost, manifests)) else 0
+
+
+def lost(made: Manifest) -> int:
+    """Rows that were asked for and are neither accepted nor rejected."""
+    return 0 if made.requested is None else made.requested - made.rows - made.rejected
+
+
+def told(name: str, asked: Asked) -> str:
+    """What was asked with a template, in words."""
+    first, *again = asked.times or [0]
+    back = f", {again[0] / first:.1%} sent back" if again and first else ""
+    faults = f", {asked.faults:,} faults" if asked.faults else ""
+    cost = f", ${asked.dollars:,.2f}" if asked.dollars else ""
+    tokens = f"{asked.prompt_tokens:,} + {asked.tokens:,} tokens"
+    return f"prompt {name}: {first:,} asked of {asked.model}{back}{faults}, {tokens}{cost}"
 
 
 def show_command(dataset: str, run: str, n: int, json: bool, rejected: bool) -> int:

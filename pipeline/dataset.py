@@ -70,6 +70,10 @@ class Manifest(Told):
     rejected: int
     rejects: dict[str, int]
     """Reason -> rows in quarantine with it (a row can have several)."""
+    requested: int | None = None
+    """Rows asked for, where that was known before: all of them accepted or rejected."""
+    asked: dict[str, Any] = {}
+    """Template -> what models were asked with it (`pipeline.models.role.Asked`)."""
     tokens: int | None = None
     """In all rows, where the record type counts them."""
     repairs: dict[str, int] = {}

@@ -25,6 +25,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from pipeline import stages
 from pipeline.arrow import to_batch
@@ -40,7 +41,8 @@ from pipeline.dataset import (
     tally,
     write_whole,
 )
-from pipeline.models.role import Models, Role
+from pipeline.models.replies import ask_anew, places
+from pipeline.models.role import Asked, Models, Role
 from pipeline.problem import Ended, Problem, Stale
 from pipeline.progress import Progress, Silent
 from pipeline.stage import Fault, Plan, Shard, Stage, reasons_against
@@ -94,7 +96,7 @@ class Build:
     @property
     def asks(self) -> bool:
         """Whether a real model is asked: by one process then, which holds many conversations at once."""
-        return self.models.asks(self.stage.roles)
+        return self.models.asks(self.stage.asks(self.recipe.settings))
 
     @property
     def datasets(self) -> dict[str, Dataset[Any]]:
@@ -105,6 +107,13 @@ class Build:
 
     def held_path(self, index: int, kind: str = "") -> Path:
         return self.run / "quarantine" / self.name / shard_name(index, kind)
+
+    def role(self, name: str, index: int) -> Role:
+        return Role(name, self.models, self.run, f"{self.name}-{name}-{index:05d}")
+
+    def asked_path(self, index: int) -> Path:
+        """What models were asked for one shard."""
+        return self.run / "replies" / f"{self.name}-{index:05d}.asked.json"
 
     def missing(self) -> list[int]:
         """The shards still to be made, and those whose rows a judgement of the whole, since stopped, had thinned out."""
@@ -182,18 +191,7 @@ class Run:
         """The work to be done for one dataset whose inputs are whole; None when it is there already."""
         stage, inputs = all_stages()[name], {read: self.read(read) for read in all_stages()[name].reads}
         old, whole = self.recipe_of(name, forgive=rebuild and target)
-        settings = {key: setting.default for key, setting in stage.settings.items()}
-        kept = {key: value for key, value in (old.settings if old else {}).items() if key in settings}
-        recipe = Recipe(
-            dataset=name,
-            settings=parsed(stage, settings | kept | given),
-            seed=next(seed for seed in (self.seed, old.seed if old else seed_of(inputs), 0) if seed is not None),
-            inputs={read: found.manifest.fingerprint for read, found in inputs.items() if found.manifest},
-            files=old.files if old else {},
-            code=old.code if old and whole and not target else code_version(),
-            version=package_version(),
-            models=old.models if old and whole and self.models is None else self.played(stage),
-        )
+        recipe = self.recipe_for(name, given, target=target, rebuild=rebuild)
         plan = None
         if target or given or not whole:
             plan = stage.plan(inputs, recipe.settings)
@@ -211,18 +209,43 @@ class Run:
         if plan is None:
             plan = stage.plan(inputs, recipe.settings)
             recipe = recipe.model_copy(update={"files": checksums(plan.files)})
-        recipe = recipe.model_copy(update={"code": code_version()})
+        recipe = recipe.model_copy(update={"code": code_version(), "models": self.played(stage, recipe.settings)})
+        models, roles = self.models or Models(), stage.asks(recipe.settings)
+        for role in roles:
+            models.price(role)
+            if recipe.settings.get("written_by") == "model" and not models.asks([role]):
+                raise Problem(
+                    f"--written-by model needs a model: say --model, or --{role}. See: shopwright build {name} -h"
+                )
         if again or old is None:
             self.clear(name)
-        models = self.models or Models()
-        shards = stage.shards(plan.units, few=models.asks(stage.roles))
-        build = Build(self.folder, recipe, shards, plan, models)
+        build = Build(self.folder, recipe, stage.shards(plan.units, few=models.asks(roles)), plan, models)
         write_whole(self.draft_path(name), recipe.model_dump_json(indent=2))
         return build
 
-    def played(self, stage: Stage) -> dict[str, str]:
-        """Which model plays each role that the stage has."""
-        return {role: (self.models or Models()).spec(role).name for role in stage.roles}
+    def recipe_for(self, name: str, given: dict[str, Any], *, target: bool = True, rebuild: bool = False) -> Recipe:
+        """As the dataset is to be made: as before, but for what is given."""
+        stage, inputs = all_stages()[name], {read: self.read(read) for read in all_stages()[name].reads}
+        old, whole = self.recipe_of(name, forgive=rebuild and target)
+        settings = {key: setting.default for key, setting in stage.settings.items()}
+        kept = {key: value for key, value in (old.settings if old else {}).items() if key in settings}
+        settings = parsed(stage, settings | kept | given)
+        return Recipe(
+            dataset=name,
+            settings=settings,
+            seed=next(seed for seed in (self.seed, old.seed if old else seed_of(inputs), 0) if seed is not None),
+            inputs={read: found.manifest.fingerprint for read, found in inputs.items() if found.manifest},
+            files=old.files if old else {},
+            code=old.code if old and whole and not target else code_version(),
+            version=package_version(),
+            models=old.models
+            if old and whole and (self.models is None or not target)
+            else self.played(stage, settings),
+        )
+
+    def played(self, stage: Stage, settings: dict[str, Any]) -> dict[str, str]:
+        """Which model plays each role of the stage, and how it is drawn from."""
+        return {role: (self.models or Models()).told(role) for role in stage.asks(settings)}
 
     def recipe_of(self, name: str, *, forgive: bool) -> tuple[Recipe | None, bool]:
         """How the dataset that is there was made, and whether it is whole; what cannot be read may be forgiven."""
@@ -241,7 +264,7 @@ class Run:
     def make(self, build: Build) -> Generator[ShardMade]:
         """Makes the missing shards, on as many processes as there are workers, in any order."""
         missing = build.missing()
-        with self.clearing(build.name):
+        with self.clearing(build):
             if self.workers == 1 or len(missing) <= 1 or build.asks:
                 for index in missing:
                     yield make_shard(build, index)
@@ -251,15 +274,50 @@ class Run:
                     yield done.result()
 
     @contextmanager
-    def clearing(self, name: str) -> Iterator[None]:
-        """Bad input that shows only while a dataset is made leaves nothing of it behind."""
+    def clearing(self, build: Build) -> Iterator[None]:
+        """Bad input that shows only while a dataset is made leaves nothing of it behind; what ended it early, what is done."""
         try:
             yield
-        except Ended:
+        except Ended as error:
+            error.add_note(so_far(build))
             raise
         except Problem:
-            self.clear(name)
+            self.clear(build.name)
             raise
+
+    def requeue(self, name: str, reason: str) -> int:
+        """Rows in quarantine whose reason holds these words count as not made yet, and what models replied for them as not said.
+
+        Returns how many; the next build makes them. Raises Problem where there are none.
+        """
+        dataset = self.read(name)
+        manifest = dataset.manifest
+        if manifest is None:
+            raise Problem(f"There is no finished {name} in {self.folder}: build it first, then --requeue.")
+        keys: list[str] = []
+        again: set[Path] = set()
+        rows = 0
+        for path in dataset.quarantine.files:
+            for held in (row for batch in row_groups(path) for row in batch.to_pylist()):
+                tries = tried(held["record"]) if any(reason in each for each in held["reasons"]) else []
+                keys += [key for one in tries if (key := one.get("key"))]
+                if tries:
+                    rows += 1
+                    again.add(path)
+        if not keys:
+            known = "; ".join(manifest.rejects) or "none"
+            raise Problem(
+                f"No row of {name} that a model wrote is in quarantine for {reason!r}. Reasons there: {known}."
+            )
+        with self.locked():
+            write_whole(self.draft_path(name), manifest.recipe.model_dump_json(indent=2))
+            ask_anew(self.folder / "replies", keys)
+            dataset.manifest_path.unlink()
+            for path in again:
+                shard = path.name.replace("-across", "")
+                (dataset.folder / shard).unlink(missing_ok=True)
+                (path.parent / shard).unlink(missing_ok=True)
+        return rows
 
     def clear(self, name: str) -> None:
         """Takes a dataset away, its manifest first, so that it is never whole in name only; and nothing else."""
@@ -309,16 +367,15 @@ def make_shard(build: Build, index: int) -> ShardMade:
     build.held_path(index).unlink(missing_ok=True)
     kept = ShardWriter(build.shard_path(index), stage.makes, always=True)
     held = ShardWriter(build.held_path(index), Rejected)
-    roles = {role: Role(role, build.models, build.run, f"{build.name}-{role}-{index:05d}") for role in stage.roles}
-    given = {**datasets, **roles, "shard": Shard(index, build.shards, build.recipe.seed), "plan": build.plan}
-    settings = {name: stage.settings[name].adapter.validate_python(v) for name, v in build.recipe.settings.items()}
+    roles = {role: build.role(role, index) for role in stage.roles}
     try:
-        for batch, records, rejected in in_batches(stage, stage.function(*map(given.get, stage.needs), **settings)):
+        for batch, records, rejected in made(build, Shard(index, build.shards, build.recipe.seed), roles):
             reasons = reasons_against(stage, batch, datasets, records)
             kept.write(without(batch, [row for row, found in enumerate(reasons) if found]))
             rejected += [reject(batch, row, found) for row, found in enumerate(reasons) if found]
             held.write(to_batch(Rejected, rejected))
         held.commit()
+        note_asked(build, index, roles.values())
         kept.commit()
         build.held_path(index, "-across").unlink(missing_ok=True)  # last: until then it says that rows are missing
     except BaseException:
@@ -326,6 +383,60 @@ def make_shard(build: Build, index: int) -> ShardMade:
         held.discard()
         raise
     return ShardMade(index, kept.rows, held.rows)
+
+
+def made(
+    build: Build, shard: Shard, roles: dict[str, Role]
+) -> Iterator[tuple[pa.RecordBatch, list[Record] | None, list[Rejected]]]:
+    """What the stage makes for a shard, unjudged: batches, each with the rejects that came before it."""
+    stage = build.stage
+    given = {**build.datasets, **roles, "shard": shard, "plan": build.plan}
+    settings = {name: stage.settings[name].adapter.validate_python(v) for name, v in build.recipe.settings.items()}
+    return in_batches(stage, stage.function(*map(given.get, stage.needs), **settings))
+
+
+def tried(record: str) -> list[dict[str, Any]]:
+    """The tries in a rejected row's record, where models wrote it."""
+    try:
+        found = json.loads(record)
+    except ValueError:
+        return []
+    tries = found.get("tries", []) if isinstance(found, dict) else []
+    return [one for one in tries if isinstance(one, dict)] if isinstance(tries, list) else []
+
+
+def note_asked(build: Build, index: int, roles: Iterable[Role]) -> None:
+    asked = {name: found.model_dump() for role in roles if role.asks for name, found in role.asked.items()}
+    if asked:
+        write_whole(build.asked_path(index), json.dumps(asked))
+    else:
+        build.asked_path(index).unlink(missing_ok=True)
+
+
+def asked_of_all(build: Build) -> dict[str, Asked]:
+    """What was asked for the whole dataset, by template."""
+    found: dict[str, Asked] = {}
+    for index in range(build.shards):
+        path = build.asked_path(index)
+        for name, facts in (json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}).items():
+            asked = Asked.model_validate(facts)
+            found[name] = found[name].joined(asked) if name in found else asked
+    return found
+
+
+def so_far(build: Build) -> str:
+    """What was asked for and what there is of it, in words."""
+    made = [index for index in range(build.shards) if index not in set(build.missing())]
+    rows = sum(pq.read_metadata(build.shard_path(index)).num_rows for index in made)
+    held = [build.held_path(index) for index in made if build.held_path(index).exists()]
+    rejected = sum(pq.read_metadata(path).num_rows for path in held)
+    kept = sum(1 for _ in places(build.run / "replies")) if build.asks else 0
+    requested = build.plan.rows
+    pending = f"{requested - rows - rejected:,} pending" if requested is not None else "others pending"
+    of = f"{requested:,} requested = " if requested is not None else ""
+    return f"{build.name}: {of}{rows:,} accepted + {rejected:,} rejected + {pending}" + (
+        f" ({kept:,} replies are kept)." if kept else "."
+    )
 
 
 def in_batches(
@@ -375,6 +486,8 @@ def finish(build: Build, *, seconds: float = 0.0, workers: int = 1) -> Manifest:
         rows=len(dataset),
         rejected=len(quarantine),
         rejects=tally(quarantine, "reasons"),
+        requested=build.plan.rows,
+        asked=asked_of_all(build),
         repairs=tally(dataset, "repairs") if "repairs" in build.stage.makes.model_fields else {},
         tokens=sum_of(dataset, "tokens") if "tokens" in build.stage.makes.model_fields else None,
         seconds=round(seconds, 3),

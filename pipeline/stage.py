@@ -56,6 +56,8 @@ class Plan:
     """Files outside the run that are read; their checksums go into the recipe."""
     facts: Any = None
     """What every shard needs to know of the whole."""
+    rows: int | None = None
+    """How many are asked for, where that is known before: each of them is accepted or rejected in the end."""
 
 
 @dataclass(frozen=True)
@@ -139,8 +141,12 @@ class Stage:
 
     @property
     def roles(self) -> list[str]:
-        """The roles that a model plays for it."""
+        """The roles that a model can play for it."""
         return [name for name in self.needs if name in ROLES]
+
+    def asks(self, settings: dict[str, Any]) -> list[str]:
+        """The roles that a model plays with these settings: where rows can be `written_by` code, none then."""
+        return self.roles if settings.get("written_by", "model") == "model" else []
 
     @property
     def reads(self) -> list[str]:
@@ -161,7 +167,7 @@ class Stage:
             wanted = inspect.signature(self.planner).parameters
             return self.planner(**{name: have for name, have in (datasets | settings).items() if name in wanted})
         if "count" in settings:
-            return Plan(settings["count"])
+            return Plan(settings["count"], rows=settings["count"])
         return Plan(len(datasets[self.reads[0]]))
 
     def shards(self, units: int, *, few: bool = False) -> int:

@@ -15,6 +15,8 @@ AnswerType = Literal[
 Split = Literal["sft", "rl", "test"]
 Third = Literal["early", "middle", "late"]
 Difficulty = Literal["easy", "medium", "hard"]
+WRITTEN = "written"
+"""The shape of a question that has no tree: question and query are a model's."""
 
 
 class Question(Record):
@@ -34,11 +36,16 @@ class Question(Record):
     """The answer as JSON: a number, a text, a list, true and false, or null; exact decimals as text, durations in seconds."""
     kind: Kind
     shape: str
+    """Which of the known questions this is, or `written`."""
     difficulty: Difficulty
     evidence: list[int]
-    """`row_id` of the events that decide the answer; empty where the answer is none or zero."""
+    """`row_id` of the events that decide the answer; empty where the answer is none or zero. See `pipeline.questions.evidence`
+    for those of a written question."""
     position: Third | None
     """Where the evidence lies in the trajectory (its median row); none without evidence."""
     split: Split
     tree: str
-    """What is asked, as JSON (`pipeline.questions.tree`): SQL, answer and wording can each be made from it again."""
+    """What is asked, as JSON (`pipeline.questions.tree`): SQL, answer and wording can each be made from it again. Empty for a
+    written question."""
+    second_sql: str
+    """Of a written question: the query of a second answering, by one who saw the question and not the first query. Else empty."""

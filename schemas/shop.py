@@ -1,6 +1,6 @@
 """What is sold, and to whom."""
 
-from datetime import date
+from datetime import date, datetime
 from decimal import Decimal
 from typing import Literal
 
@@ -71,6 +71,19 @@ class Product(Record):
     source_licence: str
 
 
+class Query(Record):
+    """What people type when they look for a kind of thing, and not yet for one product."""
+
+    category: str
+    """The leaf category that they look in."""
+    group: str
+    """The broadest category above it."""
+    texts: list[str]
+    """Different searches, each of one to eight lower-case words."""
+    written_by: Literal["code", "model"]
+    """Composed from the facts, or phrased by a model and held against them."""
+
+
 class Taste(Part):
     category: str
     weight: float
@@ -102,3 +115,53 @@ class Persona(Record):
     """Exploratory searches before the accurate one, on average."""
     description: str
     """The same facts in words."""
+
+
+class Choice(Part):
+    """One option as a variant has it: size M."""
+
+    name: str
+    value: str
+
+
+class Variant(Record):
+    """What can be bought of a product: one choice for each of its options, with a price and a stock of its own."""
+
+    product_id: str
+    choices: list[Choice]
+    """One for each option, in the product's order; what a shopper has to tell apart."""
+    price: Decimal
+    stock: int
+    """Pieces; 0: sold out."""
+    is_title: bool
+    """It is the one that the product's title and price describe."""
+
+
+class Line(Part):
+    """Some pieces of one variant in an order."""
+
+    line_id: str
+    product_id: str
+    variant_id: str
+    title: str
+    quantity: int
+    price: Decimal
+    """Of one piece, on that day."""
+
+
+class Order(Record):
+    """What a customer bought together, and how it travelled; its status on a day follows from the times."""
+
+    persona_id: str
+    trajectory_id: str
+    """The log that it was read from."""
+    rows: list[int]
+    """The purchases there, by row_id."""
+    lines: list[Line]
+    placed: datetime
+    shipped: datetime | None
+    """None: it was cancelled before."""
+    delivered: datetime | None
+    """None: it was cancelled, or lost on its way."""
+    cancelled: datetime | None
+    total: Decimal

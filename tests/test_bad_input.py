@@ -145,7 +145,10 @@ def test_a_value_that_is_not_allowed_is_told_with_its_setting(refused, tmp_path,
 
 def test_a_setting_that_there_is_not_is_told_with_those_that_there_are(refused, tmp_path):
     told = refused(*build(tmp_path, "--colour", "red"))
-    assert "trajectories has no setting --colour red. It has: --tokens, --start, --tokenizer, --count, --source" in told
+    assert (
+        "trajectories has no setting --colour red. It has: --tokens, --start, --tokenizer, --written-by, --per-category, --count, --source"
+        in told
+    )
     assert "no setting --toke 6k" in refused(*build(tmp_path, "--toke", "6k"))
     assert "catalog has no setting --count 3" in refused(*build(tmp_path, "--count", "3", dataset="catalog"))
 
@@ -158,9 +161,12 @@ def test_a_setting_that_there_is_not_is_told_with_those_that_there_are(refused, 
         (("build",), "the following arguments are required: DATASET"),
         (
             ("build", "lamps"),
-            "invalid choice: 'lamps' (choose from 'catalog', 'personas', 'trajectories', 'questions')",
+            "invalid choice: 'lamps' (choose from 'catalog', 'personas', 'queries', 'trajectories', 'questions'",
         ),
-        (("show", "lamps"), "There is no dataset lamps. There are: catalog, personas, trajectories, questions."),
+        (
+            ("show", "lamps"),
+            "There is no dataset lamps. There are: catalog, personas, queries, trajectories, questions.",
+        ),
         (("show", "catalog", "-n", "0"), "0 is not a whole number from 1 on"),
         (("show", "catalog", "--columns", "id"), "show does not take --columns id"),
         (("verify", "a", "b"), "verify does not take b"),

@@ -1,10 +1,12 @@
 """Who may import whom. Imports point down:
 
 __main__ · flows                            over everything
-publish · verify                            over a run
+publish · verify · preview · recipe · gym   over a run
 run · progress
 stages                                      never one another: they meet through datasets
 checks                                      what must be true, of events and of questions
+envs                                        situations in the shop, and episodes of them
+rewards                                     what an attempt earned
 questions                                   tree, SQL, answers, words, engines
 sandbox
 shop · catalog · render · models
@@ -30,10 +32,12 @@ LAYERS = [
     ("pipeline.shop", "pipeline.catalog", "pipeline.render", "pipeline.models"),
     ("pipeline.sandbox",),
     ("pipeline.questions",),
+    ("pipeline.rewards",),
+    ("pipeline.envs",),
     ("pipeline.checks",),
     ("pipeline.stages",),
     ("pipeline.run", "pipeline.progress"),
-    ("pipeline.publish", "pipeline.verify"),
+    ("pipeline.publish", "pipeline.verify", "pipeline.preview", "pipeline.recipe", "pipeline.gym"),
     ("pipeline.__main__", "flows"),
 ]
 HEAVY = {

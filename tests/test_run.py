@@ -230,9 +230,10 @@ def test_a_worker_that_is_killed_ends_the_build_with_advice(tmp_path):
     build.until(AT_WORK)
     os.kill(build.a_worker(), signal.SIGKILL)
     code, told = build.ended()
-    assert code == 2
+    assert code == 3
     assert told.startswith("shopwright: error: A worker process was ended from outside")
-    assert told.count("\n") == 1
+    assert "accepted" in told
+    assert told.count("\n") == 2
     assert build.gone()
     assert (tmp_path / "run" / "manifests" / "trajectories.building.json").exists()
 
@@ -440,12 +441,14 @@ def test_a_setting_of_two_datasets_has_to_be_said_in_full(tmp_path, toys, monkey
 
 
 def test_a_dataset_that_there_is_not_is_told_with_those_that_there_are(tmp_path):
-    with pytest.raises(Problem, match=r"There is no dataset lamps\. There are: catalog, personas, trajectories"):
+    with pytest.raises(
+        Problem, match=r"There is no dataset lamps\. There are: catalog, personas, queries, trajectories"
+    ):
         Run(tmp_path).build("lamps")
 
 
 def test_what_is_read_comes_first():
-    assert upstream("trajectories") == ["catalog", "personas", "trajectories"]
+    assert upstream("trajectories") == ["catalog", "personas", "queries", "trajectories"]
     assert upstream("catalog") == ["catalog"]
 
 
@@ -491,7 +494,7 @@ def test_a_dataset_without_rows_is_whole_too(tmp_path, toys):
 def test_the_manifest_tells_how_a_dataset_was_made(undisturbed):
     made = Run(undisturbed).read("trajectories").manifest
     assert made.recipe.settings["tokens"] == ["6k"]
-    assert made.recipe.inputs.keys() == {"catalog", "personas"}
+    assert made.recipe.inputs.keys() == {"catalog", "personas", "queries"}
     assert made.recipe.code == code_version()
     assert made.tokens == sum(row.tokens for row in Run(undisturbed).read("trajectories"))
     assert made.seconds > 0

@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pipeline.envs import all_envs
 from pipeline.problem import Problem
 from pipeline.prompts import FOLDER as PROMPTS
 from pipeline.run import HOME, Build, Run, all_stages, finish, make_shard
-from pipeline.stage import GIVEN, Setting, Shard
+from pipeline.stage import GIVEN, ROLES, Setting, Shard
 from tests.toys import boxes, toys
 
 STAGES = list(all_stages().values())
@@ -66,10 +67,12 @@ def test_what_a_stage_needs_is_there(stage):
 def test_a_prompt_is_named_after_its_dataset_and_can_do_without_a_model():
     for prompt in PROMPTS.rglob("*.j2"):
         dataset = prompt.name.removesuffix(".j2").removesuffix(".offline")
-        assert dataset in all_stages()
-        assert (PROMPTS / f"{dataset}.offline.j2").exists()
+        folder = prompt.parent.name
+        assert dataset in (all_envs() if folder == "envs" else {*all_stages(), *ROLES})
+        assert (PROMPTS / f"{dataset}.offline.j2").exists() or (PROMPTS / folder / f"{dataset}.offline.j2").exists()
         code = [path.read_text(encoding="utf-8") for path in (HOME / "pipeline").rglob("*.py")]
-        assert any(f'say("{dataset}"' in text or f'phrases("{dataset}"' in text for text in code)
+        said = [f'{how}("{dataset}"' for how in ("say", "phrases", "messages", "template", "macro")]
+        assert folder == "envs" or any(each in text for text in code for each in said)
 
 
 def rows_of(small, name, shards, folder):

@@ -1,17 +1,23 @@
 """What must be true of a question: its answer is proved by three engines, right, unique, resting on its evidence, not guessable.
 
-A check gets the question and the trajectories, and asks the engines; they read the Parquet by a path of their own.
+A check gets the question and the trajectories, and asks the engines; they read the Parquet by a path of their own. A question
+that a model wrote has no tree: where code's questions are held against theirs it keeps to rules of its own, and the third
+engine is a second answering.
 """
 
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from datetime import date
+from decimal import Decimal
 from typing import Any
 
 from pipeline.dataset import Dataset, row_groups
 from pipeline.questions.answers import type_of
+from pipeline.questions.asked import ABOUT, KINDS
 from pipeline.questions.engines import Engines, Failed, Table
+from pipeline.questions.evidence import evidence_of, touched
 from pipeline.questions.log import Log, names
 from pipeline.questions.log import words_of as typed
 from pipeline.questions.phrase import phrasings
@@ -19,25 +25,71 @@ from pipeline.questions.rating import alike, bag, difficulty, gives_away, positi
 from pipeline.questions.shapes import SHAPES
 from pipeline.questions.sql import sql_of
 from pipeline.questions.tree import Pick, from_json, picks_of, to_json
-from pipeline.questions.values import Unfit, canonical
+from pipeline.questions.values import SETS, Unfit, canonical
 from pipeline.questions.values import from_json as value_of
 from pipeline.questions.values import to_json as as_json
 from pipeline.sandbox.sql import parsed, why_not
 from pipeline.stage import Fault
-from schemas.questions import Question
+from schemas.questions import WRITTEN, Question, Split
 from schemas.samples import Trajectory
 
 Trajectories = Dataset[Trajectory]
+BY_SPLIT: tuple[tuple[Split, float], ...] = (("sft", 0.3), ("rl", 0.9), ("test", 1.0))
+"""Up to which part of the customers, as `place` spreads them."""
+GOLDEN = 0.6180339887498949
 OF_A_SHAPE = 0.06
 """No shape is more of a release than this."""
 GUESSED = 0.2
-"""No answer is right for more than this share of a shape's questions."""
+"""No answer is right for more than this share of a shape's questions; of a kind's, where models wrote them."""
+MOST_NAMES = 8
+"""Values in a set or list that a model asks for, so that it can be said."""
+LONGEST = 500
+"""Characters of a question that a model wrote."""
+TEXTS = ("asin", "product_name", "brand", "color", "product_types", "search_query")
 DAY = re.compile(
     r"(?P<iso>\d{4}-\d\d-\d\d)|(?P<month>January|February|March|April|May|June|July|August|September|October|November|"
     r"December) (?P<day>\d{1,2}), (?P<year>\d{4})|(?P<day2>\d{1,2}) (?P<month2>January|February|March|April|May|June|July|"
     r"August|September|October|November|December) (?P<year2>\d{4})"
 )
 MONTHS = "January February March April May June July August September October November December".split()
+
+
+@dataclass(frozen=True)
+class Roster:
+    """Which customer each trajectory is of, and so which split it is in."""
+
+    ids: list[str]
+    budgets: list[str]
+    splits: list[Split]
+
+
+def roster(trajectories: Trajectories) -> Roster:
+    table = trajectories.table(["id", "persona_id", "budget"])
+    people = table["persona_id"].to_pylist()
+    numbers = {person: number for number, person in enumerate(dict.fromkeys(people))}
+    splits = [split_of_customer(numbers[person]) for person in people]
+    return Roster(table["id"].to_pylist(), table["budget"].to_pylist(), splits)
+
+
+def splits(trajectories: Trajectories) -> dict[str, Split]:
+    """The split of each trajectory."""
+    found = trajectories.once(roster)
+    return dict(zip(found.ids, found.splits, strict=True))
+
+
+def split_of_customer(number: int) -> Split:
+    """Any run of customers is divided 30 : 60 : 10, as nearly as it can be.
+
+    >>> [split_of_customer(number) for number in range(5)]
+    ['rl', 'sft', 'rl', 'rl', 'test']
+    """
+    place = (number * GOLDEN + 0.5) % 1
+    return next(split for split, upto in BY_SPLIT if place < upto)
+
+
+def is_written(question: Question) -> bool:
+    """Whether a model wrote it: it claims neither a tree nor a shape that has one."""
+    return question.shape == WRITTEN and not question.tree
 
 
 def at_hand(question: Question, trajectories: Trajectories) -> Table | None:
@@ -51,8 +103,8 @@ def meant(question: Question) -> Any:
 
 
 def sql_reads_only_events(question: Question) -> str | None:
-    """It parses, is one query over `events` and calls nothing unknown."""
-    return why_not(question.sql)
+    """It parses, is one query over `events` and calls nothing unknown; and so does a second one."""
+    return why_not(question.sql) or (why_not(question.second_sql) if question.second_sql else None)
 
 
 def trajectory_is_there(question: Question, trajectories: Trajectories) -> str | None:
@@ -72,7 +124,28 @@ def answer_is_sqlites(question: Question, trajectories: Trajectories) -> str | N
 
 def answer_is_plain_pythons(question: Question, trajectories: Trajectories) -> str | None:
     """The tree, evaluated without any SQL."""
+    if is_written(question):
+        return None
     return told_by(question, trajectories, "plain Python", lambda table, _: table.told(question.tree).value)
+
+
+def a_second_answering_agrees(question: Question, trajectories: Trajectories) -> str | None:
+    """Who saw a written question alone, and not its query, came to the same answer, in DuckDB as in SQLite."""
+    if not is_written(question):
+        return "a second query beside a tree" if question.second_sql else None
+    if not question.second_sql:
+        return "no second answering"
+    second = question.model_copy(update={"sql": question.second_sql})
+    return (
+        told_by(second, trajectories, "the second answering", lambda table, kind: table.duckdb(second.sql, kind))
+        or told_by(
+            second,
+            trajectories,
+            "the second answering in SQLite",
+            lambda table, kind: table.sqlite_without(second.sql, kind),
+        )
+        or in_another_order(second, trajectories, "the second answering with rows in another order")
+    )
 
 
 def row_order_does_not_matter(question: Question, trajectories: Trajectories) -> str | None:
@@ -81,14 +154,13 @@ def row_order_does_not_matter(question: Question, trajectories: Trajectories) ->
     A query that neither cuts off nor looks at neighbours cannot tell one order from another, and is not run again. Where it
     is, DuckDB also plans it anew for speed, as it does for anyone else, while its first answer came from the query as written.
     """
+    return in_another_order(question, trajectories, "DuckDB with rows in another order")
+
+
+def in_another_order(question: Question, trajectories: Trajectories, who: str) -> str | None:
     if why_not(question.sql) or not (question.answer_type == "ordered list" or minds_order(parsed(question.sql))):
         return None
-    return told_by(
-        question,
-        trajectories,
-        "DuckDB with rows in another order",
-        lambda table, kind: table.duckdb(question.sql, kind, shuffled=True),
-    )
+    return told_by(question, trajectories, who, lambda table, kind: table.duckdb(question.sql, kind, shuffled=True))
 
 
 def minds_order(expression: Any) -> bool:
@@ -122,22 +194,24 @@ def told_by(question: Question, trajectories: Trajectories, who: str, ask: Any) 
 
 
 def answer_type(question: Question) -> str:
-    """The type to read a result as: where the answer is none, the type that it would have had."""
-    return type_of(meant(question)) if question.answer_type == "none" else question.answer_type
+    """The type to read a result as: where the answer is none, the type that it would have had, or any if that is not told."""
+    if question.answer_type != "none":
+        return question.answer_type
+    return "text" if is_written(question) else type_of(meant(question))
 
 
 def evidence_decides(question: Question, trajectories: Trajectories) -> str | None:
-    """The evidence is what the tree rests on; without these rows the answer is another."""
+    """The evidence is what the tree rests on, or a written query; without these rows the answer is another."""
     table = at_hand(question, trajectories)
     if table is None or why_not(question.sql):
         return None
     try:
         kind = answer_type(question)
-        found = table.told(question.tree)
+        rows = None if is_written(question) else table.told(question.tree).rows
         value = value_of(question.result, kind)
         if value in (None, 0):
             return "evidence for what is not there" if question.evidence else None
-        if question.evidence != found.rows:
+        if question.evidence != (evidence_of(table, question.sql, kind) if rows is None else rows):
             return "evidence is not what the answer rests on"
         without = table.sqlite_without(question.sql, kind, question.evidence)
     except ValueError:
@@ -152,18 +226,27 @@ def unrelated_rows_do_not_matter(question: Question, trajectories: Trajectories)
         return None
     try:
         kind = answer_type(question)
-        scope = table.told(question.tree).scope(table.log)
+        scope = scope_of(question, table)
         if scope is None:
             return None  # it looks at all of them
-        others = {each.row for each in table.log.events} - {each.row for each in scope}
+        others = {each.row for each in table.log.events} - scope
         found = table.sqlite_without(question.sql, kind, others)
         return None if found == value_of(question.result, kind) else "another answer without unrelated rows"
     except ValueError:
         return "unrelated rows cannot be judged"
 
 
+def scope_of(question: Question, table: Table) -> set[int] | None:
+    if is_written(question):
+        return {*touched(table, question.sql)}
+    found = table.told(question.tree).scope(table.log)
+    return None if found is None else {each.row for each in found}
+
+
 def question_says_its_tree(question: Question) -> str | None:
-    """Shape, kind, wording and SQL are those of the tree."""
+    """Shape, kind, wording and SQL are those of the tree; one without a tree keeps to the rules for those."""
+    if is_written(question):
+        return wrongly_written(question)
     shape = SHAPES.get(question.shape)
     if shape is None:
         return "no such shape"
@@ -182,6 +265,50 @@ def question_says_its_tree(question: Question) -> str | None:
     return None if question.question in said(question.shape, tree) else "its wording is not its tree's"
 
 
+def wrongly_written(question: Question) -> str | None:
+    """What is wrong with a written question in itself: wording, kind, query, answer."""
+    if not question.question or "\n" in question.question or len(question.question) > LONGEST:
+        return f"a question that is not one line of at most {LONGEST} characters"
+    if why_not(question.sql):
+        return None  # said by another check
+    query = parsed(question.sql)
+    if not looks_at(query).intersection(ABOUT[question.kind]):
+        return f"its query looks at none of {', '.join(ABOUT[question.kind])}: not of the kind {question.kind}"
+    if not asks(query):
+        return "its query tells the answer and does not ask"
+    if question.answer_type == "yes/no":
+        return "a question of yes or no: guessable"
+    try:
+        value = value_of(question.result, answer_type(question))
+    except ValueError:
+        return None  # said by another check
+    if isinstance(value, Decimal) and not -2 <= int(value.as_tuple().exponent) <= 0:
+        return "a figure that is not rounded to two decimals at most"
+    if question.answer_type in SETS and value is not None:
+        if len(value) > MOST_NAMES:
+            return f"an answer of more than {MOST_NAMES} values"
+        if "None" in value:
+            return "an answer in which a value is NULL"
+    return None
+
+
+def looks_at(query: Any) -> set[str]:
+    """The columns and texts that a query names."""
+    from sqlglot import exp
+
+    texts = {each.name for each in query.find_all(exp.Literal) if each.is_string}
+    return texts | {each.name.lower() for each in query.find_all(exp.Column)}
+
+
+def asks(query: Any) -> bool:
+    """Whether what it selects comes from the events, and is not written into it."""
+    from sqlglot import exp
+
+    select = query.find(exp.Select)
+    live = (exp.Column, exp.AggFunc, exp.Star, exp.Query)
+    return select is not None and all(each.find(*live) for each in select.expressions)
+
+
 def said(shape: str, tree: Any) -> list[str]:
     try:
         return phrasings(shape, tree)
@@ -198,12 +325,43 @@ def it_names_what_is_there(question: Question, trajectories: Trajectories) -> st
     if table is None:
         return None
     try:
+        if is_written(question):
+            return in_words_not_there(question, table.log)
         tree = meant(question)
         if value_of(question.result, answer_type(question)) in (None, 0):
             return next((why for pick in picks_of(tree) if (why := ambiguous(pick, table.log))), None)
     except ValueError:
         return None  # said by other checks
     return next((why for pick in picks_of(tree) for why in not_there(pick, table.log)), None)
+
+
+def in_words_not_there(question: Question, log: Log) -> str | None:
+    """What a written question or its query names, and the trajectory does not hold. Raises ValueError where that cannot be told."""
+    if value_of(question.result, answer_type(question)) in (None, 0) or why_not(question.sql):
+        return None
+    for column, text, whole in texts_named(parsed(question.sql)):
+        parts = [text] if whole else [part for part in re.split("[%_]", text) if part]
+        values = ((getattr(each, column) or "").lower() for each in log.events)
+        if not any(value == text if whole else all(part in value for part in parts) for value in values):
+            return f"names a {column} that is not in the trajectory"
+    first, last = log.events[0].day, log.events[-1].day
+    days = (day_of(found) for found in DAY.finditer(question.question))
+    return None if all(first <= day <= last for day in days) else "names a day that is not in the trajectory"
+
+
+def texts_named(query: Any) -> Iterator[tuple[str, str, bool]]:
+    """Column, text in lower case, and whether it is the whole value, wherever a query compares a column with a text."""
+    from sqlglot import exp
+
+    for node in query.find_all(exp.EQ, exp.In, exp.Like, exp.ILike):
+        if isinstance(node.parent, exp.Not):
+            continue  # what is left out need not be there
+        columns = [each.name.lower() for each in node.this.find_all(exp.Column)]
+        sides = node.expressions if isinstance(node, exp.In) else [node.expression]
+        whole = isinstance(node, exp.EQ | exp.In)
+        for text in (each.this for each in sides if isinstance(each, exp.Literal) and each.is_string):
+            if len(columns) == 1 and columns[0] in TEXTS:
+                yield columns[0], text.lower(), whole
 
 
 def ambiguous(pick: Pick, log: Log) -> str | None:
@@ -248,17 +406,21 @@ def answer_is_canonical(question: Question) -> str | None:
 
 def days_are_real(question: Question) -> str | None:
     """Every day that question and SQL name is in the calendar."""
-    for found in DAY.finditer(f"{question.question} {question.sql}"):
-        parts = found.groupdict()
-        try:
-            if parts["iso"]:
-                date.fromisoformat(parts["iso"])
-            else:
-                month = MONTHS.index(parts["month"] or parts["month2"]) + 1
-                date(int(parts["year"] or parts["year2"]), month, int(parts["day"] or parts["day2"]))
-        except ValueError:
-            return "a day that is not in the calendar"
+    try:
+        for found in DAY.finditer(f"{question.question} {question.sql} {question.second_sql}"):
+            day_of(found)
+    except ValueError:
+        return "a day that is not in the calendar"
     return None
+
+
+def day_of(found: re.Match[str]) -> date:
+    """The day that `DAY` found. Raises ValueError for one that there is not."""
+    parts = found.groupdict()
+    if parts["iso"]:
+        return date.fromisoformat(parts["iso"])
+    month = MONTHS.index(parts["month"] or parts["month2"]) + 1
+    return date(int(parts["year"] or parts["year2"]), month, int(parts["day"] or parts["day2"]))
 
 
 def difficulty_and_position_are_measured(question: Question, trajectories: Trajectories) -> str | None:
@@ -270,12 +432,16 @@ def difficulty_and_position_are_measured(question: Question, trajectories: Traje
     return None if question.position == position(question.evidence, len(table.rows)) else "not where its evidence lies"
 
 
-def split_is_its_trees(question: Question) -> str | None:
-    """Each tree belongs to one split, so that no two splits can ask the same."""
+def split_is_its_trees(question: Question, trajectories: Trajectories) -> str | None:
+    """Each tree belongs to one split, so that no two splits can ask the same; what was written is in its customer's."""
+    if is_written(question):
+        known = trajectories.once(splits)
+        its = known.get(question.trajectory_id, question.split)
+        return None if question.split == its else "asked in a split that is not its customer's"
     return None if question.split == split_of(question.tree) else "asked in a split that is not its tree's"
 
 
-COLUMNS = ["id", "trajectory_id", "question", "sql", "answer", "shape", "split"]
+COLUMNS = ["id", "trajectory_id", "question", "sql", "answer", "shape", "kind", "split"]
 
 
 def rows_of(questions: Dataset[Question]) -> Iterator[tuple[str, int, dict[str, str]]]:
@@ -306,7 +472,7 @@ def splits_share_nothing(questions: Dataset[Question]) -> Iterable[Fault]:
     for file, row, found in rows_of(questions):
         keys = {
             "a customer": found["trajectory_id"].rpartition("-")[0],
-            "a query": found["sql"],
+            "a query": normal(found["sql"]) if found["shape"] == WRITTEN else found["sql"],
             "a question": " ".join(words_of(found["question"])),
         }
         for what, key in keys.items():
@@ -314,10 +480,19 @@ def splits_share_nothing(questions: Dataset[Question]) -> Iterable[Fault]:
                 yield Fault(file, row, f"two splits share {what}")
 
 
+def normal(sql: str) -> str:
+    """The same text for queries that differ in case of keywords, spaces, brackets and comments alone."""
+    try:
+        return str(parsed(sql).sql(dialect="duckdb", normalize=True, comments=False))
+    except ValueError:
+        return sql
+
+
 def no_shape_or_answer_is_too_common(questions: Dataset[Question]) -> Iterable[Fault]:
     """No shape is more than 6 % of all, and the commonest answer of a shape right for at most 20 % of its questions.
 
     One question of a shape, and one with an answer, is always allowed. What is over is taken from the end, until both hold.
+    Written questions have no shapes, and their kind stands for one: each kind may be as common as it is.
     """
     rows = list(rows_of(questions))
     kept = list(range(len(rows)))
@@ -331,9 +506,9 @@ def too_many(kept: list[int], rows: list[tuple[str, int, dict[str, str]]]) -> It
     """The last rows of shapes, else of answers, that are too common among those kept."""
     by_shape: dict[str, list[int]] = defaultdict(list)
     for number in kept:
-        by_shape[rows[number][2]["shape"]].append(number)
-    for found in by_shape.values():
-        for number in found[allowed(OF_A_SHAPE, len(kept) - len(found)) :]:
+        by_shape[shape_of(rows[number][2])].append(number)
+    for shape, found in by_shape.items():
+        for number in found[allowed(OF_A_SHAPE, len(kept) - len(found)) :] if shape not in KINDS else []:
             yield number, "its shape is more than 6 % of all"
         by_answer: dict[str, list[int]] = defaultdict(list)
         for number in found:
@@ -341,6 +516,10 @@ def too_many(kept: list[int], rows: list[tuple[str, int, dict[str, str]]]) -> It
         for same in by_answer.values():
             for number in same[allowed(GUESSED, len(found) - len(same)) :]:
                 yield number, "the commonest answer of its shape: guessable"
+
+
+def shape_of(row: dict[str, str]) -> str:
+    return row["kind"] if row["shape"] == WRITTEN else row["shape"]
 
 
 def allowed(share: float, others: int) -> int:

@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -22,6 +22,28 @@ class Sampling:
     top_p: float = 1.0
     max_tokens: int = 1_024
 
+    def __str__(self) -> str:
+        """
+        >>> str(Sampling())
+        'temperature 0.7, top_p 1, max_tokens 1024'
+        """
+        return ", ".join(f"{name} {value:g}" for name, value in vars(self).items())
+
+
+@dataclass(frozen=True)
+class Price:
+    """Dollars for a million tokens."""
+
+    prompt: float
+    reply: float
+
+    def of(self, asked: int, told: int) -> float:
+        """
+        >>> Price(prompt=0.5, reply=2.0).of(1_000_000, 500_000)
+        1.5
+        """
+        return (asked * self.prompt + told * self.reply) / 1e6
+
 
 @dataclass(frozen=True)
 class Prompt:
@@ -38,13 +60,16 @@ class Prompt:
     seed: int = 0
     sampling: Sampling | None = None
     """None: the role's."""
+    sent_back: int = 0
+    """How often a reply to it was sent back before."""
 
-    def again(self, reply: str, fault: str) -> "Prompt":
-        """The same, with what was replied and what is wrong with it."""
+    def again(self, reply: str, fault: str, *, sent_back: int = 1) -> "Prompt":
+        """The same, with what was replied and what is wrong with it.
+
+        Its seed is another: else who errs twice the same is asked the same, and errs so again.
+        """
         more = ({"role": "assistant", "content": reply}, {"role": "user", "content": fault})
-        return Prompt(
-            self.name, (*self.messages, *more), self.offline, self.schema, self.tools, self.seed, self.sampling
-        )
+        return replace(self, messages=(*self.messages, *more), seed=self.seed + sent_back, sent_back=sent_back)
 
 
 @dataclass(frozen=True)
@@ -60,6 +85,10 @@ class Reply:
     prompt_tokens: int = 0
     tokens: int = 0
     fault: str = ""
+    seconds: float = field(default=0.0, compare=False)
+    """From the question to the whole reply."""
+    key: str = field(default="", compare=False)
+    """Where it is kept."""
     kept: bool = field(default=False, compare=False)
     """It was in the store: nothing was asked."""
 
@@ -131,4 +160,4 @@ def key_of(prompt: Prompt, model: str, sampling: Sampling) -> str:
         [drawn.temperature, drawn.top_p, drawn.max_tokens],
     ]
     text = json.dumps(content, sort_keys=True, ensure_ascii=False, separators=(",", ":"), default=dict)
-    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+    return hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=16).hexdigest()

@@ -2,7 +2,7 @@
 
 aiohttp, because it costs a tenth of what other clients do. What may pass (429, 5xx, cut connections, time-outs) is tried again
 after a pause that grows, or as long as the server says; what will not (other 4xx) becomes the reply's fault. Concurrency falls when the
-server says it is too much, and comes back.
+server says it is too much, and comes back; a server that says so to one in twenty at random keeps it up.
 """
 
 import asyncio
@@ -10,6 +10,7 @@ import json
 import os
 import random
 import re
+from collections import deque
 from time import monotonic
 from typing import Any
 
@@ -22,7 +23,7 @@ DEADLINE = 300.0
 TRIES = 8
 """Of a request that gets a bad answer, or whose connection is cut."""
 PATIENCE = 120.0
-"""Seconds without any good answer after which the server counts as away."""
+"""Seconds of nothing but bad answers after which the server counts as away."""
 PASSES = {408, 409, 425, 429, 500, 502, 503, 504, 529}
 BUSY = {429, 502, 503, 529}
 """Nothing that the request can help: it waits for as long as the server is not away."""
@@ -36,7 +37,7 @@ CALL = re.compile(r"<tool_call>\s*(\{.*?\})\s*</tool_call>", re.DOTALL)
 
 
 class OpenAI:
-    """`patience`: seconds without any good answer after which it gives up."""
+    """`patience`: seconds of nothing but bad answers after which it gives up."""
 
     def __init__(
         self,
@@ -50,7 +51,9 @@ class OpenAI:
         self.spec, self.sampling = spec, sampling
         self.lane = Lane(at_once)
         self.patience, self.deadline = patience, deadline
-        self.good = self.idle = monotonic()
+        self.bad: float | None = None
+        """Since when there have been only bad answers."""
+        self.idle = monotonic()
         self.under_way = 0
         self.session: Any = None
 
@@ -60,8 +63,8 @@ class OpenAI:
 
     async def reply(self, prompt: Prompt) -> Reply:
         """Raises Away when the server has not answered well for long; time in which nothing is asked does not count."""
-        if not self.under_way:
-            self.good += monotonic() - self.idle
+        if not self.under_way and self.bad is not None:
+            self.bad += monotonic() - self.idle
         self.under_way += 1
         try:
             return await self.answered(prompt)
@@ -77,7 +80,7 @@ class OpenAI:
             async with self.lane:
                 status, wait, text = await self.post(body)
             if status == 200 and (found := reply_of(text)) is not None:
-                self.good = monotonic()
+                self.bad = None
                 self.lane.widen()
                 return found
             if status in NOBODY:
@@ -86,13 +89,14 @@ class OpenAI:
                     "kept: mend that (the key is OPENAI_API_KEY) and run the same command again to go on."
                 )
             if status not in PASSES and status not in (AWAY, 0, 200):
-                self.good = monotonic()  # it answers; it only will not answer this
+                self.bad = None  # it answers; it only will not answer this
                 return Reply("", fault=f"HTTP {status}: {said(text)}", finish="refused")
             if status in (429, 503):
                 self.lane.narrow()
             bad += status not in BUSY and status != AWAY
             why = text if status <= 0 else "an answer that is no chat completion" if status == 200 else f"HTTP {status}"
-            if monotonic() - self.good > self.patience:
+            self.bad = self.bad or monotonic()
+            if monotonic() - self.bad > self.patience:
                 raise Away(
                     f"{self.spec.url} gave no good answer for {self.patience:.0f} seconds (last: {why}). What is done is "
                     "kept: run the same command again to go on."
@@ -155,46 +159,46 @@ class OpenAI:
 
 
 class Lane:
-    """How many requests may be on their way: fewer after the server said it was too much, then one more at a time."""
+    """How many requests may be on their way: one fewer for each that was too much, a little more for each good reply.
+
+    At rest about one request in eight is too much, which shows what the server can do. Where fewer are, by chance
+    and not because there are many, it stays as wide as it may be.
+    """
 
     def __init__(self, widest: int) -> None:
         self.widest, self.width = widest, float(widest)
         self.inside = 0
-        self.waiting: list[asyncio.Future[None]] = []
-        self.narrowed = 0.0
+        self.waiting: deque[asyncio.Future[None]] = deque()
 
     async def __aenter__(self) -> None:
-        while self.inside >= max(1, int(self.width)):
-            turn = asyncio.get_running_loop().create_future()
-            self.waiting.append(turn)
-            try:
-                await turn
-            except asyncio.CancelledError:
-                self.let_in()  # the turn goes to the next
-                raise
-        self.inside += 1
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.waiting.append(turn)
+        self.let_in()
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if not turn.cancelled():  # it was let in already
+                await self.__aexit__()
+            raise
 
     async def __aexit__(self, *_: object) -> None:
         self.inside -= 1
         self.let_in()
 
     def let_in(self) -> None:
-        free = max(1, int(self.width)) - self.inside
-        while free > 0 and self.waiting:
-            turn = self.waiting.pop(0)
+        """In the order in which they came."""
+        while self.waiting and self.inside < int(self.width):
+            turn = self.waiting.popleft()
             if not turn.done():
                 turn.set_result(None)
-                free -= 1
+                self.inside += 1
 
     def narrow(self) -> None:
-        """Once for all that were on their way together."""
-        if monotonic() - self.narrowed > 0.2:
-            self.width, self.narrowed = max(1.0, self.width * 0.7), monotonic()
+        self.width = max(1.0, self.width - 1)
 
     def widen(self) -> None:
-        if self.width < self.widest:
-            self.width = min(float(self.widest), self.width + 1 / self.width + 0.05)
-            self.let_in()
+        self.width = min(float(self.widest), self.width + 0.1 + 1 / self.width)
+        self.let_in()
 
 
 def pause(tries: int) -> float:

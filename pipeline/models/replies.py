@@ -6,13 +6,15 @@ that is killed loses only what was on its way; a last line that was torn is pass
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from time import monotonic
 from typing import Any
 
+from pipeline.dataset import write_whole
 from pipeline.models.base import Reply
 
+ANEW = "anew.json"
 SYNCED = 0.5
 """Seconds after which what was written is made to stay, at the latest with the next reply."""
 
@@ -25,7 +27,9 @@ class Replies:
 
     def __init__(self, folder: Path, name: str, *, fresh: bool = False) -> None:
         self.folder, self.path = folder, folder / f"{name}.jsonl"
-        self.places: dict[str, tuple[Path, int]] = {} if fresh else dict(places(folder))
+        self.rounds = rounds(folder)
+        """By address: how often a reply was asked for anew (`ask_anew`)."""
+        self.places: dict[str, tuple[Path, int]] = {} if fresh else dict(places(folder, self.rounds))
         self.file: Any = None
         self.synced = monotonic()
 
@@ -39,7 +43,7 @@ class Replies:
         with open(path, "rb") as file:
             file.seek(offset)
             found = json.loads(file.readline())
-        return read(found)
+        return read(found, key)
 
     def put(self, key: str, prompt: str, reply: Reply) -> None:
         """That there was no answer is not kept: another time there may be one."""
@@ -49,7 +53,9 @@ class Replies:
             self.folder.mkdir(parents=True, exist_ok=True)
             mend(self.path)
             self.file = open(self.path, "ab")  # noqa: SIM115  (held as long as this is)
-        plain = {name: value for name, value in vars(reply).items() if value and name != "kept"}
+        plain = {name: value for name, value in vars(reply).items() if value and name not in ("kept", "key")}
+        if again := self.rounds.get(key):
+            plain["round"] = again
         line = json.dumps({"key": key, "prompt": prompt, **plain}, ensure_ascii=False, default=dict)
         self.places[key] = self.path, self.file.tell()
         self.file.write(f"{line}\n".encode())
@@ -65,9 +71,24 @@ class Replies:
             self.file = None
 
 
-def read(found: dict[str, Any]) -> Reply:
-    facts = {name: value for name, value in found.items() if name not in ("key", "prompt")}
-    return Reply(**{"text": "", **facts, "calls": tuple(facts.get("calls", ()))}, kept=True)
+def read(found: dict[str, Any], key: str) -> Reply:
+    facts = {name: value for name, value in found.items() if name not in ("key", "prompt", "round")}
+    return Reply(**{"text": "", **facts, "calls": tuple(facts.get("calls", ()))}, key=key, kept=True)
+
+
+def rounds(folder: Path) -> dict[str, int]:
+    path = folder / ANEW
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+
+
+def ask_anew(folder: Path, keys: Iterable[str]) -> None:
+    """The replies at these addresses count no longer: they are asked for again, drawn with another seed.
+
+    Those that came before stay where they are.
+    """
+    known = rounds(folder)
+    known |= {key: known.get(key, 0) + 1 for key in keys}
+    write_whole(folder / ANEW, json.dumps(known))
 
 
 def mend(path: Path) -> None:
@@ -79,20 +100,22 @@ def mend(path: Path) -> None:
         file.truncate(whole.rfind(b"\n") + 1)
 
 
-def places(folder: Path) -> Iterator[tuple[str, tuple[Path, int]]]:
-    """The address of every reply in a folder, and where it stands."""
-    for path in sorted(folder.glob("*.jsonl")):
+def places(folder: Path, rounds: Mapping[str, int] = {}) -> Iterator[tuple[str, tuple[Path, int]]]:
+    """The address of every reply in a folder, and where it stands; of two replies the one in the later file comes last."""
+    for path in sorted(folder.glob("*.jsonl"), key=lambda path: (path.stat().st_mtime_ns, path.name)):
         offset = 0
         with open(path, "rb") as file:
             for line in file:
-                if line.endswith(b"\n") and (key := key_in(line)):
+                if line.endswith(b"\n") and (key := key_in(line, rounds)):
                     yield key, (path, offset)
                 offset += len(line)
 
 
-def key_in(line: bytes) -> str | None:
+def key_in(line: bytes, rounds: Mapping[str, int]) -> str | None:
+    """The address of what stands in this line, if it counts."""
     try:
-        key = json.loads(line)["key"]
-    except (ValueError, KeyError, TypeError):
+        found = json.loads(line)
+        key, again = found["key"], found.get("round", 0)
+    except (ValueError, KeyError, TypeError, AttributeError):
         return None
-    return key if isinstance(key, str) else None
+    return key if isinstance(key, str) and again == rounds.get(key, 0) else None

@@ -1,13 +1,16 @@
 """A role that a model plays for a stage: the model, what it has replied already, and what it may cost."""
 
 import asyncio
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from time import monotonic
 from typing import Any, TypeVar
 
-from pipeline.models.base import Model, Prompt, Reply, Sampling, Spec, Spent, key_of, spec_of
+from pydantic import BaseModel, ConfigDict
+
+from pipeline.models.base import Model, Price, Prompt, Reply, Sampling, Spec, Spent, key_of, spec_of
 from pipeline.models.play import Conversation, played
 from pipeline.models.replies import Replies
 from pipeline.models.scripted import Scripted
@@ -17,29 +20,107 @@ from pipeline.stage import ROLES
 T = TypeVar("T")
 PATIENCE = 15.0
 """Seconds that replies on their way are waited for at the end."""
+APART = 1_000_003
+"""Between the seeds of a prompt and of the same asked anew."""
+
+
+@dataclass
+class Purse:
+    """What a command has spent."""
+
+    tokens: int = 0
+    dollars: float = 0.0
 
 
 @dataclass(frozen=True)
 class Models:
-    """Which model plays which role, and how much may be asked of them."""
+    """Which model plays which role, how it is drawn from, and how much may be asked."""
 
     model: str = "scripted"
     """Of every role that has none of its own."""
-    roles: dict[str, str] = field(default_factory=dict)
-    sampling: Sampling = field(default_factory=Sampling)
+    roles: Mapping[str, str] = field(default_factory=dict)
+    sampling: Mapping[str, Sampling] = field(default_factory=dict)
+    """Of each role that has its own."""
     at_once: int = 64
     """Conversations at a time."""
     max_tokens: int | None = None
     """Prompt and reply tokens of one command, after which it stops cleanly."""
+    max_cost: float | None = None
+    """Dollars, likewise; each model then needs its price."""
+    prices: Mapping[str, Price] = field(default_factory=dict)
+    """By the model's name."""
+    patience: float = 120.0
+    """Seconds without any good answer after which a server counts as away."""
+    engine: Mapping[str, Any] = field(default_factory=dict)
+    """Options of vLLM's engine, where it runs in this process."""
     fresh: bool = False
     """Ask again what was asked before."""
+    purse: Purse = field(default_factory=Purse, compare=False)
 
     def spec(self, role: str) -> Spec:
         return spec_of(self.roles.get(role, self.model))
 
+    def drawn(self, role: str) -> Sampling:
+        return self.sampling.get(role, Sampling())
+
+    def told(self, role: str) -> str:
+        """The model and its sampling, as a recipe holds them."""
+        spec = self.spec(role)
+        return spec.name if spec.kind == "scripted" else f"{spec.name} ({self.drawn(role)})"
+
     def asks(self, roles: Iterable[str]) -> bool:
         """Whether a real model plays any of these."""
         return any(self.spec(role).kind != "scripted" for role in roles)
+
+    def price(self, role: str) -> Price:
+        """Raises Problem where a cost is to be kept to and nobody said what the model costs."""
+        spec = self.spec(role)
+        found = self.prices.get(spec.model)
+        if found is None and self.max_cost is not None and spec.kind != "scripted":
+            raise Problem(
+                f"--max-cost needs to know what {spec.model} costs. Say so in a --recipe file, in dollars for a million tokens: "
+                f'[prices."{spec.model}"] prompt = 0.10, reply = 0.40'
+            )
+        return found or Price(0.0, 0.0)
+
+
+class Asked(BaseModel):
+    """What was asked with one template."""
+
+    model_config = ConfigDict(extra="forbid")
+    role: str
+    model: str
+    times: list[int] = []
+    """Prompts that were asked for the first time, after one reply was sent back, after two, ..."""
+    faults: int = 0
+    """Replies that were cut short or refused."""
+    prompt_tokens: int = 0
+    tokens: int = 0
+    """Of the replies."""
+    dollars: float = 0.0
+    """At the prices given."""
+
+    def add(self, prompt: Prompt, reply: Reply, price: Price) -> None:
+        self.times += [0] * (prompt.sent_back + 1 - len(self.times))
+        self.times[prompt.sent_back] += 1
+        self.faults += bool(reply.fault)
+        self.prompt_tokens += reply.prompt_tokens
+        self.tokens += reply.tokens
+        self.dollars += price.of(reply.prompt_tokens, reply.tokens)
+
+    def joined(self, other: "Asked") -> "Asked":
+        """The two together."""
+        size = max(len(self.times), len(other.times))
+        pairs = zip(padded(self.times, size), padded(other.times, size), strict=True)
+        sums = {
+            name: getattr(self, name) + getattr(other, name)
+            for name in ("faults", "prompt_tokens", "tokens", "dollars")
+        }
+        return Asked(role=self.role, model=self.model, times=[sum(pair) for pair in pairs], **sums)
+
+
+def padded(counts: list[int], size: int) -> list[int]:
+    return counts + [0] * (size - len(counts))
 
 
 class Role:
@@ -48,12 +129,45 @@ class Role:
     def __init__(self, name: str, models: Models, folder: Path, file: str = "replies") -> None:
         self.name, self.models, self.folder, self.file = name, models, folder, file
         self.spec = models.spec(name)
+        self.asked: dict[str, Asked] = {}
+        """By template."""
+        self.heard: list[list[tuple[Prompt, Reply]]] | None = None
+        """Where this is a list, every conversation as it was led."""
+
+    @property
+    def asks(self) -> bool:
+        """Whether a real model plays it."""
+        return self.spec.kind != "scripted"
 
     def play(self, conversations: Iterable[Conversation[T]]) -> Iterator[T]:
         """What came of each conversation, in their order."""
-        if self.spec.kind == "scripted":
+        if self.heard is not None:
+            conversations = listened(conversations, self.heard)
+        if not self.asks:
             return (alone(conversation) for conversation in conversations)
-        return played(conversations, partial(opened, self), at_once=self.models.at_once)
+        # twice as many as may ask: one that waits to try again holds a place, but no request
+        return played(conversations, partial(opened, self), at_once=2 * self.models.at_once)
+
+
+def listened(
+    conversations: Iterable[Conversation[T]], heard: list[list[tuple[Prompt, Reply]]]
+) -> Iterator[Conversation[T]]:
+    """The same, each written down as it goes."""
+    for conversation in conversations:
+        heard.append([])
+        yield noted(conversation, heard[-1])
+
+
+def noted(conversation: Conversation[T], said: list[tuple[Prompt, Reply]]) -> Conversation[T]:
+    try:
+        prompt = next(conversation)
+        while True:
+            reply = yield prompt
+            said.append((prompt, reply))
+            prompt = conversation.send(reply)
+    except StopIteration as end:
+        result: T = end.value
+        return result
 
 
 def alone(conversation: Conversation[T]) -> T:
@@ -70,28 +184,29 @@ def alone(conversation: Conversation[T]) -> T:
 def opened(role: Role) -> Model:
     """Called in the thread that asks."""
     replies = Replies(role.folder / "replies", role.file, fresh=role.models.fresh)
-    return Kept(model_of(role.spec, role.models), replies, role.models)
+    return Kept(model_of(role.spec, role.name, role.models), replies, role)
 
 
-def model_of(spec: Spec, models: Models) -> Model:
+def model_of(spec: Spec, role: str, models: Models) -> Model:
     if spec.kind == "openai":
         from pipeline.models.openai import OpenAI
 
-        return OpenAI(spec, models.sampling, at_once=models.at_once)
+        return OpenAI(spec, models.drawn(role), at_once=models.at_once, patience=models.patience)
     if spec.kind == "vllm":
         from pipeline.models.vllm import Vllm
 
-        return Vllm(spec, models.sampling)
+        return Vllm(spec, models.drawn(role), **models.engine)
     return Scripted()
 
 
 class Kept:
     """A model whose replies are kept: what was asked once is not asked again."""
 
-    def __init__(self, model: Model, replies: Replies, models: Models) -> None:
-        self.model, self.replies, self.models = model, replies, models
-        self.spent = 0
-        self.asked: dict[str, asyncio.Task[Reply]] = {}
+    def __init__(self, model: Model, replies: Replies, role: Role) -> None:
+        self.model, self.replies, self.role, self.models = model, replies, role, role.models
+        self.price = role.models.price(role.name)
+        self.sampling = role.models.drawn(role.name)
+        self.on_their_way: dict[str, asyncio.Task[Reply]] = {}
 
     @property
     def name(self) -> str:
@@ -99,31 +214,43 @@ class Kept:
 
     async def reply(self, prompt: Prompt) -> Reply:
         """Raises Spent, Away."""
-        key = key_of(prompt, self.name, self.models.sampling)
-        if (found := self.replies.get(key)) is not None:
-            return found
-        if key not in self.asked:
-            most = self.models.max_tokens
-            if most is not None and self.spent >= most:
-                raise Spent(
-                    f"--max-tokens {most:,} are used up. What is done is kept: run the same command again to go on."
-                )
-            self.asked[key] = asyncio.create_task(self.ask(key, prompt))
-        return await asyncio.shield(self.asked[key])  # what is on its way is paid for, whoever stops waiting
+        key = key_of(prompt, self.name, self.sampling)
+        found = self.replies.get(key)
+        if found is None:
+            if key not in self.on_their_way:
+                self.look_into_the_purse()
+                self.on_their_way[key] = asyncio.create_task(self.ask(key, prompt))
+                self.on_their_way[key].add_done_callback(lambda task: task.cancelled() or task.exception())
+            # what is on its way is paid for, whoever stops waiting
+            found = await asyncio.shield(self.on_their_way[key])
+        asked = self.role.asked.setdefault(prompt.name, Asked(role=self.role.name, model=self.name))
+        asked.add(prompt, found, self.price)
+        return found
+
+    def look_into_the_purse(self) -> None:
+        models, purse = self.models, self.models.purse
+        if models.max_tokens is not None and purse.tokens >= models.max_tokens:
+            raise Spent(f"--max-tokens {models.max_tokens:,} are used up. {GO_ON}")
+        if models.max_cost is not None and purse.dollars >= models.max_cost:
+            raise Spent(f"--max-cost {models.max_cost:g} is used up. {GO_ON}")
 
     async def ask(self, key: str, prompt: Prompt) -> Reply:
         try:
-            found = await self.model.reply(prompt)
-            self.spent += found.prompt_tokens + found.tokens
+            began = monotonic()
+            again = self.replies.rounds.get(key, 0)
+            found = await self.model.reply(replace(prompt, seed=prompt.seed + APART * again) if again else prompt)
+            found = replace(found, key=key, seconds=round(monotonic() - began, 4))
+            self.models.purse.tokens += found.prompt_tokens + found.tokens
+            self.models.purse.dollars += self.price.of(found.prompt_tokens, found.tokens)
             self.replies.put(key, prompt.name, found)
         finally:
-            del self.asked[key]
+            del self.on_their_way[key]
         return found
 
     async def close(self) -> None:
         """Waits a little for what is on its way."""
-        if self.asked:
-            _, late = await asyncio.wait(self.asked.values(), timeout=PATIENCE)
+        if self.on_their_way:
+            _, late = await asyncio.wait(self.on_their_way.values(), timeout=PATIENCE)
             for task in late:
                 task.cancel()
             await asyncio.gather(*late, return_exceptions=True)
@@ -131,11 +258,16 @@ class Kept:
         self.replies.close()
 
 
-def models_of(options: dict[str, Any]) -> Models:
-    """From the command line's options. Raises Problem for a model that there is not."""
+GO_ON = "What is done is kept: run the same command again to go on."
+
+
+def models_of(options: Mapping[str, Any]) -> Models:
+    """From the command line's options and those of a recipe file. Raises Problem for what there is not."""
     models = Models(**options)
     for role in ROLES:
         models.spec(role)
+    if strange := [role for role in (*models.roles, *models.sampling) if role not in ROLES]:
+        raise Problem(f"There is no role {strange[0]}. There are: {', '.join(ROLES)}.")
     if models.at_once < 1:
         raise Problem(f"--at-once {models.at_once} is not a whole number from 1 on.")
     return models

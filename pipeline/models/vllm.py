@@ -1,69 +1,139 @@
 """The vLLM engine in this process: it batches whatever is asked at the time, and keeps what prompts begin with."""
 
 import json
+import multiprocessing
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
 from typing import Any
 from uuid import uuid4
 
-from pipeline.models.base import Prompt, Reply, Sampling, Spec
-from pipeline.models.openai import heard
+from pipeline.models.base import Away, Prompt, Reply, Sampling, Spec
+from pipeline.models.openai import heard, said
 from pipeline.problem import Problem
+
+QUIET = {
+    "VLLM_LOGGING_LEVEL": "WARNING",
+    "VLLM_LOGGING_STREAM": "ext://sys.stderr",  # what we print to stdout may be JSON that somebody reads
+    "VLLM_NO_USAGE_STATS": "1",
+    "VLLM_WORKER_MULTIPROC_METHOD": "spawn",  # a fork of a process with threads may hang
+}
+"""How vLLM behaves where the environment does not say otherwise."""
+ENDED = ("stop", "length")
+WATCH = """import os, sys
+sys.stdin.read()
+for process in map(int, sys.argv[1:]):
+    try:
+        os.kill(process, 15)
+    except ProcessLookupError:
+        pass
+"""
+"""A process that waits until this one is gone, and then ends the engine's."""
 
 
 class Vllm:
-    """Needs the extra `vllm` in an environment of its own, and a GPU (or a build of vLLM for this CPU)."""
+    """Needs the extra `vllm` in an environment of its own, and a GPU (or a build of vLLM for this CPU).
+
+    `engine`: what `vllm serve` takes, with `_` for `-`, such as `max_model_len` or `data_parallel_size`; and `chat_template_kwargs`.
+    """
 
     def __init__(self, spec: Spec, sampling: Sampling, **engine: Any) -> None:
-        self.spec, self.sampling, self.options = spec, sampling, engine
+        self.spec, self.sampling = spec, sampling
+        self.template = engine.pop("chat_template_kwargs", {})
+        self.options = engine
         self.engine: Any = None
+        self.watch: subprocess.Popen[bytes] | None = None
 
     @property
     def name(self) -> str:
         return self.spec.name
 
-    async def start(self) -> Any:
-        try:
-            from vllm import AsyncEngineArgs
-            from vllm.v1.engine.async_llm import AsyncLLM
-        except ImportError:
+    def start(self) -> Any:
+        """Raises Problem where vLLM is not there, does not take an option, or cannot load the model."""
+        if find_spec("vllm") is None:
             raise Problem(
                 "vLLM is not installed here. Install the extra shopwright[vllm] in an environment of its own, or serve the model "
                 "and say --model openai:NAME@URL."
-            ) from None
-        self.engine = AsyncLLM.from_engine_args(AsyncEngineArgs(model=self.spec.model, **self.options))
-        return self.engine
+            )
+        for name, value in QUIET.items():
+            os.environ.setdefault(name, value)
+        from vllm import AsyncEngineArgs
+        from vllm.v1.engine.async_llm import AsyncLLM
+
+        before = multiprocessing.active_children()
+        try:
+            options = AsyncEngineArgs(**{"disable_log_stats": True, **self.options, "model": self.spec.model})
+            engine = AsyncLLM.from_engine_args(options)
+        except (TypeError, ValueError, OSError, RuntimeError) as error:
+            raise Problem(
+                f"vLLM does not start with {self.spec.model}: {said(str(error))}. Look at the model's name and the engine's options."
+            ) from error
+        self.watch = watched([child.pid for child in multiprocessing.active_children() if child not in before])
+        return engine
 
     async def reply(self, prompt: Prompt) -> Reply:
+        """Raises Problem, Away. What vLLM refuses, and what it could not finish, is the reply's fault."""
+        if self.engine is None:
+            self.engine = self.start()
+        from vllm.exceptions import VLLMClientError
+        from vllm.v1.engine.exceptions import EngineDeadError, EngineGenerateError
+
+        try:
+            return await self.answered(prompt)
+        except EngineDeadError:
+            raise Away(
+                "vLLM's engine has ended; what it said of it stands above. What is done is kept: run the same command again "
+                "to go on."
+            ) from None
+        except (VLLMClientError, ValueError) as error:
+            return Reply("", fault=f"vLLM: {said(str(error))}", finish="refused")
+        except EngineGenerateError as error:
+            return Reply("", fault=f"vLLM: {said(str(error.__cause__))}", finish="unanswered")
+
+    async def answered(self, prompt: Prompt) -> Reply:
+        from vllm.renderers import ChatParams
+
+        tools = [{"type": "function", "function": dict(tool)} for tool in prompt.tools] or None
+        form = ChatParams(chat_template_kwargs={"add_generation_prompt": True, "tools": tools, **self.template})
+        messages = [dict(message) for message in prompt.messages]
+        _, (asked,) = await self.engine.renderer.render_chat_async([messages], form)
+        (last,) = [each async for each in self.engine.generate(asked, self.params(prompt), uuid4().hex)]
+        told = last.outputs[0]
+        if told.finish_reason not in ENDED:
+            return Reply("", fault=f"vLLM ended it: {told.finish_reason}", finish="unanswered")
+        return heard(told.text, told.finish_reason, len(last.prompt_token_ids), len(told.token_ids))
+
+    def params(self, prompt: Prompt) -> Any:
+        """The model's own way to be drawn from, as `vllm serve` has it, except for what the role says."""
         from vllm import SamplingParams
         from vllm.sampling_params import RequestOutputKind, StructuredOutputsParams
 
-        engine = self.engine or await self.start()
         drawn = prompt.sampling or self.sampling
-        structured = StructuredOutputsParams(json=json.dumps(prompt.schema, default=dict)) if prompt.schema else None
-        params = SamplingParams(
-            temperature=drawn.temperature,
-            top_p=drawn.top_p,
-            max_tokens=drawn.max_tokens,
+        schema = None if prompt.schema is None else json.dumps(prompt.schema, default=dict)
+        return SamplingParams(
+            **{
+                **self.engine.model_config.get_diff_sampling_param(),
+                "temperature": drawn.temperature,
+                "top_p": drawn.top_p,
+                "max_tokens": drawn.max_tokens,
+            },
             seed=prompt.seed,
-            structured_outputs=structured,
+            structured_outputs=StructuredOutputsParams(json=schema) if schema else None,
             output_kind=RequestOutputKind.FINAL_ONLY,
         )
-        tokenizer = await told(engine.get_tokenizer())
-        tools = [{"type": "function", "function": dict(tool)} for tool in prompt.tools] or None
-        tokens = tokenizer.apply_chat_template(
-            [dict(message) for message in prompt.messages], tools=tools, add_generation_prompt=True, return_dict=False
-        )
-        most = engine.model_config.max_model_len
-        if len(tokens) + drawn.max_tokens > most:
-            return Reply("", fault=f"the prompt has {len(tokens)} tokens, and the model takes {most}", finish="refused")
-        (last,) = [each async for each in engine.generate({"prompt_token_ids": tokens}, params, uuid4().hex)]
-        said = last.outputs[0]
-        return heard(said.text, said.finish_reason or "stop", len(tokens), len(said.token_ids))
 
     async def close(self) -> None:
         if self.engine is not None:
             self.engine.shutdown()
+            self.engine = None
+        if self.watch is not None:
+            self.watch.kill()
+            self.watch.communicate()
+            self.watch = None
 
 
-async def told(value: Any) -> Any:
-    """What some versions give at once, and others when awaited."""
-    return await value if hasattr(value, "__await__") else value
+def watched(processes: list[int | None]) -> subprocess.Popen[bytes]:
+    """Sees to it that an engine does not outlive a killed process: it would keep the GPU's memory."""
+    command = [sys.executable, "-c", WATCH, *map(str, processes)]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)

@@ -6,6 +6,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from pipeline.dataset import Manifest, write_whole
+from pipeline.models.role import Asked
 from pipeline.problem import Problem
 from pipeline.run import Run, all_stages
 from pipeline.shop.visits import ACTIONS, QUOTA
@@ -33,6 +34,11 @@ def write_report(run: Run) -> Path:
     page = PAGES.get_template("report.html.j2").render(
         folder=run.folder.name,
         manifests=manifests,
+        models=[
+            (made.dataset, prompt, Asked.model_validate(asked))
+            for made in manifests
+            for prompt, asked in made.asked.items()
+        ],
         changed={made.dataset: changed_settings(made) for made in manifests},
         catalog=catalog_facts(run) if run.read("catalog").manifest else None,
         personas=[person.description for person in run.read("personas").head(4)],

@@ -1,28 +1,33 @@
 """What people type when they look for a product, and which of its siblings they find then."""
 
-import re
-from collections.abc import Callable
-from functools import cache
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from itertools import islice
 from random import Random
 
 import numpy as np
 import pyarrow as pa
 
+from pipeline.dataset import Dataset
 from pipeline.render.trajectory import search_bodies
-from pipeline.shop.stock import DEAREST, Speech, Stock, usual_searches
+from pipeline.shop.kinds import LIMIT, Kinds, limit_of
+from pipeline.shop.stock import DEAREST, Speech
 from pipeline.tokens import estimates
-from pipeline.words import PRICE_CAP, content_words, words
+from pipeline.words import content_words, words
+from schemas.shop import Query
 
 ACCURATE = 4
 """Searches for exactly this product that are kept in mind."""
 EXPLORATORY = 8
 """Searches for the kind of thing it is."""
+USUAL = {"code": 2, "model": 5}
+"""So many of these at most are of its category's row. What code composed there says no more than what is composed for a
+product. A model has more to say, but a dozen texts are shared by all products of a category: with none but those, everybody
+would type the same."""
 OTHERS = 8
 """Siblings that an accurate search finds too."""
 NEAR = 40
 """How far up and down in price a shopper looks for them."""
-LIMIT = re.compile(PRICE_CAP)
 MORE_WORDS = (
     *("price", "top rated", "on sale", "compare", "online", "for me", "new", "to buy"),
     *("near me", "shop", "order", "again"),
@@ -32,16 +37,36 @@ KNOWN = 200_000
 CAPS = (10, 15, 20, 25, 30, 40, 50, 75, 100, 150, 200, 300, 400, 500, 750, 1000, 1500, 2000, 3000, 5000)
 
 
+@dataclass(frozen=True)
+class Usual:
+    """A search of a category's row, and what it asks for."""
+
+    text: str
+    words: frozenset[str]
+    telling: frozenset[str]
+    """Its words for a brand or a color."""
+    limit: int | None
+    """What it may cost at most, in cents."""
+
+
 class Repertoire:
     """Searches and siblings of every product met so far, as columns; `slot` says where a product stands in them.
 
-    What a product has depends on the catalog alone, not on who asked first.
+    What a product has depends on the catalog and the queries alone, not on who asked first.
     """
 
-    def __init__(self, stock: Stock) -> None:
-        self.stock = stock
-        self.slot = np.full(len(stock), -1, dtype=np.int32)
+    def __init__(self, kinds: Kinds) -> None:
+        self.kinds, self.stock = kinds, kinds.stock
+        self.slot = np.full(len(self.stock), -1, dtype=np.int32)
+        self.rows: Mapping[str, Query] = {}
+        self.usual: dict[int, list[Usual]] = {}
         self.forget(1_024)
+
+    def hear(self, rows: Mapping[str, Query]) -> None:
+        """What people type in each category from now on; what was made of other rows is forgotten."""
+        if rows is not self.rows:
+            self.rows, self.usual = rows, {}
+            self.forget(1_024)
 
     def forget(self, room: int) -> None:
         self.slot[:] = -1
@@ -82,7 +107,11 @@ class Repertoire:
     def add(self, product: int, slot: int) -> None:
         speech, random = self.stock.speech(product), Random(product).random
         accurate = filled(ACCURATE, lambda: self.exact(product, speech, random), speech.head, set())
-        vague = filled(EXPLORATORY, lambda: self.vague(product, speech, random), speech.head, set(accurate))
+        usual = [query for query in self.usual_for(product, speech, random) if query not in accurate]
+        taken = {*accurate, *usual}
+        vague = usual + filled(
+            EXPLORATORY - len(usual), lambda: self.vague(product, speech, random), speech.head, taken
+        )
         near = {other: self.stock.words(other) for other in self.near(product, random)}
         all_found: set[int] = set()
         for place, query in enumerate(accurate):
@@ -124,26 +153,38 @@ class Repertoire:
             return said(f"{speech.start} {speech.head}")
         return said(f"{speech.brand} {detail} {speech.head}")
 
+    def usual_for(self, product: int, speech: Speech, random: Callable[[], float]) -> list[str]:
+        """Some of its category's searches that one who ends up with it may have begun with."""
+        leaf = int(self.stock.leaf_of[product])
+        row = self.rows.get(self.stock.leaves[leaf])
+        if row is None:
+            return []
+        if leaf not in self.usual:
+            self.usual[leaf] = heard(row, self.kinds)
+        have, head, cents = self.stock.words(product), words(speech.head), int(self.stock.cents[product])
+        fitting = [
+            one.text
+            for one in self.usual[leaf]
+            if one.telling <= have and not one.words.isdisjoint(head) and (one.limit is None or one.limit >= cents)
+        ]
+        return [text for _, text in sorted((random(), text) for text in fitting)][: USUAL[row.written_by]]
+
     def vague(self, product: int, speech: Speech, random: Callable[[], float]) -> str:
         form, head = random(), speech.head
-        if form < 0.18:
-            leaf = self.stock.leaves[int(self.stock.leaf_of[product])]
-            usual = usual_for(leaf, head)
-            return usual[int(random() * len(usual))] if usual else said(f"{head} {leaf.lower()}")
-        if form < 0.32:
+        if form < 0.17:
             return head
-        if form < 0.46:
+        if form < 0.34:
             cents = self.stock.cents[product]
             cap = next((cap for cap in CAPS if cap * 100 >= cents), None)
             return f"{head} under {cap}" if cap else f"{head} deals"
-        if form < 0.58 and speech.color:
+        if form < 0.49 and speech.color:
             return said(f"{speech.color} {head}")
-        if form < 0.7 and speech.brand:
+        if form < 0.63 and speech.brand:
             return said(f"{speech.brand} {head}")
-        if form < 0.8:
+        if form < 0.75:
             return f"{('cheap', 'best')[int(random() * 2)]} {head}"
-        if form < 0.88:
-            return f"{head} {('reviews', 'sale', 'gift', 'deals')[int(random() * 4)]}"
+        if form < 0.85:
+            return f"{head} {('reviews', 'on sale', 'deals')[int(random() * 3)]}"
         if speech.details:
             return said(f"{speech.details[int(random() * len(speech.details))]} {head}")
         return f"good {head}"
@@ -168,9 +209,19 @@ def filled(count: int, say: Callable[[], str], head: str, taken: set[str]) -> li
     return list(found)
 
 
-@cache
-def usual_for(leaf: str, head: str) -> list[str]:
-    return [text for text in usual_searches().get(leaf, ()) if shares(text, head)]
+def by_category(queries: Dataset[Query]) -> dict[str, Query]:
+    return {query.category: query for query in queries}
+
+
+def heard(row: Query, kinds: Kinds) -> list[Usual]:
+    """A row's searches, each with what it asks for."""
+    kind = kinds.of(row.category)
+    found = []
+    for text in row.texts:
+        asked = frozenset(content_words(text))
+        makers = {word for brand in kinds.named(text) if brand in kind.brands for word in brand}
+        found.append(Usual(text, asked, frozenset(makers | (asked & kind.color_words)), limit_of(text)))
+    return found
 
 
 def said(query: str) -> str:
@@ -181,8 +232,3 @@ def said(query: str) -> str:
     """
     query = " ".join(dict.fromkeys(query.split()))
     return query if not LIMIT.search(query) else query.replace("under ", "")
-
-
-def shares(text: str, head: str) -> bool:
-    """Whether both name the same kind of thing by some word."""
-    return not set(content_words(text)).isdisjoint(words(head))

@@ -29,6 +29,11 @@ SHARED = 0.3
 EXAMPLES = 200
 DEAREST = 10**12
 LETTERS = re.compile(r"[^\W\d_]{2,}")
+TOKEN = re.compile(rf"\d+\.\d+|{WORD.pattern}")
+SAY_LITTLE = frozenset(
+    "pack packs count inch inches feet wide long tall high series compatible capacity holds retail packaging each".split()
+)
+"""Words that stand in titles of every kind of thing, and in no name for one."""
 MODEL = re.compile(r"(?=\w*\d)(?=\w*[a-z])\w{4,}|\d{4,}")
 
 
@@ -127,23 +132,26 @@ class Stock:
     def listen(self, product: int) -> Speech:
         leaf = self.leaves[int(self.leaf_of[product])]
         brand, color = ((column[product].as_py() or "").lower() for column in (self.brands, self.colors))
-        title: list[str] = WORD.findall(self.titles[product].as_py().lower())
+        title: list[str] = TOKEN.findall(self.titles[product].as_py().lower())
         named = set(words(brand))
         said = [
             word
             for before, word in pairwise(["", *title])
-            if (word not in STOP or before.isdigit()) and singular(word) not in named and not MODEL.fullmatch(word)
+            if (word not in STOP or is_number(before)) and singular(word) not in named and not MODEL.fullmatch(word)
         ]
         plain = [word for word in said if word not in color.split()]
         head = noun_in(title, leaf) or self.kind_in(plain, int(self.leaf_of[product])) or words(leaf)[:2] or title[:2]
         details = with_units([word for word in plain if word not in head])
+        details = [word for word in details if len(word) > 1 and word not in SAY_LITTLE]
         start = [word for word in title[:5] if word not in STOP]
         return Speech(brand, " ".join(head), tuple(details), color, " ".join(start))
 
     def kind_in(self, said: list[str], leaf: int) -> list[str]:
         """The words of a title that say what kind of thing it is: its leaf's name, else what its leaf's titles share."""
-        letters = [word for word in dict.fromkeys(said) if LETTERS.fullmatch(word) and word not in STOP]
+        letters = [word for word in said if LETTERS.fullmatch(word) and word not in STOP and word not in SAY_LITTLE]
+        letters = list({singular(word): word for word in reversed(letters)}.values())[::-1]  # frames are a frame again
         name = set(words(self.leaves[leaf]))
+        name |= {f"{word[:-2]}y" for word in name if word.endswith("ie")}  # supplies are a supply
         if found := [word for word in letters if singular(word) in name]:
             return found
         shared = self.shared_words(leaf)
@@ -168,16 +176,20 @@ class Stock:
 
 def with_units(details: Sequence[str]) -> list[str]:
     """
-    >>> with_units(["oak", "12", "in", "e26"])
-    ['oak', '12 in', 'e26']
+    >>> with_units(["oak", "12.5", "in", "e26", "3"])
+    ['oak', '12.5 in', 'e26']
     """
     found: list[str] = []
     for word in details:
-        if found and found[-1].isdigit() and word.isalpha() and len(word) <= 5:
+        if found and is_number(found[-1]) and word.isalpha() and len(word) <= 5:
             found[-1] += f" {word}"
         else:
             found.append(word)
-    return [word for word in found if not word.isdigit()]
+    return [word for word in found if not is_number(word)]
+
+
+def is_number(word: str) -> bool:
+    return word.replace(".", "", 1).isdigit()
 
 
 def dated(column: pa.Array) -> dict[int, list[tuple[int, int, int, Any]]]:

@@ -18,7 +18,7 @@ from pipeline.dataset import Dataset
 from pipeline.models.base import Prompt, Reply
 from pipeline.models.play import Conversation
 from pipeline.models.role import Role
-from pipeline.models.written import Wrong, as_json, schema_of, written
+from pipeline.models.written import Wrong, as_json, refused, schema_of, written
 from pipeline.problem import Problem
 from pipeline.prompts import messages, say
 from pipeline.shop.market import Category, by_name, categories
@@ -123,7 +123,7 @@ def personas_are_distinct(personas: Dataset[Persona]) -> Iterable[Fault]:
 def plan_personas(catalog: Dataset[Product], count: int) -> Plan:
     if not len(catalog):
         raise Problem("The catalog has no products, so nobody can shop. Look at why they were rejected.")
-    return Plan(count)
+    return Plan(count, rows=count)
 
 
 @stage(
@@ -177,13 +177,7 @@ def persona(number: int, random: Random, known: list[Category]) -> Conversation[
     found = yield from written(prompt, read)
     if isinstance(found, Persona):
         return found
-    tries = [{"reply": reply, "wrong": wrong} for reply, wrong in zip(found.replies, found.reasons, strict=True)]
-    record = json.dumps({**facts, "tries": tries}, default=plain, ensure_ascii=False)
-    return Rejected(id=f"persona-{number:07d}", reasons=[f"description: {found.reasons[-1]}"], record=record)
-
-
-def plain(value: Any) -> Any:
-    return value.model_dump() if isinstance(value, BaseModel) else str(value)
+    return refused(f"persona-{number:07d}", "description", facts, found)
 
 
 def drawn(random: Random, known: list[Category]) -> tuple[dict[str, Any], dict[str, Any]]:

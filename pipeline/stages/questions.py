@@ -1,19 +1,24 @@
 """Questions over customers' months, each with SQL and a proved answer (ShopTrajQA, arXiv 2606.07995)."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import partial
-from typing import Annotated, Any
+from collections.abc import Callable, Iterator
+from functools import cached_property, partial
+from random import Random
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from pipeline.budgets import tokens_of
 from pipeline.checks import questions as check
+from pipeline.checks.questions import Roster, roster
 from pipeline.checks.unique import ids_are_unique
 from pipeline.dataset import Dataset
+from pipeline.models.play import Conversation
+from pipeline.models.role import Role
 from pipeline.problem import Problem
+from pipeline.questions.asked import Draft, answered_again, asked, story_of, wishes
 from pipeline.questions.compose import anything, compose
+from pipeline.questions.engines import Engines, Table
 from pipeline.questions.log import Log
 from pipeline.questions.rating import words_of
 from pipeline.questions.shapes import SHAPES
@@ -25,44 +30,21 @@ from schemas.samples import Trajectory
 
 PAPER = {"test": 100, "sft": 114, "rl": 550}
 """Questions of each split for each of two budgets: the paper's 100 + 100, 228 and 1,100."""
-BY_SPLIT: tuple[tuple[Split, float], ...] = (("sft", 0.3), ("rl", 0.9), ("test", 1.0))
-"""Up to which part of the customers, as `place` spreads them."""
-GOLDEN = 0.6180339887498949
-
 PerTrajectory = Annotated[int, Field(description="questions for each trajectory", ge=1, le=150)]
 Paper = Annotated[bool, Field(description="the paper's sizes: test 100 + 100, sft 228, rl 1,100")]
+WrittenBy = Annotated[Literal["code", "model"], Field(description="who writes question and SQL; a model needs --model")]
 
 
-@dataclass(frozen=True)
-class Roster:
-    """Which customer each trajectory is of, and so which split it is in."""
-
-    budgets: list[str]
-    splits: list[Split]
-
-
-def roster(trajectories: Dataset[Trajectory]) -> Roster:
-    table = trajectories.table(["persona_id", "budget"])
-    people = table["persona_id"].to_pylist()
-    numbers = {person: number for number, person in enumerate(dict.fromkeys(people))}
-    return Roster(table["budget"].to_pylist(), [split_of_customer(numbers[person]) for person in people])
-
-
-def split_of_customer(number: int) -> Split:
-    """Any run of customers is divided 30 : 60 : 10, as nearly as it can be.
-
-    >>> [split_of_customer(number) for number in range(5)]
-    ['rl', 'sft', 'rl', 'rl', 'test']
-    """
-    place = (number * GOLDEN + 0.5) % 1
-    return next(split for split, upto in BY_SPLIT if place < upto)
-
-
-def plan_questions(trajectories: Dataset[Trajectory], per_trajectory: int, paper: bool) -> Plan:
+def plan_questions(
+    trajectories: Dataset[Trajectory], per_trajectory: int, paper: bool, written_by: str = "code"
+) -> Plan:
+    if paper and written_by == "model":
+        raise Problem("--paper is for questions that code writes. Leave out --written-by model, or --paper.")
     for file in trajectories.files:
         why_not_trajectories(file)
     wanted(trajectories.once(roster), per_trajectory, paper)
-    return Plan(1 if paper else len(trajectories))  # sizes that are exact want one hand
+    units = 1 if paper else len(trajectories)  # sizes that are exact want one hand
+    return Plan(units, rows=units * per_trajectory if written_by == "model" else None)
 
 
 def wanted(found: Roster, per_trajectory: int, paper: bool) -> list[int]:
@@ -114,6 +96,7 @@ CHECKS = (
     check.answer_is_duckdbs,
     check.answer_is_sqlites,
     check.answer_is_plain_pythons,
+    check.a_second_answering_agrees,
     check.row_order_does_not_matter,
     check.evidence_decides,
     check.unrelated_rows_do_not_matter,
@@ -143,23 +126,42 @@ def questions(
     trajectories: Dataset[Trajectory],
     shard: Shard,
     plan: Plan,
+    writer: Role,
+    judge: Role,
     *,
     per_trajectory: PerTrajectory = 5,
     paper: Paper = False,
+    written_by: WrittenBy = "code",
 ) -> Iterator[Question | Rejected]:
     """Questions over every trajectory, in English, each with SQL and an answer proved by three engines."""
+    if written_by == "code":
+        return by_code(trajectories, shard, plan, per_trajectory, paper)
+    if "scripted" in (writer.spec.kind, judge.spec.kind):
+        raise Problem(
+            "--written-by model needs a model for writer and judge. Say --model openai:NAME@http://HOST:PORT/v1."
+        )
+    return by_model(
+        trajectories, shard.of(plan.units), partial(shard.random, "questions"), writer, judge, per_trajectory
+    )
+
+
+def by_code(
+    trajectories: Dataset[Trajectory], shard: Shard, plan: Plan, per_trajectory: int, paper: bool
+) -> Iterator[Question | Rejected]:
+    """Trees are drawn, and their SQL, answer and wording made from them."""
     found = trajectories.once(roster)
     counts = wanted(found, per_trajectory, paper)
     numbers = range(len(trajectories)) if paper else shard.of(plan.units)
     mix = Mix() if paper else None
     for row, (id, budget, events) in zip(numbers, events_of(trajectories, numbers), strict=True):
         if not is_budget(budget):
-            yield Rejected(id=id, reasons=["a trajectory of an unknown budget"], record=f'{{"budget": "{budget}"}}')
+            yield of_unknown_budget(id, budget)
             continue
         fits = partial(mix.fits, found.splits[row]) if mix else anything
         drawn = compose(Log(events), partial(shard.random, "questions", id), found.splits[row], fits)
         asked = (
-            Question(id=f"{id}-q{n:03d}", trajectory_id=id, budget=budget, **facts) for n, facts in enumerate(drawn, 1)
+            Question(id=f"{id}-q{n:03d}", trajectory_id=id, budget=budget, second_sql="", **facts)
+            for n, facts in enumerate(drawn, 1)
         )
         made = 0
         for question in asked if counts[row] else ():
@@ -172,8 +174,90 @@ def questions(
             if made == counts[row]:
                 break
         if made < counts[row]:
-            reason = "its trajectory holds too little for another question"
-            yield Rejected(id=f"{id}-q{made + 1:03d}", reasons=[reason], record=f'{{"trajectory_id": "{id}"}}')
+            yield too_little(id, made + 1)
+
+
+def by_model(
+    trajectories: Dataset[Trajectory],
+    numbers: range,
+    dice: Callable[..., Random],
+    writer: Role,
+    judge: Role,
+    count: int,
+) -> Iterator[Question | Rejected]:
+    """All questions are written, then all are answered once more: a judge that waited for its writer could not be heard meanwhile."""
+    found = trajectories.once(roster)
+    writing, judging = Bench(trajectories), Bench(trajectories)
+    conversations = (
+        conversation(id, budget, found.splits[row], events, partial(dice, id), count, writing)
+        for row, (id, budget, events) in zip(numbers, events_of(trajectories, numbers), strict=True)
+    )
+    drafts = [draft for drafts in writer.play(conversations) for draft in drafts]
+    yield from judge.play(answered_again(draft, judging.table, judging.why_agreed) for draft in drafts)
+
+
+def conversation(
+    id: str,
+    budget: str,
+    split: Split,
+    events: list[dict[str, Any]],
+    dice: Callable[..., Random],
+    count: int,
+    bench: "Bench",
+) -> Conversation[list[Draft | Rejected]]:
+    """The questions of one trajectory, or why there are none."""
+    if not is_budget(budget):
+        return settled([of_unknown_budget(f"{id}-q{number:03d}", budget) for number in range(1, count + 1)])
+    if not events:
+        return settled([too_little(id, number) for number in range(1, count + 1)])
+    story = story_of(id, budget, split, events, dice("story"))
+    return asked(story, wishes(dice("wishes"), count), bench.table, bench.why)
+
+
+def settled(found: list[Draft | Rejected]) -> Conversation[list[Draft | Rejected]]:
+    """A conversation in which nothing is said."""
+    return found
+    yield
+
+
+class Bench:
+    """Engines and checks for one role: SQLite answers only in the thread that opened it, and each role plays in its own."""
+
+    def __init__(self, trajectories: Dataset[Trajectory]) -> None:
+        self.trajectories = trajectories
+
+    @cached_property
+    def own(self) -> Dataset[Trajectory]:
+        """The same trajectories with engines of this bench alone."""
+        found = Dataset(self.trajectories.run, self.trajectories.name, Trajectory)
+        found.made[Engines] = Engines(found)
+        return found
+
+    def table(self, id: str) -> Table:
+        return self.own.once(Engines).of(id)
+
+    def why(self, question: Question) -> list[str]:
+        """What the checks have against a question, but for the second answering, which it does not have yet."""
+        return self.against(question, [each for each in CHECKS if each is not check.a_second_answering_agrees])
+
+    def why_agreed(self, question: Question) -> list[str]:
+        """What they have against its second query."""
+        return self.against(
+            question, [check.sql_reads_only_events, check.a_second_answering_agrees, check.days_are_real]
+        )
+
+    def against(self, question: Question, checks: list[Any]) -> list[str]:
+        said = judged(checks, None, [question], {"trajectories": self.own})
+        return list(dict.fromkeys(reason for (reason,) in said if reason))
+
+
+def of_unknown_budget(id: str, budget: str) -> Rejected:
+    return Rejected(id=id, reasons=["a trajectory of an unknown budget"], record=f'{{"budget": "{budget}"}}')
+
+
+def too_little(id: str, number: int) -> Rejected:
+    reason = "its trajectory holds too little for another question"
+    return Rejected(id=f"{id}-q{number:03d}", reasons=[reason], record=f'{{"trajectory_id": "{id}"}}')
 
 
 def events_of(trajectories: Dataset[Trajectory], numbers: range) -> Iterator[tuple[str, str, list[dict[str, Any]]]]:

@@ -5,7 +5,7 @@ from datetime import date
 from decimal import Decimal
 from itertools import accumulate, islice
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -17,15 +17,20 @@ from pipeline.budgets import budgets, tokens_of
 from pipeline.checks import events as check
 from pipeline.checks.unique import ids_are_unique
 from pipeline.dataset import Dataset
+from pipeline.models.role import Role
+from pipeline.models.written import refused
+from pipeline.shop.diary import Diary, Typed, as_columns, diary
 from pipeline.shop.history import Count, Histories, actions, histories, written
-from pipeline.shop.repertoire import Repertoire
+from pipeline.shop.kinds import Kinds
+from pipeline.shop.repertoire import Repertoire, by_category
 from pipeline.shop.stock import Stock
 from pipeline.shop.visits import SEARCH
 from pipeline.stage import Plan, Shard, stage
 from pipeline.tokens import ESTIMATE
 from pipeline.tokens import tokenizer as counter
+from schemas.record import Rejected
 from schemas.samples import Trajectory
-from schemas.shop import Persona, Product
+from schemas.shop import Persona, Product, Query
 
 SECOND = 1_000_000
 TOGETHER = 16
@@ -35,6 +40,9 @@ Budgets = Annotated[
     list[str], BeforeValidator(budgets), Field(description="budgets of tokens, a row for each: 32k,64k or 1000000")
 ]
 FirstDay = Annotated[date, Field(description="the first day of everybody's months")]
+WrittenBy = Annotated[
+    Literal["code", "model"], Field(description="who decides what is searched, clicked and bought: code or model")
+]
 
 
 def count_with(name: str) -> Count | None:
@@ -53,9 +61,10 @@ TokenizerName = Annotated[
 ]
 
 
-def plan_trajectories(personas: Dataset[Persona], tokenizer: str) -> Plan:
+def plan_trajectories(personas: Dataset[Persona], tokenizer: str, tokens: list[str]) -> Plan:
     files = (Path(tokenizer), Path(tokenizer) / "tokenizer.json")
-    return Plan(len(personas), tuple(file for file in files if file.is_file()))
+    people = len(personas)
+    return Plan(people, tuple(file for file in files if file.is_file()), rows=people * len(tokens))
 
 
 @stage(
@@ -82,24 +91,51 @@ def plan_trajectories(personas: Dataset[Persona], tokenizer: str) -> Plan:
 def trajectories(
     catalog: Dataset[Product],
     personas: Dataset[Persona],
+    queries: Dataset[Query],
     shard: Shard,
     plan: Plan,
+    writer: Role,
     *,
     tokens: Budgets = ["32k", "64k"],  # noqa: B006  (a setting's default, never changed)
     start: FirstDay = date(2024, 5, 1),
     tokenizer: TokenizerName = ESTIMATE,
-) -> Iterator[pa.RecordBatch]:
+    written_by: WrittenBy = "code",
+) -> Iterator[pa.RecordBatch | Rejected]:
     """Every persona's months of searches, clicks, carts and purchases, one row for each budget of tokens."""
-    known = catalog.once(repertoire)
+    known = repertoire(catalog, queries)
     count, longest = count_with(tokenizer), tokens_of(tokens[-1])
     people = personas.rows(shard.of(plan.units))
+    if written_by == "model":
+        asked = (diary(one, known, shard.numbers, first_day=start, tokens=longest, count=count) for one in people)
+        for told in writer.play(asked):
+            yield from as_told(told, known.stock, tokens, tokenizer)
+        return
     while together := list(islice(people, TOGETHER)):
         found = histories(together, known, shard.numbers, first_day=start, tokens=longest, count=count)
         yield to_rows(together, found, tokens, tokenizer, known)
 
 
-def repertoire(catalog: Dataset[Product]) -> Repertoire:
-    return Repertoire(catalog.once(Stock))
+def as_told(told: Diary, stock: Stock, budgets: list[str], tokenizer: str) -> Iterator[pa.RecordBatch | Rejected]:
+    """A row for each budget that a model's diary fills; for the others what it could not write."""
+    full = [budget for budget in budgets if told.tokens >= tokens_of(budget)]
+    if full:
+        typed = Typed(stock, [event.query for event in told.events])
+        yield to_rows([told.person], as_columns(told.events, stock, count_with(tokenizer)), full, tokenizer, typed)
+    for budget in budgets[len(full) :]:
+        assert told.unwritten
+        facts = {"persona_id": told.person.id, "actions before": len(told.events), **told.section}
+        yield refused(f"{told.person.id}-{budget}", "section", facts, told.unwritten)
+
+
+def repertoire(catalog: Dataset[Product], queries: Dataset[Query]) -> Repertoire:
+    """This process's, which knows what was met in earlier shards."""
+    known = catalog.once(speechless)
+    known.hear(queries.once(by_category))
+    return known
+
+
+def speechless(catalog: Dataset[Product]) -> Repertoire:
+    return Repertoire(catalog.once(Kinds))
 
 
 def to_rows(

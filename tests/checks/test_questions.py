@@ -12,6 +12,8 @@ from pipeline.arrow import to_batch
 from pipeline.checks.questions import answer_is_not_in_the_question
 from pipeline.dataset import Dataset, ShardWriter
 from pipeline.questions.answers import answer, type_of
+from pipeline.questions.engines import Engines
+from pipeline.questions.evidence import evidence_of, touched
 from pipeline.questions.log import Log
 from pipeline.questions.phrase import phrasings
 from pipeline.questions.rating import difficulty, gives_away, position, split_of
@@ -259,6 +261,7 @@ def asked(shape, tree, /, **changes):
         position=position(evidence, len(log.events)),
         split=split_of(text),
         tree=text,
+        second_sql="",
     )
     return made.model_copy(update=changes)
 
@@ -605,6 +608,322 @@ def test_an_answer_is_told_where_all_of_it_stands_in_words_of_its_own(question, 
     ) == said
 
 
+# Questions that a model wrote: no tree, and a second query
+
+DUCKDB_TOO = "the second answering gives another answer"
+SQLITE_TOO = "the second answering in SQLite gives another answer"
+
+
+def composed(question, sql, answer, result, answer_type, kind, difficulty, evidence, position, second, /, **changes):
+    """A question on the month above as a model would write it; customer 1 is in the split `rl`."""
+    made = Question(
+        id="persona-1-32k-q001",
+        trajectory_id="persona-1-32k",
+        budget="32k",
+        question=question,
+        sql=sql,
+        dialect="duckdb",
+        answer=answer,
+        answer_type=answer_type,
+        result=result,
+        kind=kind,
+        shape="written",
+        difficulty=difficulty,
+        evidence=evidence,
+        position=position,
+        split="rl",
+        tree="",
+        second_sql=second,
+    )
+    return made.model_copy(update=changes)
+
+
+NEVER_BOUGHT = """SELECT COUNT(*) FROM events AS e WHERE e.action_type = 'click'
+    AND NOT EXISTS (SELECT 1 FROM events AS p WHERE p.asin = e.asin AND p.action_type = 'purchase')"""
+BY_HAND = {
+    "a count": (
+        "How often did I click on Norrvik lamps?",
+        "SELECT COUNT(*) FROM events WHERE action_type = 'click' AND brand = 'Norrvik'",
+        "3", "3", "integer", "brand", "easy", [1, 2, 12], "early",
+        "SELECT COUNT(row_id) FROM events WHERE brand ILIKE 'norrvik' AND action_type = 'click'",
+    ),
+    "the dearest": (
+        "What is the most that I paid for one thing?",
+        "SELECT MAX(price) FROM events WHERE action_type = 'purchase'",
+        "129.90", '"129.90"', "money", "price", "easy", [25], "late",
+        "SELECT price FROM events WHERE action_type = 'purchase' ORDER BY price DESC LIMIT 1",
+    ),
+    "the second purchase": (
+        "What was the second thing that I bought?",
+        "SELECT product_name FROM events WHERE action_type = 'purchase' ORDER BY timestamp LIMIT 1 OFFSET 1",
+        "Stoneware mug, blue", '"Stoneware mug, blue"', "text", "purchase journey", "easy", [4, 16], "middle",
+        "SELECT product_name FROM events WHERE action_type = 'purchase' QUALIFY ROW_NUMBER() OVER (ORDER BY timestamp) = 2",
+    ),
+    "a set": (
+        "From which brands did I buy in May 2024?",
+        "SELECT DISTINCT brand FROM events WHERE action_type = 'purchase' AND NOT brand IS NULL",
+        "Brindle; Norrvik; Tarn", '["Brindle", "Norrvik", "Tarn"]', "set", "brand", "easy", [4, 20, 25], "late",
+        "SELECT brand FROM events WHERE action_type = 'purchase' AND brand IS NOT NULL GROUP BY brand",
+    ),
+    "a list": (
+        "Which things did I buy after May 11, 2024, in that order?",
+        "SELECT product_name FROM events WHERE action_type = 'purchase' AND timestamp >= '2024-05-12' ORDER BY timestamp",
+        "Tarn oak shelf, 90 cm; Brindle wool rug, 160 cm, sand",
+        '["Tarn oak shelf, 90 cm", "Brindle wool rug, 160 cm, sand"]', "ordered list", "purchase journey", "easy",
+        [20, 25], "late",
+        "SELECT product_name FROM events WHERE timestamp > '2024-05-11 23:59:59' AND action_type = 'purchase' ORDER BY row_id",
+    ),
+    "never bought": (
+        "How many of my clicks were on things that I never bought?",
+        NEVER_BOUGHT,
+        "4", "4", "integer", "product interaction", "medium", [2, 4, 8, 11, 16, 20, 22, 25], "middle",
+        f"{COUNT} WHERE action_type = 'click' AND NOT asin IN (SELECT asin FROM events WHERE action_type = 'purchase')",
+    ),
+    "a share": (
+        "What percentage of my clicks was on Norrvik, rounded to one decimal?",
+        "SELECT ROUND(100.0 * COUNT(*) FILTER (WHERE brand = 'Norrvik') / COUNT(*), 1) FROM events WHERE action_type = 'click'",
+        "30.0", '"30.0"', "decimal", "brand", "easy", [1, 2, 6, 8, 11, 12, 14, 18, 22, 23], "middle",
+        "SELECT ROUND(AVG(CASE WHEN brand = 'Norrvik' THEN 100.0 ELSE 0 END), 1) FROM events WHERE action_type = 'click'",
+    ),
+    "none": (
+        "What did I pay for a kite, or none?",
+        "SELECT MIN(price) FROM events WHERE action_type = 'purchase' AND product_name ILIKE '%kite%'",
+        "none", "null", "none", "price", "easy", [], None,
+        "SELECT price FROM events WHERE action_type = 'purchase' AND product_name ILIKE '%kite%' ORDER BY timestamp LIMIT 1",
+    ),
+    "zero": (
+        "How often did I search for a kite?",
+        "SELECT COUNT(*) FROM events WHERE search_query ILIKE '%kite%'",
+        "0", "0", "integer", "search", "easy", [], None,
+        "SELECT COUNT(*) FROM events WHERE action_type = 'search' AND search_query LIKE '%kite%'",
+    ),
+}  # fmt: skip
+"""Question, SQL, answer, result, type, kind, difficulty, evidence, position and second SQL, worked out by hand."""
+
+
+def by_model(name, /, **changes):
+    return composed(*BY_HAND[name], **changes)
+
+
+@pytest.mark.parametrize("name", BY_HAND)
+def test_a_true_question_without_a_tree_breaks_no_promise(why, name):
+    assert why(by_model(name)) == set()
+
+
+def another_query(name, sql, **changes):
+    return by_model(name, sql=sql, **changes)
+
+
+CLICKS_ON = "SELECT COUNT(*) FROM events WHERE action_type = 'click' AND brand"
+BY_CHANCE = "SELECT product_name FROM events WHERE action_type = 'purchase' LIMIT 1 OFFSET 1"
+FORMS = "a question that is not one line of at most 500 characters"
+
+WRITTEN_CASES = {
+    # The second answering
+    "no second query": (by_model("a count", second_sql=""), {"no second answering"}),
+    "a second query that disagrees": (
+        by_model("a count", second_sql=f"{CLICKS_ON} = 'Brindle' AND price > 100"),
+        {DUCKDB_TOO},
+    ),
+    "a second query that SQLite reads in another way": (
+        by_model("a count", second_sql=f"{CLICKS_ON} = 'Norrvik' AND NOT product_name LIKE 'norrvik%'"),
+        {SQLITE_TOO},
+    ),
+    "a second query of two rows": (
+        by_model("a count", second_sql="SELECT 3 FROM events"),
+        {"the second answering: many rows of result, and the answer is one integer"},
+    ),
+    "a second query that reads a file": (
+        by_model("a count", second_sql="SELECT COUNT(*) FROM events, read_csv('/etc/passwd')"),
+        {"reads read_csv, not events"},
+    ),
+    "a second query that leaves a tie to chance": (
+        by_model("the second purchase", second_sql=BY_CHANCE),
+        {"the second answering with rows in another order gives another answer"},
+    ),
+    "a second query on June 31": (
+        by_model("a count", second_sql=f"{BY_HAND['a count'][-1]} AND timestamp <> '2024-06-31'"),
+        {CALENDAR, "DuckDB cannot run it"},
+    ),
+    "a second query beside a tree": (true("clicks", second_sql=CLICKS.sql), {"a second query beside a tree"}),
+    # What claims to have been written, and what claims a tree
+    "a tree of the shape written": (true("clicks", shape="written"), {SHAPE}),
+    "a known shape without its tree": (
+        true("clicks", tree=""),
+        {NO_TREE, SPLIT, *UNJUDGED, "plain Python cannot answer: ValidationError"},
+    ),
+    "a tree taken away, and nothing put in its place": (
+        true("clicks", tree="", shape="written"),
+        {"no second answering"},
+    ),
+    # The answer
+    "a wrong number written": (by_model("a count", answer="4", result="4"), {DUCKDB, SQLITE, DUCKDB_TOO, UNRELATED}),
+    "a wrong order written": (
+        by_model(
+            "a list",
+            answer="Brindle wool rug, 160 cm, sand; Tarn oak shelf, 90 cm",
+            result='["Brindle wool rug, 160 cm, sand", "Tarn oak shelf, 90 cm"]',
+        ),
+        {DUCKDB, SQLITE, DUCKDB_TOO, UNRELATED},
+    ),
+    "the answer in the question": (
+        by_model("a count", question="How often did I click on the 3 Norrvik lamps?"),
+        {TOLD},
+    ),
+    "yes or no": (
+        composed(
+            "Did I buy anything of Ostrana?",
+            "SELECT COUNT(*) > 0 FROM events WHERE action_type = 'purchase' AND brand = 'Tarn'",
+            "yes", "[true]", "yes/no", "brand", "easy", [20], "late",
+            "SELECT BOOL_OR(brand = 'Tarn') FROM events WHERE action_type = 'purchase'",
+        ),
+        {"a question of yes or no: guessable"},
+    ),
+    "a figure that is not rounded": (
+        composed(
+            "What did I pay on average?",
+            "SELECT AVG(price) / 2 FROM events WHERE action_type = 'purchase'",
+            "32.1125", '"32.1125"', "decimal", "price", "easy", [4, 16, 20, 25], "late",
+            "SELECT AVG(price) / 2 FROM events WHERE action_type = 'purchase'",
+        ),
+        {"a figure that is not rounded to two decimals at most"},
+    ),
+    "a set with what is NULL": (
+        composed(
+            "From which brands did I buy?",
+            "SELECT DISTINCT brand FROM events WHERE action_type = 'purchase'",
+            "Brindle; None; Norrvik; Tarn", '["Brindle", "None", "Norrvik", "Tarn"]', "set", "brand", "easy",
+            [4, 16, 20, 25], "late",
+            "SELECT DISTINCT brand FROM events WHERE action_type = 'purchase'",
+        ),
+        {"an answer in which a value is NULL"},
+    ),
+    # The query
+    "of the wrong kind": (
+        by_model("a count", kind="price"),
+        {"its query looks at none of price: not of the kind price"},
+    ),
+    "an answer that the query tells": (
+        another_query(
+            "a count",
+            "SELECT 3 FROM events WHERE brand = 'Norrvik' LIMIT 1",
+            evidence=[1, 2, 3, 4, 12],
+        ),
+        {"its query tells the answer and does not ask"},
+    ),
+    "what is the same without all it looks at": (
+        another_query("a count", "SELECT 3 + 0 * COUNT(brand) FROM events", evidence=[*range(26)], position="middle"),
+        {IDLE},
+    ),
+    "a tie left to chance": (
+        another_query(
+            "the second purchase", BY_CHANCE
+        ),
+        {ORDER},
+    ),
+    "a row of evidence too few, written": (by_model("a set", evidence=[4, 20]), {EVIDENCE}),
+    "other evidence, written": (by_model("the dearest", evidence=[20], position="late"), {EVIDENCE}),
+    "evidence for zero, written": (by_model("zero", evidence=[7], position="early"), {FOR_NOTHING}),
+    "too easy, written": (by_model("never bought", difficulty="easy"), {DIFFICULTY}),
+    "two lines": (by_model("a count", question="How often?\nIgnore the above."), {FORMS}),
+    "no words": (by_model("a count", question=""), {FORMS}),
+    "many words": (by_model("a count", question=f"How {'very ' * 100}often?"), {FORMS}),
+    # What it names
+    "a brand that there is not": (
+        another_query("a count", f"{CLICKS_ON} IN ('Norrvik', 'Zuma')"),
+        {"names a brand that is not in the trajectory"},
+    ),
+    "a part of a name that there is not": (
+        another_query("a count", f"{CLICKS_ON} ILIKE 'Norrvik' OR product_name LIKE '%kite%'"),
+        {"names a product_name that is not in the trajectory"},
+    ),
+    "a part of a brand as if it were one": (
+        another_query("a count", f"{CLICKS_ON} = 'Norrvik' OR brand = 'Norr'"),
+        {"names a brand that is not in the trajectory"},
+    ),
+    "a day before the first, written": (
+        by_model("a count", question="How often did I click on Norrvik lamps from April 30, 2024 on?"),
+        {NO_DAY},
+    ),
+    "June 31, written": (
+        by_model("a count", question="How often did I click on Norrvik lamps until June 31, 2024?"),
+        {CALENDAR},
+    ),
+    "another customer's split": (
+        by_model("a count", split="test"),
+        {"asked in a split that is not its customer's"},
+    ),
+}  # fmt: skip
+"""What is wrong with a question that a model wrote -> the question, and all that the checks have against it."""
+
+
+@pytest.mark.parametrize("name", WRITTEN_CASES)
+def test_a_question_without_a_tree_and_with_a_fault_is_told_so(why, name):
+    question, reasons = WRITTEN_CASES[name]
+    assert why(question) == reasons
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        f"{CLICKS_ON} = 'Norrvik' AND NOT brand = 'Zuma'",
+        f"{CLICKS_ON} = 'Norrvik' AND NOT brand IN ('Zuma')",
+        f"{CLICKS_ON} ILIKE '%norr%'",
+        f"{CLICKS_ON} = 'Norrvik' AND product_name ILIKE '%LAMP%'",
+    ],
+)
+def test_what_is_left_out_or_written_in_other_cases_may_be_named(why, sql):
+    assert "names" not in " ".join(why(another_query("a count", sql)))
+
+
+@pytest.mark.parametrize(
+    ("sql", "rows"),
+    [
+        ("SELECT COUNT(*) FROM events", list(range(26))),
+        ("WITH b AS (SELECT * FROM events WHERE action_type = 'purchase') SELECT SUM(price) FROM b", [4, 16, 20, 25]),
+        (
+            """WITH b AS (SELECT asin FROM events WHERE action_type = 'purchase'), c AS (SELECT * FROM b)
+            SELECT COUNT(*) FROM events AS e JOIN c ON c.asin = e.asin WHERE e.action_type = 'add to Cart'""",
+            [3, 4, 15, 16, 19, 20, 24, 25],
+        ),
+        (
+            """SELECT COUNT(*) FROM events AS a JOIN events AS b ON b.asin = a.asin AND b.action_type = 'purchase'
+            WHERE a.action_type = 'add to Cart'""",
+            [3, 4, 15, 16, 19, 20, 24, 25],
+        ),
+        ("SELECT (SELECT COUNT(*) FROM events WHERE brand = 'Tarn') - (SELECT COUNT(*) FROM events WHERE color = 'blue')",
+         [14, 15, 16, 18, 19, 20]),
+        ("SELECT brand FROM events WHERE color = 'sand' UNION SELECT brand FROM events WHERE color = 'blue'",
+         [6, 14, 15, 16, 23, 24, 25]),
+        (
+            """SELECT COUNT(*) FROM events AS a WHERE a.color = 'blue' AND EXISTS (SELECT 1 FROM events AS b
+            WHERE b.asin = a.asin AND b.timestamp > a.timestamp AND b.action_type = 'purchase')""",
+            [4, 14, 15, 16, 20, 25],
+        ),
+    ],
+)  # fmt: skip
+def test_a_query_touches_the_rows_that_pass_each_of_its_conditions(datasets, sql, rows):
+    assert touched(datasets["trajectories"].once(Engines).of("persona-1-32k"), sql) == rows
+
+
+def test_rows_that_make_up_for_one_another_are_not_left_out_of_the_evidence(datasets):
+    """Ten clicks less seven searches: without three clicks and three searches the difference is the same."""
+    table = datasets["trajectories"].once(Engines).of("persona-1-32k")
+    count = "(SELECT COUNT(*) FROM events WHERE action_type = '{}')"
+    sql = f"SELECT {count.format('click')} - {count.format('search')} FROM events LIMIT 1"
+    assert set(evidence_of(table, sql, "integer")) >= {0, 1, 2, 5, 6, 7, 8, 10, 11, 12, 13, 14, 17, 18, 21, 22, 23}
+
+
+def test_where_many_rows_decide_all_that_are_touched_are_evidence(tmp_path):
+    lines = [f"{day:02d} {hour:02d}:00:00 click rug" for day in range(1, 11) for hour in range(10, 20)]
+    rows = written(tmp_path, "trajectories", Trajectory, [trajectory("persona-1-32k", events("\n".join(lines)))])
+    table = Engines(rows).of("persona-1-32k")
+    assert evidence_of(table, "SELECT COUNT(*) FROM events WHERE timestamp < '2024-05-10'", "integer") == list(
+        range(90)
+    )
+    assert evidence_of(table, "SELECT MIN(timestamp) FROM events WHERE timestamp > '2024-05-04'", "date-time") == [30]
+
+
 # Questions together
 
 
@@ -679,6 +998,24 @@ TOGETHER = {
         {95: GUESSABLE},
     ),
     "thirteen questions of a shape among 201": (many(201, shape=one_shape(13)), {106: OFTEN}),
+    "one query in two splits, written in two ways": (
+        many(
+            3,
+            shape="written",
+            kind=["brand", "price", "search"],
+            sql=[
+                "SELECT COUNT(*) FROM events",
+                "(select count(*)\nFROM Events) -- all",
+                "SELECT COUNT(*) + 1 FROM events",
+            ],
+            split=["rl", "test", "sft"],
+        ),
+        {1: "two splits share a query"},
+    ),
+    "one answer to four written questions of a kind": (
+        many(12, shape="written", kind="brand", answer=list("121314516789")),
+        {4: GUESSABLE, 7: GUESSABLE},
+    ),
 }
 """What is wrong -> questions, and which of them must go for what reason."""
 
@@ -736,11 +1073,16 @@ def test_one_customer_may_be_asked_the_same_of_both_budgets(faults):
     assert faults(both) == {}
 
 
+def test_written_questions_are_not_of_one_shape(faults):
+    kinds = ["brand", "price", "search", "temporal"] * 10
+    assert faults(many(40, shape="written", kind=kinds)) == {}
+
+
 # The table
 
 
 def test_every_check_has_a_question_that_it_rejects(datasets, tmp_path):
-    records = [*(question for question, _ in CASES.values()), true("first", sql=f"{BOUGHT} LIMIT 1")]
+    records = [*(question for question, _ in (CASES | WRITTEN_CASES).values()), true("first", sql=f"{BOUGHT} LIMIT 1")]
     said = judged(STAGE.checks, None, records, datasets)
     idle = {check.__name__ for check, reasons in zip(STAGE.checks, said, strict=True) if not any(reasons)}
     for check in STAGE.across:

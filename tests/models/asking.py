@@ -1,6 +1,7 @@
 """Prompts, and ways to ask them; as a program, a process that asks and can be killed."""
 
 import asyncio
+import json
 import sys
 from pathlib import Path
 
@@ -8,6 +9,7 @@ from pipeline.models.base import Prompt, Sampling, spec_of
 from pipeline.models.openai import OpenAI
 from pipeline.models.play import play
 from pipeline.models.role import Models, Role
+from tests.models.server import drawn
 
 
 def prompt(number, seed=0, **more):
@@ -17,6 +19,25 @@ def prompt(number, seed=0, **more):
 def once(asked):
     """A conversation of one turn."""
     return (yield asked)
+
+
+def turns(number, count):
+    """A conversation of so many turns, and what was replied in the last one."""
+    asked = prompt(number)
+    for _ in range(count):
+        reply = yield asked
+        asked = asked.again(reply.text, f"go on with {number}")
+    return reply.text
+
+
+def described(body):
+    """What a model would say of the shopper that a build asks it to describe, in words of which no other reply has the last."""
+    facts = json.loads(body["messages"][1]["content"])
+    budget = facts["pays at most for one thing, in dollars"]
+    mark = "".join(chr(97 + int(digit)) for digit in f"{drawn(body):.12f}"[2:])
+    return {
+        "content": json.dumps({"description": f"Looks for {facts['looks for'][0]}, for ${budget} at most. Oh {mark}"})
+    }
 
 
 def told(conversations, opened, *, at_once=8):
@@ -47,6 +68,6 @@ def role(url, folder, *, model="toy", at_once=8, **options):
 
 
 if __name__ == "__main__":
-    address, where, count, width = sys.argv[1:]
-    for _ in role(address, where, at_once=int(width)).play(once(prompt(number)) for number in range(int(count))):
+    address, where, count, width, length = sys.argv[1:]
+    for _ in role(address, where, at_once=int(width)).play(turns(number, int(length)) for number in range(int(count))):
         pass

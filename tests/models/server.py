@@ -57,7 +57,7 @@ class Plan:
     """What goes wrong: `faults` says with which share of the requests, so many `times` each."""
 
     faults: Mapping[str, float] = field(default_factory=dict)
-    """By name: a status such as 429, or one of cut, torn, malformed, empty, parts, length, filtered, wrong, hang, trickle."""
+    """By name: a status such as 429, or one of cut, torn, malformed, empty, parts, short, length, filtered, wrong, hang, trickle."""
     times: int = 1
     retry_after: str | None = None
     latency: Callable[[Body], float] = AT_ONCE
@@ -77,11 +77,15 @@ class Plan:
 class Server:
     """
     with Server(Plan({"429": 0.1})) as server: ...      # server.url, server.bodies, server.count, server.most
+
+    Its plan may be changed while it is at work.
     """
 
-    def __init__(self, plan: Plan = Plan()) -> None:
-        self.plan = plan
+    def __init__(self, plan: Plan = Plan(), port: int = 0) -> None:
+        self.plan, self.port = plan, port
         self.bodies: list[Body] = []
+        self.crowds: list[int] = []
+        """How many were there when each request came, itself included."""
         self.came: dict[str, list[float]] = defaultdict(list)
         self.struck: Counter[str] = Counter()
         """How often each fault was given."""
@@ -109,9 +113,10 @@ class Server:
         application.router.add_post("/v1/chat/completions", self.asked)
         self.runner = web.AppRunner(application, access_log=None, shutdown_timeout=0.1, handler_cancellation=True)
         await self.runner.setup()
-        site = web.TCPSite(self.runner, "127.0.0.1", 0)
+        site = web.TCPSite(self.runner, "127.0.0.1", self.port)
         await site.start()
-        self.url = f"http://127.0.0.1:{self.runner.addresses[0][1]}/v1"
+        self.port = self.runner.addresses[0][1]
+        self.url = f"http://127.0.0.1:{self.port}/v1"
 
     async def asked(self, request: web.Request) -> web.StreamResponse:
         body = await request.json()
@@ -120,6 +125,7 @@ class Server:
         self.bodies.append(body)
         self.now += 1
         self.most = max(self.most, self.now)
+        self.crowds.append(self.now)
         try:
             if self.plan.most is not None and self.now > self.plan.most:
                 return self.refusal(429)
@@ -166,6 +172,7 @@ def completion(message: Body, fault: str) -> Body:
     finish = "tool_calls" if message.get("tool_calls") else "stop"
     if fault in ("length", "filtered"):
         finish = {"length": "length", "filtered": "content_filter"}[fault]
+    if fault in ("short", "filtered"):
         message = {**message, "content": message["content"][:-3]}
     if fault == "wrong":
         message = {**message, "content": '{"surprise": true}'}

@@ -1,8 +1,6 @@
 """What every backend promises, and what playing many conversations with one does."""
 
 import asyncio
-import importlib.util
-import os
 import threading
 import time
 
@@ -15,9 +13,6 @@ from pipeline.models.scripted import Scripted
 from pipeline.models.written import as_json, schema_of
 from tests.models.asking import ask, client, once, prompt, told
 from tests.models.server import Plan, Server, constant, log_normal
-
-ENGINE = os.environ.get("SHOPWRIGHT_TEST_VLLM", "")
-"""A small model that vLLM can load here."""
 
 
 class Toy(BaseModel):
@@ -34,13 +29,8 @@ def opened(request):
         with Server() as server:
             yield lambda: client(server)
     else:
-        if importlib.util.find_spec("vllm") is None:
-            pytest.skip("vLLM is not installed here")
-        if not ENGINE:
-            pytest.skip("SHOPWRIGHT_TEST_VLLM names no model")
-        from pipeline.models.vllm import Vllm
-
-        yield lambda: Vllm(spec_of(f"vllm:{ENGINE}"), Sampling(max_tokens=64))
+        engine = request.getfixturevalue("engine")
+        yield lambda: engine
 
 
 @pytest.fixture
@@ -69,7 +59,8 @@ def test_a_reply_fits_the_schema_that_was_asked(opened):
 
 def test_a_model_has_a_name_for_the_recipe_and_may_be_closed_unused(opened):
     model = opened()
-    assert spec_of(model.name if "scripted" in model.name else f"{model.name}@http://here").name == model.name
+    text = f"{model.name}@http://here" if model.name.startswith("openai:") else model.name
+    assert spec_of(text).name == model.name
     asyncio.run(model.close())
 
 

@@ -11,7 +11,7 @@ from pipeline.models.base import Away
 from pipeline.models.openai import TRIES
 from pipeline.models.play import play
 from pipeline.models.written import Unwritten, as_json, schema_of, written
-from tests.models.asking import ask, client, once, prompt, role, told
+from tests.models.asking import ask, client, once, prompt, role
 from tests.models.server import ALWAYS, Plan, Server, constant
 
 
@@ -197,38 +197,6 @@ def test_time_in_which_nothing_is_asked_is_not_held_against_the_server():
 
     with Server(Plan({"500": 1})) as server:
         assert not asyncio.run(run()).fault
-
-
-# Not too much at once
-
-
-def test_fewer_are_asked_at_once_after_the_server_said_it_is_too_much():
-    with Server(Plan(most=4, latency=constant(0.03), retry_after="0.05")) as server:
-        model = client(server, at_once=32)
-        replies = told(map(once, map(prompt, range(150))), lambda: model, at_once=32)
-    assert not any(reply.fault for reply in replies)
-    assert model.lane.width < 16
-
-
-def test_as_many_as_before_are_asked_once_the_server_can_again():
-    with Server(Plan({"429": 0.05}, latency=constant(0.005), retry_after="0")) as server:
-        model = client(server, at_once=16)
-        widths = []
-
-        def noted(number):
-            reply = yield prompt(number)
-            widths.append(model.lane.width)
-            return reply
-
-        replies = told(map(noted, range(400)), lambda: model, at_once=16)
-    assert not any(reply.fault for reply in replies)
-    assert server.struck["429"] > 5
-    assert min(widths) < 14
-    with Server() as server:
-        model = client(server, at_once=16)
-        model.lane.narrow()
-        told(map(once, map(prompt, range(200))), lambda: model, at_once=16)
-    assert model.lane.width == 16
 
 
 # Through all of it

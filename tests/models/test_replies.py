@@ -66,7 +66,12 @@ def test_the_same_prompt_is_asked_once_even_at_the_same_time(server, tmp_path):
 
 @pytest.mark.parametrize(
     "other",
-    [{"seed": 1}, {"model": "another"}, {"sampling": Sampling(temperature=0.1)}, {"sampling": Sampling(max_tokens=9)}],
+    [
+        {"seed": 1},
+        {"model": "another"},
+        {"sampling": {"writer": Sampling(temperature=0.1)}},
+        {"sampling": {"writer": Sampling(max_tokens=9)}},
+    ],
     ids=str,
 )
 def test_another_seed_model_or_sampling_asks_again(played, other):
@@ -97,6 +102,16 @@ def test_fresh_asks_again_and_what_it_got_counts_from_then_on(played, tmp_path):
     assert (asked, len(lines(tmp_path))) == (40, 80)
     assert again == first
     assert played()[1] == 0
+
+
+@pytest.mark.parametrize("names", ["ab", "ba"])
+def test_of_two_replies_the_one_in_the_later_file_counts(tmp_path, names):
+    for day, name in enumerate(names):
+        replies = Replies(tmp_path, name, fresh=True)
+        replies.put("key", "toy", Reply(f"of {name}"))
+        replies.close()
+        os.utime(tmp_path / f"{name}.jsonl", (day, day))
+    assert Replies(tmp_path, "c").get("key").text == f"of {names[1]}"
 
 
 @pytest.mark.parametrize(
@@ -168,15 +183,15 @@ def test_a_budget_of_tokens_stops_the_work_which_goes_on_later(played):
 def test_a_budget_is_overrun_by_no_more_than_what_is_on_its_way(server, tmp_path):
     with pytest.raises(Spent):
         list(role(server.url, tmp_path, at_once=1, max_tokens=100).play(once(prompt(number)) for number in range(40)))
-    assert server.count == 10
+    assert server.count <= 10 + 1
     with pytest.raises(Spent):
         list(role(server.url, tmp_path, at_once=8, max_tokens=100).play(once(prompt(number)) for number in range(40)))
-    assert server.count <= 10 + 10 + 7
+    assert server.count <= 10 + 10 + 2 * 8
 
 
 def test_a_process_that_is_killed_loses_only_what_was_on_its_way(tmp_path):
     with Server(Plan(latency=constant(0.02))) as server:
-        words = [sys.executable, "-m", asking.__name__, server.url, str(tmp_path), "600", "16"]
+        words = [sys.executable, "-m", asking.__name__, server.url, str(tmp_path), "600", "16", "1"]
         killed = subprocess.Popen(words)
         while server.count < 300:
             assert killed.poll() is None, "it ended before it could be killed"

@@ -58,7 +58,7 @@ def test_a_reply_that_fails_is_sent_back_with_what_failed():
 def test_what_is_asked_again_is_the_same_otherwise():
     asked = prompt(1, seed=4, schema=schema_of(Toy), tools=({"name": "look"},))
     prompts, _ = heard(written(asked, short), Reply("surely"), Reply("yes"))
-    assert {**vars(prompts[1]), "messages": ()} == {**vars(asked), "messages": (), "seed": 5}
+    assert {**vars(prompts[1]), "messages": ()} == {**vars(asked), "messages": (), "seed": 5, "sent_back": 1}
 
 
 def test_who_errs_twice_the_same_is_not_asked_the_same():

@@ -67,6 +67,19 @@ HONEST = [
     "SELECT STRING_AGG(brand, '; ' ORDER BY row_id), LIST(DISTINCT brand), LENGTH(MAX(product_name)) FROM events",
     "SELECT REGEXP_MATCHES(product_name, 'lamp$'), LOWER(brand), SUBSTR(brand, 1, 3), TRIM(brand) FROM events",
     "WITH RECURSIVE n AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM n WHERE i < 5) SELECT i, brand FROM n, events",
+    "(SELECT COUNT(*) FROM events)",
+    "((SELECT brand FROM events ORDER BY timestamp LIMIT 1));",
+    "(WITH lamps AS (FROM events WHERE product_name ILIKE '%lamp%') SELECT COUNT(*) FROM lamps)",
+    "(SELECT brand FROM events) UNION (SELECT color FROM events)",
+    "SELECT ARG_MAX(brand, price), ARG_MIN(brand, price), MAX_BY(brand, price), MIN_BY(brand, price) FROM events",
+    "SELECT BOOL_OR(price > 25), BOOL_AND(price > 25), MEAN(price), STDDEV_POP(price), CORR(price, row_id) FROM events",
+    "SELECT DATE_PART('hour', timestamp), DATEPART('hour', timestamp), DATE(timestamp), LAST_DAY(timestamp) FROM events",
+    "SELECT STRPTIME('2024-05-01', '%Y-%m-%d'), MAKE_DATE(2024, 5, 1), DATE_ADD(timestamp, INTERVAL 1 DAY) FROM events",
+    "SELECT ENDS_WITH(brand, 'k'), PREFIX(brand, 'N'), SUFFIX(brand, 'k'), REVERSE(brand), LTRIM(RTRIM(brand)) FROM events",
+    "SELECT CONCAT_WS(' ', brand, color), CHAR_LENGTH(brand), CEILING(price), SIGN(price), MOD(row_id, 2) FROM events",
+    "SELECT PERCENT_RANK() OVER (ORDER BY price), CUME_DIST() OVER (ORDER BY price) FROM events",
+    "SELECT LEN(LIST(brand)), LIST_SORT(LIST(DISTINCT brand))[1], LIST_CONTAINS(LIST(brand), 'Halm') FROM events",
+    "SELECT ARRAY_LENGTH(LIST(price)), LIST_DISTINCT(LIST(brand)) FROM events",
 ]
 
 
@@ -80,6 +93,11 @@ def test_an_honest_query_may_run_and_does(connection, sql):
 def test_what_the_list_allows_is_allowed_by_that_name(name):
     assert name in FUNCTIONS
     assert why_not(f"SELECT {name}({'price, 2' if name == 'pow' else 'timestamp'}) FROM events") is None
+
+
+@pytest.mark.parametrize("sql", ["(SELECT COUNT(*) FROM events)", "((SELECT COUNT(*) FROM events))"])
+def test_brackets_around_a_query_make_no_difference(sql):
+    assert parsed(sql) == parsed("SELECT COUNT(*) FROM events")
 
 
 # What may not
@@ -137,6 +155,15 @@ HOSTILE = [
     ("DESCRIBE events", "no query but DESCRIBE"),
     ("CALL pragma_version()", "no query"),
     ("VALUES (1)", "no query but VALUES"),
+    # brackets
+    ("(VALUES (1))", "no query but VALUES"),
+    ("(events)", "no query but PAREN"),
+    ("(DELETE FROM events)", "does not parse"),
+    ("(SELECT * FROM read_csv('/etc/passwd'))", "reads read_csv, not events"),
+    ("((SELECT repeat('a', 1000000000) FROM events))", "calls repeat"),
+    ("(SELECT 1)", "does not read events"),
+    ("(SELECT 1 FROM events); (SELECT 2 FROM events)", "2 statements, not one"),
+    ("(SELECT 1 FROM events) AS events", "no query but ALIAS"),
     # functions
     ("SELECT repeat('a', 1000000000) FROM events", "calls repeat"),
     ("SELECT lpad('a', 1000000000, 'b') FROM events", "calls pad"),
@@ -154,6 +181,14 @@ HOSTILE = [
     ("SELECT COUNT(*) FROM events WHERE timestamp < current_date", "calls current_date"),
     ("SELECT query('SELECT 1') FROM events", "calls query"),
     ("SELECT * FROM query_table('events')", "not events"),
+    ("SELECT LIST_AGGREGATE(LIST(brand), 'histogram') FROM events", "calls list_aggregate"),
+    ("SELECT UNNEST(LIST(brand)) FROM events", "calls"),
+    ("SELECT LIST_RESIZE(LIST(brand), 1000000000) FROM events", "calls list_resize"),
+    ("SELECT APPROX_COUNT_DISTINCT(brand) FROM events", "calls approx_distinct"),
+    ("SELECT AGE(timestamp) FROM events", "calls age"),
+    ("SELECT TODAY() FROM events", "calls"),
+    ("SELECT LEVENSHTEIN(product_name, brand) FROM events", "calls levenshtein"),
+    ("SELECT RPAD(brand, 1000000000, 'a') FROM events", "calls pad"),
     # places left open
     ("SELECT * FROM events WHERE brand = ?", "place left open"),
     ("SELECT * FROM events WHERE brand = $brand", "place left open"),

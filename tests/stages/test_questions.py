@@ -12,18 +12,22 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipeline.arrow import arrow_schema, to_batch
-from pipeline.checks.questions import questions_of_a_trajectory_differ
+from pipeline.checks.questions import Roster, questions_of_a_trajectory_differ, split_of_customer
 from pipeline.dataset import Dataset, ShardWriter
+from pipeline.models.role import Models
 from pipeline.problem import Problem
 from pipeline.run import Run, all_stages
 from pipeline.sandbox.data_loader import load_trajectory
 from pipeline.stage import Shard, reasons_against
-from pipeline.stages.questions import PAPER, Mix, Roster, plan_questions, split_of_customer, wanted
+from pipeline.stages.questions import PAPER, Mix, plan_questions, wanted
 from pipeline.verify import verify_dataset
 from schemas.questions import AnswerType, Difficulty, Kind, Question, Third
 from schemas.record import Rejected
 from schemas.samples import Event, Trajectory
 from tests.folders import checksums
+from tests.models.server import Plan as Doing
+from tests.models.server import Server
+from tests.questions.scribes import says
 from tests.test_verify import failed, rewrite
 
 STAGE = all_stages()["questions"]
@@ -109,7 +113,7 @@ def few(month, tmp_path_factory):
 def plenty(few):
     """As many questions as there are on three trajectories."""
     plan = plan_questions(few, 150, False)
-    made = [row.model_dump() for row in STAGE.function(few, Shard(0, 1, seed=11), plan, per_trajectory=150)]
+    made = [row.model_dump() for row in STAGE.function(few, Shard(0, 1, seed=11), plan, None, None, per_trajectory=150)]
     assert len(made) == 3 * 150
     return made
 
@@ -236,7 +240,11 @@ def made_of(run, shards, per_trajectory=2):
     trajectories = run.read("trajectories")
     plan = plan_questions(trajectories, per_trajectory, False)
     work = [Shard(index, shards, seed=11) for index in range(shards)]
-    return [row for shard in work for row in STAGE.function(trajectories, shard, plan, per_trajectory=per_trajectory)]
+    return [
+        row
+        for shard in work
+        for row in STAGE.function(trajectories, shard, plan, None, None, per_trajectory=per_trajectory)
+    ]
 
 
 def test_one_or_four_shards_make_the_same_questions(month):
@@ -271,7 +279,7 @@ def test_one_question_for_each_trajectory(month):
 def customers(count, *budgets):
     """The roster of so many customers, each with a trajectory of each budget."""
     found = [(budget, split_of_customer(number)) for number in range(count) for budget in budgets]
-    return Roster([budget for budget, _ in found], [split for _, split in found])
+    return Roster([], [budget for budget, _ in found], [split for _, split in found])
 
 
 @pytest.mark.parametrize("count", [60, 61, 200])
@@ -331,6 +339,64 @@ def test_the_papers_sizes_are_kept_exactly(tmp_path):
     assert kept == {(split, budget): PAPER[split] for split in PAPER for budget in ("32k", "64k")}
 
 
+# Written by a model
+
+
+@pytest.fixture(scope="session")
+def told(tmp_path_factory):
+    """A small run whose questions models wrote."""
+    with Server(Doing(says=says)) as server:
+        models = Models(model=f"openai:toy@{server.url}", at_once=8)
+        run = Run(tmp_path_factory.mktemp("told"), seed=3, workers=1, models=models)
+        run.build("questions", products=1_200, count=8, tokens="6k", per_trajectory=3, written_by="model")
+    return run
+
+
+def test_a_run_written_by_models_is_verified_and_found_whole(told):
+    made = told.read("questions").manifest
+    assert made.rows > 0.8 * 8 * 3
+    assert made.requested == made.rows + made.rejected == 8 * 3
+    assert [verdict.check for verdict in verify_dataset(told, "questions") if verdict.failed] == []
+
+
+def test_who_wrote_and_who_answered_again_is_in_the_manifest(told):
+    made = told.read("questions").manifest
+    assert set(made.recipe.models) == {"writer", "judge"}
+    assert {name: asked["role"] for name, asked in made.asked.items()} == {
+        "questions": "writer",
+        "second/questions": "judge",
+    }
+
+
+def test_what_code_writes_asks_no_model(small):
+    made = small.read("questions").manifest
+    assert (made.recipe.models, made.asked) == ({}, {})
+    assert {row.second_sql for row in small.read("questions")} == {""}
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"second_sql": "SELECT COUNT(*) FROM events WHERE brand = 'Zuma'"}, "a second answering agrees"),
+        ({"second_sql": ""}, "a second answering agrees"),
+        ({"evidence": [0]}, "evidence decides"),
+        ({"shape": "spent"}, "question says its tree"),
+        ({"tree": '{"node":"count","of":{}}'}, "question says its tree"),
+    ],
+)
+def test_a_written_question_that_was_changed_is_found(told, tmp_path, change, said):
+    copied = Run(shutil.copytree(told.folder, tmp_path / "run"), workers=1)
+    rewrite(copied, "questions/part-00000.parquet", lambda rows: other(rows, **change))
+    assert f"questions: {said}" in failed(copied, "questions")
+
+
+def test_the_command_tells_which_model_is_missing(shopwright, tmp_path):
+    options = ("--run", tmp_path / "run", "--workers", 1, "--products", 300, "--count", 1, "--tokens", "2k")
+    code, out, err = shopwright("build", "questions", *options, "--written-by", "model")
+    assert (code, out) == (2, "")
+    assert "--written-by model needs a model for writer and judge. Say --model openai:NAME@" in err
+
+
 # Trajectories that are odd
 
 
@@ -368,7 +434,7 @@ def written(folder, rows, makes=Trajectory):
 def made_from(folder, *rows, per_trajectory=5):
     trajectories = written(folder, rows)
     plan = plan_questions(trajectories, per_trajectory, False)
-    return list(STAGE.function(trajectories, Shard(0, 1, seed=0), plan, per_trajectory=per_trajectory))
+    return list(STAGE.function(trajectories, Shard(0, 1, seed=0), plan, None, None, per_trajectory=per_trajectory))
 
 
 @pytest.mark.parametrize("length", [0, 1, 2, 3])

@@ -1,5 +1,6 @@
 """Months in the shop as the stage makes them: several seeds, the sample and a real catalog, looked at from outside."""
 
+import json
 from collections import Counter, defaultdict
 from datetime import date, timedelta
 from itertools import pairwise
@@ -7,11 +8,15 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.models.role import Models
 from pipeline.problem import Problem
 from pipeline.render.trajectory import parse, render
 from pipeline.run import Run
 from pipeline.tokens import estimate
 from pipeline.verify import verify
+from tests.models.server import Plan as ServerPlan
+from tests.models.server import Server
+from tests.shop import writer
 
 REAL = Path(__file__).parents[3] / "shared" / "data" / "walmart_amazon_tableB_amazon.csv"
 BREAK = timedelta(minutes=10)
@@ -311,3 +316,107 @@ def test_a_tokenizer_that_is_none_is_a_clear_problem(run, tmp_path, content):
         (tmp_path / "tokenizer.json").write_text(content)
     with pytest.raises(Problem, match=r"tokenizer"):
         run.build("trajectories", products=1_200, count=4, tokens="6k", tokenizer=str(tmp_path / "tokenizer.json"))
+
+
+# Written by a model
+
+
+def build_told(folder, says, *, tokens="2k,4k", count=4, **plan):
+    """A build whose every word is a server's: the run, its manifest, and what the server was asked."""
+    with Server(ServerPlan(says=says, **plan)) as server:
+        run = Run(folder, seed=5, workers=1, models=Models(model=f"openai:toy@{server.url}", at_once=4))
+        made = run.build("trajectories", products=1_200, count=count, tokens=tokens, written_by="model")
+    return run, made, [body for body in server.bodies if is_a_section(body)]
+
+
+def is_a_section(body):
+    return body["response_format"]["json_schema"]["name"] == "trajectories"
+
+
+def test_what_an_honest_model_writes_is_kept_and_verified(tmp_path):
+    run, made, asked = build_told(tmp_path, writer.says, tokens="2k,8k")
+    assert (made.rows, made.rejects) == (8, {})
+    assert [(verdict.check, verdict.places[:3]) for verdict in verify(run) if verdict.failed] == []
+    assert {body["messages"][0]["content"] for body in asked} == {asked[0]["messages"][0]["content"]}
+    told = {line[20:] for body in asked for line in writer.section(body["messages"])}
+    for row in run.read("trajectories"):
+        searches = [event.search_query for event in row.events if event.search_query]
+        assert {f"search [Search Amazon || {query}]" for query in searches} <= told
+
+
+def test_what_was_written_once_is_not_asked_again(tmp_path):
+    run, _, asked = build_told(tmp_path, writer.says)
+    before = run.read("trajectories").table()
+    run.clear("trajectories")
+    again, made, more = build_told(tmp_path, writer.says)
+    assert (len(asked) > 8, more) == (True, [])
+    assert again.read("trajectories").table().equals(before)
+    assert made.rejected == 0
+
+
+def test_a_model_that_errs_at_first_is_told_and_mends_it(tmp_path):
+    def says(body):
+        if is_a_section(body) and len(body["messages"]) == 2:
+            return {"content": writer.reply(writer.section(body["messages"])[:-1])}
+        return writer.says(body)
+
+    run, made, asked = build_told(tmp_path, says)
+    assert (made.rows, made.rejects) == (8, {})
+    assert 2 * sum(len(body["messages"]) == 4 for body in asked) == len(asked)
+    assert not [verdict for verdict in verify(run) if verdict.failed]
+
+
+def test_what_a_model_never_gets_right_is_refused_with_every_try(tmp_path):
+    """One shopper's last section never is; what it filled before stays, and nobody else is touched."""
+    _, _, asked = build_told(tmp_path / "usual", writer.says)
+    told = {body["messages"][1]["content"]: writer.facts_of(body["messages"]) for body in asked}
+    shopper = next(iter(told.values()))["Shopper"]
+    stuck = max(
+        (one for one in told if told[one]["Shopper"] == shopper), key=lambda one: told[one]["Last action"] or ""
+    )
+
+    def says(body):
+        if body["messages"][1]["content"] == stuck:
+            early = f"{told[stuck]['Last action']} search [Search Amazon || lamp]"
+            return {"content": writer.reply([early] * 20)}
+        return writer.says(body)
+
+    run, made, _ = build_told(tmp_path / "refused", says)
+    (row,) = run.read("trajectories").quarantine
+    assert (made.rows, made.rejected) == (7, 1)
+    assert row.id.endswith("-4k")
+    assert row.reasons[0].startswith("section: ")
+    assert "is not later than the action before it" in row.reasons[0]
+    tries = json.loads(row.record)["tries"]
+    assert len(tries) == 3
+    assert all("not later" in one["wrong"] for one in tries)
+    assert not [verdict for verdict in verify(run) if verdict.failed]
+
+
+def test_a_model_that_writes_nothing_of_use_leaves_only_reasons(tmp_path):
+    def says(body):
+        return {"content": "I would rather not."} if is_a_section(body) else writer.says(body)
+
+    run, made, _ = build_told(tmp_path, says)
+    assert (made.rows, made.rejects) == (0, {"section: the reply is not JSON.": 8})
+    ids = [f"persona-{n:07d}-{budget}" for n in range(4) for budget in ("2k", "4k")]
+    assert [row.id for row in run.read("trajectories").quarantine] == ids
+
+
+def test_an_exact_count_fills_what_a_model_writes(tmp_path, vocabulary):
+    with Server(ServerPlan(says=writer.says)) as server:
+        run = Run(tmp_path, seed=5, workers=1, models=Models(model=f"openai:toy@{server.url}", at_once=4))
+        settings = {"products": 1_200, "count": 2, "tokens": "4k", "tokenizer": str(vocabulary)}
+        made = run.build("trajectories", written_by="model", **settings)
+    assert (made.rows, made.rejects) == (2, {})
+
+
+def test_without_a_model_nobody_can_write(run):
+    with pytest.raises(Problem, match="say --model"):
+        run.build("trajectories", products=1_200, count=2, tokens="2k", written_by="model")
+    assert not run.read("trajectories").files
+
+
+def test_who_else_writes_is_a_clear_problem(run):
+    with pytest.raises(Problem, match="written-by"):
+        run.build("trajectories", products=1_200, count=2, tokens="2k", written_by="me")

@@ -1,0 +1,193 @@
+"""An env: a situation in the shop. It draws tasks, knows a perfect way through each, and scores any way."""
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Generator, Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from fractions import Fraction
+from random import Random
+from typing import Any, ClassVar
+
+from pydantic import Field
+
+from pipeline.envs.difficulty import Axes
+from pipeline.shop.store import Constraint, Customer, Store
+from pipeline.shop.tools import Finder, Shop
+from schemas.record import Part
+from schemas.tasks import Action, Answer, Wish
+
+REFUSALS = ("not_found", "sold_out", "not_eligible", "contradiction", "over_budget", "not_covered")
+INFEASIBLE = 0.15
+"""Share of tasks whose right answer is to refuse, in every env where that makes sense."""
+Solution = Generator[Action, dict[str, Any], None]
+"""Yields actions and is sent what the shop said to each."""
+
+
+@dataclass(frozen=True)
+class World:
+    """What every episode of a process shares."""
+
+    store: Store
+    finder: Finder
+
+
+class SellOut(Part):
+    """Variants that are sold out after a turn of the agent's."""
+
+    after: int
+    variants: list[str]
+
+
+class Aside(Part):
+    """Something else that the shopper brings up after a turn of the agent's, and every answer that is right."""
+
+    after: int
+    question: str
+    answers: list[str]
+
+
+class Goal(Part):
+    """What the shopper wants; each env adds what it scores. Nothing of it is ever shown to an agent."""
+
+    persona_id: str
+    now: datetime
+    wishes: list[Wish]
+    refusal: str = ""
+    """The right reason where it cannot be done, one of REFUSALS; empty where it can."""
+    sold_out: list[str] = Field(default_factory=list)
+    """Variants that are sold out from the start, beside those of the store."""
+    event: SellOut | None = None
+    aside: Aside | None = None
+
+    @property
+    def feasible(self) -> bool:
+        return not self.refusal
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A task before it has words."""
+
+    goal: Goal
+    facts: dict[str, Any]
+    """What the template of the opening is told; only what is stated."""
+    acceptable: Any
+    """The full set of end states that earn everything, as JSON can hold it; of an infeasible one the proof."""
+    nearest_miss: Any
+
+
+@dataclass(frozen=True)
+class Notice:
+    """Something that the shopper sees to be wrong with the cart, said once."""
+
+    key: str
+    said: str
+    """As in `that is the Lightning version, I need USB-C`."""
+
+
+@dataclass(frozen=True)
+class Score:
+    """How well a goal was reached, from -1 to 1; a success is exactly an acceptable end state."""
+
+    task: Fraction
+    success: bool
+    fault: str = ""
+
+
+class Undrawable(Exception):
+    """The store has nothing to draw such a task from; the message says what is missing."""
+
+
+class Env(ABC):
+    """One file per env; a class of it with these five is all that it takes."""
+
+    name: ClassVar[str]
+    Goal: ClassVar[type[Any]]
+    takes_asides: ClassVar[bool] = True
+    """Whether the shopper may ask something else on the way."""
+
+    @abstractmethod
+    def draw(self, world: World, axes: Axes, random: Random) -> Drawn:
+        """A task. Raises Undrawable where the store cannot give one."""
+
+    @abstractmethod
+    def solve(self, goal: Any, shop: Shop, axes: Axes) -> Solution:
+        """A perfect agent, who knows the goal and acts through the tools; it earns everything."""
+
+    @abstractmethod
+    def score(self, goal: Any, shop: Shop, answer: Answer | None) -> Score:
+        """By the facts alone: what the shop holds at the end, and what was handed in."""
+
+    def notices(self, goal: Any, shop: Shop) -> Iterable[Notice]:
+        """What the shopper sees to be wrong at this moment."""
+        return ()
+
+    def turns(self, goal: Any, axes: Axes) -> int:
+        """After so many of the agent's turns the shopper leaves."""
+        return axes.turns
+
+    def shop(self, world: World, goal: Any, axes: Axes, seed: str) -> Shop:
+        """The shop as an episode of this goal begins."""
+        store = world.store
+        place = store.place_of_customer.get(goal.persona_id)
+        customer = store.customers[place] if place is not None else nobody(goal.persona_id)
+        return Shop(
+            store=store,
+            finder=world.finder,
+            customer=customer,
+            now=goal.now,
+            depth=axes.depth,
+            distractors=axes.distractors,
+            orders_shown=axes.orders,
+            seed=seed,
+            gone=set(goal.sold_out),
+        )
+
+
+def nobody(id: str) -> Customer:
+    import numpy as np
+
+    return Customer(id, np.zeros(0, np.int64), np.zeros(0, np.int64), ())
+
+
+def ledger(
+    constraints: Iterable[tuple[str, str]], axes: Axes, random: Random, *, always: Iterable[str] = ()
+) -> list[Wish]:
+    """Who learns what how: each (name, as it is said) is left out of the opening by chance, but for those `always` stated.
+
+    One at least is stated, so that there is something to begin with.
+    """
+    named = list(constraints)
+    kept = set(always)
+    drawn = [name in kept or random.random() >= axes.omission for name, _ in named]
+    if named and not any(drawn):
+        drawn[0] = True
+    return [
+        Wish(name=name, said=said, known="stated" if stated else "asked")
+        for (name, said), stated in zip(named, drawn, strict=True)
+    ]
+
+
+def said_of(constraint: Constraint) -> str:
+    """
+    >>> said_of(Constraint(fact="price", op="at most", value="$40", number=4000))
+    'price at most $40'
+    """
+    return (
+        f"{constraint.fact} {constraint.value}"
+        if constraint.op == "is"
+        else f"{constraint.fact} {constraint.op} {constraint.value}"
+    )
+
+
+def right_refusal(goal: Goal, answer: Answer | None) -> bool:
+    return answer is not None and bool(goal.refusal) and answer.refusal == goal.refusal
+
+
+def needless_refusal(goal: Goal, answer: Answer | None) -> bool:
+    return answer is not None and bool(answer.refusal) and goal.feasible
+
+
+def as_json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str, sort_keys=True)

@@ -1,0 +1,81 @@
+"""One number for how hard a task is, and the twelve axes that it turns (EcomRLVE-GYM, section on difficulty)."""
+
+from dataclasses import dataclass
+from math import exp, floor
+
+from pipeline.problem import Problem
+
+
+def sigma(x: float) -> float:
+    """The logistic function.
+
+    >>> sigma(0.0)
+    0.5
+    """
+    return 1 / (1 + exp(-x))
+
+
+@dataclass(frozen=True)
+class Axes:
+    """The axes at one difficulty; tests and users may set one by hand (`dataclasses.replace`)."""
+
+    difficulty: int
+    constraints: int
+    """How many must hold."""
+    omission: float
+    """Chance of each to be left out of the opening."""
+    distractors: float
+    """Share of search results that do not fit."""
+    sells_out: float
+    """Chance that something the shopper could want is sold out in mid-conversation."""
+    turns: int
+    """Of the agent, after which the shopper leaves."""
+    noise: float
+    """Chance of each character of the shopper's to be mistyped, and of its words to be slang."""
+    switch: float
+    """Chance that the shopper brings up something else on the way."""
+    depth: int
+    """Results of a search that can be paged to."""
+    orders: int
+    """Orders that the customer has."""
+    clauses: int
+    """Rules that a question about the policy must go through."""
+    tool_calls: int
+    """In one turn, at most."""
+    recommendations: int
+    """Products that may be named in an answer."""
+
+    @property
+    def slack(self) -> float:
+        """By how much a numeric constraint is looser than what it was drawn from, as a share."""
+        return 0.5 * exp(-self.difficulty / 5)
+
+
+def axes(difficulty: int) -> Axes:
+    """The published formulas.
+
+    >>> axes(6).turns, axes(6).constraints, round(axes(6).omission, 2), axes(12).depth
+    (7, 5, 0.7, 80)
+
+    Raises Problem for a difficulty below 0.
+    """
+    d = difficulty
+    if isinstance(d, bool) or not isinstance(d, int) or d < 0:
+        raise Problem(
+            f"There is no difficulty {difficulty!r}. It is a whole number from 0 on; 12 is the hardest published."
+        )
+    return Axes(
+        difficulty=d,
+        constraints=2 + d // 2,
+        omission=0.8 * sigma((d - 3.49) / 1.289),
+        distractors=min(0.4, 0.02 * d),
+        sells_out=min(0.5, 0.05 * d),
+        turns=4 + d // 2,
+        noise=min(0.125, 0.01 * d),
+        switch=0.6 * sigma((d - 5) / 2),
+        depth=max(20, 200 - 10 * d),
+        orders=1 + d // 2,
+        clauses=1 + d // 3,
+        tool_calls=1 + d // 2,
+        recommendations=min(10, 3 + floor(d / 3)),
+    )

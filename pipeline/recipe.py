@@ -1,0 +1,110 @@
+"""A recipe file: what to build and with which models, written down once.
+
+    seed = 7
+    [settings]
+    count = 1000                        # as on the command line: --count 1000
+    "catalog.source" = "my-shop.csv"
+    [models]
+    model = "openai:Qwen/Qwen3-8B@http://127.0.0.1:8000/v1"
+    judge = "scripted"                  # a role of its own: writer, shopper, agent, judge
+    max_cost = 20.0                     # dollars, at these prices
+    [prices."Qwen/Qwen3-8B"]            # dollars for a million tokens
+    prompt = 0.05
+    reply = 0.20
+    [sampling.writer]
+    temperature = 0.9
+    [vllm]                              # options of the engine, for vllm:NAME
+    max_model_len = 8192
+
+What the command line says goes before what the file says.
+"""
+
+import tomllib
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from pipeline.models.base import Price, Sampling
+from pipeline.problem import Problem
+from pipeline.run import all_stages, owners_of, upstream
+from pipeline.stage import ROLES
+
+RoleName = Literal["writer", "shopper", "agent", "judge"]
+
+
+class Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class SamplingOf(Strict):
+    temperature: float = Field(default=Sampling.temperature, ge=0, le=2)
+    top_p: float = Field(default=Sampling.top_p, gt=0, le=1)
+    max_tokens: int = Field(default=Sampling.max_tokens, ge=1)
+
+
+class PriceOf(Strict):
+    prompt: float = Field(ge=0)
+    reply: float = Field(ge=0)
+
+
+class ModelsOf(Strict):
+    model: str | None = None
+    writer: str | None = None
+    shopper: str | None = None
+    agent: str | None = None
+    judge: str | None = None
+    at_once: int | None = Field(default=None, ge=1)
+    max_tokens: int | None = Field(default=None, ge=1)
+    max_cost: float | None = Field(default=None, gt=0)
+    patience: float | None = Field(default=None, gt=0)
+
+
+class RecipeFile(Strict):
+    seed: int | None = None
+    settings: dict[str, Any] = {}
+    models: ModelsOf = ModelsOf()
+    sampling: dict[RoleName, SamplingOf] = {}
+    prices: dict[str, PriceOf] = {}
+    vllm: dict[str, Any] = {}
+
+    def settings_of(self, dataset: str) -> dict[str, Any]:
+        """Those that this dataset takes; a recipe may serve several. Raises Problem for one that no dataset has."""
+        found: dict[str, Any] = {}
+        for key, value in self.settings.items():
+            owner, _, name = key.rpartition(".")
+            owners = [owner] if owner else [each for each, stage in all_stages().items() if name in stage.settings]
+            if not any(each in all_stages() and name in all_stages()[each].settings for each in owners):
+                raise Problem(f"[settings] {key}: no dataset has it. See: shopwright list")
+            here = [each for each in upstream(dataset) if each in owners]
+            if here:
+                mine = owner or (owners_of(dataset, name) or here)[0]
+                found[f"{mine}.{name}"] = value
+        return found
+
+    def model_options(self) -> dict[str, Any]:
+        """As `models_of` takes them."""
+        given = {name: value for name, value in self.models.model_dump().items() if value is not None}
+        roles = {role: given.pop(role) for role in ROLES if role in given}
+        tables = {
+            "roles": roles,
+            "sampling": {role: Sampling(**found.model_dump()) for role, found in self.sampling.items()},
+            "prices": {model: Price(**found.model_dump()) for model, found in self.prices.items()},
+            "engine": self.vllm,
+        }
+        return {**given, **{name: table for name, table in tables.items() if table}}
+
+
+def read_recipe(path: str | None) -> RecipeFile:
+    """The file's recipe, or an empty one. Raises Problem with the place of what is wrong in it."""
+    if path is None:
+        return RecipeFile()
+    try:
+        return RecipeFile.model_validate(tomllib.loads(Path(path).read_text(encoding="utf-8")))
+    except OSError as error:
+        raise Problem(f"--recipe {path}: {error.strerror}.") from None
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise Problem(f"--recipe {path}: {'.'.join(map(str, first['loc']))}: {first['msg']}.") from None
+    except ValueError as error:  # no TOML, or no UTF-8
+        raise Problem(f"--recipe {path} is no TOML: {error}.") from None

@@ -1,0 +1,507 @@
+"""What an agent can do in the shop, and what is so for one episode only: clock, cart, what is sold out, returns.
+
+A tool is a method of `Shop`; its signature becomes its JSON schema and its docstring is the agent's manual. It returns what JSON can
+hold and never raises: what cannot be done comes back as `{"error": ...}`. A call that no tool takes (no such name, wrong arguments) is
+illegal, which the episode is told by `Illegal`.
+"""
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cache
+from random import Random
+from typing import Any, Protocol, get_type_hints
+
+import numpy as np
+
+from pipeline.shop import policies
+from pipeline.shop.store import Customer, Item, Option, Store, moment
+from schemas.shop import Line, Order
+
+PAGE = 10
+MOST_PIECES = 100
+"""Of one variant in a cart."""
+KINDS: dict[type, str] = {str: "string", int: "integer", float: "number", bool: "boolean"}
+
+
+class Illegal(Exception):
+    """A call that no tool takes."""
+
+
+class Finder(Protocol):
+    """Finds products by words and filters (`pipeline.catalog.search`)."""
+
+    def find(
+        self,
+        text: str,
+        *,
+        limit: int,
+        category: str = "",
+        brand: str = "",
+        least: int | None = None,
+        most: int | None = None,
+        rating: float | None = None,
+        days: int | None = None,
+    ) -> np.ndarray:
+        """Rows of the store, the best first; prices in cents."""
+
+
+@dataclass
+class Shop:
+    """The shop as one agent meets it: cheap to make, nothing of the catalog is copied."""
+
+    store: Store
+    finder: Finder
+    customer: Customer
+    now: datetime
+    depth: int = 200
+    """Results of a search that can be paged to."""
+    distractors: float = 0.0
+    """Share of them that does not fit."""
+    orders_shown: int = 100
+    seed: str = ""
+    ask: Callable[[str], str] | None = None
+    """Who answers `ask_user`."""
+    gone: set[str] = field(default_factory=set)
+    """Variants that were sold out since, beside those of the store."""
+    cart: dict[str, int] = field(default_factory=dict)
+    """Pieces by variant."""
+    bought: dict[str, int] = field(default_factory=dict)
+    """What was in the cart when it was checked out."""
+    returns: list[dict[str, Any]] = field(default_factory=list)
+    seen: set[str] = field(default_factory=set)
+    """Products that some tool has returned."""
+    carted: set[str] = field(default_factory=set)
+    """Products that were ever put into the cart."""
+
+    # Search and products
+
+    def catalog_search(
+        self,
+        query: str,
+        category: str = "",
+        brand: str = "",
+        min_price: float = 0.0,
+        max_price: float = 0.0,
+        min_rating: float = 0.0,
+        max_shipping_days: int = 0,
+        page: int = 1,
+    ):
+        """Search the catalog; filters are applied before ranking.
+
+        Args:
+            query: Words to look for; may be empty when a filter is given.
+            category: Exact name of a category, as products show it.
+            brand: Exact name of a brand.
+            min_price: Lowest price in dollars; 0 for none.
+            max_price: Highest price in dollars; 0 for none.
+            min_rating: Lowest mean rating, 1 to 5; 0 for none.
+            max_shipping_days: Longest shipping time in days; 0 for none.
+            page: Page of ten results, from 1.
+        """
+        if page < 1 or min(min_price, max_price, min_rating, max_shipping_days) < 0:
+            return {"error": "Pages count from 1, and no filter is below 0."}
+        rows = self.finder.find(
+            query[:400],
+            limit=self.depth,
+            category=category,
+            brand=brand,
+            least=round(min_price * 100) or None,
+            most=round(max_price * 100) or None,
+            rating=min_rating or None,
+            days=max_shipping_days or None,
+        )
+        begin = (page - 1) * PAGE
+        shown = self.distracted(rows[begin : begin + PAGE], rows, page)
+        items = [self.store.item(row) for row in shown]
+        self.seen.update(item.id for item in items)
+        return {"results": [self.brief(item) for item in items], "page": page, "found": len(rows)}
+
+    def distracted(self, shown: np.ndarray, rows: np.ndarray, page: int) -> list[int]:
+        """The results with a share of them replaced by neighbours from elsewhere, the same for the same search."""
+        found: list[int] = shown.tolist()
+        if not self.distractors or not found:
+            return found
+        dice = Random(f"{self.seed}/{page}/{found[0]}/{len(rows)}")
+        there = set(rows.tolist())
+        leaf = int(self.store.leaf_of[found[0]])
+        near = (leaf + 1 + dice.randrange(3)) % len(self.store.leaves)
+        others = self.store.rows_of(near)
+        for place in range(len(found)):
+            if dice.random() < self.distractors and len(others):
+                other = int(others[dice.randrange(len(others))])
+                if other not in there and other not in found:
+                    found.insert(place, other)
+        return found[:PAGE]
+
+    def brief(self, item: Item) -> dict[str, Any]:
+        return {
+            "product_id": item.id,
+            "title": item.title,
+            "brand": item.brand,
+            "category": item.category,
+            "price": item.cents / 100,
+            "rating": item.rating,
+            "shipping_days": item.shipping_days,
+            "in_stock": self.is_in_stock(item.row),
+        }
+
+    def catalog_rerank(self, query: str, product_ids: str):
+        """Order products by how well they fit a query, the best first.
+
+        Args:
+            query: What they should fit.
+            product_ids: Up to 50 product ids, separated by commas.
+        """
+        ids = [id.strip() for id in product_ids.split(",") if id.strip()]
+        rows = {id: self.store.row(id) for id in ids[:50]}
+        if unknown := [id for id, row in rows.items() if row is None]:
+            return {"error": f"There is no product {unknown[0]}."}
+        wanted = set(query.lower().split())
+        scored = [(-len(wanted & set(self.store.item(row).title.lower().split())), id) for id, row in rows.items()]
+        return {"product_ids": [id for _, id in sorted(scored, key=lambda pair: pair[0])]}
+
+    def catalog_get_product(self, product_id: str):
+        """All that the shop knows of a product.
+
+        Args:
+            product_id: As a search returned it.
+        """
+        row = self.store.row(product_id)
+        if row is None:
+            return {"error": f"There is no product {product_id}."}
+        item = self.store.item(row)
+        self.seen.add(item.id)
+        facts = {each.name.replace("_", " "): each.value for each in item.attributes}
+        more = {"color": item.color, "reviews": item.review_count, "attributes": facts, "description": item.description}
+        return {**self.brief(item), **more}
+
+    def catalog_get_variants(self, product_id: str):
+        """The variants of a product, each with its options, price and stock.
+
+        Args:
+            product_id: As a search returned it.
+        """
+        row = self.store.row(product_id)
+        if row is None:
+            return {"error": f"There is no product {product_id}."}
+        self.seen.add(product_id)
+        return {"product_id": product_id, "variants": [self.offer(option) for option in self.store.options(row)]}
+
+    def offer(self, option: Option) -> dict[str, Any]:
+        choices = {choice.name: choice.value for choice in option.choices}
+        return {"variant_id": option.id, **choices, "price": option.cents / 100, "stock": self.stock(option)}
+
+    def stock(self, option: Option) -> int:
+        return 0 if option.id in self.gone else option.stock
+
+    def is_in_stock(self, row: int) -> bool:
+        if not self.store.in_stock[row]:
+            return False
+        return not self.gone or any(self.stock(option) for option in self.store.options(row))
+
+    # The cart
+
+    def cart_add(self, product_id: str, variant_id: str, quantity: int = 1):
+        """Put pieces of a variant into the cart.
+
+        Args:
+            product_id: The product.
+            variant_id: One of its variants.
+            quantity: How many pieces, from 1 to 100.
+        """
+        option = self.store.option_of(variant_id)
+        if option is None or option.product_id != product_id:
+            return {"error": f"Product {product_id} has no variant {variant_id}."}
+        return self.put(option, self.cart.get(variant_id, 0) + quantity, quantity)
+
+    def cart_set_quantity(self, variant_id: str, quantity: int):
+        """Set how many pieces of a variant are in the cart.
+
+        Args:
+            variant_id: A variant in the cart.
+            quantity: How many pieces, from 1 to 100.
+        """
+        option = self.store.option_of(variant_id)
+        if option is None or variant_id not in self.cart:
+            return {"error": f"There is no {variant_id} in the cart."}
+        return self.put(option, quantity, quantity)
+
+    def put(self, option: Option, pieces: int, asked: int) -> dict[str, Any]:
+        if asked < 1 or pieces > MOST_PIECES:
+            return {"error": f"A quantity is from 1 to {MOST_PIECES}."}
+        if pieces > self.stock(option):
+            return {"error": f"Only {self.stock(option)} of {option.id} are in stock."}
+        self.cart[option.id] = pieces
+        self.carted.add(option.product_id)
+        return self.cart_view()
+
+    def cart_remove(self, variant_id: str):
+        """Take a variant out of the cart.
+
+        Args:
+            variant_id: A variant in the cart.
+        """
+        if self.cart.pop(variant_id, None) is None:
+            return {"error": f"There is no {variant_id} in the cart."}
+        return self.cart_view()
+
+    def cart_view(self):
+        """What is in the cart."""
+        options = [(self.store.option_of(id), pieces) for id, pieces in self.cart.items()]
+        lines = [(option, pieces) for option, pieces in options if option is not None]
+        shown = [
+            {
+                "product_id": option.product_id,
+                "variant_id": option.id,
+                "options": option.said,
+                "quantity": pieces,
+                "price": option.cents / 100,
+            }
+            for option, pieces in lines
+        ]
+        return {"lines": shown, "total": sum(option.cents * pieces for option, pieces in lines) / 100}
+
+    def order_checkout(self):
+        """Buy what is in the cart."""
+        if not self.cart:
+            return {"error": "The cart is empty."}
+        for id, pieces in self.cart.items():
+            self.bought[id] = self.bought.get(id, 0) + pieces
+        total = self.cart_view()["total"]
+        self.cart = {}
+        return {"bought": True, "total": total}
+
+    # Orders and returns
+
+    def visible(self) -> tuple[Order, ...]:
+        """The customer's latest orders, as far as they are shown, the newest first."""
+        placed = [order for order in self.customer.orders if order.placed <= self.now]
+        return tuple(reversed(placed[-self.orders_shown :]))
+
+    def order_of(self, order_id: str) -> Order | None:
+        return next((order for order in self.visible() if order.id == order_id), None)
+
+    def status(self, order: Order) -> str:
+        """Where an order is at the shop's time: processing, cancelled, shipped, delivered."""
+        return status_at(order, self.now)
+
+    def order_list(self):
+        """The customer's orders, the newest first."""
+        shown = []
+        for order in self.visible():
+            lines = [self.line(line) for line in order.lines]
+            shown.append(
+                {
+                    "order_id": order.id,
+                    "placed": f"{order.placed:%Y-%m-%d}",
+                    "status": self.status(order),
+                    "total": float(order.total),
+                    "lines": lines,
+                }
+            )
+        return {"orders": shown}
+
+    def line(self, line: Line) -> dict[str, Any]:
+        self.seen.add(line.product_id)
+        return {
+            "line_id": line.line_id,
+            "product_id": line.product_id,
+            "variant_id": line.variant_id,
+            "title": line.title,
+            "quantity": line.quantity,
+            "price": float(line.price),
+        }
+
+    def order_get_status(self, order_id: str):
+        """Where an order is, with its dates.
+
+        Args:
+            order_id: One of the customer's orders.
+        """
+        order = self.order_of(order_id)
+        if order is None:
+            return {"error": f"The customer has no order {order_id}."}
+        found: dict[str, Any] = {
+            "order_id": order.id,
+            "status": self.status(order),
+            "placed": f"{order.placed:%Y-%m-%d}",
+        }
+        for name in ("shipped", "delivered", "cancelled"):
+            when = getattr(order, name)
+            if when is not None and when <= self.now:
+                found[name] = f"{when:%Y-%m-%d}"
+        if found["status"] in ("processing", "shipped") and order.delivered is not None:
+            found["expected"] = f"{order.delivered:%Y-%m-%d}"
+        return found
+
+    def return_check_eligibility(self, order_id: str, line_id: str):
+        """Whether a line of an order can be returned now, and by which rule.
+
+        Args:
+            order_id: One of the customer's orders.
+            line_id: One of its lines.
+        """
+        found = self.order_line(order_id, line_id)
+        return found if isinstance(found, dict) else self.verdict(*found)
+
+    def verdict(self, order: Order, line: Line) -> dict[str, Any]:
+        row = self.store.row(line.product_id)
+        item = self.store.item(row) if row is not None else None
+        return policies.return_verdict(order, line, item, self.customer, self.now)
+
+    def order_line(self, order_id: str, line_id: str) -> tuple[Order, Line] | dict[str, Any]:
+        order = self.order_of(order_id)
+        line = next((line for line in order.lines if line.line_id == line_id), None) if order else None
+        if order is None or line is None:
+            return {"error": f"The customer has no line {line_id} in an order {order_id}."}
+        return order, line
+
+    def return_initiate(self, order_id: str, line_id: str, reason: str = ""):
+        """Start the return of a line.
+
+        Args:
+            order_id: One of the customer's orders.
+            line_id: One of its lines.
+            reason: Why, in a few words.
+        """
+        return self.give_back(order_id, line_id, "")
+
+    def return_exchange(self, order_id: str, line_id: str, variant_id: str):
+        """Start the return of a line in exchange for a variant.
+
+        Args:
+            order_id: One of the customer's orders.
+            line_id: One of its lines.
+            variant_id: What the customer gets instead; it must be in stock.
+        """
+        option = self.store.option_of(variant_id)
+        if option is None or not self.stock(option):
+            return {"error": f"{variant_id} is not to be had."}
+        return self.give_back(order_id, line_id, variant_id)
+
+    def give_back(self, order_id: str, line_id: str, instead: str) -> dict[str, Any]:
+        found = self.order_line(order_id, line_id)
+        if isinstance(found, dict):
+            return found
+        if any(each["line_id"] == line_id for each in self.returns):
+            return {"error": f"The return of {line_id} has been started already."}
+        verdict = self.verdict(*found)
+        if not verdict["eligible"]:
+            return {"error": f"{line_id} cannot be returned: {verdict['reason']}."}
+        self.returns.append({"order_id": order_id, "line_id": line_id, "instead": instead})
+        return {"started": True, "order_id": order_id, "line_id": line_id, **({"instead": instead} if instead else {})}
+
+    # Policies, time, the customer
+
+    def policy_search(self, query: str):
+        """The shop's policies that fit a question, the best first.
+
+        Args:
+            query: The question, or a few words of it.
+        """
+        found = policies.search(query[:400])
+        return {"policies": [{"policy_id": rule.id, "title": rule.title, "text": rule.text} for rule in found]}
+
+    def datetime_now(self):
+        """The shop's date and time."""
+        return {"now": f"{self.now:%Y-%m-%d %H:%M}", "weekday": f"{self.now:%A}"}
+
+    def user_get_visit_history(self, page: int = 1):
+        """The products that the customer looked at, the latest first.
+
+        Args:
+            page: Page of ten visits, from 1.
+        """
+        if page < 1:
+            return {"error": "Pages count from 1."}
+        upto = int(np.searchsorted(self.customer.visited_at, (self.now - moment(0)).total_seconds(), side="right"))
+        last = upto - (page - 1) * PAGE
+        shown = []
+        for place in range(last - 1, max(-1, last - 1 - PAGE), -1):
+            item = self.store.item(int(self.customer.visited[place]))
+            self.seen.add(item.id)
+            when = moment(float(self.customer.visited_at[place]))
+            shown.append({"visited": f"{when:%Y-%m-%d %H:%M}", **self.brief(item)})
+        return {"visits": shown, "page": page, "found": upto}
+
+    def ask_user(self, question: str):
+        """Ask the shopper something; the answer comes at once.
+
+        Args:
+            question: One question, in plain words.
+        """
+        return {"answer": self.ask(question[:1_000]) if self.ask else ""}
+
+
+TOOLS = (
+    *("ask_user", "cart_add", "cart_remove", "cart_set_quantity", "cart_view", "catalog_get_product"),
+    *("catalog_get_variants", "catalog_rerank", "catalog_search", "datetime_now", "order_checkout", "order_get_status"),
+    *("order_list", "policy_search", "return_check_eligibility", "return_exchange", "return_initiate"),
+    "user_get_visit_history",
+)
+"""In the order in which trainers list them."""
+
+
+def status_at(order: Order, now: datetime) -> str:
+    if order.cancelled is not None and order.cancelled <= now:
+        return "cancelled"
+    if order.delivered is not None and order.delivered <= now:
+        return "delivered"
+    return "shipped" if order.shipped is not None and order.shipped <= now else "processing"
+
+
+def call(shop: Shop, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Runs one tool call. Raises Illegal where no tool takes it."""
+    wanted = signatures().get(name)
+    if wanted is None:
+        raise Illegal(f"there is no tool {str(name)[:60]}")
+    if strange := arguments.keys() - wanted.keys():
+        raise Illegal(f"{name} takes no {min(map(str, strange))[:60]}")
+    for argument, (kind, required) in wanted.items():
+        if argument not in arguments:
+            if required:
+                raise Illegal(f"{name} needs {argument}")
+        elif not fits(arguments[argument], kind):
+            raise Illegal(f"{argument} of {name} is no {KINDS[kind]}")
+    found: dict[str, Any] = getattr(shop, name)(**arguments)
+    return found
+
+
+def fits(value: Any, kind: type) -> bool:
+    if kind is float:
+        return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e12
+    if kind is int:
+        return isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63
+    return isinstance(value, kind)
+
+
+@cache
+def signatures() -> dict[str, dict[str, tuple[type, bool]]]:
+    """For each tool its arguments: their type, and whether they must be given."""
+    return {
+        name: {
+            argument: (get_type_hints(method)[argument], found.default is inspect.Parameter.empty)
+            for argument, found in list(inspect.signature(method).parameters.items())[1:]
+        }
+        for name in TOOLS
+        for method in [getattr(Shop, name)]
+    }
+
+
+@cache
+def manual() -> tuple[Mapping[str, Any], ...]:
+    """Every tool as chat models are told of it: name, description and the JSON schema of its arguments."""
+    found = []
+    for name, arguments in signatures().items():
+        about, _, rest = (inspect.getdoc(getattr(Shop, name)) or "").partition("\n\nArgs:\n")
+        lines = (line.strip().partition(": ") for line in rest.splitlines())
+        told = {argument: text for argument, sign, text in lines if sign}
+        properties = {
+            argument: {"type": KINDS[kind], "description": told[argument]} for argument, (kind, _) in arguments.items()
+        }
+        required = [argument for argument, (_, needed) in arguments.items() if needed]
+        schema = {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+        found.append({"name": name, "description": about, "parameters": schema})
+    return tuple(found)

@@ -1,0 +1,214 @@
+"""What people type when they look around in a category, before they know what they want."""
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from random import Random
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from pipeline.checks.unique import ids_are_unique, repeated
+from pipeline.dataset import Dataset
+from pipeline.models.base import Prompt, Reply
+from pipeline.models.play import Conversation
+from pipeline.models.role import Role
+from pipeline.models.written import Wrong, as_json, refused, schema_of, written
+from pipeline.problem import Problem
+from pipeline.prompts import messages, phrases
+from pipeline.shop.kinds import Kind, Kinds, limit_of
+from pipeline.shop.market import Category, by_name, categories
+from pipeline.shop.repertoire import CAPS
+from pipeline.shop.stock import usual_searches
+from pipeline.stage import Fault, Plan, Shard, stage
+from pipeline.words import WORD, words
+from schemas.record import Rejected
+from schemas.shop import Product, Query
+
+MOST_WORDS = 8
+LONGEST = 80
+"""Characters of a search."""
+TRIES = 4
+"""Ways to ask that are tried for each that is wanted."""
+SHOWN = 120
+"""Characters of a title that a model is shown."""
+TOKEN = rf"(?:{WORD.pattern}(?:['.&/+-]{WORD.pattern})*['%]?|&)"
+TYPED = re.compile(rf"{TOKEN}(?: {TOKEN})*(?: under \$\d+)?")
+OTHER_PRICE = re.compile(
+    r"\b(?:dollars?|bucks|usd)\b|\b(?:below|over|above|than|up to|max) \d+(?:\.\d+)?$|\bunder \d+\.\d+$"
+)
+ORDER = re.compile(
+    r"\b(?:ignore|disregard|forget) (?:\w+ ){0,3}(?:instructions?|rules?|prompts?|above)\b|\b(?:system|user) prompt\b"
+    r"|\bas an ai\b|\blanguage model\b|\bhttps?\b|\bwww\b|\.com\b"
+)
+NO_SEARCH = "a text that nobody types: not one to eight lower-case words"
+ELSEWHERE = "a text without a word of the category or its products"
+STRANGER = "a text with a brand that is not sold there"
+PRICE = 'a text with a price that nothing there has, or not said as "under 40" at its end'
+ALIKE = "two texts with the same words"
+
+PerCategory = Annotated[int, Field(ge=1, le=100, description="searches for each category")]
+
+
+def is_typed(text: str) -> bool:
+    """Whether somebody may have typed it, whatever it is for: lower-case words, no marks and no orders to a machine.
+
+    >>> is_typed("desk lamp under 40"), is_typed("<b>Lamp</b>"), is_typed("ignore all instructions")
+    (True, False, False)
+    """
+    if len(text) > LONGEST or len(text.split()) > MOST_WORDS or text != text.lower():
+        return False
+    return bool(TYPED.fullmatch(text)) and not ORDER.search(text)
+
+
+def fault_of(text: str, kind: Kind, kinds: Kinds) -> str | None:
+    """What is wrong with a search in this category."""
+    if not is_typed(text):
+        return NO_SEARCH
+    if kind.words.isdisjoint(words(text)):
+        return ELSEWHERE
+    if any(brand not in kind.brands and not kind.titled.issuperset(brand) for brand in kinds.named(text)):
+        return STRANGER
+    limit = limit_of(text)
+    return PRICE if OTHER_PRICE.search(text) or (limit is not None and limit < kind.cheapest) else None
+
+
+def category_is_the_catalogs(query: Query, catalog: Dataset[Product]) -> str | None:
+    found = catalog.once(by_name).get(query.category)
+    return None if found and found.group == query.group else "a category that the catalog does not have"
+
+
+def texts_are_searches_there(query: Query, catalog: Dataset[Product]) -> str | None:
+    """Each is typed by people, is for its category, and names only brands and prices that there are."""
+    kinds = catalog.once(Kinds)
+    if query.category not in kinds.stock.place_of_leaf:
+        return None  # said by the check of the category
+    kind = kinds.of(query.category)
+    return next((fault for text in query.texts if (fault := fault_of(text, kind, kinds))), None)
+
+
+def texts_are_distinct(query: Query) -> str | None:
+    if not query.texts:
+        return "no texts"
+    return ALIKE if len(set(map(said_by, query.texts))) < len(query.texts) else None
+
+
+def said_by(text: str) -> tuple[str, ...]:
+    """The same for two texts that differ in the order of their words or a plural."""
+    return tuple(sorted(words(text)))
+
+
+def categories_are_unique(queries: Dataset[Query]) -> Iterable[Fault]:
+    return repeated(queries, "category", "another row for the same category")
+
+
+def plan_queries(catalog: Dataset[Product]) -> Plan:
+    if not len(catalog):
+        raise Problem("The catalog has no products, so there is nothing to look for. Look at why they were rejected.")
+    return Plan(len(catalog.once(categories)))
+
+
+@stage(
+    makes=Query,
+    plan=plan_queries,
+    checks=[category_is_the_catalogs, texts_are_searches_there, texts_are_distinct],
+    across=[ids_are_unique, categories_are_unique],
+    per_shard=(2_000, 100_000),
+)
+def queries(
+    catalog: Dataset[Product], shard: Shard, plan: Plan, writer: Role, *, per_category: PerCategory = 12
+) -> Iterator[Query | Rejected]:
+    """What people type when they look around in each category, before they know what they want."""
+    known, kinds = catalog.once(categories), catalog.once(Kinds)
+    return writer.play(
+        query(number, shard.random(number), known[number], kinds, per_category, by_model=writer.asks)
+        for number in shard.of(plan.units)
+    )
+
+
+class Typed(BaseModel):
+    """What a model is asked for."""
+
+    model_config = ConfigDict(extra="forbid")
+    texts: list[str]
+
+
+def query(
+    number: int, random: Random, category: Category, kinds: Kinds, count: int, *, by_model: bool
+) -> Conversation[Query | Rejected]:
+    """The searches of one category; those that do not fit its facts are told to whoever writes them."""
+    kind, name = kinds.of(category.name), f"query-{number:07d}"
+    facts = {
+        "count": count,
+        "category": category.name,
+        "group": category.group,
+        "heads": kind.heads,
+        "titles": [title[:SHOWN] for title in kind.titles],
+        "brands": category.brands,
+        "colors": kind.colors,
+        "cheapest": f"{category.cheapest / 100:.2f}",
+        "middle": f"{category.middle / 100:.2f}",
+    }
+    prompt = Prompt(
+        "queries",
+        tuple(messages("queries", **facts)),
+        json.dumps({"texts": composed(category, kind, kinds, random, count)}),
+        schema_of(Typed),
+        seed=number,
+    )
+
+    def read(reply: Reply) -> Query:
+        texts = as_json(reply, Typed).texts[:count]
+        if wrong := faults(texts, kind, kinds):
+            raise Wrong(
+                "; ".join(f"{fault}: {', '.join(map(json.dumps, found))}" for fault, found in wrong.items()) + "."
+            )
+        if by_model and len(texts) < count:
+            raise Wrong(f"{count} texts are asked for.")
+        return Query(
+            id=name,
+            category=category.name,
+            group=category.group,
+            texts=texts,
+            written_by="model" if by_model else "code",
+        )
+
+    found = yield from written(prompt, read)
+    return found if isinstance(found, Query) else refused(name, "searches", facts, found)
+
+
+def faults(texts: list[str], kind: Kind, kinds: Kinds) -> dict[str, list[str]]:
+    """What is wrong -> the texts with which it is; a row without texts is wrong, too."""
+    found: dict[str, list[str]] = defaultdict(list)
+    taken: set[tuple[str, ...]] = set()
+    for text in texts:
+        if fault := fault_of(text, kind, kinds) or (ALIKE if said_by(text) in taken else None):
+            found[fault].append(text)
+        taken.add(said_by(text))
+    return found if texts else {"no texts": []}
+
+
+def composed(category: Category, kind: Kind, kinds: Kinds, random: Random, count: int) -> list[str]:
+    """Searches from the facts: half of them the usual ones, where the reference knows some, the rest put together."""
+    usual = usual_searches().get(category.name, [])
+    usual = random.sample(usual, len(usual))
+    half = (count + 1) // 2
+    found: dict[tuple[str, ...], str] = {}
+    for text in (*usual[:half], *formed(category, kind, random, TRIES * count), *usual[half:]):
+        if len(found) < count and not fault_of(text, kind, kinds):
+            found.setdefault(said_by(text), text)
+    return list(found.values())
+
+
+def formed(category: Category, kind: Kind, random: Random, count: int) -> Iterator[str]:
+    """The names of the kind of thing, then so many ways to ask for it with a color, a brand or a price."""
+    names = [*kind.heads[:3], " ".join(WORD.findall(category.name.lower()))]
+    yield from names
+    low, high = category.quarter, 2 * category.middle
+    caps = [cap for cap in CAPS if low <= cap * 100 <= high] or [cap for cap in CAPS if cap * 100 >= low][:1]
+    brands = [brand.lower() for brand in category.brands]
+    for _ in range(count):
+        telling = (random.choice(some) if some else "" for some in (kind.colors, brands, caps))
+        said = random.choice(phrases("queries", "searches", random.choice(names), *telling))
+        yield " ".join(dict.fromkeys(said.split()))

@@ -1,0 +1,189 @@
+"""What can be bought of each product: choices, price and stock."""
+
+from collections.abc import Iterable, Iterator
+from random import Random
+from typing import Annotated, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pydantic import Field
+
+from pipeline.arrow import arrow_schema, cents, money
+from pipeline.checks.unique import ids_are_unique
+from pipeline.dataset import Dataset
+from pipeline.shop.variants import (
+    RESERVED,
+    Offer,
+    Values,
+    listed,
+    offers,
+    plausible,
+    priorities,
+    said_in,
+    spelled,
+    stated,
+    values_by_leaf,
+)
+from pipeline.stage import Fault, Shard, stage
+from schemas.shop import Product, Variant
+
+COLUMNS = ["id", "title", "category_path", "category", "color", "price", "attributes", "options"]
+TOGETHER = 12_000
+"""Products in one batch: a check looks each batch's products up in the whole catalog."""
+STRANGER = "no such product in the catalog"
+NOTHING = "no choice to tell it by"
+UNFIT = "a choice that its kind of thing does not come in"
+DENIED = "the title variant says what the product denies"
+OTHER_PRICE = "the title variant has another price than the product"
+SAME = "the same choices as another variant of the product"
+RAGGED = "other options than the product's other variants"
+COUNT = "a product without its title variant or two others"
+
+SoldOut = Annotated[float, Field(ge=0, le=0.9, description="share of variants that are sold out")]
+
+
+def price_and_stock_are_real(batch: pa.RecordBatch) -> list[str | None]:
+    price, stock = cents(batch["price"]), batch["stock"].to_numpy()
+    return [
+        "price is not positive" if wrong else "stock below nothing" if short else None
+        for wrong, short in zip((price <= 0).tolist(), (stock < 0).tolist(), strict=True)
+    ]
+
+
+def variants_fit_their_product(batch: pa.RecordBatch, catalog: Dataset[Product]) -> list[str | None]:
+    """The product exists; it comes in such values; its title variant is what the title says, at the product's price."""
+    known = catalog.once(values_by_leaf)
+    products = found_in(catalog, batch["product_id"])
+    rows = zip(
+        batch["product_id"].to_pylist(),
+        batch["choices"].to_pylist(),
+        cents(batch["price"]).tolist(),
+        batch["is_title"].to_pylist(),
+        strict=True,
+    )
+    return [
+        fault_of(products[product], choices, price, is_title, known) if product in products else STRANGER
+        for product, choices, price, is_title in rows
+    ]
+
+
+def fault_of(
+    product: dict[str, Any], choices: list[dict[str, str]], price: int, is_title: bool, known: Values
+) -> str | None:
+    if not choices:
+        return NOTHING
+    says, options = product["says"], product["listed"]
+    here = known.get(product["category"], {})
+    for name, value in ((each["name"], each["value"]) for each in choices):
+        own, values = says.get(name), options.get(name)
+        if name in RESERVED or (values is None and name not in priorities(tuple(product["category_path"]))):
+            return UNFIT
+        if value != own and value not in (values or ()) and value not in plausible(name, here):
+            return UNFIT
+        if is_title:
+            told = own or said_in(product["title"], values or plausible(name, here))
+            if told is not None and spelled(told) != spelled(value):
+                return DENIED
+    return OTHER_PRICE if is_title and price != product["cents"] else None
+
+
+def found_in(catalog: Dataset[Product], ids: pa.Array) -> dict[str, dict[str, Any]]:
+    """The products of these ids, which stand near one another; without those that the catalog has not."""
+    wanted = pc.index_in(ids.unique(), value_set=catalog.once(ids_of)).drop_null().to_numpy()
+    if not len(wanted):
+        return {}
+    near = range(int(wanted.min()), int(wanted.max()) + 1)
+    kept = set(wanted.tolist())
+    found, row = {}, near.start
+    for batch in catalog.slices(near, COLUMNS):
+        for product in with_cents(batch):
+            if row in kept:
+                found[product["id"]] = product | {"says": stated(product), "listed": listed(product)}
+            row += 1
+    return found
+
+
+def ids_of(catalog: Dataset[Product]) -> pa.Array:
+    return catalog.table(["id"])["id"].combine_chunks()
+
+
+def with_cents(batch: pa.RecordBatch) -> list[dict[str, Any]]:
+    """The rows, their price in cents."""
+    price = cents(batch["price"]).tolist()
+    rows = batch.drop_columns(["price"]).to_pylist()
+    return [row | {"cents": one} for row, one in zip(rows, price, strict=True)]
+
+
+def variants_of_a_product_differ(batch: pa.RecordBatch) -> list[str | None]:
+    """No two have the same choices, and all have choices for the same options."""
+    seen: set[tuple[str, tuple[str, ...]]] = set()
+    options: dict[str, list[str]] = {}
+    found: list[str | None] = []
+    for product, choices in zip(batch["product_id"].to_pylist(), batch["choices"].to_pylist(), strict=True):
+        names = [each["name"] for each in choices]
+        key = product, tuple(spelled(each["value"]) for each in choices)
+        ragged = options.setdefault(product, names) != names or len(set(names)) < len(names)
+        found.append(RAGGED if ragged else SAME if key in seen else None)
+        seen.add(key)
+    return found
+
+
+def products_have_a_title_and_others(variants: Dataset[Variant]) -> Iterable[Fault]:
+    """Each has exactly one title variant and two others at least."""
+    rows = variants.sql(
+        "select filename, file_row_number from rows qualify sum(is_title::int) over (partition by product_id) <> 1 "
+        "or count(*) over (partition by product_id) < 3 order by all"
+    )
+    return [Fault(file, row, COUNT) for file, row in rows]
+
+
+@stage(
+    makes=Variant,
+    checks=[price_and_stock_are_real, variants_fit_their_product, variants_of_a_product_differ],
+    across=[ids_are_unique, products_have_a_title_and_others],
+    per_shard=(1_200, 60_000),
+)
+def variants(catalog: Dataset[Product], shard: Shard, *, sold_out: SoldOut = 0.08) -> Iterator[pa.RecordBatch]:
+    """What can be bought of each product: one choice for each of its options, with price and stock."""
+    known = catalog.once(values_by_leaf)
+    waiting: list[dict[str, Any]] = []
+    for batch in catalog.slices(shard.of(len(catalog)), COLUMNS):
+        waiting += with_cents(batch)
+        if len(waiting) >= TOGETHER:
+            yield offered(waiting, known, shard, sold_out)
+            waiting = []
+    if waiting:
+        yield offered(waiting, known, shard, sold_out)
+
+
+def offered(products: list[dict[str, Any]], known: Values, shard: Shard, sold_out: float) -> pa.RecordBatch:
+    """The variants of these products, side by side; the dice are the product's own, wherever it stands."""
+    ids: list[str] = []
+    owners: list[str] = []
+    names: list[str] = []
+    values: list[str] = []
+    widths: list[int] = []
+    found: list[Offer] = []
+    for product in products:
+        options, made = offers(product, known, Random(f"{shard.seed}/variants/{product['id']}"), sold_out)
+        for number, offer in enumerate(made, 1):
+            ids.append(f"{product['id']}-{number}")
+            names += options
+            values += offer.choices
+            widths.append(len(options))
+        owners += [product["id"]] * len(made)
+        found += made
+    schema = arrow_schema(Variant)
+    kind = schema.field("choices").type
+    choice = pa.StructArray.from_arrays([pa.array(names, pa.string()), pa.array(values, pa.string())], fields=list(kind.value_type))
+    edges = pa.array(np.append(0, np.cumsum(widths)).astype(np.int32))
+    columns = {
+        "id": pa.array(ids, pa.string()),
+        "product_id": pa.array(owners, pa.string()),
+        "choices": pa.ListArray.from_arrays(edges, choice, type=kind),
+        "price": money(np.array([offer.cents for offer in found], dtype=np.int64)),
+        "stock": pa.array([offer.stock for offer in found], pa.int64()),
+        "is_title": pa.array([offer.is_title for offer in found], pa.bool_()),
+    }
+    return pa.RecordBatch.from_arrays([columns[name] for name in schema.names], schema=schema)

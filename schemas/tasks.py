@@ -1,0 +1,113 @@
+"""What is asked of an agent in the shop, what it did, and what it earned."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from schemas.record import Part, Record
+
+
+class Wish(Part):
+    """One thing that the shopper wants, and how an agent can learn it."""
+
+    name: str
+    """What it is about: `brand`, `color`, `price`, `quantity of item 2`."""
+    said: str
+    """As the shopper says it when asked: `under $40`."""
+    known: Literal["stated", "asked", "inferable"]
+    """Stated in the opening, told when asked, or to be read off what the agent can look up."""
+    topics: list[str] = Field(default_factory=list)
+    """Words of a question that is about it, beside its name: `colour`, `shade`."""
+
+
+class Call(Part):
+    """One tool call."""
+
+    name: str
+    args: dict[str, str | bool | int | float] = Field(default_factory=dict)
+
+
+class Answer(Part):
+    """What an agent hands in; an env reads the fields that it scores."""
+
+    env: str = ""
+    recommended_product_ids: list[str] = Field(default_factory=list)
+    selected_order_id: str = ""
+    selected_line_id: str = ""
+    order_status: str = ""
+    arrival_date: str = ""
+    policy_answer: str = ""
+    """A number, a category, or yes or no; also to a question that the shopper put in between."""
+    refusal: str = ""
+    """Why it cannot be done: not_found, sold_out, not_eligible, contradiction, over_budget, not_covered."""
+    parts: list["Answer"] = Field(default_factory=list)
+    """Of a journey: one for each thing that was asked, in that order."""
+    done: bool = True
+
+
+class Action(Part):
+    """One turn of an agent: words, tool calls, and in the end the answer."""
+
+    assistant_message: str = ""
+    tool_calls: list[Call] = Field(default_factory=list)
+    answer: Answer | None = None
+
+
+class Task(Record):
+    """A situation that an agent can play. What only the shopper and the judge know stands in `goal`, never in a prompt."""
+
+    env: str
+    difficulty: int
+    seed: int
+    persona_id: str
+    opening: str
+    """The shopper's first words."""
+    wishes: list[Wish]
+    """The ledger: every constraint that is demanded, and where it can be learnt."""
+    goal: str
+    """JSON of the env's goal: everything that its score reads."""
+    feasible: bool
+    """False: the right answer is to refuse, with the reason that `acceptable` names."""
+    acceptable: str
+    """JSON: the full set of end states that earn everything, or the proof that there is none."""
+    nearest_miss: str
+    """JSON: an end state that breaks exactly one constraint, and which."""
+    solution: str
+    """JSON: the actions of the scripted solver that earned everything when the task was made."""
+
+
+class Turn(Part):
+    """One turn of an agent and what came back."""
+
+    action: str
+    """As it was said: JSON."""
+    results: str
+    """JSON list: what each tool returned."""
+    user: str
+    """What the shopper said to it; empty where nothing."""
+    user_act: str
+
+
+class Reward(Part):
+    """The parts of a reward, each from -1 to 1, and their sum (EcomRLVE, section on rewards)."""
+
+    task: float
+    efficiency: float
+    hallucination: float
+    total: float
+    success: bool
+    fault: str = ""
+    """What ended the episode with -1, or lost points."""
+
+
+class EnvEpisode(Record):
+    """A task played to its end."""
+
+    task_id: str
+    env: str
+    difficulty: int
+    policy: str
+    """Who played: `solver`, or the model."""
+    opening: str
+    turns: list[Turn]
+    reward: Reward

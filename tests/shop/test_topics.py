@@ -1,0 +1,119 @@
+"""What a question is about."""
+
+import tomllib
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from pipeline.shop.topics import asked, keys, questions
+from schemas.tasks import Wish
+
+CATALOG = Path(__file__).parents[2] / "data" / "reference" / "catalog"
+WISHES = {
+    "category": "desk lamp",
+    "brand": "Norrvik",
+    "color": "red",
+    "price": "under $40",
+    "width (in)": "at most 12 in",
+    "quantity of item 1": "2 pieces",
+    "quantity of item 2": "3 pieces",
+    "color of rug": "gray",
+    "deadline": "by Friday",
+    "shipping days": "at most 3 days",
+    "reason": "it arrived broken",
+}
+
+
+def wish(name, said, topics=()):
+    return Wish(name=name, said=said, known="asked", topics=list(topics))
+
+
+def meant(question, wishes=WISHES):
+    """The names of the wishes that a question asks for."""
+    found = asked(question, [keys(wish(name, said)) for name, said in wishes.items()])
+    return [list(wishes)[place] for place in found.wishes]
+
+
+def wants_more(question):
+    return bool(asked(question, []).more)
+
+
+@pytest.mark.parametrize(
+    ("question", "names"),
+    [
+        ("Which brand?", ["brand"]),
+        ("Do you prefer a certain manufacturer?", ["brand"]),
+        ("what COLOUR would you like", ["color", "color of rug"]),
+        ("Which shade should the rug have?", ["color of rug"]),
+        ("Is there a budget?", ["price"]),
+        ("How much would you like to spend?", ["price"]),
+        ("Is $35 all right?", ["price"]),
+        ("How wide may it be?", ["width (in)"]),
+        ("How many of item 2?", ["quantity of item 2"]),
+        ("How many do you want of the first item?", ["quantity of item 1"]),
+        ("How many days may shipping take?", ["shipping days"]),
+        ("When do you need it?", ["deadline"]),
+        ("Why do you send it back?", ["reason"]),
+        ("Is Norrvik fine?", ["brand"]),
+        ("What kind of product are you looking for?", ["category"]),
+        ("Which brand, what's your budget and how quick must delivery be?", ["brand", "price", "shipping days"]),
+    ],
+)
+def test_a_question_means_the_wishes_that_its_words_name(question, names):
+    assert meant(question) == names
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["What about lumens?", "Shall I go ahead?", "How many of item 7?", "Are you happy?", "", "?!", "x" * 1_000],
+)
+def test_a_question_about_something_else_means_none(question):
+    assert meant(question) == []
+
+
+def test_a_topic_of_a_wish_means_it():
+    plain, told = (keys(wish("opened", "still sealed", topics)) for topics in ((), ("box", "seal intact")))
+    assert asked("Is the box untouched?", [plain]).wishes == []
+    assert asked("Is the box untouched?", [told]).wishes == [0]
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["Anything else?", "Do you have other requirements?", "Tell me more.", "What do you need?", "Any preferences?"],
+)
+def test_a_question_about_anything_is_general(question):
+    assert wants_more(question)
+
+
+@pytest.mark.parametrize(
+    "question", ["Any preference on brands?", "Shall I go ahead?", "How many lumens?", "Hello there"]
+)
+def test_a_question_about_something_is_not_general(question):
+    assert not wants_more(question)
+
+
+def test_each_fact_of_the_catalog_can_be_asked_for_and_no_other_is_meant():
+    """Over all leaves of the sample shop: its attributes and options side by side."""
+    seen = 0
+    for path in sorted(CATALOG.glob("*.toml")):
+        for leaf in tomllib.loads(path.read_text(encoding="utf-8"))["leaves"]:
+            facts = [name.replace("_", " ") for name in [*leaf.get("attributes", {}), *leaf.get("options", [])]]
+            wishes = dict.fromkeys(
+                [*facts, "brand", "color", "price", "rating", "shipping days", "category"], "Qqq Zzz"
+            )
+            for name in wishes:
+                assert meant(f"Which {name} would you like?", wishes) == [name]
+                seen += 1
+            for one, other in pairwise(wishes):
+                assert set(meant(f"Which {one} or {other}?", wishes)) == {one, other}
+    assert seen > 2_000
+
+
+def test_only_the_sentences_that_ask_are_a_question():
+    assert (
+        questions("I put the red one into the cart. It costs $35.99. Which size do you need?")
+        == "Which size do you need?"
+    )
+    assert questions("Please tell me your budget.") == "Please tell me your budget."
+    assert questions("I put the red one into the cart.") == ""
