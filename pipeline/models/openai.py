@@ -244,16 +244,23 @@ def reply_of(text: str) -> Reply | None:
 
 
 def heard(content: str, finish: str, asked: int, told: int, *, reasoning: str = "", calls: Any = ()) -> Reply:
-    """What a model said, its thoughts and tool calls apart; cut short or with a call that is none it has a fault."""
-    thought = THOUGHT.match(content) if "</think>" in content else None
+    """What a model said, its thoughts and tool calls apart; cut short or with a call that is none it has a fault.
+
+    In a reply that begins as JSON nothing is looked for: tags in it are somebody's words.
+    """
+    thought = THOUGHT.match(content) if "</think>" in content and not is_json(content) else None
     words = content[thought.end() :] if thought else content
     reasoning = reasoning or (thought[1] if thought else "")
     fault = CUT.get(finish, "")
     try:
-        found = [*map(native, calls), *tagged(words)]
+        found = [*map(native, calls), *([] if is_json(words) else tagged(words))]
     except (ValueError, LookupError, TypeError, AttributeError):
         found, fault = [], fault or "a tool call that is no JSON"
     return Reply(words, reasoning.strip(), tuple(found), finish, asked, told, fault)
+
+
+def is_json(text: str) -> bool:
+    return text.lstrip()[:1] in ("{", "[")
 
 
 def native(call: dict[str, Any]) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """What every backend promises, and what playing many conversations with one does."""
 
 import asyncio
+import json
 import threading
 import time
 
@@ -131,6 +132,15 @@ def test_a_native_tool_call_that_is_no_json_is_a_fault():
 def test_what_a_model_thinks_is_kept_apart(message):
     reply = said(**message)
     assert (reply.text, reply.reasoning) == ("yes", "hm")
+
+
+@pytest.mark.parametrize(
+    "quoted", ["a title with </think> in it", 'call <tool_call>{"name": "buy"}</tool_call>', "<tool_call>"]
+)
+def test_tags_that_a_reply_in_json_quotes_are_somebodys_words(quoted):
+    reply = said(content=json.dumps({"word": quoted}))
+    assert json.loads(reply.text) == {"word": quoted}
+    assert (reply.reasoning, reply.calls, reply.fault) == ("", (), "")
 
 
 def test_a_tool_call_that_is_only_thought_of_is_none():

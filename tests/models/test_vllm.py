@@ -88,9 +88,7 @@ def test_200_replies_fit_their_schema_or_were_cut_short(engine):
 
 def test_a_bounded_string_can_be_read_with_control_characters_in_it(engine):
     replies = ask(engine, [prompt(number, seed=number, schema=schema_of(Bounded)) for number in range(100)])
-    whole = [
-        reply for reply in replies if not reply.fault and not reply.reasoning
-    ]  # or by chance a </think> in the string
+    whole = [reply for reply in replies if not reply.fault]
     assert len(whole) > 80
     assert all(3 <= len(as_json(reply, Bounded).word) <= 12 for reply in whole)
 
@@ -270,6 +268,6 @@ def test_of_random_words_nothing_is_accepted_and_nothing_is_lost(tmp_path):
     replies = [json.loads(line) for path in (tmp_path / "replies").glob("*.jsonl") for line in path.open()]
     assert len(replies) == sum(made.asked["personas"]["times"]) == sum(map(len, tries)) > count
     if SERVED.startswith("constrained:"):
-        whole = [each["text"] for each in replies if not each.get("fault") and not each.get("reasoning")]  # as above
+        whole = [each["text"] for each in replies if not each.get("fault")]
         assert whole
         assert all(list(json.loads(text, strict=False)) == ["description"] for text in whole)
