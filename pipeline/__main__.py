@@ -6,9 +6,13 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from dataclasses import asdict
+from json import dumps
+from pathlib import Path
 from typing import Any, NoReturn
 
-from pipeline.dataset import Manifest
+from pipeline.dataset import Manifest, write_whole
 from pipeline.models.role import Asked, Models, models_of
 from pipeline.problem import Ended, Problem
 from pipeline.progress import Bar, Lines, Progress
@@ -24,6 +28,8 @@ EXAMPLES = {
     "build": "shopwright build questions --count 100 --tokens 32k,64k --per-trajectory 10 --run data/runs/mine",
     "show": "shopwright show personas -n 3",
     "verify": "shopwright verify data/runs/demo",
+    "audit": "shopwright audit envs --levels 0-12 --episodes 200",
+    "evaluate": "shopwright evaluate envs --agent openai:NAME@http://127.0.0.1:8000/v1 --envs C2 --levels 0,6,12",
 }
 
 
@@ -128,7 +134,56 @@ def parser() -> Parser:
     )
     verify.add_argument("folder", nargs="?", default=RUN, help=f"the run's folder (default: {RUN})")
     verify.add_argument("--workers", type=positive, metavar="N", help="processes (default: the cores)")
+    add_envs(commands, as_json)
     return top
+
+
+def add_envs(commands: Any, as_json: Parser) -> None:
+    """`audit envs` and `evaluate envs`."""
+    audit = add(commands, "audit", "whether what can be played can be solved, and cannot be cheated", [])
+    evaluate = add(commands, "evaluate", "how well a model does, or a scripted player", [])
+    for command, about in (
+        (audit, "the solver and eight cheap policies, level by level; exit 1 if one of them should not get out"),
+        (evaluate, "success, reward by its parts and turns, with 95 %% intervals"),
+    ):
+        kinds = command.add_subparsers(dest="what", required=True, metavar="WHAT")
+        envs = kinds.add_parser("envs", help=about, description=about, parents=[as_json])
+        envs.add_argument("--run", metavar="FOLDER", help="the shop of a run (default: a sample shop, made in memory)")
+        envs.add_argument(
+            "--envs", default="C8", metavar="E", help="C1, C2, C4, C8 or names, with commas (default: C8)"
+        )
+        envs.add_argument(
+            "--levels", default="0-12", type=levels, metavar="L", help="as 0-12 or 0,6,12 (default: 0-12)"
+        )
+        envs.add_argument(
+            "--episodes", default=20, type=positive, metavar="N", help="of each env and level (default: 20)"
+        )
+        if command is audit:
+            envs.add_argument("--workers", type=positive, metavar="N", help="processes (default: the cores)")
+        else:
+            add_models(envs, ["agent"], plans=False)
+            envs.add_argument("--recipe", metavar="FILE", help="models, sampling and prices, as TOML")
+            envs.add_argument(
+                "--player", metavar="P", help="a scripted one instead: solver, do_nothing, first_result, ..."
+            )
+            envs.add_argument("--native", action="store_true", help="tell the server of the tools, for native calls")
+            envs.add_argument("--to", metavar="FILE", help="write the table as Parquet too")
+
+
+def levels(text: str) -> list[int]:
+    """
+    >>> levels("0-2,6")
+    [0, 1, 2, 6]
+    """
+    found: list[int] = []
+    for part in text.split(","):
+        first, sign, last = part.strip().partition("-")
+        if not first.isdecimal() or (sign and not last.isdecimal()) or int(last or first) > 1_000:
+            raise argparse.ArgumentTypeError(f"{text} are no levels; write 0-12 or 0,6,12")
+        found += range(int(first), int(last or first) + 1)
+    if not found:
+        raise argparse.ArgumentTypeError(f"{text} are no levels; write 0-12 or 0,6,12")
+    return found
 
 
 def add(commands: Any, name: str, about: str, parents: list[Parser]) -> Any:
@@ -169,7 +224,7 @@ def add_build(datasets: Any, name: str, parents: list[Parser]) -> None:
             )
 
 
-def add_models(options: Any, roles: list[str]) -> None:
+def add_models(options: Any, roles: list[str], *, plans: bool = True) -> None:
     """The models that play the roles of these stages, and what they may cost."""
     if not roles:
         return
@@ -192,6 +247,8 @@ def add_models(options: Any, roles: list[str]) -> None:
         help="seconds without a good answer until a server is away (default: 120)",
     )
     group.add_argument("--fresh", action="store_true", help="ask again what was asked before")
+    if not plans:
+        return
     group.add_argument(
         "--preview", type=positive, metavar="N", help="print N rows with prompts and replies, and what all would cost"
     )
@@ -394,11 +451,81 @@ def verify_command(folder: str, json: bool, workers: int | None) -> int:
     return 1 if failed else 0
 
 
+def audit_command(
+    what: str, run: str | None, envs: str, levels: list[int], episodes: int, workers: int | None, json: bool
+) -> int:
+    from pipeline.envs import audit
+    from pipeline.gym import world
+    from pipeline.run import cores, pool
+
+    found, names, count = world(run), named(envs), workers or cores()
+    with pool(count) if count > 1 else nullcontext() as executor:
+        cells = audit.audit(found, names, levels, episodes, executor=executor)
+    verdict = audit.verdict(cells)
+    if json:
+        print_json(audit.audit_rows(cells))
+    else:
+        print(audit.table(cells))
+        for title, said in (
+            ("not solved", verdict.unsolved),
+            ("cheated", verdict.cheated),
+            ("a cheap policy earns more than nothing", verdict.paid),
+            ("the shop is too small for", verdict.undrawn),
+        ):
+            print(f"\n{title}: {', '.join(said) or 'none'}")
+    if run is not None:
+        write_whole(Path(run) / "audit.json", dumps(audit.audit_rows(cells)))
+    return 1 if verdict.failed else 0
+
+
+def evaluate_command(
+    what: str,
+    run: str | None,
+    envs: str,
+    levels: list[int],
+    episodes: int,
+    player: str | None,
+    recipe: str | None,
+    native: bool,
+    to: str | None,
+    json: bool,
+    **given: Any,
+) -> int:
+    from pipeline.envs import conversation
+    from pipeline.gym import world
+    from pipeline.models.role import Role
+
+    models = models_given(given, read_recipe(recipe)) or Models()
+    models.price("agent")
+    role = Role("agent", models, Path(run or "data/runs/evaluations"), "evaluate-envs")
+    rows = conversation.evaluate(world(run), named(envs), levels, episodes, player or role, native=native)
+    if to:
+        conversation.write_rows(rows, Path(to))
+    if json:
+        print_json([asdict(row) for row in rows])
+    else:
+        print(conversation.evaluated(rows))
+    return 0
+
+
+def named(envs: str) -> list[str]:
+    """The envs of a list of names and collections."""
+    from pipeline.envs import collection
+
+    return list(dict.fromkeys(name for part in envs.split(",") for name in collection(part.strip())))
+
+
 def print_json(value: Any) -> None:
     print(json.dumps(value, indent=2, ensure_ascii=False, default=str))
 
 
-COMMANDS: dict[str, Callable[..., int]] = {"list": list_command, "show": show_command, "verify": verify_command}
+COMMANDS: dict[str, Callable[..., int]] = {
+    "list": list_command,
+    "show": show_command,
+    "verify": verify_command,
+    "audit": audit_command,
+    "evaluate": evaluate_command,
+}
 
 
 if __name__ == "__main__":

@@ -11,11 +11,14 @@ import numpy as np
 import pyarrow as pa
 from pydantic import BaseModel
 
+from schemas.record import Half
+
 MONEY = pa.decimal128(12, 2)
 SCALARS: dict[object, pa.DataType] = {
     str: pa.string(),
     int: pa.int64(),
     float: pa.float64(),
+    Half: pa.float16(),
     bool: pa.bool_(),
     datetime: pa.timestamp("us"),
     date: pa.date32(),

@@ -1,6 +1,11 @@
 """What every row has in common."""
 
+from typing import NewType
+
 from pydantic import BaseModel, ConfigDict
+
+Half = NewType("Half", float)
+"""A number that two bytes are enough for."""
 
 
 class Part(BaseModel):

@@ -4,7 +4,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Literal
 
-from schemas.record import Part, Record
+from schemas.record import Half, Part, Record
 
 
 class Attribute(Part):
@@ -165,3 +165,10 @@ class Order(Record):
     """None: it was cancelled, or lost on its way."""
     cancelled: datetime | None
     total: Decimal
+
+
+class Embedding(Record):
+    """Where a product stands among all others: near those that its text is like. The id is the product's."""
+
+    vector: list[Half]
+    """Of length 1; as long as the embedder makes them."""

@@ -7,6 +7,8 @@ from pipeline.__main__ import main
 from pipeline.run import Run, all_stages
 from tests import toys as toy_stages
 
+FEW = {"env_tasks": {"count": 1, "levels": "0,3"}}
+"""Settings of what else a small run holds."""
 settings.register_profile("shopwright", deadline=None, derandomize=True, max_examples=200)
 settings.load_profile("shopwright")
 
@@ -16,6 +18,9 @@ def small(tmp_path_factory):
     """A small finished run; tests look at it and change nothing."""
     run = Run(tmp_path_factory.mktemp("small"), seed=3, workers=1)
     run.build("questions", products=1_200, count=20, tokens="6k", per_trajectory=4)
+    for name in all_stages():
+        if run.read(name).manifest is None:
+            run.build(name, **FEW.get(name, {}))
     return run
 
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipeline.run import Run
+from pipeline.run import Run, all_stages
 from tests.folders import listing
 
 SHOP = "id,title,price,category\n" + "".join(f"item-{n},Lamp number {n},{10 + n},Lamps\n" for n in range(40))
@@ -161,11 +161,11 @@ def test_a_setting_that_there_is_not_is_told_with_those_that_there_are(refused, 
         (("build",), "the following arguments are required: DATASET"),
         (
             ("build", "lamps"),
-            "invalid choice: 'lamps' (choose from 'catalog', 'personas', 'queries', 'trajectories', 'questions'",
+            f"invalid choice: 'lamps' (choose from {str(list(all_stages()))[1:-1]})",
         ),
         (
             ("show", "lamps"),
-            "There is no dataset lamps. There are: catalog, personas, queries, trajectories, questions.",
+            f"There is no dataset lamps. There are: {', '.join(all_stages())}.",
         ),
         (("show", "catalog", "-n", "0"), "0 is not a whole number from 1 on"),
         (("show", "catalog", "--columns", "id"), "show does not take --columns id"),

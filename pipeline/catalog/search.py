@@ -2,21 +2,33 @@
 
 Products stand by leaf category, in a leaf by popularity; that place is what everything here counts in. A word's list holds the
 places of the products that have it. A score is the sum of the weights of the query's words that a product has (BM25 for texts
-as short as titles: how often a word stands in one, and how long it is, say nothing).
+as short as titles: how often a word stands in one, and how long it is, say nothing). Where there are vectors, products near the
+query join those with its words, and all are ranked by the share of the query's words that they have plus their cosine.
+
+Words alone give the same order on any machine. Vectors do for one index; FAISS may train another one elsewhere.
 """
 
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from math import log
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from pipeline.catalog.embed import open_embedder, texts_of
+from pipeline.catalog.nearest import Nearest, mapped, nearest_in, write_nearest
+from pipeline.dataset import Dataset, digest
+from pipeline.problem import Problem
 from pipeline.shop.store import Store
-from pipeline.words import PRICE_CAP, content_words, hashed_words, joined
+from pipeline.words import PRICE_CAP, content_words, hashed_words
+from schemas.shop import Embedding, Product
 
 CAP = re.compile(PRICE_CAP)
 CHUNK = 50_000
@@ -25,10 +37,22 @@ BLOCK = 4_096
 """Places that are scored together."""
 MOST_WORDS = 16
 """Of a query, the rarest ones; more are not looked for."""
+FORMAT = 2
+"""Of what `opened` keeps; another one is made again."""
+NEAR = 100
+"""Products near a query that join those with its words."""
+FEW = 512
+"""Places that are looked up in a word's list one by one."""
+WORDS_KEPT = 512
+"""Words of which there is a bit for every product at hand."""
 SURE = 20
 """Reviews of the usual rating that everybody is given, so that one good review makes nothing popular."""
 USUAL = 350
 """Hundredths: the rating of a product that nobody has rated."""
+
+
+Terms = list[tuple[int, int]]
+"""The words of a query: what each is worth, and the number of its list."""
 
 
 @dataclass(frozen=True)
@@ -49,21 +73,25 @@ class WordLists:
 
 def word_lists(chunks: Iterable[pa.Array]) -> WordLists:
     """The lists of these texts, which stand one after the other; each word of a text counts once."""
-    hashes, places, first = [np.zeros(0, np.uint64)], [np.zeros(0, np.int32)], 0
+    parts, first = [(np.zeros(0, np.uint64), np.zeros(0, np.int64), np.zeros(0, np.int32))], 0
     for texts in chunks:
         text_of, found = hashed_words(texts)
-        order = np.lexsort((found, text_of))
-        text_of, found = text_of[order], found[order]
-        new = np.ones(len(found), dtype=bool)
-        new[1:] = (found[1:] != found[:-1]) | (text_of[1:] != text_of[:-1])
-        hashes.append(found[new])
-        places.append((text_of[new] + first).astype(np.int32))
+        hashes, word = np.unique(found, return_inverse=True)
+        word, text = np.divmod(np.unique(word * len(texts) + text_of), len(texts))
+        parts.append((hashes, np.bincount(word, minlength=len(hashes)), (text + first).astype(np.int32)))
         first += len(texts)
-    known, number = np.unique(np.concatenate(hashes), return_inverse=True)
-    del hashes
-    order = np.argsort(number.astype(np.int32), kind="stable")
-    edges = np.concatenate([[0], np.cumsum(np.bincount(number, minlength=len(known)))]).astype(np.int64)
-    return WordLists(known, edges, np.concatenate(places)[order])
+    known = np.unique(np.concatenate([hashes for hashes, _, _ in parts]))
+    numbers = [np.searchsorted(known, hashes) for hashes, _, _ in parts]
+    lengths = np.zeros(len(known), np.int64)
+    for number, (_, counts, _) in zip(numbers, parts, strict=True):
+        lengths[number] += counts
+    edges = np.concatenate([[0], np.cumsum(lengths)])
+    free, places = edges[:-1].copy(), np.zeros(edges[-1], np.int32)
+    for number, (_, counts, found) in zip(numbers, parts, strict=True):
+        before = np.cumsum(counts) - counts
+        places[np.repeat(free[number] - before, counts) + np.arange(len(found))] = found
+        free[number] += counts
+    return WordLists(known, edges, places)
 
 
 @lru_cache(maxsize=100_000)
@@ -71,11 +99,16 @@ def hash_of(word: str) -> int:
     return int(hashed_words(pa.array([word]))[1][0])
 
 
+def readable(text: str) -> str:
+    """Without halves of characters, which JSON can hold and nothing else."""
+    return text.encode("utf-8", "replace").decode()
+
+
 def weight(have: int, total: int) -> int:
     """Of a word that so many of all texts have, in thousandths; whole, so that no order of adding matters.
 
     >>> weight(1, 1_000), weight(1_000, 1_000)
-    (6502, 1)
+    (6503, 1)
     """
     return max(1, round(1000 * log(1 + (total - have + 0.5) / (have + 0.5))))
 
@@ -107,11 +140,20 @@ class Search:
     rows = search.find("oak desk lamp", limit=200, most=4_000)
     """
 
-    def __init__(self, store: Store) -> None:
-        self.store = store
+    def __init__(self, store: Store, lists: WordLists | None = None, nearest: Nearest | None = None) -> None:
+        """
+        Args:
+            lists: Of the products' words; None: they are made now, which takes half a minute for a million products.
+            nearest: By place; None: words alone.
+        """
+        self.store, self.nearest = store, nearest
+        self.origin: tuple[Any, ...] = (Search, (store,))
+        """What makes the same in another process."""
         fame = popularity(store.ratings, store.reviews)
         self.rows = np.lexsort((np.arange(len(store)), -fame, store.leaf_of)).astype(np.int32)
         """The row at each place."""
+        self.place_of = np.empty_like(self.rows)
+        self.place_of[self.rows] = np.arange(len(self.rows), dtype=np.int32)
         self.fame = fame[self.rows]
         self.cents = store.cents[self.rows]
         self.ratings = np.round(store.ratings[self.rows], 2)
@@ -121,13 +163,19 @@ class Search:
         made = brands.dictionary.to_pylist()
         lower = {brand: place for place, brand in enumerate(dict.fromkeys(brand.lower() for brand in made))}
         number = np.array([lower[brand.lower()] for brand in made] + [-1], np.int32)
-        brand_at = number[brands.indices.fill_null(-1).to_numpy()][self.rows]
-        self.brand_number = lower
-        self.by_brand = np.argsort(brand_at, kind="stable").astype(np.int32)
-        self.brand_edges = np.searchsorted(brand_at[self.by_brand], np.arange(len(lower) + 1))
-        self.famous = np.lexsort((np.arange(len(self.rows)), -self.fame)).astype(np.int32)
-        self.lists = word_lists(self.texts())
-        self.blocks = np.append(np.arange(0, len(self.rows), BLOCK), len(self.rows))
+        maker = number[brands.indices.fill_null(-1).to_numpy()][self.rows]
+        self.number_of_brand = lower
+        self.famous = np.argsort(-self.fame, kind="stable").astype(np.int32)
+        """All places, the most popular first."""
+        self.by_brand = self.famous[np.argsort(maker[self.famous], kind="stable")]
+        self.brand_edges = np.searchsorted(maker[self.by_brand], np.arange(len(lower) + 1))
+        self.lists = lists or word_lists(self.texts())
+        self.has = lru_cache(WORDS_KEPT)(self.make_has)
+        self.blocks = blocks_of(store.leaf_edges)
+        self.widest = int(np.diff(self.blocks).max(initial=1))
+        starts = self.blocks[:-1]
+        self.cheapest, self.dearest = (of.reduceat(self.cents, starts) for of in (np.minimum, np.maximum))
+        self.best_rating, self.fewest_days = np.fmax.reduceat(self.ratings, starts), np.fmin.reduceat(self.days, starts)
 
     def texts(self) -> Iterator[pa.Array]:
         """What a product is found by, in the order of the places."""
@@ -135,11 +183,11 @@ class Search:
         leaves = pa.array(store.leaves, pa.string())
         for begin in range(0, len(self.rows), CHUNK):
             rows = pa.array(self.rows[begin : begin + CHUNK])
-            said = pc.binary_join(values_of(store.attributes.take(rows)), " ")
             kinds = leaves.take(pa.array(store.leaf_of[rows.to_numpy()]))
-            yield joined(store.titles.take(rows), store.brands.take(rows), store.colors.take(rows), kinds, said)
+            titles, brands, colors = (each.take(rows) for each in (store.titles, store.brands, store.colors))
+            yield texts_of(titles, brands, colors, kinds, store.attributes.take(rows))
 
-    def terms(self, text: str) -> list[tuple[int, int]]:
+    def terms(self, text: str) -> Terms:
         """The known words of a query as (weight, number of the list), the rarest first."""
         numbers = {self.lists.number(hash_of(word)) for word in content_words(text)} - {-1}
         edges, total = self.lists.edges, len(self.rows)
@@ -160,32 +208,67 @@ class Search:
     ) -> np.ndarray:
         """Rows of products, the best first.
 
-        With a category or brand all of its products within the limits are found, those with the query's words first; without,
-        those with one word at least, or without words the most popular ones. Prices in cents; "under 40" at the end of a query
+        With a category or brand all of its products within the limits are found, those that fit the query first; without, those
+        with one of its words, or near it; without words the most popular ones. Prices in cents; "under 40" at the end of a query
         is a limit, too. A category or brand that there is not finds nothing.
         """
+        text = readable(text)
         capped = CAP.search(text)
         if capped:
-            text, cap = text[: capped.start()], 100 * int(capped["cap"])
+            text, cap = text[: capped.start()], 100 * int(capped["cap"][:12])
             most = cap if most is None else min(most, cap)
         limits, terms = Limits(least, most, rating, days), self.terms(text)
-        if brand or category:
-            places = self.within(category.lower(), brand.lower(), limits)
-            scores = self.scores(places, terms)
-            best = np.lexsort((places, -self.fame[places], -scores))[:limit]
-            return self.rows[places[best]]
-        return self.rows[self.fitting(terms, limits, limit) if terms else self.popular(limits, limit)]
+        among = self.within(category.lower(), brand.lower(), limits) if category or brand else None
+        if among is not None:
+            best = among[best_of(self.scores(among, terms), limit)]
+        elif terms:
+            best = self.fitting(terms, limits, limit)
+        elif content_words(text):
+            best = np.zeros(0, np.int64)
+        else:
+            return self.rows[self.popular(limits, limit)]
+        return self.rows[self.with_near(text, terms, best, among, limits, limit) if self.nearest else best]
+
+    def with_near(
+        self, text: str, terms: Terms, best: np.ndarray, among: np.ndarray | None, limits: Limits, limit: int
+    ) -> np.ndarray:
+        """The best by words and those nearest to the text, both ranked by both; `among`: none but these places may be."""
+        assert self.nearest is not None
+        vector = self.nearest.vector(text)
+        if not vector.any():
+            return best
+        near = self.kept(self.near(vector, among), limits)
+        if len(near) < NEAR // 4 and among is None and limits.any:
+            near = self.near(vector, self.kept(np.arange(len(self.rows)), limits))
+        places = np.sort(np.concatenate([best, near]))
+        places = places[np.flatnonzero(np.diff(places, prepend=-1))]
+        share = self.scores(places, terms) / max(1, sum(worth for worth, _ in terms))
+        order: np.ndarray = np.argsort(-(share + self.nearest.cosines(vector, places)), kind="stable")[:limit]
+        return places[order]
+
+    def near(self, vector: np.ndarray, among: np.ndarray | None) -> np.ndarray:
+        """The places nearest to a vector, of all or among these; where these are few, all of them."""
+        assert self.nearest is not None
+        if among is None:
+            return self.nearest.find(vector, NEAR)
+        if len(among) <= FEW:
+            return among
+        has = np.zeros(len(self.rows), dtype=bool)
+        has[among] = True
+        return self.nearest.find(vector, NEAR, np.packbits(has, bitorder="little"))
 
     def within(self, category: str, brand: str, limits: Limits) -> np.ndarray:
         """All places of a category, a brand or both, within the limits."""
-        leaf, maker = self.leaf_of_name.get(category), self.brand_number.get(brand)
+        leaf, maker = self.leaf_of_name.get(category), self.number_of_brand.get(brand)
         if (category and leaf is None) or (brand and maker is None):
             return np.zeros(0, np.int64)
-        first, last = self.store.leaf_edges[leaf : leaf + 2] if leaf is not None else (0, len(self.rows))
+        first, last = self.store.leaf_edges[leaf : leaf + 2].tolist() if leaf is not None else (0, len(self.rows))
         if maker is None:
             return self.kept(np.arange(first, last), limits)
         places = self.by_brand[self.brand_edges[maker] : self.brand_edges[maker + 1]]
-        return self.kept(places[np.searchsorted(places, first) : np.searchsorted(places, last)], limits)
+        if leaf is not None:
+            places = places[(places >= first) & (places < last)]
+        return self.kept(places, limits)
 
     def kept(self, places: np.ndarray, limits: Limits) -> np.ndarray:
         """Those of the places that are within the limits; a number that is not known is within none."""
@@ -200,46 +283,65 @@ class Search:
             good &= self.days[places] <= limits.days
         return places[good] if limits.any else places
 
-    def scores(self, places: np.ndarray, terms: list[tuple[int, int]]) -> np.ndarray:
-        """Of these ascending places, which need not be in one block."""
+    def scores(self, places: np.ndarray, terms: Terms) -> np.ndarray:
+        """Of any places."""
         found = np.zeros(len(places), np.int32)
-        if not len(places):
+        if len(places) <= FEW:
+            for worth, number in terms:
+                have = self.lists.of(number)
+                found += worth * (have[np.minimum(have.searchsorted(places), len(have) - 1)] == places)
             return found
-        first, last = int(places[0]), int(places[-1]) + 1
-        has = np.zeros(last - first, dtype=bool)
+        byte, bit = places >> 3, np.right_shift(128, places & 7, dtype=np.uint8, casting="unsafe")
         for worth, number in terms:
-            have = self.lists.of(number)
-            have = have[have.searchsorted(first) : have.searchsorted(last)] - first
-            has[have] = True
-            found += worth * has[places - first]
-            has[have] = False
+            found += worth * ((self.has(number)[byte] & bit) > 0)
         return found
 
-    def fitting(self, terms: list[tuple[int, int]], limits: Limits, limit: int) -> np.ndarray:
+    def make_has(self, number: int) -> np.ndarray:
+        """A bit for each place: whether it has the word."""
+        has = np.zeros(len(self.rows), dtype=bool)
+        has[self.lists.of(number)] = True
+        return np.packbits(has)
+
+    def fitting(self, terms: Terms, limits: Limits, limit: int) -> np.ndarray:
         """The places with the best scores above 0: the blocks that can hold them first, until no other block can."""
         lists = [self.lists.of(number) for _, number in terms]
         cuts = [have.searchsorted(self.blocks) for have in lists]
         most = np.zeros(len(self.blocks) - 1, np.int32)
         for (worth, _), cut in zip(terms, cuts, strict=True):
             most += worth * (cut[1:] > cut[:-1])
-        board = np.zeros(BLOCK, np.int32)
+        most *= self.can_hold(limits)
+        board = np.zeros(self.widest, np.int32)
         best, scores, bar = np.zeros(0, np.int64), np.zeros(0, np.int32), 0
         for block in np.argsort(-most, kind="stable").tolist():
             if most[block] <= bar:
                 break
-            begin = block * BLOCK
+            begin = int(self.blocks[block])
             board.fill(0)
             for (worth, _), have, cut in zip(terms, lists, cuts, strict=True):
                 board[have[cut[block] : cut[block + 1]] - begin] += worth
             found = np.flatnonzero(board > bar)
             if limits.any:
                 found = self.kept(found + begin, limits) - begin
-            best, scores = np.concatenate([best, found + begin]), np.concatenate([scores, board[found]])
-            if len(best) >= limit:
-                order = np.argsort(-scores, kind="stable")[:limit]
-                best, scores = best[order], scores[order]
-                bar = int(scores[-1])
-        return best[np.argsort(-scores, kind="stable")]
+            if len(found):
+                best, scores = np.concatenate([best, found + begin]), np.concatenate([scores, board[found]])
+                if len(best) >= limit:
+                    order = best_of(scores, limit)
+                    best, scores = best[order], scores[order]
+                    bar = int(scores[-1])
+        return best[best_of(scores, limit)]
+
+    def can_hold(self, limits: Limits) -> np.ndarray:
+        """For each block whether its cheapest, dearest, best rated and first shipped are within the limits."""
+        good = np.ones(len(self.cheapest), dtype=bool)
+        for wanted, have, turn in (
+            (limits.least, self.dearest, 1),
+            (limits.most, self.cheapest, -1),
+            (limits.rating, self.best_rating, 1),
+            (limits.days, self.fewest_days, -1),
+        ):
+            if wanted is not None:
+                good &= turn * have >= turn * wanted
+        return good
 
     def popular(self, limits: Limits, limit: int) -> np.ndarray:
         """The most popular places within the limits."""
@@ -251,18 +353,85 @@ class Search:
 
     def rank(self, text: str, rows: np.ndarray) -> np.ndarray:
         """The same rows, those that fit the text best first; among equals as they came."""
-        places = self.place_of(rows)
-        order = np.argsort(places, kind="stable")
-        scores = np.zeros(len(rows), np.int32)
-        scores[order] = self.scores(places[order], self.terms(text))
-        return rows[np.argsort(-scores, kind="stable")]
+        text = readable(text)
+        places, terms = self.place_of[rows], self.terms(text)
+        if self.nearest is None:
+            return rows[best_of(self.scores(places, terms), len(rows))]
+        share = self.scores(places, terms) / max(1, sum(worth for worth, _ in terms))
+        return rows[best_of(share + self.nearest.cosines(self.nearest.vector(text), places), len(rows))]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return self.origin
 
 
-def values_of(attributes: pa.ListArray) -> pa.ListArray:
-    """The values of lists of attributes, as lists of texts.
+def with_vectors(store: Store, embedder: str) -> Search:
+    """A search by words and vectors, all made now in memory."""
+    found, model = Search(store), open_embedder(embedder)
+    vectors = [np.float16(model.vectors(texts.to_pylist())) for texts in found.texts()]
+    found.nearest = nearest_in(np.concatenate(vectors), model) if vectors else None
+    found.origin = (with_vectors, (store, embedder))
+    return found
 
-    >>> values_of(pa.array([[{"name": "size", "value": "M"}], []])).to_pylist()
-    [['M'], []]
+
+def opened(run: Path, store: Store) -> Search:
+    """The search of a run's catalog: with the vectors of its `embeddings` where it has them, else by words alone.
+
+    What takes long to make is kept in the run's folder `search`, by the content that it was made of, and mapped into memory.
+    Raises Problem where the embeddings are of another catalog.
     """
-    edges = attributes.offsets
-    return pa.ListArray.from_arrays(edges, attributes.values.field("value"))
+    catalog, embeddings = Dataset(run, "catalog", Product), Dataset(run, "embeddings", Embedding)
+    made, known = catalog.manifest, embeddings.manifest
+    if made is None:
+        raise Problem(f"{run} has no catalog. Build it: shopwright build catalog --run {run}")
+    if known and known.recipe.inputs.get("catalog") != made.fingerprint:
+        raise Problem(f"The embeddings in {run} are of another catalog. Build them again, with --rebuild.")
+    folder = run / "search" / digest(f"{FORMAT} {made.fingerprint} {known.fingerprint if known else ''}")
+    if not folder.exists():
+        keep(folder, Search(store), embeddings if known else None)
+    lists = WordLists(*(mapped(folder / f"{name}.npy") for name in ("hashes", "edges", "places")))
+    nearest = Nearest.read(folder, open_embedder(known.recipe.settings["embedder"])) if known else None
+    found = Search(store, lists, nearest)
+    found.origin = (opened, (run, store))
+    return found
+
+
+def keep(folder: Path, search: Search, embeddings: Dataset[Embedding] | None) -> None:
+    """Writes the folder in one step, so that an interrupted one is never half there."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(dir=folder.parent) as name:
+        beside = Path(name) / folder.name
+        beside.mkdir()
+        for column in ("hashes", "edges", "places"):
+            np.save(beside / f"{column}.npy", getattr(search.lists, column))
+        if embeddings:
+            write_nearest(beside, embeddings, search.store.ids, search.place_of)
+        with suppress(OSError):  # another process was first
+            beside.rename(folder)
+
+
+def blocks_of(edges: np.ndarray) -> np.ndarray:
+    """Where blocks of at most BLOCK places begin, and the end: a large leaf is cut up, small ones are put together.
+
+    >>> blocks_of(np.array([0, 9_000, 9_100, 9_200])).tolist()
+    [0, 4096, 8192, 9200]
+    """
+    found = [0]
+    for first, last in pairwise(edges.tolist()):
+        if last - found[-1] > BLOCK and first > found[-1]:
+            found.append(first)
+        found.extend(range(found[-1] + BLOCK, last, BLOCK))
+    return np.array([*found, int(edges[-1])] if edges[-1] > found[-1] else found)
+
+
+def best_of(scores: np.ndarray, limit: int) -> np.ndarray:
+    """Where the best scores stand, in their order; among equals the first.
+
+    >>> best_of(np.array([1, 5, 5, 0, 9]), 3).tolist()
+    [4, 1, 2]
+    """
+    if len(scores) <= limit:
+        return np.argsort(-scores, kind="stable")
+    bar = np.partition(scores, len(scores) - limit)[len(scores) - limit]
+    over = np.flatnonzero(scores > bar)
+    chosen = np.concatenate([over, np.flatnonzero(scores == bar)[: limit - len(over)]])
+    return chosen[np.argsort(-scores[chosen], kind="stable")]

@@ -26,7 +26,7 @@ from pipeline.shop.store import moment
 from pipeline.shop.tools import Shop
 from schemas.tasks import Action, Answer, Call
 
-YES_OR_NO, CATEGORY = 0.11, 0.19
+YES_OR_NO, CATEGORY = 0.09, 0.19
 """Shares of the questions that have such answers; the others ask for a number."""
 VISITOR = "visitor"
 """Who asks where no customer of the shop is as the question says."""
@@ -157,7 +157,8 @@ def asker(world: World, facts: dict[str, Value], random: Random) -> tuple[str, d
         customer = customers[random.randrange(len(customers))]
         if facts.get("member", "yes" if customer.member else "no") == ("yes" if customer.member else "no"):
             seen = customer.visited_at
-            return customer.id, moment(float(seen[-1])) + timedelta(days=1) if len(seen) else OPENS
+            after = moment(float(seen[-1])) + timedelta(days=1) if len(seen) else OPENS
+            return customer.id, customer.now or after
     return VISITOR, OPENS
 
 

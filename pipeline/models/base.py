@@ -100,6 +100,9 @@ class Model(Protocol):
     def name(self) -> str:
         """Goes into the recipe of every dataset that it helped to make."""
 
+    async def ready(self) -> None:
+        """Starts what a reply needs; `reply` does so too, but then the first one takes as much longer."""
+
     async def reply(self, prompt: Prompt) -> Reply: ...
 
     async def close(self) -> None: ...

@@ -61,6 +61,10 @@ class OpenAI:
     def name(self) -> str:
         return self.spec.name
 
+    async def ready(self) -> None:
+        if self.session is None:
+            self.session = self.open()
+
     async def reply(self, prompt: Prompt) -> Reply:
         """Raises Away when the server has not answered well for long; time in which nothing is asked does not count."""
         if not self.under_way and self.bad is not None:
@@ -109,8 +113,7 @@ class OpenAI:
         """Status (0 where there was no whole answer, AWAY where there is no server), how long the server asks to wait, and the text."""
         import aiohttp
 
-        if self.session is None:
-            self.session = self.open()
+        await self.ready()
         try:
             async with self.session.post(f"{self.spec.url}/chat/completions", data=body) as answer:
                 text = await answer.text(encoding="utf-8", errors="replace")

@@ -212,6 +212,9 @@ class Kept:
     def name(self) -> str:
         return self.model.name
 
+    async def ready(self) -> None:
+        """The model is started when something is asked that is not kept."""
+
     async def reply(self, prompt: Prompt) -> Reply:
         """Raises Spent, Away."""
         key = key_of(prompt, self.name, self.sampling)
@@ -236,6 +239,7 @@ class Kept:
 
     async def ask(self, key: str, prompt: Prompt) -> Reply:
         try:
+            await self.model.ready()
             began = monotonic()
             again = self.replies.rounds.get(key, 0)
             found = await self.model.reply(replace(prompt, seed=prompt.seed + APART * again) if again else prompt)

@@ -6,6 +6,9 @@ from pipeline.models.base import Prompt, Reply
 class Scripted:
     name = "scripted"
 
+    async def ready(self) -> None:
+        """There is nothing to start."""
+
     async def reply(self, prompt: Prompt) -> Reply:
         return Reply(prompt.offline)
 

@@ -72,10 +72,14 @@ class Vllm:
         self.watch = watched([child.pid for child in multiprocessing.active_children() if child not in before])
         return engine
 
-    async def reply(self, prompt: Prompt) -> Reply:
-        """Raises Problem, Away. What vLLM refuses, and what it could not finish, is the reply's fault."""
+    async def ready(self) -> None:
+        """Raises Problem where it does not start."""
         if self.engine is None:
             self.engine = self.start()
+
+    async def reply(self, prompt: Prompt) -> Reply:
+        """Raises Problem, Away. What vLLM refuses, and what it could not finish, is the reply's fault."""
+        await self.ready()
         from vllm.exceptions import VLLMClientError
         from vllm.v1.engine.exceptions import EngineDeadError, EngineGenerateError
 

@@ -22,7 +22,7 @@ from typing import Any, Literal
 from pydantic import Field, model_validator
 
 from pipeline.shop.store import Customer, Item
-from pipeline.words import WORD, words
+from pipeline.words import words
 from schemas.record import Part
 from schemas.shop import Line, Order
 
@@ -149,6 +149,10 @@ class Outcome:
         return all(before != after for before, after in pairwise(self.steps))
 
 
+Setting = dict[str, Value | Span]
+"""A case as far as the rules can tell: for each fact a value or a range."""
+
+
 @dataclass(frozen=True)
 class Topic:
     """Something that can be asked, with all its rules."""
@@ -194,20 +198,28 @@ class Topic:
         return [*named, ""]
 
     @cached_property
-    def by_depth(self) -> dict[int, list[tuple[tuple[str, ...], list[dict[str, Value | Span]]]]]:
-        """For each length of a chain in which every step counts: the chains, and all settings that lead to each."""
-        found: dict[tuple[str, ...], list[dict[str, Value | Span]]] = {}
+    def by_depth(self) -> dict[int, list[list[Setting]]]:
+        """For each number of rules that a case must go through: for each chain of them the settings that lead to it.
+
+        Every rule of a chain changes the answer. An exception that replaces the first rule's answer is a chain of one, too: it
+        decides alone.
+        """
+        found: dict[tuple[int, ...], list[Setting]] = {}
         for values in product(*(self.settings(fact) for fact in self.facts)):
             setting = dict(zip(self.facts, values, strict=True))
-            outcome = self.outcome(
-                {name: value.least or 0 if isinstance(value, Span) else value for name, value in setting.items()}
-            )
+            outcome = self.outcome({name: one_of(value) for name, value in setting.items()})
             if outcome.every_step_counts:
-                found.setdefault(tuple(rule.id for rule in outcome.chain), []).append(setting)
-        depths: dict[int, list[tuple[tuple[str, ...], list[dict[str, Value | Span]]]]] = {}
+                found.setdefault(tuple(rule.number for rule in outcome.chain), []).append(setting)
+        depths: dict[int, list[list[Setting]]] = {}
         for chain, settings in found.items():
-            depths.setdefault(len(chain), []).append((chain, settings))
+            depths.setdefault(len(chain), []).append(settings)
+            if len(chain) == 2 and self.rules[chain[-1] - 1].change == "is":
+                depths.setdefault(1, []).append(settings)
         return depths
+
+
+def one_of(setting: Value | Span) -> Value:
+    return setting.least or 0 if isinstance(setting, Span) else setting
 
 
 @cache
@@ -312,12 +324,12 @@ def all_words() -> tuple[tuple[Rule, frozenset[str]], ...]:
 
 
 STOP = frozenset(
-    "a an and any are as at be been but by can come could do does first for from get goes had has have how i if in is it its"
+    "a an and any are as at be been but by can come could do does first for from get goes had has have how i if in is it item its"
     " least like live long many me more most much my no not of on one or our out so take than that the their then there they"
     " this to up was we what when which who will with would you your".split()
 )
-STEM = 6
-"""Letters by which words are told apart: `member` and `membership` are one."""
+STEM = 7
+"""Letters by which words are told apart: `delivered` and `delivery` are one, `member` and `membership` are not."""
 TOPIC = 4
 """How much more a word counts in the name of a topic than in the text of a rule."""
 GENERAL = 1.4
@@ -328,9 +340,9 @@ def stems(text: str) -> list[str]:
     """What a text says, for the search.
 
     >>> stems("How many days is the return window for members?")
-    ['days', 'return', 'window', 'member']
+    ['day', 'return', 'window', 'member']
     """
-    return [word[:STEM] for word in WORD.findall(text.lower()) if word not in STOP and not word.isdigit()]
+    return [word[:STEM] for word in words(text) if word not in STOP and not word.isdigit()]
 
 
 @cache
@@ -410,14 +422,14 @@ def last_day(delivered: datetime, days: int) -> date:
 
 
 def drawn(topic: Topic, depth: int, random: Random, other: str = "") -> dict[str, Value] | None:
-    """Facts of which exactly `depth` rules apply and each changes the answer; None where this draw found none.
+    """A case that must go through `depth` rules; None where this draw found none.
 
     `other` is a group beside those that the rules know.
     """
     chains = topic.by_depth.get(depth)
     if not chains:
         return None
-    _, settings = chains[random.randrange(len(chains))]
+    settings = chains[random.randrange(len(chains))]
     setting = settings[random.randrange(len(settings))]
     facts = {name: filled(topic, name, value, random, other) for name, value in setting.items()}
     outcome = topic.outcome(facts)
@@ -509,11 +521,9 @@ def quick_question(random: Random) -> tuple[str, list[str]]:
             return asked(topic, facts, random.choice(topic.questions)), answers(value, topic.unit)
 
 
-def asked(topic: Topic, facts: Facts, question: str, stated: Sequence[str] | None = None) -> str:
+def asked(topic: Topic, facts: Facts, question: str) -> str:
     """A question with its facts: `I am a member, and it is from Home. How many days ...?`"""
-    clauses = [facts_known()[name].say(facts[name]) for name in (topic.facts if stated is None else stated)]
-    if not clauses:
-        return question
+    clauses = [facts_known()[name].say(facts[name]) for name in topic.facts]
     told = " and ".join([", ".join(clauses[:-1]), clauses[-1]] if len(clauses) > 1 else clauses)
     return f"{told[0].upper()}{told[1:]}. {question}"
 
@@ -526,4 +536,4 @@ def answers(value: Fraction | str, unit: str) -> list[str]:
     longer = [f"{float(value):.2f}"] if unit == "dollars" else []
     plain = list(dict.fromkeys([said, *longer]))
     marked = [f"${each}" for each in plain] if unit == "dollars" else []
-    return [*plain, *marked, *(f"{each} {unit}" for each in plain)]
+    return [*plain, *marked, *(f"{each} {unit.removesuffix('s') if value == 1 else unit}" for each in plain)]

@@ -57,7 +57,7 @@ class Heard(NamedTuple):
     caused: int = 0
     """1 where the turn must not count against the agent."""
     says: tuple[str, ...] = ()
-    """Facts in it, word for word."""
+    """What in it a model may not put differently."""
 
 
 def listed(values: Iterable[Any], last: str = "and") -> str:
@@ -76,8 +76,9 @@ TEMPLATES.filters["sentence"] = lambda text: text[:1].upper() + text[1:]
 def opened(name: str, wishes: Sequence[Wish], facts: Mapping[str, Any], *, noise: float, random: Random) -> str:
     """The shopper's first words: one line of `prompts/envs/NAME.offline.j2`, each of which is a way to say the same.
 
-    The template is given the facts and `stated`: what the shopper says of each stated wish, by name. A line says all of it word for
-    word, which is asserted: what the ledger calls stated was said. `noise` is the chance of a letter to be mistyped.
+    The template is given the facts (texts, numbers, lists and mappings of them) and `stated`: what the shopper says of each stated
+    wish, by name. A line says all of it word for word, which is asserted: what the ledger calls stated was said. `noise` is the
+    chance of a letter to be mistyped.
     """
     facts = one_line(facts)
     wanted = {wish.name: one_line(wish.said) for wish in wishes if wish.known == "stated"}
@@ -184,23 +185,31 @@ class Shopper:
 
     def hear(self, message: str, notices: Iterable[Notice], *, turn: int, worked: bool) -> Heard:
         """What the shopper says after the agent's turn of this number, in which it called tools or not."""
-        stuck = self.repeated and not self.fresh
-        question = questions(message) if message else ""
-        answer = self.reply(question) if question else None
+        asked_again, question = self.repeated, questions(message) if message else ""
+        parts = [self.reply(question)] if question else []
+        stuck = asked_again and not self.fresh
         idle = not (worked or self.fresh or (not question and self.is_new(message)))
         news, self.news, self.fresh, self.repeated = self.news, False, False, False
         self.poor = self.poor + 1 if stuck or idle else 0
         if self.poor >= self.patience:
-            return self.say("give up", "gives_up", caused=int(news))
-        parts = [answer] if answer is not None else []
-        parts += [self.corrected(each) for each in notices if each.key not in self.noticed]
-        if self.aside is not None and self.aside[0] == turn:
-            parts.append(self.say("switch", "switches", self.aside[1], caused=1))
-        if not parts and idle:
-            parts.append(self.say("dissatisfied", "is_dissatisfied"))
-        elif not parts and message and not worked:
-            parts.append(self.say("continue", "goes_on"))
-        return joined(parts, caused=int(news))
+            parts = [self.say("give up", "gives_up")]
+        else:
+            parts += [self.corrected(each) for each in notices if each.key not in self.noticed]
+            parts += self.other_matters(turn)
+            if not parts and idle:
+                parts = [self.say("dissatisfied", "is_dissatisfied")]
+            elif not parts and message and not worked:
+                parts = [self.say("continue", "goes_on")]
+        heard = joined(parts, caused=int(news))
+        if heard.text:
+            self.said.append(heard)
+        return heard
+
+    def other_matters(self, turn: int) -> list[Heard]:
+        """What comes to the shopper's mind after this turn."""
+        if self.aside is None or self.aside[0] != turn:
+            return []
+        return [self.say("switch", "switches", self.aside[1], caused=1)]
 
     def corrected(self, notice: Notice) -> Heard:
         self.noticed.add(notice.key)
@@ -259,18 +268,31 @@ class Shopper:
         fact = wishes[0].said if only else "; ".join(map(named, wishes))
         how = "tells_again" if not new else "volunteers" if general else "tells"
         found = self.say("elaborate" if general and new else "clarify", how, fact.rstrip("."))
-        return found._replace(says=tuple(wish.said.rstrip(".") for wish in wishes))
+        several = len(wishes) > 1
+        return found._replace(
+            says=tuple(named(w) if several and " of " in w.name else w.said.rstrip(".") for w in wishes)
+        )
 
     def say(self, act: str, how: str, *facts: str, caused: int = 0) -> Heard:
         if self.random is None:
             self.random = Random(f"{self.seed}/shopper")
         ways = frames(how, len(facts))
+        if facts and CLAUSE.match(facts[0]):
+            ways = tuple(way for way in ways if OPEN.search(way.partition(MARK)[0])) or ways
         line = mistyped(ways[int(self.random.random() * len(ways))], noise=self.noise, random=self.random)
         for fact in facts:
             line = line.replace(MARK, fact, 1)
-        return Heard(line[:1].upper() + line[1:], act, caused, facts)
+        return Heard(line, act, caused, (line.rstrip("."),) if how in AS_IT_IS else facts)
 
 
+CLAUSE = re.compile(
+    r"(I|it|they|there|you|my|the|we)\b.* (am|is|are|was|were|have|has|had|did|want|paid|bought|costs?|came) ",
+    re.IGNORECASE,
+)
+"""A wish that is a whole clause: it stands by itself, not after `I need`."""
+OPEN = re.compile(r"^$|[:.,;!] $")
+AS_IT_IS = ("does_not_mind", "has_no_wish", "confirms", "said_it_all")
+"""What nobody may say in other words: a condition or a denial would be lost."""
 RANK = ("give up", "switch", "correct", "elaborate", "clarify", "done", "confirm", "dissatisfied", "continue")
 """Which act a turn is called by in which the shopper does several things."""
 

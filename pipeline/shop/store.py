@@ -20,12 +20,16 @@ from schemas.shop import Attribute, Choice, Order
 
 KEPT = 20_000
 """Products and variants that are kept as objects; others are made again from their columns."""
-SHELVES = 64
+SHELVES = 256
 SMALL = 200_000
 """Up to so many ids a dictionary is kept beside the column."""
 EPOCH = datetime(1970, 1, 1)
 NUMBERS = ("price", "rating", "shipping days")
 """Facts that every product can have as a number: cents, 1 to 5, days."""
+OWN = ("brand", "color", "category", *NUMBERS)
+"""Facts with a column of their own, whatever an attribute of the same name says."""
+LARGE = 2**31 - 1
+"""Bytes of text that one Arrow array holds."""
 
 
 class Constraint(Part):
@@ -141,6 +145,8 @@ class Customer:
     """The oldest first."""
     member: bool = False
     """Of the shop's membership, to which some policies are kinder."""
+    now: datetime | None = None
+    """The one moment at which tasks may be set; None: any."""
 
 
 class Store:
@@ -163,6 +169,7 @@ class Store:
         columns = {name: whole(catalog, name) for name in names}
         self.ids, self.titles, self.brands = columns["id"], columns["title"], columns["brand"]
         self.colors, self.attributes = columns["color"], columns["attributes"]
+        self.facts = Facts(self.attributes)
         self.descriptions = columns["description"]
         self.cents = cents(whole(catalog, "price"))
         self.ratings = whole(catalog, "rating").cast(pa.float64()).to_numpy(zero_copy_only=False)
@@ -176,23 +183,25 @@ class Store:
         self.place_of_leaf = {leaf: place for place, leaf in enumerate(self.leaves)}
         first = self.by_leaf[self.leaf_edges[:-1]]
         paths = whole(catalog, "category_path").take(pa.array(first)).to_pylist()
-        self.groups = [path[0] for path in paths]
+        self.groups = [path[0] if path else leaf for path, leaf in zip(paths, self.leaves, strict=True)]
         """The broadest category above each leaf."""
         self.rows_by_id = Places(self.ids)
-        self.variant_ids, self.choices = whole(variants, "id"), whole(variants, "choices")
+        variants, owners = in_order(variants, self.ids)
+        self.variant_ids = whole(variants, "id")
+        self.choices = Facts(whole(variants, "choices"))
         self.variant_cents = cents(whole(variants, "price"))
         self.variant_stock = whole(variants, "stock").to_numpy().astype(np.int32)
         self.variant_is_title = whole(variants, "is_title").to_numpy(zero_copy_only=False)
-        owners = pc.index_in(whole(variants, "product_id"), value_set=self.ids).to_numpy()
         self.variant_edges = np.searchsorted(owners, np.arange(len(self.ids) + 1)).astype(np.int64)
         self.variants_by_id = Places(self.variant_ids)
-        stocked = np.add.reduceat(np.append(self.variant_stock > 0, 0), self.variant_edges[:-1])
-        self.in_stock = (stocked > 0) & (np.diff(self.variant_edges) > 0)
+        stocked = np.append(0, np.cumsum(self.variant_stock > 0))[self.variant_edges]
+        self.in_stock = np.diff(stocked) > 0
         """Whether any variant of a product is."""
         self.customers = tuple(customers)
         self.place_of_customer = {customer.id: place for place, customer in enumerate(self.customers)}
         self.item = lru_cache(KEPT)(self.make_item)
         self.options = lru_cache(KEPT)(self.make_options)
+        self.option = lru_cache(KEPT)(self.make_option)
         self.shelf = lru_cache(SHELVES)(self.make_shelf)
 
     def __len__(self) -> int:
@@ -224,7 +233,10 @@ class Store:
             review_count=None if isnan(reviews) else int(reviews),
             shipping_days=None if isnan(days) else int(days),
             description=self.descriptions[row].as_py() or "",
-            attributes=tuple(Attribute(**each) for each in self.attributes[row].as_py()),
+            attributes=tuple(
+                Attribute(name=name, value=value, number=number, unit=unit)
+                for name, value, number, unit in self.facts.of(row)
+            ),
         )
 
     def make_options(self, row: int) -> tuple[Option, ...]:
@@ -232,12 +244,12 @@ class Store:
         begin, end = self.variant_edges[row : row + 2].tolist()
         return tuple(self.option(place) for place in range(begin, end))
 
-    def option(self, place: int) -> Option:
+    def make_option(self, place: int) -> Option:
         row = int(np.searchsorted(self.variant_edges, place, side="right")) - 1
         return Option(
             id=self.variant_ids[place].as_py(),
             product_id=self.ids[row].as_py(),
-            choices=tuple(Choice(**each) for each in self.choices[place].as_py()),
+            choices=tuple(Choice(name=name, value=value) for name, value, _, _ in self.choices.of(place)),
             cents=int(self.variant_cents[place]),
             stock=int(self.variant_stock[place]),
             is_title=bool(self.variant_is_title[place]),
@@ -261,18 +273,89 @@ class Store:
             coded = column.take(pa.array(rows)).dictionary_encode()
             codes[name] = coded.indices.fill_null(-1).to_numpy().astype(np.int32)
             values[name] = coded.dictionary.to_pylist()
-        places: dict[str, dict[str, int]] = {}
-        for at, found in enumerate(self.attributes.take(pa.array(rows)).to_pylist()):
-            for each in found or ():
-                name = each["name"].replace("_", " ")
-                if name not in codes:
-                    codes[name], places[name] = np.full(len(rows), -1, dtype=np.int32), {}
-                if name in places:
-                    codes[name][at] = places[name].setdefault(each["value"], len(places[name]))
-                if each["number"] is not None:
-                    sized = f"{name} ({each['unit']})"
-                    numbers.setdefault(sized, np.full(len(rows), np.nan))[at] = each["number"]
-        return Shelf(rows, codes, values | {name: list(found) for name, found in places.items()}, numbers)
+        self.facts.arrange(rows, codes, values, numbers)
+        return Shelf(rows, codes, values, numbers)
+
+
+class Facts:
+    """Named values of many things (attributes of products, choices of variants), as columns; those of thing i from `edges[i]`."""
+
+    def __init__(self, lists: pa.ListArray) -> None:
+        self.edges = small(np.append(0, np.cumsum(pc.list_value_length(lists).fill_null(0).to_numpy())))
+        flat = pc.list_flatten(lists)
+        names = flat.field("name").dictionary_encode()
+        self.names: list[str] = names.dictionary.to_pylist()
+        self.name_of = small(names.indices.to_numpy())
+        self.values = flat.field("value").dictionary_encode()
+        self.value_of = self.values.indices.to_numpy()
+        self.numbers, self.units, self.unit_of = None, [None], None
+        if flat.type.get_field_index("number") >= 0:
+            self.numbers = flat.field("number").to_numpy(zero_copy_only=False)
+            units = flat.field("unit").dictionary_encode()
+            self.units = [*units.dictionary.to_pylist(), None]
+            self.unit_of = small(units.indices.fill_null(len(units.dictionary)).to_numpy())
+
+    def value(self, code: int) -> str:
+        found: str = self.values.dictionary[code].as_py()
+        return found
+
+    def of(self, thing: int) -> list[tuple[str, str, float | None, str | None]]:
+        """Name, value, number and unit of each."""
+        begin, end = self.edges[thing : thing + 2].tolist()
+        span = slice(begin, end)
+        names = [self.names[code] for code in self.name_of[span].tolist()]
+        values = [self.value(code) for code in self.value_of[span].tolist()]
+        if self.numbers is None or self.unit_of is None:
+            return [(name, value, None, None) for name, value in zip(names, values, strict=True)]
+        numbers = [None if isnan(number) else number for number in self.numbers[span].tolist()]
+        units = [self.units[code] for code in self.unit_of[span].tolist()]
+        return list(zip(names, values, numbers, units, strict=True))
+
+    def arrange(
+        self,
+        things: np.ndarray,
+        codes: dict[str, np.ndarray],
+        values: dict[str, list[str]],
+        numbers: dict[str, np.ndarray],
+    ) -> None:
+        """Adds a column for each name to those of a shelf; where a thing has several of one name, the last counts."""
+        begins = self.edges[things].astype(np.int64)
+        sizes = self.edges[things + 1] - begins
+        owners = np.repeat(np.arange(len(things)), sizes)
+        places = np.repeat(begins - np.append(0, np.cumsum(sizes))[:-1], sizes) + np.arange(sizes.sum())
+        named = self.name_of[places]
+        by_name: dict[str, list[int]] = {}
+        for code in np.unique(named).tolist():
+            by_name.setdefault(self.names[code].replace("_", " "), []).append(code)
+        for name, alike in by_name.items():
+            here = np.isin(named, alike) if len(alike) > 1 else named == alike[0]
+            if name not in OWN:
+                known, local = np.unique(self.value_of[places[here]], return_inverse=True)
+                codes[name] = np.full(len(things), -1, dtype=np.int32)
+                codes[name][owners[here]] = local
+                values[name] = [self.value(code) for code in known.tolist()]
+            self.measure(name, places[here], owners[here], len(things), numbers)
+
+    def measure(
+        self, name: str, places: np.ndarray, owners: np.ndarray, count: int, numbers: dict[str, np.ndarray]
+    ) -> None:
+        if self.numbers is None or self.unit_of is None:
+            return
+        measured = ~np.isnan(self.numbers[places])
+        places, owners = places[measured], owners[measured]
+        for unit in np.unique(self.unit_of[places]).tolist():
+            here = self.unit_of[places] == unit
+            column = numbers[f"{name} ({self.units[unit]})"] = np.full(count, np.nan)
+            column[owners[here]] = self.numbers[places[here]]
+
+
+def small(numbers: np.ndarray) -> np.ndarray:
+    """The same from 0 on in as few bytes as hold them.
+
+    >>> small(np.array([0, 300])).dtype
+    dtype('uint16')
+    """
+    return numbers.astype(np.min_scalar_type(int(numbers.max(initial=0))))
 
 
 class Places:
@@ -280,9 +363,10 @@ class Places:
 
     def __init__(self, column: pa.StringArray) -> None:
         self.column = column
-        self.order = pc.sort_indices(column).to_numpy().astype(np.int64)
         few = column.to_pylist() if len(column) <= SMALL else None
         self.known = {text: place for place, text in enumerate(few)} if few is not None else None
+        many = pc.sort_indices(column).to_numpy() if few is None else np.zeros(0)
+        self.order = many.astype(np.int32 if len(many) < 2**31 else np.int64)
 
     def of(self, text: str) -> int | None:
         if self.known is not None:
@@ -300,7 +384,20 @@ class Places:
 
 def whole(table: pa.Table, name: str) -> Any:
     """A column as one array."""
-    return pa.concat_arrays(column.chunks) if len((column := table[name]).chunks) else table[name].combine_chunks()
+    column = table[name]
+    if pa.types.is_string(column.type) and column.nbytes > LARGE:
+        column = column.cast(pa.large_string())
+    return column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks or [column.combine_chunks()])
+
+
+def in_order(variants: pa.Table, ids: pa.Array) -> tuple[pa.Table, np.ndarray]:
+    """The variants of these products, side by side and as the products stand, and the row of each one's product."""
+    owners = pc.index_in(whole(variants, "product_id"), value_set=ids).fill_null(-1).to_numpy()
+    if len(owners) and (owners.min() < 0 or (np.diff(owners) < 0).any()):
+        order = np.argsort(owners, kind="stable")
+        order = order[owners[order] >= 0]
+        return variants.take(pa.array(order)), owners[order]
+    return variants, owners
 
 
 def moment(seconds: float) -> datetime:

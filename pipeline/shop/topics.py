@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 
-from pipeline.words import STOP, content_words, words
+from pipeline.words import STOP, WORD, ascii_lower, content_words
 from schemas.tasks import Wish
 
 STEM = 6
@@ -128,7 +128,7 @@ def stem(word: str) -> str:
 
 
 def stems(text: str) -> tuple[str, ...]:
-    return tuple(map(stem, words(text)))
+    return tuple(map(stem, WORD.findall(ascii_lower(text))))
 
 
 def table(rows: Sequence[tuple[str, str]]) -> tuple[tuple[frozenset[str], frozenset[str]], ...]:
@@ -177,19 +177,20 @@ def questions(text: str) -> str:
 def asked(text: str, wishes: Sequence[Keys]) -> Asked:
     """What a question asks for, clause by clause; a wish comes once, in the order of the question."""
     found = Asked([], [], [])
+    things = frozenset[str]().union(*(keys.about for keys in wishes))
     for clause in CLAUSE.split(text.replace("$", " dollars ")):
         said = stems(clause)
         if said:
-            read(said, wishes, found)
+            read(said, wishes, things, found)
     found.wishes = list(dict.fromkeys(found.wishes))
     found.others = list(dict.fromkeys(found.others))
     return found
 
 
-def read(clause: tuple[str, ...], wishes: Sequence[Keys], found: Asked) -> None:
+def read(clause: tuple[str, ...], wishes: Sequence[Keys], things: frozenset[str], found: Asked) -> None:
     """One clause; adds to `found`."""
     said = frozenset(clause)
-    about = spoken_of(clause, wishes)
+    about = spoken_of(clause, things) if things else things
     hits = [place for place, keys in enumerate(wishes) if not keys.strong.isdisjoint(said)]
     if len(hits) > 1:
         hits = meant(said, hits, wishes)
@@ -203,7 +204,7 @@ def read(clause: tuple[str, ...], wishes: Sequence[Keys], found: Asked) -> None:
         found.wishes += hits
     elif topics:
         found.others += topics[:1]
-    elif about or (said & PLAIN["general"] and (said & PLAIN["else"] or said <= PLAIN["filler"])):
+    elif said & (about | PLAIN["general"]) and (said & PLAIN["else"] or said - about <= PLAIN["filler"]):
         found.more.append(about)
     elif clause[0] in YES_OR_NO:
         found.confirms = True
@@ -219,11 +220,7 @@ def meant(said: frozenset[str], hits: list[int], wishes: Sequence[Keys]) -> list
     return [place for place in hits if wishes[place].own in named or wishes[place].strong & said - used]
 
 
-def spoken_of(clause: tuple[str, ...], wishes: Sequence[Keys]) -> frozenset[str]:
-    """The stems of what a clause is about, where wishes are about different things: `lamp`, or the 2 of `item 2`."""
-    known = frozenset[str]().union(*(keys.about for keys in wishes))
-    if not known:
-        return known
-    pairs = {frozenset(pair) for pair in pairwise(clause)}
-    counted = {each for pair in pairs if "item" in pair for each in pair if each.isdigit()}
-    return known.intersection(clause) | counted
+def spoken_of(clause: tuple[str, ...], things: frozenset[str]) -> frozenset[str]:
+    """Which of the things that wishes are about a clause names: `lamp`, or the 2 of `item 2`, be there such an item or not."""
+    pairs = {frozenset(pair) for pair in pairwise(clause)} if "item" in clause else set()
+    return things.intersection(clause) | {each for pair in pairs if "item" in pair for each in pair if each.isdigit()}

@@ -11,15 +11,17 @@ from functools import cache, lru_cache
 from math import prod, sqrt
 from pathlib import Path
 from random import Random
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pipeline.catalog.reference import domains
 from pipeline.dataset import Dataset
 from pipeline.words import words
 from schemas.shop import Product
 
+T = TypeVar("T")
 REFERENCE = Path(__file__).parents[2] / "data" / "reference" / "variants.toml"
 FEWEST = 3
 """Of a product: its own and two others."""
@@ -34,6 +36,8 @@ WHOLLY = 0.02
 """At most this share of products is sold out in all its variants."""
 DEARER = (100, 100, 100, 100, 95, 105, 110)
 """A variant's price in percent of the product's, where no number in its option says more."""
+PIECES = range(5, 61)
+"""Of a variant that is in stock."""
 HIGHEST = 10**12 - 1
 TOKEN = re.compile(r"\d+(?:\.\d+)?|[^\W\d_]+")
 NUMBER = re.compile(r"(\d+(?:\.\d+)?) ?([^\W\d]*)(?!.*\d)")
@@ -126,8 +130,19 @@ def values_by_leaf(catalog: Dataset[Product]) -> Values:
                 known[value] += count
     found: dict[str, dict[str, list[str]]] = defaultdict(dict)
     for (leaf, name), known in counts.items():
-        found[leaf][name] = distinct(sorted(known, key=lambda value: (-known[value], value)))[:MOST_VALUES]
+        common = sorted(known, key=lambda value: (-known[value], value))
+        found[leaf][name] = distinct([*common, *sample_values().get(leaf, {}).get(name, ())])[:MOST_VALUES]
     return dict(found)
+
+
+@cache
+def sample_values() -> Values:
+    """What the leaves of the sample shop come in, whether or not a catalog is large enough to show it."""
+    return {
+        leaf.name: {named(name): values for name, values in leaf.attributes.items()} | {"color": leaf.colors}
+        for domain in domains()
+        for leaf in domain.leaves
+    }
 
 
 def counted(batch: pa.RecordBatch, wanted: pa.Array) -> Iterable[tuple[str, str, str, int]]:
@@ -158,10 +173,13 @@ def unsaid() -> list[str]:
 
 def distinct(values: Iterable[str]) -> list[str]:
     """
-    >>> distinct(["Red", "red", "blue"])
+    >>> distinct(["Red", "blue", "red"])
     ['Red', 'blue']
     """
-    return list({spelled(value): value for value in reversed(list(values))}.values())[::-1]
+    found: dict[str, str] = {}
+    for value in values:
+        found.setdefault(spelled(value), value)
+    return list(found.values())
 
 
 @lru_cache(4_096)
@@ -178,11 +196,16 @@ def priorities(path: tuple[str, ...]) -> tuple[str, ...]:
     return ("color",)
 
 
+def natural_names(path: Iterable[str]) -> tuple[str, ...]:
+    """Options that a product of these categories may have beside those on its page, the most natural first."""
+    return tuple(dict.fromkeys((*priorities(tuple(path)), *unsaid())))
+
+
 def options_of(product: Mapping[str, Any], known: Values, random: Random) -> list[Axis]:
     """The options of a product, so many that it comes in three variants at least."""
     says, found = stated(product), []
     for name, values in listed(product).items():
-        own = says.get(name) or said_in(product["title"], values) or random.choice(values)
+        own = says.get(name) or said_in(product["title"], values) or pick(random, values)
         found.append(Axis(name, own, others(own, values)))
     if not found:
         return [natural(product, known, random)]
@@ -203,25 +226,22 @@ def grid(axes: Iterable[Axis]) -> int:
 
 
 def widened(axes: list[Axis], known: Mapping[str, Sequence[str]]) -> list[Axis]:
-    """The axis that varies most, or the last of those alike, with all that its leaf comes in."""
-    chances = [len(others(axis.own, (*axis.others, *known.get(axis.name, ())))) for axis in axes]
-    place = max(range(len(axes)), key=lambda at: (len(axes[at].others), chances[at], at))
-    axis = axes[place]
-    wider = axis._replace(others=others(axis.own, (*axis.others, *known.get(axis.name, ()))))
-    return [*axes[:place], wider, *axes[place + 1 :]]
+    """The axis that varies most, or of those alike the one that can, with all that its leaf comes in."""
+    wider = [axis._replace(others=others(axis.own, (*axis.others, *plausible(axis.name, known)))) for axis in axes]
+    place = max(range(len(axes)), key=lambda at: (len(axes[at].others), len(wider[at].others), at))
+    return [*axes[:place], wider[place], *axes[place + 1 :]]
 
 
 def natural(product: Mapping[str, Any], known: Values, random: Random, but: Iterable[str] = ()) -> Axis:
     """The attribute that varies most naturally in the product's kind of thing, and does not contradict it."""
     says, here = stated(product), known.get(product["category"], {})
-    names = [name for name in priorities(tuple(product["category_path"])) if name not in but]
-    for name in names or [name for name in unsaid() if name not in but]:
+    for name in natural_names(product["category_path"]):
         values = plausible(name, here)
         own = says.get(name) or said_in(product["title"], values)
-        if own or name in unsaid():
-            own = own or random.choice(values)
+        if name not in but and (own or name in unsaid()):
+            own = own or pick(random, values)
             return Axis(name, own, others(own, values))
-    raise AssertionError("a priority list that does not end with color")
+    raise AssertionError("options named color and size that do not vary")
 
 
 def plausible(name: str, known: Mapping[str, Sequence[str]]) -> list[str]:
@@ -242,15 +262,20 @@ def offers(product: Mapping[str, Any], known: Values, random: Random, sold_out: 
     does, one that differs from it in a single option does, and if they vary one for each option.
     """
     axes = options_of(product, known, random)
-    combinations = combined(axes, min(grid(axes), random.choice(COUNTS)), random)
+    combinations = combined(axes, min(grid(axes), pick(random, COUNTS)), random)
     factors = [{value: factor(axis.own, value, random) for value in axis.others} for axis in axes]
     pieces = stocks(len(combinations), sold_out, random)
     found = []
     for number, (combination, stock) in enumerate(zip(combinations, pieces, strict=True)):
         percents = [one[value] for one, value in zip(factors, combination, strict=True) if value in one]
         found.append(Offer(combination, priced(product["cents"], percents), stock, number == 0))
-    random.shuffle(found)
+    found.sort(key=lambda offer: random.random())
     return [axis.name for axis in axes], found
+
+
+def pick(random: Random, several: Sequence[T]) -> T:
+    """As `random.choice`, at a third of its time."""
+    return several[int(random.random() * len(several))]
 
 
 def combined(axes: Sequence[Axis], count: int, random: Random) -> list[tuple[str, ...]]:
@@ -259,9 +284,9 @@ def combined(axes: Sequence[Axis], count: int, random: Random) -> list[tuple[str
     varying = [place for place, axis in enumerate(axes) if axis.others]
     found = {own: None}
     for place in random.sample(varying, min(len(varying), count - 1)):
-        found[*own[:place], random.choice(axes[place].others), *own[place + 1 :]] = None
+        found[*own[:place], pick(random, axes[place].others), *own[place + 1 :]] = None
     while len(found) < count:
-        found[tuple(random.choice((axis.own, *axis.others)) for axis in axes)] = None
+        found[tuple(pick(random, (axis.own, *axis.others)) for axis in axes)] = None
     return list(found)
 
 
@@ -271,7 +296,7 @@ def factor(own: str, value: str, random: Random) -> int:
     >>> factor("64 GB", "256 GB", Random(0)), factor("4 pack", "2 pack", Random(0))
     (170, 70)
     """
-    dice = random.choice(DEARER)
+    dice = pick(random, DEARER)
     one, other = measure(own), measure(value)
     if one is None or other is None or one[1] != other[1]:
         return dice
@@ -304,7 +329,7 @@ def stocks(count: int, sold_out: float, random: Random) -> list[int]:
     if random.random() < wholly:
         return [0] * count
     apart = (sold_out - wholly) / (1 - wholly)
-    found = [0 if random.random() < apart else random.randint(5, 60) for _ in range(count)]
+    found = [0 if random.random() < apart else pick(random, PIECES) for _ in range(count)]
     if not any(found):
-        found[random.randrange(count)] = random.randint(5, 60)
+        found[int(random.random() * count)] = pick(random, PIECES)
     return found

@@ -136,10 +136,6 @@ def questions(
     """Questions over every trajectory, in English, each with SQL and an answer proved by three engines."""
     if written_by == "code":
         return by_code(trajectories, shard, plan, per_trajectory, paper)
-    if "scripted" in (writer.spec.kind, judge.spec.kind):
-        raise Problem(
-            "--written-by model needs a model for writer and judge. Say --model openai:NAME@http://HOST:PORT/v1."
-        )
     return by_model(
         trajectories, shard.of(plan.units), partial(shard.random, "questions"), writer, judge, per_trajectory
     )

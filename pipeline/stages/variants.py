@@ -1,6 +1,7 @@
 """What can be bought of each product: choices, price and stock."""
 
 from collections.abc import Iterable, Iterator
+from functools import cache
 from random import Random
 from typing import Annotated, Any
 
@@ -17,9 +18,9 @@ from pipeline.shop.variants import (
     Offer,
     Values,
     listed,
+    natural_names,
     offers,
     plausible,
-    priorities,
     said_in,
     spelled,
     stated,
@@ -31,6 +32,7 @@ from schemas.shop import Product, Variant
 COLUMNS = ["id", "title", "category_path", "category", "color", "price", "attributes", "options"]
 TOGETHER = 12_000
 """Products in one batch: a check looks each batch's products up in the whole catalog."""
+BETWEEN = "\x1f"
 STRANGER = "no such product in the catalog"
 NOTHING = "no choice to tell it by"
 UNFIT = "a choice that its kind of thing does not come in"
@@ -77,7 +79,7 @@ def fault_of(
     here = known.get(product["category"], {})
     for name, value in ((each["name"], each["value"]) for each in choices):
         own, values = says.get(name), options.get(name)
-        if name in RESERVED or (values is None and name not in priorities(tuple(product["category_path"]))):
+        if name in RESERVED or (values is None and name not in natural_names(product["category_path"])):
             return UNFIT
         if value != own and value not in (values or ()) and value not in plausible(name, here):
             return UNFIT
@@ -117,16 +119,30 @@ def with_cents(batch: pa.RecordBatch) -> list[dict[str, Any]]:
 
 def variants_of_a_product_differ(batch: pa.RecordBatch) -> list[str | None]:
     """No two have the same choices, and all have choices for the same options."""
-    seen: set[tuple[str, tuple[str, ...]]] = set()
-    options: dict[str, list[str]] = {}
+    names, values = (joined(batch["choices"], field) for field in ("name", "value"))
+    products = batch["product_id"].to_pylist()
+    options: dict[str, str] = {}
+    seen: set[tuple[str, str]] = set()
     found: list[str | None] = []
-    for product, choices in zip(batch["product_id"].to_pylist(), batch["choices"].to_pylist(), strict=True):
-        names = [each["name"] for each in choices]
-        key = product, tuple(spelled(each["value"]) for each in choices)
-        ragged = options.setdefault(product, names) != names or len(set(names)) < len(names)
-        found.append(RAGGED if ragged else SAME if key in seen else None)
-        seen.add(key)
+    for product, told, chosen in zip(products, names, values, strict=True):
+        ragged = options.setdefault(product, told) != told or repeats(told)
+        found.append(RAGGED if ragged else SAME if (product, chosen) in seen else None)
+        seen.add((product, chosen))
     return found
+
+
+def joined(choices: pa.ListArray, field: str) -> list[str]:
+    """The names, or the values, of each variant's choices as one text in lower case."""
+    flat = pc.utf8_lower(pc.list_flatten(choices).field(field))
+    edges = np.append(0, np.cumsum(pc.list_value_length(choices).to_numpy())).astype(np.int32)
+    found: list[str] = pc.binary_join(pa.ListArray.from_arrays(pa.array(edges), flat), BETWEEN).to_pylist()
+    return found
+
+
+@cache
+def repeats(names: str) -> bool:
+    found = names.split(BETWEEN)
+    return len(set(found)) < len(found)
 
 
 def products_have_a_title_and_others(variants: Dataset[Variant]) -> Iterable[Fault]:
@@ -176,7 +192,9 @@ def offered(products: list[dict[str, Any]], known: Values, shard: Shard, sold_ou
         found += made
     schema = arrow_schema(Variant)
     kind = schema.field("choices").type
-    choice = pa.StructArray.from_arrays([pa.array(names, pa.string()), pa.array(values, pa.string())], fields=list(kind.value_type))
+    choice = pa.StructArray.from_arrays(
+        [pa.array(names, pa.string()), pa.array(values, pa.string())], fields=list(kind.value_type)
+    )
     edges = pa.array(np.append(0, np.cumsum(widths)).astype(np.int32))
     columns = {
         "id": pa.array(ids, pa.string()),

@@ -28,6 +28,7 @@ def test_as_many_letters_go_wrong_as_the_axis_says(noise):
 def test_letters_are_left_out_doubled_swapped_and_hit_beside_the_key():
     told = Counter(mistyped("make " * 3_000, noise=0.1, random=Random(5)).split())
     assert {"ake", "mmake", "amke", "nake", "mke", "makke"} <= set(told)
+    assert "amake" not in told  # two letters that are swapped are both done
 
 
 def test_words_get_short():

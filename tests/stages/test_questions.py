@@ -394,7 +394,8 @@ def test_the_command_tells_which_model_is_missing(shopwright, tmp_path):
     options = ("--run", tmp_path / "run", "--workers", 1, "--products", 300, "--count", 1, "--tokens", "2k")
     code, out, err = shopwright("build", "questions", *options, "--written-by", "model")
     assert (code, out) == (2, "")
-    assert "--written-by model needs a model for writer and judge. Say --model openai:NAME@" in err
+    assert "--written-by model needs a model: say --model, or --writer." in err
+    assert not (tmp_path / "run" / "questions").exists()
 
 
 # Trajectories that are odd

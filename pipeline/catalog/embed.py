@@ -1,0 +1,131 @@
+"""Embedders: texts as vectors of length 1, near one another where the texts are alike."""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipeline.problem import Problem
+from pipeline.words import content_words, joined
+
+HASHED = "hashed"
+DIMENSIONS = 256
+"""Of the hashed embedder."""
+SIGNS = 8
+"""Dimensions that each part of a word is spread over."""
+PARTS = 0.6
+"""What all parts of a word count together, beside the word itself."""
+
+
+class Embedder(Protocol):
+    """Anything that turns texts into vectors."""
+
+    def vectors(self, texts: Sequence[str]) -> np.ndarray:
+        """float32 [texts, dimensions], each row of length 1; a text that says nothing is all zeros."""
+
+
+class Hashed:
+    """Words and their runs of three letters, hashed: no model, the same on any machine.
+
+    It knows how words are written and nothing of what they mean: `lmap` is near `lamp`, `sofa` is not near `couch`.
+    """
+
+    def __init__(self) -> None:
+        self.word = lru_cache(maxsize=200_000)(word_vector)
+
+    def vectors(self, texts: Sequence[str]) -> np.ndarray:
+        found = np.zeros((len(texts), DIMENSIONS), np.float32)
+        for row, text in enumerate(texts):
+            for word in dict.fromkeys(content_words(text)):
+                found[row] += self.word(word)
+        lengths = np.sqrt((found * found).sum(axis=1, keepdims=True))
+        return found / np.where(lengths > 0, lengths, 1)
+
+
+def word_vector(word: str) -> np.ndarray:
+    """The word as one part, and its runs of three letters, those at its ends with a mark."""
+    marked = f"<{word}>"
+    runs = [marked[at : at + 3] for at in range(len(marked) - 2)]
+    found = part_vector(marked + "=") + PARTS / np.sqrt(len(runs)) * sum(map(part_vector, runs))
+    vector: np.ndarray = found.astype(np.float32)
+    return vector
+
+
+@lru_cache(maxsize=100_000)
+def part_vector(part: str) -> np.ndarray:
+    """
+    >>> round(float((part_vector("lam") ** 2).sum()), 6)
+    1.0
+    """
+    digest = np.frombuffer(blake2b(part.encode(), digest_size=2 * SIGNS).digest(), np.uint16)
+    found = np.zeros(DIMENSIONS)
+    np.add.at(found, digest % DIMENSIONS, np.where(digest >> 15, 1, -1) / np.sqrt(SIGNS))
+    return found / max(np.sqrt((found * found).sum()), 1e-9)
+
+
+class Transformer:
+    """A model of sentence-transformers: a name on the Hub or a folder."""
+
+    def __init__(self, name: str) -> None:
+        try:
+            from sentence_transformers import SentenceTransformer
+        except ImportError:
+            raise Problem(f"sentence-transformers:{name} needs `pip install sentence-transformers`.") from None
+        self.model = loaded(SentenceTransformer, name)
+
+    def vectors(self, texts: Sequence[str]) -> np.ndarray:
+        found = self.model.encode(list(texts), batch_size=128, normalize_embeddings=True, show_progress_bar=False)
+        return np.asarray(found, dtype=np.float32)
+
+
+class Static:
+    """A model of model2vec: a folder, or a name on the Hub."""
+
+    def __init__(self, name: str) -> None:
+        try:
+            from model2vec import StaticModel
+        except ImportError:
+            raise Problem(f"model2vec:{name} needs `pip install model2vec`.") from None
+        self.model = loaded(StaticModel.from_pretrained, name)
+
+    def vectors(self, texts: Sequence[str]) -> np.ndarray:
+        found = np.asarray(self.model.encode(list(texts)), dtype=np.float32)
+        lengths = np.sqrt((found * found).sum(axis=1, keepdims=True))
+        return found / np.where(lengths > 0, lengths, 1)
+
+
+def loaded(load: Any, name: str) -> Any:
+    try:
+        return load(name)
+    except Exception as error:  # noqa: BLE001  (each library raises what it likes for a name that it cannot load)
+        reason = (str(error).splitlines() or [type(error).__name__])[0][:200]
+        raise Problem(f"The embedder {name} cannot be loaded: {reason}. Give a folder, or a name on the Hub.") from None
+
+
+@lru_cache(maxsize=4)
+def open_embedder(name: str) -> Embedder:
+    """`hashed`, `sentence-transformers:NAME` or `model2vec:FOLDER`. Raises Problem where there is none such."""
+    kind, _, which = name.partition(":")
+    if name == HASHED:
+        return Hashed()
+    if kind == "sentence-transformers" and which:
+        return Transformer(which)
+    if kind == "model2vec" and which:
+        return Static(str(Path(which)) if Path(which).exists() else which)
+    raise Problem(f"There is no embedder {name}. Use hashed, sentence-transformers:NAME or model2vec:FOLDER.")
+
+
+def texts_of(titles: pa.Array, brands: pa.Array, colors: pa.Array, kinds: pa.Array, attributes: pa.Array) -> pa.Array:
+    """What a product is found by, by its words as by its vector: its title, brand, color, category, and what is known of it.
+
+    >>> known = pa.array([[{"name": "material", "value": "oak"}]])
+    >>> texts_of(*(pa.array([each], pa.string()) for each in ("Lamp", "Lumo", None, "Desk Lamps")), known).to_pylist()
+    ['Lamp Lumo  Desk Lamps oak']
+    """
+    values = pa.ListArray.from_arrays(attributes.offsets, attributes.values.field("value"))
+    return joined(titles, brands, colors, kinds, pc.binary_join(values.fill_null([]), " "))

@@ -1,0 +1,434 @@
+"""Find the products of a kind that satisfy everything the shopper asks for, the ones it would like best first."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from fractions import Fraction
+from functools import cache
+from math import ceil, floor, log2
+from random import Random
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from pipeline.envs.base import (
+    INFEASIBLE,
+    Drawn,
+    Env,
+    Goal,
+    Score,
+    SellOut,
+    Solution,
+    Undrawable,
+    World,
+    ledger,
+    said_of,
+)
+from pipeline.envs.difficulty import Axes
+from pipeline.envs.recall import asking
+from pipeline.envs.visits import Comer, comer
+from pipeline.shop.shopper import WHOLE, preferences
+from pipeline.shop.store import NUMBERS, Constraint, Item, Shelf, Store
+from pipeline.shop.tools import Shop
+from schemas.tasks import Action, Answer, Call, Wish
+
+RANK, FITS, STOCK = Fraction(55, 100), Fraction(35, 100), Fraction(10, 100)
+"""Weights of the order, of the constraints and of being in stock (EcomRLVE-GYM, product discovery)."""
+PARTS = 1_000
+"""Of which what a shopper likes of a product is a whole number, for each thing that it weighs."""
+LONGEST_SHIPPING = 14
+"""Days from which shipping is as slow as it can be."""
+DISCOUNTS = 10**6
+"""Parts of which the discount of a place in the list is a whole number."""
+TRIES = 12
+"""Products looked at for a task."""
+CHOSEN = 8
+"""Ways to choose the constraints of a product."""
+DECOYS = 3
+"""So many products for each right one have the words that the shopper says, so that a search for these is not enough."""
+MOST = 300
+"""Right products; of more nobody needs help to find one."""
+LONGEST = 60
+"""Characters of a value that a shopper says."""
+REMEMBERED = "price", "rating", "shipping days", "brand", "color"
+"""Facts that come first where not all can be asked for; the others are what only some kinds of things have."""
+
+
+class Discovery(Goal):
+    """What a product must be, and what the shopper likes beside."""
+
+    category: str
+    constraints: list[Constraint]
+    weights: dict[str, int]
+    """How much the shopper weighs price, rating, shipping, brand and similarity, in parts of WHOLE."""
+    limit: int
+    """In cents: what costs so much is no longer cheap."""
+    reference: str
+    """The product of this category that the shopper looked at last; brand and similarity are its. Empty: none."""
+    most: int
+    """Products that may be recommended."""
+    power: int
+    """The higher, the less a product is worth that misses a constraint."""
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """The right products, the one that the shopper would like best first."""
+
+    rows: np.ndarray
+    gains: np.ndarray
+
+    def ideal(self, most: int) -> list[int]:
+        gains: list[int] = self.gains[:most].tolist()
+        return gains
+
+
+class ProductDiscovery(Env):
+    """Every recommended product must satisfy all constraints and be in stock, and there must be one.
+
+    That is success; to rank by what the shopper likes, which it tells when asked, and to use all places earns the rest
+    of the reward: .55 (2 nDCG - 1) + .35 (2 s ** (4 + d // 4) - 1) + .10 stock, where only right products have a gain,
+    nDCG counts by the share of the list that is right, s is the best share of constraints that a product of the list
+    meets, and stock is 1 less twice the share that is sold out. So the perfect list earns exactly 1. All numbers are
+    whole or fractions. Where no product satisfies all, the right answer is to refuse with not_found and name none.
+    """
+
+    name = "product_discovery"
+    Goal = Discovery
+
+    def draw(self, world: World, axes: Axes, random: Random) -> Drawn:
+        store, who = world.store, comer(world.store, random)
+        infeasible = random.random() < INFEASIBLE
+        sells_out = not infeasible and random.random() < axes.sells_out
+        for _ in range(TRIES):
+            row = random.randrange(len(store))
+            shelf = store.shelf(int(store.leaf_of[row]))
+            place = int(np.searchsorted(shelf.rows, row))
+            for _ in range(CHOSEN):
+                found = chosen(store, shelf, place, axes, random, together=sells_out)
+                found = spoiled(shelf, place, found, random) if found and infeasible else found
+                drawn = self.task(store, who, shelf, found, axes, random, sells_out) if found else None
+                if drawn is not None:
+                    return drawn
+        raise Undrawable(
+            f"no product in stock with {axes.constraints} facts that a shopper could ask for and that few others meet"
+        )
+
+    def task(
+        self,
+        store: Store,
+        who: Comer,
+        shelf: Shelf,
+        constraints: list[Constraint],
+        axes: Axes,
+        random: Random,
+        sells_out: bool,
+    ) -> Drawn | None:
+        """The task of these constraints; None where it is none, or too easy."""
+        category = store.leaves[int(store.leaf_of[shelf.rows[0]])]
+        pairs = [("category", category), *((each.fact, said_of(each)) for each in constraints)]
+        wishes = ledger(pairs, axes, random, always=["category"])
+        meets = np.array([shelf.meets(each) for each in constraints])
+        stocked = store.in_stock[shelf.rows]
+        right = meets.all(axis=0)
+        feasible = bool(right.any())
+        if not (right & stocked).any() and feasible:
+            return None
+        if feasible and not is_hard(right & stocked, meets, stocked, constraints, wishes):
+            return None
+        reference = last_of(store, who, shelf)
+        weights = {name: int(weight * WHOLE) for name, weight in preferences(wishes, random).items()}
+        goal = Discovery(
+            persona_id=who.id,
+            now=who.now,
+            wishes=[*wishes, priority(weights, reference, constraints)],
+            refusal="" if feasible else "not_found",
+            category=category,
+            constraints=constraints,
+            weights=weights,
+            limit=round(next(each.number or 0 for each in constraints if each.fact == "price")),
+            reference=reference.id if reference else "",
+            most=axes.recommendations,
+            power=4 + axes.difficulty // 4,
+        )
+        best = ranked(goal, store, set())
+        if sells_out and len(best.rows) < 2:
+            return None
+        if sells_out:
+            options = store.options(int(best.rows[0]))
+            event = SellOut(after=random.randint(1, 2), variants=[option.id for option in options])
+            goal = goal.model_copy(update={"event": event})
+        needs = [wish.said for wish in wishes[1:] if wish.known == "stated"]
+        facts = {"category": category, "needs": needs, "most": axes.recommendations}
+        return Drawn(goal, facts, acceptable(goal, store, best, shelf), nearest_miss(goal, store, shelf, meets, best))
+
+    def solve(self, goal: Discovery, shop: Shop, axes: Axes) -> Solution:
+        search = Call(name="catalog_search", args=search_for(goal))
+        yield Action(assistant_message=asking(goal.wishes), tool_calls=[search])
+        if not goal.feasible:
+            yield Action(answer=Answer(env=self.name, refusal=goal.refusal))
+            return
+        while True:
+            ids = ids_of(shop.store, ranked(goal, shop.store, shop.gone).rows[: goal.most])
+            going = shop.store.option_of(goal.event.variants[0]) if goal.event else None
+            unseen = sorted((id for id in ids if id not in shop.seen), key=lambda id: bool(going and going.product_id == id))
+            calls = [Call(name="catalog_get_product", args={"product_id": id}) for id in unseen[: axes.tool_calls]]
+            answer = Answer(env=self.name, recommended_product_ids=ids) if len(unseen) <= axes.tool_calls else None
+            yield Action(tool_calls=calls, answer=answer)
+
+    def score(self, goal: Discovery, shop: Shop, answer: Answer | None) -> Score:
+        named = answer.recommended_product_ids if answer else []
+        if answer is None or answer.refusal != goal.refusal:
+            refused = answer is not None and bool(answer.refusal)
+            return Score(Fraction(-1), False, "a needless refusal" if refused else f"not refused as {goal.refusal}")
+        if not goal.feasible:
+            return Score(Fraction(-1 if named else 1), not named, "refused and recommended" if named else "")
+        if not named:
+            return Score(Fraction(-1), False, "nothing was recommended")
+        best = ranked(goal, shop.store, shop.gone)
+        gains = dict(zip(ids_of(shop.store, best.rows), best.gains.tolist(), strict=True))
+        counted = [gains.get(id, 0) if id not in named[:place] else 0 for place, id in enumerate(named)]
+        right = sum(gain > 0 for gain in counted)
+        items = [shop.store.item(row) for id in named if (row := shop.store.row(id)) is not None]
+        fits = max((share(goal, item) for item in items), default=Fraction(0)) ** goal.power
+        out = Fraction(len(named) - sum(shop.is_in_stock(item.row) for item in items), len(named))
+        rank = Fraction(dcg(counted), dcg(best.ideal(goal.most))) * Fraction(right, len(named))
+        task = RANK * (2 * rank - 1) + FITS * (2 * fits - 1) + STOCK * (1 - 2 * out)
+        success = right == len(named)
+        return Score(task, success, "" if success else "not every product is what was asked for")
+
+
+# What is asked for
+
+
+def chosen(
+    store: Store, shelf: Shelf, place: int, axes: Axes, random: Random, *, together: bool
+) -> list[Constraint] | None:
+    """As many constraints as the level asks for that a product meets, the price first; None where it has too few.
+
+    together: that another one in stock meets as well, so that one of them can be sold out.
+    """
+    stocked = store.in_stock[shelf.rows]
+    if not stocked[place]:
+        return None
+    places, facts = [place], sayable(shelf, place)
+    if together:
+        same = np.array([alike(shelf, fact, place) for fact in facts])
+        others = np.flatnonzero(stocked & (same.sum(axis=0) >= axes.constraints) & same[facts.index("price")])
+        others = others[others != place]
+        if not len(others):
+            return None
+        places.append(int(others[random.randrange(len(others))]))
+        facts = [fact for fact, shared in zip(facts, same[:, places[1]].tolist(), strict=True) if shared]
+    random.shuffle(facts)
+    facts = ["price", *(fact for fact in facts if fact != "price")][: axes.constraints]
+    return [constraint(shelf, places, fact, axes, random) for fact in facts] if len(facts) > 1 else None
+
+
+def alike(shelf: Shelf, fact: str, place: int) -> np.ndarray:
+    """Which products a constraint can hold for that also holds for this one."""
+    found: np.ndarray = ~np.isnan(shelf.numbers[fact]) if fact in NUMBERS else shelf.codes[fact] == shelf.codes[fact][place]
+    return found
+
+
+def sayable(shelf: Shelf, place: int) -> list[str]:
+    """The facts of a product that tell it from others of its kind, and that can be said in a few words."""
+    known = [name for name in NUMBERS if not np.isnan(shelf.numbers[name][place])]
+    for name, codes in shelf.codes.items():
+        code = int(codes[place])
+        if name in NUMBERS or name == "category" or code < 0 or (codes == code).all():
+            continue
+        value = shelf.values[name][code]
+        if 0 < len(value) <= LONGEST and value.isprintable() and value == value.strip(" ."):
+            known.append(name)
+    return known
+
+
+def constraint(shelf: Shelf, places: list[int], fact: str, axes: Axes, random: Random) -> Constraint:
+    """What these products meet: numbers are looser than the worst of theirs by chance, at most by the level's slack."""
+    if fact not in NUMBERS:
+        return Constraint(fact=fact, op="is", value=shelf.values[fact][int(shelf.codes[fact][places[0]])])
+    numbers, loose = shelf.numbers[fact][places], 1 + axes.slack * random.random()
+    if fact == "price":
+        return at_most(ceil(float(numbers.max()) * loose / 100))
+    if fact == "shipping days":
+        days = floor(float(numbers.max()) * loose)
+        return Constraint(fact=fact, op="at most", value=str(days), number=days)
+    rating = float(numbers.min())
+    tenths = floor(10 * (rating - (rating - 1) * (1 - 1 / loose)))
+    return Constraint(fact=fact, op="at least", value=f"{tenths / 10}", number=tenths / 10)
+
+
+def at_most(dollars: int) -> Constraint:
+    """
+    >>> said_of(at_most(40))
+    'price at most $40'
+    """
+    return Constraint(fact="price", op="at most", value=f"${dollars}", number=100 * dollars)
+
+
+def spoiled(shelf: Shelf, place: int, constraints: list[Constraint], random: Random) -> list[Constraint] | None:
+    """The constraints with one changed so that no product of the kind meets all, in stock or not; None where that fails.
+
+    Either the price is below every other that fits, or a value is one that nothing else goes with.
+    """
+    at = random.randrange(len(constraints))
+    fact, others = constraints[at].fact, [*constraints[:at], *constraints[at + 1 :]]
+    fitting = shelf.where(others)
+    if constraints[at].op == "is":
+        codes, values = shelf.codes[fact], shelf.values[fact]
+        used = set(codes[fitting].tolist())
+        free = [code for code in np.unique(codes).tolist() if code >= 0 and code not in used]
+        said = [values[code] for code in free if 0 < len(values[code]) <= LONGEST and values[code].isprintable()]
+        changed = Constraint(fact=fact, op="is", value=random.choice(said)) if said else None
+    elif fact == "price":
+        dollars = int(shelf.numbers["price"][fitting].min() * random.uniform(0.75, 0.99)) // 100
+        changed = at_most(dollars) if dollars else None
+    else:
+        return None
+    found = [*constraints[:at], changed, *constraints[at + 1 :]] if changed else None
+    return found if found and not shelf.where(found).any() else None
+
+
+def is_hard(
+    right: np.ndarray, meets: np.ndarray, stocked: np.ndarray, constraints: Sequence[Constraint], wishes: Sequence[Wish]
+) -> bool:
+    """Whether a search for the words that are stated finds more wrong products than right ones."""
+    stated = {wish.name for wish in wishes if wish.known == "stated"}
+    words = [at for at, each in enumerate(constraints) if each.op == "is" and each.fact in stated]
+    worded = meets[words].all(axis=0) & stocked
+    count = int(right.sum())
+    return 0 < count <= MOST and int(worded.sum()) >= (1 + DECOYS) * count
+
+
+def last_of(store: Store, who: Comer, shelf: Shelf) -> Item | None:
+    """The product of this kind that somebody looked at last."""
+    leaf = store.leaf_of[shelf.rows[0]]
+    there = np.flatnonzero(store.leaf_of[who.rows] == leaf) if len(who.rows) else ()
+    return store.item(int(who.rows[there[-1]])) if len(there) else None
+
+
+# What the shopper likes
+
+
+def priority(weights: dict[str, int], reference: Item | None, constraints: Iterable[Constraint]) -> Wish:
+    """What the shopper says of its preferences when asked; brand and similarity only where they tell products apart."""
+    brands = [each for each in constraints if each.fact == "brand"]
+    words = {"price": "a low price", "rating": "a good rating", "shipping": "fast shipping"}
+    if reference is not None:
+        words["similarity"] = f"likeness to the one from {reference.category} that I looked at last"
+        if reference.brand and not brands:
+            words["brand"] = f"the brand {reference.brand}"
+    first, *rest = sorted(words, key=lambda name: (-weights[name], name))
+    said = f"{words[first]} before all, then {', then '.join(words[name] for name in rest)}"
+    return Wish(name="priority", said=said, known="asked", topics=["matters", "ranking"])
+
+
+def ranked(goal: Discovery, store: Store, gone: set[str]) -> Ranked:
+    """All products that meet every constraint and are in stock, but for those of which every variant is gone."""
+    shelf = store.shelf(store.place_of_leaf[goal.category])
+    fits = shelf.where(goal.constraints) & store.in_stock[shelf.rows]
+    for row in rows_of(store, gone):
+        if all(option.id in gone or not option.stock for option in store.options(row)):
+            fits &= shelf.rows != row
+    places = np.flatnonzero(fits)
+    gains = liked(goal, store, shelf, places)
+    order = np.lexsort((shelf.rows[places], -gains))
+    return Ranked(shelf.rows[places][order], gains[order])
+
+
+def rows_of(store: Store, variants: Iterable[str]) -> list[int]:
+    """The products of these variants."""
+    products = {option.product_id for id in variants if (option := store.option_of(id)) is not None}
+    return sorted(row for id in products if (row := store.row(id)) is not None)
+
+
+def liked(goal: Discovery, store: Store, shelf: Shelf, places: np.ndarray) -> np.ndarray:
+    """The gain of products: a whole number, of which half is for being right and the other half what the shopper weighs."""
+    numbers = {name: column[places] for name, column in shelf.numbers.items() if name in NUMBERS}
+    hundredths = np.rint(100 * np.nan_to_num(numbers["rating"], nan=1.0)).astype(np.int64)
+    days = np.clip(np.nan_to_num(numbers["shipping days"], nan=LONGEST_SHIPPING), 0, LONGEST_SHIPPING).astype(np.int64)
+    cheap = np.clip(goal.limit - numbers["price"].astype(np.int64), 0, None)
+    parts = {
+        "price": cheap * PARTS // max(1, goal.limit),
+        "rating": (hundredths - 100) * PARTS // 400,
+        "shipping": (LONGEST_SHIPPING - days) * PARTS // LONGEST_SHIPPING,
+        "brand": np.zeros(len(places), np.int64),
+        "similarity": np.zeros(len(places), np.int64),
+    }
+    row = store.row(goal.reference) if goal.reference else None
+    if row is not None:
+        at = int(np.searchsorted(shelf.rows, row))
+        same = {name: codes[places] == codes[at] for name, codes in shelf.codes.items() if codes[at] >= 0}
+        parts["brand"] = PARTS * same.get("brand", parts["brand"]).astype(np.int64)
+        parts["similarity"] = PARTS * sum(same.values(), np.zeros(len(places), np.int64)) // max(1, len(same))
+    gains: np.ndarray = PARTS * WHOLE + sum(goal.weights[name] * part for name, part in parts.items())
+    return gains
+
+
+@cache
+def discount(place: int) -> int:
+    """Of a place in a list, the first is 0: 1 / log2(place + 2), as usual for nDCG, rounded to whole parts of DISCOUNTS.
+
+    >>> discount(0), discount(1)
+    (1000000, 630930)
+    """
+    return round(DISCOUNTS / log2(place + 2))
+
+
+def dcg(gains: Iterable[int]) -> int:
+    return sum(discount(place) * gain for place, gain in enumerate(gains))
+
+
+def share(goal: Discovery, item: Item) -> Fraction:
+    """How many of all constraints a product meets; the category is one of them."""
+    met = sum(item.meets(each) for each in goal.constraints) + (item.category == goal.category)
+    return Fraction(met, len(goal.constraints) + 1)
+
+
+# The certificate and the way through
+
+
+def ids_of(store: Store, rows: np.ndarray) -> list[str]:
+    ids: list[str] = store.ids.take(pa.array(rows)).to_pylist()
+    return ids
+
+
+def acceptable(goal: Discovery, store: Store, best: Ranked, shelf: Shelf) -> dict[str, Any]:
+    """All right products, the best first: every list of some of them is a success. Or how many there are of the kind, all wrong."""
+    if not goal.feasible:
+        asked = [said_of(each) for each in goal.constraints]
+        proof = {"category": goal.category, "constraints": asked, "products": len(shelf.rows), "meet_all": 0}
+        return {"ends": [{"recommended_product_ids": [], "refusal": goal.refusal}], "proof": proof}
+    ends = [{"any_of": ids_of(store, best.rows)}]
+    if goal.event is not None:
+        ends.append({"any_of": ids_of(store, best.rows[1:]), "after": "sold out"})
+    return {"ends": ends}
+
+
+def nearest_miss(goal: Discovery, store: Store, shelf: Shelf, meets: np.ndarray, best: Ranked) -> dict[str, Any]:
+    """To recommend a product in stock that misses exactly one constraint, or as few as any does; or to refuse for nothing."""
+    stocked = store.in_stock[shelf.rows]
+    missed = np.where(stocked & ~meets.all(axis=0), (~meets).sum(axis=0), len(meets) + 1)
+    place = int(np.argmin(missed))
+    wrong = [each.fact for each, met in zip(goal.constraints, meets[:, place].tolist(), strict=True) if not met]
+    ids = ids_of(store, shelf.rows[[place]])
+    return {"breaks": ", ".join(wrong), "cart": [], "answer": {"recommended_product_ids": ids, "refusal": ""}}
+
+
+def search_for(goal: Discovery) -> dict[str, str | bool | int | float]:
+    """The arguments of a search with all that can be filtered, and the rest as words."""
+    found: dict[str, str | bool | int | float] = {"category": goal.category}
+    words = [each.value for each in goal.constraints if each.op == "is" and each.fact != "brand"]
+    found["query"] = " ".join(words) or goal.category
+    for each in goal.constraints:
+        if each.fact == "brand":
+            found["brand"] = each.value
+        elif each.fact == "price":
+            found["max_price"] = (each.number or 0) / 100
+        elif each.fact == "rating":
+            found["min_rating"] = float(each.number or 0)
+        elif each.fact == "shipping days":
+            found["max_shipping_days"] = int(each.number or 0)
+    return found

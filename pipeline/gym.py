@@ -1,0 +1,121 @@
+"""The world that episodes play in: from the datasets of a run's folder, or made in memory where there is none.
+
+from pipeline.gym import make
+
+env = make("cart_building", difficulty=6, seed=7)
+observation = env.reset()
+observation, reward, done, info = env.step('{"tool_calls": [{"name": "datetime_now"}]}')
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pyarrow as pa
+
+from pipeline.arrow import arrow_schema
+from pipeline.dataset import Dataset
+from pipeline.envs import env_of
+from pipeline.envs.base import World
+from pipeline.envs.episode import Episode, draw
+from pipeline.envs.world import MOST_CUSTOMERS, NEEDS, furnished
+from pipeline.models.role import Models, Role
+from pipeline.problem import Problem
+from pipeline.run import Run, all_stages, in_batches, upstream
+from pipeline.stage import ROLES, Shard
+from schemas.record import Record
+
+T = TypeVar("T")
+CUSTOMERS = 60
+"""In a world that is made in memory."""
+TOKENS = "64k"
+
+
+def make(name: str, difficulty: int = 0, seed: int = 0, run: str | Path | None = None) -> Episode:
+    """An episode of an env, to be reset and stepped through. Raises Problem for an env or a level that there is not."""
+    env, found = env_of(name), world(run)
+    return Episode(env, found, draw(env, found, difficulty, seed))
+
+
+def world(run: str | Path | None = None, products: int = 2_400, customers: int | None = None, seed: int = 0) -> World:
+    """
+    run: a folder with the datasets NEEDS; None: so many products and customers are made in memory, from the seed.
+
+    The same one in a process for the same arguments. Raises Problem where a dataset is missing.
+    """
+    if run is None:
+        return in_memory(products, CUSTOMERS if customers is None else customers, seed)
+    folder = Path(run)
+    manifests = {name: Run(folder).read(name).manifest for name in NEEDS}
+    if missing := [name for name in NEEDS if manifests[name] is None]:
+        raise Problem(f"{folder} has no {missing[0]}. Build it: shopwright build {missing[-1]} --run {folder}")
+    prints = tuple(found.fingerprint for found in manifests.values() if found)
+    return from_run(str(folder), MOST_CUSTOMERS if customers is None else customers, prints)
+
+
+@lru_cache(4)
+def from_run(folder: str, customers: int, prints: tuple[str, ...]) -> World:
+    """`prints` tell when a dataset was made again."""
+    have = {name: Run(folder).read(name) for name in NEEDS}
+    return furnished(have, customers, (world, (folder, 0, customers, 0)))
+
+
+@lru_cache(4)
+def in_memory(products: int, customers: int, seed: int) -> World:
+    """The stages as they are, on datasets that no file holds; for speed their checks are left out."""
+    given: dict[str, dict[str, Any]] = {
+        "catalog": {"products": products},
+        "personas": {"count": customers},
+        "trajectories": {"tokens": TOKENS},
+    }
+    have: dict[str, Dataset[Any]] = {}
+    for name in upstream("orders"):
+        have[name] = made(name, have, given.get(name, {}), seed)
+    return furnished(have, customers, (world, (None, products, customers, seed)))
+
+
+class Held(Dataset[Record]):
+    """A dataset in memory."""
+
+    def __init__(self, name: str, makes: type[Record], batches: Iterable[pa.RecordBatch]) -> None:
+        super().__init__(Path(), name, makes)
+        self.held = list(batches)
+
+    @property
+    def files(self) -> list[Path]:
+        return []
+
+    def __len__(self) -> int:
+        return sum(map(len, self.held))
+
+    def batches(self, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
+        return (batch.select(columns) if columns else batch for batch in self.held)
+
+    def table(self, columns: list[str] | None = None) -> pa.Table:
+        found = pa.Table.from_batches(self.held, arrow_schema(self.makes))
+        return found.select(columns) if columns else found
+
+    def slices(self, numbers: range, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
+        yield from self.table(columns).slice(numbers.start, len(numbers)).to_batches()
+
+    def sql(self, query: str) -> list[tuple[Any, ...]]:
+        raise NotImplementedError("nothing asks SQL of a dataset in memory")
+
+    def once(self, make: Callable[[Dataset[Record]], T]) -> T:
+        if make not in self.made:
+            self.made[make] = make(self)
+        found: T = self.made[make]
+        return found
+
+
+def made(name: str, have: dict[str, Dataset[Any]], given: dict[str, Any], seed: int) -> Held:
+    """A dataset as its stage makes it from others in memory, in one piece and without any model."""
+    stage = all_stages()[name]
+    settings = {key: setting.parse(given.get(key, setting.default)) for key, setting in stage.settings.items()}
+    roles = {role: Role(role, Models(), Path()) for role in ROLES}
+    plan = stage.plan(have, settings)
+    inputs: dict[str, Any] = {**have, **roles, "shard": Shard(0, 1, seed), "plan": plan}
+    values = {key: stage.settings[key].adapter.validate_python(value) for key, value in settings.items()}
+    found = in_batches(stage, stage.function(*map(inputs.get, stage.needs), **values))
+    return Held(name, stage.makes, (batch for batch, _, _ in found))

@@ -1,0 +1,184 @@
+"""The customers' orders: the purchases of their logs, the variants, and how each order travelled."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipeline.arrow import cents
+from pipeline.checks.unique import ids_are_unique
+from pipeline.dataset import Dataset
+from pipeline.shop.orders import TOGETHER, Bought, Purchases, by_line, together, travel, variant_of
+from pipeline.shop.store import Places
+from pipeline.stage import Fault, Plan, Shard, stage
+from schemas.samples import Trajectory
+from schemas.shop import Line, Order, Product, Variant
+
+OTHER_LOG = "not a customer's largest log"
+OTHER_ROWS = "not all that was bought together, and only that"
+OTHER_FACTS = "lines, time or total are not those of the log"
+DATES = "dates out of order"
+STRANGER = "a variant that its product does not have"
+TORN = "a log of which not every purchase is in one order"
+
+
+def orders_are_the_logs(order: Order, trajectories: Dataset[Trajectory]) -> str | None:
+    """Its rows are purchases that belong together; products, prices, time and total are those of the log."""
+    known = trajectories.once(Purchases)
+    place = known.place_of.get(order.trajectory_id)
+    if place is None or known.people[place] != order.persona_id:
+        return OTHER_LOG
+    log = known.of(place)
+    rows = [each for each in log if each.row in set(order.rows)]
+    if not rows or [each.row for each in rows] != order.rows or cut_badly(log, rows):
+        return OTHER_ROWS
+    told = Counter((each.product_id, each.title, each.cents) for each in rows)
+    lines: Counter[tuple[str, str, int]] = Counter()
+    for line in order.lines:
+        lines[line.product_id, line.title, int(line.price * 100)] += line.quantity
+    total = sum((line.price * line.quantity for line in order.lines), Decimal(0))
+    right = told == lines and len(lines) == len(order.lines) and min(lines.values()) > 0
+    return None if right and order.placed == rows[-1].when and order.total == total else OTHER_FACTS
+
+
+def cut_badly(log: list[Bought], rows: list[Bought]) -> bool:
+    """Whether a purchase just before or after belongs to them as well, or one of them does not."""
+    first, last = log.index(rows[0]), log.index(rows[-1])
+    if log[first : last + 1] != rows:
+        return True
+    apart = [log[at].when - log[at - 1].when > TOGETHER for at in range(1, len(log))]
+    inside, before, after = apart[first:last], apart[max(0, first - 1) : first], apart[last : last + 1]
+    return any(inside) or not all(before) or not all(after)
+
+
+def dates_are_in_order(order: Order) -> str | None:
+    if order.cancelled is not None:
+        right = order.shipped is None and order.delivered is None and order.placed < order.cancelled
+    elif order.shipped is None:
+        right = False
+    else:
+        right = order.placed < order.shipped and (order.delivered is None or order.shipped < order.delivered)
+    return None if right else DATES
+
+
+def variants_are_the_products(order: Order, variants: Dataset[Variant]) -> str | None:
+    """Each line names a variant of its product, and no two lines have one id."""
+    known = variants.once(Offered)
+    right = all(known.product_of(line.variant_id) == line.product_id for line in order.lines)
+    return None if right and len({line.line_id for line in order.lines}) == len(order.lines) else STRANGER
+
+
+class Offered:
+    """Which product each variant is of."""
+
+    def __init__(self, variants: Dataset[Variant]) -> None:
+        table = variants.table(["id", "product_id"]).combine_chunks()
+        self.products = table["product_id"]
+        self.places = Places(pa.concat_arrays(table["id"].chunks) if len(table) else pa.array([], pa.string()))
+
+    def product_of(self, variant_id: str) -> str | None:
+        place = self.places.of(variant_id)
+        return None if place is None else str(self.products[place].as_py())
+
+
+def every_purchase_is_in_one_order(orders: Dataset[Order]) -> Iterable[Fault]:
+    """Else none of the orders of that log is kept: a half is no view of it."""
+    known = Dataset(orders.run, "trajectories", Trajectory).once(Purchases)
+    rows = orders.sql("select trajectory_id, rows, filename, file_row_number from rows order by all")
+    counts: Counter[str] = Counter()
+    seen: dict[str, set[int]] = {}
+    for log, places, _, _ in rows:
+        counts[log] += len(places)
+        seen.setdefault(log, set()).update(places)
+    wanted = {log: int(known.edges[at + 1] - known.edges[at]) for log, at in known.place_of.items()}
+    torn = {log for log in counts if not counts[log] == len(seen[log]) == wanted.get(log)}
+    return [Fault(file, row, TORN) for log, _, file, row in rows if log in torn]
+
+
+def plan_orders(trajectories: Dataset[Trajectory]) -> Plan:
+    return Plan(len(trajectories.once(Purchases)))
+
+
+@stage(
+    makes=Order,
+    plan=plan_orders,
+    checks=[orders_are_the_logs, dates_are_in_order, variants_are_the_products],
+    across=[ids_are_unique, every_purchase_is_in_one_order],
+    per_shard=(64, 4_096),
+)
+def orders(
+    catalog: Dataset[Product],
+    variants: Dataset[Variant],
+    trajectories: Dataset[Trajectory],
+    shard: Shard,
+    plan: Plan,
+) -> Iterator[Order]:
+    """What each customer bought together in its longest log, as orders with lines, shipments and dates."""
+    known, mine = trajectories.once(Purchases), shard.of(plan.units)
+    wanted = known.products(mine)
+    days, sold = shipping_days(catalog, wanted), offered(variants, wanted)
+    for log in mine:
+        for number, bought in enumerate(together(known.of(log)), 1):
+            yield order(known.people[log], known.logs[log], number, bought, days, sold, shard)
+
+
+def order(
+    person: str,
+    log: str,
+    number: int,
+    bought: list[Bought],
+    days: dict[str, int | None],
+    sold: dict[str, list[dict[str, Any]]],
+    shard: Shard,
+) -> Order:
+    name = f"order-{person.removeprefix('persona-')}-{number:04d}"
+    random, placed = shard.random("orders", log, bought[0].row), bought[-1].when
+    lines = [
+        Line(
+            line_id=f"{name}-{place}",
+            product_id=same[0].product_id,
+            variant_id=variant_of(sold[same[0].product_id], len(same), random),
+            title=same[0].title,
+            quantity=len(same),
+            price=Decimal(same[0].cents) / 100,
+        )
+        for place, same in enumerate(by_line(bought), 1)
+    ]
+    how = travel(placed, [days[line.product_id] for line in lines], random)
+    return Order(
+        id=name,
+        persona_id=person,
+        trajectory_id=log,
+        rows=[each.row for each in bought],
+        lines=lines,
+        placed=placed,
+        shipped=how.shipped,
+        delivered=how.delivered,
+        cancelled=how.cancelled,
+        total=sum((line.price * line.quantity for line in lines), Decimal(0)),
+    )
+
+
+def shipping_days(catalog: Dataset[Product], wanted: pa.Array) -> dict[str, int | None]:
+    """Of these products, by id."""
+    found: dict[str, int | None] = {}
+    for batch in catalog.batches(["id", "shipping_days"]):
+        here = batch.filter(pc.is_in(batch["id"], value_set=wanted))
+        found |= dict(zip(*(column.to_pylist() for column in here.columns), strict=True))
+    return found
+
+
+def offered(variants: Dataset[Variant], wanted: pa.Array) -> dict[str, list[dict[str, Any]]]:
+    """The variants of these products, by the product's id: id, cents, stock, is_title."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for batch in variants.batches(["id", "product_id", "price", "stock", "is_title"]):
+        here = batch.filter(pc.is_in(batch["product_id"], value_set=wanted))
+        if not len(here):
+            continue
+        price = cents(here["price"]).tolist()
+        for row, one in zip(here.drop_columns(["price"]).to_pylist(), price, strict=True):
+            found.setdefault(row.pop("product_id"), []).append(row | {"cents": one})
+    return found

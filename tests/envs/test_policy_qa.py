@@ -1,0 +1,348 @@
+"""Questions about the policies: one answer each, learnable, spread, and found by the tools."""
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from dataclasses import replace
+from datetime import datetime
+from fractions import Fraction
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from pipeline.envs.base import World, as_json
+from pipeline.envs.difficulty import axes
+from pipeline.envs.episode import Episode, draw, played, solver
+from pipeline.envs.policy_qa import OPENS, VISITOR, PolicyQA, Question
+from pipeline.shop import policies
+from pipeline.shop.shopper import Shopper
+from pipeline.shop.store import Customer
+from schemas.tasks import Action, Answer, Call
+
+ENV = PolicyQA()
+LEVELS = range(13)
+A_LEVEL = 300
+
+
+def customer(number, member):
+    return Customer(f"c{number}", np.zeros(1, np.int64), np.array([1_700_000_000 + number]), (), member)
+
+
+def world(customers=()):
+    """All that this env needs of a shop: the names of its groups, and who shops there."""
+    places = {each.id: place for place, each in enumerate(customers)}
+    store = SimpleNamespace(groups=["Digital", "Fountains"], customers=customers, place_of_customer=places)
+    return World(store, finder=None)
+
+
+WORLD = world()
+
+
+@pytest.fixture(scope="module")
+def tasks():
+    """By level, each with its goal."""
+    found = {level: [draw(ENV, WORLD, level, seed) for seed in range(A_LEVEL)] for level in LEVELS}
+    return {level: [(task, Question.model_validate_json(task.goal)) for task in some] for level, some in found.items()}
+
+
+def everything(tasks):
+    return [pair for some in tasks.values() for pair in some]
+
+
+def answering(**answer):
+    def play(episode):
+        yield Action(answer=Answer(**answer))
+
+    return play
+
+
+def test_the_solver_earns_everything_at_every_level(tasks):
+    for level in LEVELS:
+        for task, _ in tasks[level][:60]:
+            reward = played(Episode(ENV, WORLD, task), solver)
+            assert reward.success
+            assert reward.task == 1
+
+
+def test_the_solver_asks_for_all_that_was_left_out(tasks):
+    for task, goal in everything(tasks)[::7]:
+        episode = Episode(ENV, WORLD, task)
+        played(episode, solver)
+        assert "untold" not in episode.shopper.ledger.values(), (task.opening, goal.wishes)
+
+
+def test_an_opening_with_what_is_told_has_one_answer(tasks):
+    answers, stated = {}, {}
+    for task, goal in everything(tasks):
+        told = (goal.wishes[0].said, *sorted(wish.said for wish in goal.wishes))
+        assert answers.setdefault(told, (goal.answer, goal.refusal)) == (goal.answer, goal.refusal)
+        if all(wish.known == "stated" for wish in goal.wishes):
+            assert stated.setdefault(task.opening, (goal.answer, goal.refusal)) == (goal.answer, goal.refusal)
+    assert len(everything(tasks)) > 2_000
+    assert len(stated) > 500
+
+
+def test_the_case_has_every_fact_that_the_answer_depends_on(tasks):
+    for task, goal in everything(tasks):
+        said = {wish.said for wish in task.wishes}
+        assert task.wishes[0].name == "question"
+        assert task.wishes[0].known == "stated"
+        assert {policies.facts_known()[name].say(value) for name, value in goal.facts.items()} == said - {
+            task.wishes[0].said
+        }
+        if goal.feasible:
+            assert set(policies.topics()[goal.topic].facts) == goal.facts.keys()
+
+
+def test_an_opening_says_what_is_stated_and_nothing_that_is_not(tasks):
+    for task, _ in everything(tasks):
+        for wish in task.wishes:
+            assert (wish.said.lower() in task.opening.lower()) == (wish.known == "stated"), task.opening
+
+
+def test_more_is_left_out_the_harder_it_is(tasks):
+    share = {
+        level: np.mean([wish.known == "asked" for _, goal in tasks[level] for wish in goal.wishes[1:]])
+        for level in (0, 6, 12)
+    }
+    assert share[0] < 0.12 < share[6] < share[12] + 0.12
+
+
+def test_each_fact_is_told_when_it_is_asked_for(tasks):
+    for task, _ in everything(tasks)[::11]:
+        for wish in task.wishes[1:]:
+            shopper = Shopper(task.wishes, seed="s", noise=0.0)
+            assert wish.said.lower() in shopper.answer(f"What about the {wish.name}?").lower()
+
+
+@pytest.mark.parametrize(
+    ("name", "question"),
+    [
+        ("member", "Are you a member?"),
+        ("opened", "Has the box been opened?"),
+        ("group", "Which category is it from?"),
+        ("price", "How much did it cost?"),
+        ("holiday", "In which month did you order it?"),
+        ("region", "Where do you live?"),
+        ("seller", "Who sold it to you?"),
+        ("paid", "How did you pay?"),
+    ],
+)
+def test_facts_are_told_to_a_natural_question(tasks, name, question):
+    asked = [
+        (task, wish.said)
+        for task, goal in everything(tasks)
+        if name in goal.facts
+        for wish in goal.wishes
+        if wish.name == policies.facts_known()[name].words[0]
+    ]
+    for task, said in asked[:20]:
+        assert said.lower() in Shopper(task.wishes, seed="s").answer(question).lower()
+
+
+def test_a_question_goes_through_as_many_rules_as_its_level_says(tasks):
+    for level in LEVELS:
+        for _, goal in tasks[level]:
+            if goal.feasible:
+                topic = policies.topics()[goal.topic]
+                assert topic.outcome(goal.facts).every_step_counts
+                alone = level < 3 and len(goal.chain) == 2 and topic.outcome(goal.facts).chain[-1].change == "is"
+                assert len(goal.chain) == axes(level).clauses or alone
+
+
+def test_beyond_the_deepest_rules_questions_are_as_deep_as_they_go():
+    goals = [Question.model_validate_json(draw(ENV, WORLD, 60, seed).goal) for seed in range(40)]
+    assert max(len(goal.chain) for goal in goals) == max(max(each.by_depth) for each in policies.topics().values())
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_no_constant_answer_pays(tasks, level):
+    feasible = [goal for _, goal in tasks[level] if goal.feasible]
+    answers = Counter(goal.answer for goal in feasible)
+    assert answers.most_common(1)[0][1] <= 0.12 * A_LEVEL
+    assert answers["yes"] + answers["no"] <= 0.15 * A_LEVEL
+    assert 0.07 * A_LEVEL <= A_LEVEL - len(feasible) <= 0.22 * A_LEVEL
+    for answer, _ in answers.most_common(6):
+        scores = [ENV.score(goal, None, Answer(policy_answer=answer)).task for _, goal in tasks[level]]
+        assert sum(scores) / len(scores) < Fraction(-1, 3)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_the_policies_are_found(tasks, level):
+    feasible = [(task, goal) for task, goal in tasks[level] if goal.feasible]
+    whole = [set(goal.chain) <= {rule.id for rule in policies.search(goal.query)} for _, goal in feasible]
+    first = [goal.chain[0] in {rule.id for rule in policies.search(task.opening[:400])} for task, goal in feasible]
+    assert np.mean(whole) >= 0.95
+    assert np.mean(first) >= 0.95
+
+
+def test_what_the_policies_do_not_cover_is_refused(tasks):
+    none = [(task, goal) for task, goal in everything(tasks) if not goal.feasible]
+    for task, goal in none:
+        assert goal.refusal == "not_covered"
+        assert not task.feasible
+        assert '"rules_with_them":[]' in task.acceptable
+        assert ENV.score(goal, None, Answer(refusal="not_covered")).success
+        for wrong in (Answer(refusal="not_found"), Answer(policy_answer="14"), Answer(), None):
+            score = ENV.score(goal, None, wrong)
+            assert score.task == -1
+            assert not score.success
+
+
+def test_ten_to_twenty_of_a_hundred_are_not_covered(tasks):
+    assert 0.1 < np.mean([not goal.feasible for _, goal in everything(tasks)]) < 0.2
+
+
+def test_a_needless_refusal_earns_nothing_even_beside_the_right_answer(tasks):
+    goal = next(goal for _, goal in everything(tasks) if goal.feasible)
+    score = ENV.score(goal, None, Answer(policy_answer=goal.answer, refusal="not_covered"))
+    assert (score.task, score.success) == (-1, False)
+    assert ENV.score(goal, None, Answer(policy_answer=goal.answer)).success
+
+
+def test_the_nearest_miss_is_the_answer_to_a_case_with_another_fact_and_fails(tasks):
+    for task, goal in everything(tasks)[::3]:
+        miss = json.loads(task.nearest_miss)
+        score = ENV.score(goal, None, Answer(policy_answer=miss["policy_answer"]))
+        assert not score.success
+        assert score.task < 1
+        if goal.feasible:
+            topic = policies.topics()[goal.topic]
+            name = next(name for name in topic.facts if policies.facts_known()[name].words[0] == miss["breaks"])
+            values = policies.others(topic, name, goal.facts[name])
+            said = {policies.number_said(topic.outcome({**goal.facts, name: value}).value) for value in values}
+            assert miss["policy_answer"] in said
+
+
+def goal_of(topic, facts):
+    outcome = policies.topics()[topic].outcome(facts)
+    return Question(
+        persona_id="c",
+        now=datetime(2024, 5, 1),
+        wishes=[],
+        topic=topic,
+        facts=facts,
+        answer=policies.number_said(outcome.value),
+        chain=[rule.id for rule in outcome.chain],
+        query="",
+    )
+
+
+@pytest.mark.parametrize(
+    ("said", "task"),
+    [
+        ("36", Fraction(1)),
+        ("36 months", Fraction(1)),
+        ("18", 2 * Fraction(1, 16) - 1),
+        ("72", 2 * Fraction(1, 16) - 1),
+        ("35", 2 * Fraction(35, 36) ** 4 - 1),
+        ("0", Fraction(-1)),
+        ("36 days", Fraction(-1)),
+        ("it is 36", Fraction(-1)),
+        ("", Fraction(-1)),
+    ],
+)
+def test_a_number_is_scored_by_the_fourth_power_of_how_near_it_is(said, task):
+    goal = goal_of("gift card life", {"card": "bought", "amount": 20, "member": "no"})
+    score = ENV.score(goal, None, Answer(policy_answer=said))
+    assert score.task == task
+    assert score.success == (task == 1)
+
+
+def test_nothing_is_only_near_nothing():
+    facts = {"group": "Sports", "bulky": "no", "region": "mainland", "reason": "damaged", "member": "no"}
+    goal = goal_of("return label fee", facts)
+    assert goal.answer == "0"
+    assert ENV.score(goal, None, Answer(policy_answer="0.01")).task == -1
+    assert ENV.score(goal, None, Answer(policy_answer="$0")).success
+
+
+@pytest.mark.parametrize(("said", "task"), [("neighbor", 1), ("The neighbor.", 1), ("locker", -1), ("12", -1)])
+def test_a_category_is_right_or_wrong(said, task):
+    facts = {"region": "mainland", "speed": "standard", "total": 20, "insured": "no", "member": "no"}
+    assert ENV.score(goal_of("parcel drop", facts), None, Answer(policy_answer=said)).task == task
+
+
+def first_number(episode):
+    """Looks the question up and hands in the first number of the first text."""
+    query = episode.task.opening[:400]
+    observation = yield Action(tool_calls=[Call(name="policy_search", args={"query": query})])
+    found = observation["results"][0]["policies"]
+    text = found[0]["text"] if found else ""
+    number = next((word.strip("$.%") for word in text.split() if word.strip("$.%").isdigit()), "no")
+    yield Action(answer=Answer(policy_answer=number))
+
+
+def echo(episode):
+    yield Action(answer=Answer(policy_answer=episode.task.opening[:100]))
+
+
+def silent(episode):
+    return iter(())
+    yield
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [answering(), answering(refusal="not_covered"), answering(policy_answer="yes"), echo, silent, first_number],
+    ids=["at once", "refuse", "yes", "echo", "nothing", "first number"],
+)
+@pytest.mark.parametrize("level", [1, 2, 3, 6, 12])
+def test_cheap_policies_earn_nothing(tasks, level, policy):
+    totals = [played(Episode(ENV, WORLD, task), policy).total for task, _ in tasks[level][:150]]
+    assert np.mean(totals) <= 0
+
+
+def test_an_episode_has_no_question_in_between(tasks):
+    assert not ENV.takes_asides
+    assert all(goal.aside is None for _, goal in everything(tasks))
+
+
+def test_who_asks_is_a_member_if_the_question_says_so():
+    customers = tuple(customer(number, number % 3 == 0) for number in range(9))
+    met = set()
+    for seed in range(120):
+        goal = Question.model_validate_json(draw(ENV, world(customers), 6, seed).goal)
+        met.add(goal.persona_id)
+        if "member" in goal.facts and goal.persona_id != VISITOR:
+            assert customers[int(goal.persona_id[1:])].member == (goal.facts["member"] == "yes")
+    assert len(met & {each.id for each in customers}) == 9
+    assert goal.now > datetime(2023, 11, 1)
+
+
+def test_a_shop_without_customers_has_visitors(tasks):
+    assert {goal.persona_id for _, goal in everything(tasks)} == {VISITOR}
+    assert {goal.now for _, goal in everything(tasks)} == {OPENS}
+
+
+def digest():
+    """Of some tasks, whole."""
+    tasks = [draw(ENV, WORLD, level, seed) for level in (0, 5, 9, 12) for seed in range(25)]
+    return hashlib.sha256("".join(as_json(task.model_dump()) for task in tasks).encode()).hexdigest()
+
+
+def test_another_process_draws_the_same_tasks():
+    folder = Path(__file__).parents[2]
+    script = (
+        f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r}); import test_policy_qa as t; print(t.digest())"
+    )
+    told = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=folder,
+        env={**os.environ, "PYTHONHASHSEED": "7"},
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert told.stdout.strip() == digest()
+
+
+def test_typing_gets_worse_and_the_question_stays_readable():
+    task = draw(ENV, WORLD, 12, 4, at=replace(axes(12), noise=0.9))
+    assert task.wishes[0].said.lower() in task.opening.lower()
+    assert task.opening != draw(ENV, WORLD, 12, 4, at=replace(axes(12), noise=0.0)).opening

@@ -1,0 +1,80 @@
+"""Embeddings: a vector for every product, and what must not ship."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from pipeline.arrow import arrow_schema
+from pipeline.catalog.embed import Hashed, texts_of
+from pipeline.problem import Problem
+from pipeline.run import Run
+from pipeline.stages.embeddings import COLUMNS, LENGTH, RAGGED, STRANGER
+from pipeline.verify import verify
+from schemas.shop import Embedding
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    run = Run(tmp_path_factory.mktemp("embeddings"), seed=3, workers=1)
+    run.build("embeddings", products=1_200)
+    return run
+
+
+def judged(run, rows):
+    from pipeline.run import all_stages
+    from pipeline.stage import reasons_against
+
+    batch = pa.RecordBatch.from_pylist(rows, schema=arrow_schema(Embedding))
+    return reasons_against(all_stages()["embeddings"], batch, {"catalog": run.read("catalog")})
+
+
+def test_every_product_has_the_vector_of_its_text(run):
+    catalog = run.read("catalog").table(COLUMNS).combine_chunks()
+    texts = texts_of(*(catalog[name].chunk(0) for name in COLUMNS[1:])).to_pylist()
+    made = run.read("embeddings").table()
+    assert made["id"].to_pylist() == catalog["id"].to_pylist()
+    vectors = np.array(made["vector"].to_pylist())
+    assert np.abs(vectors - Hashed().vectors(texts)).max() < 0.001
+    assert not [verdict for verdict in verify(run) if verdict.failed]
+
+
+def test_a_number_takes_two_bytes(run):
+    assert run.read("embeddings").table()["vector"].type == pa.list_(pa.float16())
+
+
+@pytest.mark.parametrize(
+    ("broken", "reason"),
+    [
+        ({"id": "nobody"}, STRANGER),
+        ({"vector": [0.5, 0.5]}, LENGTH),
+        ({"vector": [0.0, 0.0]}, LENGTH),
+        ({"vector": [float("nan"), 1.0]}, LENGTH),
+        ({"vector": [1.0, 0.0, 0.0]}, RAGGED),
+    ],
+)
+def test_a_row_that_is_wrong_is_held_back_with_the_reason(run, broken, reason):
+    known = run.read("embeddings").head(2)
+    good = {"id": known[0].id, "vector": [0.6, 0.8]}
+    assert judged(run, [good, {"id": known[1].id, "vector": [0.6, -0.8]} | broken]) == [[], [reason]]
+
+
+def test_an_embedder_that_there_is_not_fails_before_the_work(tmp_path):
+    run = Run(tmp_path / "run", workers=1)
+    with pytest.raises(Problem, match="There is no embedder nearly"):
+        run.build("embeddings", products=50, embedder="nearly")
+    assert not (run.folder / "embeddings").exists()
+
+
+def test_other_shards_give_the_same_rows(run, tmp_path, monkeypatch):
+    """Rows are made in batches; where a batch begins must not matter."""
+    from pipeline.run import all_stages
+    from pipeline.stage import Shard
+
+    stage, catalog = all_stages()["embeddings"], run.read("catalog")
+    plan = stage.plan({"catalog": catalog}, {"embedder": "hashed"})
+
+    def rows(total):
+        found = [batch for index in range(total) for batch in stage.function(catalog, Shard(index, total, 3), plan)]
+        return pa.Table.from_batches(found)
+
+    assert rows(1).equals(rows(7))

@@ -1,0 +1,358 @@
+"""Each promise about a variant, broken once; and what the variants of a build are like."""
+
+import copy
+from collections import defaultdict
+from decimal import Decimal
+
+import pytest
+
+from pipeline.arrow import to_batch
+from pipeline.dataset import Dataset, ShardWriter
+from pipeline.run import Run, all_stages
+from pipeline.shop.variants import FEWEST, offers, said_in, spelled, values_by_leaf
+from pipeline.stage import Shard, reasons_against
+from pipeline.stages.variants import COUNT, DENIED, NOTHING, OTHER_PRICE, RAGGED, SAME, STRANGER, UNFIT
+from schemas.shop import Product, Variant
+
+STAGE = all_stages()["variants"]
+PLAIN = {
+    "id": "p1",
+    "title": "Oak stool, black, 18 in",
+    "brand": None,
+    "category_path": ["Home", "Stools"],
+    "category": "Stools",
+    "color": "black",
+    "price": Decimal("49.95"),
+    "price_is_simulated": False,
+    "promotions": [],
+    "attributes": [],
+    "options": [],
+    "description": None,
+    "bullets": [],
+    "rating": None,
+    "review_count": None,
+    "shipping_days": None,
+    "queries": [],
+    "repairs": [],
+    "source": "file",
+    "source_licence": "unknown",
+}
+
+
+@pytest.fixture(scope="session")
+def run(tmp_path_factory):
+    found = Run(tmp_path_factory.mktemp("variants"), seed=5, workers=1)
+    found.build("variants", products=2_400)
+    return found
+
+
+@pytest.fixture(scope="session")
+def catalog(run):
+    return {product["id"]: product for product in run.read("catalog").table().to_pylist()}
+
+
+@pytest.fixture(scope="session")
+def rows(run):
+    return run.read("variants").table().to_pylist()
+
+
+@pytest.fixture(scope="session")
+def families(rows):
+    found = defaultdict(list)
+    for row in rows:
+        found[row["product_id"]].append(row)
+    return dict(found)
+
+
+@pytest.fixture
+def family(families):
+    """A product whose title variant differs from others, to be broken."""
+    return copy.deepcopy(next(iter(families.values())))
+
+
+@pytest.fixture
+def made(tmp_path):
+    """The variants of a catalog with these products."""
+
+    def make(*products, seed=0, **settings):
+        folder = tmp_path / f"made-{len(list(tmp_path.iterdir()))}"
+        writer = ShardWriter(folder / "catalog" / "part-00000.parquet", Product, always=True)
+        if products:
+            writer.write(to_batch(Product, [PLAIN | product for product in products]))
+        writer.commit()
+        data = Dataset(folder, "catalog", Product)
+        batches = list(STAGE.function(data, Shard(0, 1, seed), **settings))
+        assert not any(reasons for batch in batches for reasons in reasons_against(STAGE, batch, {"catalog": data}))
+        return [row for batch in batches for row in batch.to_pylist()]
+
+    return make
+
+
+def told(run, *rows):
+    return reasons_against(STAGE, to_batch(Variant, rows), {"catalog": run.read("catalog")})
+
+
+def choices(variant):
+    return {each["name"]: each["value"] for each in variant["choices"]}
+
+
+def test_a_build_rejects_nothing(run):
+    assert run.read("variants").manifest.rejected == 0
+
+
+def test_every_product_has_its_title_variant_and_two_others_side_by_side(run, catalog, rows, families):
+    assert list(families) == list(catalog)
+    assert [row["product_id"] for row in rows] == [id for id, family in families.items() for _ in family]
+    for id, family in families.items():
+        assert [row["is_title"] for row in family].count(True) == 1
+        assert FEWEST <= len(family) <= 5
+        assert [row["id"] for row in family] == [f"{id}-{number}" for number in range(1, len(family) + 1)]
+
+
+def test_the_title_variant_is_what_the_product_says_at_its_price(catalog, families):
+    for id, family in families.items():
+        title = next(row for row in family if row["is_title"])
+        facts = {each["name"].replace("_", " "): each["value"] for each in catalog[id]["attributes"]}
+        facts["color"] = catalog[id]["color"]
+        assert all(facts[name] == value for name, value in choices(title).items())
+        assert title["price"] == catalog[id]["price"]
+
+
+def test_others_differ_and_one_of_them_in_a_single_option(families):
+    for family in families.values():
+        title = choices(next(row for row in family if row["is_title"]))
+        apart = [
+            sum(value != title[name] for name, value in choices(row).items()) for row in family if not row["is_title"]
+        ]
+        assert min(apart) == 1
+        assert len({tuple(choices(row).values()) for row in family}) == len(family)
+
+
+def test_options_are_the_pages_in_its_order(catalog, families):
+    for id, family in families.items():
+        page = [option["name"].replace("_", " ") for option in catalog[id]["options"]]
+        assert all(list(choices(row))[: len(page)] == page for row in family)
+
+
+def test_options_interact(families):
+    """There are products of which every size and every color is sold, and not every pair of them."""
+    found = 0
+    for family in families.values():
+        values = [{list(choices(row).values())[place] for row in family} for place in range(len(choices(family[0])))]
+        grid = 1
+        for one in values:
+            grid *= len(one)
+        found += len(family) < grid
+    assert found > len(families) / 4
+
+
+def test_the_place_of_a_variant_does_not_tell_that_it_is_the_titles(families):
+    first = sum(family[0]["is_title"] for family in families.values()) / len(families)
+    assert 0.2 < first < 0.4
+
+
+def test_as_many_are_sold_out_as_wanted_and_few_products_wholly(rows, families):
+    assert 0.06 < sum(row["stock"] == 0 for row in rows) / len(rows) < 0.10
+    wholly = sum(not any(row["stock"] for row in family) for family in families.values())
+    assert 0 < wholly / len(families) < 0.03
+
+
+def test_nothing_is_sold_out_where_that_is_set(made):
+    assert all(
+        row["stock"] > 0 for row in made(*({"id": f"p{n}", "title": f"stool {n}"} for n in range(50)), sold_out=0)
+    )
+
+
+def test_of_nine_tenths_sold_out_most_products_still_have_one(made):
+    rows = made(*({"id": f"p{n}", "title": f"stool {n}"} for n in range(400)), sold_out=0.9)
+    left = {row["product_id"] for row in rows if row["stock"]}
+    assert len(left) > 380
+
+
+def test_variants_are_those_of_the_product_wherever_it_stands(made):
+    products = [{"id": f"p{n}", "title": f"stool number {n}"} for n in range(20)]
+    forth, back = made(*products), made(*reversed(products))
+    assert sorted(forth, key=lambda row: row["id"]) == sorted(back, key=lambda row: row["id"])
+    assert forth != made(*products, seed=1)
+
+
+def test_one_shard_or_three_make_the_same(run):
+    data = run.read("catalog")
+    one, *three = (
+        [
+            row
+            for index in range(total)
+            for batch in STAGE.function(data, Shard(index, total, 5))
+            for row in batch.to_pylist()
+        ]
+        for total in (1, 3)
+    )
+    assert [one] == three
+
+
+@pytest.mark.parametrize(
+    ("product", "name", "own"),
+    [
+        ({}, "color", "black"),
+        ({"title": "hdmi cable 6 ft", "color": None, "category_path": ["Cables"]}, "connector", "HDMI"),
+        ({"title": "usb printer cable", "color": None, "category_path": ["Cables"]}, "color", None),
+        ({"title": "running shoe", "color": None, "category_path": ["Men's Shoes"]}, "size", None),
+        (
+            {
+                "attributes": [{"name": "Material", "value": "bamboo", "number": None, "unit": None}],
+                "category_path": ["Kitchen"],
+            },
+            "material",
+            "bamboo",
+        ),
+        ({"options": [{"name": "Seat_Height", "values": ["18 in", "24 in", "30 in"]}]}, "seat height", "18 in"),
+        ({"options": [{"name": "price", "values": ["1", "2", "3"]}]}, "color", "black"),
+    ],
+    ids=[
+        "a color",
+        "a connector",
+        "no connector said",
+        "a size",
+        "its own material",
+        "its page's",
+        "no option named price",
+    ],
+)
+def test_what_varies_most_naturally(made, product, name, own):
+    """A connector is only told apart where the title names one; a size and a color anywhere."""
+    rows = made(product)
+    assert {tuple(choices(row)) for row in rows} == {(name,)}
+    title = choices(next(row for row in rows if row["is_title"]))[name]
+    assert own is None or title == own
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        [{"name": "color", "values": ["black"]}],
+        [{"name": "color", "values": ["black", "Black"]}],
+        [{"name": "size", "values": ["one size"]}, {"name": "color", "values": ["black"]}],
+        [{"name": "legs", "values": ["four"]}],
+        [{"name": "legs", "values": ["three", "four"]}, {"name": "legs", "values": ["five"]}],
+    ],
+)
+def test_a_page_with_too_little_choice_still_has_three_variants(made, options):
+    assert len(made({"options": options})) >= FEWEST
+
+
+def test_a_page_with_very_much_choice_has_a_few_of_it(made):
+    options = [{"name": f"part {letter}", "values": [f"{letter}{n}" for n in range(200)]} for letter in "abcdef"]
+    assert FEWEST <= len(made({"options": options})) <= 5
+
+
+def test_a_catalog_without_products_has_no_variants(made):
+    assert made() == []
+
+
+def test_a_larger_size_costs_more_and_prices_keep_their_ending(made):
+    options = [{"name": "storage", "values": ["64 GB", "128 GB", "256 GB"]}]
+    rows = made({"title": "phone 128 GB", "price": Decimal("399.99"), "options": options})
+    costs = {choices(row)["storage"]: row["price"] for row in rows}
+    assert costs["64 GB"] < costs["128 GB"] == Decimal("399.99") < costs["256 GB"]
+    assert {price % 1 for price in costs.values()} == {Decimal("0.99")}
+
+
+@pytest.mark.parametrize("price", ["0.01", "0.50", "9999999999.99"])
+def test_the_cheapest_and_the_dearest_have_prices(made, price):
+    options = [
+        {"name": "storage", "values": ["64 GB", "1 GB", "999 GB", "2 GB"]},
+        {"name": "ram", "values": ["8 GB", "99 GB"]},
+    ]
+    assert all(row["price"] > 0 for row in made({"title": "64 GB", "price": Decimal(price), "options": options}))
+
+
+def other_value(row, value):
+    return {"choices": [row["choices"][0] | {"value": value}, *row["choices"][1:]]}
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda row: {"product_id": "B000"}, STRANGER),
+        (lambda row: {"choices": []}, NOTHING),
+        (lambda row: other_value(row, "octarine"), UNFIT),
+        (lambda row: {"choices": [*row["choices"], {"name": "wheels", "value": "four"}]}, UNFIT),
+        (lambda row: {"choices": [*row["choices"], {"name": "stock", "value": "4"}]}, UNFIT),
+        (lambda row: {"price": row["price"] + 1}, OTHER_PRICE),
+        (lambda row: {"price": Decimal(0)}, "price is not positive"),
+        (lambda row: {"stock": -1}, "stock below nothing"),
+    ],
+    ids=["stranger", "nothing", "value", "option", "reserved", "price", "free", "stock"],
+)
+def test_a_broken_promise_is_seen(run, family, change, reason):
+    title = next(row for row in family if row["is_title"])
+    assert told(run, title) == [[]]
+    assert reason in told(run, title | change(title))[0]
+
+
+def test_a_title_variant_that_the_title_denies_is_seen(run, family):
+    title = next(row for row in family if row["is_title"])
+    other = next(row for row in family if choices(row) != choices(title))
+    assert DENIED in told(run, title | {"choices": other["choices"]})[0]
+
+
+def test_two_with_the_same_choices_are_seen(run, family):
+    one, other, *_ = (row for row in family if not row["is_title"])
+    twin = other | {"choices": one["choices"]}
+    assert [SAME in found for found in told(run, one, twin)] == [False, True]
+
+
+def test_two_with_different_options_are_seen(run, family):
+    one, other, *_ = family
+    assert [RAGGED in found for found in told(run, one, other | {"choices": other["choices"][:1]})] == [False, True]
+    assert told(run, one | {"choices": [one["choices"][0]] * 2}) == [[RAGGED]]
+
+
+def test_a_product_without_its_title_or_two_others_is_held_back(tmp_path, families):
+    (a, b, c) = (copy.deepcopy(family) for family in list(families.values())[:3])
+    untitled = [row | {"is_title": False} for row in b]
+    rows = [*a, *untitled, *c[:2]]
+    writer = ShardWriter(tmp_path / "variants" / "part-00000.parquet", Variant)
+    writer.write(to_batch(Variant, rows))
+    writer.commit()
+    faults = [fault for check in STAGE.across for fault in check(Dataset(tmp_path, "variants", Variant))]
+    assert {fault.row for fault in faults} == set(range(len(a), len(rows)))
+    assert {fault.reason for fault in faults} == {COUNT}
+
+
+def test_values_of_a_leaf_are_its_own_the_commonest_first(tmp_path, made):
+    made(
+        {"id": "a", "color": "teal"},
+        {"id": "b", "color": "teal"},
+        {"id": "c", "color": "plum"},
+        {"id": "d", "category": "Beds"},
+    )
+    known = values_by_leaf(Dataset(tmp_path / "made-0", "catalog", Product))
+    assert known["Stools"]["color"] == ["teal", "plum"]
+    assert known["Beds"]["color"] == ["black"]
+
+
+@pytest.mark.parametrize(
+    ("title", "values", "said"),
+    [
+        ("Blackstone stool", ["black"], None),
+        ("12-inch pan", ["2 inch", "12 inch"], "12 inch"),
+        ("1.5 l jug", ["5 l", "1.5 l"], "1.5 l"),
+        ("jug", ["?"], None),
+        ("", ["red"], None),
+    ],
+)
+def test_a_title_names_a_value_by_whole_words(title, values, said):
+    assert said_in(title, values) == said
+
+
+def test_spelling_is_the_same_for_other_signs():
+    assert spelled("USB-C") == spelled("usb c") != spelled("usb")
+
+
+def test_offers_need_no_dataset():
+    from random import Random
+
+    names, found = offers(PLAIN | {"cents": 4995}, {}, Random(1), 0.1)
+    assert names == ["color"]
+    assert {offer.choices for offer in found if offer.is_title} == {("black",)}
