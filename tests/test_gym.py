@@ -15,7 +15,7 @@ from pipeline.arrow import to_batch
 from pipeline.envs import all_envs
 from pipeline.problem import Problem
 from pipeline.run import Run, all_stages
-from pipeline.shop.store import Constraint, Customer, Facts, Store
+from pipeline.shop.store import Constraint, Customer, Facts, Store, moment
 from pipeline.stage import reasons_against
 from schemas.shop import Product, Variant
 from tests.stages.test_variants import PLAIN
@@ -83,6 +83,15 @@ def test_customers_know_their_visits_and_orders(world):
         assert [order.placed for order in customer.orders] == sorted(order.placed for order in customer.orders)
         ordered = {line.product_id for order in customer.orders for line in order.lines}
         assert ordered <= {world.store.item(int(row)).id for row in customer.visited}
+
+
+def test_visits_are_the_clicks_of_the_largest_log(run):
+    found = gym.world(run.folder).store
+    logs = {log["persona_id"]: log["events"] for log in run.read("trajectories").table().to_pylist()}
+    for customer in found.customers:
+        clicks = [event for event in logs[customer.id] if event["action_type"] == "click"]
+        assert [found.item(int(row)).id for row in customer.visited] == [event["asin"] for event in clicks]
+        assert [moment(seconds) for seconds in customer.visited_at.tolist()] == [event["timestamp"] for event in clicks]
 
 
 def test_some_customers_are_members(world):

@@ -73,7 +73,7 @@ def coded(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Codes and scales: a byte a number, because NumPy reads them ten times as fast as float16.
 
     >>> codes, scales = coded(np.array([[0.6, -0.8], [0, 0]], np.float16))
-    >>> (codes * scales[:, None]).round(2).tolist()
+    >>> (codes.astype(float) * scales[:, None]).round(2).tolist()
     [[0.6, -0.8], [0.0, 0.0]]
     """
     wide = vectors.astype(np.float32)
@@ -112,15 +112,17 @@ def write_nearest(folder: Path, embeddings: Dataset[Embedding], ids: pa.Array, p
     A product without one (it was rejected) has zeros, which are near nothing.
     """
     faiss = loaded()
-    out = codes = None
+    row_of = pc.index_in(embeddings.table(["id"])["id"], value_set=ids).to_numpy()
+    out, codes, first = None, None, 0
     scales = np.zeros(len(place_of), np.float32)
-    for batch in embeddings.batches():
+    for batch in embeddings.batches(["vector"]):
         vectors = batch["vector"].flatten().to_numpy().reshape(len(batch), -1)
         if out is None or codes is None:
             shape = (len(place_of), vectors.shape[1])
             out = np.lib.format.open_memmap(folder / "vectors.npy", mode="w+", dtype=np.float16, shape=shape)
             codes = np.lib.format.open_memmap(folder / "codes.npy", mode="w+", dtype=np.int8, shape=shape)
-        places = place_of[pc.index_in(batch["id"], value_set=ids).to_numpy()]
+        places = place_of[row_of[first : first + len(batch)]]
+        first += len(batch)
         out[places] = vectors
         codes[places], scales[places] = coded(vectors)
     if out is None or codes is None:

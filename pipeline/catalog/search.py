@@ -398,7 +398,7 @@ def opened(run: Path, store: Store) -> Search:
 def keep(folder: Path, search: Search, embeddings: Dataset[Embedding] | None) -> None:
     """Writes the folder in one step, so that an interrupted one is never half there."""
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(dir=folder.parent) as name:
+    with TemporaryDirectory(dir=folder.parent, prefix=".") as name:
         beside = Path(name) / folder.name
         beside.mkdir()
         for column in ("hashes", "edges", "places"):

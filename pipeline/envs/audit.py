@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import Any
 
-from pipeline.envs import env_of
+from pipeline.envs import collection, env_of
 from pipeline.envs.base import World
 from pipeline.envs.episode import Episode, Player, draw, played
 from pipeline.envs.players import PLAYERS
@@ -14,6 +14,8 @@ from pipeline.problem import Problem
 from schemas.tasks import Reward
 
 SOLVER = "solver"
+HARDEST = 99
+"""No level is above it: from there on nothing gets harder."""
 TOGETHER = 50
 """Tasks of a cell in one piece of work."""
 
@@ -94,6 +96,31 @@ def means(parts: list[tuple[int, int, Fraction]]) -> tuple[int, float | None, fl
         return 0, None, None
     total = sum((part[2] for part in parts), Fraction(0))
     return count, sum(part[1] for part in parts) / count, round(float(total / count), 6)
+
+
+def envs_of(text: str) -> list[str]:
+    """The envs of a setting: names and collections, with commas between them. Raises Problem where there is no such.
+
+    >>> envs_of("C1,policy_qa")
+    ['cart_building', 'policy_qa']
+    """
+    return list(dict.fromkeys(env_of(env).name for each in text.split(",") for env in collection(each.strip())))
+
+
+def levels_of(text: str) -> list[int]:
+    """The levels of a setting. Raises Problem for what is none.
+
+    >>> levels_of("0-3,12")
+    [0, 1, 2, 3, 12]
+    """
+    found: list[int] = []
+    for each in text.split(","):
+        first, between, last = each.strip().partition("-")
+        last = last if between else first
+        if not (first.isdecimal() and last.isdecimal() and int(first) <= int(last) <= HARDEST):
+            raise Problem(f"There are no levels {text!r}. Say 0-12, or 0,3,6; the hardest is {HARDEST}.")
+        found += range(int(first), int(last) + 1)
+    return list(dict.fromkeys(found))
 
 
 def player_of(name: str) -> Player:

@@ -127,6 +127,10 @@ class Env(ABC):
         """After so many of the agent's turns the shopper leaves."""
         return axes.turns
 
+    def recommendations(self, goal: Any, axes: Axes) -> int:
+        """So many products may be named in an answer, at most."""
+        return axes.recommendations
+
     def shop(self, world: World, goal: Any, axes: Axes, seed: str) -> Shop:
         """The shop as an episode of this goal begins."""
         store = world.store

@@ -179,7 +179,9 @@ def asked_for(world: World, who: Comer, axes: Axes, refusal: str, random: Random
             found[each.row] = line
         if len(found) == count:
             return list(found.values())
-    raise Undrawable(f"no {count} products in stock that can be named so that no other is meant, with variants to choose")
+    raise Undrawable(
+        f"no {count} products in stock that can be named so that no other is meant, with variants to choose"
+    )
 
 
 def titled(world: World, random: Random) -> Named | None:

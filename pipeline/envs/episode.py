@@ -145,11 +145,11 @@ class Episode:
             return self.over(broken(str(error)), [], "", "")
         user, act = "", ""
         if not (meant.answer and meant.answer.done):
+            self.happen(len(self.turns) + 1)
             notices = list(self.env.notices(self.goal, self.shop))
             heard = self.shopper.hear(
                 meant.assistant_message, notices, turn=len(self.turns) + 1, worked=bool(meant.tool_calls)
             )
-            self.happen(len(self.turns) + 1)
             user, act = heard.text, heard.act
             self.caused += heard.caused
         self.turns.append(Turn(action=said, results=as_json(results), user=user, user_act=act))
@@ -178,8 +178,9 @@ class Episode:
 
     def judged(self, answer: Answer | None, fault: str = "") -> Reward:
         assert self.shop is not None
-        if answer is not None and len(answer.recommended_product_ids) > self.axes.recommendations:
-            answer, fault = None, f"more than {self.axes.recommendations} products recommended"
+        most = self.env.recommendations(self.goal, self.axes)
+        if answer is not None and len(answer.recommended_product_ids) > most:
+            answer, fault = None, f"more than {most} products recommended"
         score = self.env.score(self.goal, self.shop, answer) if answer else Score(Fraction(-1), False, fault)
         score = self.with_aside(score, answer)
         named = self.shop.carted | recommended(answer)

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from fractions import Fraction
 from functools import cache
 from math import ceil, floor, log2
@@ -51,8 +50,6 @@ MOST = 300
 """Right products; of more nobody needs help to find one."""
 LONGEST = 60
 """Characters of a value that a shopper says."""
-REMEMBERED = "price", "rating", "shipping days", "brand", "color"
-"""Facts that come first where not all can be asked for; the others are what only some kinds of things have."""
 
 
 class Discovery(Goal):
@@ -107,61 +104,15 @@ class ProductDiscovery(Env):
             place = int(np.searchsorted(shelf.rows, row))
             for _ in range(CHOSEN):
                 found = chosen(store, shelf, place, axes, random, together=sells_out)
-                found = spoiled(shelf, place, found, random) if found and infeasible else found
-                drawn = self.task(store, who, shelf, found, axes, random, sells_out) if found else None
+                drawn = task(store, who, shelf, found, axes, random, sells_out=sells_out) if found else None
+                if drawn is not None and infeasible:
+                    found = spoiled(shelf, place, found or [], random)
+                    drawn = task(store, who, shelf, found, axes, random) if found else None
                 if drawn is not None:
                     return drawn
         raise Undrawable(
             f"no product in stock with {axes.constraints} facts that a shopper could ask for and that few others meet"
         )
-
-    def task(
-        self,
-        store: Store,
-        who: Comer,
-        shelf: Shelf,
-        constraints: list[Constraint],
-        axes: Axes,
-        random: Random,
-        sells_out: bool,
-    ) -> Drawn | None:
-        """The task of these constraints; None where it is none, or too easy."""
-        category = store.leaves[int(store.leaf_of[shelf.rows[0]])]
-        pairs = [("category", category), *((each.fact, said_of(each)) for each in constraints)]
-        wishes = ledger(pairs, axes, random, always=["category"])
-        meets = np.array([shelf.meets(each) for each in constraints])
-        stocked = store.in_stock[shelf.rows]
-        right = meets.all(axis=0)
-        feasible = bool(right.any())
-        if not (right & stocked).any() and feasible:
-            return None
-        if feasible and not is_hard(right & stocked, meets, stocked, constraints, wishes):
-            return None
-        reference = last_of(store, who, shelf)
-        weights = {name: int(weight * WHOLE) for name, weight in preferences(wishes, random).items()}
-        goal = Discovery(
-            persona_id=who.id,
-            now=who.now,
-            wishes=[*wishes, priority(weights, reference, constraints)],
-            refusal="" if feasible else "not_found",
-            category=category,
-            constraints=constraints,
-            weights=weights,
-            limit=round(next(each.number or 0 for each in constraints if each.fact == "price")),
-            reference=reference.id if reference else "",
-            most=axes.recommendations,
-            power=4 + axes.difficulty // 4,
-        )
-        best = ranked(goal, store, set())
-        if sells_out and len(best.rows) < 2:
-            return None
-        if sells_out:
-            options = store.options(int(best.rows[0]))
-            event = SellOut(after=random.randint(1, 2), variants=[option.id for option in options])
-            goal = goal.model_copy(update={"event": event})
-        needs = [wish.said for wish in wishes[1:] if wish.known == "stated"]
-        facts = {"category": category, "needs": needs, "most": axes.recommendations}
-        return Drawn(goal, facts, acceptable(goal, store, best, shelf), nearest_miss(goal, store, shelf, meets, best))
 
     def solve(self, goal: Discovery, shop: Shop, axes: Axes) -> Solution:
         search = Call(name="catalog_search", args=search_for(goal))
@@ -172,7 +123,9 @@ class ProductDiscovery(Env):
         while True:
             ids = ids_of(shop.store, ranked(goal, shop.store, shop.gone).rows[: goal.most])
             going = shop.store.option_of(goal.event.variants[0]) if goal.event else None
-            unseen = sorted((id for id in ids if id not in shop.seen), key=lambda id: bool(going and going.product_id == id))
+            unseen = sorted(
+                (id for id in ids if id not in shop.seen), key=lambda id: bool(going and going.product_id == id)
+            )
             calls = [Call(name="catalog_get_product", args={"product_id": id}) for id in unseen[: axes.tool_calls]]
             answer = Answer(env=self.name, recommended_product_ids=ids) if len(unseen) <= axes.tool_calls else None
             yield Action(tool_calls=calls, answer=answer)
@@ -202,23 +155,81 @@ class ProductDiscovery(Env):
 # What is asked for
 
 
+def task(
+    store: Store,
+    who: Comer,
+    shelf: Shelf,
+    constraints: list[Constraint],
+    axes: Axes,
+    random: Random,
+    *,
+    sells_out: bool = False,
+) -> Drawn | None:
+    """The task of these constraints; None where it is too easy, has no nearest miss, or nothing that could be sold out."""
+    category = store.leaves[int(store.leaf_of[shelf.rows[0]])]
+    pairs = [("category", category), *((each.fact, said_of(each)) for each in constraints)]
+    wishes = ledger(pairs, axes, random, always=["category"])
+    meets = np.array([shelf.meets(each) for each in constraints])
+    miss = nearest_miss(store, shelf, constraints, meets)
+    feasible = bool(meets.all(axis=0).any())
+    if miss is None or (feasible and not is_hard(meets, store.in_stock[shelf.rows], constraints, wishes)):
+        return None
+    goal = wanted(store, who, shelf, category, constraints, wishes, axes, random)
+    goal = goal if feasible else goal.model_copy(update={"refusal": "not_found"})
+    best = ranked(goal, store, set())
+    if sells_out:
+        if len(best.rows) < 2:
+            return None
+        variants = [option.id for option in store.options(int(best.rows[0]))]
+        goal = goal.model_copy(update={"event": SellOut(after=random.randint(1, 2), variants=variants)})
+    needs = [wish.said for wish in wishes[1:] if wish.known == "stated"]
+    facts = {"category": category, "needs": needs, "most": axes.recommendations}
+    return Drawn(goal, facts, acceptable(goal, store, best, shelf), miss)
+
+
+def wanted(
+    store: Store,
+    who: Comer,
+    shelf: Shelf,
+    category: str,
+    constraints: list[Constraint],
+    wishes: list[Wish],
+    axes: Axes,
+    random: Random,
+) -> Discovery:
+    """The goal, with what the shopper likes."""
+    reference = last_of(store, who, shelf)
+    weights = {name: int(weight * WHOLE) for name, weight in preferences(wishes, random).items()}
+    return Discovery(
+        persona_id=who.id,
+        now=who.now,
+        wishes=[*wishes, priority(weights, reference, constraints)],
+        category=category,
+        constraints=constraints,
+        weights=weights,
+        limit=round(next(each.number or 0 for each in constraints if each.fact == "price")),
+        reference=reference.id if reference else "",
+        most=axes.recommendations,
+        power=4 + axes.difficulty // 4,
+    )
+
+
 def chosen(
     store: Store, shelf: Shelf, place: int, axes: Axes, random: Random, *, together: bool
 ) -> list[Constraint] | None:
     """As many constraints as the level asks for that a product meets, the price first; None where it has too few.
 
-    together: that another one in stock meets as well, so that one of them can be sold out.
+    together: that another one in stock meets as well, so that one of them can be sold out; as many as the two share.
     """
     stocked = store.in_stock[shelf.rows]
     if not stocked[place]:
         return None
-    places, facts = [place], sayable(shelf, place)
+    places, facts = [place], sayable(shelf, place, axes.constraints)
     if together:
         same = np.array([alike(shelf, fact, place) for fact in facts])
-        others = np.flatnonzero(stocked & (same.sum(axis=0) >= axes.constraints) & same[facts.index("price")])
-        others = others[others != place]
-        if not len(others):
-            return None
+        shared = np.where(stocked, np.minimum(same.sum(axis=0), axes.constraints), 0)
+        shared[place] = 0
+        others = np.flatnonzero(shared == shared.max())
         places.append(int(others[random.randrange(len(others))]))
         facts = [fact for fact, shared in zip(facts, same[:, places[1]].tolist(), strict=True) if shared]
     random.shuffle(facts)
@@ -228,21 +239,32 @@ def chosen(
 
 def alike(shelf: Shelf, fact: str, place: int) -> np.ndarray:
     """Which products a constraint can hold for that also holds for this one."""
-    found: np.ndarray = ~np.isnan(shelf.numbers[fact]) if fact in NUMBERS else shelf.codes[fact] == shelf.codes[fact][place]
+    found: np.ndarray = (
+        ~np.isnan(shelf.numbers[fact]) if fact in NUMBERS else shelf.codes[fact] == shelf.codes[fact][place]
+    )
     return found
 
 
-def sayable(shelf: Shelf, place: int) -> list[str]:
-    """The facts of a product that tell it from others of its kind, and that can be said in a few words."""
+def sayable(shelf: Shelf, place: int, count: int) -> list[str]:
+    """The facts of a product that can be said in a few words: those that tell it from others, and more if they are too few."""
     known = [name for name in NUMBERS if not np.isnan(shelf.numbers[name][place])]
+    common: list[str] = []
     for name, codes in shelf.codes.items():
         code = int(codes[place])
-        if name in NUMBERS or name == "category" or code < 0 or (codes == code).all():
+        if name in (*NUMBERS, "category") or code < 0 or not is_short(shelf.values[name][code]) or is_name(shelf, name):
             continue
-        value = shelf.values[name][code]
-        if 0 < len(value) <= LONGEST and value.isprintable() and value == value.strip(" ."):
-            known.append(name)
-    return known
+        (common if (codes == code).all() else known).append(name)
+    return known + common[: max(0, count - len(known))]
+
+
+def is_name(shelf: Shelf, fact: str) -> bool:
+    """Whether it is the product's own, as a model number is: what nobody asks for who looks for a kind of thing."""
+    known = int((shelf.codes[fact] >= 0).sum())
+    return fact not in ("brand", "color") and 2 * len(shelf.values[fact]) > known
+
+
+def is_short(value: str) -> bool:
+    return 0 < len(value) <= LONGEST and value.isprintable() and value == value.strip(" .")
 
 
 def constraint(shelf: Shelf, places: list[int], fact: str, axes: Axes, random: Random) -> Constraint:
@@ -280,7 +302,7 @@ def spoiled(shelf: Shelf, place: int, constraints: list[Constraint], random: Ran
         codes, values = shelf.codes[fact], shelf.values[fact]
         used = set(codes[fitting].tolist())
         free = [code for code in np.unique(codes).tolist() if code >= 0 and code not in used]
-        said = [values[code] for code in free if 0 < len(values[code]) <= LONGEST and values[code].isprintable()]
+        said = [values[code] for code in free if is_short(values[code])]
         changed = Constraint(fact=fact, op="is", value=random.choice(said)) if said else None
     elif fact == "price":
         dollars = int(shelf.numbers["price"][fitting].min() * random.uniform(0.75, 0.99)) // 100
@@ -291,22 +313,20 @@ def spoiled(shelf: Shelf, place: int, constraints: list[Constraint], random: Ran
     return found if found and not shelf.where(found).any() else None
 
 
-def is_hard(
-    right: np.ndarray, meets: np.ndarray, stocked: np.ndarray, constraints: Sequence[Constraint], wishes: Sequence[Wish]
-) -> bool:
-    """Whether a search for the words that are stated finds more wrong products than right ones."""
+def is_hard(meets: np.ndarray, stocked: np.ndarray, constraints: Sequence[Constraint], wishes: Sequence[Wish]) -> bool:
+    """Whether a search for the words that are stated finds more wrong products than right ones, of which there are some."""
     stated = {wish.name for wish in wishes if wish.known == "stated"}
     words = [at for at, each in enumerate(constraints) if each.op == "is" and each.fact in stated]
-    worded = meets[words].all(axis=0) & stocked
-    count = int(right.sum())
-    return 0 < count <= MOST and int(worded.sum()) >= (1 + DECOYS) * count
+    worded = int((meets[words].all(axis=0) & stocked).sum())
+    right = int((meets.all(axis=0) & stocked).sum())
+    return 0 < right <= MOST and worded >= (1 + DECOYS) * right
 
 
 def last_of(store: Store, who: Comer, shelf: Shelf) -> Item | None:
     """The product of this kind that somebody looked at last."""
     leaf = store.leaf_of[shelf.rows[0]]
-    there = np.flatnonzero(store.leaf_of[who.rows] == leaf) if len(who.rows) else ()
-    return store.item(int(who.rows[there[-1]])) if len(there) else None
+    there = who.rows[store.leaf_of[who.rows] == leaf]
+    return store.item(int(there[-1])) if len(there) else None
 
 
 # What the shopper likes
@@ -401,20 +421,22 @@ def acceptable(goal: Discovery, store: Store, best: Ranked, shelf: Shelf) -> dic
         asked = [said_of(each) for each in goal.constraints]
         proof = {"category": goal.category, "constraints": asked, "products": len(shelf.rows), "meet_all": 0}
         return {"ends": [{"recommended_product_ids": [], "refusal": goal.refusal}], "proof": proof}
-    ends = [{"any_of": ids_of(store, best.rows)}]
+    ends: list[dict[str, Any]] = [{"any_of": ids_of(store, best.rows)}]
     if goal.event is not None:
         ends.append({"any_of": ids_of(store, best.rows[1:]), "after": "sold out"})
     return {"ends": ends}
 
 
-def nearest_miss(goal: Discovery, store: Store, shelf: Shelf, meets: np.ndarray, best: Ranked) -> dict[str, Any]:
-    """To recommend a product in stock that misses exactly one constraint, or as few as any does; or to refuse for nothing."""
-    stocked = store.in_stock[shelf.rows]
-    missed = np.where(stocked & ~meets.all(axis=0), (~meets).sum(axis=0), len(meets) + 1)
-    place = int(np.argmin(missed))
-    wrong = [each.fact for each, met in zip(goal.constraints, meets[:, place].tolist(), strict=True) if not met]
-    ids = ids_of(store, shelf.rows[[place]])
-    return {"breaks": ", ".join(wrong), "cart": [], "answer": {"recommended_product_ids": ids, "refusal": ""}}
+def nearest_miss(
+    store: Store, shelf: Shelf, constraints: Sequence[Constraint], meets: np.ndarray
+) -> dict[str, Any] | None:
+    """To recommend a product in stock that misses exactly one constraint; None where there is none."""
+    close = np.flatnonzero(store.in_stock[shelf.rows] & ((~meets).sum(axis=0) == 1))
+    if not len(close):
+        return None
+    wrong = constraints[int(np.argmin(meets[:, close[0]]))].fact
+    ids = ids_of(store, shelf.rows[close[:1]])
+    return {"breaks": wrong, "cart": [], "answer": {"recommended_product_ids": ids, "refusal": ""}}
 
 
 def search_for(goal: Discovery) -> dict[str, str | bool | int | float]:

@@ -30,21 +30,20 @@ class Comer:
 
 
 def comer(store: Store, random: Random) -> Comer:
-    """Somebody who has looked at something, at a time after any of its visits; somebody unknown where there is nobody."""
+    """A customer at the time that it has, or soon after one of its visits; somebody unknown where there is nobody."""
     for _ in range(LOOKED_AT if store.customers else 0):
         customer = store.customers[random.randrange(len(store.customers))]
         times = customer.visited_at
-        if not len(times):
+        if customer.now is None and not len(times):
             continue
-        now = customer.now or after_a_visit(times, random)
-        upto = int(np.searchsorted(times, (now - moment(0)).total_seconds(), side="right"))
-        if upto:
-            return Comer(customer.id, now, customer.visited[:upto], times[:upto])
+        now = after_a_visit(times, random) if customer.now is None else int((customer.now - moment(0)).total_seconds())
+        upto = int(np.searchsorted(times, now, side="right"))
+        return Comer(customer.id, customer.now or moment(now), customer.visited[:upto], times[:upto])
     return Comer(NOBODY, SOMEDAY, np.zeros(0, np.int64), np.zeros(0, np.int64))
 
 
-def after_a_visit(times: np.ndarray, random: Random) -> datetime:
-    """A time soon after any of them, and before the next."""
+def after_a_visit(times: np.ndarray, random: Random) -> int:
+    """A second after one of them and before the next, if that is not at the same time."""
     last = random.randrange(len(times))
     gap = int(times[last + 1] - times[last]) if last + 1 < len(times) else SOON
-    return moment(int(times[last]) + random.randrange(max(1, min(gap, SOON))))
+    return int(times[last]) + random.randrange(max(1, min(gap, SOON)))

@@ -41,9 +41,11 @@ Origin = tuple[Callable[..., World], tuple[Any, ...]]
 
 def beside(dataset: Dataset[Any]) -> World:
     """The world of the run that a dataset belongs to, the same one in a process while its datasets are the same."""
-    have = {name: Dataset(dataset.run, name, makes) for name, makes in NEEDS.items()}
-    prints = tuple(found.manifest.fingerprint if found.manifest else "" for found in have.values())
-    return of_run(str(dataset.run), prints)
+    if beside not in dataset.made:
+        have = [Dataset(dataset.run, name, makes).manifest for name, makes in NEEDS.items()]
+        dataset.made[beside] = of_run(str(dataset.run), tuple(found.fingerprint if found else "" for found in have))
+    found: World = dataset.made[beside]
+    return found
 
 
 @lru_cache(2)

@@ -3,6 +3,7 @@
 All episodes of a process share one store; what an episode changes it keeps for itself (`pipeline.shop.tools`).
 """
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -28,6 +29,7 @@ NUMBERS = ("price", "rating", "shipping days")
 """Facts that every product can have as a number: cents, 1 to 5, days."""
 OWN = ("brand", "color", "category", *NUMBERS)
 """Facts with a column of their own, whatever an attribute of the same name says."""
+APART = 64
 LARGE = 2**31 - 1
 """Bytes of text that one Arrow array holds."""
 
@@ -367,11 +369,14 @@ class Places:
         self.known = {text: place for place, text in enumerate(few)} if few is not None else None
         many = pc.sort_indices(column).to_numpy() if few is None else np.zeros(0)
         self.order = many.astype(np.int32 if len(many) < 2**31 else np.int64)
+        self.marks: list[str] = column.take(pa.array(self.order[::APART])).to_pylist()
+        """Every so many-th text, in order, so that few are looked at in the column."""
 
     def of(self, text: str) -> int | None:
         if self.known is not None:
             return self.known.get(text)
-        low, high = 0, len(self.order)
+        mark = bisect_left(self.marks, text)
+        low, high = max(0, (mark - 1) * APART), min(mark * APART, len(self.order) - 1)
         while low < high:
             middle = (low + high) // 2
             if self.column[int(self.order[middle])].as_py() < text:

@@ -313,7 +313,7 @@ def priced(cents: int, percents: Iterable[int]) -> int:
     """A price in cents with the ending of the product's.
 
     >>> priced(2495, [110]), priced(2495, []), priced(99, [60])
-    (2795, 2495, 59)
+    (2695, 2495, 59)
     """
     found = cents
     for percent in percents:

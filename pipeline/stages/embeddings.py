@@ -16,8 +16,8 @@ from pipeline.stage import Plan, Shard, stage
 from schemas.shop import Embedding, Product
 
 COLUMNS = ["id", "title", "brand", "color", "category", "attributes"]
-TOGETHER = 1_000
-"""Products whose vectors are made at once."""
+TOGETHER = 12_000
+"""Products in one batch: a check looks each batch's products up in the whole catalog."""
 ROUNDING = 0.01
 """How far from 1 the length of a vector may be that is kept in two bytes a number."""
 STRANGER = "no such product in the catalog"
@@ -68,11 +68,12 @@ def embeddings(
 ) -> Iterator[pa.RecordBatch]:
     """A vector of every product's text, by which search finds what is near a query."""
     model, schema = open_embedder(embedder), arrow_schema(Embedding)
-    for rows in catalog.slices(shard.of(plan.units), COLUMNS):
-        for begin in range(0, len(rows), TOGETHER):
-            some = rows.slice(begin, TOGETHER)
-            texts = texts_of(*(some[name] for name in COLUMNS[1:]))
-            vectors = model.vectors(texts.to_pylist()).astype(np.float16)
-            edges = np.arange(len(some) + 1, dtype=np.int32) * vectors.shape[1]
-            column = pa.ListArray.from_arrays(edges, pa.array(vectors.ravel()))
-            yield pa.RecordBatch.from_arrays([some["id"], column], schema=schema)
+    mine = shard.of(plan.units)
+    for begin in range(mine.start, mine.stop, TOGETHER):
+        batches = catalog.slices(range(begin, min(begin + TOGETHER, mine.stop)), COLUMNS)
+        some = pa.Table.from_batches(batches).combine_chunks().to_batches()[0]
+        texts = texts_of(*(some[name] for name in COLUMNS[1:]))
+        vectors = model.vectors(texts.to_pylist()).astype(np.float16)
+        edges = np.arange(len(some) + 1, dtype=np.int32) * vectors.shape[1]
+        column = pa.ListArray.from_arrays(edges, pa.array(vectors.ravel()))
+        yield pa.RecordBatch.from_arrays([some["id"], column], schema=schema)

@@ -85,6 +85,7 @@ def found(store, request, monkeypatch):
     """The same promises with one block or many, without vectors or with them, looked at all or by cells."""
     if request.param == "blocks":
         monkeypatch.setattr(search, "BLOCK", 64)
+        monkeypatch.setattr(search, "CHUNK", 400)
     if request.param == "cells":
         monkeypatch.setattr(nearest, "FLAT", 100)
     return with_vectors(store, "hashed") if request.param in ("vectors", "cells") else Search(store)
@@ -141,6 +142,7 @@ def test_filters_hold_for_all_that_is_found_and_a_category_or_brand_is_found_who
 def test_by_words_alone_the_scores_are_the_best_that_there_are(store, monkeypatch):
     """Held against a plain sum over all products; blocks that were not looked at have nothing better."""
     monkeypatch.setattr(search, "BLOCK", 64)
+    monkeypatch.setattr(search, "CHUNK", 400)
     found, random = Search(store), Random(3)
     have = [words_of(store.item(row)) for row in range(len(store))]
     worth = {word: weight(sum(word in each for each in have), len(store)) for word in set().union(*have)}
@@ -260,15 +262,6 @@ def test_a_catalog_without_brands_ratings_or_days_can_be_searched():
         assert made.find("rug", limit=50, brand="Lumo").tolist() == []
 
 
-def test_title_words_find_their_product(small):
-    """Nine in ten of the real thing is measured in benchmarks/search.py; here every title of a small shop."""
-    store = store_of(small.read("catalog").table().to_pylist())
-    found = Search(store)
-    rows = range(0, len(store), 7)
-    hits = [row in found.find(store.item(row).title, limit=10) for row in rows]
-    assert sum(hits) >= 0.95 * len(hits)
-
-
 # Vectors
 
 
@@ -355,6 +348,14 @@ def run(tmp_path_factory):
 
 def of(run):
     return store_of(run.read("catalog").table().to_pylist())
+
+
+def test_title_words_find_their_product(run):
+    """Figures for larger shops are in benchmarks/search.py."""
+    store = of(run)
+    found, rows = Search(store), range(0, len(store), 7)
+    hits = [row in found.find(store.item(row).title, limit=10) for row in rows]
+    assert sum(hits) >= 0.95 * len(hits)
 
 
 def test_a_run_is_searched_with_its_vectors_and_made_only_once(run):
