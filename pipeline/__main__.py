@@ -149,12 +149,11 @@ def add_envs(commands: Any, as_json: Parser) -> None:
         kinds = command.add_subparsers(dest="what", required=True, metavar="WHAT")
         envs = kinds.add_parser("envs", help=about, description=about, parents=[as_json])
         envs.add_argument("--run", metavar="FOLDER", help="the shop of a run (default: a sample shop, made in memory)")
+        envs.add_argument("--vectors", action="store_true", help="search by the run's embeddings too")
         envs.add_argument(
             "--envs", default="C8", metavar="E", help="C1, C2, C4, C8 or names, with commas (default: C8)"
         )
-        envs.add_argument(
-            "--levels", default="0-12", type=levels, metavar="L", help="as 0-12 or 0,6,12 (default: 0-12)"
-        )
+        envs.add_argument("--levels", default="0-12", metavar="L", help="as 0-12 or 0,6,12 (default: 0-12)")
         envs.add_argument(
             "--episodes", default=20, type=positive, metavar="N", help="of each env and level (default: 20)"
         )
@@ -168,22 +167,6 @@ def add_envs(commands: Any, as_json: Parser) -> None:
             )
             envs.add_argument("--native", action="store_true", help="tell the server of the tools, for native calls")
             envs.add_argument("--to", metavar="FILE", help="write the table as Parquet too")
-
-
-def levels(text: str) -> list[int]:
-    """
-    >>> levels("0-2,6")
-    [0, 1, 2, 6]
-    """
-    found: list[int] = []
-    for part in text.split(","):
-        first, sign, last = part.strip().partition("-")
-        if not first.isdecimal() or (sign and not last.isdecimal()) or int(last or first) > 1_000:
-            raise argparse.ArgumentTypeError(f"{text} are no levels; write 0-12 or 0,6,12")
-        found += range(int(first), int(last or first) + 1)
-    if not found:
-        raise argparse.ArgumentTypeError(f"{text} are no levels; write 0-12 or 0,6,12")
-    return found
 
 
 def add(commands: Any, name: str, about: str, parents: list[Parser]) -> Any:
@@ -452,15 +435,16 @@ def verify_command(folder: str, json: bool, workers: int | None) -> int:
 
 
 def audit_command(
-    what: str, run: str | None, envs: str, levels: list[int], episodes: int, workers: int | None, json: bool
+    what: str, run: str | None, vectors: bool, envs: str, levels: str, episodes: int, workers: int | None, json: bool
 ) -> int:
     from pipeline.envs import audit
     from pipeline.gym import world
     from pipeline.run import cores, pool
 
-    found, names, count = world(run), named(envs), workers or cores()
+    names, wanted = audit.envs_of(envs), audit.levels_of(levels)
+    found, count = world(run, vectors=vectors), workers or cores()
     with pool(count) if count > 1 else nullcontext() as executor:
-        cells = audit.audit(found, names, levels, episodes, executor=executor)
+        cells = audit.audit(found, names, wanted, episodes, executor=executor)
     verdict = audit.verdict(cells)
     if json:
         print_json(audit.audit_rows(cells))
@@ -481,8 +465,9 @@ def audit_command(
 def evaluate_command(
     what: str,
     run: str | None,
+    vectors: bool,
     envs: str,
-    levels: list[int],
+    levels: str,
     episodes: int,
     player: str | None,
     recipe: str | None,
@@ -491,14 +476,15 @@ def evaluate_command(
     json: bool,
     **given: Any,
 ) -> int:
-    from pipeline.envs import conversation
+    from pipeline.envs import audit, conversation
     from pipeline.gym import world
     from pipeline.models.role import Role
 
     models = models_given(given, read_recipe(recipe)) or Models()
     models.price("agent")
     role = Role("agent", models, Path(run or "data/runs/evaluations"), "evaluate-envs")
-    rows = conversation.evaluate(world(run), named(envs), levels, episodes, player or role, native=native)
+    names, wanted = audit.envs_of(envs), audit.levels_of(levels)
+    rows = conversation.evaluate(world(run, vectors=vectors), names, wanted, episodes, player or role, native=native)
     if to:
         conversation.write_rows(rows, Path(to))
     if json:
@@ -506,13 +492,6 @@ def evaluate_command(
     else:
         print(conversation.evaluated(rows))
     return 0
-
-
-def named(envs: str) -> list[str]:
-    """The envs of a list of names and collections."""
-    from pipeline.envs import collection
-
-    return list(dict.fromkeys(name for part in envs.split(",") for name in collection(part.strip())))
 
 
 def print_json(value: Any) -> None:

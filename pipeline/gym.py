@@ -32,33 +32,44 @@ CUSTOMERS = 60
 TOKENS = "64k"
 
 
-def make(name: str, difficulty: int = 0, seed: int = 0, run: str | Path | None = None) -> Episode:
+def make(
+    name: str, difficulty: int = 0, seed: int = 0, run: str | Path | None = None, *, vectors: bool = False
+) -> Episode:
     """An episode of an env, to be reset and stepped through. Raises Problem for an env or a level that there is not."""
-    env, found = env_of(name), world(run)
+    env, found = env_of(name), world(run, vectors=vectors)
     return Episode(env, found, draw(env, found, difficulty, seed))
 
 
-def world(run: str | Path | None = None, products: int = 2_400, customers: int | None = None, seed: int = 0) -> World:
+def world(
+    run: str | Path | None = None,
+    products: int = 2_400,
+    customers: int | None = None,
+    seed: int = 0,
+    vectors: bool = False,
+) -> World:
     """
     run: a folder with the datasets NEEDS; None: so many products and customers are made in memory, from the seed.
+    vectors: search by the run's `embeddings` too, which finds misspelt and related words; tasks are drawn by words alone.
 
     The same one in a process for the same arguments. Raises Problem where a dataset is missing.
     """
+    if run is None and vectors:
+        raise Problem("A shop in memory is searched by words alone. For vectors give a run that has embeddings.")
     if run is None:
         return in_memory(products, CUSTOMERS if customers is None else customers, seed)
-    folder = Path(run)
-    manifests = {name: Run(folder).read(name).manifest for name in NEEDS}
-    if missing := [name for name in NEEDS if manifests[name] is None]:
+    folder, needed = Path(run), [*NEEDS, *(["embeddings"] if vectors else [])]
+    manifests = {name: Run(folder).read(name).manifest for name in needed}
+    if missing := [name for name in needed if manifests[name] is None]:
         raise Problem(f"{folder} has no {missing[0]}. Build it: shopwright build {missing[-1]} --run {folder}")
     prints = tuple(found.fingerprint for found in manifests.values() if found)
-    return from_run(str(folder), MOST_CUSTOMERS if customers is None else customers, prints)
+    return from_run(str(folder), MOST_CUSTOMERS if customers is None else customers, prints, vectors)
 
 
 @lru_cache(4)
-def from_run(folder: str, customers: int, prints: tuple[str, ...]) -> World:
+def from_run(folder: str, customers: int, prints: tuple[str, ...], vectors: bool) -> World:
     """`prints` tell when a dataset was made again."""
     have = {name: Run(folder).read(name) for name in NEEDS}
-    return furnished(have, customers, (world, (folder, 0, customers, 0)))
+    return furnished(have, customers, (world, (folder, 0, customers, 0, vectors)), vectors=vectors)
 
 
 @lru_cache(4)

@@ -16,7 +16,7 @@ from schemas.shop import Embedding
 
 FLAT = 4_000
 """Up to so many vectors all are looked at."""
-LOOKED_AT = 48
+LOOKED_AT = 24
 """Cells, of about 4 sqrt(n), that are looked at above."""
 TAUGHT = 40
 """Vectors of each cell that its centre is learnt from."""

@@ -238,7 +238,7 @@ class Search:
         if not vector.any():
             return best
         near = self.kept(self.near(vector, among), limits)
-        if len(near) < NEAR // 4 and among is None and limits.any:
+        if len(near) < NEAR // 4 and len(best) < limit and among is None and limits.any:
             near = self.near(vector, self.kept(np.arange(len(self.rows)), limits))
         places = np.sort(np.concatenate([best, near]))
         places = places[np.flatnonzero(np.diff(places, prepend=-1))]

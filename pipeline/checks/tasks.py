@@ -1,8 +1,9 @@
 """What must be true of a task and of an episode, found out from their rows by playing them in the run's own shop."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import wraps
 from typing import Any
 
 from pipeline.dataset import Dataset
@@ -19,52 +20,59 @@ from pipeline.shop.shopper import Heard, Shopper
 from pipeline.shop.store import Item, Store
 from pipeline.shop.tools import Shop
 from schemas.shop import Product
-from schemas.tasks import Answer, EnvEpisode, Task, Wish
+from schemas.tasks import Answer, EnvEpisode, Reward, Task, Wish
 
+UNREADABLE = "a row that cannot be read"
 SOME = 12
 """Of many end states that are as good as one another, so many are tried."""
 IDS = {"product_id", "product_ids", "recommended_product_ids", "any_of"}
 VARIANTS = {"variant_id", "variants", "sold_out"}
 
 
+def readable(check: Callable[..., str | None]) -> Callable[..., str | None]:
+    """The same check, which says so of a row that it cannot make sense of."""
+
+    @wraps(check)
+    def tried(*given: Any) -> str | None:
+        try:
+            return check(*given)
+        except (ValueError, LookupError, TypeError, AttributeError, Problem):
+            return UNREADABLE
+
+    return tried
+
+
 def env_is_known(task: Task) -> str | None:
     return None if task.env in all_envs() else "an env that there is not"
 
 
+@readable
 def task_is_its_seeds(task: Task, catalog: Dataset[Product]) -> str | None:
     """Drawn again it is the same, the whole certificate included."""
-    try:
-        again = draw(env_of(task.env), beside(catalog), task.difficulty, task.seed)
-    except Problem:
-        return "a task that cannot be drawn"
+    again = draw(env_of(task.env), beside(catalog), task.difficulty, task.seed)
     return None if again == task.model_copy(update={"solution": ""}) else "drawn again it is another task"
 
 
+@readable
 def goal_agrees_with_the_row(task: Task, catalog: Dataset[Product]) -> str | None:
-    try:
-        goal = episode_of(task, catalog).goal
-    except ValueError:
-        return "a goal that its env cannot read"
+    goal = episode_of(task, catalog).goal
     same = (goal.persona_id, goal.feasible, goal.wishes) == (task.persona_id, task.feasible, task.wishes)
     return None if same else "its goal says something else than the row"
 
 
+@readable
 def solution_earns_everything(task: Task, catalog: Dataset[Product]) -> str | None:
     """The stored actions, played through the tools."""
     episode = episode_of(task, catalog)
     episode.reset()
-    try:
-        actions = json.loads(task.solution)
-    except ValueError:
-        return "a solution that is no JSON"
-    for action in actions:
+    for action in json.loads(task.solution):
         _, _, done, info = episode.step(action)
         if done:
-            reward = info["reward"]
-            return None if reward.success and reward.task == 1 else "its solution does not earn everything"
+            return None if earns_everything(info["reward"]) else "its solution does not earn everything"
     return "its solution never ends"
 
 
+@readable
 def silence_earns_nothing(task: Task, catalog: Dataset[Product]) -> str | None:
     """Nor does an empty answer, nor one with a product that there is not."""
     episode = episode_of(task, catalog)
@@ -76,6 +84,7 @@ def silence_earns_nothing(task: Task, catalog: Dataset[Product]) -> str | None:
     return "a product that there is not is a success" if info["reward"].success else None
 
 
+@readable
 def acceptable_ends_are_successes(task: Task, catalog: Dataset[Product]) -> str | None:
     """Each end state of the certificate, set up directly and scored.
 
@@ -92,6 +101,7 @@ def acceptable_ends_are_successes(task: Task, catalog: Dataset[Product]) -> str 
     return None
 
 
+@readable
 def nearest_miss_fails(task: Task, catalog: Dataset[Product]) -> str | None:
     """It breaks one thing that it names, and so is no success and earns less than everything."""
     miss = json.loads(task.nearest_miss)
@@ -101,18 +111,27 @@ def nearest_miss_fails(task: Task, catalog: Dataset[Product]) -> str | None:
     return None if breaks(miss) else "a nearest miss that does not say what it breaks"
 
 
+@readable
 def certificate_is_computed_twice(task: Task, catalog: Dataset[Product]) -> str | None:
-    """Where any of a set of products is right, it is exactly what plain Python finds in the whole category."""
-    world = beside(catalog)
+    """Which products of a category do is exactly what plain Python finds, one product at a time."""
+    store = beside(catalog).store
     for text, certificate in parts_of(task):
         goal = json.loads(text)
-        constraints, leaf = goal.get("constraints"), goal.get("category")
-        sets = [end["any_of"] for end in as_ends(certificate) if "any_of" in end]
-        if constraints is None or leaf is None or not sets:
-            continue
-        found = fitting(world.store, leaf, constraints, set(goal["sold_out"]))
-        if set(sets[0]) != found - {goal.get("original", "")}:
-            return "its acceptable products are not those that fit"
+        sold_out = set(goal["sold_out"])
+        for end in as_ends(certificate):
+            if "any_of" in end and "constraints" in goal:
+                gone = sold_out | (set(goal["event"]["variants"]) if "after" in end else set())
+                found = fitting(store, goal["category"], goal["constraints"], gone)
+                if {item.id for item in found} != set(end["any_of"]):
+                    return "its acceptable products are not those that fit"
+            for line in [*end.get("one of each", ()), *end.get("proof", {}).get("one of each", ())]:
+                found = fitting(store, line["category"], line["constraints"], sold_out)
+                least = min((item.cents for item in found), default=None)
+                named = store.row(line["cheapest"])
+                if len(found) != line["do"] or (named is not None and int(store.cents[named])) != (
+                    least is not None and least
+                ):
+                    return "a line of its list does not have the products that fit"
     return None
 
 
@@ -124,6 +143,7 @@ def opening_has_no_open_place(task: Task) -> str | None:
     return "an opening with an open place" if wrong or not task.opening.strip() else None
 
 
+@readable
 def every_wish_can_be_learnt(task: Task, catalog: Dataset[Product]) -> str | None:
     """Stated in the opening as it is written, brought up later in a journey, or told when asked by its name.
 
@@ -150,6 +170,7 @@ def asked_for(task: Task, wish: Wish) -> str:
     return " ".join(shopper.answer(f"What about the {wish.name}?").split()).lower()
 
 
+@readable
 def everything_named_exists(task: Task, catalog: Dataset[Product]) -> str | None:
     """Products, variants, orders and the customer of goal, certificate and nearest miss."""
     store = beside(catalog).store
@@ -164,6 +185,11 @@ def everything_named_exists(task: Task, catalog: Dataset[Product]) -> str | None
     return None
 
 
+def earns_everything(reward: Reward) -> bool:
+    """Success, the whole of the task's part, and nothing made up; turns it may take."""
+    return reward.success and reward.task == 1 and reward.hallucination == 0
+
+
 # Of an episode
 
 
@@ -175,6 +201,7 @@ def task_is_there(episode: EnvEpisode, env_tasks: Dataset[Task]) -> str | None:
     return None if same else "its task is another one"
 
 
+@readable
 def actions_bring_it_about(episode: EnvEpisode, env_tasks: Dataset[Task], catalog: Dataset[Product]) -> str | None:
     """Played again from its actions alone: the same results, words, acts and reward.
 
@@ -202,7 +229,7 @@ def actions_bring_it_about(episode: EnvEpisode, env_tasks: Dataset[Task], catalo
 def solver_earns_everything(episode: EnvEpisode) -> str | None:
     if episode.policy != "solver":
         return None
-    return None if episode.reward.success and episode.reward.task == 1 else "the solver does not earn everything"
+    return None if earns_everything(episode.reward) else "the solver does not earn everything"
 
 
 def says_the_same(words: str, plain: str, shopper: Shopper) -> bool:
@@ -234,6 +261,11 @@ def parts_of(task: Task) -> Iterator[tuple[str, Any]]:
         yield part["goal"], own["acceptable"]
 
 
+def cheapest(end: dict[str, Any]) -> dict[str, Any]:
+    """A shopping list as an end state: the cheapest product of each category."""
+    return {"recommended_product_ids": [line["cheapest"] for line in end["one of each"]]}
+
+
 def as_ends(certificate: Any) -> list[dict[str, Any]]:
     """The end states of a certificate: one, a list of them, or under `ends`."""
     if isinstance(certificate, list):
@@ -254,7 +286,7 @@ def ends_of(certificate: Any) -> Iterator[dict[str, Any]]:
     for end in found:
         any_of = choices(end)
         if any_of is None:
-            yield end
+            yield cheapest(end) if "one of each" in end else end
             continue
         for number in range(min(SOME, len(any_of))):
             yield chosen(end, any_of[number * len(any_of) // min(SOME, len(any_of))])
@@ -310,12 +342,12 @@ def answer_of(end: dict[str, Any]) -> Answer:
     return Answer(**{name: found[name] for name in Answer.model_fields if name in found and name != "parts"})
 
 
-def fitting(store: Store, leaf: str, constraints: list[dict[str, Any]], sold_out: set[str]) -> set[str]:
+def fitting(store: Store, leaf: str, constraints: list[dict[str, Any]], sold_out: set[str]) -> list[Item]:
     """The products of a category that meet constraints and are in stock, one product at a time."""
     place = store.place_of_leaf.get(leaf)
     rows = store.rows_of(place).tolist() if place is not None else []
     items = [store.item(row) for row in rows if any(o.stock and o.id not in sold_out for o in store.options(row))]
-    return {item.id for item in items if all(fits(item, constraint) for constraint in constraints)}
+    return [item for item in items if all(fits(item, constraint) for constraint in constraints)]
 
 
 def fits(item: Item, constraint: dict[str, Any]) -> bool:

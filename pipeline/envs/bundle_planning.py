@@ -111,20 +111,21 @@ class BundlePlanning(Env):
     def draw(self, world: World, axes: Axes, random: Random) -> Drawn:
         refusal = random.choice(REASONS) if random.random() < INFEASIBLE else ""
         project, needs = wanted(world.store, axes, random)
-        if refusal == "not_found":
-            needs[-1] = needs[-1].asking()
+        spoilt = random.randrange(len(needs)) if refusal == "not_found" else -1
+        if spoilt >= 0:
+            needs[spoilt] = needs[spoilt].asking()
         pairs = [each.cheapest for each in needs]
         prices = [[int(each.cents[at]) for at in pair] for each, pair in zip(needs, pairs, strict=True)]
         least = sum(price[0] for price in prices)
         budget = beyond(least, random) if refusal == "over_budget" else affordable(needs, least, axes, random)
         if budget is None:
             raise Undrawable("everything is so cheap that no budget is too small")
-        if refusal == "not_found":
-            needs[-1] = needs[-1].asking(impossible(needs, random))
+        if spoilt >= 0:
+            needs[spoilt] = needs[spoilt].asking(impossible(needs, spoilt, random))
         ids = [[id_at(world.store, each, at) for at in pair] for each, pair in zip(needs, pairs, strict=True)]
         goal = goal_of(world, needs, ids, budget, refusal, axes, random)
         if refusal:
-            wrong = f"{needs[-1].demands[0].name} of {needs[-1].category}" if refusal == "not_found" else "budget"
+            wrong = f"{needs[spoilt].demands[0].name} of {needs[spoilt].category}" if spoilt >= 0 else "budget"
             miss = {"recommended_product_ids": [pair[0] for pair in ids], "breaks": wrong}
             return Drawn(goal, told(goal, project), {"refusal": refusal, "proof": ends(goal, needs, least)}, miss)
         spare = [
@@ -145,7 +146,7 @@ class BundlePlanning(Env):
         question = asking(goal.wishes)
         for turn in range(1, turns):
             unseen = [each for each in left if each.cheapest and each.cheapest[0] not in shop.seen]
-            short = (turns - turn + 1) * axes.tool_calls <= len(left) + 1
+            short = (turns - turn) * axes.tool_calls < len(unseen) + (goal.event is not None)
             calls = [look(each, shop, short=short) for each in (left if goal.refusal else unseen)[: axes.tool_calls]]
             if not calls:
                 break
@@ -278,11 +279,11 @@ def affordable(needs: Sequence[Need], least: int, axes: Axes, random: Random) ->
     )
 
 
-def impossible(needs: Sequence[Need], random: Random) -> Demand:
-    """What nothing in the last category is, in stock or not: a maker of other things, or a price below all."""
-    own = needs[-1]
+def impossible(needs: Sequence[Need], place: int, random: Random) -> Demand:
+    """What nothing in this category is, in stock or not: a maker of other things, or a price below all."""
+    own = needs[place]
     makers = {value.lower() for value in own.shelf.values["brand"]}
-    others = [brand for each in needs[:-1] for brand in each.shelf.values["brand"] if brand.lower() not in makers]
+    others = [brand for each in needs for brand in each.shelf.values["brand"] if brand.lower() not in makers]
     limit = beyond(int(own.cents.min()), random)
     if limit is not None and (not others or random.random() < 0.5):
         return priced(limit)

@@ -151,9 +151,9 @@ class CartBuilding(Env):
                 assert row is not None
                 yield Notice(f"not asked {option.product_id}", f"I did not ask for {shop.store.item(row).title}")
             elif wrong := wrong_choice(goal.lines[numbers[option.product_id]], option):
-                is_now = next(each for each in option.choices if each.name == wrong.name)
+                is_now = next((said(each) for each in option.choices if each.name == wrong.name), option.said)
                 key = f"{wrong.name} of item {numbers[option.product_id] + 1}"
-                yield Notice(key, f"that is {said(is_now)}, I need {said(wrong)}")
+                yield Notice(key, f"that is {is_now}, I need {said(wrong)}")
         for number, line in enumerate(goal.lines, 1):
             have = sum(shop.cart.get(id, 0) + shop.bought.get(id, 0) for id in line.variants)
             if have and have != line.quantity:

@@ -108,7 +108,7 @@ def talks(
         return shopper.play(map(partial(by_itself, "agent"), conversations))
     if agent.heard is not None:
         conversations = listened(conversations, agent.heard)
-    return talked(conversations, lambda: Both(opened(agent), opened(shopper)), at_once=2 * agent.models.at_once)
+    return talked(conversations, lambda: Both(opened(agent), opened(shopper)), at_once=agent.models.at_once)
 
 
 def by_itself(name: str, conversation: Conversation[EnvEpisode]) -> Conversation[EnvEpisode]:
@@ -131,6 +131,11 @@ class Both:
     @property
     def name(self) -> str:
         return self.agent.name
+
+    def resting(self, tell: Callable[[], None]) -> None:
+        for model in (self.agent, self.shopper):
+            if found := getattr(model, "resting", None):
+                found(tell)
 
     async def ready(self) -> None:
         await self.agent.ready()

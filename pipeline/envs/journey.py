@@ -14,6 +14,7 @@ from pipeline.envs.difficulty import Axes
 from pipeline.shop.shopper import NEXT, opened, texts
 from pipeline.shop.store import Customer, Store
 from pipeline.shop.tools import Shop
+from pipeline.shop.topics import asked, keys
 from schemas.record import Part
 from schemas.tasks import Action, Answer, Wish
 
@@ -40,6 +41,8 @@ class Errand(Part):
     env: str
     goal: str
     """JSON of the env's own goal."""
+    most: int
+    """Products that may be recommended in its answer."""
 
 
 class Errands(Goal):
@@ -73,9 +76,11 @@ class Journey(Env):
             ],
             sold_out=[variant for each in goals for variant in each.sold_out],
             event=next((each.event for each in goals if each.event), None),
-            parts=[Errand(env=name, goal=drawn.goal.model_dump_json()) for name, drawn in parts],
+            parts=[errand(name, drawn.goal, axes) for name, drawn in parts],
             later=said[-1] if late else "",
         )
+        if not all_can_be_asked(goal):
+            raise Undrawable("wishes of different parts cannot be told apart in a question")
         names = [each for _, drawn in parts for each in texts(drawn.facts) if each[-1:] not in ".?!"]
         facts = {"requests": said[:-1] if late else said, "later": late, "names": names}
         acceptable = [{"env": name, "acceptable": drawn.acceptable} for name, drawn in parts]
@@ -94,7 +99,12 @@ class Journey(Env):
         scores = []
         for place, (env, part) in enumerate(parts_of(goal)):
             mine = given[place] if place < len(given) else None
-            scores.append(env.score(part, shop, mine) if mine else Score(Fraction(-1), False, "not answered"))
+            score = Score(Fraction(-1), False, "not answered")
+            if mine and len(mine.recommended_product_ids) > goal.parts[place].most:
+                score = replace(score, fault=f"more than {goal.parts[place].most} products recommended")
+            elif mine:
+                score = env.score(part, shop, mine)
+            scores.append(score)
         faults = [f"part {number}: {score.fault}" for number, score in enumerate(scores, 1) if score.fault]
         if len(given) > len(scores):
             faults.append(f"{len(given)} parts answered, of {len(scores)}")
@@ -113,8 +123,14 @@ class Journey(Env):
         return sum(env.turns(part, axes) for env, part in parts_of(goal))
 
 
+def errand(name: str, goal: Goal, axes: Axes) -> Errand:
+    from pipeline.envs import env_of
+
+    return Errand(env=name, goal=goal.model_dump_json(), most=env_of(name).recommendations(goal, axes))
+
+
 @lru_cache(4_096)
-def errand(name: str, goal: str) -> tuple[Env, Goal]:
+def read(name: str, goal: str) -> tuple[Env, Any]:
     from pipeline.envs import env_of
 
     env = env_of(name)
@@ -122,7 +138,7 @@ def errand(name: str, goal: str) -> tuple[Env, Goal]:
 
 
 def parts_of(goal: Errands) -> list[tuple[Env, Any]]:
-    return [errand(part.env, part.goal) for part in goal.parts]
+    return [read(part.env, part.goal) for part in goal.parts]
 
 
 def worked(solution: Solution) -> Generator[Action, dict[str, Any], Answer]:
@@ -136,6 +152,16 @@ def worked(solution: Solution) -> Generator[Action, dict[str, Any], Answer]:
     finally:
         solution.close()
     return action.answer
+
+
+def all_can_be_asked(goal: Errands) -> bool:
+    """Whether a question that names a wish is understood as one about it, beside all the others."""
+    known = [keys(wish) for wish in goal.wishes]
+    return all(
+        place in asked(f"What about the {wish.name}?", known).wishes
+        for place, wish in enumerate(goal.wishes)
+        if wish.known == "asked" and wish.said not in goal.later
+    )
 
 
 def together(world: World, axes: Axes, random: Random) -> list[tuple[str, Drawn]]:

@@ -309,8 +309,7 @@ def spoiled(shelf: Shelf, place: int, constraints: list[Constraint], random: Ran
         changed = at_most(dollars) if dollars else None
     else:
         return None
-    found = [*constraints[:at], changed, *constraints[at + 1 :]] if changed else None
-    return found if found and not shelf.where(found).any() else None
+    return [*constraints[:at], changed, *constraints[at + 1 :]] if changed else None
 
 
 def is_hard(meets: np.ndarray, stocked: np.ndarray, constraints: Sequence[Constraint], wishes: Sequence[Wish]) -> bool:

@@ -52,7 +52,7 @@ FEWEST = 3
 """Other products in stock, of which most must not do."""
 LEAST = 2
 """Constraints."""
-MOST_FIT = 3
+MOST_FIT = 6
 """At most one in so many of them does."""
 SAMPLES = 6
 """Choices of demands until so few do."""

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline.catalog.search import Search
+from pipeline.catalog.search import Search, opened
 from pipeline.dataset import Dataset
 from pipeline.envs.base import World
 from pipeline.shop.orders import largest
@@ -55,11 +55,11 @@ def of_run(folder: str, prints: tuple[str, ...]) -> World:
     return furnished(have, MOST_CUSTOMERS, (of_run, (folder, prints)))
 
 
-def furnished(have: Mapping[str, Dataset[Any]], customers: int, origin: Origin) -> World:
+def furnished(have: Mapping[str, Dataset[Any]], customers: int, origin: Origin, *, vectors: bool = False) -> World:
     catalog = have["catalog"].table([*SHOWN, *NUMBERS])
     people = tuple(customers_of(have, catalog["id"], customers))
     found = Store(catalog, have["variants"].table(), people, origin=(store_of, origin))
-    return Made(found, Finder(found, origin), origin)
+    return Made(found, opened(have["catalog"].run, found) if vectors else Finder(found, origin), origin)
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ import os
 import random
 import re
 from collections import deque
+from collections.abc import Callable
 from time import monotonic
 from typing import Any
 
@@ -56,10 +57,15 @@ class OpenAI:
         self.idle = monotonic()
         self.under_way = 0
         self.session: Any = None
+        self.tell: Callable[[], None] | None = None
 
     @property
     def name(self) -> str:
         return self.spec.name
+
+    def resting(self, tell: Callable[[], None]) -> None:
+        """`tell` is called whenever a request begins to wait until it is tried again."""
+        self.tell = tell
 
     async def ready(self) -> None:
         if self.session is None:
@@ -107,6 +113,8 @@ class OpenAI:
                 )
             if bad == TRIES:
                 return Reply("", fault=f"{why}, {TRIES} times", finish="unanswered")
+            if self.tell:
+                self.tell()
             await asyncio.sleep(pause(tries) if wait is None else min(wait, self.patience) + pause(1))
 
     async def post(self, body: bytes) -> tuple[int, float | None, str]:

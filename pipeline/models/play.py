@@ -8,6 +8,7 @@ import queue
 import threading
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Iterator
 from contextlib import aclosing, suppress
+from itertools import islice
 from typing import Any, TypeVar
 
 from pipeline.models.base import Model, Prompt, Reply
@@ -21,20 +22,37 @@ Conversation = Generator[Prompt, Reply, T]
 async def play(conversations: Iterable[Conversation[T]], model: Model, *, at_once: int = 64) -> AsyncGenerator[T, None]:
     """What came of each conversation, in their order; `at_once` of them are held at a time.
 
+    Where one waits to ask again what the server could not answer, another is begun in its place, up to as many more.
     Raises what a conversation raises, after the others have been let go.
     """
     numbered = enumerate(conversations)
     ready: asyncio.Queue[tuple[int, T] | None] = asyncio.Queue()
     room = asyncio.Semaphore(AHEAD * at_once)
 
-    async def work() -> None:
-        for number, conversation in numbered:
+    crew: set[asyncio.Task[None]] = set()
+    failed: list[BaseException] = []
+
+    async def work(most: int | None = None) -> None:
+        for number, conversation in islice(numbered, most):
             await room.acquire()
             ready.put_nowait((number, await talk(conversation, model)))
 
-    crew = [asyncio.create_task(work()) for _ in range(at_once)]
-    whole = asyncio.gather(*crew)
-    whole.add_done_callback(lambda _: ready.put_nowait(None))
+    def begin(most: int | None = None) -> None:
+        if len(crew) < 2 * at_once:
+            crew.add(task := asyncio.create_task(work(most)))
+            task.add_done_callback(ended)
+
+    def ended(task: asyncio.Task[None]) -> None:
+        crew.discard(task)
+        if not task.cancelled() and (error := task.exception()):
+            failed.append(error)
+        if failed or not crew:
+            ready.put_nowait(None)
+
+    if resting := getattr(model, "resting", None):
+        resting(lambda: begin(1))
+    for _ in range(at_once):
+        begin()
     done: dict[int, T] = {}
     told = 0
     try:
@@ -44,11 +62,13 @@ async def play(conversations: Iterable[Conversation[T]], model: Model, *, at_onc
                 yield done.pop(told)
                 room.release()
                 told += 1
-        await whole
+        if failed:
+            raise failed[0]
     finally:
-        for task in crew:
+        left = list(crew)
+        for task in left:
             task.cancel()
-        await asyncio.gather(*crew, whole, return_exceptions=True)
+        await asyncio.gather(*left, return_exceptions=True)
 
 
 async def talk(conversation: Conversation[T], model: Model) -> T:

@@ -1,7 +1,7 @@
 """A role that a model plays for a stage: the model, what it has replied already, and what it may cost."""
 
 import asyncio
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -145,8 +145,7 @@ class Role:
             conversations = listened(conversations, self.heard)
         if not self.asks:
             return (alone(conversation) for conversation in conversations)
-        # twice as many as may ask: one that waits to try again holds a place, but no request
-        return played(conversations, partial(opened, self), at_once=2 * self.models.at_once)
+        return played(conversations, partial(opened, self), at_once=self.models.at_once)
 
 
 def listened(
@@ -211,6 +210,10 @@ class Kept:
     @property
     def name(self) -> str:
         return self.model.name
+
+    def resting(self, tell: Callable[[], None]) -> None:
+        if found := getattr(self.model, "resting", None):
+            found(tell)
 
     async def ready(self) -> None:
         """The model is started when something is asked that is not kept."""

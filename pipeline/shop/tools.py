@@ -46,6 +46,9 @@ class Finder(Protocol):
     ) -> np.ndarray:
         """Rows of the store, the best first; prices in cents."""
 
+    def rank(self, text: str, rows: np.ndarray) -> np.ndarray:
+        """These rows, the best first."""
+
 
 @dataclass
 class Shop:
@@ -158,9 +161,8 @@ class Shop:
         rows = {id: self.store.row(id) for id in ids[:50]}
         if unknown := [id for id, row in rows.items() if row is None]:
             return {"error": f"There is no product {unknown[0]}."}
-        wanted = set(query.lower().split())
-        scored = [(-len(wanted & set(self.store.item(row).title.lower().split())), id) for id, row in rows.items()]
-        return {"product_ids": [id for _, id in sorted(scored, key=lambda pair: pair[0])]}
+        order = self.finder.rank(query[:400], np.array(list(rows.values()), np.int64)) if rows else ()
+        return {"product_ids": [self.store.ids[int(row)].as_py() for row in order]}
 
     def catalog_get_product(self, product_id: str):
         """All that the shop knows of a product.

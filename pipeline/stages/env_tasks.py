@@ -98,7 +98,7 @@ def solved(world: World, name: str, level: int, seed: int) -> Task | Rejected:
         )
     episode = Episode(env, world, task)
     reward = played(episode, solver)
-    if not (reward.success and reward.task == 1):
+    if not check.earns_everything(reward):
         return refused(name, level, seed, "its solver does not earn everything")
     actions = [parsed(turn.action).model_dump(exclude_defaults=True) for turn in episode.turns]
     return task.model_copy(update={"solution": as_json(actions)})

@@ -1,0 +1,204 @@
+"""A journey is several envs in one shop: one customer, one clock, and no part in another's way."""
+
+import json
+from collections import Counter
+from fractions import Fraction
+
+import pytest
+
+from pipeline.envs import all_envs, env_of
+from pipeline.envs.difficulty import axes
+from pipeline.envs.episode import Episode, draw, played, solver
+from pipeline.envs.journey import Journey, parts_of, sold_out
+from pipeline.gym import world
+from schemas.tasks import Action, Answer, Call
+
+ENV = env_of("journey")
+LEVELS = range(13)
+
+
+@pytest.fixture(scope="module")
+def shop():
+    return world()
+
+
+@pytest.fixture(scope="module")
+def tasks(shop):
+    return [draw(ENV, shop, level, seed) for level in LEVELS for seed in range(15)]
+
+
+@pytest.fixture(scope="module")
+def episodes(shop, tasks):
+    return [Episode(ENV, shop, task) for task in tasks]
+
+
+def last_answer(episode):
+    played(episode, solver)
+    return Action.model_validate_json(episode.turns[-1].action).answer
+
+
+def test_it_has_two_to_five_parts_of_different_envs(episodes):
+    for episode in episodes:
+        envs = [part.env for part in episode.goal.parts]
+        assert len(envs) == min(5, 2 + episode.task.difficulty // 4)
+        assert len(set(envs)) == len(envs)
+        assert "journey" not in envs
+
+
+def test_every_env_can_be_a_part(episodes):
+    found = Counter(part.env for episode in episodes for part in episode.goal.parts)
+    assert set(found) == set(all_envs()) - {"journey"}
+    assert min(found.values()) > 0.5 * max(found.values())
+
+
+def test_its_parts_share_customer_and_clock(episodes):
+    for episode in episodes:
+        goals = [goal for _, goal in parts_of(episode.goal)]
+        assert {(goal.persona_id, goal.now) for goal in goals} == {(episode.goal.persona_id, episode.goal.now)}
+
+
+def test_no_part_sells_out_what_another_speaks_of(episodes, shop):
+    seen = 0
+    for episode in episodes:
+        certificates = json.loads(episode.task.acceptable)
+        for place, (_, goal) in enumerate(parts_of(episode.goal)):
+            for product in sold_out(goal, shop.store):
+                seen += 1
+                others = [json.dumps(each) for number, each in enumerate(certificates) if number != place]
+                assert product not in "".join(others)
+    assert seen
+
+
+def test_only_the_last_part_has_something_sold_out_on_the_way(episodes):
+    events = 0
+    for episode in episodes:
+        goals = [goal for _, goal in parts_of(episode.goal)]
+        assert not any(goal.event for goal in goals[:-1])
+        assert episode.goal.event == goals[-1].event
+        events += goals[-1].event is not None
+    assert events
+
+
+def test_the_solver_answers_every_part_in_its_order(episodes):
+    for episode in episodes[::5]:
+        answer = last_answer(episode)
+        assert [part.env for part in answer.parts] == [part.env for part in episode.goal.parts]
+        assert episode.reward.success
+
+
+def test_its_score_is_the_mean_of_its_parts(episodes):
+    for episode in episodes[::7]:
+        answer = last_answer(episode)
+        whole = ENV.score(episode.goal, episode.shop, answer)
+        assert (whole.task, whole.success) == (1, True)
+        for place, (env, goal) in enumerate(parts_of(episode.goal)):
+            empty = answer.model_copy(update={"parts": [*answer.parts[:place], Answer(), *answer.parts[place + 1 :]]})
+            score = ENV.score(episode.goal, episode.shop, empty)
+            own = env.score(goal, episode.shop, Answer())
+            count = len(answer.parts)
+            assert score.task == (count - 1 + own.task) / Fraction(count)
+            assert score.success is own.success  # a cart needs no more than to be handed in
+            assert not score.fault if own.success else f"part {place + 1}: " in score.fault
+
+
+def test_a_part_that_is_not_answered_loses_all_of_it(episodes):
+    episode = episodes[-1]
+    answer = last_answer(episode)
+    fewer = answer.model_copy(update={"parts": answer.parts[:-1]})
+    score = ENV.score(episode.goal, episode.shop, fewer)
+    assert score.task == Fraction(3, 5)
+    assert not score.success
+    assert score.fault == "part 5: not answered"
+
+
+def test_answers_in_another_order_or_too_many_are_no_success(episodes):
+    episode = episodes[-1]
+    answer = last_answer(episode)
+    for parts in (list(reversed(answer.parts)), [*answer.parts, Answer()]):
+        assert not ENV.score(episode.goal, episode.shop, answer.model_copy(update={"parts": parts})).success
+
+
+def test_an_answer_without_parts_earns_nothing(episodes):
+    for episode in episodes[::20]:
+        played(episode, solver)
+        for answer in (Answer(), Answer(refusal="not_found"), None):
+            assert ENV.score(episode.goal, episode.shop, answer).task == -1
+
+
+def test_too_many_recommendations_in_a_part_are_none(episodes):
+    for episode in episodes:
+        place = next((n for n, part in enumerate(episode.goal.parts) if part.env == "product_discovery"), None)
+        if place is None or not parts_of(episode.goal)[place][1].feasible:
+            continue
+        answer = last_answer(episode)
+        many = answer.parts[place].model_copy(update={"recommended_product_ids": ["x"] * 99})
+        parts = [*answer.parts[:place], many, *answer.parts[place + 1 :]]
+        score = ENV.score(episode.goal, episode.shop, answer.model_copy(update={"parts": parts}))
+        assert f"part {place + 1}: more than" in score.fault
+        return
+    raise AssertionError("no part of that kind")
+
+
+def test_the_opening_says_every_part_but_one_that_comes_later(episodes):
+    late = 0
+    for episode in episodes:
+        said = " ".join(episode.task.opening.split()).lower()
+        stated = [wish for wish in episode.task.wishes if wish.known == "stated"]
+        assert all(" ".join(wish.said.split()).rstrip(".").lower() in said for wish in stated)
+        late += bool(episode.goal.later)
+    assert 0.15 < late / len(episodes) < 0.55
+
+
+def test_what_comes_later_is_said_once_after_the_first_turn(shop, tasks, episodes):
+    episode = next(each for each in episodes if each.goal.later and each.axes.difficulty == 6)
+    episode.reset()
+    acts, words = [], []
+    for _ in range(3):
+        observation, *_ = episode.step(Action(tool_calls=[Call(name="datetime_now")]))
+        acts.append(observation["act"])
+        words.append(observation["user"])
+    assert acts == ["switch", "", ""] or acts == ["switch", "continue", "continue"]
+    assert episode.goal.later in words[0]
+    assert episode.goal.later not in "".join(words[1:])
+
+
+def test_it_has_the_turns_of_all_its_parts(episodes):
+    for episode in episodes:
+        parts = parts_of(episode.goal)
+        assert episode.most == sum(env.turns(goal, episode.axes) for env, goal in parts) >= 2 * episode.axes.turns
+
+
+def test_cart_and_returns_are_shared_by_its_parts(episodes):
+    wanted = {"cart_building", "return_replacement"}
+    for episode in episodes:
+        goals = {part.env: goal for part, (_, goal) in zip(episode.goal.parts, parts_of(episode.goal), strict=True)}
+        if wanted <= set(goals) and all(goals[env].feasible for env in wanted) and not episode.goal.event:
+            played(episode, solver)
+            assert episode.shop.cart
+            assert episode.shop.returns
+            return
+    raise AssertionError("no journey with both")
+
+
+def test_an_empty_shop_of_customers_still_has_journeys(shop):
+    from dataclasses import replace
+
+    from pipeline.envs.journey import alone
+
+    nobody = replace(shop, store=alone(shop.store, None))
+    for level in (0, 4):
+        task = draw(ENV, nobody, level, 1)
+        assert played(Episode(ENV, nobody, task), solver).success
+
+
+def test_wishes_of_one_name_say_whose_they_are(tasks):
+    for task in tasks:
+        names = [wish.name for wish in task.wishes]
+        assert len(set(names)) == len(names)
+    assert any(" of bundle" in wish.name or " of search" in wish.name for task in tasks for wish in task.wishes)
+
+
+def test_axes_of_its_own_reach_its_parts(shop):
+    hard = draw(ENV, shop, 12, 1, at=axes(12))
+    assert hard == draw(ENV, shop, 12, 1)
+    assert isinstance(ENV, Journey)

@@ -1,0 +1,143 @@
+"""An episode's row is what its actions bring about, whoever played it."""
+
+import copy
+import json
+
+import pytest
+
+from pipeline.arrow import to_batch
+from pipeline.envs.base import as_json
+from pipeline.models.role import Models
+from pipeline.problem import Problem
+from pipeline.run import Run, all_stages
+from pipeline.stage import reasons_against
+from pipeline.verify import verify
+from schemas.tasks import EnvEpisode
+from tests.models.server import Plan, Server
+
+STAGE = all_stages()["env_episodes"]
+SMALL = {"products": 2_400, "tokens": "64k", "levels": "0,6", "personas.count": 24, "env_tasks.count": 3}
+RESULTS = "other results when played again"
+WORDS = "the shopper says something else when played again"
+REWARD = "another reward when played again"
+
+
+@pytest.fixture(scope="session")
+def run(tmp_path_factory):
+    found = Run(tmp_path_factory.mktemp("episodes"), seed=5, workers=1)
+    found.build("env_episodes", **SMALL)
+    return found
+
+
+@pytest.fixture(scope="session")
+def rows(run):
+    return run.read("env_episodes").table().to_pylist()
+
+
+@pytest.fixture(scope="session")
+def told(run):
+    have = {name: run.read(name) for name in STAGE.reads}
+    return lambda *rows: [set(found) for found in reasons_against(STAGE, to_batch(EnvEpisode, rows), have)]
+
+
+@pytest.fixture
+def episode(rows):
+    """Of several turns, in which the shopper said something."""
+    return copy.deepcopy(next(row for row in rows if len(row["turns"]) > 2 and any(t["user"] for t in row["turns"])))
+
+
+def test_the_solver_plays_every_task_and_earns_everything(run, rows):
+    assert run.read("env_episodes").manifest.rejected == 0
+    assert [row["task_id"] for row in rows] == [task.id for task in run.read("env_tasks")]
+    assert all(row["policy"] == "solver" and row["reward"]["success"] for row in rows)
+    assert all(row["reward"]["task"] == 1 for row in rows)
+
+
+def test_every_call_and_what_it_returned_is_kept(rows):
+    for row in rows:
+        for turn in row["turns"]:
+            action = json.loads(turn["action"])
+            assert len(action.get("tool_calls", [])) == len(json.loads(turn["results"]))
+
+
+def test_a_build_can_be_verified_from_its_files(run):
+    verdicts = [verdict for verdict in verify(run) if verdict.dataset == "env_episodes"]
+    assert not [verdict.check for verdict in verdicts if verdict.failed]
+
+
+def changed(row, place, **facts):
+    row["turns"][place] |= facts
+    return row
+
+
+def said(row):
+    """The place of the turn to which the shopper said something."""
+    return next(place for place, turn in enumerate(row["turns"]) if turn["user"])
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda row: row | {"task_id": "none"}, "a task that there is not"),
+        (lambda row: row | {"opening": "Hi."}, "its task is another one"),
+        (lambda row: row | {"difficulty": 1}, "its task is another one"),
+        (lambda row: changed(row, 0, results="[]"), RESULTS),
+        (lambda row: changed(row, 0, action="{}"), RESULTS),
+        (lambda row: changed(row, said(row), user="I want 17 red ones."), WORDS),
+        (lambda row: changed(row, said(row), user=""), WORDS),
+        (lambda row: changed(row, 0, user_act="give up"), WORDS),
+        (lambda row: row | {"turns": row["turns"][:-1]}, "it ends elsewhere when played again"),
+        (lambda row: row | {"turns": row["turns"] + row["turns"][-1:]}, "it ends elsewhere when played again"),
+        (lambda row: row | {"turns": []}, "an episode without a turn"),
+        (lambda row: row | {"reward": row["reward"] | {"total": 1.0}}, REWARD),
+        (lambda row: row | {"reward": row["reward"] | {"success": False}}, REWARD),
+        (lambda row: row | {"reward": row["reward"] | {"fault": "none"}}, REWARD),
+        (lambda row: row | {"reward": row["reward"] | {"task": 0.5}}, "the solver does not earn everything"),
+    ],
+)
+def test_an_episode_of_which_one_thing_is_wrong_is_rejected(told, episode, change, reason):
+    assert told(episode) == [set()]
+    assert reason in told(change(episode))[0]
+
+
+def test_a_model_plays_only_where_there_is_one(run):
+    with pytest.raises(Problem, match="needs a model for the agent"):
+        Run(run.folder, workers=1).build("env_episodes", rebuild=True, played_by="model")
+
+
+def replies(run, *, wrong):
+    """A server that plays as the solver does, but for every third task, and that repeats the shopper's words."""
+    solutions = {task.opening: json.loads(task.solution) for task in run.read("env_tasks")}
+    openings = list(solutions)
+
+    def says(body):
+        heard = json.loads(body["messages"][1]["content"])
+        if "plain words" in heard:
+            return {"content": json.dumps({"words": heard["plain words"] + (" I want 9999 of them." if wrong else "")})}
+        actions = solutions[heard["shopper"]]
+        number = (len(body["messages"]) - 2) // 2
+        if openings.index(heard["shopper"]) % 3 == 2:
+            return {"content": "I do not know."}
+        return {"content": as_json(actions[number])}
+
+    return Plan(says=says)
+
+
+@pytest.mark.parametrize("wrong", [False, True])
+def test_both_play_each_task_and_models_speak_for_both_sides(run, tmp_path, wrong):
+    """Words of a model's that say something else are not used."""
+    other = Run(tmp_path, seed=5, workers=1)
+    other.build("env_tasks", **SMALL)
+    with Server(replies(other, wrong=wrong)) as server:
+        other.models = Models(model=f"openai:toy@{server.url}")
+        manifest = other.build("env_episodes", played_by="both")
+    assert manifest.rejected == 0, manifest.rejects
+    rows = other.read("env_episodes").table().to_pylist()
+    assert [row["policy"] for row in rows] == ["solver", "openai:toy"] * (len(rows) // 2)
+    assert len(rows) == 2 * len(other.read("env_tasks")) == manifest.requested
+    theirs = [row["reward"] for row in rows if row["policy"] != "solver"]
+    assert [reward["success"] for reward in theirs] == [number % 3 != 2 for number in range(len(theirs))]
+    assert all(reward["total"] == -1 for reward in theirs[2::3])
+    words = " ".join(turn["user"] for row in rows for turn in row["turns"])
+    assert words
+    assert "9999" not in words
