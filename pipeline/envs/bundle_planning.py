@@ -202,7 +202,7 @@ def look(need: Needed, shop: Shop, *, short: bool) -> Call:
     if short and need.cheapest:
         return Call(name="catalog_get_product", args={"product_id": need.cheapest[0]})
     words = " ".join(each.value for each in need.constraints if each.op == "is")
-    args: dict[str, str | bool | int | float] = {"query": words, "category": need.category}
+    args: dict[str, str | bool | int | float] = {"query": words or need.category.lower(), "category": need.category}
     if need.cheapest:
         args["max_price"] = item_of(shop.store, need.cheapest[0]).cents / 100
     return Call(name="catalog_search", args=args)

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from pipeline.models.base import Model, Prompt, Reply
 
 T = TypeVar("T")
-AHEAD = 8
+AHEAD = 64
 """So many times `at_once` results may wait for one before them."""
 Conversation = Generator[Prompt, Reply, T]
 
