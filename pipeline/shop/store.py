@@ -21,7 +21,7 @@ from schemas.shop import Attribute, Choice, Order
 
 KEPT = 20_000
 """Products and variants that are kept as objects; others are made again from their columns."""
-SHELVES = 256
+SHELVES = 1_024
 SMALL = 200_000
 """Up to so many ids a dictionary is kept beside the column."""
 EPOCH = datetime(1970, 1, 1)
@@ -127,7 +127,9 @@ class Shelf:
             known = self.values.get(constraint.fact, [])
             places = [place for place, value in enumerate(known) if value.lower() == wanted]
             column = self.codes.get(constraint.fact)
-            return np.zeros(len(self.rows), dtype=bool) if column is None else np.isin(column, places)
+            if column is None or not places:
+                return np.zeros(len(self.rows), dtype=bool)
+            return column == places[0] if len(places) == 1 else np.isin(column, places)
         numbers = self.numbers.get(constraint.fact)
         if numbers is None or constraint.number is None:
             return np.zeros(len(self.rows), dtype=bool)

@@ -225,15 +225,15 @@ def test_no_more_wait_for_a_slow_one_than_there_is_room():
         begun.append(number)
         yield from once(prompt(number))
 
-    told(map(noted, range(200)), lambda: Waiting(prompt(0), AHEAD * 4 - 1), at_once=4)
-    assert len(begun) == 200
+    told(map(noted, range(8 * AHEAD)), lambda: Waiting(prompt(0), AHEAD * 4 - 1), at_once=4)
+    assert len(begun) == 8 * AHEAD
     with pytest.raises(TimeoutError):
         asyncio.run(hurried(Waiting(prompt(0), AHEAD * 4)))
 
 
 async def hurried(model):
     async with asyncio.timeout(0.5):
-        return [found async for found in play(map(once, map(prompt, range(200))), model, at_once=4)]
+        return [found async for found in play(map(once, map(prompt, range(8 * AHEAD))), model, at_once=4)]
 
 
 class Broken(Exception):
