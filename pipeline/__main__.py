@@ -194,7 +194,7 @@ def add_build(datasets: Any, name: str, parents: list[Parser]) -> None:
         for setting in all_stages()[each].settings.values():
             short = f"--{setting.name.replace('_', '-')}"
             flags = [short] if owners_of(name, setting.name) == [each] else []
-            flags += [f"--{each}.{setting.name.replace('_', '-')}"] if each != name else []
+            flags += [f"--{each}.{setting.name}".replace("_", "-")] if each != name else []
             default = "" if setting.default in NOTHING else f" (default: {words(setting.default)})"
             flag: dict[str, Any] = {"nargs": "?", "const": True} if setting.default is False else {}
             group.add_argument(
