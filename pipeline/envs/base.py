@@ -176,13 +176,18 @@ def ledger(
 def said_of(constraint: Constraint) -> str:
     """
     >>> said_of(Constraint(fact="price", op="at most", value="$40", number=4000))
-    'price at most $40'
+    'a price of at most $40'
+    >>> said_of(Constraint(fact="shipping days", op="at most", value="2", number=2))
+    'shipping within 2 days'
+    >>> said_of(Constraint(fact="players", op="is", value="2 to 6 players"))
+    '2 to 6 players'
     """
-    return (
-        f"{constraint.fact} {constraint.value}"
-        if constraint.op == "is"
-        else f"{constraint.fact} {constraint.op} {constraint.value}"
-    )
+    fact, value = constraint.fact, constraint.value
+    if constraint.op == "is":
+        return value if fact in value.lower() else f"{fact} {value}"
+    if fact == "shipping days":
+        return f"shipping within {value} day{'s' if value != '1' else ''}"
+    return f"{'an' if fact[0] in 'aeiou' else 'a'} {fact} of {constraint.op} {value}"
 
 
 def right_refusal(goal: Goal, answer: Answer | None) -> bool:

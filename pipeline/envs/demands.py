@@ -73,7 +73,7 @@ def exactly(fact: str, value: str) -> Demand:
 
 def rated(numbers: Sequence[float], axes: Axes, random: Random) -> Demand:
     least = max(10, int(10 * min(numbers) * (1 - axes.slack * random.random() / 2))) / 10
-    return Demand(name="rating", said=f"rating at least {least}", constraints=[bound("rating", "at least", least)])
+    return Demand(name="rating", said=f"a rating of at least {least}", constraints=[bound("rating", "at least", least)])
 
 
 def shipped(numbers: Sequence[float], axes: Axes, random: Random) -> Demand:
@@ -105,13 +105,13 @@ def bound(fact: str, op: str, number: float, unit: str = "") -> Constraint:
 def priced(most: int, least: int | None = None, *, of: str = "price") -> Demand:
     """
     >>> priced(4000).said, priced(4000, 1995).said
-    ('price at most $40', 'price from $19.95 to $40')
+    ('a price of at most $40', 'a price from $19.95 to $40')
     """
     constraints = [Constraint(fact="price", op="at most", value=dollars(most), number=most)]
-    said = f"{of} at most {dollars(most)}"
+    said = f"a {of} of at most {dollars(most)}"
     if least is not None:
         constraints.append(Constraint(fact="price", op="at least", value=dollars(least), number=least))
-        said = f"{of} from {dollars(least)} to {dollars(most)}"
+        said = f"a {of} from {dollars(least)} to {dollars(most)}"
     return Demand(name=of, said=said, constraints=constraints)
 
 

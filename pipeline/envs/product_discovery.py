@@ -285,7 +285,7 @@ def constraint(shelf: Shelf, places: list[int], fact: str, axes: Axes, random: R
 def at_most(dollars: int) -> Constraint:
     """
     >>> said_of(at_most(40))
-    'price at most $40'
+    'a price of at most $40'
     """
     return Constraint(fact="price", op="at most", value=f"${dollars}", number=100 * dollars)
 

@@ -78,6 +78,7 @@ def test_a_prompt_tells_tools_and_opening_and_then_what_happened(shop):
     for number, prompt in enumerate(prompts):
         assert prompt.messages[:2] == (system, first)  # the head never changes, so that servers keep it
         assert len(prompt.messages) == 2 + 2 * number
+    assert [message["content"] for message in prompts[-1].messages[2::2]] == said[:-1]
     told = json.loads(prompts[1].messages[-1]["content"])
     assert as_json(told["results"]) == record.turns[0].results
 

@@ -2,14 +2,17 @@
 
 import json
 from collections import Counter
+from dataclasses import replace
+from datetime import datetime
 from fractions import Fraction
+from random import Random
 
 import pytest
 
 from pipeline.envs import all_envs, env_of
 from pipeline.envs.difficulty import axes
 from pipeline.envs.episode import Episode, draw, played, solver
-from pipeline.envs.journey import Journey, parts_of, sold_out
+from pipeline.envs.journey import Journey, alone, goes_with, parts_of, sold_out
 from pipeline.gym import world
 from schemas.tasks import Action, Answer, Call
 
@@ -57,16 +60,19 @@ def test_its_parts_share_customer_and_clock(episodes):
         assert {(goal.persona_id, goal.now) for goal in goals} == {(episode.goal.persona_id, episode.goal.now)}
 
 
-def test_no_part_sells_out_what_another_speaks_of(episodes, shop):
+def test_no_part_sells_out_what_another_speaks_of(episodes):
+    """In a shop of few products, where it could happen often."""
+    few = world(products=240, customers=6)
+    found = [Episode(ENV, few, draw(ENV, few, 4, seed)) for seed in range(150)]
     seen = 0
-    for episode in episodes:
+    for episode in [*found, *episodes]:
         certificates = json.loads(episode.task.acceptable)
         for place, (_, goal) in enumerate(parts_of(episode.goal)):
-            for product in sold_out(goal, shop.store):
+            for product in sold_out(goal, episode.world.store):
                 seen += 1
                 others = [json.dumps(each) for number, each in enumerate(certificates) if number != place]
-                assert product not in "".join(others)
-    assert seen
+                assert product not in "".join(others), episode.task.id
+    assert seen > 50
 
 
 def test_only_the_last_part_has_something_sold_out_on_the_way(episodes):
@@ -162,6 +168,46 @@ def test_what_comes_later_is_said_once_after_the_first_turn(shop, tasks, episode
     assert episode.goal.later not in "".join(words[1:])
 
 
+def test_what_comes_later_is_not_in_the_opening(shop):
+    late = 0
+    for seed in range(20):
+        task = draw(ENV, shop, 12, seed, at=replace(axes(12), noise=0.0))
+        goal = Episode(ENV, shop, task).goal
+        late += bool(goal.later)
+        assert not goal.later or goal.later not in task.opening
+    assert late > 5
+
+
+@pytest.fixture
+def pair(shop):
+    """A substitution, of which the original is sold out, and a search at the same time."""
+    env, random = env_of("substitution"), Random(4)
+    one = env.draw(shop, axes(2), random)
+    while not one.goal.sold_out:
+        one = env.draw(shop, axes(2), random)
+    other = env_of("product_discovery").draw(shop, axes(2), Random(5))
+    same = {"persona_id": one.goal.persona_id, "now": one.goal.now, "sold_out": [], "event": None}
+    return one, replace(other, goal=other.goal.model_copy(update=same))
+
+
+def test_parts_that_have_nothing_to_do_with_one_another_go_together(pair, shop):
+    assert goes_with(*pair, shop.store)
+
+
+@pytest.mark.parametrize("other", [{"now": datetime(2020, 1, 1)}, {"persona_id": "somebody"}])
+def test_parts_of_another_time_or_customer_do_not_go_together(pair, shop, other):
+    one, two = pair
+    assert not goes_with(one, replace(two, goal=two.goal.model_copy(update=other)), shop.store)
+
+
+def test_a_part_does_not_go_with_one_that_sells_out_what_it_accepts(pair, shop):
+    one, two = pair
+    product = min(sold_out(one.goal, shop.store))
+    two = replace(two, acceptable=[product])
+    assert not goes_with(one, two, shop.store)
+    assert not goes_with(two, one, shop.store)
+
+
 def test_it_has_the_turns_of_all_its_parts(episodes):
     for episode in episodes:
         parts = parts_of(episode.goal)
@@ -181,10 +227,6 @@ def test_cart_and_returns_are_shared_by_its_parts(episodes):
 
 
 def test_an_empty_shop_of_customers_still_has_journeys(shop):
-    from dataclasses import replace
-
-    from pipeline.envs.journey import alone
-
     nobody = replace(shop, store=alone(shop.store, None))
     for level in (0, 4):
         task = draw(ENV, nobody, level, 1)

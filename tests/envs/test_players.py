@@ -102,6 +102,14 @@ def test_first_result_takes_the_first_of_everything(shop):
     assert last.answer.selected_order_id == found.shop.order_list()["orders"][0]["order_id"]
 
 
+@pytest.mark.parametrize("level", [0, 6])
+def test_calls_that_do_not_go_into_one_turn_go_into_the_next(shop, level):
+    found = episode(shop, "order_tracking", level, 1)
+    played(found, CHEAP["first_result"])
+    made = [call.name for turn in found.turns for call in Action.model_validate_json(turn.action).tool_calls]
+    assert made[:3] == ["catalog_search", "order_list", "policy_search"]
+
+
 def test_everything_into_the_cart_fills_it(shop):
     found = episode(shop, "product_discovery", 9, 1)
     played(found, CHEAP["everything_into_the_cart"])
