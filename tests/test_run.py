@@ -441,9 +441,7 @@ def test_a_setting_of_two_datasets_has_to_be_said_in_full(tmp_path, toys, monkey
 
 
 def test_a_dataset_that_there_is_not_is_told_with_those_that_there_are(tmp_path):
-    with pytest.raises(
-        Problem, match=r"There is no dataset lamps\. There are: catalog, personas, queries, trajectories"
-    ):
+    with pytest.raises(Problem, match=rf"There is no dataset lamps\. There are: {', '.join(all_stages())}\."):
         Run(tmp_path).build("lamps")
 
 

@@ -8,6 +8,7 @@ from random import Random
 from typing import Any
 
 from pydantic import ValidationError
+from pydantic_core import to_json
 
 from pipeline.envs.base import Aside, Drawn, Env, Goal, Score, Undrawable, World, as_json
 from pipeline.envs.difficulty import Axes, axes
@@ -152,7 +153,7 @@ class Episode:
             )
             user, act = heard.text, heard.act
             self.caused += heard.caused
-        self.turns.append(Turn(action=said, results=as_json(results), user=user, user_act=act))
+        self.turns.append(Turn(action=said, results=to_json(results).decode(), user=user, user_act=act))
         if meant.answer and meant.answer.done:
             return self.over(self.judged(meant.answer), results, user, act)
         if act == "give up":

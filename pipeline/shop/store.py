@@ -292,6 +292,8 @@ class Facts:
         self.name_of = small(names.indices.to_numpy())
         self.values = flat.field("value").dictionary_encode()
         self.value_of = self.values.indices.to_numpy()
+        few = len(self.values.dictionary) <= SMALL
+        self.words: list[str] | None = self.values.dictionary.to_pylist() if few else None
         self.numbers, self.units, self.unit_of = None, [None], None
         if flat.type.get_field_index("number") >= 0:
             self.numbers = flat.field("number").to_numpy(zero_copy_only=False)
@@ -300,7 +302,7 @@ class Facts:
             self.unit_of = small(units.indices.fill_null(len(units.dictionary)).to_numpy())
 
     def value(self, code: int) -> str:
-        found: str = self.values.dictionary[code].as_py()
+        found: str = self.words[code] if self.words else self.values.dictionary[code].as_py()
         return found
 
     def of(self, thing: int) -> list[tuple[str, str, float | None, str | None]]:

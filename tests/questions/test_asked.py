@@ -417,13 +417,6 @@ def test_a_trajectory_without_events_or_of_an_unknown_budget_is_named(tmp_path):
     ]
 
 
-@pytest.mark.parametrize("roles", [{}, {"writer": "openai:toy@http://127.0.0.1:1/v1"}])
-def test_without_a_model_for_each_role_it_is_told_what_to_do(trajectories, tmp_path, roles):
-    given = [Role(name, Models(roles=roles), tmp_path) for name in ("writer", "judge")]
-    with pytest.raises(Problem, match=r"--written-by model needs a model for writer and judge\. Say --model"):
-        STAGE.function(trajectories, Shard(0, 1, 3), Plan(1), *given, written_by="model")
-
-
 def test_the_papers_sizes_are_not_a_models(trajectories):
     with pytest.raises(Problem, match="Leave out --written-by model, or --paper"):
         STAGE.plan({"trajectories": trajectories}, {"per_trajectory": 5, "paper": True, "written_by": "model"})

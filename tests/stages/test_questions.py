@@ -390,11 +390,15 @@ def test_a_written_question_that_was_changed_is_found(told, tmp_path, change, sa
     assert f"questions: {said}" in failed(copied, "questions")
 
 
-def test_the_command_tells_which_model_is_missing(shopwright, tmp_path):
+@pytest.mark.parametrize(
+    ("given", "missing"), [((), "writer"), (("--writer", "openai:toy@http://127.0.0.1:1/v1"), "judge")]
+)
+def test_the_command_tells_which_model_is_missing(shopwright, tmp_path, given, missing):
     options = ("--run", tmp_path / "run", "--workers", 1, "--products", 300, "--count", 1, "--tokens", "2k")
-    code, out, err = shopwright("build", "questions", *options, "--written-by", "model")
+    assert shopwright("build", "trajectories", *options)[0] == 0
+    code, out, err = shopwright("build", "questions", *options, "--written-by", "model", *given)
     assert (code, out) == (2, "")
-    assert "--written-by model needs a model: say --model, or --writer." in err
+    assert f"--written-by model needs a model: say --model, or --{missing}." in err
     assert not (tmp_path / "run" / "questions").exists()
 
 
