@@ -205,6 +205,7 @@ class Store:
         self.place_of_customer = {customer.id: place for place, customer in enumerate(self.customers)}
         self.item = lru_cache(KEPT)(self.make_item)
         self.options = lru_cache(KEPT)(self.make_options)
+        self.brief = lru_cache(KEPT)(self.make_brief)
         self.option = lru_cache(KEPT)(self.make_option)
         self.shelf = lru_cache(SHELVES)(self.make_shelf)
 
@@ -242,6 +243,19 @@ class Store:
                 for name, value, number, unit in self.facts.of(row)
             ),
         )
+
+    def make_brief(self, row: int) -> dict[str, Any]:
+        """What lists show of a product."""
+        rating, days = float(self.ratings[row]), float(self.shipping[row])
+        return {
+            "product_id": self.ids[row].as_py(),
+            "title": self.titles[row].as_py(),
+            "brand": self.brands[row].as_py(),
+            "category": self.leaves[int(self.leaf_of[row])],
+            "price": int(self.cents[row]) / 100,
+            "rating": None if isnan(rating) else round(rating, 2),
+            "shipping_days": None if isnan(days) else int(days),
+        }
 
     def make_options(self, row: int) -> tuple[Option, ...]:
         """The variants of a product."""

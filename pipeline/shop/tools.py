@@ -12,11 +12,12 @@ from datetime import datetime
 from functools import cache
 from random import Random
 from typing import Any, Protocol, get_type_hints
+from zlib import crc32
 
 import numpy as np
 
 from pipeline.shop import policies
-from pipeline.shop.store import Customer, Item, Option, Store, moment
+from pipeline.shop.store import Customer, Option, Store, moment
 from schemas.shop import Line, Order
 
 PAGE = 10
@@ -117,38 +118,29 @@ class Shop:
         )
         begin = (page - 1) * PAGE
         shown = self.distracted(rows[begin : begin + PAGE], rows, page)
-        items = [self.store.item(row) for row in shown]
-        self.seen.update(item.id for item in items)
-        return {"results": [self.brief(item) for item in items], "page": page, "found": len(rows)}
+        return {"results": [self.brief(row) for row in shown], "page": page, "found": len(rows)}
 
     def distracted(self, shown: np.ndarray, rows: np.ndarray, page: int) -> list[int]:
         """The results with a share of them replaced by neighbours from elsewhere, the same for the same search."""
         found: list[int] = shown.tolist()
         if not self.distractors or not found:
             return found
-        dice = Random(f"{self.seed}/{page}/{found[0]}/{len(rows)}")
-        there = set(rows.tolist())
+        dice = Random(crc32(f"{self.seed}/{page}/{found[0]}/{len(rows)}".encode()))
         leaf = int(self.store.leaf_of[found[0]])
         near = (leaf + 1 + dice.randrange(3)) % len(self.store.leaves)
         others = self.store.rows_of(near)
         for place in range(len(found)):
             if dice.random() < self.distractors and len(others):
                 other = int(others[dice.randrange(len(others))])
-                if other not in there and other not in found:
+                if other not in found and not (rows == other).any():
                     found.insert(place, other)
         return found[:PAGE]
 
-    def brief(self, item: Item) -> dict[str, Any]:
-        return {
-            "product_id": item.id,
-            "title": item.title,
-            "brand": item.brand,
-            "category": item.category,
-            "price": item.cents / 100,
-            "rating": item.rating,
-            "shipping_days": item.shipping_days,
-            "in_stock": self.is_in_stock(item.row),
-        }
+    def brief(self, row: int) -> dict[str, Any]:
+        """A product as lists show it."""
+        found = self.store.brief(row)
+        self.seen.add(found["product_id"])
+        return {**found, "in_stock": self.is_in_stock(row)}
 
     def catalog_rerank(self, query: str, product_ids: str):
         """Order products by how well they fit a query, the best first.
@@ -174,10 +166,9 @@ class Shop:
         if row is None:
             return {"error": f"There is no product {product_id}."}
         item = self.store.item(row)
-        self.seen.add(item.id)
         facts = {each.name.replace("_", " "): each.value for each in item.attributes}
         more = {"color": item.color, "reviews": item.review_count, "attributes": facts, "description": item.description}
-        return {**self.brief(item), **more}
+        return {**self.brief(row), **more}
 
     def catalog_get_variants(self, product_id: str):
         """The variants of a product, each with its options, price and stock.
@@ -422,10 +413,9 @@ class Shop:
         last = upto - (page - 1) * PAGE
         shown = []
         for place in range(last - 1, max(-1, last - 1 - PAGE), -1):
-            item = self.store.item(int(self.customer.visited[place]))
-            self.seen.add(item.id)
             when = moment(float(self.customer.visited_at[place]))
-            shown.append({"visited": f"{when:%Y-%m-%d %H:%M}", **self.brief(item)})
+            visited = when.isoformat(" ", "minutes")
+            shown.append({"visited": visited, **self.brief(int(self.customer.visited[place]))})
         return {"visits": shown, "page": page, "found": upto}
 
     def ask_user(self, question: str):
