@@ -44,6 +44,8 @@ benchmarks: $(READY) ## measure, and write the figures into benchmarks/README.md
 	@$(BIN)/python -m benchmarks.questions
 	@$(BIN)/python -m benchmarks.models
 	@$(BIN)/python -m benchmarks.models --faults
+	@$(BIN)/python -m benchmarks.search
+	@$(BIN)/python -m benchmarks.envs
 
 clean: ## remove what was installed and built
 	rm -rf $(VENV) .prefect build dist *.egg-info
