@@ -48,7 +48,8 @@ CALLS: dict[str, dict[str, Any]] = {
 def shop(folder: str, products: int, workers: int) -> str:
     """A run with so many products, built where it is not there."""
     run = Run(folder, seed=1, workers=workers)
-    run.build("orders", products=products, tokens="64k", **{"personas.count": CUSTOMERS})
+    if run.read("orders").manifest is None:
+        run.build("orders", products=products, tokens="64k", **{"personas.count": CUSTOMERS})
     return folder
 
 
