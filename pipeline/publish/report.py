@@ -1,5 +1,6 @@
 """The run as one page that needs no network: what was made, how it looks, and what was turned away."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,8 @@ def write_report(run: Run) -> Path:
         personas=[person.description for person in run.read("personas").head(4)],
         trajectories=trajectory_facts(run) if run.read("trajectories").manifest else None,
         questions=question_facts(run) if run.read("questions").manifest else None,
+        envs=env_facts(run) if run.read("env_tasks").manifest else None,
+        audit=audited(run.folder / "audit.json"),
         days=DAYS,
     )
     path = run.folder / "report.html"
@@ -138,6 +141,33 @@ def question_facts(run: Run) -> dict[str, Any]:
         ),
         "some": [one for found in questions.sql(SOME) for one in [dict(zip(SHOWN, found, strict=True))]],
     }
+
+
+def env_facts(run: Run) -> dict[str, Any]:
+    tasks = run.read("env_tasks")
+    counts = tasks.sql(
+        "select env, count(*), min(difficulty), max(difficulty), count(*) filter (not feasible), "
+        "avg(len(wishes)), avg(len([wish for wish in wishes if wish.known = 'asked'])) from rows group by 1 order by 1"
+    )
+    some = tasks.sql(
+        "select env, difficulty, opening, feasible from (select *, row_number() over (partition by env order by hash(id)) as place "
+        "from rows) where place = 1 order by env"
+    )
+    return {"counts": counts, "some": some}
+
+
+def audited(path: Path) -> dict[str, Any] | None:
+    """What `shopwright audit envs --run` found last: for each env and policy its mean reward by level."""
+    if not path.exists():
+        return None
+    cells = json.loads(path.read_text(encoding="utf-8"))
+    levels = sorted({cell["level"] for cell in cells})
+    found = {(cell["env"], cell["policy"], cell["level"]): cell for cell in cells}
+    rows = [
+        (env, policy, [found.get((env, policy, level)) for level in levels])
+        for env, policy in dict.fromkeys((cell["env"], cell["policy"]) for cell in cells)
+    ]
+    return {"levels": levels, "rows": rows, "episodes": max((cell["episodes"] for cell in cells), default=0)}
 
 
 SHOWN = ("kind", "difficulty", "question", "answer", "sql")

@@ -6,6 +6,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipeline.envs.audit import Cell
+from pipeline.publish.report import write_report
 from tests.models.server import Plan, Server
 
 
@@ -32,6 +33,17 @@ def test_an_audit_for_scripts_is_a_list_of_cells(shopwright):
     assert all(cell.keys() == {"env", "level", "policy", "episodes", "success", "reward"} for cell in cells)
     (solver,) = [cell for cell in cells if cell["policy"] == "solver"]
     assert (solver["success"], solver["episodes"]) == (1.0, 2)
+
+
+def test_an_audit_of_a_run_is_in_its_report(shopwright, copy):
+    options = ("--run", copy.folder, "--envs", "policy_qa", "--levels", "0,3", "--episodes", 2, "--workers", 1)
+    assert shopwright("audit", "envs", *options)[0] == 0
+    write_report(copy)
+    page = (copy.folder / "report.html").read_text()
+    assert "can it be cheated?" in page
+    assert "<b>solver</b>" in page
+    assert "terminate at once" in page
+    assert "cart_building, level" in page
 
 
 def test_an_audit_that_finds_a_fault_says_so_with_its_exit_code(shopwright, monkeypatch):
