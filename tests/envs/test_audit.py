@@ -46,6 +46,7 @@ def test_its_rows_are_json_with_the_published_fields(cells):
     assert {tuple(row) for row in rows} == {("env", "level", "policy", "episodes", "success", "reward")}
 
 
+@pytest.mark.slow
 def test_other_processes_give_the_same_cells(shop):
     wanted = (shop, ["policy_qa", "journey"], (1, 6), 60)
     players = ("solver", "random_legal_call")

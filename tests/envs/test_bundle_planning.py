@@ -241,6 +241,7 @@ def test_projects_name_categories_of_the_sample_catalog_and_are_long_enough():
         assert len(set(project["categories"])) == len(project["categories"]) >= 12
 
 
+@pytest.mark.slow
 def test_other_shops_have_lists_of_a_group_or_of_everything(world):
     store = past_orders.shop().store
     assert {listed(store, 3, Random(seed))[0].rpartition(" ")[2] for seed in range(40)} <= {*store.groups}

@@ -98,6 +98,7 @@ def test_a_build_that_is_killed_twice_asks_again_only_what_was_on_its_way(begun,
     assert_whole(tmp_path / "run")
 
 
+@pytest.mark.slow
 def test_a_build_that_is_stopped_asks_nothing_again(begun, server, tmp_path):
     for how, requests in (signal.SIGINT, 200), (signal.SIGTERM, 400):
         build = begun(count=700)

@@ -158,6 +158,7 @@ def test_processes_write_files_of_their_own_and_read_all(tmp_path):
     assert [Replies(tmp_path, "c").get(name).text for name in "ab"] == ["of a", "of b"]
 
 
+@pytest.mark.slow
 def test_what_a_server_refused_is_kept_and_what_it_did_not_answer_is_not(tmp_path):
     for fault, count in ("400", 1), ("malformed", 16):
         with Server(Plan({fault: 1}, times=ALWAYS, retry_after="0")) as server:
