@@ -1,9 +1,9 @@
 """Replies a second from vLLM: its own batch, ours in this process, and ours through its server.
 
-    python -m tests.models.tiny /tmp/tiny
-    python -m benchmarks.vllm batch /tmp/tiny
-    python -m benchmarks.vllm process /tmp/tiny
-    python -m benchmarks.vllm server tiny@http://127.0.0.1:8000/v1      # of `vllm serve /tmp/tiny --served-model-name tiny`
+    python -m tests.models.tiny tiny-model
+    python -m benchmarks.vllm batch tiny-model
+    python -m benchmarks.vllm process tiny-model
+    python -m benchmarks.vllm server tiny@http://127.0.0.1:8000/v1      # of `vllm serve tiny-model --served-model-name tiny`
 
 All ask the same, with the same seeds, and so get the same number of tokens; the engine's start and a first round are not counted.
 """
