@@ -324,7 +324,7 @@ def build_command(
     if wanted:
         return preview_command(Run(run, seed=seed, workers=workers, models=models), dataset, wanted, json, settings)
     if reason:
-        again = Run(run).requeue(dataset, reason)
+        again = Run(run, seed=seed, models=models).requeue(dataset, reason, **settings)
         print(f"{again:,} rows of {dataset} are asked for again.", file=sys.stderr)
     progress = Bar() if sys.stderr.isatty() else Lines()
     try:

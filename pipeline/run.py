@@ -285,15 +285,23 @@ class Run:
             self.clear(build.name)
             raise
 
-    def requeue(self, name: str, reason: str) -> int:
+    def requeue(self, name: str, reason: str, **settings: Any) -> int:
         """Rows in quarantine whose reason holds these words count as not made yet, and what models replied for them as not said.
 
-        Returns how many; the next build makes them. Raises Problem where there are none.
+        Returns how many; the next build makes them. Raises Problem where there are none, or where that build would make
+        the others differently too: nothing is touched then.
         """
         dataset = self.read(name)
         manifest = dataset.manifest
         if manifest is None:
             raise Problem(f"There is no finished {name} in {self.folder}: build it first, then --requeue.")
+        now = self.recipe_for(name, settings_by_stage(name, settings)[name])
+        now = now.model_copy(update={"models": self.played(all_stages()[name], now.settings)})
+        if changed := changes(manifest.recipe, now):
+            raise Stale(
+                f"{name} in {self.folder} was made differently: {changed}. --requeue asks again with what it was made with; to "
+                "change that, build with --rebuild."
+            )
         keys: list[str] = []
         again: set[Path] = set()
         rows = 0

@@ -326,6 +326,17 @@ def test_a_reason_that_no_row_has_is_told_with_those_there_are(folder):
         assert run.read("personas").manifest == before
 
 
+@pytest.mark.parametrize("more", [(), ("--writer", "openai:another@http://127.0.0.1:1/v1"), ("--count", COUNT + 1)])
+def test_what_would_be_made_differently_is_not_asked_for_again_and_stays(folder, capfd, more):
+    with Server(Plan(says=babbles)) as server:
+        assert command(folder, server) == 0
+        before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+        model = server if "--count" in more else None
+        assert command(folder, model, "--requeue", "taste", *more) == 2
+    assert "was made differently: " in capfd.readouterr().err
+    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
+
+
 def test_rows_that_no_model_wrote_cannot_be_asked_for_again(folder):
     run = Run(folder)
     with pytest.raises(Problem, match="build it first"):
