@@ -1,5 +1,6 @@
 """Words live in `prompts/`, as text: `name.offline.j2` says a thing when there is no model to say it."""
 
+import json
 from functools import cache
 from pathlib import Path
 
@@ -12,6 +13,8 @@ TEMPLATES = Environment(
 MONTHS = "January February March April May June July August September October November December".split()
 ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth".split()
 TEMPLATES.filters["month"] = lambda day: MONTHS[day.month - 1]
+# a model reads it, not a browser: & and < stay as they are
+TEMPLATES.filters["tojson"] = lambda value: json.dumps(value, ensure_ascii=False, sort_keys=True)
 
 
 def ordinal(n: int) -> str:

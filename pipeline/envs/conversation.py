@@ -4,7 +4,6 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
-from math import sqrt
 from pathlib import Path
 from typing import Any
 
@@ -13,17 +12,15 @@ from pipeline.envs.audit import aligned, player_of
 from pipeline.envs.base import World, as_json
 from pipeline.envs.episode import Episode, draw, played
 from pipeline.models.base import Model, Prompt, Reply
-from pipeline.models.play import Conversation
+from pipeline.models.play import Conversation, Working
 from pipeline.models.play import played as talked
 from pipeline.models.role import Role, listened, opened
 from pipeline.problem import Problem
 from pipeline.prompts import messages, say
+from pipeline.rewards.figures import mean, wilson
 from pipeline.shop.phrased import phrased
 from pipeline.shop.tools import manual
 from schemas.tasks import Action, EnvEpisode, Reward
-
-Z = 1.959964
-"""Of a 95 % interval."""
 
 
 def conversation(
@@ -99,7 +96,7 @@ def as_record(episode: Episode, policy: str) -> EnvEpisode:
 
 
 def talks(
-    conversations: Iterable[Conversation[EnvEpisode]], agent: Role, shopper: Role | None = None
+    conversations: Iterable[Working[EnvEpisode]], agent: Role, shopper: Role | None = None
 ) -> Iterator[EnvEpisode]:
     """What became of each, in their order: `agent` plays, and `shopper` puts the shopper's words where it is a model."""
     if shopper is None or not shopper.asks:
@@ -111,12 +108,13 @@ def talks(
     return talked(conversations, lambda: Both(opened(agent), opened(shopper)), at_once=agent.models.at_once)
 
 
-def by_itself(name: str, conversation: Conversation[EnvEpisode]) -> Conversation[EnvEpisode]:
+def by_itself(name: str, conversation: Working[EnvEpisode]) -> Working[EnvEpisode]:
     """The same with the prompts of this name answered by their offline form."""
     try:
-        prompt = next(conversation)
+        asked = next(conversation)
         while True:
-            prompt = conversation.send(Reply(prompt.offline) if prompt.name == name else (yield prompt))
+            known = Reply(asked.offline) if isinstance(asked, Prompt) and asked.name == name else None
+            asked = conversation.send(known or (yield asked))
     except StopIteration as end:
         result: EnvEpisode = end.value
         return result
@@ -242,31 +240,6 @@ def row(policy: str, env: str, level: int, episodes: Sequence[EnvEpisode]) -> Ro
 def is_broken(reward: Reward) -> bool:
     """Whether an illegal action ended it: who only fails loses nothing for hallucination there, and keeps above -1."""
     return reward.total == -1.0 and reward.hallucination == 0.0
-
-
-def wilson(successes: int, episodes: int) -> tuple[float, float]:
-    """Wilson's 95 % interval of a share.
-
-    >>> [round(end, 3) for end in wilson(50, 100)], [round(end, 3) for end in wilson(0, 20)]
-    ([0.404, 0.596], [0.0, 0.161])
-    """
-    share, square = successes / episodes, Z * Z / episodes
-    middle, half = share + square / 2, Z * sqrt(share * (1 - share) / episodes + square / (4 * episodes))
-    return max(0.0, (middle - half) / (1 + square)), min(1.0, (middle + half) / (1 + square))
-
-
-def mean(values: Sequence[float]) -> tuple[float, float]:
-    """The mean, and the half width of its normal 95 % interval.
-
-    >>> mean([1.0, 1.0, 1.0]), [round(each, 2) for each in mean([0.0, 1.0])]
-    ((1.0, 0.0), [0.5, 0.98])
-    """
-    count = len(values)
-    middle = sum(values) / count
-    if count < 2:
-        return middle, 0.0
-    spread = sqrt(sum((value - middle) ** 2 for value in values) / (count - 1))
-    return middle, Z * spread / sqrt(count)
 
 
 def evaluated(rows: Iterable[Row]) -> str:

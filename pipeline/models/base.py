@@ -57,6 +57,8 @@ class Prompt:
     schema: Mapping[str, Any] | None = None
     """JSON schema that the reply must fit."""
     tools: tuple[Mapping[str, Any], ...] = ()
+    stop: tuple[str, ...] = ()
+    """Texts at which the reply ends; they are not part of it."""
     seed: int = 0
     sampling: Sampling | None = None
     """None: the role's."""
@@ -161,6 +163,7 @@ def key_of(prompt: Prompt, model: str, sampling: Sampling) -> str:
         prompt.tools,
         prompt.seed,
         [drawn.temperature, drawn.top_p, drawn.max_tokens],
+        *([prompt.stop] if prompt.stop else []),
     ]
     text = json.dumps(content, sort_keys=True, ensure_ascii=False, separators=(",", ":"), default=dict)
     return hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=16).hexdigest()

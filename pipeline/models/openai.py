@@ -156,6 +156,8 @@ class OpenAI:
             "max_tokens": drawn.max_tokens,
             "seed": prompt.seed,
         }
+        if prompt.stop:
+            found["stop"] = prompt.stop
         if prompt.schema is not None:
             schema = {"name": prompt.name, "schema": prompt.schema, "strict": True}
             found["response_format"] = {"type": "json_schema", "json_schema": schema}

@@ -1,12 +1,14 @@
 """Many conversations at once, each going on as soon as its own reply is there.
 
-A conversation is a generator: it yields a prompt, is sent the reply, and returns what came of it.
+A conversation is a generator: it yields a prompt, is sent the reply, and returns what came of it. It may also yield a future,
+for work that is done elsewhere meanwhile, and is sent its result.
 """
 
 import asyncio
 import queue
 import threading
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Iterator
+from concurrent.futures import Future
 from contextlib import aclosing, suppress
 from itertools import islice
 from typing import Any, TypeVar
@@ -17,9 +19,11 @@ T = TypeVar("T")
 AHEAD = 64
 """So many times `at_once` results may wait for one before them."""
 Conversation = Generator[Prompt, Reply, T]
+Working = Generator[Prompt | Future[Any], Any, T]
+"""A conversation that waits for other work too. Every `Conversation` is one."""
 
 
-async def play(conversations: Iterable[Conversation[T]], model: Model, *, at_once: int = 64) -> AsyncGenerator[T, None]:
+async def play(conversations: Iterable[Working[T]], model: Model, *, at_once: int = 64) -> AsyncGenerator[T, None]:
     """What came of each conversation, in their order; `at_once` of them are held at a time.
 
     Where one waits to ask again what the server could not answer, another is begun in its place, up to as many more.
@@ -71,12 +75,13 @@ async def play(conversations: Iterable[Conversation[T]], model: Model, *, at_onc
         await asyncio.gather(*left, return_exceptions=True)
 
 
-async def talk(conversation: Conversation[T], model: Model) -> T:
+async def talk(conversation: Working[T], model: Model) -> T:
     """One conversation to its end."""
     try:
-        prompt = next(conversation)
+        asked = next(conversation)
         while True:
-            prompt = conversation.send(await model.reply(prompt))
+            waits = asyncio.wrap_future(asked) if isinstance(asked, Future) else model.reply(asked)
+            asked = conversation.send(await waits)
     except StopIteration as end:
         result: T = end.value
         return result
@@ -84,7 +89,7 @@ async def talk(conversation: Conversation[T], model: Model) -> T:
         conversation.close()
 
 
-def played(conversations: Iterable[Conversation[T]], opened: Callable[[], Model], *, at_once: int = 64) -> Iterator[T]:
+def played(conversations: Iterable[Working[T]], opened: Callable[[], Model], *, at_once: int = 64) -> Iterator[T]:
     """`play` for those who do not await: it goes on beside them, in a thread of its own, some results ahead."""
     results: queue.Queue[tuple[str, Any]] = queue.Queue(maxsize=4 * at_once)
     stopped = threading.Event()

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ConfigDict
 
 from pipeline.models.base import Model, Price, Prompt, Reply, Sampling, Spec, Spent, key_of, spec_of
-from pipeline.models.play import Conversation, played
+from pipeline.models.play import Working, played
 from pipeline.models.replies import Replies
 from pipeline.models.scripted import Scripted
 from pipeline.problem import Problem
@@ -139,7 +139,7 @@ class Role:
         """Whether a real model plays it."""
         return self.spec.kind != "scripted"
 
-    def play(self, conversations: Iterable[Conversation[T]]) -> Iterator[T]:
+    def play(self, conversations: Iterable[Working[T]]) -> Iterator[T]:
         """What came of each conversation, in their order."""
         if self.heard is not None:
             conversations = listened(conversations, self.heard)
@@ -149,32 +149,33 @@ class Role:
 
 
 def listened(
-    conversations: Iterable[Conversation[T]], heard: list[list[tuple[Prompt, Reply]]]
-) -> Iterator[Conversation[T]]:
+    conversations: Iterable[Working[T]], heard: list[list[tuple[Prompt, Reply]]]
+) -> Iterator[Working[T]]:
     """The same, each written down as it goes."""
     for conversation in conversations:
         heard.append([])
         yield noted(conversation, heard[-1])
 
 
-def noted(conversation: Conversation[T], said: list[tuple[Prompt, Reply]]) -> Conversation[T]:
+def noted(conversation: Working[T], said: list[tuple[Prompt, Reply]]) -> Working[T]:
     try:
-        prompt = next(conversation)
+        asked = next(conversation)
         while True:
-            reply = yield prompt
-            said.append((prompt, reply))
-            prompt = conversation.send(reply)
+            reply = yield asked
+            if isinstance(asked, Prompt):
+                said.append((asked, reply))
+            asked = conversation.send(reply)
     except StopIteration as end:
         result: T = end.value
         return result
 
 
-def alone(conversation: Conversation[T]) -> T:
+def alone(conversation: Working[T]) -> T:
     """A conversation that needs no model."""
     try:
-        prompt = next(conversation)
+        asked = next(conversation)
         while True:
-            prompt = conversation.send(Reply(prompt.offline))
+            asked = conversation.send(Reply(asked.offline) if isinstance(asked, Prompt) else asked.result())
     except StopIteration as end:
         result: T = end.value
         return result

@@ -123,6 +123,7 @@ class Vllm:
                 "max_tokens": drawn.max_tokens,
             },
             seed=prompt.seed,
+            stop=list(prompt.stop),
             structured_outputs=StructuredOutputsParams(json=schema) if schema else None,
             output_kind=RequestOutputKind.FINAL_ONLY,
         )

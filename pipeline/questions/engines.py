@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline.dataset import Dataset, as_it_stands
+from pipeline.problem import Problem
 from pipeline.questions.answers import Found, answer
 from pipeline.questions.log import Log
 from pipeline.questions.tree import from_json
@@ -34,8 +35,8 @@ class Failed(ValueError):
     """An engine could not run the query."""
 
 
-class Engines:
-    """The trajectories of a run, one at a time at hand."""
+class Shelf:
+    """The trajectories of a run by their ids, some of them at hand."""
 
     def __init__(self, trajectories: Dataset[Trajectory]) -> None:
         import pyarrow.parquet as pq
@@ -45,24 +46,49 @@ class Engines:
             why_not_trajectories(file)
             ids = pq.read_table(file, columns=["id"])["id"].to_pylist()
             self.places |= {id: (file, row) for row, id in enumerate(ids)}
-        self.duckdbs = (connect(as_written=True), connect())
-        self.sqlite = sqlite()
         self.chunk: tuple[Path, int, list[pa.Table]] | None = None
-        self.table: tuple[str, Table] | None = None
 
     def __contains__(self, id: str) -> bool:
         return id in self.places
 
-    def of(self, id: str) -> "Table":
-        if self.table is None or self.table[0] != id:
-            self.table = id, Table(self.events(*self.places[id]), self.duckdbs, self.sqlite)
-        return self.table[1]
-
-    def events(self, file: Path, row: int) -> pa.Table:
+    def events(self, id: str) -> pa.Table:
+        """The events of a trajectory. Raises Problem where it is not there."""
+        if id not in self.places:
+            raise Problem(f"There is no trajectory {id} here.")
+        file, row = self.places[id]
         first = row - row % TOGETHER
         if self.chunk is None or self.chunk[:2] != (file, first):
             self.chunk = file, first, read(file, first)
         return self.chunk[2][row - first]
+
+    def text(self, id: str) -> str:
+        """A trajectory's text. Raises Problem where it is not there."""
+        import duckdb
+
+        if id not in self.places:
+            raise Problem(f"There is no trajectory {id} here.")
+        file, row = self.places[id]
+        with duckdb.connect() as reader:
+            query = "SELECT text FROM read_parquet($file, file_row_number = true) WHERE file_row_number = $row"
+            found = reader.execute(query, {"file": as_it_stands(file), "row": row}).fetchone()
+        assert found
+        text: str = found[0]
+        return text
+
+
+class Engines(Shelf):
+    """The trajectories of a run, one at a time in each engine."""
+
+    def __init__(self, trajectories: Dataset[Trajectory]) -> None:
+        super().__init__(trajectories)
+        self.duckdbs = (connect(as_written=True), connect())
+        self.sqlite = sqlite()
+        self.table: tuple[str, Table] | None = None
+
+    def of(self, id: str) -> "Table":
+        if self.table is None or self.table[0] != id:
+            self.table = id, Table(self.events(id), self.duckdbs, self.sqlite)
+        return self.table[1]
 
 
 def read(file: Path, first: int) -> list[pa.Table]:

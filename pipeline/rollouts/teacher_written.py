@@ -1,0 +1,53 @@
+"""The answer to a written question, by what its query looks like: there is no tree that would tell the type."""
+
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any
+
+from pipeline.questions.values import CENT
+
+SPANS = ("DATE_DIFF('SECOND'", "DATEDIFF('SECOND'", "EPOCH(")
+
+
+def guessed(rows: Any, sql: str) -> Any:
+    """Rows as a value: several are a list if they are ordered and else a set; seconds are a span of time.
+
+    >>> guessed([["b"], ["a"]], "SELECT DISTINCT brand FROM events") == frozenset({"a", "b"})
+    True
+    >>> guessed([[65]], "SELECT DATE_DIFF('second', MIN(timestamp), MAX(timestamp)) FROM events")
+    datetime.timedelta(seconds=65)
+    """
+    if not rows:
+        return None
+    if len(rows) == 1 and all(isinstance(each, bool) for each in rows[0]):
+        return rows[0]
+    values = [row[0] for row in rows]
+    if len(values) > 1:
+        texts = [str(each) for each in values]
+        return texts if is_ordered(sql) else frozenset(texts)
+    return figure(values[0], shown(sql))
+
+
+def figure(value: Any, shown: str) -> Any:
+    """One value, by the expression that gave it."""
+    if isinstance(value, int) and any(span in shown for span in SPANS):
+        return timedelta(seconds=value)
+    if isinstance(value, float | Decimal):
+        exact = Decimal(str(value))
+        return exact.quantize(CENT) if "PRICE" in shown and "COUNT(" not in shown else exact
+    return value
+
+
+def is_ordered(sql: str) -> bool:
+    from pipeline.rollouts.teacher_sql import parsed
+
+    return parsed(sql).args.get("order") is not None
+
+
+def shown(sql: str) -> str:
+    """The expression that a query selects, in capitals."""
+    from pipeline.rollouts.teacher_sql import parsed
+
+    found = parsed(sql).selects
+    text: str = found[0].sql(dialect="duckdb").upper() if found else ""
+    return text

@@ -1,0 +1,218 @@
+"""One block of code in a process made for it: what it finds there, what of it is printed, and what keeps it in."""
+
+import ast
+import json
+import linecache
+import os
+import resource
+import signal
+import sys
+import sysconfig
+import traceback
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from pipeline.arrow import arrow_schema
+from pipeline.sandbox import kernel
+from pipeline.sandbox.data_loader import fill, framed
+from pipeline.sandbox.sql import MOST_ROWS, connect, why_not
+from schemas.samples import Event
+
+FILE = "<code>"
+LONGEST = 32_000
+"""Characters of a block."""
+DISPLAY = {"display.width": 160, "display.max_columns": None, "display.max_colwidth": None, "display.max_rows": 60}
+FENCE = "```"
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one block may use."""
+
+    cpu: int = 10
+    """Seconds of processor time."""
+    wall: float = 30.0
+    """Seconds by the clock, of which others may take their share."""
+    memory: int = 1 << 30
+    """Bytes beyond what the interpreter itself takes."""
+    scratch: int = 64 << 20
+    """Bytes in all files that it writes."""
+    files: int = 64
+    """Open at a time; ten times as many in its folder."""
+    shown: int = 8_000
+    """Characters of output; of more, the beginning and the end."""
+    printed: int = 1 << 20
+    """Bytes of output after which it is stopped."""
+
+    @classmethod
+    def of(cls, text: str) -> "Limits":
+        return cls(**json.loads(text))
+
+    def told(self) -> str:
+        return json.dumps(asdict(self))
+
+
+class Loaded:
+    """A trajectory, ready in memory: the connection and the data frame that `load_trajectory` gives."""
+
+    def __init__(self, id: str, events: Any, connection: Any) -> None:
+        self.id, self.connection = id, connection
+        fill(self.connection, events)
+        self.frame = framed(events)
+
+    def load_trajectory(self, id: str) -> tuple[Any, Any]:
+        """Raises FileNotFoundError for any other."""
+        if id != self.id:
+            raise FileNotFoundError(f"There is no trajectory {id!r} here. This question is about {self.id!r}.")
+        return self.connection, self.frame
+
+
+def warmed() -> Any:
+    """A connection; and everything that blocks use is imported and tried once, so that no block waits for it."""
+    import pandas as pd
+    import pyarrow as pa
+
+    pa.set_cpu_count(1)
+    for name, value in DISPLAY.items():
+        pd.set_option(name, value)
+    nobody = Loaded("nobody", arrow_schema(Event).empty_table(), connect())
+    table = nobody.connection.execute("SELECT brand, SUM(price) AS paid FROM events GROUP BY brand").df()
+    str(nobody.frame.groupby("brand")["price"].sum()), str(table), parts("1"), why_not("SELECT * FROM events")
+    return nobody.connection
+
+
+def run(code: str, loaded: Loaded, scratch: str, limits: Limits, walls: Iterable[str]) -> bool:
+    """Runs it behind these walls, in this process, which is of no other use afterwards. Returns whether it went well.
+
+    What it prints goes to standard output.
+    """
+    if "namespaces" in walls:
+        kernel.own_scratch(scratch, limits.scratch, 10 * limits.files)
+    os.chdir(scratch)
+    os.environ.clear()
+    confined(scratch, limits, walls)
+    sql = as_sql(code)
+    return answered(sql, loaded) if sql is not None else ran(code, loaded)
+
+
+def confined(scratch: str, limits: Limits, walls: Iterable[str]) -> None:
+    """From here on: no other file, process, signal or network, and so much of everything else."""
+    kernel.without_privileges()
+    kernel.limited(
+        {
+            resource.RLIMIT_CPU: limits.cpu,
+            resource.RLIMIT_AS: taken() + limits.memory,
+            resource.RLIMIT_FSIZE: limits.scratch,
+            resource.RLIMIT_NOFILE: limits.files,
+            resource.RLIMIT_CORE: 0,
+        }
+    )
+    if "landlock" in walls:
+        kernel.only_these_files(READABLE, [scratch, "/dev/null"])
+    if "seccomp" in walls:
+        kernel.only_these_calls()
+
+
+def taken() -> int:
+    """Bytes of addresses that this process has now."""
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    return pages * resource.getpagesize()
+
+
+def readable() -> list[str]:
+    """The folders of the interpreter and its libraries, and nothing of the project's or the user's."""
+    paths = sysconfig.get_paths()
+    folders = {paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")}
+    folders |= {
+        path for path in sys.path if path.rstrip("/").endswith(("site-packages", "dist-packages", "lib-dynload"))
+    }
+    system = ["/usr/lib", "/lib", "/lib64", "/usr/share/zoneinfo", "/etc/ld.so.cache", "/etc/localtime"]
+    return [*sorted(folders), *system, "/dev/urandom", "/dev/null", "/dev/zero"]
+
+
+READABLE = readable()
+
+
+def as_sql(code: str) -> str | None:
+    """The query of a block that is fenced as SQL.
+
+    >>> as_sql("```sql\\nSELECT 1\\n```")
+    'SELECT 1'
+    """
+    text = code.strip()
+    if not text.lower().startswith(f"{FENCE}sql"):
+        return None
+    return text[len(FENCE) + 3 :].removesuffix(FENCE).strip().rstrip(";").strip()
+
+
+def as_python(code: str) -> str:
+    """The code of a block, its fence taken off."""
+    text = code.strip("\n")
+    first, _, rest = text.strip().partition("\n")
+    if first.strip().lower() in (FENCE, f"{FENCE}python", f"{FENCE}py"):
+        return rest.rstrip().removesuffix(FENCE)
+    return text
+
+
+def answered(sql: str, loaded: Loaded) -> bool:
+    """One query over `events`, which nothing can change, as a table."""
+    import duckdb
+
+    if why := why_not(sql):
+        print(f"Error: {why}. One SELECT over events can be run here.")
+        return False
+    loaded.connection.execute("BEGIN TRANSACTION READ ONLY")
+    try:
+        found = loaded.connection.execute(sql)
+        names, rows = [each[0] for each in found.description], found.fetchmany(MOST_ROWS + 1)
+    except duckdb.Error as error:
+        print(f"{type(error).__name__}: {error}")
+        return False
+    for row in (names, *rows[:MOST_ROWS]):
+        print(" | ".join("NULL" if value is None else str(value) for value in row))
+    print(f"({len(rows)} rows)" if len(rows) <= MOST_ROWS else f"(more than {MOST_ROWS:,} rows)")
+    return True
+
+
+def ran(code: str, loaded: Loaded) -> bool:
+    """Python, its last expression printed."""
+    text = as_python(code)
+    linecache.cache[FILE] = (len(text), None, text.splitlines(keepends=True), FILE)
+    sys.modules["data_loader"] = loader = ModuleType("data_loader")
+    sys.modules["__main__"] = main = ModuleType("__main__")
+    loader.load_trajectory = loaded.load_trajectory  # type: ignore[attr-defined]
+    sys.argv, sys.path[:] = [FILE], [path for path in sys.path if path in READABLE]
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
+    try:
+        begin, last = parts(text)
+        exec(begin, main.__dict__)  # noqa: S102
+        if last is not None:
+            value = eval(last, main.__dict__)
+            if value is not None:
+                print(value)
+        return True
+    except SystemExit as end:
+        return end.code in (None, 0)
+    except BaseException as error:  # noqa: BLE001 - whatever it is, it is told
+        print(told(error))
+        return False
+
+
+def parts(text: str) -> tuple[Any, Any]:
+    """The statements, and the last expression where it ends with one. Raises SyntaxError."""
+    tree = ast.parse(text, FILE)
+    last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+    found = compile(ast.Expression(last.value), FILE, "eval") if isinstance(last, ast.Expr) else None
+    return compile(tree, FILE, "exec"), found
+
+
+def told(error: BaseException) -> str:
+    """A traceback with the lines of the block alone: where this machine keeps its libraries is nobody's business."""
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == FILE]
+    lines = [f"  line {frame.lineno}, in {frame.name}\n    {(frame.line or '').strip()}" for frame in frames]
+    what = "".join(traceback.format_exception_only(error)).rstrip().replace(f'File "{FILE}", ', "")
+    return "\n".join(["Traceback (most recent call last):", *lines, what])

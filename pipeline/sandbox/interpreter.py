@@ -1,0 +1,364 @@
+"""The sandbox from outside: hands blocks of code to warm processes and gives what each of them printed.
+
+    with Sandbox(events_by_id) as sandbox:
+        output = sandbox.run("persona-0000003-32k", "conn, df = load_trajectory('persona-0000003-32k')\\nlen(df)")
+
+What it does not stop is said in `docs/sandbox.md`.
+"""
+
+import json
+import os
+import selectors
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+from collections import OrderedDict, deque
+from collections.abc import Callable
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import dataclass, field
+from time import monotonic
+from typing import Any, Self
+
+from pipeline.problem import Problem
+from pipeline.sandbox.block import LONGEST, Limits
+from pipeline.sandbox.kernel import WITHOUT, may_be_missing
+
+KEPT = 8
+"""Trajectories that are held ready."""
+LINES = 65_536
+TRIES = 2
+"""How often a block is begun whose process went away without it."""
+
+
+@dataclass(frozen=True)
+class Output:
+    """What a block of code printed, and whether it ran to its end without an error."""
+
+    text: str
+    ok: bool
+    seconds: float = field(default=0.0, compare=False)
+
+
+@dataclass
+class Block:
+    """A block of code on its way."""
+
+    id: str
+    code: str
+    future: "Future[Output]"
+    number: int = 0
+    begun: float = 0.0
+    tries: int = 0
+    text: bytearray = field(default_factory=bytearray)
+    printed: int = 0
+    pipe: int = -1
+    report: dict[str, Any] | None = None
+
+
+@dataclass
+class Link:
+    """The process of one trajectory."""
+
+    id: str
+    talk: socket.socket
+    blocks: dict[int, Block] = field(default_factory=dict)
+
+
+class Sandbox:
+    """Runs blocks of Python (or SQL, fenced as such) over one trajectory each, `at_once` of them at a time.
+
+    `events` gives a trajectory's events by its id; it is called in the sandbox's own thread, and raises Problem for what there is
+    not. Any thread may call `run` and `submit`.
+    """
+
+    def __init__(
+        self, events: Callable[[str], Any], *, limits: Limits | None = None, at_once: int | None = None
+    ) -> None:
+        self.events, self.limits = events, limits or Limits()
+        self.at_once = at_once or max(2, os.cpu_count() or 1)
+        self.waiting: deque[Block] = deque()
+        self.links: OrderedDict[str, Link] = OrderedDict()
+        self.root: socket.socket | None = None
+        self.process: subprocess.Popen[bytes] | None = None
+        self.folder = ""
+        self.number = 0
+        self.closed = False
+        self.lock = threading.Lock()
+        self.thread: threading.Thread | None = None
+        self.wake: tuple[int, int] = (-1, -1)
+
+    def run(self, id: str, code: str) -> Output:
+        """What the block printed. Raises Problem where there is no such trajectory, or this machine cannot keep code in."""
+        return self.submit(id, code).result()
+
+    def submit(self, id: str, code: str) -> "Future[Output]":
+        """The same, without waiting; the future can be awaited through `asyncio.wrap_future`."""
+        found: Future[Output] = Future()
+        if len(code) > LONGEST:
+            found.set_result(Output(f"Error: a block of more than {LONGEST:,} characters.", ok=False))
+            return found
+        with self.lock:
+            if self.closed:
+                raise RuntimeError("the sandbox is closed")
+            self.waiting.append(Block(id, code, found))
+            if self.thread is None:
+                self.wake = os.pipe()
+                self.thread = threading.Thread(target=self.work, daemon=True, name="sandbox")
+                self.thread.start()
+        os.write(self.wake[1], b".")
+        return found
+
+    def close(self) -> None:
+        """Ends all processes; blocks that were not done are cancelled."""
+        with self.lock:
+            self.closed = True
+            thread = self.thread
+        if thread is not None:
+            os.write(self.wake[1], b".")
+            thread.join()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # what follows runs in the sandbox's own thread
+
+    def work(self) -> None:
+        self.selector = selectors.DefaultSelector()
+        self.selector.register(self.wake[0], selectors.EVENT_READ, self.woken)
+        try:
+            while not self.closed:
+                self.begin()
+                for key, _ in self.selector.select():
+                    key.data()
+        except BaseException as error:  # noqa: BLE001 - told to whoever waits
+            self.fail(error)
+        finally:
+            self.end()
+
+    def woken(self) -> None:
+        os.read(self.wake[0], 4096)
+
+    def begin(self) -> None:
+        """As many blocks as may be at a time."""
+        while self.waiting and sum(len(link.blocks) for link in self.links.values()) < self.at_once:
+            one = self.waiting.popleft()
+            try:
+                self.started(one)
+            except Problem as problem:
+                one.future.set_exception(problem)
+
+    def started(self, one: Block) -> None:
+        link = self.link(one.id)
+        self.number += 1
+        one.number, one.begun, one.tries = self.number, monotonic(), one.tries + 1
+        one.text, one.printed, one.report = bytearray(), 0, None
+        code = in_memory("code", one.code.encode(errors="replace"))
+        one.pipe, theirs = os.pipe()
+        os.set_blocking(one.pipe, False)
+        link.blocks[one.number] = one
+        self.selector.register(one.pipe, selectors.EVENT_READ, lambda: self.read(link, one))
+        try:
+            sent(link.talk, {"run": one.number}, [code, theirs])
+        except OSError:
+            self.gone(link)
+        finally:
+            os.close(code)
+            os.close(theirs)
+
+    def link(self, id: str) -> Link:
+        """The process of a trajectory; of those without work the one that was used longest ago makes room."""
+        if id in self.links:
+            self.links.move_to_end(id)
+            return self.links[id]
+        events = in_memory("events", as_bytes(self.events(id)))
+        try:
+            root = self.started_root()
+            ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            with theirs:
+                sent(root, {"load": id}, [events, theirs.fileno()])
+        finally:
+            os.close(events)
+        link = self.links[id] = Link(id, ours)
+        self.selector.register(ours, selectors.EVENT_READ, lambda: self.heard(link))
+        for old in [each for each in self.links.values() if not each.blocks and each is not link]:
+            if len(self.links) > KEPT:
+                self.drop(old)
+        return link
+
+    def started_root(self) -> socket.socket:
+        """The process that all others are copies of. Raises Problem where the machine lacks what it needs."""
+        if self.root is not None and self.process is not None and self.process.poll() is None:
+            return self.root
+        self.stop_root()
+        self.folder = tempfile.mkdtemp(prefix="shopwright-sandbox-")
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        command = ["-m", "pipeline.sandbox.worker", self.limits.told(), self.folder, ",".join(may_be_missing())]
+        with theirs:
+            self.process = subprocess.Popen(
+                [sys.executable, *command], stdin=theirs, env=environment(), cwd="/", start_new_session=True
+            )
+        self.root = ours
+        told = ours.recv(4096)
+        if not told:
+            raise Problem("The sandbox's process did not start; what it said stands above.")
+        if lacking := json.loads(told)["missing"]:
+            reasons = "; ".join(f"{name} ({why})" for name, why in lacking.items())
+            raise Problem(
+                f"This machine cannot keep foreign code in: it lacks {reasons}. Use another one, or say that the rest is enough for "
+                f"code that you trust: {WITHOUT}={','.join(lacking)}"
+            )
+        return ours
+
+    def read(self, link: Link, one: Block) -> None:
+        if one.pipe < 0:  # shut since the selector saw it
+            return
+        try:
+            found = os.read(one.pipe, LINES)
+        except BlockingIOError:
+            return
+        one.printed += len(found)
+        one.text += found[: max(0, self.limits.printed - len(one.text))]
+        if not found:
+            self.shut(one)
+            self.settle(link, one)
+        elif one.printed - len(found) <= self.limits.printed < one.printed:
+            with suppress(OSError):
+                sent(link.talk, {"stop": one.number, "why": f"more than {self.limits.printed:,} bytes of output"}, [])
+
+    def heard(self, link: Link) -> None:
+        try:
+            text = link.talk.recv(4096)
+        except OSError:
+            text = b""
+        if not text:
+            self.gone(link)
+            return
+        report = json.loads(text)
+        one = link.blocks.get(report["run"])
+        if one is not None:
+            one.report = report
+            self.settle(link, one)
+
+    def settle(self, link: Link, one: Block) -> None:
+        """Once it has ended and all that it printed is read."""
+        if one.report is None or one.pipe >= 0:
+            return
+        del link.blocks[one.number]
+        text = shown(one.text.decode(errors="replace"), self.limits.shown)
+        if why := one.report["why"]:
+            text = f"{text.rstrip()}\n[stopped: {why}]".lstrip()
+        one.future.set_result(Output(text.rstrip(), one.report["ok"], monotonic() - one.begun))
+
+    def gone(self, link: Link) -> None:
+        """Its process is not there any more: its blocks begin again, or are given up."""
+        blocks = list(link.blocks.values())
+        self.drop(link)
+        for one in blocks:
+            self.shut(one)
+            if one.tries < TRIES:
+                self.waiting.appendleft(one)
+            else:
+                one.future.set_result(Output("[stopped: the sandbox's process ended]", False, monotonic() - one.begun))
+
+    def shut(self, one: Block) -> None:
+        if one.pipe >= 0:
+            self.selector.unregister(one.pipe)
+            os.close(one.pipe)
+            one.pipe = -1
+
+    def drop(self, link: Link) -> None:
+        if self.links.get(link.id) is link:
+            del self.links[link.id]
+            self.selector.unregister(link.talk)
+            link.talk.close()
+        link.blocks.clear()
+
+    def fail(self, error: BaseException) -> None:
+        for one in [*self.waiting, *(each for link in self.links.values() for each in link.blocks.values())]:
+            one.future.set_exception(error)
+        self.waiting.clear()
+        for link in self.links.values():
+            link.blocks.clear()
+
+    def end(self) -> None:
+        with self.lock:
+            self.closed = True
+        for link in list(self.links.values()):
+            for one in list(link.blocks.values()):
+                self.shut(one)
+                one.future.cancel()
+            self.drop(link)
+        for one in self.waiting:
+            one.future.cancel()
+        self.stop_root()
+        self.selector.close()
+        for each in self.wake:
+            os.close(each)
+
+    def stop_root(self) -> None:
+        if self.root is not None:
+            self.root.close()
+            self.root = None
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+            self.process = None
+        if self.folder:
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def sent(talk: socket.socket, message: dict[str, Any], files: list[int]) -> None:
+    socket.send_fds(talk, [json.dumps(message).encode()], files)
+
+
+def environment() -> dict[str, str]:
+    """Of this process's variables none; text and chance are the same everywhere, and each library has one thread."""
+    alone = {f"{name}_NUM_THREADS": "1" for name in ("OPENBLAS", "OMP", "MKL", "ARROW_IO", "NUMEXPR")}
+    path = os.pathsep.join(os.path.abspath(each) for each in sys.path if each)
+    return {
+        "PYTHONPATH": path,
+        "PYTHONHASHSEED": "0",
+        "PYTHONUTF8": "1",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "TZ": "UTC",
+        **alone,
+    }
+
+
+def in_memory(name: str, content: bytes) -> int:
+    """A file that is in no folder, to be read and never written again."""
+    written = os.memfd_create(name, os.MFD_CLOEXEC)
+    with open(written, "wb", closefd=True) as file:
+        file.write(content)
+        file.flush()
+        return os.open(f"/proc/self/fd/{written}", os.O_RDONLY | os.O_CLOEXEC)
+
+
+def as_bytes(events: Any) -> bytes:
+    """A table as an Arrow stream."""
+    import pyarrow as pa
+
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, events.schema) as stream:
+        stream.write_table(events)
+    found: bytes = sink.getvalue().to_pybytes()
+    return found
+
+
+def shown(text: str, most: int) -> str:
+    """Not more than so many characters of it, with a note of what is left out.
+
+    >>> shown("abcdefghij" * 3, 8)
+    'abcdef\\n[... 22 of 30 characters are not shown ...]\\nij'
+    """
+    if len(text) <= most:
+        return text
+    head, tail = most - most // 4, most // 4
+    return f"{text[:head]}\n[... {len(text) - most:,} of {len(text):,} characters are not shown ...]\n{text[-tail:]}"

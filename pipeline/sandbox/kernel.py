@@ -1,0 +1,304 @@
+"""The kernel's means to keep a process in: Landlock for files, seccomp for system calls, namespaces, limits of resources.
+
+They are called through the C library, since Python has no names for them. Sources: the kernel's own pages on Landlock
+(`userspace-api/landlock`), on seccomp filters (`userspace-api/seccomp_filter`) and unshare(2).
+"""
+
+import ctypes
+import json
+import os
+import platform
+import resource
+import signal
+import struct
+import sys
+from collections.abc import Iterable, Sequence
+from functools import cache
+from pathlib import Path
+
+WITHOUT = "SHOPWRIGHT_SANDBOX_WITHOUT"
+"""The variable that names means, with commas, that may be missing."""
+MEANS = ("landlock", "seccomp", "namespaces")
+
+NEW_MOUNTS, NEW_IPC, NEW_USER, NEW_NET = 0x00020000, 0x08000000, 0x10000000, 0x40000000
+CLONE_THREAD = 0x00010000
+PRIVATE, RECURSIVE, NO_SUID, NO_DEV, NO_EXEC = 1 << 18, 1 << 14, 2, 4, 8
+PR_SET_PDEATHSIG, PR_SET_NAME, PR_GET_NAME, PR_SET_SECCOMP, PR_SET_NO_NEW_PRIVS, PR_SET_VMA = (
+    1,
+    15,
+    16,
+    22,
+    38,
+    0x53564D41,
+)
+LANDLOCK_CREATE, LANDLOCK_ADD, LANDLOCK_RESTRICT = 444, 445, 446  # the same on every machine
+
+READ_FILE, READ_DIR = 1 << 2, 1 << 3
+READ = READ_FILE | READ_DIR
+WRITE_FILE, TRUNCATE = 1 << 1, 1 << 14
+WRITE = WRITE_FILE | TRUNCATE | 1 << 4 | 1 << 5 | 1 << 7 | 1 << 8  # and make or remove files and folders
+ALL_OF_ABI = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 4: (1 << 15) - 1, 5: (1 << 16) - 1}
+
+ALLOW, ERRNO, KILL = 0x7FFF0000, 0x00050000, 0x80000000
+EPERM, ENOSYS = 1, 38
+MACHINES = {"x86_64": (0xC000003E, 0), "aarch64": (0xC00000B7, 1)}
+"""How seccomp names them, and their column below."""
+CALLS: dict[str, tuple[int, int]] = {
+    # files: which of them is for Landlock to say
+    "read": (0, 63), "write": (1, 64), "open": (2, -1), "close": (3, 57), "stat": (4, -1), "fstat": (5, 80), "lstat": (6, -1),
+    "poll": (7, -1), "lseek": (8, 62), "pread64": (17, 67), "pwrite64": (18, 68), "readv": (19, 65), "writev": (20, 66),
+    "access": (21, -1), "pipe": (22, -1), "select": (23, -1), "dup": (32, 23), "dup2": (33, -1), "sendfile": (40, 71),
+    "fcntl": (72, 25), "flock": (73, 32), "fsync": (74, 82), "fdatasync": (75, 83), "truncate": (76, 45), "ftruncate": (77, 46),
+    "getdents": (78, -1), "getcwd": (79, 17), "chdir": (80, 49), "fchdir": (81, 50), "rename": (82, -1), "mkdir": (83, -1),
+    "rmdir": (84, -1), "creat": (85, -1), "link": (86, -1), "unlink": (87, -1), "symlink": (88, -1), "readlink": (89, -1),
+    "umask": (95, 166), "statfs": (137, 43), "fstatfs": (138, 44), "getdents64": (217, 61), "fadvise64": (221, 223),
+    "openat": (257, 56), "mkdirat": (258, 34), "newfstatat": (262, 79), "unlinkat": (263, 35), "renameat": (264, 38),
+    "linkat": (265, 37), "symlinkat": (266, 36), "readlinkat": (267, 78), "faccessat": (269, 48), "pselect6": (270, 72),
+    "ppoll": (271, 73), "fallocate": (285, 47), "dup3": (292, 24), "pipe2": (293, 59), "preadv": (295, 69), "pwritev": (296, 70),
+    "renameat2": (316, 276), "statx": (332, 291), "close_range": (436, 436), "faccessat2": (439, 439),
+    # memory
+    "mmap": (9, 222), "mprotect": (10, 226), "munmap": (11, 215), "brk": (12, 214), "mremap": (25, 216), "msync": (26, 227),
+    "mincore": (27, 232), "madvise": (28, 233), "mlock": (149, 228), "munlock": (150, 229), "get_mempolicy": (239, 236),
+    "membarrier": (324, 283),
+    # itself: signals, threads, time, chance
+    "rt_sigaction": (13, 134), "rt_sigprocmask": (14, 135), "rt_sigreturn": (15, 139), "rt_sigpending": (127, 136),
+    "rt_sigtimedwait": (128, 137), "rt_sigsuspend": (130, 133), "sigaltstack": (131, 132), "pause": (34, -1), "alarm": (37, -1),
+    "getitimer": (36, 102), "setitimer": (38, 103), "restart_syscall": (219, 128), "exit": (60, 93), "exit_group": (231, 94),
+    "sched_yield": (24, 124), "sched_getaffinity": (204, 123), "sched_getparam": (143, 121), "sched_getscheduler": (145, 120),
+    "sched_get_priority_max": (146, 125), "sched_get_priority_min": (147, 126), "futex": (202, 98), "set_tid_address": (218, 96),
+    "set_robust_list": (273, 99), "get_robust_list": (274, 100), "rseq": (334, 293), "arch_prctl": (158, -1), "getcpu": (309, 168),
+    "nanosleep": (35, 101), "clock_nanosleep": (230, 115), "gettimeofday": (96, 169), "time": (201, -1), "clock_gettime": (228, 113),
+    "clock_getres": (229, 114), "times": (100, 153), "getrandom": (318, 278), "epoll_create1": (291, 20), "epoll_ctl": (233, 21),
+    "epoll_wait": (232, -1), "epoll_pwait": (281, 22), "eventfd2": (290, 19),
+    # what it may know of itself and the machine
+    "getpid": (39, 172), "gettid": (186, 178), "getppid": (110, 173), "getpgrp": (111, -1), "getpgid": (121, 155),
+    "getsid": (124, 156), "getuid": (102, 174), "getgid": (104, 176), "geteuid": (107, 175), "getegid": (108, 177),
+    "getgroups": (115, 158), "getresuid": (118, 148), "getresgid": (120, 150), "uname": (63, 160), "sysinfo": (99, 179),
+    "getrusage": (98, 165), "getrlimit": (97, 163), "getpriority": (140, 141), "capget": (125, 90),
+}  # fmt: skip
+"""System calls that a block of code may make, by their numbers on the two machines. Not among them: new processes and programs,
+sockets, signals to others, other processes' memory, mounts, namespaces, and a file's owner, mode, times and attributes,
+which Landlock does not guard."""
+GUARDED: dict[str, tuple[int, int]] = {
+    "clone": (56, 220), "clone3": (435, 435), "kill": (62, 129), "tgkill": (234, 131), "prctl": (157, 167), "ioctl": (16, 29),
+    "prlimit64": (302, 261),
+}  # fmt: skip
+IOCTLS = (0x5401, 0x5450, 0x5451, 0x541B, 0x5421)
+"""Is it a terminal; close on exec or not; how much can be read; wait or not."""
+
+
+class Missing(OSError):
+    """The kernel, or this container, does not offer a means."""
+
+
+@cache
+def library() -> ctypes.CDLL:
+    return ctypes.CDLL(None, use_errno=True)
+
+
+def called(what: str, result: int) -> int:
+    if result < 0:
+        code = ctypes.get_errno()
+        raise Missing(code, f"{what}: {os.strerror(code)}")
+    return result
+
+
+def system_call(what: str, number: int, *arguments: object) -> int:
+    return called(what, int(library().syscall(ctypes.c_long(number), *arguments)))
+
+
+def prctl(what: int, *arguments: int) -> None:
+    called("prctl", library().prctl(what, *(ctypes.c_ulong(each) for each in (*arguments, 0, 0, 0, 0)[:4])))
+
+
+def ends_with_its_parent() -> None:
+    prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def leave_the_others(flags: int) -> None:
+    called("unshare", library().unshare(ctypes.c_int(flags)))
+
+
+def own_namespaces() -> None:
+    """A user, network, mount and IPC namespace of its own. Only a process with one thread can have them."""
+    user, group = os.getuid(), os.getgid()
+    leave_the_others(NEW_USER | NEW_NET | NEW_IPC | NEW_MOUNTS)
+    for name, text in (("setgroups", "deny"), ("uid_map", f"{user} {user} 1"), ("gid_map", f"{group} {group} 1")):
+        Path(f"/proc/self/{name}").write_text(text)
+    mounted(None, "/", PRIVATE | RECURSIVE)
+
+
+def own_scratch(folder: str, size: int, files: int) -> None:
+    """A file system in memory that only this process sees, and that is gone with it."""
+    leave_the_others(NEW_MOUNTS)
+    mounted("tmpfs", folder, NO_SUID | NO_DEV | NO_EXEC, f"size={size},nr_inodes={files},mode=700")
+
+
+def mounted(kind: str | None, folder: str, flags: int, options: str = "") -> None:
+    name = kind.encode() if kind else None
+    called("mount", library().mount(name, folder.encode(), name, ctypes.c_ulong(flags), options.encode() or None))
+
+
+def without_privileges() -> None:
+    """No capabilities, in this process and whatever it becomes."""
+    prctl(PR_SET_NO_NEW_PRIVS, 1)
+    header, nothing = struct.pack("Ii", 0x20080522, 0), bytes(24)
+    called("capset", library().capset(ctypes.c_char_p(header), ctypes.c_char_p(nothing)))
+
+
+def limited(limits: dict[int, int]) -> None:
+    """Each of these resources, soft and hard; never above what it was."""
+    for which, most in limits.items():
+        _, hard = resource.getrlimit(which)
+        most = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        resource.setrlimit(which, (most, most))
+
+
+def landlock_version() -> int:
+    """0 where there is none."""
+    return max(0, int(library().syscall(LANDLOCK_CREATE, None, ctypes.c_size_t(0), ctypes.c_uint(1))))
+
+
+def only_these_files(readable: Iterable[str], writable: Iterable[str]) -> None:
+    """Opens no other file for reading or writing, nor runs, makes or removes one. Existing paths that it names stay."""
+    version = landlock_version()
+    if not version:
+        raise Missing(ENOSYS, "landlock")
+    known = ALL_OF_ABI[min(version, 5)]
+    # from version 4 on network ports too, from 6 on signals and abstract sockets: all of them closed
+    rules = struct.pack("QQQ", known, 0b11 if version >= 4 else 0, 0b11 if version >= 6 else 0)
+    rules = rules[: 8 if version < 4 else 16 if version < 6 else 24]
+    made = system_call("landlock", LANDLOCK_CREATE, rules, ctypes.c_size_t(len(rules)), ctypes.c_uint(0))
+    try:
+        for paths, rights in ((readable, READ), (writable, READ | WRITE)):
+            for path in paths:
+                allow(made, path, rights & known)
+        system_call("landlock", LANDLOCK_RESTRICT, ctypes.c_int(made), ctypes.c_uint(0))
+    finally:
+        os.close(made)
+
+
+def allow(rules: int, path: str, rights: int) -> None:
+    try:
+        place = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    except OSError:
+        return
+    if not os.path.isdir(path):
+        rights &= READ_FILE | WRITE_FILE | TRUNCATE
+    try:
+        beneath = ctypes.c_char_p(struct.pack("=Qi", rights, place))
+        system_call("landlock", LANDLOCK_ADD, ctypes.c_int(rules), ctypes.c_int(1), beneath, ctypes.c_uint(0))
+    finally:
+        os.close(place)
+
+
+def only_these_calls() -> None:
+    """System calls that are not in `CALLS` fail from here on, with what is not permitted. Raises Missing."""
+    code = program(platform.machine(), os.getpid())
+    held = ctypes.create_string_buffer(code)
+    told = struct.pack("HxxxxxxP", len(code) // 8, ctypes.addressof(held))
+    called("seccomp", library().prctl(PR_SET_SECCOMP, ctypes.c_ulong(2), ctypes.c_char_p(told), 0, 0))
+
+
+@cache
+def allowed(column: int) -> Sequence[int]:
+    return sorted(numbers[column] for numbers in CALLS.values() if numbers[column] >= 0)
+
+
+def program(machine: str, pid: int) -> bytes:
+    """The filter, in the kernel's small language: `{u16 what, u8 jump if true, u8 if false, u32 value}`, one after another."""
+    if machine not in MACHINES or sys.byteorder != "little":
+        raise Missing(ENOSYS, f"seccomp: no list of system calls for {machine}")
+    name, column = MACHINES[machine]
+
+    def load(field: int) -> bytes:
+        return struct.pack("<HBBI", 0x20, 0, 0, field)
+
+    def equal(value: int, then: int, other: int) -> bytes:
+        return struct.pack("<HBBI", 0x15, then, other, value)
+
+    def has(bits: int, then: int, other: int) -> bytes:
+        return struct.pack("<HBBI", 0x45, then, other, bits)
+
+    def give(value: int) -> bytes:
+        return struct.pack("<HBBI", 0x06, 0, 0, value)
+
+    number, low = load(0), [load(16 + 8 * place) for place in range(2)]
+    denied = give(ERRNO | EPERM)
+    lines = [load(4), equal(name, 1, 0), give(KILL), number]
+    if column == 0:  # the other numbers of this machine, for 32-bit pointers
+        lines += [struct.pack("<HBBI", 0x35, 0, 1, 0x40000000), give(KILL)]
+    for each in allowed(column):
+        lines += [equal(each, 0, 1), give(ALLOW)]
+
+    def guarded(call: str, test: list[bytes]) -> None:
+        """`test` ends with ALLOW or an error for the call of this name."""
+        lines.append(equal(GUARDED[call][column], 0, len(test)))
+        lines.extend(test)
+
+    guarded("clone3", [give(ERRNO | ENOSYS)])  # its flags stand in memory: the C library then takes clone
+    guarded("clone", [low[0], has(CLONE_THREAD, 0, 1), give(ALLOW), denied])
+    for call in ("kill", "tgkill"):
+        guarded(call, [low[0], equal(pid, 0, 1), give(ALLOW), denied])
+    guarded("prlimit64", [low[0], equal(0, 1, 0), equal(pid, 0, 1), give(ALLOW), denied])
+    for call, place, values in (("prctl", 0, (PR_SET_NAME, PR_GET_NAME, PR_SET_VMA)), ("ioctl", 1, IOCTLS)):
+        tests = [line for value in values for line in (equal(value, 0, 1), give(ALLOW))]
+        guarded(call, [low[place], *tests, denied])
+    return b"".join([*lines, denied])
+
+
+def may_be_missing() -> set[str]:
+    """What the variable says."""
+    return {each.strip() for each in os.environ.get(WITHOUT, "").split(",") if each.strip()}
+
+
+def missing() -> dict[str, str]:
+    """The means that this machine lacks, each with why. For a process with one thread: it tries them in copies of itself."""
+    return {name: why for name in MEANS if (why := tried(name))}
+
+
+def tried(name: str) -> str:
+    """Why a means cannot be had; empty if it can."""
+    read, write = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            why = attempted(name)
+            os.write(write, why.encode()[:500])
+        finally:
+            os._exit(0)
+    os.close(write)
+    with open(read, encoding="utf-8") as told:
+        why = told.read()
+    os.waitpid(pid, 0)
+    return why
+
+
+def attempted(name: str) -> str:
+    try:
+        if name == "namespaces":
+            own_namespaces()
+            own_scratch("/tmp", 1 << 20, 10)
+        elif name == "landlock":
+            prctl(PR_SET_NO_NEW_PRIVS, 1)
+            only_these_files(["/usr"], [])
+            if can_open("/etc/passwd"):
+                return "it was allowed to open /etc/passwd"
+        else:
+            prctl(PR_SET_NO_NEW_PRIVS, 1)
+            only_these_calls()
+    except (OSError, KeyError) as error:
+        return str(error) or type(error).__name__
+    return ""
+
+
+def can_open(path: str) -> bool:
+    try:
+        os.close(os.open(path, os.O_RDONLY))
+    except OSError:
+        return False
+    return True
+
+
+if __name__ == "__main__":
+    print(json.dumps(missing()))

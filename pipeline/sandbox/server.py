@@ -1,0 +1,177 @@
+"""The processes behind the sandbox: one that has everything imported, one for each trajectory in use, one for each block.
+
+They are copies of each other. A process of a trajectory has read that trajectory and nothing else, and is copied for each block.
+It sees neither the code nor the output, which go through pipes of the block's own: so there is nothing of others in a block's
+memory. Each message is JSON, with the pipes beside it:
+
+    {"load": 3} + events, socket      a process for this trajectory, to be talked to through that socket
+    {"run": 7} + code, output         a block; when it has ended: {"run": 7, "ok": true, "why": ""}
+    {"stop": 7}                       ends it
+"""
+
+import gc
+import json
+import mmap
+import os
+import selectors
+import shutil
+import signal
+import socket
+import sys
+import tempfile
+from contextlib import suppress
+from dataclasses import dataclass
+from time import monotonic
+from typing import Any
+
+from pipeline.sandbox import block, kernel
+
+MOST_FILES = 4
+OK, NOT_OK = 0, 1
+NEVER = float("inf")
+
+
+@dataclass
+class Running:
+    number: int
+    pid: int
+    deadline: float
+    scratch: str
+    why: str = ""
+
+
+class Server:
+    """Copies itself for what it is told, and tells how each copy ended."""
+
+    def __init__(
+        self, talk: socket.socket, connection: Any, limits: block.Limits, scratch: str, walls: tuple[str, ...]
+    ) -> None:
+        self.talk, self.connection, self.limits, self.scratch, self.walls = talk, connection, limits, scratch, walls
+        self.loaded: block.Loaded | None = None
+        self.running: dict[int, Running] = {}
+        """By the descriptor that becomes readable when it has ended."""
+
+    def serve(self) -> None:
+        """Until nobody is there any more."""
+        with selectors.DefaultSelector() as self.events:
+            self.events.register(self.talk, selectors.EVENT_READ)
+            while True:
+                for key, _ in self.events.select(self.patience()):
+                    if key.fileobj is not self.talk:
+                        self.ended(key.fd)
+                    elif not self.heard():
+                        return
+                self.stop_those_late()
+
+    def patience(self) -> float | None:
+        first = min((each.deadline for each in self.running.values()), default=NEVER)
+        return None if first == NEVER else max(0.0, first - monotonic())
+
+    def heard(self) -> bool:
+        text, files, _, _ = socket.recv_fds(self.talk, 4096, MOST_FILES)
+        if not text:
+            return False
+        asked = json.loads(text)
+        if "stop" in asked:
+            for each in self.running.values():
+                if each.number == asked["stop"]:
+                    self.stop(each, asked["why"])
+            return True
+        number = asked.get("run", -1)
+        scratch = self.scratch if "namespaces" in self.walls else tempfile.mkdtemp(dir=self.scratch)
+        pid = os.fork()
+        if pid == 0:
+            self.copied(asked, files, scratch)
+        for file in files:
+            os.close(file)
+        deadline = monotonic() + self.limits.wall if number >= 0 else NEVER
+        handle = os.pidfd_open(pid)
+        self.running[handle] = Running(number, pid, deadline, scratch)
+        self.events.register(handle, selectors.EVENT_READ)
+        return True
+
+    def copied(self, asked: dict[str, Any], files: list[int], scratch: str) -> None:
+        """In the copy; never returns."""
+        code = NOT_OK
+        try:
+            kernel.ends_with_its_parent()
+            if "load" in asked:
+                keep_only(files)
+                events, talk = files
+                one = Server(socket.socket(fileno=talk), self.connection, self.limits, self.scratch, self.walls)
+                one.loaded = block.Loaded(asked["load"], table_of(events), self.connection)
+                gc.collect()
+                gc.freeze()
+                one.serve()
+                code = OK
+            else:
+                assert self.loaded is not None
+                source, output = files
+                text = all_of(source)
+                os.dup2(output, 1)
+                os.dup2(output, 2)
+                keep_only([])
+                ok = block.run(text, self.loaded, scratch, self.limits, self.walls)
+                with suppress(Exception):
+                    sys.stdout.flush()
+                    sys.stderr.flush()
+                code = OK if ok else NOT_OK
+        except BaseException as error:  # noqa: BLE001 - nobody above it could tell
+            with suppress(Exception):
+                print(f"{type(error).__name__}: {error}", flush=True)
+        finally:
+            os._exit(code)
+
+    def ended(self, handle: int) -> None:
+        self.events.unregister(handle)
+        os.close(handle)
+        one = self.running.pop(handle)
+        _, status, used = os.wait4(one.pid, 0)
+        if one.scratch != self.scratch:
+            shutil.rmtree(one.scratch, ignore_errors=True)
+        if one.number < 0:
+            return
+        why = one.why
+        if not why and os.WIFSIGNALED(status):
+            cpu = used.ru_utime + used.ru_stime >= self.limits.cpu - 0.5
+            why = (
+                f"more than {self.limits.cpu} seconds of processor time"
+                if cpu
+                else f"ended by signal {os.WTERMSIG(status)}"
+            )
+        ok = not why and os.waitstatus_to_exitcode(status) == OK
+        with suppress(OSError):  # who asked may have gone
+            self.talk.send(json.dumps({"run": one.number, "ok": ok, "why": why}).encode())
+
+    def stop_those_late(self) -> None:
+        for each in self.running.values():
+            if each.deadline <= monotonic():
+                self.stop(each, f"more than {self.limits.wall:g} seconds")
+
+    def stop(self, one: Running, why: str) -> None:
+        one.why, one.deadline = one.why or why, NEVER
+        with suppress(ProcessLookupError):
+            os.kill(one.pid, signal.SIGKILL)
+
+
+def keep_only(files: list[int]) -> None:
+    """Closes every other file but the standard ones."""
+    first = 3
+    for each in [*sorted(files), 1 << 20]:
+        os.closerange(first, each)
+        first = each + 1
+
+
+def all_of(file: int) -> str:
+    with open(file, encoding="utf-8") as found:
+        return found.read()
+
+
+def table_of(file: int) -> Any:
+    """The events of a trajectory, which lie in memory that others share and none can change."""
+    import pyarrow as pa
+
+    size = os.fstat(file).st_size
+    held = mmap.mmap(file, size, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ)
+    with pa.ipc.open_stream(pa.py_buffer(held)) as stream:
+        return stream.read_all()
