@@ -7,10 +7,10 @@ import signal
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from json import dumps
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, get_args
 
 from pipeline.dataset import Manifest, write_whole
 from pipeline.models.role import Asked, Models, models_of
@@ -19,6 +19,7 @@ from pipeline.progress import Bar, Lines, Progress
 from pipeline.recipe import RecipeFile, read_recipe
 from pipeline.run import Run, all_stages, owners_of, package_version, setting_names, upstream
 from pipeline.stage import ROLES
+from schemas.questions import Split
 
 RUN = "data/runs/demo"
 NOTHING: tuple[Any, ...] = (None, "", {}, False)
@@ -30,6 +31,8 @@ EXAMPLES = {
     "verify": "shopwright verify data/runs/demo",
     "audit": "shopwright audit envs --levels 0-12 --episodes 200",
     "evaluate": "shopwright evaluate envs --agent openai:NAME@http://127.0.0.1:8000/v1 --envs C2 --levels 0,6,12",
+    "evaluate questions": "shopwright evaluate questions --run data/runs/mine --agent openai:NAME@http://127.0.0.1:8000/v1",
+    "evaluate realism": "shopwright evaluate realism --run data/runs/mine --real logs.txt --judge openai:NAME@http://127.0.0.1:8000/v1",
 }
 
 
@@ -134,12 +137,12 @@ def parser() -> Parser:
     )
     verify.add_argument("folder", nargs="?", default=RUN, help=f"the run's folder (default: {RUN})")
     verify.add_argument("--workers", type=positive, metavar="N", help="processes (default: the cores)")
-    add_envs(commands, as_json)
+    add_envs(commands, folder, as_json)
     return top
 
 
-def add_envs(commands: Any, as_json: Parser) -> None:
-    """`audit envs` and `evaluate envs`."""
+def add_envs(commands: Any, folder: Parser, as_json: Parser) -> None:
+    """`audit envs`, and all that is evaluated."""
     audit = add(commands, "audit", "whether what can be played can be solved, and cannot be cheated", [])
     evaluate = add(commands, "evaluate", "how well a model does, or a scripted player", [])
     for command, about in (
@@ -167,6 +170,61 @@ def add_envs(commands: Any, as_json: Parser) -> None:
             )
             envs.add_argument("--native", action="store_true", help="tell the server of the tools, for native calls")
             envs.add_argument("--to", metavar="FILE", help="write the table as Parquet too")
+            add_questions(kinds, [folder, as_json])
+            add_realism(kinds, [folder, as_json])
+
+
+def add_questions(kinds: Any, parents: list[Parser]) -> None:
+    """`evaluate questions`."""
+    about = "an agent (scripted, random, majority or a model) on questions: the figures of the paper's Tables 1 and 3"
+    options = add_kind(kinds, "questions", about, parents)
+    add_models(options, ["agent", "judge"], plans=False)
+    options.add_argument("--recipe", metavar="FILE", help="models, sampling and prices, as TOML")
+    options.add_argument(
+        "--mode",
+        choices=("tool", "text", "both"),
+        default="tool",
+        help="code over the file, the whole trajectory in the prompt, or both (default: tool)",
+    )
+    options.add_argument("--split", choices=get_args(Split), default="test", help="which questions (default: test)")
+    options.add_argument("--budgets", metavar="B", help="as 32k,64k (default: all that there are)")
+    options.add_argument("--limit", type=positive, metavar="N", help="so many questions, spread over kinds and budgets")
+    options.add_argument(
+        "--tries", type=positive, default=1, metavar="K", help="of each question, for pass@k (default: 1)"
+    )
+    options.add_argument("--strict", action="store_true", help="right is only the same text, not what means the same")
+    options.add_argument(
+        "--to", metavar="FILE", help="the tries as Parquet (default: RUN/evaluations/questions-AGENT.parquet, replaced)"
+    )
+
+
+def add_realism(kinds: Any, parents: list[Parser]) -> None:
+    """`evaluate realism`."""
+    about = "which log a judge takes for a real person's, one of a run's or a real one: as the paper's Table 8"
+    options = add_kind(kinds, "realism", about, parents)
+    add_models(options, ["judge"], plans=False)
+    options.add_argument("--recipe", metavar="FILE", help="models, sampling and prices, as TOML")
+    options.add_argument(
+        "--real",
+        required=True,
+        metavar="FILE",
+        help="real logs: Parquet or JSON Lines with a column text, or a text in which an empty line ends each log",
+    )
+    options.add_argument("--pairs", type=positive, default=100, metavar="N", help="how many (default: 100)")
+    options.add_argument(
+        "--lines", type=positive, default=100, metavar="N", help="of each log, at most, that are shown (default: 100)"
+    )
+
+
+def add_kind(kinds: Any, what: str, about: str, parents: list[Parser]) -> Any:
+    return kinds.add_parser(
+        what,
+        help=about,
+        description=f"{about[0].upper()}{about[1:]}.",
+        epilog=f"example:\n  {EXAMPLES[f'evaluate {what}']}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        parents=parents,
+    )
 
 
 def add(commands: Any, name: str, about: str, parents: list[Parser]) -> Any:
@@ -462,8 +520,16 @@ def audit_command(
     return 1 if verdict.failed else 0
 
 
-def evaluate_command(
-    what: str,
+def evaluate_command(what: str, **options: Any) -> int:
+    kinds: dict[str, Callable[..., int]] = {
+        "envs": evaluate_envs,
+        "questions": evaluate_questions,
+        "realism": evaluate_realism,
+    }
+    return kinds[what](**options)
+
+
+def evaluate_envs(
     run: str | None,
     vectors: bool,
     envs: str,
@@ -492,6 +558,96 @@ def evaluate_command(
     else:
         print(conversation.evaluated(rows))
     return 0
+
+
+def evaluate_questions(
+    run: str,
+    mode: str,
+    split: str,
+    budgets: str | None,
+    limit: int | None,
+    tries: int,
+    strict: bool,
+    to: str | None,
+    recipe: str | None,
+    json: bool,
+    **given: Any,
+) -> int:
+    from pipeline.models.role import Role
+    from pipeline.publish.report import write_report
+    from pipeline.rollouts import evaluate, judge, scores
+    from pipeline.rollouts.policies import POLICIES, SCRIPTED
+
+    policy = given.pop("agent") if given.get("agent") in POLICIES else None
+    models = models_given(given, read_recipe(recipe)) or Models()
+    models = replace(models, sampling={"agent": evaluate.DRAWN, "judge": judge.DRAWN, **models.sampling})
+    role = Role("agent", models, Path(run), "evaluate-questions")
+    agent = policy or (role if role.asks else SCRIPTED)
+    critic = Role("judge", models, Path(run), "evaluate-judge") if "judge" in models.roles else None
+    for each in filter(None, [agent if isinstance(agent, Role) else None, critic and judge.judge_of(critic)]):
+        models.price(each.name)
+    questions, trajectories = whole(run, "questions"), whole(run, "trajectories")
+    modes = evaluate.modes_of(mode, agent)
+    plan = evaluate.Plan(modes, split, evaluate.budgets_of(budgets), limit, tries, strict)
+    asked = evaluate.chosen(questions, plan)
+    total = len(asked) * tries * len(modes)
+    played = evaluate.attempts(asked, questions, trajectories, agent, plan)
+    rows = evaluate.told(played, total, say, "questions")
+    if critic:
+        texts = {each.id: each.question for each in asked}
+        rows = evaluate.told(judge.judged(rows, texts, critic), total, say, "judge")
+    path = Path(to) if to else scores.file_of(Path(run), rows[0].policy)
+    scores.write_attempts(rows, path, {"split": split, "questions": questions.manifest.fingerprint})
+    write_report(Run(run))
+    found = scores.figures(rows)
+    if json:
+        print_json([asdict(each) for each in found])
+        return 0
+    print_tables([*scores.tables(found), scores.fault_table(rows)])
+    print(
+        f"\n{len(asked):,} questions of the split {split}, {tries} {'try' if tries == 1 else 'tries'} each\ntries      {path}"
+    )
+    print(f"report     {Path(run) / 'report.html'}")
+    return 0
+
+
+def evaluate_realism(run: str, real: str, pairs: int, lines: int, recipe: str | None, json: bool, **given: Any) -> int:
+    from pipeline.models.role import Role
+    from pipeline.rollouts import evaluate, judge
+
+    models = models_given(given, read_recipe(recipe)) or Models()
+    models = replace(models, sampling={"judge": judge.DRAWN, **models.sampling})
+    critic = judge.judge_of(Role("judge", models, Path(run), "evaluate-realism"))
+    models.price("judge")
+    ours = judge.logs_here(whole(run, "trajectories"), lines=lines)
+    compared = judge.pairs(ours, judge.logs_of(Path(real)), pairs, lines=lines)
+    found = evaluate.told(judge.opinions(compared, critic), len(compared), say, "realism")
+    if json:
+        print_json(
+            {"table": [asdict(each) for each in judge.tally(found)], "opinions": [asdict(each) for each in found]}
+        )
+        return 0
+    print_tables([judge.tally_table(found)])
+    return 0
+
+
+def whole(run: str, dataset: str) -> Any:
+    """Raises Problem where it is not there."""
+    found = Run(run).read(dataset)
+    if found.manifest is None:
+        raise Problem(f"There is no {dataset} dataset in {run}. Build it: shopwright build {dataset} --run {run}")
+    return found
+
+
+def say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def print_tables(tables: Sequence[Sequence[Sequence[str]]]) -> None:
+    """Those that have rows."""
+    from pipeline.envs.audit import aligned
+
+    print("\n\n".join(aligned(table) for table in tables if len(table) > 1))
 
 
 def print_json(value: Any) -> None:

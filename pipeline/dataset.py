@@ -72,6 +72,8 @@ class Manifest(Told):
     """Reason -> rows in quarantine with it (a row can have several)."""
     requested: int | None = None
     """Rows asked for, where that was known before: all of them accepted or rejected."""
+    told: dict[str, float] = {}
+    """Figures of how it was planned: what each step of a selection left."""
     asked: dict[str, Any] = {}
     """Template -> what models were asked with it (`pipeline.models.role.Asked`)."""
     tokens: int | None = None

@@ -495,6 +495,7 @@ def finish(build: Build, *, seconds: float = 0.0, workers: int = 1) -> Manifest:
         rejected=len(quarantine),
         rejects=tally(quarantine, "reasons"),
         requested=build.plan.rows,
+        told=dict(build.plan.told),
         asked=asked_of_all(build),
         repairs=tally(dataset, "repairs") if "repairs" in build.stage.makes.model_fields else {},
         tokens=sum_of(dataset, "tokens") if "tokens" in build.stage.makes.model_fields else None,

@@ -15,8 +15,8 @@ a row must not ship. A check `across` looks at the whole dataset, once all its s
 
 import hashlib
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from random import Random
@@ -58,6 +58,8 @@ class Plan:
     """What every shard needs to know of the whole."""
     rows: int | None = None
     """How many are asked for, where that is known before: each of them is accepted or rejected in the end."""
+    told: Mapping[str, float] = field(default_factory=dict)
+    """Figures of how it was planned, for the manifest."""
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ run · progress
 stages                                      never one another: they meet through datasets
 checks                                      what must be true, of events and of questions
 envs                                        situations in the shop, and episodes of them
+rollouts · shopping                         answering from files; finding the one product
 rewards                                     what an attempt earned
 questions                                   tree, SQL, answers, words, engines
 sandbox
@@ -33,6 +34,7 @@ LAYERS = [
     ("pipeline.sandbox",),
     ("pipeline.questions",),
     ("pipeline.rewards",),
+    ("pipeline.rollouts", "pipeline.shopping"),
     ("pipeline.envs",),
     ("pipeline.checks",),
     ("pipeline.stages",),

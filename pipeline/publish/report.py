@@ -9,6 +9,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from pipeline.dataset import Manifest, write_whole
 from pipeline.models.role import Asked
 from pipeline.problem import Problem
+from pipeline.rollouts import scores
 from pipeline.run import Run, all_stages
 from pipeline.shop.visits import ACTIONS, QUOTA
 
@@ -47,6 +48,7 @@ def write_report(run: Run) -> Path:
         questions=question_facts(run) if run.read("questions").manifest else None,
         envs=env_facts(run) if run.read("env_tasks").manifest else None,
         audit=audited(run.folder / "audit.json"),
+        evaluations=evaluated(run),
         days=DAYS,
     )
     path = run.folder / "report.html"
@@ -168,6 +170,32 @@ def audited(path: Path) -> dict[str, Any] | None:
         for env, policy in dict.fromkeys((cell["env"], cell["policy"]) for cell in cells)
     ]
     return {"levels": levels, "rows": rows, "episodes": max((cell["episodes"] for cell in cells), default=0)}
+
+
+def evaluated(run: Run) -> dict[str, Any] | None:
+    """What `shopwright evaluate questions` found: a line for each agent and mode, and a cell for each budget."""
+    now = run.read("questions").manifest
+    agents: list[dict[str, Any]] = []
+    for path in sorted((run.folder / scores.FOLDER).glob("questions-*.parquet")):
+        if found := scores.read_attempts(path):
+            attempts, facts = found
+            current = now is not None and facts.get("questions") == now.fingerprint
+            agents += [
+                {"rows": rows, "split": facts.get("split", ""), "current": current}
+                for rows in by_mode(scores.figures(attempts))
+            ]
+    budgets = scores.in_order(budget for agent in agents for budget in agent["rows"] if budget != "all")
+    judged = any(row.judged is not None for agent in agents for row in agent["rows"].values())
+    return {"agents": agents, "budgets": budgets, "modes": scores.SAID, "judged": judged} if agents else None
+
+
+def by_mode(rows: list[scores.Row]) -> list[dict[str, scores.Row]]:
+    """For each mode its rows by budget, and the one of all."""
+    modes = dict.fromkeys((row.policy, row.mode) for row in rows)
+    return [
+        {row.value: row for row in rows if (row.policy, row.mode) == mode and row.by in ("all", "budget")}
+        for mode in modes
+    ]
 
 
 SHOWN = ("kind", "difficulty", "question", "answer", "sql")

@@ -115,12 +115,12 @@ def plain(text: str) -> str:
     >>> plain('"Pell & Thatch".'), plain('12"')
     ('pell & thatch', '12"')
     """
-    folded = bare = fold(text)
+    bare = fold(text)
     for _ in range(2):
         bare = bare.removesuffix(".")
         if len(bare) > 2 and bare[0] == bare[-1] and bare[0] in "\"'`":
             bare = bare[1:-1].strip()
-    return bare or folded
+    return bare
 
 
 def number(text: str) -> Decimal | None:
@@ -269,9 +269,7 @@ def character(escape: re.Match[str]) -> str:
 
 # What a tool printed.
 
-DATED = re.compile(
-    r"datetime\.\w+\([^()]*\)|(?<!\d)\d{4}-\d\d-\d\d(?:[T ][0-2]\d:\d\d(?::\d\d)?(?:\.\d+)?)?(?!\d)|0x[0-9a-f]+"
-)
+DATED = re.compile(r"datetime\.\w+\([^()]*\)|(?<!\d)\d{4}-\d\d-\d\d(?:[T ][0-2]\d:\d\d(?::\d\d)?(?:\.\d+)?)?(?!\d)")
 SEPARATE = re.compile(r"[^\s()\[\]{}'\"=|;$%<>*`]+")
 PRINTED = re.compile(r"[+-]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d*)?(?:[eE][+-]?\d{1,2})?")
 NOTHING = re.compile(

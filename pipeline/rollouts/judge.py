@@ -1,4 +1,4 @@
-"""A model as judge: whether an answer is right, and which of two logs a real person left (Customer-Agent, appendices E and G.1)."""
+"""A model as judge: whether an answer is right, and which of two logs a real person left (arXiv 2606.07995)."""
 
 import json
 from collections import Counter
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
-from typing import Literal
+from typing import Literal, get_args
 
 from pipeline.dataset import Dataset
 from pipeline.models.base import Prompt, Reply, Sampling
@@ -47,7 +47,7 @@ def judged(found: Iterable[Attempt], questions: Mapping[str, str], judge: Role) 
 
 
 def judgement(attempt: Attempt, question: str) -> Conversation[Attempt]:
-    """Where there is no answer, nobody is asked; where there is no verdict after two tries, it is INCORRECT, with the fault noted."""
+    """Nobody is asked where there is no answer; without a verdict in two tries it is INCORRECT, with the fault noted."""
     if not attempt.said.strip():
         return attempt.model_copy(update={"judged": "INCORRECT"})
     asked = messages("judge/rollouts", question=question, answer=attempt.answer, said=attempt.said[:LONGEST])
@@ -79,7 +79,13 @@ def lines_of(text: str) -> list[str]:
 
 # Which log is a real person's?
 
-Choice = Literal["ours", "real", "cannot", "unreadable"]
+Choice = Literal["real", "ours", "cannot", "unreadable"]
+SHOWN: Mapping[Choice, str] = {
+    "real": "the real one",
+    "ours": "this run's",
+    "cannot": "cannot distinguish",
+    "unreadable": "no readable reply",
+}
 
 
 @dataclass(frozen=True)
@@ -157,11 +163,11 @@ def logs_of(path: Path) -> list[str]:
 
     Raises Problem for a file that holds none.
     """
+    if not path.is_file():
+        raise Problem(f"--real {path}: there is no such file.")
     try:
         found = {".parquet": in_parquet, ".jsonl": in_json_lines}.get(path.suffix, in_text)(path)
-    except OSError as error:
-        raise Problem(f"--real {path}: {error.strerror or error}.") from None
-    except (ValueError, KeyError, TypeError):  # Arrow's own errors are ValueErrors and KeyErrors
+    except (OSError, ValueError, KeyError, TypeError):  # Arrow's own errors are some of these
         raise Problem(f"--real {path} is no {path.suffix[1:] or 'text'} with a column `text` of UTF-8 texts.") from None
     found = [text for text in found if text.strip()]
     if not found:
@@ -191,14 +197,33 @@ def in_text(path: Path) -> list[str]:
     return ["\n".join(log) for log in logs if log]
 
 
-def tally(found: Iterable[Opinion]) -> list[dict[str, float | int | str]]:
-    """Table 8: how often each was chosen, of all pairs, with 95 % intervals."""
+@dataclass(frozen=True)
+class Share:
+    """How often something was chosen, with the 95 % interval of its share."""
+
+    choice: Choice
+    pairs: int
+    share: float
+    low: float
+    high: float
+
+
+def tally(found: Sequence[Opinion]) -> list[Share]:
+    """How often each was taken for real, of all pairs. Raises Problem where there are none."""
+    if not found:
+        raise Problem("There are no pairs to compare: the run has no trajectories.")
     counts = Counter(each.choice for each in found)
-    total = counts.total()
-    order: tuple[Choice, ...] = ("real", "ours", "cannot", "unreadable")
-    rows: list[dict[str, float | int | str]] = []
-    for choice in order:
-        low, high = wilson(counts[choice], total)
-        share = counts[choice] / total
-        rows.append({"choice": choice, "pairs": counts[choice], "share": share, "low": low, "high": high})
-    return rows
+    total = len(found)
+    return [
+        Share(choice, counts[choice], counts[choice] / total, *wilson(counts[choice], total))
+        for choice in get_args(Choice)
+    ]
+
+
+def tally_table(found: Sequence[Opinion]) -> list[list[str]]:
+    """Table 8, its header first."""
+    rows = [
+        [SHOWN[each.choice], f"{each.pairs:,}", f"{each.share:.1%} ({each.low:.1%} - {each.high:.1%})"]
+        for each in tally(found)
+    ]
+    return [["taken for real", "pairs", "share (95 %)"], *rows]

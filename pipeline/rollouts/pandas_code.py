@@ -149,7 +149,7 @@ def number(amount: Decimal, script: Script) -> str:
 def pandas_code(tree: Any, random: Random, renamed: dict[str, str] | None = None) -> Code:
     """Code whose last line shows the answer; `renamed` puts wrong names in the place of columns.
 
-    >>> print(*pandas_code(t.Count(of=t.Pick(action="click", brand="Brooks")), Random(2)).lines, sep="\\n")
+    >>> print(*pandas_code(t.Count(of=t.Pick(action="click", brand="Brooks")), Random(7)).lines, sep="\\n")
     clicks = df[(df["action_type"] == "click") & (df["brand"] == "Brooks")]
     len(clicks)
     """
@@ -231,7 +231,7 @@ def queried(script: Script, pick: t.Pick, source: str, name: str, tests: list[tu
     """Plain equalities in a query, else one step after the other."""
     plain = {"action_type": pick.action, "brand": pick.brand, "color": pick.color, "product_types": pick.category}
     equal = {script.called(column): value for column, value in plain.items() if value is not None}
-    if not equal or any(set(value) & set("'\"\\`@{}\n") for value in equal.values()):
+    if not equal or any(set(value) & set("'\"\\`@{}<\n") for value in equal.values()):
         return stepwise(script, pick, source, name, tests)
     text = " and ".join(f'{column} == "{value}"' for column, value in equal.items())
     script.write(f"{name} = {source}.query('{text}')")
@@ -400,7 +400,7 @@ def sliced(n: int) -> str:
 
 def moment(script: Script, of: t.Moment, wanted: str) -> str:
     """The name of a variable with the time of an event, or NaT."""
-    frame = select(script, of.of, ordered=True)
+    frame = select(script, of.of, ordered=abs(of.n) > 1)
     times = script.column(frame, "timestamp")
     if abs(of.n) == 1:
         return script.let(wanted, f"{times}.{'min' if of.n > 0 else 'max'}()")

@@ -164,7 +164,7 @@ class Work:
             return None
         try:
             if self.tree is None:
-                return Known(guessed(literal(heard.text.strip()), self.question.sql))
+                return Known(guessed(literal(heard.text.strip()), self.question.sql, self.question.question))
             return Known(read(heard.text, code.form, type_of(self.tree), DIGITS.get(self.tree.node)))
         except Unreadable:
             return None
@@ -298,10 +298,11 @@ class Work:
 
 def boxed(said: str) -> str:
     r"""
-    >>> boxed("24.95"), boxed("mug {red}")
-    ('\\\\boxed{24.95}', '\\\\boxed{mug \\\\{red\\\\}}')
+    >>> print(boxed("24.95"), boxed("mug {red}"))
+    \boxed{24.95} \boxed{mug \{red\}}
     """
-    return f"\\boxed{{{BRACES.sub(lambda found: chr(92) + found[0], said)}}}"
+    plain = BRACES.sub(r"\\\g<0>", said)
+    return f"\\boxed{{{plain}}}"
 
 
 def first_pick(tree: Any) -> t.Pick:

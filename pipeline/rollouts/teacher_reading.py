@@ -7,7 +7,7 @@ from datetime import date, datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from pipeline.questions.values import CENT, SETS, Unfit, from_rows, one
+from pipeline.questions.values import SETS, Unfit, from_rows, one
 from pipeline.rollouts.pandas_code import Form
 
 NOTHING = frozenset({"None", "none", "nan", "NaN", "NaT", "<NA>"})
@@ -77,8 +77,6 @@ def amount(value: Any, answer_type: str, digits: int | None) -> Any:
         raise Unreadable(f"{value!r} is no {answer_type}") from None
     if not number.is_finite():
         raise Unreadable(f"{value!r} is no {answer_type}")
-    if answer_type == "money":
-        return number.quantize(CENT)
     if answer_type == "decimal" and digits is not None:
         return number.quantize(Decimal(1).scaleb(-digits))
     return number
@@ -138,13 +136,8 @@ def spoken(node: ast.expr) -> Any:
             return -spoken(operand)
         case ast.Name("nan" | "NaT"):
             return None
-        case ast.Call(ast.Name(name) | ast.Attribute(attr=name), parts):
-            given = [spoken(each) for each in parts]
-            return CALLS[name](*given) if name in CALLS else only(given)
+        case ast.Call(ast.Attribute(ast.Name("np"), _), [value]):
+            return spoken(value)
+        case ast.Call(ast.Name(name) | ast.Attribute(attr=name), parts) if name in CALLS:
+            return CALLS[name](*map(spoken, parts))
     raise ValueError(f"{ast.dump(node)[:80]} is no value")
-
-
-def only(given: list[Any]) -> Any:
-    """What is inside of a NumPy number."""
-    (value,) = given
-    return value

@@ -29,7 +29,7 @@ def sql_code(tree: Any, random: Random, renamed: dict[str, str] | None = None) -
     """Code whose last line shows the answer; `renamed` puts wrong names in the place of columns.
 
     >>> print(*sql_code(t.Count(of=t.Pick(action="click")), Random(1)).lines, sep="\\n")
-    conn.execute("SELECT COUNT(*) FROM events WHERE action_type = 'click'").fetchone()
+    conn.execute("SELECT COUNT(*) AS how_many FROM events WHERE action_type = 'click'").fetchone()[0]
     """
     kind = type_of(tree)
     query = parsed(sql_of(tree))

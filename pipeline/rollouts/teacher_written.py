@@ -8,8 +8,11 @@ from pipeline.questions.values import CENT
 
 SPANS = ("DATE_DIFF('SECOND'", "DATEDIFF('SECOND'", "EPOCH(")
 
+AS_SPAN = "h:mm:ss"
+"""How a question asks for a span of time."""
 
-def guessed(rows: Any, sql: str) -> Any:
+
+def guessed(rows: Any, sql: str, question: str = "") -> Any:
     """Rows as a value: several are a list if they are ordered and else a set; seconds are a span of time.
 
     >>> guessed([["b"], ["a"]], "SELECT DISTINCT brand FROM events") == frozenset({"a", "b"})
@@ -25,12 +28,12 @@ def guessed(rows: Any, sql: str) -> Any:
     if len(values) > 1:
         texts = [str(each) for each in values]
         return texts if is_ordered(sql) else frozenset(texts)
-    return figure(values[0], shown(sql))
+    return figure(values[0], shown(sql), as_span=AS_SPAN in question)
 
 
-def figure(value: Any, shown: str) -> Any:
+def figure(value: Any, shown: str, *, as_span: bool) -> Any:
     """One value, by the expression that gave it."""
-    if isinstance(value, int) and any(span in shown for span in SPANS):
+    if isinstance(value, int) and (as_span or any(span in shown for span in SPANS)):
         return timedelta(seconds=value)
     if isinstance(value, float | Decimal):
         exact = Decimal(str(value))

@@ -4,12 +4,12 @@ import ast
 import json
 import linecache
 import os
+import random
 import resource
 import signal
 import sys
 import sysconfig
 import traceback
-from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import ModuleType
@@ -39,7 +39,7 @@ class Limits:
     memory: int = 1 << 30
     """Bytes beyond what the interpreter itself takes."""
     scratch: int = 64 << 20
-    """Bytes in all files that it writes."""
+    """Bytes in all files that it writes; none where the sandbox has no namespaces."""
     files: int = 64
     """Open at a time; ten times as many in its folder."""
     shown: int = 8_000
@@ -53,6 +53,18 @@ class Limits:
 
     def told(self) -> str:
         return json.dumps(asdict(self))
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where blocks run, which is the same for all of them."""
+
+    scratch: str
+    """The folder that each finds empty."""
+    walls: tuple[str, ...]
+    """The means that keep it in."""
+    taken: int
+    """Bytes of addresses that the interpreter and its libraries take."""
 
 
 class Loaded:
@@ -72,47 +84,64 @@ class Loaded:
 
 def warmed() -> Any:
     """A connection; and everything that blocks use is imported and tried once, so that no block waits for it."""
+    import duckdb
+    import numpy as np
     import pandas as pd
     import pyarrow as pa
 
     pa.set_cpu_count(1)
+    pa.set_io_thread_count(1)
     for name, value in DISPLAY.items():
         pd.set_option(name, value)
     nobody = Loaded("nobody", arrow_schema(Event).empty_table(), connect())
     table = nobody.connection.execute("SELECT brand, SUM(price) AS paid FROM events GROUP BY brand").df()
     str(nobody.frame.groupby("brand")["price"].sum()), str(table), parts("1"), why_not("SELECT * FROM events")
+    duckdb.set_default_connection(nobody.connection)
+    nobody.connection.execute("SELECT setseed(0)").fetchall()
+    random.seed(0)
+    np.random.seed(0)  # the state that pandas samples from
+    sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
     return nobody.connection
 
 
-def run(code: str, loaded: Loaded, scratch: str, limits: Limits, walls: Iterable[str]) -> bool:
-    """Runs it behind these walls, in this process, which is of no other use afterwards. Returns whether it went well.
+def begin_threads() -> None:
+    """The two threads that Arrow needs, begun behind the walls and before the last of them: afterwards there are no more."""
+    from pyarrow import csv, py_buffer
+
+    csv.read_csv(py_buffer(b"a\n1\n"))
+
+
+def run(code: str, loaded: Loaded, limits: Limits, place: Place) -> bool:
+    """Runs it behind the walls, in this process, which is of no other use afterwards. Returns whether it went well.
 
     What it prints goes to standard output.
     """
-    if "namespaces" in walls:
-        kernel.own_scratch(scratch, limits.scratch, 10 * limits.files)
-    os.chdir(scratch)
+    if "namespaces" in place.walls:
+        kernel.own_scratch(place.scratch, limits.scratch, 10 * limits.files)
+    os.chdir(place.scratch)
     os.environ.clear()
-    confined(scratch, limits, walls)
+    confined(limits, place)
     sql = as_sql(code)
     return answered(sql, loaded) if sql is not None else ran(code, loaded)
 
 
-def confined(scratch: str, limits: Limits, walls: Iterable[str]) -> None:
+def confined(limits: Limits, place: Place) -> None:
     """From here on: no other file, process, signal or network, and so much of everything else."""
+    own = "namespaces" in place.walls
     kernel.without_privileges()
     kernel.limited(
         {
             resource.RLIMIT_CPU: limits.cpu,
-            resource.RLIMIT_AS: taken() + limits.memory,
-            resource.RLIMIT_FSIZE: limits.scratch,
+            resource.RLIMIT_AS: place.taken + limits.memory,
+            resource.RLIMIT_FSIZE: limits.scratch if own else 0,
             resource.RLIMIT_NOFILE: limits.files,
             resource.RLIMIT_CORE: 0,
         }
     )
-    if "landlock" in walls:
-        kernel.only_these_files(READABLE, [scratch, "/dev/null"])
-    if "seccomp" in walls:
+    if "landlock" in place.walls:
+        kernel.only_these_files(READABLE, [place.scratch] if own else [])
+    begin_threads()
+    if "seccomp" in place.walls:
         kernel.only_these_calls()
 
 
@@ -122,18 +151,18 @@ def taken() -> int:
     return pages * resource.getpagesize()
 
 
-def readable() -> list[str]:
-    """The folders of the interpreter and its libraries, and nothing of the project's or the user's."""
+def libraries() -> list[str]:
+    """The folders of the interpreter's own modules and of those installed, and nothing of the project's or the user's."""
     paths = sysconfig.get_paths()
     folders = {paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")}
-    folders |= {
-        path for path in sys.path if path.rstrip("/").endswith(("site-packages", "dist-packages", "lib-dynload"))
-    }
-    system = ["/usr/lib", "/lib", "/lib64", "/usr/share/zoneinfo", "/etc/ld.so.cache", "/etc/localtime"]
-    return [*sorted(folders), *system, "/dev/urandom", "/dev/null", "/dev/zero"]
+    ends = ("site-packages", "dist-packages", "lib-dynload")
+    return sorted(folders | {path for path in sys.path if path.rstrip("/").endswith(ends)})
 
 
-READABLE = readable()
+LIBRARIES = libraries()
+SYSTEM = ("/usr/lib", "/lib", "/lib64", "/usr/share/zoneinfo", "/etc/ld.so.cache", "/etc/localtime")
+DEVICES = ("/dev/urandom", "/dev/null", "/dev/zero")
+READABLE = [*LIBRARIES, sysconfig.get_config_var("LIBDIR") or "/usr/lib", *SYSTEM, *DEVICES]
 
 
 def as_sql(code: str) -> str | None:
@@ -184,7 +213,8 @@ def ran(code: str, loaded: Loaded) -> bool:
     sys.modules["data_loader"] = loader = ModuleType("data_loader")
     sys.modules["__main__"] = main = ModuleType("__main__")
     loader.load_trajectory = loaded.load_trajectory  # type: ignore[attr-defined]
-    sys.argv, sys.path[:] = [FILE], [path for path in sys.path if path in READABLE]
+    sys.stderr = sys.stdout  # in the order in which they are written
+    sys.argv, sys.path[:] = [FILE], [path for path in sys.path if path in LIBRARIES]
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)
     try:

@@ -8,28 +8,32 @@ What it does not stop is said in `docs/sandbox.md`.
 
 import json
 import os
+import re
 import selectors
-import shutil
 import socket
 import subprocess
 import sys
-import tempfile
 import threading
 from collections import OrderedDict, deque
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import CancelledError, Future
 from contextlib import suppress
 from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any, Self
 
 from pipeline.problem import Problem
-from pipeline.sandbox.block import LONGEST, Limits
+from pipeline.sandbox.block import LIBRARIES, LONGEST, Limits
 from pipeline.sandbox.kernel import WITHOUT, may_be_missing
 
 KEPT = 8
 """Trajectories that are held ready."""
 LINES = 65_536
+IN_LIBRARIES = re.compile("|".join(re.escape(f"{path}/") for path in sorted(LIBRARIES, key=len, reverse=True)))
+ADDRESS = re.compile(r" at 0x[0-9a-f]+")
+CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+PATIENCE = 2.0
+"""Seconds in which processes may end by themselves."""
 TRIES = 2
 """How often a block is begun whose process went away without it."""
 
@@ -56,7 +60,6 @@ class Block:
     text: bytearray = field(default_factory=bytearray)
     printed: int = 0
     pipe: int = -1
-    report: dict[str, Any] | None = None
 
 
 @dataclass
@@ -84,7 +87,6 @@ class Sandbox:
         self.links: OrderedDict[str, Link] = OrderedDict()
         self.root: socket.socket | None = None
         self.process: subprocess.Popen[bytes] | None = None
-        self.folder = ""
         self.number = 0
         self.closed = False
         self.lock = threading.Lock()
@@ -109,17 +111,18 @@ class Sandbox:
                 self.wake = os.pipe()
                 self.thread = threading.Thread(target=self.work, daemon=True, name="sandbox")
                 self.thread.start()
-        os.write(self.wake[1], b".")
+            os.write(self.wake[1], b".")
         return found
 
     def close(self) -> None:
         """Ends all processes; blocks that were not done are cancelled."""
         with self.lock:
-            self.closed = True
-            thread = self.thread
-        if thread is not None:
-            os.write(self.wake[1], b".")
-            thread.join()
+            busy = self.thread is not None and not self.closed
+            self.closed = True  # before it is woken
+            if busy:
+                os.write(self.wake[1], b".")
+        if self.thread not in (None, threading.current_thread()):
+            self.thread.join()
 
     def __enter__(self) -> Self:
         return self
@@ -149,16 +152,18 @@ class Sandbox:
         """As many blocks as may be at a time."""
         while self.waiting and sum(len(link.blocks) for link in self.links.values()) < self.at_once:
             one = self.waiting.popleft()
+            if one.tries == 0 and not one.future.set_running_or_notify_cancel():
+                continue
             try:
                 self.started(one)
-            except Problem as problem:
-                one.future.set_exception(problem)
+            except Exception as error:  # noqa: BLE001 - it is of this block alone, and told to who waits for it
+                one.future.set_exception(error)
 
     def started(self, one: Block) -> None:
         link = self.link(one.id)
         self.number += 1
         one.number, one.begun, one.tries = self.number, monotonic(), one.tries + 1
-        one.text, one.printed, one.report = bytearray(), 0, None
+        one.text, one.printed = bytearray(), 0
         code = in_memory("code", one.code.encode(errors="replace"))
         one.pipe, theirs = os.pipe()
         os.set_blocking(one.pipe, False)
@@ -179,10 +184,7 @@ class Sandbox:
             return self.links[id]
         events = in_memory("events", as_bytes(self.events(id)))
         try:
-            root = self.started_root()
-            ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-            with theirs:
-                sent(root, {"load": id}, [events, theirs.fileno()])
+            ours = self.loaded(id, events)
         finally:
             os.close(events)
         link = self.links[id] = Link(id, ours)
@@ -192,23 +194,44 @@ class Sandbox:
                 self.drop(old)
         return link
 
+    def loaded(self, id: str, events: int) -> socket.socket:
+        """What a new process for this trajectory listens to."""
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            for left in reversed(range(TRIES)):
+                try:
+                    sent(self.started_root(), {"load": id}, [events, theirs.fileno()])
+                    return ours
+                except OSError:  # it ended since it was last used
+                    self.stop_root()
+                    if not left:
+                        ours.close()
+                        raise
+        raise AssertionError
+
     def started_root(self) -> socket.socket:
         """The process that all others are copies of. Raises Problem where the machine lacks what it needs."""
-        if self.root is not None and self.process is not None and self.process.poll() is None:
+        if self.root is not None:
             return self.root
-        self.stop_root()
-        self.folder = tempfile.mkdtemp(prefix="shopwright-sandbox-")
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        command = ["-m", "pipeline.sandbox.worker", self.limits.told(), self.folder, ",".join(may_be_missing())]
+        command = ["-m", "pipeline.sandbox.worker", self.limits.told(), ",".join(may_be_missing())]
         with theirs:
             self.process = subprocess.Popen(
-                [sys.executable, *command], stdin=theirs, env=environment(), cwd="/", start_new_session=True
+                [sys.executable, *command],
+                stdin=theirs.fileno(),
+                stdout=subprocess.DEVNULL,
+                env=environment(),
+                cwd="/",
+                start_new_session=True,
             )
         self.root = ours
-        told = ours.recv(4096)
+        told = ours.recv(LINES)
+        lacking = json.loads(told)["missing"] if told else {}
+        if lacking or not told:
+            self.stop_root()
         if not told:
             raise Problem("The sandbox's process did not start; what it said stands above.")
-        if lacking := json.loads(told)["missing"]:
+        if lacking:
             reasons = "; ".join(f"{name} ({why})" for name, why in lacking.items())
             raise Problem(
                 f"This machine cannot keep foreign code in: it lacks {reasons}. Use another one, or say that the rest is enough for "
@@ -217,44 +240,49 @@ class Sandbox:
         return ours
 
     def read(self, link: Link, one: Block) -> None:
-        if one.pipe < 0:  # shut since the selector saw it
-            return
+        before = one.printed
+        if one.pipe >= 0:  # else shut since the selector saw it
+            self.took(one)
+        if before <= self.limits.printed < one.printed:
+            with suppress(OSError):
+                sent(link.talk, {"stop": one.number, "why": ""}, [])
+
+    def took(self, one: Block) -> bool:
+        """Reads once; whether there was anything."""
         try:
             found = os.read(one.pipe, LINES)
         except BlockingIOError:
-            return
+            return False
         one.printed += len(found)
         one.text += found[: max(0, self.limits.printed - len(one.text))]
         if not found:
             self.shut(one)
-            self.settle(link, one)
-        elif one.printed - len(found) <= self.limits.printed < one.printed:
-            with suppress(OSError):
-                sent(link.talk, {"stop": one.number, "why": f"more than {self.limits.printed:,} bytes of output"}, [])
+        return bool(found)
 
     def heard(self, link: Link) -> None:
         try:
-            text = link.talk.recv(4096)
+            text = link.talk.recv(LINES)
         except OSError:
             text = b""
         if not text:
             self.gone(link)
             return
         report = json.loads(text)
-        one = link.blocks.get(report["run"])
+        one = link.blocks.pop(report["run"], None)
         if one is not None:
-            one.report = report
-            self.settle(link, one)
+            self.settle(one, report["ok"], report["why"])
 
-    def settle(self, link: Link, one: Block) -> None:
-        """Once it has ended and all that it printed is read."""
-        if one.report is None or one.pipe >= 0:
-            return
-        del link.blocks[one.number]
-        text = shown(one.text.decode(errors="replace"), self.limits.shown)
-        if why := one.report["why"]:
+    def settle(self, one: Block, ok: bool, why: str) -> None:
+        """It has ended: all that it printed lies in its pipe."""
+        while one.pipe >= 0 and self.took(one):
+            pass
+        self.shut(one)
+        if one.printed > self.limits.printed:
+            why = f"more than {self.limits.printed:,} bytes of output"
+        text = shown(plain(one.text.decode(errors="replace")), self.limits.shown)
+        if why:
             text = f"{text.rstrip()}\n[stopped: {why}]".lstrip()
-        one.future.set_result(Output(text.rstrip(), one.report["ok"], monotonic() - one.begun))
+        one.future.set_result(Output(text.rstrip(), ok and not why, monotonic() - one.begun))
 
     def gone(self, link: Link) -> None:
         """Its process is not there any more: its blocks begin again, or are given up."""
@@ -282,36 +310,36 @@ class Sandbox:
 
     def fail(self, error: BaseException) -> None:
         for one in [*self.waiting, *(each for link in self.links.values() for each in link.blocks.values())]:
-            one.future.set_exception(error)
-        self.waiting.clear()
-        for link in self.links.values():
-            link.blocks.clear()
+            if not one.future.done():
+                one.future.set_exception(error)
 
     def end(self) -> None:
         with self.lock:
             self.closed = True
+            for each in self.wake:
+                os.close(each)
         for link in list(self.links.values()):
-            for one in list(link.blocks.values()):
-                self.shut(one)
-                one.future.cancel()
+            self.waiting.extend(link.blocks.values())
             self.drop(link)
         for one in self.waiting:
-            one.future.cancel()
+            self.shut(one)
+            if not one.future.done() and not one.future.cancel():
+                one.future.set_exception(CancelledError("the sandbox was closed"))
         self.stop_root()
         self.selector.close()
-        for each in self.wake:
-            os.close(each)
 
     def stop_root(self) -> None:
+        """All of its copies end with it; it has ended when they have."""
         if self.root is not None:
             self.root.close()
             self.root = None
         if self.process is not None:
-            self.process.kill()
-            self.process.wait()
+            try:
+                self.process.wait(PATIENCE)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
             self.process = None
-        if self.folder:
-            shutil.rmtree(self.folder, ignore_errors=True)
 
 
 def sent(talk: socket.socket, message: dict[str, Any], files: list[int]) -> None:
@@ -350,6 +378,16 @@ def as_bytes(events: Any) -> bytes:
         stream.write_table(events)
     found: bytes = sink.getvalue().to_pybytes()
     return found
+
+
+def plain(text: str) -> str:
+    r"""Without what differs between machines (paths of libraries, addresses), and what would move a terminal's cursor.
+
+    >>> plain("<object at 0x7f854a279040>\x1b[2J\r\n")
+    '<object at 0x0>\ufffd[2J\n'
+    """
+    text = IN_LIBRARIES.sub("", text.replace("\r\n", "\n"))
+    return CONTROL.sub("\ufffd", ADDRESS.sub(" at 0x0", text))
 
 
 def shown(text: str, most: int) -> str:

@@ -20,18 +20,14 @@ WITHOUT = "SHOPWRIGHT_SANDBOX_WITHOUT"
 """The variable that names means, with commas, that may be missing."""
 MEANS = ("landlock", "seccomp", "namespaces")
 
-NEW_MOUNTS, NEW_IPC, NEW_USER, NEW_NET = 0x00020000, 0x08000000, 0x10000000, 0x40000000
-CLONE_THREAD = 0x00010000
-PRIVATE, RECURSIVE, NO_SUID, NO_DEV, NO_EXEC = 1 << 18, 1 << 14, 2, 4, 8
-PR_SET_PDEATHSIG, PR_SET_NAME, PR_GET_NAME, PR_SET_SECCOMP, PR_SET_NO_NEW_PRIVS, PR_SET_VMA = (
-    1,
-    15,
-    16,
-    22,
-    38,
-    0x53564D41,
-)
-LANDLOCK_CREATE, LANDLOCK_ADD, LANDLOCK_RESTRICT = 444, 445, 446  # the same on every machine
+NEW_MOUNTS, NEW_NAME, NEW_IPC, NEW_USER = 0x00020000, 0x04000000, 0x08000000, 0x10000000
+NEW_PROCESSES, NEW_NET = 0x20000000, 0x40000000
+READ_ONLY, NO_SUID, NO_DEV, NO_EXEC = 1, 2, 4, 8
+BOUND, RECURSIVE, PRIVATE = 1 << 12, 1 << 14, 1 << 18
+HERE, DETACHED, BENEATH = -100, 2, 0x8000
+PR_SET_PDEATHSIG, PR_SET_NAME, PR_GET_NAME, PR_SET_NO_NEW_PRIVS, PR_SET_VMA = 1, 15, 16, 38, 0x53564D41
+MOUNT_SETATTR, LANDLOCK_CREATE, LANDLOCK_ADD, LANDLOCK_RESTRICT = 442, 444, 445, 446  # the same on every machine
+PIVOT_ROOT, SECCOMP = (155, 41), (317, 277)
 
 READ_FILE, READ_DIR = 1 << 2, 1 << 3
 READ = READ_FILE | READ_DIR
@@ -48,7 +44,7 @@ CALLS: dict[str, tuple[int, int]] = {
     "read": (0, 63), "write": (1, 64), "open": (2, -1), "close": (3, 57), "stat": (4, -1), "fstat": (5, 80), "lstat": (6, -1),
     "poll": (7, -1), "lseek": (8, 62), "pread64": (17, 67), "pwrite64": (18, 68), "readv": (19, 65), "writev": (20, 66),
     "access": (21, -1), "pipe": (22, -1), "select": (23, -1), "dup": (32, 23), "dup2": (33, -1), "sendfile": (40, 71),
-    "fcntl": (72, 25), "flock": (73, 32), "fsync": (74, 82), "fdatasync": (75, 83), "truncate": (76, 45), "ftruncate": (77, 46),
+    "fsync": (74, 82), "fdatasync": (75, 83), "ftruncate": (77, 46),
     "getdents": (78, -1), "getcwd": (79, 17), "chdir": (80, 49), "fchdir": (81, 50), "rename": (82, -1), "mkdir": (83, -1),
     "rmdir": (84, -1), "creat": (85, -1), "link": (86, -1), "unlink": (87, -1), "symlink": (88, -1), "readlink": (89, -1),
     "umask": (95, 166), "statfs": (137, 43), "fstatfs": (138, 44), "getdents64": (217, 61), "fadvise64": (221, 223),
@@ -76,15 +72,16 @@ CALLS: dict[str, tuple[int, int]] = {
     "getgroups": (115, 158), "getresuid": (118, 148), "getresgid": (120, 150), "uname": (63, 160), "sysinfo": (99, 179),
     "getrusage": (98, 165), "getrlimit": (97, 163), "getpriority": (140, 141), "capget": (125, 90),
 }  # fmt: skip
-"""System calls that a block of code may make, by their numbers on the two machines. Not among them: new processes and programs,
-sockets, signals to others, other processes' memory, mounts, namespaces, and a file's owner, mode, times and attributes,
-which Landlock does not guard."""
+"""System calls that a block of code may make, by their numbers on the two machines. Not among them: new processes, threads and
+programs, sockets, signals to others, other processes' memory, mounts, namespaces, and what Landlock does not guard: locks on
+whole files, a file's owner, mode, times and attributes, and (in its first versions) its length."""
 GUARDED: dict[str, tuple[int, int]] = {
-    "clone": (56, 220), "clone3": (435, 435), "kill": (62, 129), "tgkill": (234, 131), "prctl": (157, 167), "ioctl": (16, 29),
-    "prlimit64": (302, 261),
+    "kill": (62, 129), "tgkill": (234, 131), "prctl": (157, 167), "ioctl": (16, 29), "fcntl": (72, 25), "prlimit64": (302, 261),
 }  # fmt: skip
 IOCTLS = (0x5401, 0x5450, 0x5451, 0x541B, 0x5421)
 """Is it a terminal; close on exec or not; how much can be read; wait or not."""
+FCNTLS = (*range(8), 36, 37, 38, 1030, 1032)
+"""Copies and flags of a descriptor, locks of parts of a file, a pipe's size. Not: whom to signal when there is something to read."""
 
 
 class Missing(OSError):
@@ -120,12 +117,55 @@ def leave_the_others(flags: int) -> None:
 
 
 def own_namespaces() -> None:
-    """A user, network, mount and IPC namespace of its own. Only a process with one thread can have them."""
+    """Users, network, mounts, messages, a host's name and (for its copies) processes of its own. For a process with one thread."""
     user, group = os.getuid(), os.getgid()
-    leave_the_others(NEW_USER | NEW_NET | NEW_IPC | NEW_MOUNTS)
+    leave_the_others(NEW_USER | NEW_NET | NEW_IPC | NEW_MOUNTS | NEW_NAME | NEW_PROCESSES)
     for name, text in (("setgroups", "deny"), ("uid_map", f"{user} {user} 1"), ("gid_map", f"{group} {group} 1")):
         Path(f"/proc/self/{name}").write_text(text)
     mounted(None, "/", PRIVATE | RECURSIVE)
+    called("sethostname", library().sethostname(b"sandbox", ctypes.c_size_t(7)))
+
+
+def own_processes() -> None:
+    """Goes on in a copy that sees no process but its own copies; none of them outlives the first of them, nor it this one."""
+    for _ in range(2):
+        if pid := os.fork():
+            while os.wait()[0] != pid:
+                pass
+            os._exit(0)
+        ends_with_its_parent()
+
+
+def own_files(readable: Iterable[str], folder: str) -> None:
+    """A root with nothing in it but these files and folders, which nothing can change, and this empty folder."""
+    base = next(each for each in ("/dev/shm", "/tmp", "/mnt") if os.path.isdir(each))
+    mounted("tmpfs", base, NO_SUID | NO_DEV, "size=1m,mode=755")
+    for path in outermost(readable):
+        place = Path(base + path)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.mkdir() if os.path.isdir(path) else place.touch()
+        mounted(path, str(place), BOUND | RECURSIVE)
+    Path(base + folder).mkdir(parents=True)
+    os.chdir(base)
+    _, column = this_machine()
+    system_call("pivot_root", PIVOT_ROOT[column], b".", b".")
+    called("umount", library().umount2(b".", DETACHED))
+    os.chdir("/")
+    attributes = struct.pack("QQQQ", READ_ONLY | NO_SUID, 0, 0, 0)
+    system_call("mount_setattr", MOUNT_SETATTR, ctypes.c_int(HERE), b"/", BENEATH, attributes, ctypes.c_size_t(32))
+
+
+def outermost(paths: Iterable[str]) -> list[str]:
+    """Those there are, without what lies in another of them.
+
+    >>> outermost(["/usr/lib/python3", "/usr/lib", "/nowhere"])
+    ['/usr/lib']
+    """
+    found: list[str] = []
+    for path in sorted(path.rstrip("/") for path in paths if os.path.exists(path)):
+        if not any(path == each or path.startswith(f"{each}/") for each in found):
+            found.append(path)
+    return found
 
 
 def own_scratch(folder: str, size: int, files: int) -> None:
@@ -134,9 +174,10 @@ def own_scratch(folder: str, size: int, files: int) -> None:
     mounted("tmpfs", folder, NO_SUID | NO_DEV | NO_EXEC, f"size={size},nr_inodes={files},mode=700")
 
 
-def mounted(kind: str | None, folder: str, flags: int, options: str = "") -> None:
-    name = kind.encode() if kind else None
-    called("mount", library().mount(name, folder.encode(), name, ctypes.c_ulong(flags), options.encode() or None))
+def mounted(what: str | None, folder: str, flags: int, options: str = "") -> None:
+    name = what.encode() if what else None
+    result = library().mount(name, folder.encode(), name, ctypes.c_ulong(flags), options.encode() or None)
+    called(f"mount {what or ''}".rstrip(), result)
 
 
 def without_privileges() -> None:
@@ -193,11 +234,19 @@ def allow(rules: int, path: str, rights: int) -> None:
 
 
 def only_these_calls() -> None:
-    """System calls that are not in `CALLS` fail from here on, with what is not permitted. Raises Missing."""
+    """System calls that are not in `CALLS` are refused from here on, to all of this process's threads. Raises Missing."""
+    _, column = this_machine()
     code = program(platform.machine(), os.getpid())
     held = ctypes.create_string_buffer(code)
     told = struct.pack("HxxxxxxP", len(code) // 8, ctypes.addressof(held))
-    called("seccomp", library().prctl(PR_SET_SECCOMP, ctypes.c_ulong(2), ctypes.c_char_p(told), 0, 0))
+    system_call("seccomp", SECCOMP[column], ctypes.c_uint(1), ctypes.c_uint(1), told)
+
+
+def this_machine() -> tuple[int, int]:
+    name = platform.machine()
+    if name not in MACHINES or sys.byteorder != "little":
+        raise Missing(ENOSYS, f"no list of system calls for {name}")
+    return MACHINES[name]
 
 
 @cache
@@ -207,8 +256,6 @@ def allowed(column: int) -> Sequence[int]:
 
 def program(machine: str, pid: int) -> bytes:
     """The filter, in the kernel's small language: `{u16 what, u8 jump if true, u8 if false, u32 value}`, one after another."""
-    if machine not in MACHINES or sys.byteorder != "little":
-        raise Missing(ENOSYS, f"seccomp: no list of system calls for {machine}")
     name, column = MACHINES[machine]
 
     def load(field: int) -> bytes:
@@ -216,9 +263,6 @@ def program(machine: str, pid: int) -> bytes:
 
     def equal(value: int, then: int, other: int) -> bytes:
         return struct.pack("<HBBI", 0x15, then, other, value)
-
-    def has(bits: int, then: int, other: int) -> bytes:
-        return struct.pack("<HBBI", 0x45, then, other, bits)
 
     def give(value: int) -> bytes:
         return struct.pack("<HBBI", 0x06, 0, 0, value)
@@ -236,12 +280,11 @@ def program(machine: str, pid: int) -> bytes:
         lines.append(equal(GUARDED[call][column], 0, len(test)))
         lines.extend(test)
 
-    guarded("clone3", [give(ERRNO | ENOSYS)])  # its flags stand in memory: the C library then takes clone
-    guarded("clone", [low[0], has(CLONE_THREAD, 0, 1), give(ALLOW), denied])
     for call in ("kill", "tgkill"):
         guarded(call, [low[0], equal(pid, 0, 1), give(ALLOW), denied])
     guarded("prlimit64", [low[0], equal(0, 1, 0), equal(pid, 0, 1), give(ALLOW), denied])
-    for call, place, values in (("prctl", 0, (PR_SET_NAME, PR_GET_NAME, PR_SET_VMA)), ("ioctl", 1, IOCTLS)):
+    choices = {"prctl": (0, (PR_SET_NAME, PR_GET_NAME, PR_SET_VMA)), "ioctl": (1, IOCTLS), "fcntl": (1, FCNTLS)}
+    for call, (place, values) in choices.items():
         tests = [line for value in values for line in (equal(value, 0, 1), give(ALLOW))]
         guarded(call, [low[place], *tests, denied])
     return b"".join([*lines, denied])
@@ -278,7 +321,11 @@ def attempted(name: str) -> str:
     try:
         if name == "namespaces":
             own_namespaces()
-            own_scratch("/tmp", 1 << 20, 10)
+            own_files(["/usr/lib", "/dev/null"], "/scratch")
+            own_scratch("/scratch", 1 << 20, 10)
+            if (pid := os.fork()) == 0:
+                os._exit(0)
+            os.waitpid(pid, 0)
         elif name == "landlock":
             prctl(PR_SET_NO_NEW_PRIVS, 1)
             only_these_files(["/usr"], [])

@@ -14,11 +14,9 @@ import json
 import mmap
 import os
 import selectors
-import shutil
 import signal
 import socket
 import sys
-import tempfile
 from contextlib import suppress
 from dataclasses import dataclass
 from time import monotonic
@@ -27,6 +25,8 @@ from typing import Any
 from pipeline.sandbox import block, kernel
 
 MOST_FILES = 4
+LONGEST = 1 << 16
+"""Bytes of a message."""
 OK, NOT_OK = 0, 1
 NEVER = float("inf")
 
@@ -36,17 +36,14 @@ class Running:
     number: int
     pid: int
     deadline: float
-    scratch: str
     why: str = ""
 
 
 class Server:
     """Copies itself for what it is told, and tells how each copy ended."""
 
-    def __init__(
-        self, talk: socket.socket, connection: Any, limits: block.Limits, scratch: str, walls: tuple[str, ...]
-    ) -> None:
-        self.talk, self.connection, self.limits, self.scratch, self.walls = talk, connection, limits, scratch, walls
+    def __init__(self, talk: socket.socket, connection: Any, limits: block.Limits, place: block.Place) -> None:
+        self.talk, self.connection, self.limits, self.place = talk, connection, limits, place
         self.loaded: block.Loaded | None = None
         self.running: dict[int, Running] = {}
         """By the descriptor that becomes readable when it has ended."""
@@ -68,7 +65,7 @@ class Server:
         return None if first == NEVER else max(0.0, first - monotonic())
 
     def heard(self) -> bool:
-        text, files, _, _ = socket.recv_fds(self.talk, 4096, MOST_FILES)
+        text, files, _, _ = socket.recv_fds(self.talk, LONGEST, MOST_FILES)
         if not text:
             return False
         asked = json.loads(text)
@@ -78,19 +75,18 @@ class Server:
                     self.stop(each, asked["why"])
             return True
         number = asked.get("run", -1)
-        scratch = self.scratch if "namespaces" in self.walls else tempfile.mkdtemp(dir=self.scratch)
         pid = os.fork()
         if pid == 0:
-            self.copied(asked, files, scratch)
+            self.copied(asked, files)
         for file in files:
             os.close(file)
         deadline = monotonic() + self.limits.wall if number >= 0 else NEVER
         handle = os.pidfd_open(pid)
-        self.running[handle] = Running(number, pid, deadline, scratch)
+        self.running[handle] = Running(number, pid, deadline)
         self.events.register(handle, selectors.EVENT_READ)
         return True
 
-    def copied(self, asked: dict[str, Any], files: list[int], scratch: str) -> None:
+    def copied(self, asked: dict[str, Any], files: list[int]) -> None:
         """In the copy; never returns."""
         code = NOT_OK
         try:
@@ -98,7 +94,7 @@ class Server:
             if "load" in asked:
                 keep_only(files)
                 events, talk = files
-                one = Server(socket.socket(fileno=talk), self.connection, self.limits, self.scratch, self.walls)
+                one = Server(socket.socket(fileno=talk), self.connection, self.limits, self.place)
                 one.loaded = block.Loaded(asked["load"], table_of(events), self.connection)
                 gc.collect()
                 gc.freeze()
@@ -107,11 +103,11 @@ class Server:
             else:
                 assert self.loaded is not None
                 source, output = files
-                text = all_of(source)
                 os.dup2(output, 1)
                 os.dup2(output, 2)
+                text = all_of(source)
                 keep_only([])
-                ok = block.run(text, self.loaded, scratch, self.limits, self.walls)
+                ok = block.run(text, self.loaded, self.limits, self.place)
                 with suppress(Exception):
                     sys.stdout.flush()
                     sys.stderr.flush()
@@ -127,21 +123,21 @@ class Server:
         os.close(handle)
         one = self.running.pop(handle)
         _, status, used = os.wait4(one.pid, 0)
-        if one.scratch != self.scratch:
-            shutil.rmtree(one.scratch, ignore_errors=True)
         if one.number < 0:
             return
-        why = one.why
-        if not why and os.WIFSIGNALED(status):
-            cpu = used.ru_utime + used.ru_stime >= self.limits.cpu - 0.5
-            why = (
-                f"more than {self.limits.cpu} seconds of processor time"
-                if cpu
-                else f"ended by signal {os.WTERMSIG(status)}"
-            )
+        why = one.why or self.why_it_ended(status, used.ru_utime + used.ru_stime)
         ok = not why and os.waitstatus_to_exitcode(status) == OK
         with suppress(OSError):  # who asked may have gone
             self.talk.send(json.dumps({"run": one.number, "ok": ok, "why": why}).encode())
+
+    def why_it_ended(self, status: int, seconds: float) -> str:
+        """Empty where it ended by itself."""
+        if not os.WIFSIGNALED(status):
+            return ""
+        which = os.WTERMSIG(status)
+        if which == signal.SIGKILL and seconds >= self.limits.cpu - 0.5:
+            return f"more than {self.limits.cpu} seconds of processor time"
+        return f"{signal.strsignal(which) or which}".lower()
 
     def stop_those_late(self) -> None:
         for each in self.running.values():

@@ -1,6 +1,6 @@
 """Where the sandbox's processes begin.
 
-python -m pipeline.sandbox.worker LIMITS SCRATCH WITHOUT < a socket
+python -m pipeline.sandbox.worker LIMITS WITHOUT < a socket
 """
 
 import gc
@@ -8,16 +8,19 @@ import json
 import os
 import socket
 import sys
+from contextlib import suppress
+from pathlib import Path
 
 from pipeline.sandbox import kernel
 
-SHARED = "/dev/shm"
-"""Where a block's own file system lies, for that block alone: a path that is the same on every machine."""
+SCRATCH = "/scratch"
 
 
-def main(limits: str, scratch: str, without: str) -> None:
+def main(limits: str, without: str) -> None:
     """Says what this machine lacks, and serves where that may be so."""
     kernel.ends_with_its_parent()
+    with suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text("1000")  # where memory runs out, these go first
     talk = socket.socket(fileno=os.dup(0))
     os.dup2(os.open(os.devnull, os.O_RDWR), 0)
     lacking = kernel.missing()
@@ -25,16 +28,20 @@ def main(limits: str, scratch: str, without: str) -> None:
         talk.send(json.dumps({"missing": refused}).encode())
         return
     walls = tuple(name for name in kernel.MEANS if name not in lacking)
-    if "namespaces" in walls:
+    own = "namespaces" in walls
+    if own:
         kernel.own_namespaces()  # before anything is imported that starts a thread
-        scratch = SHARED if os.path.isdir(SHARED) else scratch
+        kernel.own_processes()
     from pipeline.sandbox import block, server
 
     connection = block.warmed()
+    place = block.Place(SCRATCH if own else "/", walls, block.taken())
+    if own:
+        kernel.own_files(block.READABLE, SCRATCH)
     gc.collect()
     gc.freeze()
     talk.send(b'{"missing": {}}')
-    server.Server(talk, connection, block.Limits.of(limits), scratch, walls).serve()
+    server.Server(talk, connection, block.Limits.of(limits), place).serve()
     os._exit(0)  # what the libraries would say of their own ends is nobody's business
 
 

@@ -54,8 +54,12 @@ SAME = {
         "- Morvane\n- Lowen Thread\n- O'Neill", "[Morvane, Lowen Thread, O'Neill]", "frozenset({'Morvane', \"O'Neill\", 'Lowen Thread'})"
     ],
     ("set", "rug, 3 x 5; vase, tall"): [
-        "vase, tall; rug, 3 x 5", "vase, tall\nrug, 3 x 5", "['vase, tall', 'rug, 3 x 5']", '("rug, 3 x 5", "vase, tall",)'
+        "vase, tall; rug, 3 x 5", "[vase, tall; rug, 3 x 5]", "vase, tall\nrug, 3 x 5", "['vase, tall', 'rug, 3 x 5']", '("rug, 3 x 5", "vase, tall",)'
     ],
+    ("set", "(red) rug, 3 x 5; vase (tall, oak)"): ["(red) rug, 3 x 5; vase (tall, oak)"],
+    ("set", "1. FC; 2. FC"): ["2. FC\n1. FC", "- 1. FC\n- 2. FC", "2. FC, 1. FC"],
+    ("set", "1. rug, tall; 2. rug, 3 x 5"): ["2. rug, 3 x 5\n1. rug, tall"],
+    ("set", "(oak) lamp, tall; vase (red)"): ["(oak) lamp,\n  tall; vase (red)"],
     ("set", "Lamp; oak"): ["['Lamp; oak']", "oak; Lamp"],
     ("set", "Sutterby"): ["Sutterby", "['Sutterby']", "{Sutterby}", "sutterby."],
     ("ordered list", "Yoga Mats; Café; Yoga Mats"): [
@@ -89,6 +93,7 @@ OTHER = {
     ],
     ("duration", "0:04:59"): ["4:59", "4.59", "0:299"],
     ("text", "Norrvik Café"): ["Norrvik Cafe", "Norrvik", "Norrvik Café lamp", "NorrvikCafé", "the Norrvik Café", "", "Café Norrvik", "none", "."],
+    ("text", '"Big" vase'): ['"Big" vast', 'Big" vas', "Big vase"],
     ("set", "a; b; c"): ["a; b", "a; b; c; d", "a; b; b", "a; b; c; c", "a b c", "a; b; d", "abc", "[]", "a, b; c, d", "['a', 'b']"],
     ("set", "rug, 3 x 5; vase"): ["rug, 3 x 5, vase", "rug; 3 x 5; vase", "rug", "['rug', '3 x 5', 'vase']"],
     ("ordered list", "b; a"): ["a; b", "a, b", "['a', 'b']", "b", "a", "b; a; a", "b a", "1. a\n2. b", "b; a; none"],
@@ -232,6 +237,8 @@ def test_what_is_far_longer_than_the_answer_is_wrong_unread():
         (r"\boxed{\textbf{a\_b}; \text{c \#3}}", "a_b; c #3"),
         (r"\boxed{\{a, b\}}", "{a, b}"),
         (r"\boxed{a\}b\{c}", "a}b{c"),
+        (r"\boxed{$12.00\$}", "$12.00$"),
+        (r"\boxed{\mathrm{\text{a}}}", "a"),
         (r"\boxed{{'a': 1}}", "{'a': 1}"),
         (r"\boxed {3}", "3"),
         (r"\boxed{a}} }", "a"),
@@ -272,7 +279,7 @@ FRAME = pd.DataFrame(
     {"brand": ["Norrvik", "Oak Street"], "paid": [Decimal("24.95"), Decimal("9.00")], "when": [MORNING] * 2}
 )
 SEEN = {
-    ("integer", "42"): [42, (42,), [(42,)], SERIES, pd.DataFrame({"clicks": [42]}), np.int64(42), "42.0", "clicks: 42", "n=42",
+    ("integer", "42"): [42, (42,), [(42,)], SERIES, pd.DataFrame({"clicks": [42]}), np.int64(42), "42.0", "clicks: 42", "42: clicks", "42!",  "n=42",
                         '{"n": 42}', "He clicked 42.", "asin,n\nP1,42", "total:42", "**42**", pd.Series([42.0, 3.5])],
     ("integer", "1234"): ["1,234", "1234", "1234.000000", "(1,234 rows)", "1.234e+03"],
     ("integer", "-5"): [-5, "-5", (-5,)],

@@ -207,6 +207,7 @@ def test_tool_calls_of_messages_are_blocks():
         {"role": "assistant", "content": r"\boxed{4}", "tool_calls": None},
     ]  # fmt: skip
     assert blocks(as_text(talk)) == ["1", "2"]
+    assert as_text(talk[2:3]) == "So<code>2</code>"
     assert final(as_text(talk)) == r"\boxed{4}"
 
 

@@ -55,7 +55,7 @@ def execute(code):
     tree = ast.parse(code)
     names = {"__name__": "__main__"}
     last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
-    exec(compile(tree, "<block>", "exec"), names)
+    exec(compile(tree, "<block>", "exec"), names)  # noqa: S102
     if last is not None:
         value = eval(compile(ast.Expression(last.value), "<block>", "eval"), names)
         if value is not None:

@@ -1,0 +1,256 @@
+"""The shop as one visitor walks through it, page by page: `search[words]` and `click[thing]`, told when nothing happened.
+
+    browser = Browser(store, finder)
+    browser.act("search[gray fleece blanket]")          # "": it worked
+    browser.act("click[gold-plated]")                   # "There is no button 'gold-plated' on this page."
+    text(browser.page), clickables(browser.page)
+
+Price and stock are the chosen variant's. Of the store nothing is copied and nothing changed, and each visit has a browser of its own.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+from pipeline.render import pages
+from pipeline.render.pages import Axis, Deed, Kind, Line, Listed, Page, Stock, plain, visible
+from pipeline.shop.store import Item, Option, Store
+from pipeline.shop.tools import MOST_PIECES, Finder
+
+RESULTS = 150
+"""Of a search, the best ones; as WebShop."""
+QUERY_LETTERS = 400
+TOLD_LETTERS = 80
+FORM = "An action is search[words] or click[thing], and nothing else."
+NOT_SOLD: dict[Stock, str] = {
+    "Sold out": "This is sold out.",
+    "Not offered in this combination": "What is chosen is not offered in this combination.",
+}
+OVER = "The purchase is made, and nothing more can be done."
+
+
+@dataclass(frozen=True)
+class View:
+    """Where a visitor is; the page follows from it."""
+
+    kind: Kind
+    query: str = ""
+    rows: Sequence[int] = ()
+    """The products found, the best first."""
+    number: int = 1
+    """The page of the results."""
+    row: int = -1
+    """The product looked at; -1: none."""
+    chosen: Mapping[str, str] = field(default_factory=dict)
+    """The values picked, by option."""
+    before: "View | None" = None
+    """Where `< Prev` leads."""
+
+
+class Step(NamedTuple):
+    """An action, why it did nothing (empty where it did something), and the page after it."""
+
+    action: str
+    fault: str
+    page: Page
+
+
+class Browser:
+    """One visit to the shop, from its first page to a purchase."""
+
+    def __init__(
+        self,
+        store: Store,
+        finder: Finder,
+        *,
+        cart: bool = False,
+        bullets: Callable[[int], Sequence[str]] = lambda row: (),
+    ) -> None:
+        """
+        cart: pages have a cart, too; without it `Buy Now` is the only way, as in WebShop.
+
+        bullets: of the product at a row, which the store does not hold.
+        """
+        self.store, self.finder, self.cart, self.bullets = store, finder, cart, bullets
+        self.view = View("home")
+        self.page = pages.home(cart=cart)
+        self.history: list[Step] = []
+        self.lines: dict[tuple[str, str], Line] = {}
+        """What is in the cart, by product and variant."""
+        self.ordered: tuple[Line, ...] = ()
+        """What was bought, all at once; several lines only by way of the cart."""
+
+    @property
+    def bought(self) -> tuple[str, str] | None:
+        """Product and variant that were bought first; the variant is empty for a product that has none."""
+        return (self.ordered[0].product_id, self.ordered[0].variant_id) if self.ordered else None
+
+    def act(self, action: str) -> str:
+        """Does it and gives nothing, or does nothing and says why; whatever the text, it is never an exception."""
+        fault = self.tried(action)
+        self.history.append(Step(action, fault, self.page))
+        return fault
+
+    def tried(self, action: str) -> str:
+        verb, words = read(action)
+        if self.ordered:
+            return OVER
+        if verb == "search":
+            return self.search(words) if pages.can_search(self.page) else "There is no search box on this page."
+        if verb != "click":
+            return FORM
+        deed = self.page.clicks.get(plain(words))
+        return self.do(deed) if deed else f"There is no button '{told(words)}' on this page."
+
+    def search(self, words: str) -> str:
+        words = words.strip()[:QUERY_LETTERS]
+        rows = self.finder.find(words, limit=RESULTS).tolist()
+        return self.show(View("results", query=words, rows=rows, before=self.view))
+
+    def do(self, deed: Deed) -> str:
+        """What a click of this page does."""
+        view = self.view
+        match deed:
+            case ("search",):
+                return self.search("")
+            case ("home",):
+                return self.show(View("home"))
+            case ("back",):
+                return self.show(view.before or View("home"))
+            case ("turn", number):
+                return self.show(replace(view, number=int(number)))
+            case ("open", number):
+                return self.show(replace(view, kind="product", row=view.rows[int(number) - 1], before=view))
+            case ("tab", kind) if kind in pages.TABS:
+                return self.show(replace(view, kind=kind, before=view))
+            case ("choose", name, value):
+                return self.show(replace(view, chosen={**view.chosen, name: value}))
+        return self.deal(deed)
+
+    def deal(self, deed: Deed) -> str:
+        """The same of what has to do with buying."""
+        match deed:
+            case ("view cart",):
+                return self.show(View("cart", before=self.view))
+            case ("remove", product_id, variant_id):
+                del self.lines[product_id, variant_id]
+                return self.show(self.view)
+            case ("checkout",):
+                return self.buy(tuple(self.lines.values()))
+        wanted = self.wanted()
+        if isinstance(wanted, str):
+            return wanted
+        return self.put(wanted) if deed == ("add",) else self.buy((wanted,))
+
+    def show(self, view: View) -> str:
+        self.view, self.page = view, self.made(view)
+        return ""
+
+    # Buying
+
+    def wanted(self) -> Line | str:
+        """One piece of what is chosen, or why it cannot be bought."""
+        item, options, chosen = self.store.item(self.view.row), self.store.options(self.view.row), self.view.chosen
+        if not options:
+            return Line(item.id, "", item.title, "", item.cents)
+        left = fitting(options, chosen)
+        if stock(options, left) != "In stock":
+            return NOT_SOLD[stock(options, left)]
+        if missing := [axis.name for axis in axes(options, chosen) if len(axis.values) > 1 and axis.chosen is None]:
+            return f"Choose {' and '.join(map(told, missing))} first."
+        option = next(option for option in left if option.stock > 0)
+        return Line(item.id, option.id, item.title, option.said, option.cents)
+
+    def buy(self, lines: tuple[Line, ...]) -> str:
+        self.ordered = lines
+        return self.show(View("bought"))
+
+    def put(self, line: Line) -> str:
+        """Another piece into the cart."""
+        key = line.product_id, line.variant_id
+        pieces = self.lines[key].pieces + 1 if key in self.lines else 1
+        option = self.store.option_of(line.variant_id)
+        if pieces > min(option.stock if option else MOST_PIECES, MOST_PIECES):
+            return f"No more than {pieces - 1} of it can be bought."
+        self.lines[key] = replace(line, pieces=pieces)
+        return self.show(View("cart", before=self.view))
+
+    # Pages
+
+    def made(self, view: View) -> Page:
+        if view.kind == "home":
+            return pages.home(cart=self.cart)
+        if view.kind == "results":
+            return self.results(view)
+        if view.kind == "cart":
+            return pages.cart(tuple(self.lines.values()))
+        if view.kind == "bought":
+            return pages.bought(self.ordered)
+        return self.about(view, self.store.item(view.row))
+
+    def results(self, view: View) -> Page:
+        begin = (view.number - 1) * pages.PAGE
+        shown = [self.listed(at + 1, view.rows[at]) for at in range(begin, min(begin + pages.PAGE, len(view.rows)))]
+        return pages.results(view.query, view.number, len(view.rows), shown, cart=self.cart)
+
+    def listed(self, number: int, row: int) -> Listed:
+        store = self.store
+        begin, end = store.variant_edges[row : row + 2].tolist()
+        cents = store.variant_cents[begin:end].tolist() or [int(store.cents[row])]
+        item = store.item(row)
+        sold_out = begin < end and not store.in_stock[row]
+        return Listed(
+            number, item.id, item.title, min(cents), max(cents), item.rating, item.review_count, bool(sold_out)
+        )
+
+    def about(self, view: View, item: Item) -> Page:
+        options = self.store.options(view.row)
+        if view.kind == "description":
+            return pages.description(item, cart=self.cart)
+        if view.kind == "features":
+            return pages.features(item, axes(options, view.chosen), self.bullets(view.row), cart=self.cart)
+        if view.kind == "reviews":
+            return pages.reviews(item, cart=self.cart)
+        left = fitting(options, view.chosen)
+        cents = [option.cents for option in left] if options else [item.cents]
+        return pages.product(item, axes(options, view.chosen), cents, stock(options, left), cart=self.cart)
+
+
+def axes(options: Iterable[Option], chosen: Mapping[str, str]) -> list[Axis]:
+    """What these variants differ in, or have in common, with all their values."""
+    values: dict[str, dict[str, None]] = {}
+    for option in options:
+        for choice in option.choices:
+            values.setdefault(choice.name, {})[choice.value] = None
+    return [Axis(name, tuple(found), chosen.get(name)) for name, found in values.items()]
+
+
+def fitting(options: Iterable[Option], chosen: Mapping[str, str]) -> list[Option]:
+    """Those that are what is chosen."""
+    wanted = chosen.items()
+    return [option for option in options if wanted <= {(each.name, each.value) for each in option.choices}]
+
+
+def stock(options: Sequence[Option], left: Sequence[Option]) -> Stock:
+    """left: those that fit; a product that has no variants at all is always there."""
+    if not options or any(option.stock > 0 for option in left):
+        return "In stock"
+    return "Sold out" if left else "Not offered in this combination"
+
+
+def read(action: str) -> tuple[str, str]:
+    """Verb and words of an action; without a verb where it is none.
+
+    >>> read("click[Size [EU] 38]"), read(" Search［毯子］"), read("click buy now")
+    (('click', 'Size [EU] 38'), ('search', '毯子'), ('', ''))
+    """
+    verb, _, words = action.strip().replace("［", "[", 1).partition("[")
+    if not words.endswith(("]", "］")) or plain(verb) not in ("search", "click"):
+        return "", ""
+    return plain(verb), words[:-1]
+
+
+def told(words: str) -> str:
+    """Others' words in a message, cut short."""
+    shown = visible(words[: 2 * TOLD_LETTERS])
+    return shown if len(shown) <= TOLD_LETTERS else f"{shown[:TOLD_LETTERS]}..."

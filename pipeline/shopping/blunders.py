@@ -1,0 +1,485 @@
+"""What went wrong in an episode that failed: the errors of ShopSimulator's table (arXiv 2601.18225, appendix A), by rule.
+
+The paper has a model name them; here each is a rule over what was done, what was known by then and what the shop holds, so the
+same episode is always labelled the same. A rule sees words and facts, not reasons: what is wrong in another way is no blunder
+here, and the table's four "others" are never given. An error is given once, at the step that shows it first.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Literal
+
+from pipeline.rewards.loose_strict import parts
+from pipeline.shop.store import Option
+from pipeline.shopping.facts import Thing, as_need, is_met, options_named, plain
+from pipeline.words import content_words, words
+from schemas.shop import Choice
+from schemas.shopping import Blunder, Match, Need, Profile, Scenario, ShoppingTask, Step
+
+ALIKE = 0.8
+"""Two searches are the same when they share so much of their words."""
+FIRST_SEARCHES = 2
+"""To look around with; a later one has to use what is known."""
+NO_BUTTON = "There is no button"
+"""How the fault of a click on what is not there begins."""
+ACTION = re.compile(r"\s*(search|click|ask)\s*\[(.*)\]\s*", re.DOTALL | re.IGNORECASE)
+NO = re.compile(r"\b(?:no|not|nor|never|without|\w+n['’]t)\b|[不没别]", re.IGNORECASE)
+Area = Literal["search", "click", "buy", "ask", "personalisation", "shopper"]
+Look = Callable[[str], Sequence[Thing]]
+"""The variants of a product, by its id (`pipeline.shopping.score.things`)."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a step led to, in the shop's own terms, which the page's words do not tell without a doubt."""
+
+    shown: tuple[str, ...] = ()
+    """Ids of the products listed, where the step led to a page of results."""
+    product: str = ""
+    """Id of the product whose page is open after the step, or whose description, features or reviews are."""
+    details: bool = False
+    """It is one of those three."""
+    chosen: tuple[Choice, ...] = ()
+    """Option values that are selected there."""
+    asked: tuple[str, ...] = ()
+    """Facts that an `ask` was about, in the words of `Need.fact`."""
+    told: tuple[str, ...] = ()
+    """Facts of the needs that the shopper told in answer."""
+    verdict: Literal["", "agreed", "refused"] = ""
+    """What the shopper said to buying, where the agent proposed it."""
+    rejected: tuple[str, ...] = ()
+    """What the shopper turned down by name: ids of products and values of options, as they are clicked."""
+    farewell: bool = False
+    """The shopper said goodbye."""
+
+
+@dataclass(frozen=True)
+class Played:
+    """An episode as the rules look at it."""
+
+    task: ShoppingTask
+    scenario: Scenario
+    steps: Sequence[Step]
+    seen: Sequence[Seen]
+    """One for each step."""
+    match: Match
+    look: Look
+    bought: Thing | None
+    """By the last step, if at all."""
+    profile: Profile | None = None
+
+    @property
+    def is_multi(self) -> bool:
+        return self.scenario.startswith("multi")
+
+    @property
+    def is_personal(self) -> bool:
+        return self.scenario.endswith("personal")
+
+    @property
+    def last(self) -> int:
+        return len(self.steps) - 1
+
+    @cached_property
+    def gold(self) -> Sequence[Thing]:
+        return self.look(self.task.product_id)
+
+    def does(self, kind: str) -> Iterator[tuple[int, str]]:
+        """The steps that search, click or ask, and what for."""
+        for place, step in enumerate(self.steps):
+            found = ACTION.fullmatch(step.action)
+            if found and found[1].lower() == kind:
+                yield place, found[2].strip()
+
+    def works(self, kind: str) -> Iterator[tuple[int, str]]:
+        """Those that did something."""
+        return ((place, what) for place, what in self.does(kind) if not self.steps[place].fault)
+
+    def known(self, before: int) -> list[Need]:
+        """The needs that the agent could know before a step: stated at once or told by then, or in the profile."""
+        told = {fact for seen in self.seen[:before] for fact in seen.told}
+        return [need for need in self.task.needs if self.is_given(need) or (self.is_multi and need.fact in told)]
+
+    def is_given(self, need: Need) -> bool:
+        """Whether the agent has it from the start."""
+        return self.is_personal if need.known == "profile" else not self.is_multi
+
+    def open_before(self, place: int) -> Seen:
+        return self.seen[place - 1] if place else Seen()
+
+    def opened(self) -> Iterator[tuple[int, str]]:
+        """The steps that opened a product's page from elsewhere, and its id."""
+        for place, seen in enumerate(self.seen):
+            if seen.product and seen.product != self.open_before(place).product:
+                yield place, seen.product
+
+    def picked(self) -> Iterator[tuple[int, str, Choice]]:
+        """The steps that chose an option value, the product and the choice."""
+        for place, seen in enumerate(self.seen):
+            before = self.open_before(place)
+            for choice in seen.chosen:
+                if seen.product == before.product and choice not in before.chosen:
+                    yield place, seen.product, choice
+
+
+def blunders(
+    task: ShoppingTask,
+    scenario: Scenario,
+    steps: Sequence[Step],
+    match: Match,
+    seen: Sequence[Seen],
+    *,
+    look: Look,
+    bought: Thing | None,
+    profile: Profile | None = None,
+) -> list[Blunder]:
+    """The errors of a failed episode in the order of the table, each with the place in `steps` that shows it first.
+
+    None for a success. `match` is the typed one; `profile` the one that the agent had.
+    Raises ValueError where steps and what they led to are not equally many.
+    """
+    if len(steps) != len(seen):
+        raise ValueError(f"{len(steps)} steps, but {len(seen)} of what they led to. Give one for each.")
+    if match.success or not steps:
+        return []
+    episode = Played(task, scenario, steps, seen, match, look, bought, profile)
+    found = [(area, name, next(rule(episode), None)) for (area, name), rule in ERRORS.items()]
+    return [Blunder(area=area, name=name, step=place) for area, name, place in found if place is not None]
+
+
+# Words.
+
+
+def split(text: str) -> list[str]:
+    """Its words; of Chinese, pairs of characters.
+
+    >>> split("Glass carafe, 玻璃壶")
+    ['glass', 'carafe', '玻璃', '璃壶']
+    """
+    return [part for word in words(text) for part in parts(word)]
+
+
+def mentions(text: str, need: Need) -> bool:
+    """Whether it has any word of a need, as the catalog writes it or as the shopper says it."""
+    own = " ".join(content_words(f"{need.value} {need.said}"))
+    return bool(set(split(text)) & set(split(own or need.value)))
+
+
+def says(text: str, value: str) -> bool:
+    """Whether a value is in a text, word by word.
+
+    >>> says("Norrvik kettle, 10 cups", "10 cup"), says("Norrvik kettle, 10 in, 4 cups", "10 cup"), says("+", "+")
+    (True, False, False)
+    """
+    wanted = split(value)
+    return bool(wanted) and f" {' '.join(wanted)} " in f" {' '.join(split(text))} "
+
+
+# Search.
+
+
+def ignored_key_attribute(episode: Played) -> Iterator[int]:
+    """A search, other than the first two, without a word of any attribute or option known by then, while no product listed so far
+    has all of them."""
+    for place, query in list(episode.works("search"))[FIRST_SEARCHES:]:
+        known = [need for need in episode.known(place) if need.kind != "price"]
+        if known and not any(mentions(query, need) for need in known) and not any_fits(episode, place, known):
+            yield place
+
+
+def any_fits(episode: Played, before: int, needs: Sequence[Need]) -> bool:
+    return any(fits(episode, each, needs) for seen in episode.seen[:before] for each in seen.shown)
+
+
+def fits(episode: Played, product_id: str, needs: Sequence[Need]) -> bool:
+    """Whether a product is of the right kind and some variant of it, in stock, meets all these needs."""
+    return any(
+        thing.item.category == episode.task.category and meets(thing, needs)
+        for thing in episode.look(product_id)
+        if thing.option is None or thing.option.stock > 0
+    )
+
+
+def meets(thing: Thing, needs: Sequence[Need]) -> bool:
+    return all(is_met(need, thing.item, thing.option) for need in needs)
+
+
+def abandoned_high_match_result(episode: Played) -> Iterator[int]:
+    """A search after results that listed the right product, or one with all required attributes, which was never opened."""
+    attributes = [need for need in episode.task.needs if need.kind == "attribute"]
+    right = episode.task.product_id
+    searches = [place for place, _ in episode.works("search")]
+    for earlier, later in pairwise(searches):
+        opened = {product for place, product in episode.opened() if place < later}
+        listed = {each for seen in episode.seen[earlier:later] for each in seen.shown} - opened
+        if right in listed or (attributes and any(fits(episode, each, attributes) for each in listed)):
+            yield later
+
+
+def repeated_similar_query(episode: Played) -> Iterator[int]:
+    """A search with nearly the words of an earlier one, while the shopper told nothing new in between."""
+    searches = list(episode.works("search"))
+    for number, (place, query) in enumerate(searches):
+        for earlier, other in searches[:number]:
+            told = any(seen.told for seen in episode.seen[earlier:place])
+            if not told and alike(query, other) >= ALIKE:
+                yield place
+
+
+def alike(one: str, other: str) -> float:
+    """Share of the words of two texts that are in both.
+
+    >>> alike("red glass kettle", "Glass kettle red"), alike("red kettle", "blue kettle"), alike("", "")
+    (1.0, 0.3333333333333333, 1.0)
+    """
+    some, others = set(split(one)), set(split(other))
+    return len(some & others) / len(some | others) if some | others else 1.0
+
+
+# Click.
+
+
+def violated_hard_requirement(episode: Played) -> Iterator[int]:
+    """A product was opened that is of another kind or above the known limit in every variant; or an option value was chosen that
+    is not the one known to be needed."""
+    wrong = [place for place, product in episode.opened() if is_out(episode, place, product)]
+    wrong += [place for place, product, choice in episode.picked() if is_wrong(episode, place, product, choice)]
+    yield from sorted(wrong)
+
+
+def is_out(episode: Played, place: int, product: str) -> bool:
+    limits = [need for need in episode.known(place) if need.kind == "price"]
+    things = episode.look(product)
+    return bool(things) and not any(
+        thing.item.category == episode.task.category and meets(thing, limits) for thing in things
+    )
+
+
+def is_wrong(episode: Played, place: int, product: str, choice: Choice) -> bool:
+    needs = [need for need in episode.known(place) if need.kind == "option" and need.fact == plain(choice.name)]
+    return any(not meets(picked(thing, choice), needs) for thing in episode.look(product)[:1])
+
+
+def picked(thing: Thing, choice: Choice) -> Thing:
+    """A product with just this chosen."""
+    return Thing(thing.item, Option("", thing.item.id, (choice,), thing.cents, stock=1, is_title=False))
+
+
+def unconfirmed_key_attribute(episode: Played) -> Iterator[int]:
+    """An option of a product was chosen, or it was bought, while an attribute known to be needed is not in its title and its
+    description, features and reviews had not been opened."""
+    chosen = [(place, product) for place, product, _ in episode.picked()]
+    if episode.bought:
+        chosen.append((episode.last, episode.bought.item.id))
+    for place, product in chosen:
+        needs = [need for need in episode.known(place) if need.kind == "attribute"]
+        titles = [thing.item.title for thing in episode.look(product)[:1]]
+        hidden = any(not says(title, need.value) for title in titles for need in needs)
+        if hidden and not is_confirmed(episode, place, product):
+            yield place
+
+
+def is_confirmed(episode: Played, before: int, product: str) -> bool:
+    """Whether its description, features or reviews were opened by then."""
+    return any(seen.details and seen.product == product for seen in episode.seen[:before])
+
+
+def nonexistent_button(episode: Played) -> Iterator[int]:
+    """A click on what is not on the page."""
+    return (place for place, _ in episode.does("click") if episode.steps[place].fault.startswith(NO_BUTTON))
+
+
+def retried_rejected_attribute(episode: Played) -> Iterator[int]:
+    """A click on a product or an option value that the shopper had turned down."""
+    for place, what in episode.does("click"):
+        rejected = {each.lower() for seen in episode.seen[:place] for each in seen.rejected}
+        if what.lower() in rejected:
+            yield place
+
+
+# Buy.
+
+
+def no_detail_confirmation(episode: Played) -> Iterator[int]:
+    """Bought without having opened the product's description, features or reviews, or without having asked for what was not told."""
+    if episode.bought and (not is_confirmed(episode, episode.last, episode.bought.item.id) or unasked(episode)):
+        yield episode.last
+
+
+def unasked(episode: Played) -> list[Need]:
+    """Needs of a conversation that the shopper never told and was never asked for."""
+    asked = {fact for seen in episode.seen for fact in seen.asked}
+    known = episode.known(len(episode.seen))
+    return [n for n in episode.task.needs if n.known == "stated" and n not in known and n.fact not in asked]
+
+
+def purchase_after_rejection(episode: Played) -> Iterator[int]:
+    """Bought although the shopper's last verdict was a refusal, and since then it told nothing new and nothing else was chosen."""
+    verdicts = [place for place, seen in enumerate(episode.seen) if seen.verdict]
+    if not episode.bought or not verdicts or episode.seen[verdicts[-1]].verdict == "agreed":
+        return
+    refused, now = episode.seen[verdicts[-1]], episode.open_before(episode.last)
+    told = any(seen.told for seen in episode.seen[verdicts[-1] + 1 :])
+    if not told and (refused.product, set(refused.chosen)) == (now.product, set(now.chosen)):
+        yield episode.last
+
+
+# Ask.
+
+
+def did_not_ask(episode: Played) -> Iterator[int]:
+    """Bought, or came to an end, while the shopper had not told something that is needed and had not been asked for it."""
+    if unasked(episode):
+        yield episode.last
+
+
+def over_confirmed_known_info(episode: Played) -> Iterator[int]:
+    """Asked only about what was known already; proposing to buy is not asking about it."""
+    for place, _ in episode.works("ask"):
+        asked, known = episode.seen[place].asked, {need.fact for need in episode.known(place)}
+        if asked and set(asked) <= known and not episode.seen[place].verdict:
+            yield place
+
+
+def asked_after_farewell(episode: Played) -> Iterator[int]:
+    """Asked although the shopper had said goodbye."""
+    return (place for place, _ in episode.does("ask") if any(seen.farewell for seen in episode.seen[:place]))
+
+
+# Personalisation.
+
+
+def ignored_personal_info(episode: Played) -> Iterator[int]:
+    """What was bought does not meet a need that is in the profile."""
+    if episode.is_personal and episode.bought and not meets(episode.bought, of(episode, "profile")):
+        yield episode.last
+
+
+def of(episode: Played, known: Literal["stated", "profile"]) -> list[Need]:
+    return [need for need in episode.task.needs if need.known == known]
+
+
+def over_interpreted_personal_info(episode: Played) -> Iterator[int]:
+    """A search names something that the profile says is liked, which the task does not need and the right product has not."""
+    if not episode.is_personal or not episode.profile:
+        return
+    needless = [value for value in liked(episode.profile) if not is_needed(episode, value)]
+    for place, query in episode.works("search"):
+        if any(says(query, value) for value in needless):
+            yield place
+
+
+def liked(profile: Profile) -> list[str]:
+    """Brands, colors, materials, styles, functions and sizes; categories are not: a task names its own."""
+    interests = profile.interests
+    lists = (interests.brands, interests.colors, interests.materials, interests.styles, interests.functions)
+    return [each.name for several in lists for each in several] + [
+        size.value.rpartition(": ")[2] for size in interests.sizes
+    ]
+
+
+def is_needed(episode: Played, value: str) -> bool:
+    """Whether a value is in the task's words, or the right product has it."""
+    facts = [text for thing in episode.gold for text in own_words(thing)]
+    return any(says(text, value) for text in [*task_words(episode.task), *facts])
+
+
+def task_words(task: ShoppingTask) -> list[str]:
+    needs = [text for need in task.needs for text in (need.value, need.said)]
+    return [task.category, task.instruction, task.simple_instruction, *needs]
+
+
+def own_words(thing: Thing) -> list[str]:
+    item = thing.item
+    facts = [*(each.value for each in item.attributes), *(each.value for each in thing.choices)]
+    return [item.title, item.brand or "", item.color or "", *facts]
+
+
+def mixed_priorities(episode: Played) -> Iterator[int]:
+    """What was bought is all that the profile says, but not what was stated."""
+    usual = of(episode, "profile")
+    if not episode.is_personal or not episode.bought or not usual or not meets(episode.bought, usual):
+        return
+    if not episode.match.type or not meets(episode.bought, of(episode, "stated")):
+        yield episode.last
+
+
+# The shopper, which a script never gets wrong.
+
+
+def added_extra_intent(episode: Played) -> Iterator[int]:
+    """The shopper named a value of something that the task says nothing about."""
+    needed = {need.fact for need in episode.task.needs}
+    return (place for place, found in claimed(episode) if set(found) - needed)
+
+
+def distorted_target_intent(episode: Played) -> Iterator[int]:
+    """The shopper named another value of something than the one that is needed."""
+    needed = {need.fact for need in episode.task.needs}
+    return (place for place, found in claimed(episode) if set(found) & needed)
+
+
+def claimed(episode: Played) -> Iterator[tuple[int, list[str]]]:
+    """The answers of the shopper, and the facts that they name a value of which the task has not, as products seen by then write it.
+
+    Where an answer says no to something, the values that the question offered are not its own.
+    """
+    task = set(split(" ".join(task_words(episode.task))))
+    for place, question in episode.works("ask"):
+        answer = episode.steps[place].observation
+        known = task | set(split(question)) if NO.search(answer) else task
+        values = vocabulary(episode, place)
+        yield place, [fact for value, fact in values.items() if says(answer, value) and not set(split(value)) <= known]
+
+
+def vocabulary(episode: Played, before: int) -> dict[str, str]:
+    """The fact of each value that products listed or opened by then have; where several have it, one that is needed."""
+    ids = {each for seen in episode.seen[:before] for each in (*seen.shown, seen.product)}
+    needed = {need.fact for need in episode.task.needs}
+    found = {
+        (fact in needed, fact, value) for each in ids for thing in episode.look(each) for fact, value in facts(thing)
+    }
+    return {value: fact for _, fact, value in sorted(found)}
+
+
+def facts(thing: Thing) -> Iterator[tuple[str, str]]:
+    """Facts and their values; bare numbers are none, for they can be of anything."""
+    for name in {plain(each.name) for each in thing.item.attributes} | options_named(thing) | {"brand", "color"}:
+        need = as_need(name, thing, known="stated", said="")
+        if need and (need.number is None or need.unit):
+            yield name, need.value.lower()
+
+
+def silent_on_key_goal(episode: Played) -> Iterator[int]:
+    """Asked about something that is needed and was not told yet, the shopper did not tell it."""
+    for place, _ in episode.works("ask"):
+        known = episode.known(place + 1)
+        silent = [n for n in of(episode, "stated") if n not in known and n.fact in episode.seen[place].asked]
+        if episode.is_multi and silent:
+            yield place
+
+
+ERRORS: dict[tuple[Area, str], Callable[[Played], Iterator[int]]] = {
+    ("search", "ignored key attribute"): ignored_key_attribute,
+    ("search", "abandoned high-match result"): abandoned_high_match_result,
+    ("search", "repeated similar query"): repeated_similar_query,
+    ("click", "violated hard requirement"): violated_hard_requirement,
+    ("click", "unconfirmed key attribute"): unconfirmed_key_attribute,
+    ("click", "nonexistent button"): nonexistent_button,
+    ("click", "retried rejected attribute"): retried_rejected_attribute,
+    ("buy", "no detail confirmation"): no_detail_confirmation,
+    ("buy", "purchase after rejection"): purchase_after_rejection,
+    ("ask", "do not ask when info missing"): did_not_ask,
+    ("ask", "over-confirmed known info"): over_confirmed_known_info,
+    ("ask", "asked after farewell"): asked_after_farewell,
+    ("personalisation", "ignore personal info"): ignored_personal_info,
+    ("personalisation", "overinterpret personal info"): over_interpreted_personal_info,
+    ("personalisation", "mix short- and long-term priorities"): mixed_priorities,
+    ("shopper", "adding extra intent"): added_extra_intent,
+    ("shopper", "distorting target intent"): distorted_target_intent,
+    ("shopper", "silent on key goal"): silent_on_key_goal,
+}
+"""The table's names, in its order, and the rule of each: the steps that show it."""

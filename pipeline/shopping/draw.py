@@ -1,0 +1,239 @@
+"""A task drawn for one product: what is needed of it, so that no other product of the catalog will do."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+import numpy as np
+
+from pipeline.shop.store import Store
+from pipeline.shopping.facts import NUMBERS, Counter, Counters, Thing, as_need, options_named, plain, satisfied
+from schemas.shopping import Need, Profile
+
+LEAST, MOST = 2, 5
+"""Attributes that a task needs: at least so many where the product has them, and no more beside what makes it the only one."""
+NEVER_TELLS = ("brand",)
+"""Facts that are named only where others do not tell the product from its siblings, or where a profile carries them."""
+STEPS = (1, 5, 10, 20, 50, 100, 500)
+"""Dollars that a limit is a multiple of: so that about twenty steps lie below it."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """One variant and what tells its product from all others."""
+
+    thing: Thing
+    category: str
+    needs: tuple[Need, ...]
+    nearest_miss: str
+
+
+@dataclass(frozen=True)
+class Carried:
+    """What a profile says about one kind of thing: facts and their values, and what it pays at most, in cents."""
+
+    facts: Mapping[str, str]
+    most: int | None = None
+
+
+NOTHING = Carried({})
+
+
+def wanted(
+    counters: Counters, row: int, random: Random, *, carried: Carried = NOTHING, but: Iterable[str] = ()
+) -> Wanted | None:
+    """A task for the product of this row; None where nothing tells it from its siblings.
+
+    carried: what the customer's profile says, which is then needed and not stated. but: variants that are tasks already.
+    """
+    store = counters.store
+    leaf = int(store.leaf_of[row])
+    counter = counters.of(leaf)
+    here = np.flatnonzero((counter.rows == row) & counter.stocked)
+    order = sorted(here.tolist(), key=lambda _: random.random())
+    for place in order:
+        thing = thing_at(store, counter, place)
+        if thing.option and thing.option.id in but:
+            continue
+        needs = telling(counter, row, thing, random, carried)
+        if needs is not None:
+            return Wanted(thing, store.leaves[leaf], tuple(needs), miss(store, counter, row, needs))
+    return None
+
+
+def thing_at(store: Store, counter: Counter, place: int) -> Thing:
+    variant = int(counter.places[place])
+    return Thing(store.item(int(counter.rows[place])), store.option(variant) if variant >= 0 else None)
+
+
+def telling(counter: Counter, row: int, thing: Thing, random: Random, carried: Carried) -> list[Need] | None:
+    """Needs that only this product satisfies: what the profile carries, options, attributes, a limit, and more where that is not enough."""
+    known = facts_of(counter, thing)
+    from_profile = [
+        known[fact] for fact, value in carried.facts.items() if fact in known and known[fact].value == value
+    ]
+    if carried.facts and not from_profile:
+        return None
+    chosen = [need.model_copy(update={"known": "profile"}) for need in from_profile]
+    taken = {need.fact for need in chosen}
+    free = [need for fact, need in known.items() if fact not in taken and fact not in carried.facts]
+    choices = several(counter, row, [need for need in free if need.kind == "option"])
+    chosen += choices
+    attributes = shuffled([n for n in free if n.kind == "attribute" and n.fact not in NEVER_TELLS], random)
+    chosen += attributes[:LEAST]
+    rest = [*attributes[LEAST:], *(need for need in free if need.fact in NEVER_TELLS)]
+    if carried.most is not None and thing.cents <= carried.most:
+        chosen.append(limit(carried.most, known="profile"))
+    left = counter.where(chosen)
+    for need in rest[: MOST - LEAST + len(NEVER_TELLS)]:
+        if alone(counter, left, row):
+            break
+        fewer = left & counter.meets(need)
+        if others(counter, fewer, row) < others(counter, left, row):
+            chosen.append(need)
+            left = fewer
+    if not alone(counter, left, row) and all(need.fact != "price" for need in chosen):
+        left = add_limit(counter, left, row, thing, chosen, random)
+    for need in measures(counter, left, row, thing, random):
+        if alone(counter, left, row):
+            break
+        fewer = left & counter.meets(need)
+        if others(counter, fewer, row) < others(counter, left, row):
+            chosen.append(need)
+            left = fewer
+    if not alone(counter, left, row):
+        return None
+    if all(need.fact != "price" for need in chosen) and random.random() < 0.7:
+        chosen.append(limit(rounded(thing.cents)))
+    return chosen
+
+
+def facts_of(counter: Counter, thing: Thing) -> dict[str, Need]:
+    """What can be needed of it, by fact."""
+    found = {fact: as_need(fact, thing, known="stated", said="") for fact in sorted(counter.columns)}
+    return {fact: need for fact, need in found.items() if need is not None}
+
+
+def several(counter: Counter, row: int, needs: Sequence[Need]) -> list[Need]:
+    """Those of which the product offers more than one value."""
+    mine = counter.rows == row
+    return [need for need in needs if len(np.unique(counter.columns[need.fact][mine])) > 1]
+
+
+def shuffled(needs: Sequence[Need], random: Random) -> list[Need]:
+    return sorted(needs, key=lambda _: random.random())
+
+
+def others(counter: Counter, left: np.ndarray, row: int) -> int:
+    """Products beside this one that are left."""
+    return len(np.unique(counter.rows[left & (counter.rows != row)]))
+
+
+def alone(counter: Counter, left: np.ndarray, row: int) -> bool:
+    return not (left & (counter.rows != row)).any()
+
+
+def add_limit(
+    counter: Counter, left: np.ndarray, row: int, thing: Thing, chosen: list[Need], random: Random
+) -> np.ndarray:
+    """A limit that leaves out as many as it can: below the cheapest dearer one, else just what it costs."""
+    dearer = counter.cents[left & (counter.rows != row) & (counter.cents > thing.cents)]
+    if not len(dearer):
+        return left
+    most = rounded(thing.cents)
+    if most >= dearer.min():
+        most = thing.cents
+    need = limit(most)
+    chosen.append(need)
+    found: np.ndarray = left & counter.meets(need)
+    return found
+
+
+def rounded(cents: int) -> int:
+    """The next round amount, in cents.
+
+    >>> rounded(3649), rounded(495), rounded(129900)
+    (3700, 500, 130000)
+    """
+    dollars = -(-cents // 100)
+    step = next((step for step in STEPS if dollars <= 60 * step), STEPS[-1])
+    return 100 * step * -(-dollars // step)
+
+
+def limit(cents: int, *, known: Any = "stated") -> Need:
+    value = f"{cents / 100:.2f}"
+    return Need(
+        fact="price", op="at most", value=value, number=cents / 100, unit="dollars", kind="price", known=known, said=""
+    )
+
+
+def measures(counter: Counter, left: np.ndarray, row: int, thing: Thing, random: Random) -> list[Need]:
+    """Figures of the product's page, as the last that may tell it apart; round ones where they leave out as many."""
+    item = thing.item
+    have = {"rating": item.rating, "shipping days": item.shipping_days, "review count": item.review_count}
+    found = []
+    for fact in sorted(NUMBERS, key=lambda _: random.random()):
+        number = have[fact]
+        if number is None:
+            continue
+        op: Any = "at most" if fact == "shipping days" else "at least"
+        if op == "at least":
+            column = counter.numbers[fact][left & (counter.rows != row)]
+            number = at_least(float(number), float(np.max(column[column < number], initial=0)))
+        value = f"{number:g}" if number < 10 else f"{number:.0f}"
+        found.append(
+            Need(fact=fact, op=op, value=value, number=float(number), kind="attribute", known="stated", said="")
+        )
+    return found
+
+
+def at_least(number: float, next_best: float) -> float:
+    """The roundest figure above the next best and not above the number.
+
+    >>> at_least(2588, 2310), at_least(2588, 2530), at_least(4.7, 4.3), at_least(4.7, 4.6)
+    (2500, 2550, 4.5, 4.7)
+    """
+    for step in (1000, 500, 100, 50, 10, 5, 1, 0.5):
+        found = number // step * step
+        if next_best < found:
+            return found
+    return number
+
+
+def miss(store: Store, counter: Counter, row: int, needs: Sequence[Need]) -> str:
+    """The other product's variant that breaks fewest needs, as JSON: of equals the first in the shop."""
+    broken = np.zeros(len(counter.rows), dtype=np.int32)
+    for need in needs:
+        broken += ~counter.meets(need)
+    broken[(counter.rows == row) | ~counter.stocked] = len(needs) + 1
+    if not len(broken) or broken.min() > len(needs):
+        return json.dumps({"product_id": "", "variant_id": "", "breaks": []})
+    place = int(broken.argmin())
+    thing = thing_at(store, counter, place)
+    breaks = [need.fact for need in needs if not counter.meets(need)[place]]
+    found = {"product_id": thing.item.id, "variant_id": thing.option.id if thing.option else "", "breaks": breaks}
+    return json.dumps(found)
+
+
+def carried_by(profile: Profile, counter: Counter, category: str) -> Carried:
+    """What of a kind of thing follows from a profile alone, without a doubt.
+
+    Its brand, where just one that it strongly prefers makes such things; its color, where it strongly prefers just one; its size,
+    where the profile tells it for this kind; and its upper price.
+    """
+    facts: dict[str, str] = {}
+    for fact, liked in (("brand", profile.interests.brands), ("color", profile.interests.colors)):
+        strong = {each.name for each in liked if each.level == "high"} & set(counter.values.get(fact, []))
+        if len(strong) == 1:
+            facts[fact] = strong.pop()
+    for size in profile.interests.sizes:
+        name, _, value = size.value.partition(": ")
+        if size.name == category and value in counter.values.get(plain(name), []):
+            facts[plain(name)] = value
+    top = profile.interests.price_range.partition("-")[2]
+    return Carried(facts, int(top) * 100 if top.isdigit() else None)
+
+
+__all__ = ["NOTHING", "Carried", "Wanted", "carried_by", "options_named", "satisfied", "wanted"]

@@ -1,0 +1,188 @@
+"""What a shopper asks for, down to one product, and how an agent found it or did not (ShopSimulator, arXiv 2601.18225)."""
+
+from datetime import date
+from decimal import Decimal
+from typing import Literal
+
+from schemas.record import Part, Record
+from schemas.shop import Choice
+
+Scenario = Literal["single", "single personal", "multi", "multi personal"]
+"""Everything said at once or revealed when asked; with the shopper's profile at hand or without."""
+Language = Literal["en", "zh"]
+Level = Literal["low", "medium", "high"]
+
+
+class Need(Part):
+    """One typed requirement of a task: `carafe is glass carafe`, `capacity at least 10 cup`, `price at most 40.00`."""
+
+    fact: str
+    """An attribute's or option's name, or brand, color, price, rating, shipping days, review count."""
+    op: Literal["is", "at most", "at least"]
+    value: str
+    """As the catalog writes it: `glass carafe`, `10 cup`, `40.00`."""
+    number: float | None = None
+    """For numbers; a price in dollars."""
+    unit: str | None = None
+    kind: Literal["attribute", "option", "price"]
+    """Which part of the reward it belongs to. An option is chosen on the product's page."""
+    known: Literal["stated", "profile"]
+    """In the instruction, or in the profile and therefore not in the instruction."""
+    said: str
+    """In everyday words, in the task's language; what the shopper says when asked."""
+
+
+class Weighted(Part):
+    """Something liked, and how much."""
+
+    name: str
+    level: Level
+
+
+class Transaction(Part):
+    """What the customer's purchases add up to; figures from its longest log, see `pipeline.shopping.profile`."""
+
+    coupon_use: float
+    """Share of purchases below the list price."""
+    repurchase_rate: float
+    """Share of purchases of a product, or of its brand in its category, bought before."""
+    mean_order_value: Decimal
+    payment: Literal["card", "wallet", "instalments", "bank transfer"]
+    promotion_sensitivity: Level
+    spend_30d: Decimal
+    orders_90d: int
+
+
+class Demographics(Part):
+    member_level: Literal["none", "silver", "gold", "platinum"]
+    age_band: str
+    gender: Literal["female", "male", "not told"]
+    spend_tier: Literal["low", "middle", "high"]
+
+
+class Interests(Part):
+    """What it likes, as its purchases, carts and clicks show."""
+
+    brands: list[Weighted]
+    categories: list[Weighted]
+    price_range: str
+    """`20-60`: the middle half of what it put in the cart, in dollars."""
+    colors: list[Weighted]
+    sizes: list[Choice]
+    """Of a kind of thing and its size: `Running Shoes`, `9`."""
+    materials: list[Weighted]
+    styles: list[Weighted]
+    functions: list[Weighted]
+
+
+class Habits(Part):
+    """How it uses the shop, over its last 14 days unless said otherwise."""
+
+    device: str
+    daily_minutes: float
+    followed_shops: int
+    carts: int
+    searches: list[str]
+    """Categories it searched in, not the words that it typed."""
+    favourites: int
+    active_hours: list[int]
+    visits: int
+
+
+class Profile(Record):
+    """A customer as the shop knows it: everything computed from its log, or drawn once for it. The id is the persona's."""
+
+    transaction: Transaction
+    demographics: Demographics
+    interests: Interests
+    region: str
+    registered: date
+    habits: Habits
+
+
+class ShoppingTask(Record):
+    """An instruction that exactly one product of the whole catalog satisfies."""
+
+    product_id: str
+    variant_id: str
+    """One that satisfies it; others of the product may too."""
+    category: str
+    """The leaf, which is required as well."""
+    language: Language
+    instruction: str
+    """Everything that is needed and is not in the profile, in everyday words."""
+    simple_instruction: str
+    """The vague opening of a conversation."""
+    options: list[Choice]
+    """Those that must be chosen."""
+    attributes: list[str]
+    """The required attributes as the catalog writes them."""
+    price_limit: Decimal | None
+    needs: list[Need]
+    """All of it, typed: what the reward reads."""
+    profile_id: str
+    """Whose profile goes with it; empty for a standard task."""
+    reason_keys: list[str]
+    """What the profile carries: the facts that were taken out of the instruction."""
+    nearest_miss: str
+    """JSON: the product and variant that satisfy all but one need, and which one."""
+    title_overlap: float
+    """Share of the title's words that the instruction has too."""
+    split: Literal["train", "test"]
+    """By product: no target is in both."""
+
+
+class Step(Part):
+    """One action of an agent, and what it saw then."""
+
+    thought: str
+    action: str
+    """`search[...]`, `click[...]` or `ask[...]`."""
+    observation: str
+    """The page's text, or what the shopper said."""
+    clickables: list[str]
+    can_search: bool
+    fault: str
+    """Why the action did nothing; empty where it did."""
+
+
+class Match(Part):
+    """How well what was bought fits, by its parts (ShopSimulator, section 2.3)."""
+
+    type: float
+    attributes: float
+    options: float
+    price: float
+    loose: float
+    strict: float
+    success: bool
+    same_product: bool
+    fault: str
+    """The first need that was not met, or why nothing was bought."""
+
+
+class Blunder(Part):
+    """An error of the paper's taxonomy, and the step that shows it."""
+
+    area: Literal["search", "click", "buy", "ask", "personalisation", "shopper"]
+    name: str
+    step: int
+
+
+class ShoppingEpisode(Record):
+    """A task played to its end."""
+
+    task_id: str
+    scenario: Scenario
+    policy: str
+    prompt: str
+    """What the agent was told first: instruction or opening, and the profile where there is one."""
+    steps: list[Step]
+    bought_product: str
+    bought_variant: str
+    """Empty where nothing was bought."""
+    typed: Match
+    """By our own typed equality, which decides success."""
+    literal: Match
+    """By the formulas of WebShop and ShopSimulator as they are."""
+    blunders: list[Blunder]

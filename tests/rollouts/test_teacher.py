@@ -1,0 +1,400 @@
+"""The scripted teacher is right, says nothing before it knows it, and knows it only from what its code printed."""
+
+import re
+import subprocess
+import sys
+from collections import Counter
+from dataclasses import dataclass
+from datetime import date, timedelta
+from random import Random
+
+import pyarrow as pa
+import pytest
+
+from pipeline.prompts import phrases, template
+from pipeline.questions.answers import answer, type_of
+from pipeline.questions.log import Log
+from pipeline.questions.rating import gives_away
+from pipeline.questions.shapes import SHAPES, Draw, Nothing
+from pipeline.questions.sql import sql_of
+from pipeline.questions.tree import Nth, Pick, Top, from_json, to_json
+from pipeline.questions.values import canonical
+from pipeline.rewards.matching import boxed, right
+from pipeline.rollouts.teacher import teacher
+from pipeline.rollouts.teacher_reading import Unreadable, read
+from pipeline.sandbox.data_loader import events_of
+from schemas.questions import Question
+from tests.rollouts.sandboxed import Blocks, Output, code_of, played
+from tests.rollouts.trees import table, trees
+
+COMPUTED = re.compile(r"head\(|dtypes|columns|value_counts|LIMIT 5|LIMIT 8|LIMIT 10")
+
+
+def question(tree, **facts):
+    """A question that tells nothing but its tree; else of nonsense."""
+    told = {
+        "id": "question-1", "trajectory_id": "persona-1-32k", "budget": "32k", "question": "What?", "sql": sql_of(tree) if tree else "",
+        "dialect": "duckdb", "answer": "", "answer_type": "none", "result": "null", "kind": "search", "shape": "written",
+        "difficulty": "easy", "evidence": [], "position": None, "split": "sft", "tree": to_json(tree) if tree else "", "second_sql": "",
+    }  # fmt: skip
+    return Question.model_validate(told | facts)
+
+
+@dataclass(frozen=True)
+class Posed:
+    """A question with its sandbox."""
+
+    question: Question
+    blocks: Blocks
+
+    def played(self, dice=0, **settings):
+        return played(teacher(self.question, Random(f"{dice} {self.question.id}"), **settings), self.blocks)
+
+
+@pytest.fixture(scope="module")
+def posed(small):
+    """The small run's questions."""
+    folder = small.folder / "trajectories"
+    blocks = {
+        id: Blocks(events_of(folder, id)) for id in sorted({each.trajectory_id for each in small.read("questions")})
+    }
+    return [Posed(each, blocks[each.trajectory_id]) for each in small.read("questions")]
+
+
+@pytest.fixture(scope="module")
+def rollouts(posed):
+    """Each question with three rollouts."""
+    return [(each.question, *each.played(dice)) for each in posed for dice in range(3)]
+
+
+@pytest.fixture(scope="module")
+def slips(posed):
+    return [(each.question, *each.played(each.question.id, mistake=True)) for each in posed]
+
+
+def of_every_shape(small, dice):
+    """A tree of each shape with the answer to it, and the events."""
+    drawn = [(Draw(Log(map(dict, table.to_pylist())), Random(0)), table) for table in tables(small)]
+    for shape in SHAPES.values():
+        random = Random(f"{dice} {shape.name}")
+        for turn in range(2_000):
+            draw, table = drawn[turn % len(drawn)]
+            try:
+                tree = shape.draw(draw.again(random))
+                true = answer(tree, draw.log).value
+            except (Nothing, ValueError):
+                continue
+            if true is not None:
+                yield shape.name, tree, canonical(true), table
+                break
+
+
+def tables(small):
+    """Some trajectories, each lived three times, so that there is something for every shape."""
+    for id in sorted(each.id for each in small.read("trajectories"))[:8]:
+        once = events_of(small.folder / "trajectories", id)
+        yield pa.Table.from_pylist(list(again(once.to_pylist(), 3)), schema=once.schema)
+
+
+def again(rows, times):
+    for turn in range(times):
+        later = {"row_id": turn * len(rows), "timestamp": timedelta(days=20 * turn)}
+        for row in rows:
+            yield row | {name: row[name] + more for name, more in later.items()}
+
+
+def test_every_shape_is_answered_right_in_pandas_and_in_sql(small):
+    asked = {}
+    for name, tree, true, events in of_every_shape(small, 1):
+        blocks, ways = Blocks(events), Counter()
+        for dice in range(20):
+            if len(ways) < 2:
+                messages, _ = played(teacher(question(tree), Random(dice)), blocks)
+                ways["sql" if "conn.execute" in messages[-2] else "pandas"] += 1
+                assert right(boxed(messages[-1]), true, type_of(tree), strict=True), (name, messages)
+        asked[name] = len(ways)
+    assert asked == dict.fromkeys(SHAPES, 2)
+
+
+def test_every_question_is_answered_right(rollouts):
+    assert {boxed(messages[-1]) == question.answer for question, messages, _ in rollouts} == {True}
+
+
+def test_without_a_mistake_no_block_fails(rollouts):
+    assert all(each.ok for _, _, heard in rollouts for each in heard)
+
+
+def test_every_block_loads_the_trajectory_again(rollouts):
+    for question, messages, _ in rollouts:
+        for message in messages[:-1]:
+            assert message.count(f'load_trajectory("{question.trajectory_id}")') == 1
+            assert "from data_loader import load_trajectory\n" in message
+
+
+def test_a_rollout_has_one_to_four_blocks_and_each_turn_says_something(rollouts, slips):
+    for _, messages, heard in [*rollouts, *slips]:
+        assert 1 <= len(heard) <= 4
+        assert all(re.fullmatch(r"\S.*\n<code>\n.*\n</code>", each, re.DOTALL) for each in messages[:-1])
+        assert re.fullmatch(r"\S.* \\boxed\{.+\}", messages[-1], re.DOTALL)
+
+
+def test_the_shares_are_as_they_are_said(rollouts):
+    looks = sum(bool(COMPUTED.search(messages[0])) and len(heard) > 1 for _, messages, heard in rollouts)
+    both = sum(len({"conn.execute" in each for each in messages[:-1]}) > 1 for _, messages, _ in rollouts)
+    sql = sum("conn.execute" in messages[-2] for _, messages, _ in rollouts)
+    assert 0.25 < looks / len(rollouts) < 0.45
+    assert 0.08 < both / len(rollouts) < 0.45
+    assert 0.4 < sql / len(rollouts) < 0.6
+
+
+def test_nothing_of_the_answer_is_looked_at(posed):
+    for each in posed[:20]:
+        hidden = {
+            "answer": "?",
+            "answer_type": "text",
+            "result": '"?"',
+            "evidence": [7],
+            "position": "late",
+            "kind": "brand",
+        }
+        other = each.question.model_copy(update=hidden)
+        assert each.played()[0] == played(teacher(other, Random(f"0 {other.id}")), each.blocks)[0]
+
+
+def test_the_first_turn_gives_nothing_away(rollouts):
+    for question, messages, _ in rollouts:
+        assert not gives_away(messages[0].partition("<code>")[0], question.answer), messages[0]
+
+
+def test_a_mistake_is_one_block_that_fails_and_the_answer_is_right_all_the_same(slips):
+    for question, messages, heard in slips:
+        assert [each.ok for each in heard].count(False) == 1
+        assert heard[-1].ok
+        assert boxed(messages[-1]) == question.answer
+
+
+def test_mistakes_are_of_three_kinds_and_the_next_turn_names_them(slips):
+    kinds = Counter()
+    for _, messages, heard in slips:
+        place = next(place for place, each in enumerate(heard) if not each.ok)
+        error, after = heard[place].text, messages[place + 1].partition("<code>")[0]
+        if "load_trajectory(" not in messages[place]:
+            kinds["state"] += 1
+            name = re.search(r"name '(\w+)' is not defined", error)[1]
+            assert re.search(rf"`{name}`|block", after)
+        elif "date" in after or "prices are numbers" in after:
+            kinds["type"] += 1
+            assert re.search("AttributeError|TypeError", error)
+        else:
+            kinds["column"] += 1
+            wrong = re.findall(r"`(\w+)`", after)
+            assert any(name in error for name in wrong), (error, after)
+    assert min(kinds[kind] for kind in ("state", "type", "column")) >= len(slips) / 6
+
+
+def test_the_same_dice_give_the_same_rollout_in_any_process(posed):
+    code = (
+        "from random import Random\nfrom tests.rollouts.test_teacher import *\n"
+        "for place, tree in enumerate(trees(Random(8))):\n"
+        "    work = teacher(question(tree), Random(place), mistake=place % 2 == 0)\n"
+        "    print(next(work), work.send(Output('nothing', False)))"
+    )
+    said = [
+        subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True, env={"PYTHONHASHSEED": seed}
+        )
+        for seed in ("1", "2")
+    ]
+    assert said[0].stdout == said[1].stdout
+    assert said[0].stdout.count("<code>") > 60
+
+
+def test_there_are_many_ways_to_begin_and_to_say_each_thing():
+    tree = next(trees(Random(0)))
+    macros = [
+        name
+        for name in template("rollouts.offline").module.__dict__
+        if re.match("open|then|after|check|wrong|failed|go|differ|lost|say", name)
+    ]
+    facts = {"wrong": ("a", "b"), "say": ("1:00:00", 3600)}
+    for name in macros:
+        taken = getattr(template("rollouts.offline").module, name).arguments
+        given = facts.get(name.partition("_")[0], ())[: len(taken) - 1]
+        said = phrases("rollouts", name, tree, *given)
+        assert len(set(said)) == len(said) >= (8 if name.startswith("open") else 6), name
+    assert len(macros) >= 20
+
+
+def test_openings_differ_from_rollout_to_rollout(rollouts):
+    openings = Counter(messages[0][:12] for _, messages, _ in rollouts)
+    assert len(openings) >= 15
+    assert openings.most_common(1)[0][1] < len(rollouts) / 5
+
+
+def test_prose_reads_as_prose_for_any_tree():
+    for seed in range(12):
+        for tree in trees(Random(f"prose {seed}")):
+            said = phrases("rollouts", "asked", from_json(to_json(tree)))
+            assert len(said) == 1
+            assert not re.search(r"None|\{|  | ,|Undefined|\bthe the\b", said[0].replace("Lamps {new}", "")), said
+
+
+def test_when_a_block_fails_unexpectedly_the_other_way_is_tried():
+    for dice in range(6):
+        tree = next(trees(Random(dice)))
+        work = teacher(question(tree), Random(dice))
+        messages = [next(work)]
+        while "\\boxed{" not in messages[-1]:
+            messages.append(work.send(Output("3", False)))
+        assert boxed(messages[-1]) == "unknown"
+        assert {"conn.execute" in code_of(each) for each in messages[-3:-1]} == {True, False}
+
+
+def test_what_cannot_be_read_is_no_answer():
+    for dice in range(6):
+        work = teacher(question(next(trees(Random(dice)))), Random(dice))
+        message = next(work)
+        while "\\boxed{" not in message:
+            message = work.send(Output("some text (cut)", True))
+        assert boxed(message) == "unknown"
+
+
+def test_where_two_ways_differ_the_second_holds():
+    differed = 0
+    for dice in range(200):
+        work = teacher(question(next(trees(Random(0)))), Random(dice))
+        message, heard = next(work), []
+        while "\\boxed{" not in message:
+            computed = not COMPUTED.search(message)
+            heard += [str(len(heard) + 1)] if computed else []
+            form = "({},)" if "fetchone()" in message and "[0]" not in message else "{}"
+            form = "  n\n0  {}" if ".df()" in message else form
+            message = work.send(Output(form.format(len(heard)), True))
+        assert boxed(message) == str(len(heard))
+        differed += len(heard) == 2
+    assert 8 <= differed <= 40
+
+
+@pytest.mark.parametrize(
+    ("sql", "output", "said"),
+    [
+        ("SELECT COUNT(*) FROM events", "[(3,)]", "3"),
+        ("SELECT SUM(price) FROM events", "[(Decimal('3.5'),)]", "3.50"),
+        ("SELECT ROUND(100.0 * COUNT(price) / 7, 1) FROM events", "[(66.7,)]", "66.7"),
+        ("SELECT brand FROM events LIMIT 1", '[("O\'Neill",)]', "O'Neill"),
+        ("SELECT DISTINCT brand FROM events", "[('b',), ('a',)]", "a; b"),
+        ("SELECT brand FROM events ORDER BY timestamp", "[('b',), ('a',)]", "b; a"),
+        ("SELECT brand FROM events WHERE FALSE", "[]", "none"),
+        ("SELECT MAX(price) FROM events WHERE FALSE", "[(None,)]", "none"),
+        ("SELECT 1 = 1, 1 = 2", "[(True, False)]", "yes; no"),
+        ("SELECT MIN(timestamp) FROM events", "[(datetime.datetime(2024, 5, 1, 9, 0),)]", "2024-05-01 09:00:00"),
+        ("SELECT CAST(MIN(timestamp) AS DATE) FROM events", "[(datetime.date(2024, 5, 1),)]", "2024-05-01"),
+        ("SELECT DATE_DIFF('second', MIN(timestamp), MAX(timestamp)) FROM events", "[(3605,)]", "1:00:05"),
+    ],
+)
+def test_of_a_written_question_the_query_is_run(sql, output, said):
+    for mistake in (False, True):
+        work = teacher(question(None, sql=sql), Random(1), mistake=mistake)
+        message = next(work)
+        while "\\boxed{" not in message:
+            fails = "load_trajectory(" not in message
+            shown = output if sql in message.replace('\\"', '"') else "       n\n0  1"
+            message = work.send(Output("name 'conn' is not defined" if fails else shown, not fails))
+        assert boxed(message) == said
+
+
+def test_a_written_question_says_whether_it_wants_a_span_of_time():
+    work = teacher(question(None, sql="SELECT x FROM events", question="How long? Answer as h:mm:ss."), Random(3))
+    message = next(work)
+    while "\\boxed{" not in message:
+        message = work.send(Output("[(65,)]", True))
+    assert boxed(message) == "0:01:05"
+
+
+@pytest.mark.parametrize(
+    ("text", "form", "kind", "value"),
+    [
+        ("3\n", "plain", "integer", "3"),
+        ("3.0", "plain", "integer", "3"),
+        ("np.int64(3)", "literal", "integer", "3"),
+        ("25.1", "plain", "money", "25.10"),
+        ("(Decimal('2.5'),)", "literal", "money", "2.50"),
+        ("33.0", "plain", "decimal", "33.0"),
+        ("0 days 00:05:09", "plain", "duration", "0:05:09"),
+        ("2 days 00:05:09", "plain", "duration", "48:05:09"),
+        ("-1 days +23:59:50", "plain", "duration", "-0:00:10"),
+        ("309.0", "plain", "duration", "0:05:09"),
+        ("[Timestamp('2024-05-01 09:00:00')]", "literal", "date-time", "2024-05-01 09:00:00"),
+        ("[datetime.date(2024, 5, 1)]", "literal", "date", "2024-05-01"),
+        ("7    A  b, c\nName: product_name, dtype: str", "series", "text", "A  b, c"),
+        ("Series([], Name: product_name, dtype: str)", "series", "text", "none"),
+        ("   brand\n0      b\n1  a b c", "table", "set", "a b c; b"),
+        ("Empty DataFrame\nColumns: [brand]\nIndex: []", "table", "set", "none"),
+        ("x\n['b', 'a']", "literal", "ordered list", "b; a"),
+        ("[True, False]", "literal", "yes/no", "yes; no"),
+        ("(True, False)", "literal", "yes/no", "yes; no"),
+        ("[nan]", "literal", "text", "none"),
+        ("[<NA>]", "literal", "money", "none"),
+        ("NaT", "plain", "duration", "none"),
+        ("None", "plain", "text", "none"),
+    ],
+)  # fmt: skip
+def test_what_is_printed_is_read_by_its_form_and_type(text, form, kind, value):
+    assert canonical(read(text, form, kind, 1)) == value
+
+
+@pytest.mark.parametrize(
+    ("text", "form", "kind"),
+    [
+        ("", "literal", "set"),
+        ("several words", "plain", "integer"),
+        ("inf", "plain", "money"),
+        ("3.5", "plain", "integer"),
+        ("[1, 2]", "literal", "integer"),
+        ("open('x')", "literal", "text"),
+        ("__import__('os')", "literal", "set"),
+        ("n\n...", "table", "set"),
+        ("", "series", "text"),
+        ("(" * 5_000, "literal", "set"),
+    ],
+)
+def test_what_is_no_answer_is_not_read_as_one(text, form, kind):
+    with pytest.raises(Unreadable):
+        read(text, form, kind)
+
+
+def test_a_name_with_half_a_brace_or_dollars_is_the_same_in_its_box():
+    for name in ("mug {red", "mug } $5", "$5 mug$", "a {b} c"):
+        work = teacher(question(None, sql="SELECT brand FROM events"), Random(1))
+        message = next(work)
+        while "\\boxed{" not in message:
+            message = work.send(Output(str([(name,)]), True))
+        assert boxed(message) == name
+
+
+def test_a_wrong_column_fails_where_there_is_nothing_to_show_too():
+    events = table(Random(3), 20)
+    nobody = Nth(of=Pick(action="click", brand="Nobody"), n=1, what="color")
+    for dice in range(80):
+        _, heard = played(teacher(question(nobody), Random(dice), mistake=True), Blocks(events))
+        assert [each.ok for each in heard].count(False) == 1
+
+
+def test_no_day_is_said_where_a_day_is_asked():
+    may = Pick(action="click", first_day=date(2024, 5, 1), last_day=date(2024, 5, 9))
+    for dice in range(60):
+        assert "2024" not in next(teacher(question(Top(of=may, by="day")), Random(dice))).partition("<code>")[0]
+
+
+def test_a_name_with_braces_is_the_same_in_its_box():
+    events = table(Random(3), 60)
+    log, blocks = Log(events.to_pylist()), Blocks(events)
+    seen = 0
+    for seed in range(40):
+        for tree in trees(Random(f"braces {seed}")):
+            if tree.node in ("names", "top") and "product_types" in to_json(tree):
+                true = canonical(answer(tree, log).value)
+                messages, _ = played(teacher(question(tree), Random(seed)), blocks)
+                assert boxed(messages[-1]) == true
+                seen += "{" in true
+    assert seen
