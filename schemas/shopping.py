@@ -5,6 +5,7 @@ from decimal import Decimal
 from typing import Literal
 
 from schemas.record import Part, Record
+from schemas.rollouts import Message
 from schemas.shop import Choice
 
 Scenario = Literal["single", "single personal", "multi", "multi personal"]
@@ -175,8 +176,8 @@ class ShoppingEpisode(Record):
     task_id: str
     scenario: Scenario
     policy: str
-    prompt: str
-    """What the agent was told first: instruction or opening, and the profile where there is one."""
+    opening: str
+    """What the shopper said first: the instruction, or the vague opening of a conversation."""
     steps: list[Step]
     bought_product: str
     bought_variant: str
@@ -186,3 +187,5 @@ class ShoppingEpisode(Record):
     literal: Match
     """By the formulas of WebShop and ShopSimulator as they are."""
     blunders: list[Blunder]
+    messages: list[Message]
+    """To train on, where it was a success; else empty."""

@@ -12,10 +12,10 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from html import escape
 from itertools import chain, count
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from pipeline.shop.store import Item
 
@@ -40,8 +40,7 @@ SHOWN_WORDS = 200
 """Letters of a query that its results repeat."""
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Element(NamedTuple):
     """Something on a page: a text, or a box with others in it."""
 
     tag: Tag
@@ -52,7 +51,7 @@ class Part:
     """Empty: it cannot be clicked."""
     label: str = ""
     """What stands in `click[...]`, in lower case."""
-    inside: "tuple[Part, ...]" = ()
+    inside: "tuple[Element, ...]" = ()
 
 
 @dataclass(frozen=True)
@@ -61,7 +60,7 @@ class Page:
 
     kind: Kind
     title: str
-    parts: tuple[Part, ...]
+    parts: tuple[Element, ...]
 
     @cached_property
     def clicks(self) -> dict[str, Deed]:
@@ -121,16 +120,16 @@ def html(page: Page) -> str:
     return f"<html>\n<body>\n{''.join(map(tagged, page.parts))}</body>\n</html>\n"
 
 
-def tagged(part: Part) -> str:
+def tagged(part: Element) -> str:
     name = f' name="{escape(part.name)}"' if part.name else ""
     end = "" if part.tag in ("span", "a", "button", "input") else "\n"
     if part.tag == "input":
         return f"<input{name}>"
     inside = "".join(map(tagged, part.inside))
-    return f"<{part.tag}{name}>{escape(part.text)}{inside}</{part.tag}>{end}"
+    return f"<{part.tag}{name}>{escape(part.text, quote=False)}{inside}</{part.tag}>{end}"
 
 
-def walk(parts: Iterable[Part]) -> Iterator[Part]:
+def walk(parts: Iterable[Element]) -> Iterator[Element]:
     """All parts, as they are read."""
     for part in parts:
         yield part
@@ -159,9 +158,10 @@ def plain(words: str) -> str:
     >>> plain(" Ｂuy  NOW "), plain("4½ in")
     ('buy now', '41⁄2 in')
     """
+    words = words.lower()
     if not words.isascii():
         words = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", words).lower())
-    return " ".join(words.lower().split())
+    return " ".join(words.split())
 
 
 def visible(words: str) -> str:
@@ -175,6 +175,7 @@ def visible(words: str) -> str:
     return MARK.sub("(SEP)", words) if "[" in words else words.strip()
 
 
+@lru_cache(4_096)
 def slug(words: str, or_else: str) -> str:
     """Its first words as a name, which has no dots.
 
@@ -218,7 +219,7 @@ class Apart:
     def __init__(self) -> None:
         self.clicks, self.names = set(FIXED), set[str]()
 
-    def part(self, tag: Tag, shown: Sequence[str], name: tuple[str, str], deed: Deed, mark: str = "") -> Part:
+    def part(self, tag: Tag, shown: Sequence[str], name: tuple[str, str], deed: Deed, mark: str = "") -> Element:
         """
         shown: ways to write it, the best first; mark: what is said of it beside its click.
 
@@ -226,7 +227,7 @@ class Apart:
         """
         ways = [way for way in map(visible, shown) if way] or ["?"]
         label, (head, tail) = free(ways, self.clicks, " ({})"), name
-        return Part(tag, label + mark, free([head], self.names, "_{}") + tail, deed, label.lower())
+        return Element(tag, label + mark, free([head], self.names, "_{}") + tail, deed, label.lower())
 
 
 def free(ways: Sequence[str], taken: set[str], mark: str) -> str:
@@ -235,32 +236,33 @@ def free(ways: Sequence[str], taken: set[str], mark: str) -> str:
     >>> free(["red", "color: red"], {"red"}, " ({})"), free(["red"], {"red", "red (2)"}, " ({})")
     ('color: red', 'red (3)')
     """
-    more = (ways[-1] + mark.format(number) for number in count(2))
-    found = next(way for way in chain(ways, more) if plain(way) not in taken)
-    taken.add(plain(found))
-    return found
+    for way in chain(ways, (ways[-1] + mark.format(number) for number in count(2))):
+        if (key := plain(way)) not in taken:
+            taken.add(key)
+            return way
+    raise AssertionError("numbers end")
 
 
-def button(shown: str, name: str, *deed: str) -> Part:
+def button(shown: str, name: str, *deed: str) -> Element:
     """One of the shop's own."""
-    return Part("button", shown, name, deed, shown.lower())
+    return Element("button", shown, name, deed, shown.lower())
 
 
-def said(tag: Tag, words: str) -> Part:
-    return Part(tag, visible(words))
+def said(tag: Tag, words: str) -> Element:
+    return Element(tag, visible(words))
 
 
-def box(tag: Tag, *inside: Part) -> Part:
-    return Part(tag, inside=inside)
+def box(tag: Tag, *inside: Element) -> Element:
+    return Element(tag, inside=inside)
 
 
-def navigation(cart: bool, *more: Part) -> Part:
+def navigation(cart: bool, *more: Element) -> Element:
     """What stands above every page but the first and the last."""
     views = (button("View Cart", "nav.view_cart", "view cart"),) if cart else ()
     return box("div", button("Back to Search", "nav.back_to_search", "home"), *views, *more)
 
 
-def back() -> Part:
+def back() -> Element:
     return button("< Prev", "nav.previous", "back")
 
 
@@ -269,7 +271,7 @@ def back() -> Part:
 
 def home(*, cart: bool = False) -> Page:
     """The first page, with the search box; its button without words shows what is popular."""
-    search = Part("input", name=SEARCH_INPUT), button("Search", "search_button", "search")
+    search = Element("input", name=SEARCH_INPUT), button("Search", "search_button", "search")
     views = (button("View Cart", "nav.view_cart", "view cart"),) if cart else ()
     return Page("home", "Shop", (said("h1", "Shop"), box("div", *search, *views)))
 
@@ -287,7 +289,7 @@ def results(query: str, number: int, total: int, shown: Sequence[Listed], *, car
     return Page("results", title, (*head, box("ul", *lines)))
 
 
-def listed(each: Listed, apart: Apart) -> Part:
+def listed(each: Listed, apart: Apart) -> Element:
     name = slug(each.title, "product"), ".view_product"
     link = apart.part("a", [each.id], name, ("open", str(each.number)))
     price, rating = said("span", spread(each.low, each.high)), said("span", rated(each.rating, each.reviews))
@@ -308,7 +310,7 @@ def product(item: Item, axes: Sequence[Axis], cents: Sequence[int], stock: Stock
     return Page("product", title, (navigation(cart, back()), *options, said("h1", title), *facts, tabs, buy))
 
 
-def offered(axis: Axis, apart: Apart) -> Part:
+def offered(axis: Axis, apart: Apart) -> Element:
     """An option with its values; one that other words on the page are like is written `size: large`."""
     head = f"options.{slug(axis.name, 'option')}."
     values = (
@@ -353,7 +355,7 @@ def reviews(item: Item, *, cart: bool = False) -> Page:
     return tab("reviews", item, [said("p", rated(item.rating, item.review_count))], cart)
 
 
-def tab(kind: Kind, item: Item, parts: Iterable[Part], cart: bool) -> Page:
+def tab(kind: Kind, item: Item, parts: Iterable[Element], cart: bool) -> Page:
     title = visible(item.title)
     return Page(kind, title, (navigation(cart, back()), said("h1", title), said("p", kind.capitalize()), *parts))
 
@@ -368,13 +370,13 @@ def cart(lines: Sequence[Line]) -> Page:
     return Page("cart", "Cart", (navigation(False, back()), said("h1", "Cart"), *rest, *buy))
 
 
-def removal(line: Line, apart: Apart) -> Part:
+def removal(line: Line, apart: Apart) -> Element:
     name = slug(line.title, "product"), ".remove"
     known = line.variant_id or line.product_id
     return apart.part("button", [f"Remove {known}"], name, ("remove", line.product_id, line.variant_id))
 
 
-def put(line: Line) -> list[Part]:
+def put(line: Line) -> list[Element]:
     told = (line.product_id, line.title, line.said, f"{line.pieces} x {dollars(line.cents)}")
     return [said("span", words) for words in told if words]
 

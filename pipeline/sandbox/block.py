@@ -98,7 +98,6 @@ def warmed() -> Any:
     str(nobody.frame.groupby("brand")["price"].sum()), str(table), parts("1"), why_not("SELECT * FROM events")
     duckdb.set_default_connection(nobody.connection)
     nobody.connection.execute("SELECT setseed(0)").fetchall()
-    random.seed(0)
     np.random.seed(0)  # the state that pandas samples from
     sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
     return nobody.connection
@@ -213,6 +212,7 @@ def ran(code: str, loaded: Loaded) -> bool:
     sys.modules["data_loader"] = loader = ModuleType("data_loader")
     sys.modules["__main__"] = main = ModuleType("__main__")
     loader.load_trajectory = loaded.load_trajectory  # type: ignore[attr-defined]
+    random.seed(0)  # which a copy of a process forgets
     sys.stderr = sys.stdout  # in the order in which they are written
     sys.argv, sys.path[:] = [FILE], [path for path in sys.path if path in LIBRARIES]
     for number in (signal.SIGINT, signal.SIGTERM):

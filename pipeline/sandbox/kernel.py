@@ -204,7 +204,7 @@ def only_these_files(readable: Iterable[str], writable: Iterable[str]) -> None:
     """Opens no other file for reading or writing, nor runs, makes or removes one. Existing paths that it names stay."""
     version = landlock_version()
     if not version:
-        raise Missing(ENOSYS, "landlock")
+        raise Missing(ENOSYS, "landlock: not in this kernel")
     known = ALL_OF_ABI[min(version, 5)]
     # from version 4 on network ports too, from 6 on signals and abstract sockets: all of them closed
     rules = struct.pack("QQQ", known, 0b11 if version >= 4 else 0, 0b11 if version >= 6 else 0)

@@ -8,6 +8,7 @@
 Price and stock are the chosen variant's. Of the store nothing is copied and nothing changed, and each visit has a browser of its own.
 """
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
@@ -21,6 +22,8 @@ RESULTS = 150
 """Of a search, the best ones; as WebShop."""
 QUERY_LETTERS = 400
 TOLD_LETTERS = 80
+SECOND = re.compile(r"[\]］]\s*(search|click)\s*[\[［]", re.IGNORECASE)
+"""Another action behind the first, which would be searched for."""
 FORM = "An action is search[words] or click[thing], and nothing else."
 NOT_SOLD: dict[Stock, str] = {
     "Sold out": "This is sold out.",
@@ -241,13 +244,15 @@ def stock(options: Sequence[Option], left: Sequence[Option]) -> Stock:
 def read(action: str) -> tuple[str, str]:
     """Verb and words of an action; without a verb where it is none.
 
-    >>> read("click[Size [EU] 38]"), read(" Search［毯子］"), read("click buy now")
-    (('click', 'Size [EU] 38'), ('search', '毯子'), ('', ''))
+    >>> read("click[Size [EU] 38]"), read(" Search［毯子］")
+    (('click', 'Size [EU] 38'), ('search', '毯子'))
+    >>> read("click buy now"), read("search[mug] click[red]")
+    (('', ''), ('', ''))
     """
     verb, _, words = action.strip().replace("［", "[", 1).partition("[")
     if not words.endswith(("]", "］")) or plain(verb) not in ("search", "click"):
         return "", ""
-    return plain(verb), words[:-1]
+    return ("", "") if plain(verb) == "search" and SECOND.search(words) else (plain(verb), words[:-1])
 
 
 def told(words: str) -> str:

@@ -14,7 +14,7 @@ from typing import Literal
 
 from pipeline.rewards.loose_strict import parts
 from pipeline.shop.store import Option
-from pipeline.shopping.facts import Thing, as_need, is_met, options_named, plain
+from pipeline.shopping.facts import Thing, is_met, is_same, measured, plain
 from pipeline.words import content_words, words
 from schemas.shop import Choice
 from schemas.shopping import Blunder, Match, Need, Profile, Scenario, ShoppingTask, Step
@@ -47,11 +47,11 @@ class Seen:
     asked: tuple[str, ...] = ()
     """Facts that an `ask` was about, in the words of `Need.fact`."""
     told: tuple[str, ...] = ()
-    """Facts of the needs that the shopper told in answer."""
+    """Facts of the needs that the shopper told in answer, those it had told before as well."""
     verdict: Literal["", "agreed", "refused"] = ""
     """What the shopper said to buying, where the agent proposed it."""
     rejected: tuple[str, ...] = ()
-    """What the shopper turned down by name: ids of products and values of options, as they are clicked."""
+    """What the shopper turned down in as many words: ids of products and values of options, as they are clicked."""
     farewell: bool = False
     """The shopper said goodbye."""
 
@@ -87,6 +87,12 @@ class Played:
     def gold(self) -> Sequence[Thing]:
         return self.look(self.task.product_id)
 
+    @cached_property
+    def facts(self) -> dict[str, set[tuple[str, str]]]:
+        """Facts and their values, of every product listed or opened."""
+        ids = {each for seen in self.seen for each in (*seen.shown, seen.product) if each}
+        return {each: {fact for thing in self.look(each) for fact in facts(thing)} for each in ids}
+
     def does(self, kind: str) -> Iterator[tuple[int, str]]:
         """The steps that search, click or ask, and what for."""
         for place, step in enumerate(self.steps):
@@ -98,10 +104,14 @@ class Played:
         """Those that did something."""
         return ((place, what) for place, what in self.does(kind) if not self.steps[place].fault)
 
+    def told(self, before: int) -> set[str]:
+        """The facts that the shopper has told before a step."""
+        return {fact for seen in self.seen[:before] for fact in seen.told}
+
     def known(self, before: int) -> list[Need]:
         """The needs that the agent could know before a step: stated at once or told by then, or in the profile."""
-        told = {fact for seen in self.seen[:before] for fact in seen.told}
-        return [need for need in self.task.needs if self.is_given(need) or (self.is_multi and need.fact in told)]
+        told = self.told(before)
+        return [need for need in self.task.needs if self.is_given(need) or need.fact in told]
 
     def is_given(self, need: Need) -> bool:
         """Whether the agent has it from the start."""
@@ -224,8 +234,7 @@ def repeated_similar_query(episode: Played) -> Iterator[int]:
     searches = list(episode.works("search"))
     for number, (place, query) in enumerate(searches):
         for earlier, other in searches[:number]:
-            told = any(seen.told for seen in episode.seen[earlier:place])
-            if not told and alike(query, other) >= ALIKE:
+            if episode.told(earlier) == episode.told(place) and alike(query, other) >= ALIKE:
                 yield place
 
 
@@ -293,11 +302,31 @@ def nonexistent_button(episode: Played) -> Iterator[int]:
 
 
 def retried_rejected_attribute(episode: Played) -> Iterator[int]:
-    """A click on a product or an option value that the shopper had turned down."""
-    for place, what in episode.does("click"):
-        rejected = {each.lower() for seen in episode.seen[:place] for each in seen.rejected}
-        if what.lower() in rejected:
+    """A click on a product or an option value that the shopper had turned down.
+
+    Asked whether a value will do, a shopper that tells another one has turned it down.
+    """
+    rejected: set[str] = set()
+    for place, (step, seen) in enumerate(zip(episode.steps, episode.seen, strict=True)):
+        found = ACTION.fullmatch(step.action)
+        if found and found[1].lower() == "click" and found[2].strip().lower() in rejected:
             yield place
+        if found and found[1].lower() == "ask":
+            rejected |= {*(each.lower() for each in seen.rejected), *corrected(episode, place, found[2])}
+
+
+def corrected(episode: Played, place: int, question: str) -> set[str]:
+    """The values in a question which are not those that the shopper then told."""
+    needs = [need for need in episode.task.needs if need.op == "is" and need.fact in episode.seen[place].told]
+    return {
+        value
+        for fact, value in vocabulary(episode, place)
+        for need in needs
+        if need.fact == fact
+        and says(question, value)
+        and not says(need.value, value)
+        and not is_same(value, need.value)
+    }
 
 
 # Buy.
@@ -322,8 +351,8 @@ def purchase_after_rejection(episode: Played) -> Iterator[int]:
     if not episode.bought or not verdicts or episode.seen[verdicts[-1]].verdict == "agreed":
         return
     refused, now = episode.seen[verdicts[-1]], episode.open_before(episode.last)
-    told = any(seen.told for seen in episode.seen[verdicts[-1] + 1 :])
-    if not told and (refused.product, set(refused.chosen)) == (now.product, set(now.chosen)):
+    nothing_new = episode.told(verdicts[-1] + 1) == episode.told(episode.last)
+    if nothing_new and (refused.product, set(refused.chosen)) == (now.product, set(now.chosen)):
         yield episode.last
 
 
@@ -373,29 +402,23 @@ def over_interpreted_personal_info(episode: Played) -> Iterator[int]:
 
 
 def liked(profile: Profile) -> list[str]:
-    """Brands, colors, materials, styles, functions and sizes; categories are not: a task names its own."""
+    """Brands, colors, materials, styles, functions and sizes, bare numbers aside; a category is the task's own."""
     interests = profile.interests
     lists = (interests.brands, interests.colors, interests.materials, interests.styles, interests.functions)
-    return [each.name for several in lists for each in several] + [
-        size.value.rpartition(": ")[2] for size in interests.sizes
-    ]
+    names = [each.name for several in lists for each in several]
+    names += [size.value.rpartition(": ")[2] for size in interests.sizes]
+    return [name for name in names if not is_bare(name)]
 
 
 def is_needed(episode: Played, value: str) -> bool:
     """Whether a value is in the task's words, or the right product has it."""
-    facts = [text for thing in episode.gold for text in own_words(thing)]
-    return any(says(text, value) for text in [*task_words(episode.task), *facts])
+    gold = [text for thing in episode.gold for text in (thing.item.title, *(value for _, value in facts(thing)))]
+    return any(says(text, value) for text in [*task_words(episode.task), *gold])
 
 
 def task_words(task: ShoppingTask) -> list[str]:
     needs = [text for need in task.needs for text in (need.value, need.said)]
     return [task.category, task.instruction, task.simple_instruction, *needs]
-
-
-def own_words(thing: Thing) -> list[str]:
-    item = thing.item
-    facts = [*(each.value for each in item.attributes), *(each.value for each in thing.choices)]
-    return [item.title, item.brand or "", item.color or "", *facts]
 
 
 def mixed_priorities(episode: Played) -> Iterator[int]:
@@ -413,44 +436,55 @@ def mixed_priorities(episode: Played) -> Iterator[int]:
 def added_extra_intent(episode: Played) -> Iterator[int]:
     """The shopper named a value of something that the task says nothing about."""
     needed = {need.fact for need in episode.task.needs}
-    return (place for place, found in claimed(episode) if set(found) - needed)
+    return (place for place, found in claimed(episode) if found - needed)
 
 
 def distorted_target_intent(episode: Played) -> Iterator[int]:
     """The shopper named another value of something than the one that is needed."""
     needed = {need.fact for need in episode.task.needs}
-    return (place for place, found in claimed(episode) if set(found) & needed)
+    return (place for place, found in claimed(episode) if found & needed)
 
 
-def claimed(episode: Played) -> Iterator[tuple[int, list[str]]]:
+def claimed(episode: Played) -> Iterator[tuple[int, set[str]]]:
     """The answers of the shopper, and the facts that they name a value of which the task has not, as products seen by then write it.
 
-    Where an answer says no to something, the values that the question offered are not its own.
+    Where an answer says no to something, the values that the question offered are not its own. Of facts with the same value
+    those that are needed are meant.
     """
-    task = set(split(" ".join(task_words(episode.task))))
+    needed, task = {need.fact for need in episode.task.needs}, set(split(" ".join(task_words(episode.task))))
     for place, question in episode.works("ask"):
         answer = episode.steps[place].observation
         known = task | set(split(question)) if NO.search(answer) else task
-        values = vocabulary(episode, place)
-        yield place, [fact for value, fact in values.items() if says(answer, value) and not set(split(value)) <= known]
+        found = [
+            (f, value)
+            for f, value in vocabulary(episode, place)
+            if says(answer, value) and not set(split(value)) <= known
+        ]
+        own = {value for fact, value in found if fact in needed}
+        yield place, {fact for fact, value in found if fact in needed or value not in own}
 
 
-def vocabulary(episode: Played, before: int) -> dict[str, str]:
-    """The fact of each value that products listed or opened by then have; where several have it, one that is needed."""
-    ids = {each for seen in episode.seen[:before] for each in (*seen.shown, seen.product)}
-    needed = {need.fact for need in episode.task.needs}
-    found = {
-        (fact in needed, fact, value) for each in ids for thing in episode.look(each) for fact, value in facts(thing)
-    }
-    return {value: fact for _, fact, value in sorted(found)}
+def vocabulary(episode: Played, before: int) -> list[tuple[str, str]]:
+    """Facts and the values that products listed or opened by then have of them."""
+    ids = {each for seen in episode.seen[:before] for each in (*seen.shown, seen.product) if each}
+    return sorted({each for product in ids for each in episode.facts[product]})
 
 
 def facts(thing: Thing) -> Iterator[tuple[str, str]]:
-    """Facts and their values; bare numbers are none, for they can be of anything."""
-    for name in {plain(each.name) for each in thing.item.attributes} | options_named(thing) | {"brand", "color"}:
-        need = as_need(name, thing, known="stated", said="")
-        if need and (need.number is None or need.unit):
-            yield name, need.value.lower()
+    """Facts and their values in lower case; bare numbers are none, for they can be of anything."""
+    named = [("brand", thing.item.brand or ""), ("color", thing.item.color or "")]
+    named += [(each.name, each.value) for each in thing.item.attributes]
+    named += [(each.name, each.value) for each in thing.choices]
+    return ((plain(name), value.lower()) for name, value in named if value and not is_bare(value))
+
+
+def is_bare(value: str) -> bool:
+    """
+    >>> is_bare("9"), is_bare("9 in"), is_bare("wide")
+    (True, False, False)
+    """
+    found = measured(value)
+    return found is not None and not found[1]
 
 
 def silent_on_key_goal(episode: Played) -> Iterator[int]:
@@ -458,7 +492,7 @@ def silent_on_key_goal(episode: Played) -> Iterator[int]:
     for place, _ in episode.works("ask"):
         known = episode.known(place + 1)
         silent = [n for n in of(episode, "stated") if n not in known and n.fact in episode.seen[place].asked]
-        if episode.is_multi and silent:
+        if silent:
             yield place
 
 

@@ -53,7 +53,7 @@ def kind_of(category: str, language: Language, random: Random, *, vague: bool = 
 def name_of(category: str, fact: str, language: Language) -> str:
     """How one asks about a fact."""
     known = leaves().get(category, {}).get("names", {})
-    found = next((known[name] for name in known if plain(name) == fact), {})
+    found: Words = next((known[name] for name in known if plain(name) == fact), {})
     usual = {"en": fact, "zh": OWN_NAMES.get(fact, fact)}
     return str(found.get("said" if language == "en" else "zh", usual[language]))
 
@@ -83,7 +83,7 @@ def macro(name: str, *facts: Any) -> str:
 
 def known_value(need: Need, category: str) -> Words:
     values = leaves().get(category, {}).get("values", {})
-    found = next((values[name] for name in values if plain(name) == need.fact), {})
+    found: Words = next((values[name] for name in values if plain(name) == need.fact), {})
     return next((found[value] for value in found if value.lower() == need.value.lower()), {})
 
 
