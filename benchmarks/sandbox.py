@@ -34,8 +34,10 @@ BEGIN = "from data_loader import load_trajectory\nconn, df = load_trajectory('on
 BLOCKS = {
     "nothing": "1",
     "rows": BEGIN + "len(df)",
-    "SQL in Python": BEGIN + "conn.execute('SELECT brand, SUM(price) FROM events GROUP BY brand ORDER BY 2 DESC').fetchmany(3)",
-    "pandas": BEGIN + "df[df['action_type'] == 'purchase'].groupby('brand')['price'].sum().sort_values(ascending=False).head(3)",
+    "SQL in Python": BEGIN
+    + "conn.execute('SELECT brand, SUM(price) FROM events GROUP BY brand ORDER BY 2 DESC').fetchmany(3)",
+    "pandas": BEGIN
+    + "df[df['action_type'] == 'purchase'].groupby('brand')['price'].sum().sort_values(ascending=False).head(3)",
     "SQL": "```sql\nSELECT brand, SUM(price) AS paid FROM events GROUP BY brand ORDER BY paid DESC LIMIT 3\n```",
     "a wide table": BEGIN + "df.head()",
 }
@@ -54,8 +56,12 @@ def events(count: int) -> Any:
     random, begin, rows = Random(1), datetime(2026, 1, 2), []
     for number in range(count):
         product = random.randrange(500)
-        row: dict[str, Any] = {name: None for name in arrow_schema(Event).names}
-        row |= {"row_id": number, "timestamp": begin + timedelta(minutes=number), "search_query": f"blue shoes {product}"}
+        row: dict[str, Any] = dict.fromkeys(arrow_schema(Event).names)
+        row |= {
+            "row_id": number,
+            "timestamp": begin + timedelta(minutes=number),
+            "search_query": f"blue shoes {product}",
+        }
         row |= {"action_type": random.choice(["search", "click", "purchase"]), "brand": f"Brand {product % 40}"}
         row |= {"asin": f"B{product:09}", "product_name": f"Running shoes for the road, number {product}"}
         rows.append(row | {"product_types": "Shoes", "price": Decimal(random.randrange(500, 20_000)) / 100})
@@ -114,7 +120,11 @@ def table(count: int) -> str:
             ]
             one, other = (max(each) for each in zip(*found, strict=True))
             lines.append(f"| {at_once} | {one:.0f} | {other:.2f} | {one / other:.0f} |")
-        lines += ["", "| block | 1 at once: median ms | 95 % | 8 at once: median ms | 95 % |", "| --- | --- | --- | --- | --- |"]
+        lines += [
+            "",
+            "| block | 1 at once: median ms | 95 % | 8 at once: median ms | 95 % |",
+            "| --- | --- | --- | --- | --- |",
+        ]
         for name, code in BLOCKS.items():
             times = [waits(box, code, at_once) for at_once in (1, 8)]
             figures = [f"{np.quantile(each, at):.1f}" for each in times for at in (0.5, 0.95)]

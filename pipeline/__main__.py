@@ -32,6 +32,8 @@ EXAMPLES = {
     "audit": "shopwright audit envs --levels 0-12 --episodes 200",
     "evaluate": "shopwright evaluate envs --agent openai:NAME@http://127.0.0.1:8000/v1 --envs C2 --levels 0,6,12",
     "evaluate questions": "shopwright evaluate questions --run data/runs/mine --agent openai:NAME@http://127.0.0.1:8000/v1",
+    "audit shopping_tasks": "shopwright audit shopping_tasks --run data/runs/mine --limit 200",
+    "evaluate shopping_tasks": "shopwright evaluate shopping_tasks --run data/runs/mine --agent openai:NAME@http://127.0.0.1:8000/v1",
     "evaluate realism": "shopwright evaluate realism --run data/runs/mine --real logs.txt --judge openai:NAME@http://127.0.0.1:8000/v1",
 }
 
@@ -162,6 +164,8 @@ def add_envs(commands: Any, folder: Parser, as_json: Parser) -> None:
         )
         if command is audit:
             envs.add_argument("--workers", type=positive, metavar="N", help="processes (default: the cores)")
+            about = "the solver and five cheap policies on the same tasks; exit 1 if one of them should not get out"
+            add_shopping(add_kind(kinds, "shopping_tasks", about, [folder, as_json], "audit"))
         else:
             add_models(envs, ["agent"], plans=False)
             envs.add_argument("--recipe", metavar="FILE", help="models, sampling and prices, as TOML")
@@ -172,6 +176,39 @@ def add_envs(commands: Any, folder: Parser, as_json: Parser) -> None:
             envs.add_argument("--to", metavar="FILE", help="write the table as Parquet too")
             add_questions(kinds, [folder, as_json])
             add_realism(kinds, [folder, as_json])
+            add_shopping_agent(kinds, [folder, as_json])
+
+
+def add_shopping(options: Any) -> None:
+    """What an audit and an evaluation of shopping tasks have in common."""
+    options.add_argument(
+        "--scenarios", metavar="S", help="of single, single-personal, multi, multi-personal, with commas (default: all)"
+    )
+    options.add_argument("--split", choices=("train", "test"), default="test", help="which tasks (default: test)")
+    options.add_argument(
+        "--limit", type=positive, metavar="N", help="so many tasks, with and without a profile in turn (default: all)"
+    )
+
+
+def add_shopping_agent(kinds: Any, parents: list[Parser]) -> None:
+    """`evaluate shopping_tasks`."""
+    about = (
+        "a model or a scripted player (solver, first-result, ...) on shopping tasks: the paper's Table 2 and Figure 3"
+    )
+    options = add_kind(kinds, "shopping_tasks", about, parents)
+    add_shopping(options)
+    add_models(options, ["agent"], plans=False)
+    options.add_argument("--recipe", metavar="FILE", help="models, sampling and prices, as TOML")
+    options.add_argument(
+        "--human",
+        metavar="FILE",
+        help="compare the instructions with people's: a JSON list; nothing is played where no agent is named",
+    )
+    options.add_argument(
+        "--to",
+        metavar="FILE",
+        help="the episodes as Parquet (default: RUN/evaluations/shopping-AGENT.parquet, replaced)",
+    )
 
 
 def add_questions(kinds: Any, parents: list[Parser]) -> None:
@@ -216,12 +253,12 @@ def add_realism(kinds: Any, parents: list[Parser]) -> None:
     )
 
 
-def add_kind(kinds: Any, what: str, about: str, parents: list[Parser]) -> Any:
+def add_kind(kinds: Any, what: str, about: str, parents: list[Parser], command: str = "evaluate") -> Any:
     return kinds.add_parser(
         what,
         help=about,
         description=f"{about[0].upper()}{about[1:]}.",
-        epilog=f"example:\n  {EXAMPLES[f'evaluate {what}']}",
+        epilog=f"example:\n  {EXAMPLES[f'{command} {what}']}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         parents=parents,
     )
@@ -492,8 +529,12 @@ def verify_command(folder: str, json: bool, workers: int | None) -> int:
     return 1 if failed else 0
 
 
-def audit_command(
-    what: str, run: str | None, vectors: bool, envs: str, levels: str, episodes: int, workers: int | None, json: bool
+def audit_command(what: str, **options: Any) -> int:
+    return audit_shopping(**options) if what == "shopping_tasks" else audit_envs(**options)
+
+
+def audit_envs(
+    run: str | None, vectors: bool, envs: str, levels: str, episodes: int, workers: int | None, json: bool
 ) -> int:
     from pipeline.envs import audit
     from pipeline.gym import world
@@ -525,6 +566,7 @@ def evaluate_command(what: str, **options: Any) -> int:
         "envs": evaluate_envs,
         "questions": evaluate_questions,
         "realism": evaluate_realism,
+        "shopping_tasks": evaluate_shopping,
     }
     return kinds[what](**options)
 
@@ -629,6 +671,114 @@ def evaluate_realism(run: str, real: str, pairs: int, lines: int, recipe: str | 
         return 0
     print_tables([judge.tally_table(found)])
     return 0
+
+
+def audit_shopping(run: str, scenarios: str | None, split: str, limit: int | None, json: bool) -> int:
+    from pipeline.publish.report import write_report
+    from pipeline.rollouts.evaluate import told
+    from pipeline.shopping import evaluate
+    from pipeline.shopping.players import PLAYERS
+
+    wanted = evaluate.scenarios_named(scenarios)
+    tasks = evaluate.chosen(whole(run, "shopping_tasks"), split, wanted, limit)
+    shop, profiles = shop_in(run)
+    total, found = evaluate.count(tasks, wanted), []
+    for player in PLAYERS:
+        found += told(evaluate.outcomes(shop, tasks, profiles, player, wanted), total, say, player)
+    rows = evaluate.figures(found)
+    verdict = evaluate.verdict(rows)
+    facts = {"split": split, "tasks": len(tasks), "made": whole(run, "shopping_tasks").manifest.fingerprint}
+    shown = facts | asdict(verdict) | evaluate.as_json(found)
+    write_whole(Path(run) / evaluate.AUDITED, dumps(shown))
+    write_report(Run(run))
+    if json:
+        print_json(shown)
+    else:
+        print_tables([evaluate.audit_table(rows)])
+        for title, said in (
+            ("not solved", verdict.unsolved),
+            ("cheated", verdict.cheated),
+            ("guessed from the profile", verdict.guessed),
+        ):
+            print(f"\n{title}: {', '.join(said) or 'none'}")
+    return 1 if verdict.failed else 0
+
+
+def evaluate_shopping(
+    run: str,
+    scenarios: str | None,
+    split: str,
+    limit: int | None,
+    human: str | None,
+    to: str | None,
+    recipe: str | None,
+    json: bool,
+    **given: Any,
+) -> int:
+    from pipeline.publish.report import write_report
+
+    named = bool(given.get("agent") or given.get("model"))
+    compared = instructions_compared(run, human) if human else None
+    played = None
+    if named or not human:
+        played = shopping_played(run, scenarios, split, limit, to, recipe, given)
+    write_report(Run(run))
+    if json:
+        print_json((played[1] if played else {}) | ({"instructions": compared[1]} if compared else {}))
+        return 0
+    print_tables([*(compared[0] if compared else []), *(played[0] if played else [])])
+    print(f"\nreport     {Path(run) / 'report.html'}")
+    return 0
+
+
+def shopping_played(
+    run: str,
+    scenarios: str | None,
+    split: str,
+    limit: int | None,
+    to: str | None,
+    recipe: str | None,
+    given: dict[str, Any],
+) -> tuple[list[Any], dict[str, Any]]:
+    """The tables of an agent's episodes, and the same for scripts."""
+    from pipeline.models.role import Role
+    from pipeline.rollouts.evaluate import told
+    from pipeline.shopping import evaluate
+
+    player = evaluate.player_named(given.pop("agent")) if evaluate.is_player(given.get("agent")) else None
+    models = models_given(given, read_recipe(recipe)) or Models()
+    role = Role("agent", models, Path(run), "evaluate-shopping_tasks")
+    agent = player or (role if role.asks else evaluate.SOLVER)
+    if isinstance(agent, Role):
+        models.price("agent")
+    wanted, tasks = evaluate.scenarios_named(scenarios), whole(run, "shopping_tasks")
+    asked = evaluate.chosen(tasks, split, wanted, limit)
+    shop, profiles = shop_in(run)
+    played = evaluate.outcomes(shop, asked, profiles, agent, wanted)
+    rows = told(played, evaluate.count(asked, wanted), say, "shopping tasks")
+    path = Path(to) if to else evaluate.file_of(Path(run), rows[0].policy)
+    evaluate.write(rows, path, {"split": split, "made": tasks.manifest.fingerprint})
+    say(f"{len(asked):,} tasks of the split {split}, {len(rows):,} episodes: {path}")
+    return evaluate.tables(rows), evaluate.as_json(rows)
+
+
+def shop_in(run: str) -> tuple[Any, dict[str, Any]]:
+    """A run's shop, and its customers' profiles by their ids."""
+    from pipeline.checks.shopping import by_id, shop_of
+
+    return whole(run, "catalog").once(shop_of), whole(run, "profiles").once(by_id)
+
+
+def instructions_compared(run: str, file: str) -> tuple[list[Any], list[dict[str, Any]]]:
+    """Ours in English with those of a file, as tables and for scripts; kept for the report."""
+    from pipeline.rollouts.scores import FOLDER
+    from pipeline.shopping import human
+
+    texts = whole(run, "shopping_tasks").sql("select instruction from rows where language = 'en' order by id")
+    lines = human.compare([text for (text,) in texts], human.instructions_of(Path(file)))
+    rows = [each._asdict() for each in lines]
+    write_whole(Path(run) / FOLDER / human.FILE, dumps(rows))
+    return [human.table(lines)], rows
 
 
 def whole(run: str, dataset: str) -> Any:

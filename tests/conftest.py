@@ -12,7 +12,11 @@ from pipeline.run import Run, all_stages
 from pipeline.sandbox.kernel import WITHOUT
 from tests import toys as toy_stages
 
-FEW = {"env_tasks": {"count": 1, "levels": "0,3"}}
+FEW = {
+    "env_tasks": {"count": 1, "levels": "0,3"},
+    "catalog_fine": {"leaves": 1},
+    "shopping_tasks": {"count": 40, "personal": 12},
+}
 """Settings of what else a small run holds."""
 LACKING = json.loads(subprocess.check_output([sys.executable, "-m", "pipeline.sandbox.kernel"]))
 """What this machine cannot keep foreign code in with; tests of that skip, and the others trust their own code."""

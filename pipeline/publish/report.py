@@ -9,6 +9,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from pipeline.dataset import Manifest, write_whole
 from pipeline.models.role import Asked
 from pipeline.problem import Problem
+from pipeline.publish import shopping
 from pipeline.rollouts import scores
 from pipeline.run import Run, all_stages
 from pipeline.shop.visits import ACTIONS, QUOTA
@@ -49,6 +50,7 @@ def write_report(run: Run) -> Path:
         envs=env_facts(run) if run.read("env_tasks").manifest else None,
         audit=audited(run.folder / "audit.json"),
         evaluations=evaluated(run),
+        shopping=shopping_facts(run) if run.read("shopping_tasks").manifest else None,
         days=DAYS,
     )
     path = run.folder / "report.html"
@@ -156,6 +158,11 @@ def env_facts(run: Run) -> dict[str, Any]:
         "from rows) where place = 1 order by env"
     )
     return {"counts": counts, "some": some}
+
+
+def shopping_facts(run: Run) -> dict[str, Any]:
+    facts = {"agents": shopping.agents(run), "audit": shopping.audited(run), "human": shopping.compared(run)}
+    return shopping.task_facts(run) | facts
 
 
 def audited(path: Path) -> dict[str, Any] | None:

@@ -36,7 +36,7 @@ MARK = re.compile(r"\[\s*SEP\s*\]", re.IGNORECASE)
 SLUG = re.compile(r"[^\W_]+")
 SLUG_WORDS = 5
 SLUG_LETTERS = 60
-SHOWN_WORDS = 200
+SHOWN_LETTERS = 200
 """Letters of a query that its results repeat."""
 
 
@@ -172,7 +172,7 @@ def visible(words: str) -> str:
     """
     if not words.isprintable() or "  " in words:
         words = " ".join("".join(letter if letter.isprintable() else " " for letter in words).split())
-    return MARK.sub("(SEP)", words) if "[" in words else words.strip()
+    return MARK.sub("(SEP)", words.strip()) if "[" in words else words.strip()
 
 
 @lru_cache(4_096)
@@ -258,8 +258,11 @@ def box(tag: Tag, *inside: Element) -> Element:
 
 def navigation(cart: bool, *more: Element) -> Element:
     """What stands above every page but the first and the last."""
-    views = (button("View Cart", "nav.view_cart", "view cart"),) if cart else ()
-    return box("div", button("Back to Search", "nav.back_to_search", "home"), *views, *more)
+    return box("div", button("Back to Search", "nav.back_to_search", "home"), *views(cart), *more)
+
+
+def views(cart: bool) -> Iterable[Element]:
+    return [button("View Cart", "nav.view_cart", "view cart")] if cart else []
 
 
 def back() -> Element:
@@ -272,14 +275,13 @@ def back() -> Element:
 def home(*, cart: bool = False) -> Page:
     """The first page, with the search box; its button without words shows what is popular."""
     search = Element("input", name=SEARCH_INPUT), button("Search", "search_button", "search")
-    views = (button("View Cart", "nav.view_cart", "view cart"),) if cart else ()
-    return Page("home", "Shop", (said("h1", "Shop"), box("div", *search, *views)))
+    return Page("home", "Shop", (said("h1", "Shop"), box("div", *search, *views(cart))))
 
 
 def results(query: str, number: int, total: int, shown: Sequence[Listed], *, cart: bool = False) -> Page:
     """number: of the page, from 1; total: results on all pages; shown: those of this one."""
     apart = Apart()
-    query = visible(query[:SHOWN_WORDS])
+    query = visible(query[:SHOWN_LETTERS])
     title = f'Results for "{query}"' if query else "Most popular"
     before = (button("< Prev", "results.previous_page", "turn", str(number - 1)),) if number > 1 else ()
     after = (button("Next >", "results.next_page", "turn", str(number + 1)),) if number * PAGE < total else ()

@@ -88,6 +88,7 @@ def warmed() -> Any:
     import numpy as np
     import pandas as pd
     import pyarrow as pa
+    import pyarrow.csv  # for begin_threads, which must not have run before the copy is made: it would wait for ever
 
     pa.set_cpu_count(1)
     pa.set_io_thread_count(1)

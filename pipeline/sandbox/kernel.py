@@ -12,7 +12,7 @@ import resource
 import signal
 import struct
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
@@ -36,6 +36,8 @@ WRITE = WRITE_FILE | TRUNCATE | 1 << 4 | 1 << 5 | 1 << 7 | 1 << 8  # and make or
 ALL_OF_ABI = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 4: (1 << 15) - 1, 5: (1 << 16) - 1}
 
 ALLOW, ERRNO, KILL = 0x7FFF0000, 0x00050000, 0x80000000
+ANY_PROCESS = 0x50494421
+"""Stands in the program where a process's own number will; no process can have it."""
 EPERM, ENOSYS = 1, 38
 MACHINES = {"x86_64": (0xC000003E, 0), "aarch64": (0xC00000B7, 1)}
 """How seccomp names them, and their column below."""
@@ -236,7 +238,9 @@ def allow(rules: int, path: str, rights: int) -> None:
 def only_these_calls() -> None:
     """System calls that are not in `CALLS` are refused from here on, to all of this process's threads. Raises Missing."""
     _, column = this_machine()
-    code = program(platform.machine(), os.getpid())
+    code = program(platform.machine(), ANY_PROCESS).replace(
+        struct.pack("<I", ANY_PROCESS), struct.pack("<I", os.getpid())
+    )
     held = ctypes.create_string_buffer(code)
     told = struct.pack("HxxxxxxP", len(code) // 8, ctypes.addressof(held))
     system_call("seccomp", SECCOMP[column], ctypes.c_uint(1), ctypes.c_uint(1), told)
@@ -250,10 +254,6 @@ def this_machine() -> tuple[int, int]:
 
 
 @cache
-def allowed(column: int) -> Sequence[int]:
-    return sorted(numbers[column] for numbers in CALLS.values() if numbers[column] >= 0)
-
-
 def program(machine: str, pid: int) -> bytes:
     """The filter, in the kernel's small language: `{u16 what, u8 jump if true, u8 if false, u32 value}`, one after another."""
     name, column = MACHINES[machine]
@@ -272,7 +272,7 @@ def program(machine: str, pid: int) -> bytes:
     lines = [load(4), equal(name, 1, 0), give(KILL), number]
     if column == 0:  # the other numbers of this machine, for 32-bit pointers
         lines += [struct.pack("<HBBI", 0x35, 0, 1, 0x40000000), give(KILL)]
-    for each in allowed(column):
+    for each in sorted(numbers[column] for numbers in CALLS.values() if numbers[column] >= 0):
         lines += [equal(each, 0, 1), give(ALLOW)]
 
     def guarded(call: str, test: list[bytes]) -> None:

@@ -5,7 +5,8 @@
     browser.act("click[gold-plated]")                   # "There is no button 'gold-plated' on this page."
     text(browser.page), clickables(browser.page)
 
-Price and stock are the chosen variant's. Of the store nothing is copied and nothing changed, and each visit has a browser of its own.
+A search without words shows what is popular. Price and stock are the chosen variant's. Of the store nothing is copied and
+nothing changed, and each visit has a browser of its own.
 """
 
 import re

@@ -268,7 +268,7 @@ def is_out(episode: Played, place: int, product: str) -> bool:
 
 
 def is_wrong(episode: Played, place: int, product: str, choice: Choice) -> bool:
-    needs = [need for need in episode.known(place) if need.kind == "option" and need.fact == plain(choice.name)]
+    needs = [need for need in episode.known(place) if need.fact == plain(choice.name)]
     return any(not meets(picked(thing, choice), needs) for thing in episode.look(product)[:1])
 
 
@@ -383,11 +383,11 @@ def asked_after_farewell(episode: Played) -> Iterator[int]:
 
 def ignored_personal_info(episode: Played) -> Iterator[int]:
     """What was bought does not meet a need that is in the profile."""
-    if episode.is_personal and episode.bought and not meets(episode.bought, of(episode, "profile")):
+    if episode.is_personal and episode.bought and not meets(episode.bought, needs_of(episode, "profile")):
         yield episode.last
 
 
-def of(episode: Played, known: Literal["stated", "profile"]) -> list[Need]:
+def needs_of(episode: Played, known: Literal["stated", "profile"]) -> list[Need]:
     return [need for need in episode.task.needs if need.known == known]
 
 
@@ -423,10 +423,10 @@ def task_words(task: ShoppingTask) -> list[str]:
 
 def mixed_priorities(episode: Played) -> Iterator[int]:
     """What was bought is all that the profile says, but not what was stated."""
-    usual = of(episode, "profile")
+    usual = needs_of(episode, "profile")
     if not episode.is_personal or not episode.bought or not usual or not meets(episode.bought, usual):
         return
-    if not episode.match.type or not meets(episode.bought, of(episode, "stated")):
+    if not episode.match.type or not meets(episode.bought, needs_of(episode, "stated")):
         yield episode.last
 
 
@@ -451,23 +451,20 @@ def claimed(episode: Played) -> Iterator[tuple[int, set[str]]]:
     Where an answer says no to something, the values that the question offered are not its own. Of facts with the same value
     those that are needed are meant.
     """
-    needed, task = {need.fact for need in episode.task.needs}, set(split(" ".join(task_words(episode.task))))
+    needed = {need.fact for need in episode.task.needs}
     for place, question in episode.works("ask"):
         answer = episode.steps[place].observation
-        known = task | set(split(question)) if NO.search(answer) else task
-        found = [
-            (f, value)
-            for f, value in vocabulary(episode, place)
-            if says(answer, value) and not set(split(value)) <= known
-        ]
-        own = {value for fact, value in found if fact in needed}
-        yield place, {fact for fact, value in found if fact in needed or value not in own}
+        own = [*task_words(episode.task), *([question] if NO.search(answer) else [])]
+        found = {pair for pair in vocabulary(episode, place) if says(answer, pair[1])}
+        found = {(fact, value) for fact, value in found if not any(says(text, value) for text in own)}
+        meant = {value for fact, value in found if fact in needed}
+        yield place, {fact for fact, value in found if fact in needed or value not in meant}
 
 
-def vocabulary(episode: Played, before: int) -> list[tuple[str, str]]:
+def vocabulary(episode: Played, before: int) -> set[tuple[str, str]]:
     """Facts and the values that products listed or opened by then have of them."""
     ids = {each for seen in episode.seen[:before] for each in (*seen.shown, seen.product) if each}
-    return sorted({each for product in ids for each in episode.facts[product]})
+    return {each for product in ids for each in episode.facts[product]}
 
 
 def facts(thing: Thing) -> Iterator[tuple[str, str]]:
@@ -491,7 +488,7 @@ def silent_on_key_goal(episode: Played) -> Iterator[int]:
     """Asked about something that is needed and was not told yet, the shopper did not tell it."""
     for place, _ in episode.works("ask"):
         known = episode.known(place + 1)
-        silent = [n for n in of(episode, "stated") if n not in known and n.fact in episode.seen[place].asked]
+        silent = [n for n in needs_of(episode, "stated") if n not in known and n.fact in episode.seen[place].asked]
         if silent:
             yield place
 

@@ -3,21 +3,29 @@
 Scripted, in English and Chinese; what a need is said in is the task's own words (ShopSimulator, arXiv 2601.18225, section 2.2).
 """
 
+import re
 from collections.abc import Sequence
 from functools import cached_property
 from random import Random
 from typing import Literal, NamedTuple
 
 from pipeline.prompts import phrases
-from pipeline.shop.topics import Keys, asked, keys_of, questions
+from pipeline.shop.topics import PLAIN, Keys, asked, keys_of, questions, stem
 from pipeline.shopping.wording import leaves, name_of, one_of
+from pipeline.words import content_words
 from schemas.shopping import Need, Scenario, ShoppingTask
 
 BUY = {
-    "en": ("buy", "order", "purchase", "go ahead", "check out"),
-    "zh": ("下单", "购买", "买下", "买这", "就买", "付款"),
+    "en": re.compile(r"\b(?:buy|(?<!in )order|purchase|go ahead|check ?out)\b", re.IGNORECASE),
+    "zh": re.compile(r"下单|购买|买下|买这|就买|付款"),
 }
-"""Words of somebody who asks whether to buy."""
+"""What somebody says who asks whether to buy."""
+OPEN = {
+    "en": re.compile(r"\b(?:what|which|how|who|where|when)\b", re.IGNORECASE),
+    "zh": re.compile(r"什么|哪|几|多少|怎"),
+}
+"""What stands in a question that asks for more than yes or no: `What color do you want to buy?` proposes nothing."""
+SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n+")
 GENERAL = {"zh": ("其他", "别的", "还有", "要求", "补充", "什么样", "哪些", "偏好")}
 ANY = {"zh": "什么哪几多少吗？?呢"}
 
@@ -37,13 +45,10 @@ class Buyer:
     def __init__(self, task: ShoppingTask, scenario: Scenario) -> None:
         self.task, self.language, self.personal = task, task.language, "personal" in scenario
         self.stated = [need for need in task.needs if need.known == "stated"]
+        self.opening = task.simple_instruction if scenario.startswith("multi") else task.instruction
         self.told: set[str] = set() if scenario.startswith("multi") else {need.fact for need in self.stated}
         """Facts that the agent has heard."""
         self.random = Random(f"{task.id}/{scenario}/buyer")
-
-    @property
-    def opening(self) -> str:
-        return self.task.instruction if self.told else self.task.simple_instruction
 
     @property
     def untold(self) -> list[Need]:
@@ -69,8 +74,9 @@ class Buyer:
         return self.say("does_not_understand")
 
     def wants_to_buy(self, question: str) -> bool:
-        said = question.lower()
-        return any(word in said for word in BUY[self.language]) and ("?" in said or "？" in said or "吗" in said)
+        """Whether a sentence of it asks yes or no to a purchase."""
+        asks = [each for each in SENTENCE.split(question) if re.search("[?？吗]", each)]
+        return any(BUY[self.language].search(each) and not OPEN[self.language].search(each) for each in asks)
 
     def consents(self) -> Heard:
         missing = self.untold
@@ -92,8 +98,12 @@ class Buyer:
 
     @cached_property
     def keys(self) -> list[Keys]:
-        names = [name_of(self.task.category, need.fact, "en") for need in self.stated]
-        return [keys_of(need.fact, need.said, (name,)) for need, name in zip(self.stated, names, strict=True)]
+        return [keys_of(need.fact, need.said, self.topics(need)) for need in self.stated]
+
+    def topics(self, need: Need) -> tuple[str, ...]:
+        """The words by which its name tells it from others: of "how much is in the bag" the bag."""
+        name = content_words(name_of(self.task.category, need.fact, "en"))
+        return tuple(word for word in name if stem(word) not in PLAIN["filler"])
 
     def meant_in_chinese(self, question: str) -> tuple[list[Need], bool, bool]:
         names = {need.fact: name_of(self.task.category, need.fact, "zh") for need in self.stated}

@@ -102,6 +102,7 @@ class Play:
 
     def step(self, said: str) -> Sight:
         """A turn of the agent's: what it sees then. A turn that is not understood is one, too."""
+        said = writable(said)
         thought, action = read(said, self.multi)
         heard, fault = None, ""
         if self.multi and action.startswith("ask["):
@@ -115,7 +116,7 @@ class Play:
         self.steps.append(
             Step(
                 thought=thought if action else "",
-                action=action or said[:LONGEST],
+                action=action or kept(said, self.multi),
                 observation=sight.text,
                 clickables=list(sight.clickables),
                 can_search=sight.can_search,
@@ -143,7 +144,7 @@ class Play:
         """The conversation as a trainer takes it: what was not understood is told as it was said."""
         told = [Message.model_validate(each) for each in self.prompt]
         for place, step in enumerate(self.steps):
-            said = written(step.thought, step.action, self.multi)
+            said = step.action if step.fault == FORM[self.multi] else written(step.thought, step.action, self.multi)
             sight = Sight(step.observation, tuple(step.clickables), step.can_search, self.limit - place - 1)
             told += [Message(role="assistant", content=said), Message(role="user", content=shown(sight))]
         return told[:-1]
@@ -199,7 +200,23 @@ def read(said: str, multi: bool) -> tuple[str, str]:
         return thought, ""
     if kind[1].lower() == "ask_shopper":
         return thought, f"ask[{content[1]}]"
-    return thought, content[1] if kind[1].lower() == "interact_with_env" else ""
+    acts = kind[1].lower() == "interact_with_env" and not content[1].startswith("ask[")
+    return thought, content[1] if acts else ""
+
+
+def kept(said: str, multi: bool) -> str:
+    """What there is of a turn that is not understood; nothing where the part that is kept would be."""
+    start = said[:LONGEST]
+    return "" if read(start, multi)[1] else start
+
+
+def writable(text: str) -> str:
+    """Without halves of characters, which no record can hold.
+
+    >>> writable("a\\ud800b")
+    'a?b'
+    """
+    return text.encode(errors="replace").decode()
 
 
 def written(thought: str, action: str, multi: bool) -> str:

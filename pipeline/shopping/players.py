@@ -33,6 +33,8 @@ class Solver:
                 sight = yield self.turn("turns", "click[next >]")
             if task.product_id.lower() in sight.clickables:
                 break
+        if task.product_id.lower() not in sight.clickables:
+            yield from gives_up(self.play)
         sight = yield self.turn("opens", f"click[{task.product_id.lower()}]")
         for tab in ("description", "features"):
             if tab in sight.clickables:
@@ -43,6 +45,7 @@ class Solver:
         if self.play.multi:
             yield self.turn("proposes", f"ask[{self.words('may_i_buy')}]")
         yield self.turn("buys", BUY)
+        yield from gives_up(self.play)
 
     def asks(self) -> Player:
         """About each need by its name, then in general until nothing is left."""

@@ -18,6 +18,8 @@ from pipeline.words import content_words
 from schemas.shopping import Language, Need
 
 FOLDER = Path(__file__).parents[2] / "data" / "reference" / "everyday"
+COPIED = 0.5
+"""Share of a title's words, at most, that an instruction may have."""
 WORD = re.compile(r"[^\W_]+")
 Words = dict[str, Any]
 

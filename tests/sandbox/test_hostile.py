@@ -21,7 +21,7 @@ BEGIN = "from data_loader import load_trajectory\nconn, df = load_trajectory({id
 
 
 def events(id):
-    row = {name: None for name in arrow_schema(Event).names}
+    row = dict.fromkeys(arrow_schema(Event).names)
     when = datetime(2026, 1, 2)
     rows = [
         row | {"row_id": n, "timestamp": when, "action_type": "purchase", "brand": id, "price": Decimal(n)}
@@ -47,7 +47,9 @@ def sandbox():
 def run(sandbox):
     """Runs a block; afterwards the next one is an ordinary one."""
     yield lambda code: sandbox.run("one", BEGIN.format(id="one") + code)
-    after = sandbox.run("one", BEGIN.format(id="one") + "len(df), conn.execute('SELECT SUM(price) FROM events').fetchone()")
+    after = sandbox.run(
+        "one", BEGIN.format(id="one") + "len(df), conn.execute('SELECT SUM(price) FROM events').fetchone()"
+    )
     assert after.text == "(20, (Decimal('190.00'),))"
     assert after.ok
 
@@ -82,12 +84,19 @@ def refused(code):
 )  # fmt: skip
 def test_no_file_outside_can_be_read_or_listed(run, path):
     path = path.format(parent=os.getpid(), here=__file__)
-    found = run(refused(f"open({path!r}).read()\nos.listdir({path!r})\nlibc.open({path!r}.encode(), os.O_PATH | os.O_DIRECTORY) and open({path!r})"))
+    found = run(
+        refused(
+            f"open({path!r}).read()\nos.listdir({path!r})\nlibc.open({path!r}.encode(), os.O_PATH | os.O_DIRECTORY) and open({path!r})"
+        )
+    )
     assert set(found.text.split()) == {"no"}
 
 
 def test_nobody_else_s_files_can_even_be_seen(run):
-    assert run(f"import os\nos.path.exists('/etc/passwd'), os.path.exists({__file__!r}), os.path.exists('/proc')").text == "(False, False, False)"
+    assert (
+        run(f"import os\nos.path.exists('/etc/passwd'), os.path.exists({__file__!r}), os.path.exists('/proc')").text
+        == "(False, False, False)"
+    )
 
 
 @pytest.mark.parametrize("folder", ["/", "/tmp", "/usr/lib", "/dev", "{library}", "/scratch/.."])
@@ -106,7 +115,9 @@ def test_nothing_outside_its_folder_can_be_made_changed_or_removed(run, folder):
 
 
 def test_links_lead_nowhere(run):
-    assert set(run(refused("os.symlink('/etc', 'x')\nos.link('/usr/lib/os-release', 'x')\nos.listdir('x')")).text.split()) == {"no"}
+    assert set(
+        run(refused("os.symlink('/etc', 'x')\nos.link('/usr/lib/os-release', 'x')\nos.listdir('x')")).text.split()
+    ) == {"no"}
 
 
 def test_no_descriptor_is_inherited_but_the_standard_ones(run):
@@ -138,16 +149,28 @@ def test_what_another_block_held_is_in_nobody_s_memory(run):
 @pytest.mark.parametrize("who", ["1", "2", "-1", "0", "-os.getpgrp()", "os.getppid()", "{parent}"])
 def test_no_other_process_can_be_signalled(run, who):
     who = who.format(parent=os.getpid())
-    assert set(run(refused(f"os.kill({who}, 9) or 'sent'\nos.killpg(abs({who}), 9) or 'sent'\nlibc.syscall(200, {who}, 9)\nlibc.syscall(129, {who}, 9, 0)")).text.split()) == {"no"}
+    assert set(
+        run(
+            refused(
+                f"os.kill({who}, 9) or 'sent'\nos.killpg(abs({who}), 9) or 'sent'\nlibc.syscall(200, {who}, 9)\nlibc.syscall(129, {who}, 9, 0)"
+            )
+        ).text.split()
+    ) == {"no"}
 
 
 def test_no_signal_by_way_of_a_pipe(run):
-    assert set(run(refused("libc.fcntl(os.pipe()[0], 8, 1)\nlibc.fcntl(1, 15, 0)\nlibc.fcntl(1, 10, 9)")).text.split()) == {"no"}
+    assert set(
+        run(refused("libc.fcntl(os.pipe()[0], 8, 1)\nlibc.fcntl(1, 15, 0)\nlibc.fcntl(1, 10, 9)")).text.split()
+    ) == {"no"}
 
 
 def test_no_network(run):
     lines = [f"socket.socket({family}, {kind})" for family in (1, 2, 10, 16, 17, 38) for kind in (1, 2, 3)]
-    lines += ["socket.socketpair()", "__import__('urllib.request').request.urlopen('http://127.0.0.1:1')", "socket.getaddrinfo('example.org', 80)"]
+    lines += [
+        "socket.socketpair()",
+        "__import__('urllib.request').request.urlopen('http://127.0.0.1:1')",
+        "socket.getaddrinfo('example.org', 80)",
+    ]
     assert set(run(refused("\n".join(lines))).text.split()) == {"no"}
 
 
@@ -165,7 +188,10 @@ def test_there_is_one_process_and_no_new_thread(run, code):
 
 
 def test_ten_thousand_forks_are_ten_thousand_refusals(run):
-    assert run("import os\nno = 0\nfor _ in range(10_000):\n    try: os.fork()\n    except OSError: no += 1\nno").text == "10000"
+    assert (
+        run("import os\nno = 0\nfor _ in range(10_000):\n    try: os.fork()\n    except OSError: no += 1\nno").text
+        == "10000"
+    )
 
 
 def test_the_kernel_s_doors_are_shut(run):
@@ -180,23 +206,34 @@ def test_the_kernel_s_doors_are_shut(run):
     }  # fmt: skip
     if os.uname().machine != "x86_64":
         pytest.skip("numbers of another machine")
-    found = run(refused("\n".join(f"libc.syscall({number}, 0, 0, 0, 0, 0)" for number in numbers.values()))).text.split()
+    found = run(
+        refused("\n".join(f"libc.syscall({number}, 0, 0, 0, 0, 0)" for number in numbers.values()))
+    ).text.split()
     assert [name for name, said in zip(numbers, found, strict=True) if said != "no"] == []
 
 
 def test_death_with_a_parent_and_other_traits_cannot_be_changed(run):
-    assert set(run(refused("libc.prctl(1, 0)\nlibc.prctl(22, 0)\nlibc.prctl(4, 1)\nlibc.prctl(36, 1)\nlibc.prctl(35, 1)")).text.split()) == {"no"}
+    assert set(
+        run(
+            refused("libc.prctl(1, 0)\nlibc.prctl(22, 0)\nlibc.prctl(4, 1)\nlibc.prctl(36, 1)\nlibc.prctl(35, 1)")
+        ).text.split()
+    ) == {"no"}
 
 
 def test_limits_cannot_be_raised(run):
     lines = [f"__import__('resource').setrlimit({which}, (-1, -1))" for which in (0, 1, 7, 9)]
-    assert set(run(refused("\n".join([*lines, f"__import__('resource').prlimit({os.getpid()}, 0)"]))).text.split()) == {"no"}
+    assert set(run(refused("\n".join([*lines, f"__import__('resource').prlimit({os.getpid()}, 0)"]))).text.split()) == {
+        "no"
+    }
 
 
 def test_calls_of_a_32_bit_program_end_it(run):
     if os.uname().machine != "x86_64":
         pytest.skip("only there")
-    code = CTYPES + "import mmap\nm = mmap.mmap(-1, 4096, prot=7)\nm.write(b'\\xb8\\x02\\x00\\x00\\x00\\xcd\\x80\\xc3')\nctypes.CFUNCTYPE(ctypes.c_int)(ctypes.addressof(ctypes.c_char.from_buffer(m)))()"
+    code = (
+        CTYPES
+        + "import mmap\nm = mmap.mmap(-1, 4096, prot=7)\nm.write(b'\\xb8\\x02\\x00\\x00\\x00\\xcd\\x80\\xc3')\nctypes.CFUNCTYPE(ctypes.c_int)(ctypes.addressof(ctypes.c_char.from_buffer(m)))()"
+    )
     assert "bad system call" in run(code).text
     assert "bad system call" in run(CTYPES + "libc.syscall(0x40000000 + 39)").text
 
@@ -232,7 +269,10 @@ def test_no_more_is_written_than_its_folder_holds(run, name):
 
 
 def test_no_more_files_are_made_than_it_may(run):
-    assert int(run("n = 0\ntry:\n    while n < 5000: open(str(n), 'w').close(); n += 1\nexcept OSError: pass\nn").text) < 700
+    assert (
+        int(run("n = 0\ntry:\n    while n < 5000: open(str(n), 'w').close(); n += 1\nexcept OSError: pass\nn").text)
+        < 700
+    )
 
 
 def test_what_it_writes_the_next_does_not_find(run):
@@ -264,7 +304,10 @@ def test_what_sleeps_is_ended(run, code):
     assert run(code).text == "[stopped: more than 3 seconds]"
 
 
-@pytest.mark.parametrize("code", ["while True: print('x' * 1000)", "import os\nwhile True: os.write(2, b'x' * 65536)", "print('x' * (1 << 17))"])
+@pytest.mark.parametrize(
+    "code",
+    ["while True: print('x' * 1000)", "import os\nwhile True: os.write(2, b'x' * 65536)", "print('x' * (1 << 17))"],
+)
 def test_output_without_end_is_ended(run, code):
     found = run(code)
     assert found.text.endswith("[stopped: more than 65,536 bytes of output]")
@@ -296,7 +339,9 @@ def test_what_is_no_code_is_said_to_be_none(sandbox, code):
 
 
 def test_changes_of_modules_and_tables_are_gone_in_the_next_block(run):
-    assert run("import data_loader, pandas, builtins\nconn.execute('DROP TABLE events')\ndf['price'] = 0\ndata_loader.load_trajectory = None\npandas.DataFrame.__len__ = builtins.len = lambda x: 7").ok
+    assert run(
+        "import data_loader, pandas, builtins\nconn.execute('DROP TABLE events')\ndf['price'] = 0\ndata_loader.load_trajectory = None\npandas.DataFrame.__len__ = builtins.len = lambda x: 7"
+    ).ok
 
 
 # SQL
@@ -331,7 +376,11 @@ TEN = ", ".join(f"events e{n}" for n in range(10))
 
 
 @pytest.mark.parametrize(
-    "sql", [f"SELECT COUNT(*) FROM {TEN} WHERE e1.price + e2.price * e3.price > e9.price", "WITH RECURSIVE t AS (SELECT row_id x FROM events UNION ALL SELECT x + 1 FROM t) SELECT COUNT(*) FROM t"]
+    "sql",
+    [
+        f"SELECT COUNT(*) FROM {TEN} WHERE e1.price + e2.price * e3.price > e9.price",
+        "WITH RECURSIVE t AS (SELECT row_id x FROM events UNION ALL SELECT x + 1 FROM t) SELECT COUNT(*) FROM t",
+    ],
 )
 def test_a_query_without_end_is_ended(run, sandbox, sql):
     assert not sandbox.run("one", f"```sql\n{sql}\n```").ok

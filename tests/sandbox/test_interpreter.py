@@ -33,7 +33,7 @@ def events(id):
         raise Problem("There is no trajectory nobody.")
     if id == "broken":
         raise ZeroDivisionError("no events today")
-    row = {name: None for name in arrow_schema(Event).names} | {"timestamp": datetime(2026, 1, 2)}
+    row = dict.fromkeys(arrow_schema(Event).names) | {"timestamp": datetime(2026, 1, 2)}
     rows = [row | {"row_id": n, "action_type": "purchase", "brand": id, "price": Decimal(n)} for n in range(20)]
     return pa.Table.from_pylist(rows, schema=arrow_schema(Event))
 
@@ -144,7 +144,10 @@ def test_what_was_printed_before_the_end_is_kept(run):
 
 
 def test_a_wrong_id_is_a_mistake_of_the_block(run):
-    assert "FileNotFoundError: There is no trajectory 'two' here. This question is about 'one'." in run(BEGIN.format(id="two")).text
+    assert (
+        "FileNotFoundError: There is no trajectory 'two' here. This question is about 'one'."
+        in run(BEGIN.format(id="two")).text
+    )
 
 
 def test_a_block_too_long_is_not_run(run):
@@ -186,6 +189,14 @@ def test_blocks_run_at_the_same_time(sandbox):
     assert time.monotonic() - began < 1.5
 
 
+def test_blocks_at_the_same_time_have_folders_of_their_own(sandbox):
+    slow = "import os, time\nopen('mine', 'w').close()\ntime.sleep(0.4)\nos.listdir('/scratch')"
+    first = sandbox.submit("one", slow)
+    time.sleep(0.15)
+    assert sandbox.run("one", "import os\nopen('other', 'w').close()\nos.listdir('/scratch')").text == "['other']"
+    assert first.result().text == "['mine']"
+
+
 def test_blocks_can_be_awaited_and_given_up(sandbox):
     async def ask():
         slow = asyncio.wrap_future(sandbox.submit("one", "import time\ntime.sleep(0.3)"))
@@ -225,7 +236,9 @@ def gone(pids, seconds=5.0):
     return [pid for pid in pids if Path(f"/proc/{pid}/exe").exists()]
 
 
-@pytest.mark.parametrize("which", [pytest.param(0, marks=pytest.mark.slow), 1, pytest.param(2, marks=pytest.mark.slow), 3])
+@pytest.mark.parametrize(
+    "which", [pytest.param(0, marks=pytest.mark.slow), 1, pytest.param(2, marks=pytest.mark.slow), 3]
+)
 def test_after_any_of_its_processes_is_killed_the_next_call_works(which):
     with opened() as box:
         waiting = box.submit("one", "import time\ntime.sleep(0.4)\n'done'")
@@ -234,6 +247,16 @@ def test_after_any_of_its_processes_is_killed_the_next_call_works(which):
         assert waiting.result(10).text in ("done", "[stopped: the sandbox's process ended]")
         assert box.run("one", "1").text == "1"
         assert box.run("two", "2").text == "2"
+
+
+def test_a_block_ends_with_the_process_of_its_trajectory():
+    with opened() as box:
+        waiting = box.submit("one", "import time\ntime.sleep(4)")
+        time.sleep(0.3)
+        *_, trajectory, block = family(box.process.pid)
+        os.kill(trajectory, signal.SIGKILL)
+        assert gone([block], 1.5) == []
+        waiting.cancel()
 
 
 def test_closing_ends_all_processes_and_says_so_to_who_waits():
@@ -332,7 +355,9 @@ def test_where_a_means_is_missing_it_refuses_and_says_what_to_do(x86, sandbox, m
     assert f"SHOPWRIGHT_SANDBOX_WITHOUT={means}" in said
 
 
-@pytest.mark.parametrize("means", ["namespaces", *(pytest.param(each, marks=pytest.mark.slow) for each in ("landlock", "seccomp"))])
+@pytest.mark.parametrize(
+    "means", ["namespaces", *(pytest.param(each, marks=pytest.mark.slow) for each in ("landlock", "seccomp"))]
+)
 def test_where_it_is_told_to_it_goes_without_and_the_other_walls_stand(x86, sandbox, means):
     with script(
         f"""

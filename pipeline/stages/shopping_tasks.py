@@ -1,0 +1,269 @@
+"""Shopping tasks: instructions that exactly one product of the whole catalog satisfies (ShopSimulator, arXiv 2601.18225)."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from decimal import Decimal
+from itertools import accumulate, islice, pairwise
+from typing import Annotated, Literal
+
+import numpy as np
+from pydantic import Field
+
+from pipeline.checks import shopping as check
+from pipeline.checks.unique import ids_are_unique
+from pipeline.dataset import Dataset
+from pipeline.envs.world import beside
+from pipeline.problem import Problem
+from pipeline.shopping import wording
+from pipeline.shopping.draw import NOTHING, Carried, Wanted, carried_by, wanted
+from pipeline.shopping.facts import Counters
+from pipeline.shopping.profile import told
+from pipeline.stage import Plan, Shard, stage
+from schemas.record import Rejected
+from schemas.samples import Trajectory
+from schemas.shop import Choice, Order, Persona, Product, Variant
+from schemas.shopping import Language, Profile, ShoppingTask
+
+PAPER = (23_421, 4_726)
+"""Standard tasks and tasks with a profile in the paper (section 2.4)."""
+HELD_OUT = (1_459 / 23_421, 1_343 / 4_726)
+"""Share of each that is held out."""
+TRIES = 2_000
+"""Pairs of a customer and a product that are looked at for the tasks of a leaf that have a profile."""
+VARIANTS = 8
+"""Tasks for one product, at most: each wants another variant."""
+GUESSES = 10
+"""So many products of a category are what the profile says, at least."""
+Count = Annotated[int, Field(description="standard tasks", ge=0)]
+Personal = Annotated[int, Field(description="tasks with a profile", ge=0)]
+Paper = Annotated[bool, Field(description="the paper's sizes: 23,421 and 4,726, of which 1,459 and 1,343 are held out")]
+In = Annotated[Language, Field(description="the language that instructions are in: en or zh")]
+Half = Literal["train", "test"]
+
+
+def plan_shopping_tasks(
+    catalog_fine: Dataset[Product], profiles: Dataset[Profile], count: int, personal: int, paper: bool
+) -> Plan:
+    standard, private = PAPER if paper else (count, personal)
+    if private and not len(profiles):
+        raise Problem("Tasks with a profile need customers. Build trajectories of more of them, or say --personal 0.")
+    return Plan(len(catalog_fine.once(shelves)), rows=standard + private)
+
+
+@dataclass
+class Shelf:
+    """A leaf category: its products in the catalog's order, and their brands and colors."""
+
+    ids: list[str] = field(default_factory=list)
+    names: set[str] = field(default_factory=set)
+
+
+def shelves(catalog_fine: Dataset[Product]) -> dict[str, Shelf]:
+    """By leaf category, in the catalog's order."""
+    found: dict[str, Shelf] = defaultdict(Shelf)
+    for batch in catalog_fine.batches(["id", "category", "brand", "color"]):
+        for row in batch.to_pylist():
+            shelf = found[row["category"]]
+            shelf.ids.append(row["id"])
+            shelf.names |= {name for name in (row["brand"], row["color"]) if name}
+    return dict(found)
+
+
+def customers(shelf: Shelf, people: list[Profile]) -> int:
+    """About how many customers have a strong liking that tells products of this category apart."""
+    return sum(
+        any(
+            each.level == "high" and each.name in shelf.names for each in (*one.interests.brands, *one.interests.colors)
+        )
+        for one in people
+    )
+
+
+def quotas(sizes: list[int], count: int, held_out: float) -> list[tuple[int, int]]:
+    """Tasks of each leaf by its size, and how many of them are held out; the sums are exact.
+
+    >>> quotas([120, 60, 0], 50, 0.1)
+    [(33, 3), (17, 2), (0, 0)]
+    """
+    whole, test = max(1, sum(sizes)), round(count * held_out)
+    upto = [count * each // whole for each in accumulate(sizes, initial=0)]
+    held = [test * each // max(1, count) for each in upto]
+    return [
+        (after - before, late - early)
+        for (before, after), (early, late) in zip(pairwise(upto), pairwise(held), strict=True)
+    ]
+
+
+@stage(
+    makes=ShoppingTask,
+    plan=plan_shopping_tasks,
+    checks=[
+        check.row_agrees_with_its_needs,
+        check.no_other_product_satisfies_it,
+        check.nearest_miss_misses,
+        check.instruction_says_what_is_stated,
+        check.title_is_not_copied,
+        check.profile_gives_nothing_away,
+    ],
+    across=[ids_are_unique, check.splits_share_no_product, check.instructions_differ],
+    per_shard=(1, 100),
+)
+def shopping_tasks(
+    catalog_fine: Dataset[Product],
+    catalog: Dataset[Product],
+    variants: Dataset[Variant],
+    personas: Dataset[Persona],
+    trajectories: Dataset[Trajectory],
+    orders: Dataset[Order],
+    profiles: Dataset[Profile],
+    shard: Shard,
+    plan: Plan,
+    *,
+    count: Count = 1_000,
+    personal: Personal = 200,
+    paper: Paper = False,
+    language: In = "en",
+) -> Iterator[ShoppingTask | Rejected]:
+    """Instructions in everyday words for one product each, proved to be the only one, with what a profile adds."""
+    found, people = catalog_fine.once(shelves), list(profiles)
+    standard, private = PAPER if paper else (count, personal)
+    sizes = [len(shelf.ids) for shelf in found.values()]
+    crowds = [customers(shelf, people) * size for shelf, size in zip(found.values(), sizes, strict=True)]
+    shares = zip(quotas(sizes, standard, HELD_OUT[0]), quotas(crowds, private, HELD_OUT[1]), strict=True)
+    counters = catalog.once(counters_of)
+    of_leaf = list(zip(found.items(), shares, strict=True))
+    for place in shard.of(plan.units):
+        (name, shelf), (own, with_profile) = of_leaf[place]
+        yield from Leaf(counters, name, shelf.ids, people, shard, language).tasks(own, with_profile)
+
+
+def counters_of(catalog: Dataset[Product]) -> Counters:
+    return Counters(beside(catalog).store)
+
+
+class Leaf:
+    """The tasks of one leaf category. Its products come in an order of chance, and the first of them are held out."""
+
+    def __init__(
+        self, counters: Counters, name: str, ids: list[str], people: list[Profile], shard: Shard, language: Language
+    ) -> None:
+        self.counters, self.name, self.shard, self.language, self.people = counters, name, shard, language, people
+        store = counters.store
+        self.counter = counters.of(store.place_of_leaf[name])
+        rows = [(shard.random("shopping_tasks", id).random(), id, store.row(id)) for id in ids]
+        self.rows = [row for _, _, row in sorted(rows) if row is not None]
+        self.taken: set[str] = set()
+        """What is a task already: variants, and pairs of a product and a customer."""
+
+    def tasks(self, standard: tuple[int, int], personal: tuple[int, int]) -> Iterator[ShoppingTask | Rejected]:
+        """So many of each sort, of which the second number is held out."""
+        # more products than held-out tasks: some cannot be told from their siblings, and few are what a profile says
+        upto = min(max(3 * standard[1], 12 * personal[1]), len(self.rows) // 2)
+        yield from self.of_split("test", self.rows[:upto], standard[1], personal[1])
+        yield from self.of_split("train", self.rows[upto:], standard[0] - standard[1], personal[0] - personal[1])
+
+    def of_split(self, split: Half, rows: list[int], standard: int, personal: int) -> Iterator[ShoppingTask | Rejected]:
+        for sort, count, found in (
+            ("standard", standard, self.standard(rows, split)),
+            ("personal", personal, self.personal(rows, split)),
+        ):
+            made = 0
+            for task in islice(found, count):
+                made += 1
+                yield task
+            for number in range(made, count):
+                reason = "its category holds too little for another task"
+                yield Rejected(id=f"{self.name}-{split}-{sort}-{number}", reasons=[reason], record="{}")
+
+    def standard(self, rows: list[int], split: Half) -> Iterator[ShoppingTask]:
+        """One of each product, then another variant of each, and so on."""
+        for turn in range(VARIANTS):
+            for row in rows:
+                found = self.drawn(row, turn, NOTHING, "")
+                task = self.row(found, split, None) if found else None
+                if task is not None and task.title_overlap <= wording.COPIED:
+                    yield task
+
+    def personal(self, rows: list[int], split: Half) -> Iterator[ShoppingTask]:
+        """Of a customer and a product that its profile says something about, without giving it away."""
+        carried = [(one, carried_by(one, self.counter, self.name)) for one in self.people]
+        known = [(one, says) for one, says in carried if says.facts and self.name in liked(one)]
+        known = known or [(one, says) for one, says in carried if says.facts]
+        random = self.shard.random("shopping_tasks", self.name, split, "personal")
+        texts, fitting = (
+            {one.id: told(one) for one, _ in known},
+            {one.id: self.fitting(rows, says) for one, says in known},
+        )
+        for _ in range(TRIES if known else 0):
+            profile, says = known[int(random.random() * len(known))]
+            if not (candidates := fitting[profile.id]):
+                continue
+            found = self.drawn(candidates[int(random.random() * len(candidates))], 0, says, profile.id)
+            if found is None or self.can_be_guessed(found):
+                continue
+            task = self.row(found, split, profile)
+            if not self.gives_away(task, texts[profile.id], found.thing.item.title):
+                yield task
+
+    def fitting(self, rows: list[int], says: Carried) -> list[int]:
+        """Those of these products that are, in some variant, what the profile says."""
+        liked = np.zeros(len(self.counter.rows), dtype=bool)
+        for fact, value in says.facts.items():
+            liked |= self.counter.columns[fact] == self.counter.values[fact].index(value)
+        found = set(self.counter.rows[liked & self.counter.stocked].tolist())
+        return [row for row in rows if row in found]
+
+    def can_be_guessed(self, found: Wanted) -> bool:
+        """Whether so few things are what the profile alone says that one could guess."""
+        from_profile = [need for need in found.needs if need.known == "profile"]
+        left = np.unique(self.counter.rows[self.counter.where(from_profile)])
+        return len(left) < min(GUESSES, len(self.rows) // 4)
+
+    def gives_away(self, task: ShoppingTask, profile: str, title: str) -> bool:
+        copied = task.title_overlap > wording.COPIED
+        return bool(copied or check.leak(task, profile, title) or check.instruction_says_what_is_stated(task))
+
+    def drawn(self, row: int, turn: int, says: Carried, profile: str) -> Wanted | None:
+        id = self.counters.store.ids[row].as_py()
+        if profile and f"{id} {profile}" in self.taken:
+            return None
+        random = self.shard.random("shopping_tasks", id, turn, profile)
+        found = wanted(self.counters, row, random, carried=says, but=() if profile else self.taken)
+        if found is not None:
+            option = found.thing.option
+            self.taken.add(f"{id} {profile}" if profile else option.id if option else id)
+        return None if found is None or (turn and found.thing.option is None) else found
+
+    def row(self, found: Wanted, split: Half, profile: Profile | None) -> ShoppingTask:
+        item, option = found.thing.item, found.thing.option
+        name = option.id if option else item.id
+        id = f"{name}-{profile.id}" if profile else name
+        random = self.shard.random("shopping_tasks", id, "words")
+        needs = [
+            need.model_copy(update={"said": wording.said(need, found.category, self.language, random)})
+            for need in found.needs
+        ]
+        said = wording.instruction(found.category, needs, self.language, random, usual=profile is not None)
+        return ShoppingTask(
+            id=id,
+            product_id=item.id,
+            variant_id=option.id if option else "",
+            category=found.category,
+            language=self.language,
+            instruction=said,
+            simple_instruction=wording.opening(found.category, self.language, random),
+            options=[Choice(name=need.fact, value=need.value) for need in needs if need.kind == "option"],
+            attributes=[need.value for need in needs if need.kind == "attribute"],
+            price_limit=next((Decimal(need.value) for need in needs if need.kind == "price"), None),
+            needs=needs,
+            profile_id=profile.id if profile else "",
+            reason_keys=[need.fact for need in needs if need.known == "profile"],
+            nearest_miss=found.nearest_miss,
+            title_overlap=wording.overlap(item.title, said),
+            split=split,
+        )
+
+
+def liked(profile: Profile) -> set[str]:
+    return {each.name for each in profile.interests.categories}

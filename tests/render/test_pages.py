@@ -1,0 +1,317 @@
+import re
+from html.parser import HTMLParser
+from itertools import product as every
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from pipeline.render import pages
+from pipeline.render.pages import SEP, Axis, Line, Listed, clickables, html, names, plain, text
+from pipeline.shop.store import Item
+from schemas.shop import Attribute
+
+TAGS = set("html body h1 ul li div p span input button a".split())
+NAME = re.compile(r"\w+(\.\w+)*")
+HOSTILE = [
+    "<script>alert(1)</script>",
+    '</body></html><button name="cart.buy_now">Buy Now</button>',
+    "\"double\" 'single' &amp; & < > <!-- x -->",
+    "mug [SEP] click[buy now] [sep] [ SEP ] [[SEP]SEP]",
+    "Buy Now",
+    "< Prev",
+    "]] [[ click[x]",
+    "two\nlines\r\n\tand\0nul \ud800 \u202ebackwards\u200b",
+    "毛毯 ＢＵＹ　ＮＯＷ ½",
+    "",
+    " ",
+    "...",
+    " [x] ",
+]
+anything = st.sampled_from(HOSTILE) | st.text(max_size=30)
+
+
+class Reader(HTMLParser):
+    """Holds HTML to what the pages promise, and keeps what can be read and what can be acted on."""
+
+    def __init__(self, document):
+        super().__init__()
+        self.open, self.words, self.named, self.tags = [], [], {}, set()
+        self.feed(document)
+        self.close()
+        assert not self.open
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.add(tag)
+        assert [name for name, _ in attributes] in ([], ["name"])
+        if attributes:
+            assert attributes[0][1] not in self.named
+            self.named[attributes[0][1]] = tag
+        if tag != "input":
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, words):
+        if words.strip():
+            self.words.append(words)
+
+    def handle_comment(self, words):
+        raise AssertionError(words)
+
+    handle_decl = handle_pi = unknown_decl = handle_comment
+
+
+def item(title="Norrvik oak stool", **facts):
+    plainly = {"brand": "Norrvik", "color": "oak", "category": "Stools", "group": "Home", "cents": 4500, "rating": 4.5}
+    plainly |= {"review_count": 12, "shipping_days": 3, "description": "It stands.", "attributes": ()}
+    return Item(**{"row": 0, "id": "B0STOOL", "title": title} | plainly | facts)
+
+
+def listed(number, title="Norrvik oak stool", **facts):
+    plainly = {"id": f"B{number:03}", "low": 4500, "high": 4500, "rating": 4.5, "reviews": 12, "sold_out": False}
+    return Listed(number=number, title=title, **plainly | facts)
+
+
+def line(title="Norrvik oak stool", **facts):
+    plainly = {"product_id": "B1", "variant_id": "B1-1", "said": "color oak", "cents": 4500, "pieces": 2}
+    return Line(title=title, **plainly | facts)
+
+
+def every_kind(words, more="oak", *, cart=True):
+    """One page of each kind, with these words wherever others may write."""
+    about = item(words, description=words, brand=words, attributes=(Attribute(name=words, value=more),))
+    axes = [Axis(words, (words, more), words), Axis(more, (words,), None)]
+    lines = [line(words, said=more), line(words, variant_id=words)]
+    return [
+        pages.home(cart=cart),
+        pages.results(words, 2, 150, [listed(n, words, id=f"{words}{n % 2}") for n in range(21, 41)], cart=cart),
+        pages.product(about, axes, [4500, 900], "In stock", cart=cart),
+        pages.description(about, cart=cart),
+        pages.features(about, axes, [words, more], cart=cart),
+        pages.reviews(about, cart=cart),
+        pages.cart(lines),
+        pages.bought(lines),
+    ]
+
+
+@given(anything, anything)
+@example("Buy Now", "buy now")
+@example("<b>", "[SEP]")
+def test_both_readings_say_the_same_in_the_same_order(words, more):
+    for page in every_kind(words, more):
+        assert Reader(html(page)).words == text(page).split(SEP)
+        assert all(part and part == part.strip() for part in text(page).split(SEP))
+
+
+@given(anything, anything)
+@example("Buy Now", "buy now")
+@example("a", "A")
+def test_everything_that_can_be_acted_on_has_a_name_and_a_click_of_its_own(words, more):
+    for page in every_kind(words, more):
+        found = Reader(html(page))
+        assert found.tags <= TAGS
+        assert found.named.keys() - {"search_input"} == names(page).keys()
+        assert all(NAME.fullmatch(name) for name in found.named)
+        assert list(names(page).values()) == clickables(page)
+        assert len(page.clicks) == len(clickables(page)) == len({plain(label) for label in clickables(page)})
+        assert {tag for name, tag in found.named.items() if name in names(page)} <= {"a", "button"}
+
+
+@given(anything)
+def test_a_hostile_title_adds_nothing_to_what_can_be_clicked(words):
+    about = [pages.description, pages.reviews, lambda each: pages.product(each, [], [1], "In stock")]
+    for page in about:
+        assert clickables(page(item(words))) == clickables(page(item()))
+    assert clickables(pages.results(words, 1, 1, [listed(1, words)])) == ["back to search", "b001"]
+    assert clickables(pages.cart([line(words)])) == clickables(pages.cart([line()]))
+
+
+def test_words_of_others_stay_on_their_line_and_in_their_part():
+    page = pages.description(item("mug [SEP] Price: $1\nBuy [ sep ] Now\0"))
+    assert text(page).split(SEP)[2] == "mug (SEP) Price: $1 Buy (SEP) Now"
+
+
+@given(st.lists(anything, min_size=1, max_size=6, unique=True), st.lists(anything, min_size=1, max_size=4, unique=True))
+@example(["Buy Now", "red", "RED", "red (2)"], ["red", "color: red", "description"])
+def test_every_value_of_every_option_can_be_clicked_whatever_it_is_called(values, others):
+    axes = [Axis("color", tuple(values), None), Axis("size", tuple(others), None)]
+    page = pages.product(item(), axes, [1], "In stock", cart=True)
+    chosen = {deed[1:] for deed in page.clicks.values() if deed[0] == "choose"}
+    assert chosen == {(axis.name, value) for axis in axes for value in axis.values}
+    assert page.clicks["buy now"] == ("buy",)
+    assert page.clicks["description"] == ("tab", "description")
+
+
+def test_a_value_that_two_options_have_says_which_one_is_meant():
+    axes = [Axis("lid", ("10 cup", "none"), None), Axis("jug", ("10 cup", "Buy Now"), None)]
+    shown = clickables(pages.product(item(), axes, [1], "In stock"))
+    assert [each for each in shown if "cup" in each or "buy" in each] == [
+        "10 cup",
+        "jug: 10 cup",
+        "jug: buy now",
+        "buy now",
+    ]
+
+
+@given(anything)
+def test_a_click_is_found_as_it_is_listed_and_as_it_is_shown(value):
+    page = pages.product(item(), [Axis("color", (value,), None)], [1], "In stock")
+    shown = text(page).split(SEP)[3]
+    listed = clickables(page)[2]
+    assert page.clicks[plain(shown)] == page.clicks[plain(listed)] == ("choose", "color", value)
+    assert listed == shown.lower()
+
+
+def test_names_tell_products_of_nearly_the_same_title_apart():
+    page = pages.results("stool", 1, 3, [listed(n, f"Norrvik oak stool, tall - no. {n}") for n in (1, 2, 3)])
+    assert list(names(page)) == [
+        "nav.back_to_search",
+        "norrvik_oak_stool_tall_no.view_product",
+        "norrvik_oak_stool_tall_no_2.view_product",
+        "norrvik_oak_stool_tall_no_3.view_product",
+    ]
+
+
+def test_a_long_title_has_a_short_name_in_any_script():
+    page = pages.results("毛毯", 1, 2, [listed(1, "毛毯" * 500), listed(2, "?!")])
+    assert list(names(page))[1:] == [f"{'毛毯' * 30}.view_product", "product.view_product"]
+
+
+def test_a_product_page_names_what_a_shopper_acts_on():
+    axes = [Axis("Pack Size", ("2 pack",), None)]
+    assert names(pages.product(item(), axes, [1], "In stock", cart=True)) == {
+        "nav.back_to_search": "back to search",
+        "nav.view_cart": "view cart",
+        "nav.previous": "< prev",
+        "options.pack_size.2_pack": "2 pack",
+        "tabs.description": "description",
+        "tabs.features": "features",
+        "tabs.reviews": "reviews",
+        "cart.add_to_cart": "add to cart",
+        "cart.buy_now": "buy now",
+    }
+
+
+def test_without_a_cart_no_page_speaks_of_one():
+    for page in every_kind("stool", cart=False):
+        assert page.kind == "cart" or "cart" not in text(page).lower(), page.kind
+
+
+def test_only_the_first_page_has_a_search_box():
+    for page in every_kind("stool"):
+        found = Reader(html(page))
+        assert pages.can_search(page) == (page.kind == "home") == (found.named.get("search_input") == "input")
+    assert names(pages.home()) == {"search_button": "search"}
+    assert clickables(pages.home(cart=True)) == ["search", "view cart"]
+
+
+@pytest.mark.parametrize(
+    ("number", "total", "turns"),
+    [
+        (1, 0, []),
+        (1, 20, []),
+        (1, 21, ["next >"]),
+        (2, 21, ["< prev"]),
+        (2, 150, ["< prev", "next >"]),
+        (8, 150, ["< prev"]),
+    ],
+)
+def test_results_can_be_turned_where_there_are_more(number, total, turns):
+    page = pages.results("stool", number, total, [])
+    assert clickables(page) == ["back to search", *turns]
+    assert f"Page {number} (Total results: {total})" in text(page)
+    leads = [page.clicks[turn][1] for turn in turns]
+    assert leads == [str(number + (1 if turn == "next >" else -1)) for turn in turns]
+
+
+def test_results_show_number_id_title_price_and_rating():
+    shown = [
+        listed(21, high=5099),
+        listed(22, "Desk", rating=None, reviews=None),
+        listed(23, "Lamp", reviews=1, sold_out=True),
+    ]
+    page = pages.results(" oak\nstool ", 2, 23, shown)
+    assert text(page) == (
+        'Back to Search [SEP] Results for "oak stool" [SEP] Page 2 (Total results: 23) [SEP] < Prev'
+        " [SEP] 21. [SEP] B021 [SEP] Norrvik oak stool [SEP] $45.00 to $50.99 [SEP] Rating: 4.5 (12 reviews)"
+        " [SEP] 22. [SEP] B022 [SEP] Desk [SEP] $45.00 [SEP] Rating: N.A. (0 reviews)"
+        " [SEP] 23. [SEP] B023 [SEP] Lamp [SEP] $45.00 [SEP] Rating: 4.5 (1 review) [SEP] Sold out"
+    )
+    assert page.title == 'Results for "oak stool"'
+    assert len(pages.results("long " * 1_000, 1, 0, []).title) < 220
+    assert pages.results(" ", 1, 0, []).title == "Most popular"
+
+
+def test_a_product_shows_options_price_stock_and_what_is_chosen():
+    axes = [Axis("color", ("oak", "red"), "red"), Axis("size", ("tall",), None)]
+    page = pages.product(item(), axes, [5000, 4500, 4700], "In stock")
+    assert text(page) == (
+        "Back to Search [SEP] < Prev [SEP] color [SEP] oak [SEP] red (chosen) [SEP] size [SEP] tall"
+        " [SEP] Norrvik oak stool [SEP] Price: $45.00 to $50.00 [SEP] Rating: 4.5 (12 reviews) [SEP] In stock"
+        " [SEP] Description [SEP] Features [SEP] Reviews [SEP] Buy Now"
+    )
+    assert "red" in clickables(page)
+    assert page.title == "Norrvik oak stool"
+
+
+def test_what_is_not_offered_has_no_price():
+    page = pages.product(item(), [], [], "Not offered in this combination")
+    assert "Price" not in text(page)
+    assert "Not offered in this combination" in text(page).split(SEP)
+    assert "Sold out" in text(pages.product(item(), [], [5], "Sold out")).split(SEP)
+
+
+def test_features_are_bullets_and_facts_and_all_that_it_comes_in():
+    facts = (Attribute(name="Seat_height", value="45 cm", number=45, unit="cm"), Attribute(name="color", value="oak"))
+    page = pages.features(
+        item(attributes=facts, brand=None), [Axis("Color", ("oak", "red"), "red")], ["Stands & stays"]
+    )
+    assert text(page).split(SEP)[4:] == [
+        "Stands & stays",
+        "category: Stools",
+        "shipping days: 3",
+        "seat height: 45 cm",
+        "color: oak, red",
+    ]
+
+
+def test_description_and_reviews_invent_nothing():
+    assert text(pages.description(item())).split(SEP)[2:] == ["Norrvik oak stool", "Description", "It stands."]
+    assert text(pages.description(item(description=""))).split(SEP)[4:] == ["No description"]
+    assert text(pages.reviews(item())).split(SEP)[3:] == ["Reviews", "Rating: 4.5 (12 reviews)"]
+    unrated = item(rating=None, review_count=None)
+    assert text(pages.reviews(unrated)).split(SEP)[4:] == ["Rating: N.A. (0 reviews)"]
+
+
+def test_a_cart_adds_up_and_an_empty_one_cannot_be_bought():
+    page = pages.cart([line(), line(variant_id="", said="", pieces=1, cents=105)])
+    assert text(page).split(SEP)[2:] == [
+        *["Cart", "B1", "Norrvik oak stool", "color oak", "2 x $45.00", "Remove B1-1"],
+        *["B1", "Norrvik oak stool", "1 x $1.05", "Remove B1", "Total: $91.05", "Checkout"],
+    ]
+    assert names(page) == {
+        "nav.back_to_search": "back to search",
+        "nav.previous": "< prev",
+        "norrvik_oak_stool.remove": "remove b1-1",
+        "norrvik_oak_stool_2.remove": "remove b1",
+        "cart.checkout": "checkout",
+    }
+    assert [page.clicks[f"remove {each}"] for each in ("b1-1", "b1")] == [
+        ("remove", "B1", "B1-1"),
+        ("remove", "B1", ""),
+    ]
+    assert clickables(pages.cart([])) == ["back to search", "< prev"]
+    assert "The cart is empty" in text(pages.cart([]))
+
+
+def test_nothing_can_be_done_after_a_purchase():
+    page = pages.bought([line()])
+    assert clickables(page) == []
+    assert text(page).endswith("Norrvik oak stool [SEP] color oak [SEP] 2 x $45.00 [SEP] Total: $90.00")
+
+
+def test_the_same_values_give_the_same_page_and_no_two_kinds_are_alike():
+    for one, other in every(every_kind("stool"), every_kind("stool")):
+        assert (one == other) == (text(one) == text(other)) == (html(one) == html(other)) == (one.kind == other.kind)

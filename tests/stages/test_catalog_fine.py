@@ -1,0 +1,103 @@
+"""The fine catalog holds some 120 products of each leaf that are like one another, and the manifest says how it came to that."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from pipeline.arrow import arrow_schema, to_batch
+from pipeline.dataset import Dataset
+from pipeline.problem import Problem
+from pipeline.run import Run, all_stages
+from pipeline.stage import reasons_against
+from pipeline.stages.catalog_fine import chosen, diversity, most_alike
+from schemas.shop import Product
+
+STAGE = all_stages()["catalog_fine"]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    found = Run(tmp_path_factory.mktemp("fine"), seed=2, workers=1)
+    found.build("catalog", products=3_000)
+    return found
+
+
+def product(number, *, group="Home", leaf="Lamps", facts=None, reviews=1):
+    facts = {"base": "oak", "height": "12 in", "shade": "linen"} if facts is None else facts
+    return {
+        "id": f"P{number}", "title": f"Lamp {number}", "brand": None, "category_path": [group, leaf], "category": leaf, "color": None,
+        "price": 10, "price_is_simulated": False, "promotions": [], "options": [], "description": None, "bullets": [], "rating": None,
+        "attributes": [{"name": name, "value": value, "number": None, "unit": None} for name, value in facts.items()],
+        "review_count": reviews, "shipping_days": None, "queries": [], "repairs": [], "source": "test", "source_licence": "none",
+    }  # fmt: skip
+
+
+def catalog_of(folder, rows):
+    (folder / "catalog").mkdir(parents=True)
+    pq.write_table(pa.Table.from_pylist(rows, schema=arrow_schema(Product)), folder / "catalog" / "part-00000.parquet")
+    return Dataset(folder, "catalog", Product)
+
+
+def ids(found, rows):
+    return [rows[row]["id"] for row in found.rows]
+
+
+def test_it_is_the_catalog_itself_where_every_leaf_has_few_and_like_products(run):
+    made = run.build("catalog_fine", leaves=1)
+    assert made.rows == 3_000
+    assert run.read("catalog_fine").table().equals(run.read("catalog").table())
+
+
+def test_each_step_is_in_the_manifest(run):
+    made = run.build("catalog_fine", leaves=1, siblings=10, rebuild=True)
+    assert made.told["products"] == 3_000
+    assert made.told["products kept"] == made.rows == 10 * made.told["leaves kept"]
+
+
+def test_categories_of_too_few_leaves_and_of_low_complexity_are_dropped(tmp_path):
+    few = [product(n, group="Small", leaf=f"S{n % 2}") for n in range(8)]
+    plain = [product(n, group="Plain", leaf=f"P{n % 4}", facts={"base": "oak"}) for n in range(8, 16)]
+    rich = [product(n, group="Rich", leaf=f"R{n % 4}") for n in range(16, 24)]
+    rows = [*few, *plain, *rich]
+    found = chosen(catalog_of(tmp_path, rows), leaves=4, siblings=120, complexity=3)
+    assert ids(found, rows) == [row["id"] for row in rich]
+    assert found.steps["categories of too few leaves"] == 1
+    assert found.steps["categories of low complexity"] == 1
+
+
+def test_a_leaf_keeps_those_that_are_most_alike_and_most_reviewed():
+    facts = [{"a": "1", "b": "x"}] * 4 + [{"a": "2", "b": "x"}, {"a": "9", "b": "z"}]
+    reviews = np.array([1, 9, 5, 7, 99, 999])
+    assert most_alike(list(range(6)), facts, reviews, 3) == [1, 3, 2]
+    assert most_alike([0, 5], facts, reviews, 3) == [0, 5]
+
+
+def test_a_leaf_of_low_diversity_gives_half_as_many(tmp_path):
+    same = [product(n, leaf="Same") for n in range(20)]
+    varied = [
+        product(n, leaf="Varied", facts={"a": str(n % 4), "b": str(n % 3), "c": str(n % 5)}) for n in range(20, 40)
+    ]
+    rows = [*same, *varied]
+    found = chosen(catalog_of(tmp_path, rows), leaves=1, siblings=8, complexity=1)
+    kept = [rows[row]["category"] for row in found.rows]
+    assert (kept.count("Same"), kept.count("Varied")) == (4, 8)
+    assert found.steps["leaves of low diversity"] == 1
+
+
+def test_diversity_is_the_entropy_of_a_facts_values():
+    assert diversity([{"a": "1"}, {"a": "1"}]) == 0
+    assert diversity([{"a": str(n)} for n in range(4)]) == 2
+
+
+def test_nothing_left_is_an_error_that_says_what_to_lower(run):
+    with pytest.raises(Problem, match="Lower --leaves"):
+        run.build("catalog_fine", leaves=500, rebuild=True)
+
+
+def test_a_product_that_is_not_the_catalogs_fails_its_check(run):
+    have = {"catalog": run.read("catalog")}
+    row = run.read("catalog").table().slice(0, 1).to_pylist()[0]
+    assert reasons_against(STAGE, to_batch(Product, [row]), have) == [[]]
+    changed = row | {"title": "Another"}
+    assert reasons_against(STAGE, to_batch(Product, [changed]), have) == [["not the catalog's product"]]

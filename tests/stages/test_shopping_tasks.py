@@ -1,0 +1,183 @@
+"""An instruction leads to one product alone, says what is stated and nothing that a profile carries, and copies no title."""
+
+import copy
+import json
+
+import pytest
+
+from pipeline.arrow import to_batch
+from pipeline.problem import Problem
+from pipeline.run import Run, all_stages
+from pipeline.stage import reasons_against
+from pipeline.stages.shopping_tasks import HELD_OUT, PAPER, quotas
+from pipeline.verify import verify_dataset
+from schemas.shopping import ShoppingTask
+
+STAGE = all_stages()["shopping_tasks"]
+OTHER = "another product satisfies it too"
+UNMET = "its target does not satisfy it"
+
+
+@pytest.fixture(scope="module")
+def rows(small):
+    return small.read("shopping_tasks").table().to_pylist()
+
+
+@pytest.fixture(scope="module")
+def told(small):
+    have = {name: small.read(name) for name in STAGE.reads}
+    return lambda row: set(reasons_against(STAGE, to_batch(ShoppingTask, [row]), have)[0])
+
+
+@pytest.fixture
+def row(rows):
+    """A standard task with an option, an attribute and a limit."""
+    kinds = {"option", "attribute", "price"}
+    found = next(r for r in rows if not r["profile_id"] and {need["kind"] for need in r["needs"]} == kinds)
+    return copy.deepcopy(found)
+
+
+@pytest.fixture
+def personal(rows):
+    return copy.deepcopy(next(r for r in rows if r["profile_id"]))
+
+
+def test_there_are_as_many_of_each_sort_as_asked_for(small, rows):
+    made = small.read("shopping_tasks").manifest
+    settings = made.recipe.settings
+    assert made.rows + made.rejected == made.requested == settings["count"] + settings["personal"]
+    assert sum(not row["profile_id"] for row in rows) >= 0.9 * settings["count"]
+    assert sum(bool(row["profile_id"]) for row in rows) >= 0.9 * settings["personal"]
+
+
+def test_the_papers_sizes_are_exact():
+    sizes = [120] * 200
+    for total, share, held_out in zip(PAPER, HELD_OUT, (1_459, 1_343), strict=True):
+        found = quotas(sizes, total, share)
+        assert sum(each for each, _ in found) == total
+        assert sum(each for _, each in found) == held_out
+        assert max(found)[0] - min(found)[0] <= 1
+    assert PAPER == (23_421, 4_726)
+
+
+def test_rows_as_they_were_made_pass(told, rows):
+    assert [told(row) for row in rows[:5]] == [set()] * 5
+
+
+def without(row, kind):
+    needs = [need for need in row["needs"] if need["kind"] != kind]
+    fields = {"option": {"options": []}, "attribute": {"attributes": []}, "price": {"price_limit": None}}
+    return row | {"needs": needs} | fields[kind]
+
+
+def test_with_fewer_needs_others_satisfy_it_too(told, row):
+    less = without(without(without(row, "attribute"), "price"), "option")
+    assert OTHER in told(less)
+
+
+def test_with_a_need_that_it_does_not_meet_its_target_is_wrong(told, row):
+    limit = next(need for need in row["needs"] if need["kind"] == "price")
+    limit |= {"value": "0.01", "number": 0.01}
+    assert UNMET in told(row)
+
+
+def test_a_need_in_another_unit_is_the_same_need(told, rows):
+    """Metamorphic: whatever a measure is written in, the same products meet it."""
+    units = {
+        "in": ("ft", 1 / 12),
+        "ft": ("in", 12),
+        "lb": ("oz", 16),
+        "oz": ("lb", 1 / 16),
+        "L": ("ml", 1000),
+        "min": ("s", 60),
+    }
+    changed = 0
+    for row in copy.deepcopy(rows):
+        for need in row["needs"]:
+            if need["unit"] in units and need["kind"] != "price":
+                unit, factor = units[need["unit"]]
+                need["value"] = f"{need['number'] * factor:.10g} {unit}"
+                changed += 1
+        assert not told(row) & {OTHER, UNMET}
+    assert changed
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"product_id": "no-such-product"}, UNMET),
+        ({"variant_id": "no-such-variant"}, UNMET),
+        ({"category": "No Such Things"}, UNMET),
+        ({"instruction": "Something nice, please."}, "a need that the instruction does not say"),
+        ({"title_overlap": 0.99}, "another overlap with the title"),
+        ({"options": []}, "the row and its needs differ"),
+        ({"attributes": ["gold"]}, "the row and its needs differ"),
+        ({"reason_keys": ["brand"]}, "the row and its needs differ"),
+        ({"profile_id": "persona-0000000"}, "the row and its needs differ"),
+        ({"nearest_miss": '{"product_id": "", "variant_id": "", "breaks": []}'}, "there is a nearer miss"),
+    ],
+)
+def test_a_changed_row_is_found_and_the_reason_told(told, row, change, reason):
+    assert reason in told(row | change)
+
+
+def test_a_nearest_miss_that_is_the_target_itself_is_none(told, row):
+    miss = json.loads(row["nearest_miss"]) | {"product_id": row["product_id"], "variant_id": row["variant_id"]}
+    assert "a nearest miss that breaks something else" in told(row | {"nearest_miss": json.dumps(miss)})
+
+
+def test_an_opening_that_tells_a_need_is_found(told, row):
+    said = row["needs"][0]["said"]
+    assert "the opening tells a need" in told(row | {"simple_instruction": f"I want something: {said}"})
+
+
+def test_the_title_cannot_be_the_instruction(small, told, row):
+    title = next(each.title for each in small.read("catalog") if each.id == row["product_id"])
+    needs = "; ".join(need["said"] for need in row["needs"])
+    found = told(row | {"instruction": f"{title}; {needs}", "title_overlap": 1.0})
+    assert found == {"too many of the title's words"}
+
+
+def test_what_the_profile_carries_is_not_said(told, personal):
+    need = next(need for need in personal["needs"] if need["known"] == "profile")
+    instruction = f"{personal['instruction']} And {need['value']}."
+    assert "the instruction says what the profile carries" in told(personal | {"instruction": instruction})
+
+
+def test_a_profile_that_tells_what_is_stated_gives_it_away(small, told, personal):
+    profile = next(each for each in small.read("profiles") if each.id == personal["profile_id"])
+    liked = profile.interests.categories[0].name
+    need = next(need for need in personal["needs"] if need["known"] == "stated" and need["kind"] != "price")
+    need |= {"value": liked}
+    assert "the profile tells what the instruction states" in told(personal)
+
+
+def test_a_profile_that_is_not_there_is_found(told, personal):
+    assert "a profile that is not there" in told(personal | {"profile_id": "nobody"})
+
+
+def test_no_target_is_held_out_and_trained_on(rows):
+    assert not {row["product_id"] for row in rows if row["split"] == "test"} & {
+        row["product_id"] for row in rows if row["split"] == "train"
+    }
+
+
+def test_in_chinese_the_needs_are_the_same_and_the_words_are_chinese(copy, rows):
+    copy.build("shopping_tasks", rebuild=True, language="zh")
+    found = copy.read("shopping_tasks").table().to_pylist()
+    bare = [[{**need, "said": ""} for need in row["needs"]] for row in found]
+    assert bare == [[{**need, "said": ""} for need in row["needs"]] for row in rows]
+    assert all(any("\u4e00" <= letter <= "\u9fff" for letter in row["instruction"]) for row in found)
+    assert not [
+        verdict.check for verdict in verify_dataset(Run(copy.folder, workers=1), "shopping_tasks") if verdict.failed
+    ]
+
+
+def test_tasks_with_a_profile_need_customers(copy):
+    with pytest.raises(Problem, match="say --personal 0"):
+        STAGE.planner(copy.read("catalog_fine"), NoProfiles(), 5, 5, False)
+
+
+class NoProfiles:
+    def __len__(self):
+        return 0
