@@ -745,7 +745,7 @@ def shopping_played(
     from pipeline.rollouts.evaluate import told
     from pipeline.shopping import evaluate
 
-    player = evaluate.player_named(given.pop("agent")) if evaluate.is_player(given.get("agent")) else None
+    player = evaluate.player_named(given.pop("agent")) if evaluate.is_no_model(given.get("agent")) else None
     models = models_given(given, read_recipe(recipe)) or Models()
     role = Role("agent", models, Path(run), "evaluate-shopping_tasks")
     agent = player or (role if role.asks else evaluate.SOLVER)

@@ -156,7 +156,8 @@ def nearest_miss_misses(batch: pa.RecordBatch, catalog: Catalog, variants: Varia
     """It is another product that can be bought, and breaks just the needs that are said, of which there are fewest."""
     tasks = batch.to_pylist()
     misses = [json.loads(task["nearest_miss"]) for task in tasks]
-    found = offers(catalog, variants).few(tasks, max((len(miss["breaks"]) for miss in misses), default=0))
+    most = [len(miss["breaks"] or task["needs"]) for miss, task in zip(misses, tasks, strict=True)]
+    found = offers(catalog, variants).few(tasks, max(most, default=0))
     for place, (task, miss) in enumerate(zip(tasks, misses, strict=True)):
         others = {
             (product, variant): broken

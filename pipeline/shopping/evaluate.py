@@ -182,8 +182,12 @@ def player_named(text: str) -> str:
     return name
 
 
-def is_player(text: str | None) -> bool:
-    return text is not None and text.replace("-", " ") in PLAYERS
+def is_no_model(text: str | None) -> bool:
+    """
+    >>> is_no_model("first-result"), is_no_model("openai:NAME@URL"), is_no_model("scripted")
+    (True, False, False)
+    """
+    return text is not None and ":" not in text and text != "scripted"
 
 
 # Figures

@@ -31,6 +31,8 @@ HELD_OUT = (1_459 / 23_421, 1_343 / 4_726)
 """Share of each that is held out."""
 TRIES = 2_000
 """Pairs of a customer and a product that are looked at for the tasks of a leaf that have a profile."""
+LIKELY = 200
+"""Of these, so many with customers who like the category."""
 VARIANTS = 8
 """Tasks for one product, at most: each wants another variant."""
 GUESSES = 10
@@ -188,15 +190,16 @@ class Leaf:
     def personal(self, rows: list[int], split: Half) -> Iterator[ShoppingTask]:
         """Of a customer and a product that its profile says something about, without giving it away."""
         carried = [(one, carried_by(one, self.counter, self.name)) for one in self.people]
-        known = [(one, says) for one, says in carried if says.facts and self.name in liked(one)]
-        known = known or [(one, says) for one, says in carried if says.facts]
+        known = [(one, says) for one, says in carried if says.facts]
+        likely = [(one, says) for one, says in known if self.name in liked(one)]
         random = self.shard.random("shopping_tasks", self.name, split, "personal")
         texts, fitting = (
             {one.id: told(one) for one, _ in known},
             {one.id: self.fitting(rows, says) for one, says in known},
         )
-        for _ in range(TRIES if known else 0):
-            profile, says = known[int(random.random() * len(known))]
+        for turn in range(TRIES if known else 0):
+            crowd = likely if likely and turn < LIKELY else known  # who likes such things first
+            profile, says = crowd[int(random.random() * len(crowd))]
             if not (candidates := fitting[profile.id]):
                 continue
             found = self.drawn(candidates[int(random.random() * len(candidates))], 0, says, profile.id)

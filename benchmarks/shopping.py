@@ -1,0 +1,225 @@
+"""Shopping tasks a second with the proof that nothing else will do, steps a second, and how long pages are.
+
+    python -m benchmarks.shopping                        # 24,000 products
+    python -m benchmarks.shopping --large                # 1,300,000, which are built first: some minutes
+    python -m benchmarks.shopping --run data/runs/mine   # a shop that is there
+
+A task is proved twice: where it is drawn, over columns in memory, and by a query over the Parquet files of the whole catalog. The
+peer is the plain way: a loop over everything of the category that can be bought. Figures go into benchmarks/README.md.
+"""
+
+import argparse
+import os
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+from statistics import mean
+from time import perf_counter
+from typing import Any
+
+from benchmarks.trajectories import machine, write
+from pipeline.catalog.search import Search
+from pipeline.checks.shopping import Offers
+from pipeline.envs.world import NUMBERS, SHOWN
+from pipeline.models.role import alone
+from pipeline.render import pages
+from pipeline.run import Run
+from pipeline.shop.browser import Browser
+from pipeline.shop.store import Store
+from pipeline.shopping import wording
+from pipeline.shopping.draw import Wanted, wanted
+from pipeline.shopping.facts import Counters, is_met
+from pipeline.shopping.play import Play, Shop, conversation
+from pipeline.shopping.players import solver
+from pipeline.shopping.score import things
+from schemas.shopping import Scenario, ShoppingEpisode, ShoppingTask
+
+USUAL, LARGE = 24_000, 1_300_000
+TASKS, LEAVES = 1_000, 20
+"""Drawn in so many categories: a stage draws category by category, too."""
+LOOPED = 10
+"""Tasks that the peer proves."""
+PLAYED = 200
+ROUNDS = 3
+SINGLE: Scenario = "single"
+
+
+def opened(run: Run, products: int) -> Store:
+    """The shop of a run, built where it is not there."""
+    if run.read("variants").manifest is None:
+        run.build("variants", products=products)
+    return Store(run.read("catalog").table([*SHOWN, *NUMBERS]), run.read("variants").table(), ())
+
+
+def drawn(counters: Counters) -> list[Wanted]:
+    """Tasks for products all over some categories."""
+    store = counters.store
+    step = max(1, len(store.leaves) // LEAVES)
+    found = []
+    for leaf in range(0, len(store.leaves), step):
+        rows = store.shelf(leaf).rows
+        for row in rows[:: max(1, len(rows) * LEAVES // TASKS)].tolist():
+            found.append(wanted(counters, row, Random(row)))
+    return [each for each in found if each is not None]
+
+
+def proved_by_a_loop(store: Store, rows: list[int], each: Wanted) -> bool:
+    """Whether only its own product meets all needs: the peer, with what it looks at already in memory."""
+    ids = (store.ids[row].as_py() for row in rows)
+    satisfied = {
+        thing.item.id
+        for id in ids
+        for thing in things(store, id)
+        if (thing.option is None or thing.option.stock > 0)
+        and all(is_met(need, thing.item, thing.option) for need in each.needs)
+    }
+    return satisfied == {each.thing.item.id}
+
+
+def as_task(each: Wanted) -> ShoppingTask:
+    random = Random(each.thing.item.id)
+    needs = [need.model_copy(update={"said": wording.said(need, each.category, "en", random)}) for need in each.needs]
+    return ShoppingTask(
+        id=each.thing.item.id,
+        product_id=each.thing.item.id,
+        variant_id=each.thing.option.id if each.thing.option else "",
+        category=each.category,
+        language="en",
+        instruction=wording.instruction(each.category, needs, "en", random),
+        simple_instruction=wording.opening(each.category, "en", random),
+        options=[],
+        attributes=[],
+        price_limit=None,
+        needs=needs,
+        profile_id="",
+        reason_keys=[],
+        nearest_miss=each.nearest_miss,
+        title_overlap=0.0,
+        split="train",
+    )
+
+
+def episodes(shop: Shop, tasks: list[ShoppingTask], scenario: Scenario) -> list[ShoppingEpisode]:
+    found = []
+    for task in tasks:
+        play = Play(shop, task, scenario)
+        found.append(alone(conversation(play, "solver", player=solver(play))))
+    return found
+
+
+def browsed(shop: Shop, played: list[ShoppingEpisode]) -> Iterator[Browser]:
+    """The same clicks again, without an agent, a shopper or a reward; the pages as texts."""
+    for episode in played:
+        browser = Browser(shop.store, shop.finder)
+        for step in episode.steps:
+            browser.act(step.action)
+            pages.text(browser.page), pages.clickables(browser.page)
+        yield browser
+
+
+def best(work: Any) -> float:
+    """Seconds of the best of some rounds."""
+    times = []
+    for _ in range(ROUNDS):
+        began = perf_counter()
+        work()
+        times.append(perf_counter() - began)
+    return min(times)
+
+
+def sizes(browsers: list[Browser]) -> list[str]:
+    found: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    for browser in browsers:
+        for step in browser.history:
+            found[step.page.kind].append((len(pages.text(step.page).encode()), len(pages.html(step.page).encode())))
+    return [
+        f"| {kind} | {mean(text for text, _ in both):,.0f} | {max(text for text, _ in both):,} | {mean(html for _, html in both):,.0f} | "
+        f"{max(html for _, html in both):,} |"
+        for kind, both in found.items()
+    ]
+
+
+def table(run: Run, products: int, how: str) -> str:
+    store = opened(run, products)
+    began = perf_counter()
+    counters = Counters(store)
+    tasks = drawn(counters)
+    drawing = (perf_counter() - began) / len(tasks)
+    began = perf_counter()
+    offers = Offers(run.read("catalog"), run.read("variants"))
+    opening = perf_counter() - began
+    rows = [{"category": each.category, "needs": [need.model_dump() for need in each.needs]} for each in tasks]
+    began = perf_counter()
+    met = offers.few(rows, 0)
+    asking = (perf_counter() - began) / len(tasks)
+    assert all({product for product, _, _ in met[place]} == {each.thing.item.id} for place, each in enumerate(tasks))
+    some = tasks[:: max(1, len(tasks) // LOOPED)][:LOOPED]
+    shelves = [store.shelf(store.place_of_leaf[each.category]).rows.tolist() for each in some]
+    began = perf_counter()
+    assert all(proved_by_a_loop(store, shelf, each) for each, shelf in zip(some, shelves, strict=True))
+    looping = (perf_counter() - began) / len(some)
+    counting = best(
+        lambda: [counters.of(int(store.leaf_of[store.row(each.thing.item.id)])).where(each.needs) for each in some]
+    )
+    shop = Shop(store, Search(store))
+    chosen = [as_task(each) for each in tasks[:: max(1, len(tasks) // PLAYED)][:PLAYED]]
+    played = {scenario: episodes(shop, chosen, scenario) for scenario in (SINGLE, "multi")}
+    spent = {scenario: best(lambda scenario=scenario: episodes(shop, chosen, scenario)) for scenario in played}
+    steps = {scenario: sum(len(each.steps) for each in found) for scenario, found in played.items()}
+    alone_spent = best(lambda: list(browsed(shop, played[SINGLE])))
+    solved = sum(each.typed.success for found in played.values() for each in found)
+    what = f"{len(store):,} products with {len(store.variant_ids):,} variants in {len(store.leaves)} categories"
+    lines = [
+        f"`{how}`: {what}, {len(tasks):,} tasks in {LEAVES} of them, {len(chosen)} of these played",
+        "",
+        "| a task | figure |",
+        "| --- | --- |",
+        f"| tasks a second: drawn, and proved over the whole catalog by a query | {1 / (drawing + asking):,.0f} |",
+        f"| drawing it, with the proof over columns and the nearest miss | {1000 * drawing:.2f} ms |",
+        f"| the query, a hundred tasks and more at once | {1000 * asking:.2f} ms |",
+        f"| seconds to open the catalog for queries, once a process | {opening:.1f} |",
+        f"| peer: a plain loop over all that its category sells | {1000 * looping:,.1f} ms |",
+        f"| the proof over columns alone | {1000 * counting / len(some):.3f} ms |",
+        f"| ratio of the peer to both proofs | {looping / (counting / len(some) + asking):,.0f} |",
+        "",
+        "| steps a second | figure |",
+        "| --- | --- |",
+        f"| pages alone: a click or a search, the page as text and its list of clicks | {steps[SINGLE] / alone_spent:,.0f} |",
+    ]
+    for scenario in played:
+        rate = f"{steps[scenario] / spent[scenario]:,.0f} ({len(chosen) / spent[scenario]:,.0f} episodes)"
+        lines.append(f"| whole episodes of the solver, {scenario}, with rewards | {rate} |")
+    lines += [
+        "",
+        f"The solver succeeds in {solved:,} of {2 * len(chosen):,} episodes.",
+        "",
+        "| bytes of a page | text, mean | most | HTML, mean | most |",
+        "| --- | --- | --- | --- | --- |",
+        *sizes(list(browsed(shop, played[SINGLE]))),
+        "",
+        machine(),
+    ]
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--products", type=int, default=USUAL, help=f"of the sample shop (default: {USUAL:,})")
+    parser.add_argument("--large", action="store_true", help=f"{LARGE:,} products")
+    parser.add_argument("--run", type=Path, help="a shop that is there, or the place where it is built")
+    parser.add_argument("--workers", type=int, default=len(os.sched_getaffinity(0)), help="default: the cores")
+    options = parser.parse_args()
+    products = LARGE if options.large else options.products
+    how = "python -m benchmarks.shopping" + (" --large" if options.large else "")
+    how += f" --products {products}" if products not in (USUAL, LARGE) else ""
+    with tempfile.TemporaryDirectory() as place:
+        run = Run(options.run or Path(place) / "run", seed=None if options.run else 0, workers=options.workers)
+        text = table(run, products, how)
+    print(text)
+    write("shopping --large" if options.large else "shopping", text)
+
+
+if __name__ == "__main__":
+    main()
