@@ -8,6 +8,7 @@ import re
 import tomllib
 from collections.abc import Sequence
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -131,10 +132,12 @@ def words_of(text: str) -> list[str]:
 
 
 def overlap(title: str, text: str) -> float:
-    """Share of the title's content words, numbers aside, that a text has too.
+    """Share of the title's content words that a text has too; numbers and their units aside, for which there are no other words.
 
     >>> overlap("Pellworth Basalt white coffee maker, 10 cup", "a maker of white coffee, 10 cup")
-    0.5
+    0.6
     """
-    words = {word for word in content_words(title) if not word.isdigit()}
+    said = words_of(title)
+    units = {word for number, word in pairwise(said) if number[0].isdigit()}
+    words = {word for word in content_words(title) if not word[0].isdigit() and word not in units}
     return round(len(words & set(content_words(text))) / len(words), 3) if words else 0.0

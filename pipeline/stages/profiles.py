@@ -43,17 +43,21 @@ create temp table act as
 select who, u.row_id as n, u."timestamp" as t, u.action_type as a, u.asin, u.product_types as category, u.brand,
     u.color, u.price, u.search_query as typed, ended
 from (
-    select persona_id as who, unnest(events) as u, events[-1]."timestamp" as ended from trajectories where id in (
+    select persona_id as who, unnest(events) as u, events[-1]."timestamp" as ended from trajectories
+    where persona_id between $first and $last and id in (
         select id from trajectories where persona_id in (select unnest($ids))
         qualify row_number() over (partition by persona_id order by tokens desc, filename, file_row_number) = 1
     )
 )
 """
-"""What the rest is counted from: the events of the longest log of these customers."""
+"""What the rest is counted from: the events of these customers' longest logs. The bounds spare most row groups."""
 WORDS = """
 select who, list(distinct u.search_query) filter (u.search_query is not null),
     list(distinct u.product_types) filter (u.product_types is not null)
-from (select persona_id as who, unnest(events) as u from trajectories where persona_id in (select unnest($ids)))
+from (
+    select persona_id as who, unnest(events) as u from trajectories
+    where persona_id between $first and $last and persona_id in (select unnest($ids))
+)
 group by who
 """
 """What each of these customers typed, and the names of the categories that it came upon."""
@@ -218,13 +222,17 @@ def figures_are_the_logs(
 def queried(datasets: Iterable[Dataset[Any]], ids: list[str]) -> dict[str, list[tuple[Any, ...]]]:
     """The answers to `SQL` for these customers."""
     kinds = {name: sorted(names) for name, names in about.KINDS.items()}
-    given = {"ids": ids, "sizes": sorted(about.SIZES), "most": MOST_COMPARED, **kinds}
+    given = {"sizes": sorted(about.SIZES), "most": MOST_COMPARED, **kinds}
     with connected(datasets) as connection:
-        connection.execute(ACTS, {"ids": ids})
+        connection.execute(ACTS, these(ids))
         return {
             name: connection.execute(sql, {key: value for key, value in given.items() if f"${key}" in sql}).fetchall()
             for name, sql in SQL.items()
         }
+
+
+def these(ids: list[str]) -> dict[str, Any]:
+    return {"ids": ids, "first": min(ids), "last": max(ids)}
 
 
 def connected(datasets: Iterable[Dataset[Any]]) -> Any:
@@ -338,7 +346,7 @@ def words_typed_are_not_told(batch: pa.RecordBatch, trajectories: Dataset[Trajec
     The name of a category that it came upon is the shop's, whoever types it.
     """
     with connected([trajectories]) as connection:
-        rows = connection.execute(WORDS, {"ids": batch["id"].to_pylist()}).fetchall()
+        rows = connection.execute(WORDS, these(batch["id"].to_pylist())).fetchall()
     found = {who: (about.long_searches(typed or ()), frozenset(named or ())) for who, typed, named in rows}
     return [TYPED if is_repeated(row, *found.get(row["id"], ((), ()))) else None for row in batch.to_pylist()]
 

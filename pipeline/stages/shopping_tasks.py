@@ -35,6 +35,8 @@ LIKELY = 200
 """Of these, so many with customers who like the category."""
 VARIANTS = 8
 """Tasks for one product, at most: each wants another variant."""
+AGAIN = 8
+"""And so many times more with other needs."""
 GUESSES = 10
 """So many products of a category are what the profile says, at least."""
 Count = Annotated[int, Field(description="standard tasks", ge=0)]
@@ -179,11 +181,11 @@ class Leaf:
                 yield Rejected(id=f"{self.name}-{split}-{sort}-{number}", reasons=[reason], record="{}")
 
     def standard(self, rows: list[int], split: Half) -> Iterator[ShoppingTask]:
-        """One of each product, then another variant of each, and so on."""
-        for turn in range(VARIANTS):
+        """One of each product, then another variant of each, and so on; in the end the same ones with other needs."""
+        for turn in range(VARIANTS + AGAIN):
             for row in rows:
                 found = self.drawn(row, turn, NOTHING, "")
-                task = self.row(found, split, None) if found else None
+                task = self.row(found, split, None, turn) if found else None
                 if task is not None and task.title_overlap <= wording.COPIED:
                     yield task
 
@@ -232,16 +234,20 @@ class Leaf:
         if profile and f"{id} {profile}" in self.taken:
             return None
         random = self.shard.random("shopping_tasks", id, turn, profile)
-        found = wanted(self.counters, row, random, carried=says, but=() if profile else self.taken)
-        if found is not None:
-            option = found.thing.option
-            self.taken.add(f"{id} {profile}" if profile else option.id if option else id)
-        return None if found is None or (turn and found.thing.option is None) else found
+        found = wanted(self.counters, row, random, carried=says, but=() if profile or turn >= VARIANTS else self.taken)
+        if found is None:
+            return None
+        needs = f"{id} {sorted((need.fact, need.value) for need in found.needs)}"
+        if not profile and needs in self.taken:
+            return None
+        option = found.thing.option
+        self.taken |= {f"{id} {profile}"} if profile else {needs, option.id if option else id}
+        return found
 
-    def row(self, found: Wanted, split: Half, profile: Profile | None) -> ShoppingTask:
+    def row(self, found: Wanted, split: Half, profile: Profile | None, turn: int = 0) -> ShoppingTask:
         item, option = found.thing.item, found.thing.option
         name = option.id if option else item.id
-        id = f"{name}-{profile.id}" if profile else name
+        id = f"{name}-{profile.id}" if profile else f"{name}-{turn}" if turn >= VARIANTS else name
         random = self.shard.random("shopping_tasks", id, "words")
         needs = [
             need.model_copy(update={"said": wording.said(need, found.category, self.language, random)})

@@ -1,0 +1,155 @@
+"""A small shop in memory, tasks drawn for it, and a customer with tastes."""
+
+from datetime import date
+from decimal import Decimal
+from functools import cache
+from random import Random
+
+from pipeline.catalog.search import Search
+from pipeline.envs.world import NUMBERS, SHOWN
+from pipeline.gym import made
+from pipeline.models.role import alone
+from pipeline.run import upstream
+from pipeline.shop.store import Store
+from pipeline.shopping import wording
+from pipeline.shopping.draw import Carried, wanted
+from pipeline.shopping.facts import Counters
+from pipeline.shopping.play import Play, Shop, conversation
+from pipeline.shopping.players import PLAYERS
+from schemas.shopping import Demographics, Habits, Interests, Need, Profile, ShoppingTask, Transaction, Weighted
+
+PRODUCTS = 600
+
+
+@cache
+def shop():
+    have = {}
+    for name in upstream("variants"):
+        have[name] = made(name, have, {"products": PRODUCTS} if name == "catalog" else {}, 0)
+    store = Store(have["catalog"].table([*SHOWN, *NUMBERS]), have["variants"].table(), ())
+    return Shop(store, Search(store))
+
+
+@cache
+def counters():
+    return Counters(shop().store)
+
+
+def task(row, language="en", *, personal=False):
+    """What is wanted of the product at a row, or None; `personal`: its brand is in a profile instead."""
+    store = shop().store
+    carried = Carried({"brand": store.brands[row].as_py()}) if personal else Carried({})
+    found = wanted(counters(), row, Random(row), carried=carried)
+    if found is None:
+        return None
+    random = Random(row)
+    needs = [
+        each.model_copy(update={"said": wording.said(each, found.category, language, random)}) for each in found.needs
+    ]
+    variant = found.thing.option.id if found.thing.option else ""
+    return ShoppingTask(
+        id=f"{variant or found.thing.item.id}-{language}{'-p1' if personal else ''}",
+        product_id=found.thing.item.id,
+        variant_id=variant,
+        category=found.category,
+        language=language,
+        instruction=wording.instruction(found.category, needs, language, random, usual=personal),
+        simple_instruction=wording.opening(found.category, language, random),
+        options=[],
+        attributes=[],
+        price_limit=next((Decimal(each.value) for each in needs if each.kind == "price"), None),
+        needs=needs,
+        profile_id="p1" if personal else "",
+        reason_keys=[each.fact for each in needs if each.known == "profile"],
+        nearest_miss=found.nearest_miss,
+        title_overlap=0.0,
+        split="test",
+    )
+
+
+@cache
+def tasks(count=12, language="en", personal=False):
+    """So many, all over the shop."""
+    rows = range(0, PRODUCTS, max(1, PRODUCTS // (2 * count)))
+    return [found for row in rows if (found := task(row, language, personal=personal))][:count]
+
+
+def toy(*needs, language="en", personal=False):
+    """A task of a vacuum flask's kind, as the shopper knows it, whether or not a shop has it."""
+    return ShoppingTask(
+        id="toy",
+        product_id="flask",
+        variant_id="",
+        category="Flasks",
+        language=language,
+        instruction="Please get me a flask.",
+        simple_instruction="I am looking for something to drink from.",
+        options=[],
+        attributes=[],
+        price_limit=None,
+        needs=list(needs),
+        profile_id="p1" if personal else "",
+        reason_keys=[],
+        nearest_miss="{}",
+        title_overlap=0.0,
+        split="test",
+    )
+
+
+def need(fact, value, said, **more):
+    facts = {"op": "at most" if fact == "price" else "is", "kind": "price" if fact == "price" else "attribute"}
+    return Need(**{"fact": fact, "value": value, "said": said, "known": "stated", **facts, **more})
+
+
+def customer(*brands):
+    liked = [Weighted(name=brand, level="high") for brand in brands]
+    return Profile(
+        id="p1",
+        transaction=Transaction(
+            coupon_use=0.1,
+            repurchase_rate=0.2,
+            mean_order_value=Decimal("40.00"),
+            payment="card",
+            promotion_sensitivity="low",
+            spend_30d=Decimal("120.00"),
+            orders_90d=4,
+        ),
+        demographics=Demographics(member_level="gold", age_band="30-39", gender="female", spend_tier="middle"),
+        interests=Interests(
+            brands=liked,
+            categories=[],
+            price_range="20-60",
+            colors=[],
+            sizes=[],
+            materials=[],
+            styles=[],
+            functions=[],
+        ),
+        region="north",
+        registered=date(2023, 5, 1),
+        habits=Habits(
+            device="phone",
+            daily_minutes=12.5,
+            followed_shops=1,
+            carts=2,
+            searches=[],
+            favourites=1,
+            active_hours=[20],
+            visits=6,
+        ),
+    )
+
+
+def profile_of(one):
+    """The customer that a task is for, if any."""
+    brands = [each.value for each in one.needs if each.known == "profile" and each.fact == "brand"]
+    return customer(*brands) if one.profile_id else None
+
+
+def begun(one, scenario):
+    return Play(shop(), one, scenario, profile_of(one))
+
+
+def played(one, scenario, player="solver"):
+    play = begun(one, scenario)
+    return alone(conversation(play, player, player=PLAYERS[player](play)))
