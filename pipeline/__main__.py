@@ -10,6 +10,7 @@ from contextlib import nullcontext
 from dataclasses import asdict, replace
 from json import dumps
 from pathlib import Path
+from shlex import quote
 from typing import Any, NoReturn, get_args
 
 from pipeline.dataset import Manifest, write_whole
@@ -364,7 +365,7 @@ def build_example(name: str) -> str:
     'shopwright build personas --run data/runs/mine --count 200'
     """
     own = all_stages()[name].settings.values()
-    settings = [f"--{s.name.replace('_', '-')} {words(s.default)}" for s in own if s.default not in NOTHING]
+    settings = [f"--{s.name.replace('_', '-')} {quote(words(s.default))}" for s in own if s.default not in NOTHING]
     return " ".join([f"shopwright build {name} --run data/runs/mine", *settings])
 
 

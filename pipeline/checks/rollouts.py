@@ -37,7 +37,7 @@ from schemas.samples import Trajectory
 Questions = Dataset[Question]
 Trajectories = Dataset[Trajectory]
 GONE = "a question that is not there"
-WORD = re.compile(r"[^\W_]+")
+QUERY = re.compile(r"\s*(select|with|from)\b", re.IGNORECASE)
 
 
 def by_id(questions: Questions) -> dict[str, Question]:
@@ -199,7 +199,8 @@ def handed(code: str) -> Iterator[str]:
             values = list(node.args)
         elif isinstance(node, ast.Expr | ast.Assign):
             values = [node.value]
-        yield from (str(value.value) for value in values if isinstance(value, ast.Constant))
+        told = (str(value.value) for value in values if isinstance(value, ast.Constant))
+        yield from (each for each in told if not QUERY.match(each))
 
 
 def is_within_turns_and_tokens(rollout: Rollout) -> str | None:

@@ -26,6 +26,8 @@ OPEN = {
 }
 """What stands in a question that asks for more than yes or no: `What color do you want to buy?` proposes nothing."""
 SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n+")
+LONG = 3
+"""Words of a name such as `how much is in it`."""
 GENERAL = {"zh": ("其他", "别的", "还有", "要求", "补充", "什么样", "哪些", "偏好")}
 ANY = {"zh": "什么哪几多少吗？?呢"}
 
@@ -89,12 +91,23 @@ class Buyer:
         """The needs that are asked for; whether it asks for anything else; whether it asks for what is no need."""
         if self.language == "zh":
             return self.meant_in_chinese(question)
-        found = asked(questions(question) or question, self.keys)
+        named, rest = self.named(questions(question) or question)
+        found = asked(rest, self.keys)
         return (
-            [self.stated[place] for place in found.wishes],
+            [*named, *(self.stated[place] for place in found.wishes if self.stated[place] not in named)],
             bool(found.more),
             bool(found.others or found.unknown or found.confirms),
         )
+
+    def named(self, question: str) -> tuple[list[Need], str]:
+        """The needs whose long names stand there word by word, which say little by their words alone, and the question without them."""
+        found, rest = [], " ".join(question.split())
+        names = [(name_of(self.task.category, need.fact, "en"), need) for need in self.stated]
+        for name, need in sorted(names, key=lambda each: -len(each[0])):
+            if len(name.split()) >= LONG and name.lower() in rest.lower():
+                found.append(need)
+                rest = re.sub(re.escape(name), " ", rest, flags=re.IGNORECASE)
+        return found, rest
 
     @cached_property
     def keys(self) -> list[Keys]:

@@ -1,0 +1,114 @@
+"""The solver always succeeds; those who do not look closely hardly ever do."""
+
+import numpy as np
+import pytest
+
+from pipeline.shopping.play import Play, scenarios_of
+from pipeline.shopping.players import PLAYERS, likes
+from tests.shopping.shops import begun, customer, played, shop, task, tasks
+
+SAMPLE = [*tasks(), *tasks(language="zh"), *tasks(8, personal=True)]
+CHEAP = [name for name in PLAYERS if name != "solver"]
+EPISODES = [(one, scenario) for one in SAMPLE for scenario in scenarios_of(one)]
+
+
+def test_the_sample_has_all_scenarios_and_languages():
+    assert {scenario for _, scenario in EPISODES} == {"single", "multi", "single personal", "multi personal"}
+    assert {one.language for one in SAMPLE} == {"en", "zh"}
+
+
+def test_the_solver_succeeds_in_every_scenario():
+    for one, scenario in EPISODES:
+        episode = played(one, scenario)
+        assert episode.typed.success, (one.id, scenario, episode.typed.fault)
+        assert episode.typed.same_product
+        assert episode.literal.success
+        assert episode.blunders == []
+        assert not [step.fault for step in episode.steps if step.fault]
+
+
+def test_the_solver_asks_reads_chooses_and_proposes_before_it_buys():
+    one = next(each for each in SAMPLE if each.variant_id and each.language == "en" and not each.profile_id)
+    actions = [step.action for step in played(one, "multi").steps]
+    assert actions[0].startswith("ask[")
+    assert "click[description]" in actions
+    assert "click[features]" in actions
+    assert actions[-2].startswith("ask[")
+    assert actions[-1] == "click[buy now]"
+
+
+def test_the_solver_is_agreed_with_in_the_end():
+    for one in SAMPLE:
+        play = begun(one, scenarios_of(one)[1])
+        player = PLAYERS["solver"](play)
+        turn = next(player)
+        while not play.done:
+            sight = play.step(turn)
+            turn = player.send(sight) if not play.done else ""
+        assert play.buyer.untold == []
+        assert play.seen[-2].verdict == "agreed"
+
+
+def test_the_solver_ends_without_a_purchase_where_its_product_cannot_be_found():
+    one = SAMPLE[0].model_copy(update={"needs": []})
+
+    class Nothing:
+        def find(self, text, *, limit, **filters):
+            return np.array([], np.int64)
+
+    play = Play(type(shop())(shop().store, Nothing()), one, "single")
+    player = PLAYERS["solver"](play)
+    turn = next(player)
+    while not play.done:
+        sight = play.step(turn)
+        turn = player.send(sight) if not play.done else ""
+    assert play.episode("solver").bought_product == ""
+
+
+@pytest.mark.parametrize("player", CHEAP)
+def test_who_does_not_look_closely_seldom_succeeds(player):
+    found = [played(one, scenario, player) for one, scenario in EPISODES]
+    assert sum(each.typed.success for each in found) <= 0.1 * len(found)
+    assert all(each.bought_product or len(each.steps) in (30, 40) for each in found)
+
+
+def test_who_never_asks_is_told_nothing():
+    for one in tasks(4):
+        episode = played(one, "multi", "first result")
+        assert not [step for step in episode.steps if step.action.startswith("ask[")]
+        assert episode.steps[0].action == f"search[{one.simple_instruction}]"
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_who_asks_everything_hears_everything(language):
+    for one in tasks(4, language):
+        play = begun(one, "multi")
+        player = PLAYERS["asks everything"](play)
+        turn = next(player)
+        while turn.partition("Action_type: ")[2].startswith("ask_shopper"):
+            turn = player.send(play.step(turn))
+        assert play.buyer.untold == []
+        assert all(need.said in turn for need in one.needs)
+
+
+def test_who_copies_the_profile_searches_what_is_liked_best():
+    (one,) = tasks(1, personal=True)
+    brand = next(need.value for need in one.needs if need.known == "profile")
+    assert played(one, "single personal", "copies the profile").steps[0].action == f"search[{brand}]"
+    assert played(task(0), "single", "copies the profile").steps[0].action == "search[]"
+
+
+def test_what_is_liked_best_is_the_first_of_each_sort():
+    assert likes(customer("Norrvik", "Osko")) == ["Norrvik"]
+    assert likes(None) == []
+
+
+def test_who_plays_at_random_does_only_what_can_be_done():
+    for one in tasks(4):
+        faults = {step.fault for step in played(one, "multi", "random").steps}
+        assert not [fault for fault in faults if fault.startswith(("There is no", "An action is", "Your turn"))]
+
+
+def test_who_does_nothing_buys_nothing():
+    episode = played(task(0), "single", "nothing")
+    assert (episode.bought_product, len(episode.steps)) == ("", 30)
