@@ -29,7 +29,7 @@ trajectories: $(READY) ## catalog, personas, trajectories and questions in data/
 	@$(BIN)/python -m flows.build questions --run $(RUN) $(ARGS)
 
 test: $(READY) ## the tests, a few minutes
-	@$(BIN)/python -m pytest -m "not slow"
+	@$(BIN)/python -m pytest -m "not slow" -n auto --dist loadfile
 
 test-slow: $(READY) ## the tests that take longer
 	@$(BIN)/python -m pytest -m slow

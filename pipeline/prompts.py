@@ -13,8 +13,23 @@ TEMPLATES = Environment(
 MONTHS = "January February March April May June July August September October November December".split()
 ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth".split()
 TEMPLATES.filters["month"] = lambda day: MONTHS[day.month - 1]
-# a model reads it, not a browser: & and < stay as they are
-TEMPLATES.filters["tojson"] = lambda value: json.dumps(value, ensure_ascii=False, sort_keys=True)
+
+
+def as_json(value: object) -> str:
+    """On one line, in letters that a model can read; what cannot be seen, and what would end a line, is escaped.
+
+    >>> as_json({"title": "茶 & <b>\u2028x"})
+    '{"title": "茶 & <b>\\u2028x"}'
+    """
+    text = json.dumps(value, ensure_ascii=False, sort_keys=True)
+    return text if text.isprintable() else "".join(map(visible, text))
+
+
+def visible(letter: str) -> str:
+    return letter if letter.isprintable() else json.dumps(letter)[1:-1]
+
+
+TEMPLATES.filters["tojson"] = as_json
 
 
 def ordinal(n: int) -> str:

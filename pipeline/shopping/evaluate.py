@@ -123,8 +123,8 @@ def outcomes(
     if isinstance(agent, Role):
         yield from agent.play(reduced(play, conversation(play, agent.spec.name)) for play in plays)
         return
-    player = PLAYERS[player_named(agent)]
-    yield from (alone(reduced(play, conversation(play, agent, player=player(play)))) for play in plays)
+    name = player_named(agent)
+    yield from (alone(reduced(play, conversation(play, name, player=PLAYERS[name](play)))) for play in plays)
 
 
 def begun(

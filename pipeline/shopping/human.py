@@ -128,7 +128,7 @@ def read(instruction: str) -> Read:
         text = taken(text, pattern, kind, found)
     thing, *rest = [part for part in map(plain, (SOFT if listed else BREAK).split(text)) if part] or [""]
     found += [Constraint("feature", part) for part in rest]
-    found += [Constraint(kind_of(part), part.strip()) for part in listed]
+    found += [Constraint(kind_of(part), part) for part in listed]
     amount = (price["sign"] or price["word"]) if price else None
     return Read(thing, tuple(found), float(amount.split("/")[0].replace(",", "")) if amount else None)
 
@@ -145,7 +145,7 @@ def parted(text: str) -> tuple[str, list[str], str]:
     head = text[: found.start()]
     sentences = re.split(r"(?<=[.?!])\s+", head)
     kept = " ".join(sentences[:-1]) if len(sentences) > 1 else head  # the last one only says that a list comes
-    return kept, found[1].split(";"), text[found.end() :].lstrip(".?! ")
+    return kept, [part.strip() for part in found[1].split(";")], text[found.end() :].lstrip(".?! ")
 
 
 def signs() -> tuple[tuple[Kind, re.Pattern[str]], ...]:

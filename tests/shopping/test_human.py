@@ -138,7 +138,7 @@ def test_instructions_come_as_texts_or_in_objects(tmp_path, rows):
 @pytest.mark.parametrize("text", ["{", "[]", "{}", "[1]", '["a", ""]', '[{"goal": "a mug"}]', "3"])
 def test_a_file_of_something_else_is_a_problem(tmp_path, text):
     (tmp_path / "some.json").write_text(text)
-    with pytest.raises(Problem, match="some.json"):
+    with pytest.raises(Problem, match=r"some\.json"):
         instructions_of(tmp_path / "some.json")
 
 

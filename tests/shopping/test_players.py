@@ -3,13 +3,19 @@
 import numpy as np
 import pytest
 
-from pipeline.shopping.play import Play, scenarios_of
+from pipeline.models.role import alone
+from pipeline.shopping.play import Play, conversation, scenarios_of
 from pipeline.shopping.players import PLAYERS, likes
 from tests.shopping.shops import begun, customer, played, shop, task, tasks
 
 SAMPLE = [*tasks(), *tasks(language="zh"), *tasks(8, personal=True)]
 CHEAP = [name for name in PLAYERS if name != "solver"]
 EPISODES = [(one, scenario) for one in SAMPLE for scenario in scenarios_of(one)]
+
+
+def to_the_end(play):
+    """What comes of it if the solver plays."""
+    return alone(conversation(play, "solver", player=PLAYERS["solver"](play)))
 
 
 def test_the_sample_has_all_scenarios_and_languages():
@@ -40,11 +46,7 @@ def test_the_solver_asks_reads_chooses_and_proposes_before_it_buys():
 def test_the_solver_is_agreed_with_in_the_end():
     for one in SAMPLE:
         play = begun(one, scenarios_of(one)[1])
-        player = PLAYERS["solver"](play)
-        turn = next(player)
-        while not play.done:
-            sight = play.step(turn)
-            turn = player.send(sight) if not play.done else ""
+        to_the_end(play)
         assert play.buyer.untold == []
         assert play.seen[-2].verdict == "agreed"
 
@@ -57,12 +59,15 @@ def test_the_solver_ends_without_a_purchase_where_its_product_cannot_be_found():
             return np.array([], np.int64)
 
     play = Play(type(shop())(shop().store, Nothing()), one, "single")
-    player = PLAYERS["solver"](play)
-    turn = next(player)
-    while not play.done:
-        sight = play.step(turn)
-        turn = player.send(sight) if not play.done else ""
-    assert play.episode("solver").bought_product == ""
+    assert to_the_end(play).bought_product == ""
+    assert not [step for step in play.steps if step.action == "click[buy now]"]
+
+
+def test_the_solver_goes_on_to_the_end_where_its_purchase_fails():
+    one = next(each for each in SAMPLE if each.variant_id and any(need.kind == "option" for need in each.needs))
+    play = begun(one.model_copy(update={"variant_id": ""}), "single")  # so that it does not know what to choose
+    assert to_the_end(play).bought_product == ""
+    assert next(step.fault for step in play.steps if step.action == "click[buy now]").startswith("Choose ")
 
 
 @pytest.mark.parametrize("player", CHEAP)
