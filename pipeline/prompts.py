@@ -16,7 +16,7 @@ TEMPLATES.filters["month"] = lambda day: MONTHS[day.month - 1]
 
 
 def as_json(value: object) -> str:
-    """On one line, in letters that a model can read; what cannot be seen, and what would end a line, is escaped.
+    r"""On one line, in letters that a model can read; what cannot be seen, and what would end a line, is escaped.
 
     >>> as_json({"title": "茶 & <b>\u2028x"})
     '{"title": "茶 & <b>\\u2028x"}'
