@@ -46,6 +46,8 @@ benchmarks: $(READY) ## measure, and write the figures into benchmarks/README.md
 	@$(BIN)/python -m benchmarks.models --faults
 	@$(BIN)/python -m benchmarks.search
 	@$(BIN)/python -m benchmarks.envs
+	@$(BIN)/python -m benchmarks.sandbox
+	@$(BIN)/python -m benchmarks.shopping
 
 clean: ## remove what was installed and built
 	rm -rf $(VENV) .prefect build dist *.egg-info

@@ -1,0 +1,627 @@
+r"""What a prediction of a shopper's next action earned, as Shop-R1 publishes it (arXiv 2507.17842, Table 1).
+
+    R = R_format + R_action + alpha * s(rationale)          alpha = 0.005
+
+R_format is 0.5 where the answer parses. Of R_action a wrong type earns nothing; for the right one, per field of the action:
+
+| type | the type | a field that is there | a field that is like the true one |
+| --- | --- | --- | --- |
+| terminate | 0.3 | | |
+| click | 0.3 | name 0.2 | name DARS * ROUGE-L |
+| type_and_submit | 0.3 | name 0.1, text 0.1 | name 0.1 * ROUGE-L, text DARS * ROUGE-L |
+
+DARS is 1000, and a ROUGE-L that is not above the threshold counts as 0. As published, a field that is there is paid whatever
+it says; a gated rule pays it where it is right. The names of a page share words, so that a click on a neighbour can be like
+the true one: one word of five that differs is 0.8, and earns 800.
+
+What the paper leaves open and is fixed here: the threshold's value (its example, 0.75); ROUGE-L's form (`rouge_l`); when the
+texts of two searches mean the same (`same_text`); and that an answer which does not parse earns 0, its rationale too.
+"""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import lru_cache, partial, update_wrapper
+from math import fsum, isfinite, log
+from typing import Any, Literal, NamedTuple, cast
+
+import numpy as np
+
+from pipeline.problem import Problem
+from pipeline.rewards.figures import mean, wilson
+from pipeline.rewards.tool_use import Completion, as_text
+
+ActionType = Literal["type_and_submit", "click", "terminate"]
+Form = Literal["f", "precision", "recall"]
+FORMAT, TYPE = 0.5, 0.3
+TABLE: dict[ActionType, dict[str, tuple[float, float | None]]] = {
+    "type_and_submit": {"name": (0.1, 0.1), "text": (0.1, None)},
+    "click": {"name": (0.2, None)},
+    "terminate": {},
+}
+"""Of each field: what being there earns, and what its likeness is multiplied with; None is DARS."""
+TYPES = tuple(TABLE)
+HAN = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
+TOKEN = re.compile(rf"[{HAN}]|[^\W_{HAN}]+")
+RATIONALE = re.compile(r'"rationale"[ \t\n\r]*:[ \t\n\r]*"((?:[^"\\]|\\.)*)"')
+SLACK = 0.01
+"""That the chances of a token may be off by: trainers round them to two bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """What the shopper does next; a field that its type has and that is empty was left out."""
+
+    type: ActionType
+    name: str = ""
+    text: str = ""
+
+    @property
+    def lacks(self) -> list[str]:
+        """
+        >>> Action("type_and_submit", "search_input").lacks, Action("terminate").lacks
+        (['text'], [])
+        """
+        return [each for each in TABLE[self.type] if not getattr(self, each).strip()]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    rationale: str
+    action: Action
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What is paid, and for what."""
+
+    dars: float = 1000.0
+    threshold: float = 0.75
+    """ROUGE-L counts above it."""
+    alpha: float = 0.005
+    gated: bool = False
+    """Being there is paid only to fields that are right."""
+    form: Form = "f"
+    thinking: bool = False
+    """Reasoning may stand before the answer and end with `</think>`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Earned:
+    """A reward by its parts."""
+
+    format: float = 0.0
+    type: float = 0.0
+    presence: float = 0.0
+    """For the fields that are there."""
+    value: float = 0.0
+    """For how like the true ones they are."""
+    rationale: float = 0.0
+    """alpha * s."""
+    exact: bool = False
+    fault: str = ""
+    """Why it is not more; empty for the true action."""
+
+    @property
+    def action(self) -> float:
+        return fsum((self.type, self.presence, self.value))
+
+    @property
+    def total(self) -> float:
+        return fsum((self.format, self.type, self.presence, self.value, self.rationale))
+
+
+# What was said.
+
+
+def answer_of(text: str, *, thinking: bool = False) -> Answer | str:
+    """The answer, or why the text is none.
+
+    It is one JSON object with nothing but white space around it. It has `rationale`, a text that says something, and `action`,
+    an object with one of the three types, the fields of that type and no other, all of them texts. No key stands twice, and
+    no character is half a pair. A field that is missing is no fault here: being there is paid for by itself.
+
+    thinking: everything up to the first `</think>` is left out, unless the text begins with `{`; chat templates write `<think>`
+    into the prompt, so it may be missing.
+
+    >>> answer_of('{"rationale": "I want it.", "action": {"type": "click", "name": "buy_now"}}').action
+    Action(type='click', name='buy_now', text='')
+    >>> answer_of('{"rationale": "I want it.", "action": {"type": "scroll"}}')
+    "there is no action 'scroll'"
+    """
+    if thinking and not text.lstrip().startswith("{"):
+        text = text.partition("</think>")[2]
+    try:
+        found = json.loads(text, object_pairs_hook=once, parse_constant=refused)
+    except (ValueError, RecursionError) as error:
+        return f"it is not one JSON object: {error}"
+    return checked(found)
+
+
+def checked(found: object) -> Answer | str:
+    if not isinstance(found, dict) or found.keys() != {"rationale", "action"}:
+        return "it is not an object with a rationale and an action and nothing else"
+    if not is_text(found["rationale"]) or not found["rationale"].strip():
+        return "the rationale says nothing"
+    action = action_of(found["action"])
+    return action if isinstance(action, str) else Answer(found["rationale"], action)
+
+
+def action_of(value: object) -> Action | str:
+    """The action, or why the value is none.
+
+    >>> action_of({"type": "terminate", "name": "x"}), action_of({"type": "click"})
+    ("terminate has no 'name'", Action(type='click', name='', text=''))
+    """
+    if not isinstance(value, Mapping):
+        return "the action is no object"
+    said = value.get("type")
+    if said not in TYPES:
+        return f"there is no action {short(said)}"
+    kind = cast(ActionType, said)
+    for name, content in value.items():
+        if name != "type" and name not in TABLE[kind]:
+            return f"{kind} has no {short(name)}"
+        if not is_text(content):
+            return f"{short(name)} is no text"
+    return Action(**value)
+
+
+def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len({key for key, _ in pairs}) < len(pairs):
+        raise ValueError("a key stands twice")
+    return dict(pairs)
+
+
+def refused(constant: str) -> None:
+    raise ValueError(f"{constant} is not JSON")
+
+
+def is_text(value: object) -> bool:
+    return isinstance(value, str) and not re.search("[\ud800-\udfff]", value)
+
+
+def short(value: object) -> str:
+    """
+    >>> short("x" * 100)
+    "'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…"
+    """
+    said = repr(value)
+    return said if len(said) <= 40 else f"{said[:38]}…"
+
+
+def rationale_at(text: str, *, thinking: bool = False) -> slice | None:
+    r"""Where the rationale's letters stand in an answer that parses: the tokens there are those that s is the mean of.
+
+    None where the text is no answer, or writes its key `rationale` with escapes.
+
+    >>> text = '{"rationale": "I \\"want\\" it.", "action": {"type": "terminate"}}'
+    >>> text[rationale_at(text)]
+    'I \\"want\\" it.'
+    """
+    if isinstance(answer_of(text, thinking=thinking), str):
+        return None
+    begins = 0 if text.lstrip().startswith("{") else text.find("</think>")
+    found = RATIONALE.search(text, begins)
+    return slice(*found.span(1)) if found else None
+
+
+def truth_of(value: Action | Mapping[str, Any] | str) -> Action:
+    """The true action, from its JSON, an object (nulls are left out), or itself. Raises Problem for what is not a whole action.
+
+    >>> truth_of('{"type": "click", "name": "buy_now"}'), truth_of({"type": "terminate", "name": None})
+    (Action(type='click', name='buy_now', text=''), Action(type='terminate', name='', text=''))
+    """
+    if isinstance(value, Action):
+        action: Action | str = value
+    else:
+        action = action_of(without_nulls(value))
+    if isinstance(action, str) or action.lacks:
+        reason = action if isinstance(action, str) else f"it lacks {action.lacks[0]}"
+        raise Problem(f"The true action cannot be {short(value)}: {reason}. Pass its JSON.")
+    return action
+
+
+def without_nulls(value: Mapping[str, Any] | str) -> object:
+    try:
+        found = json.loads(value) if isinstance(value, str) else value
+    except (ValueError, RecursionError):
+        return None
+    return {key: each for key, each in found.items() if each is not None} if isinstance(found, Mapping) else found
+
+
+# How like the truth it is.
+
+
+@lru_cache(maxsize=50_000)
+def tokens(text: str) -> tuple[str, ...]:
+    """Lower-case words without signs; of Chinese and Japanese, each character.
+
+    >>> tokens("refinements.customer_reviews"), tokens("Café 12-Pack"), tokens("电饭煲 4L")
+    (('refinements', 'customer', 'reviews'), ('café', '12', 'pack'), ('电', '饭', '煲', '4l'))
+    """
+    return tuple(TOKEN.findall(text.lower()))
+
+
+def rouge_l(said: str, truth: str, *, form: Form = "f") -> float:
+    """The longest common subsequence of their words (Lin 2004): by those said, by the true ones, or the F1 of both.
+
+    For ASCII it is `rougeL` of Google's rouge_score without its stemmer, which drops the letters of other scripts. 0 where
+    either has no word. The cost is a step for each word said, on an integer of a bit for each true one.
+
+    >>> rouge_l("red steel lamp", "steel lamp"), rouge_l("steel", "steel lamp", form="precision")
+    (0.8, 1.0)
+    """
+    some, others = tokens(said), tokens(truth)
+    shared = common(some, others)
+    by = {"f": (len(some) + len(others)) / 2, "precision": len(some), "recall": len(others)}[form]
+    return shared / by if shared else 0.0
+
+
+def common(some: Sequence[str], others: Sequence[str]) -> int:
+    """The length of the longest common subsequence, by Hyyrö's bits (2004): those of `others` that are in it turn to 0.
+
+    >>> common("abcbdab", "bdcaba")
+    4
+    """
+    places: dict[str, int] = {}
+    for place, word in enumerate(others):
+        places[word] = places.get(word, 0) | 1 << place
+    full = left = (1 << len(others)) - 1
+    for word in some:
+        met = left & places.get(word, 0)
+        left = (left + met | left - met) & full
+    return len(others) - left.bit_count()
+
+
+def same_text(said: str, truth: str) -> bool:
+    """The same words in the same order; where there are none, the same signs. The paper asks for the same meaning.
+
+    >>> same_text("Steel lamp!", "steel  lamp"), same_text("lamp", "lamps"), same_text("?", "!")
+    (True, False, False)
+    """
+    return tokens(said) == tokens(truth) and (bool(tokens(truth)) or said == truth)
+
+
+def right(field: str, said: Action, truth: Action) -> bool:
+    """Names are unique on a page, so a name is right to the letter."""
+    return said.name == truth.name if field == "name" else same_text(said.text, truth.text)
+
+
+def exact(said: Action, truth: Action) -> bool:
+    return said.type == truth.type and all(right(each, said, truth) for each in TABLE[truth.type])
+
+
+# What it earns.
+
+
+def worth(said: Action, truth: Action, rule: Rule = Rule()) -> tuple[float, float, float]:
+    """R_action as (type, presence, value).
+
+    >>> worth(Action("click", "buy_now"), Action("click", "buy_now")), worth(Action("terminate"), Action("click", "buy_now"))
+    ((0.3, 0.2, 1000.0), (0.0, 0.0, 0.0))
+    """
+    if said.type != truth.type:
+        return 0.0, 0.0, 0.0
+    presence, value = [], []
+    for each, (there, weight) in TABLE[truth.type].items():
+        paid = right(each, said, truth) if rule.gated else each not in said.lacks
+        like = rouge_l(getattr(said, each), getattr(truth, each), form=rule.form)
+        presence.append(there * paid)
+        value.append((rule.dars if weight is None else weight) * like * (like > rule.threshold))
+    return TYPE, fsum(presence), fsum(value)
+
+
+def earned(
+    completion: Completion,
+    truth: Action | Mapping[str, Any] | str,
+    self_certainty: float = 0.0,
+    *,
+    rule: Rule | Mapping[str, Any] = Rule(),
+) -> Earned:
+    """The reward of one answer by its parts. Raises Problem for a truth, a rule or a self-certainty that is none.
+
+    >>> earned('{"rationale": "Nothing here.", "action": {"type": "terminate"}}', {"type": "terminate"}, 10).total
+    0.85
+    >>> earned("I leave.", {"type": "terminate"}, 10).total
+    0.0
+    """
+    rule, true = rule_of(rule), truth_of(truth)
+    if not isfinite(self_certainty):
+        raise Problem(f"The self-certainty is {self_certainty}. Pass a number, or 0 where it is not known.")
+    answer = answer_of(as_text(completion), thinking=rule.thinking)
+    if isinstance(answer, str):
+        return Earned(fault=answer)
+    said = answer.action
+    rationale = rule.alpha * self_certainty
+    return Earned(FORMAT, *worth(said, true, rule), rationale, exact(said, true), fault_of(said, true))
+
+
+def fault_of(said: Action, truth: Action) -> str:
+    """
+    >>> fault_of(Action("click"), Action("click", "buy_now"))
+    "name is '', not 'buy_now'"
+    """
+    for each in ("type", *TABLE[truth.type]):
+        is_right = said.type == truth.type if each == "type" else right(each, said, truth)
+        if not is_right:
+            return f"{each} is {short(getattr(said, each))}, not {short(getattr(truth, each))}"
+    return ""
+
+
+def rule_of(given: Rule | Mapping[str, Any]) -> Rule:
+    """
+    >>> rule_of({"gated": True}).gated
+    True
+    """
+    if isinstance(given, Rule):
+        return given
+    known = [each.name for each in fields(Rule)]
+    if strange := [name for name in given if name not in known]:
+        raise Problem(f"A rule has no {strange[0]!r}. It has: {', '.join(known)}.")
+    return Rule(**given)
+
+
+def score(
+    completion: Completion,
+    truth: Action | Mapping[str, Any] | str,
+    self_certainty: float = 0.0,
+    *,
+    rule: Rule | Mapping[str, Any] = Rule(),
+) -> float:
+    """`earned` as one number.
+
+    >>> score('{"rationale": "I want it.", "action": {"type": "click", "name": "buy_now"}}', {"type": "click", "name": "buy_now"})
+    1001.0
+    """
+    return earned(completion, truth, self_certainty, rule=rule).total
+
+
+def compute_score(
+    data_source: str,
+    solution_str: str,
+    ground_truth: str,
+    extra_info: Mapping[str, Any] | None = None,
+    *,
+    rule: Rule | Mapping[str, Any] = Rule(),
+    **kwargs: Any,
+) -> dict[str, float]:
+    """For verl: `ground_truth` is the true action's JSON; extra_info may have self_certainty. Always the same keys.
+
+    >>> compute_score("behaviors", '{"rationale": "No.", "action": {"type": "terminate"}}', '{"type": "terminate"}')
+    {'score': 0.8, 'format': 0.5, 'type': 0.3, 'presence': 0.0, 'value': 0.0, 'rationale': 0.0, 'exact': 1.0}
+    """
+    known = (extra_info or {}).get("self_certainty")
+    got = earned(solution_str, ground_truth, 0.0 if known is None else known, rule=rule)
+    parts = ("format", "type", "presence", "value", "rationale", "exact")
+    return {"score": got.total} | {each: float(getattr(got, each)) for each in parts}
+
+
+def hierarchical_reward(
+    prompts: Any = None,
+    completions: Sequence[Completion] = (),
+    *,
+    action: Sequence[Action | Mapping[str, Any] | str],
+    self_certainty: Sequence[float | None] | None = None,
+    rule: Rule | Mapping[str, Any] = Rule(),
+    **kwargs: Any,
+) -> list[float]:
+    """For TRL: one reward for each completion, from columns of the same length; `action` is the true one.
+
+    >>> hierarchical_reward(completions=['{"rationale": "No.", "action": {"type": "terminate"}}'], action=['{"type": "terminate"}'])
+    [0.8]
+    """
+    known = self_certainty if self_certainty is not None else [None] * len(completions)
+    rows = zip(completions, action, known, strict=True)
+    return [score(text, truth, 0.0 if s is None else s, rule=rule) for text, truth, s in rows]
+
+
+def ruled_by(rule: Rule, function: Callable[..., Any] = hierarchical_reward) -> Callable[..., Any]:
+    """`hierarchical_reward` or `compute_score` with another rule, and with the name that TRL asks for."""
+    return update_wrapper(partial(function, rule=rule), function)
+
+
+# How sure the model was of its rationale.
+
+
+class Bounds(NamedTuple):
+    low: float
+    high: float
+
+
+def self_certainty(rows: Sequence[Sequence[float]] | np.ndarray, vocabulary: int, *, top: int | None = None) -> Bounds:
+    """s, in nats: the mean over the rationale's tokens of KL(p || uniform) = sum p log(p V) = log V - entropy of p.
+
+    So 0 for a uniform p, and log V for a sure one. The paper prints 1/(N V) before both sums, one 1/V too many: with the 151,936
+    tokens of Qwen2.5 s would be at most 0.00008, which does not fit the paper's own figure, and alpha s 0.0000004. (The 1/V
+    belongs to KL(uniform || p), as self-certainty is in arXiv 2502.18581; nothing bounds that one from the likeliest tokens.)
+
+    rows: for each token of the rationale the natural logarithms of p, before temperature and cuts (vLLM's default). A row of
+    `vocabulary` numbers gives s itself, twice; a shorter one what s can be at least and at most, whatever the others are.
+    top: so many of each row are the likeliest; all, unless it says otherwise. vLLM adds the token that was drawn to the k
+    that were asked for: pass k. 0, where a row is only the token that was drawn.
+
+    Nothing is sure of nothing: 0 without rows. Raises Problem for rows that are no such logarithms.
+
+    >>> self_certainty([[log(1 / 4)] * 4], 4), [round(each, 3) for each in self_certainty([[log(0.7), log(0.2)]], 4)]
+    (Bounds(low=0.0, high=0.0), [0.515, 0.584])
+    """
+    if not len(rows):
+        return Bounds(0.0, 0.0)
+    found = [divergence(np.asarray(row, dtype=np.float64), vocabulary, top) for row in rows]
+    return Bounds(*(fsum(ends) / len(found) for ends in zip(*found, strict=True)))
+
+
+def divergence(logs: np.ndarray, vocabulary: int, top: int | None = None) -> Bounds:
+    """Of one token. What is not told is spread evenly at the low end, and in as few tokens as `top` allows at the high one."""
+    top = len(logs) if top is None else top
+    others = vocabulary - len(logs)
+    if others < 0 or not 0 <= top <= len(logs) or not (logs <= SLACK).all():
+        raise Problem(
+            f"A row of {len(logs)} is not of log-probabilities, {top} the likeliest, for {vocabulary} tokens."
+        )
+    chances = np.exp(logs)
+    told = float(chances.sum())
+    most = float(np.partition(chances, -top)[-top]) if top and others else 1.0
+    if not 1 - others * most - SLACK <= told <= 1 + SLACK:
+        raise Problem(
+            f"{len(logs)} tokens of {vocabulary} have the chance {told:.4g}. Pass log-probabilities, all or k."
+        )
+    if told > 1 or not others:
+        chances, told = chances / told, 1.0
+    rest = min(1 - told, others * most)
+    whole, part = divmod(rest, most) if rest else (0.0, 0.0)
+    known = log(vocabulary) + weighed(chances)
+    low = known + others * weighed(rest / others) if rest else known
+    high = known + whole * weighed(most) + weighed(part)
+    return Bounds(max(0.0, low), max(0.0, low, high))
+
+
+def weighed(chances: np.ndarray | float) -> float:
+    """The sum of p log p."""
+    some = np.atleast_1d(chances)
+    some = some[some > 0]
+    return float(some @ np.log(some))
+
+
+# How well many of them did.
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A share with its 95 % interval (Wilson's); everything is possible where nothing was counted."""
+
+    share: float
+    low: float
+    high: float
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    exact: Share
+    type: Share
+    macro_f1: float
+    """Of the type: the mean over the types that were true or said; an answer that does not parse is none."""
+    exact_by_type: dict[ActionType, Share] = field(default_factory=dict)
+    """By the true type, as in the paper's Table 3."""
+    type_by_type: dict[ActionType, Share] = field(default_factory=dict)
+
+
+Tally = Sequence[tuple[ActionType | None, ActionType, float]]
+"""Of each step: the type said, the true type, and how exact it was: 1, 0, or a chance of 1."""
+
+
+def scores(said: Iterable[Action | None], truth: Iterable[Action]) -> Scores:
+    """Of predictions, None where an answer did not parse.
+
+    >>> scores([Action("terminate"), None], [Action("terminate"), Action("click", "buy_now")]).exact.share
+    0.5
+    """
+    pairs = zip(said, truth, strict=True)
+    return tallied([(a.type if a else None, b.type, float(a is not None and exact(a, b))) for a, b in pairs])
+
+
+def tallied(rows: Tally) -> Scores:
+    of = {kind: [row for row in rows if row[1] == kind] for kind in TYPES}
+    return Scores(
+        exact=exact_share(rows),
+        type=type_share(rows),
+        macro_f1=macro_f1(rows),
+        exact_by_type={kind: exact_share(each) for kind, each in of.items()},
+        type_by_type={kind: type_share(each) for kind, each in of.items()},
+    )
+
+
+def exact_share(rows: Tally) -> Share:
+    return share(fsum(value for _, _, value in rows), len(rows))
+
+
+def type_share(rows: Tally) -> Share:
+    return share(sum(said == true for said, true, _ in rows), len(rows))
+
+
+def share(successes: float, count: int) -> Share:
+    return Share(successes / count, *wilson(successes, count), count) if count else Share(0.0, 0.0, 1.0, 0)
+
+
+def macro_f1(rows: Tally) -> float:
+    """
+    >>> macro_f1([("terminate", "terminate", 1), ("terminate", "click", 0)])  # 2/3 and 0
+    0.3333333333333333
+    """
+    met = Counter(true for said, true, _ in rows if said == true)
+    seen = Counter(said for said, _, _ in rows if said) + Counter(true for _, true, _ in rows)
+    return fsum(2 * met[kind] / seen[kind] for kind in seen) / len(seen) if seen else 0.0
+
+
+# What policies earn that do not look.
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What constant policies use of what the shopper has seen."""
+
+    clickable: tuple[str, ...] = ()
+    """The names on the latest page that can be clicked."""
+    query: str = ""
+    """What was typed last; empty where nothing was."""
+    box: str = "search_input"
+    """The name of the field that it was typed into."""
+
+
+@dataclass(frozen=True, slots=True)
+class Payoff:
+    policy: str
+    reward: float
+    """The mean, without the rationale's part."""
+    half: float
+    """Half the width of its 95 % interval."""
+    gated: float
+    """The mean where being there is paid only to fields that are right."""
+    scores: Scores
+
+
+Steps = Sequence[tuple[Context, Action]]
+Policy = Callable[[Context], Sequence[Action]]
+"""The actions that it draws from, each with the same chance, all of one type."""
+
+
+def payoffs(steps: Steps, *, rule: Rule = Rule()) -> list[Payoff]:
+    """What policies earn that answer in the right form and do not look, over (context, true action); expected, so nothing is drawn.
+
+    The most frequent click is that of these very steps. Raises Problem without steps.
+
+    >>> steps = [(Context(("buy_now", "back")), Action("click", "back")), (Context(), Action("terminate"))]
+    >>> [(each.policy, each.reward, each.scores.exact.share) for each in payoffs(steps)]  # doctest: +NORMALIZE_WHITESPACE
+    [('always terminate', 0.65, 0.5), ('most frequent click', 500.75, 0.5),
+     ('echo the last query', 0.5, 0.0), ('random clickable', 250.75, 0.25)]
+    """
+    if not steps:
+        raise Problem("There are no steps that policies could be paid for.")
+    return [paid(name, policy, steps, rule) for name, policy in policies(steps).items()]
+
+
+def policies(steps: Steps) -> dict[str, Policy]:
+    clicks = Counter(true.name for _, true in steps if true.type == "click")
+    often = min(clicks, key=lambda name: (-clicks[name], name), default="")
+    return {
+        "always terminate": lambda seen: [Action("terminate")],
+        "most frequent click": lambda seen: [Action("click", often)],
+        "echo the last query": lambda seen: [Action("type_and_submit", seen.box, seen.query)],
+        "random clickable": lambda seen: [Action("click", name) for name in seen.clickable or ("",)],
+    }
+
+
+def paid(name: str, policy: Policy, steps: Steps, rule: Rule) -> Payoff:
+    drawn = [(policy(seen), true) for seen, true in steps]
+    reward, half = mean([expected(actions, true, rule) for actions, true in drawn])
+    gated, _ = mean([expected(actions, true, replace(rule, gated=True)) for actions, true in drawn])
+    rows = [(each[0].type, true.type, sum(exact(one, true) for one in each) / len(each)) for each, true in drawn]
+    return Payoff(name, reward, half, gated, tallied(rows))
+
+
+def expected(actions: Sequence[Action], truth: Action, rule: Rule) -> float:
+    return FORMAT + fsum(part for each in actions for part in worth(each, truth, rule)) / len(actions)
