@@ -2,7 +2,7 @@ r"""What a prediction of a shopper's next action earned, as Shop-R1 publishes it
 
     R = R_format + R_action + alpha * s(rationale)          alpha = 0.005
 
-R_format is 0.5 where the answer parses. Of R_action a wrong type earns nothing; for the right one, per field of the action:
+R_format is 0.5 where the answer parses. Of R_action a wrong type earns nothing; the right one, per field of the action:
 
 | type | the type | a field that is there | a field that is like the true one |
 | --- | --- | --- | --- |
@@ -10,12 +10,13 @@ R_format is 0.5 where the answer parses. Of R_action a wrong type earns nothing;
 | click | 0.3 | name 0.2 | name DARS * ROUGE-L |
 | type_and_submit | 0.3 | name 0.1, text 0.1 | name 0.1 * ROUGE-L, text DARS * ROUGE-L |
 
-DARS is 1000, and a ROUGE-L that is not above the threshold counts as 0. As published, a field that is there is paid whatever
-it says; a gated rule pays it where it is right. The names of a page share words, so that a click on a neighbour can be like
-the true one: one word of five that differs is 0.8, and earns 800.
+DARS is 1000, and a ROUGE-L that is not above the threshold counts as 0. As published, a field that is there is paid
+whatever it says; a gated rule pays it where it is right. The names of a page share words, so a click on a neighbour
+can be like the true one: one word of five that differs is a ROUGE-L of 0.8, and earns 800.
 
-What the paper leaves open and is fixed here: the threshold's value (its example, 0.75); ROUGE-L's form (`rouge_l`); when the
-texts of two searches mean the same (`same_text`); and that an answer which does not parse earns 0, its rationale too.
+What the paper leaves open and is fixed here: the threshold's value (its example, 0.75); ROUGE-L's form (`rouge_l`);
+when the texts of two searches mean the same (`same_text`); that an answer which does not parse earns 0, its rationale
+too.
 """
 
 import json
@@ -23,7 +24,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import lru_cache, partial, update_wrapper
+from functools import partial, update_wrapper
 from math import fsum, isfinite, log
 from typing import Any, Literal, NamedTuple, cast
 
@@ -119,12 +120,13 @@ class Earned:
 def answer_of(text: str, *, thinking: bool = False) -> Answer | str:
     """The answer, or why the text is none.
 
-    It is one JSON object with nothing but white space around it. It has `rationale`, a text that says something, and `action`,
-    an object with one of the three types, the fields of that type and no other, all of them texts. No key stands twice, and
-    no character is half a pair. A field that is missing is no fault here: being there is paid for by itself.
+    It is one JSON object with nothing but white space around it. It has `rationale`, a text that says something, and
+    `action`, an object with one of the three types, the fields of that type and no other, all of them texts. No key
+    stands twice, and no character is half a pair. A field that is missing is no fault here: being there is paid for by
+    itself.
 
-    thinking: everything up to the first `</think>` is left out, unless the text begins with `{`; chat templates write `<think>`
-    into the prompt, so it may be missing.
+    thinking: everything up to the first `</think>` is left out, unless the text begins with `{`; chat templates write
+    `<think>` into the prompt, so it may be missing.
 
     >>> answer_of('{"rationale": "I want it.", "action": {"type": "click", "name": "buy_now"}}').action
     Action(type='click', name='buy_now', text='')
@@ -185,11 +187,12 @@ def is_text(value: object) -> bool:
 
 def short(value: object) -> str:
     """
-    >>> short("x" * 100)
-    "'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…"
+    >>> short("buy_now"), short("x" * 100), short([])
+    ("'buy_now'", "'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…'", 'a list')
     """
-    said = repr(value)
-    return said if len(said) <= 40 else f"{said[:38]}…"
+    if not isinstance(value, str):
+        return f"a {type(value).__name__}"
+    return repr(value if len(value) <= 30 else f"{value[:30]}…")
 
 
 def rationale_at(text: str, *, thinking: bool = False) -> slice | None:
@@ -209,7 +212,7 @@ def rationale_at(text: str, *, thinking: bool = False) -> slice | None:
 
 
 def truth_of(value: Action | Mapping[str, Any] | str) -> Action:
-    """The true action, from its JSON, an object (nulls are left out), or itself. Raises Problem for what is not a whole action.
+    """The true action, from its JSON or an object; nulls are left out. Raises Problem for what is not a whole action.
 
     >>> truth_of('{"type": "click", "name": "buy_now"}'), truth_of({"type": "terminate", "name": None})
     (Action(type='click', name='buy_now', text=''), Action(type='terminate', name='', text=''))
@@ -235,7 +238,6 @@ def without_nulls(value: Mapping[str, Any] | str) -> object:
 # How like the truth it is.
 
 
-@lru_cache(maxsize=50_000)
 def tokens(text: str) -> tuple[str, ...]:
     """Lower-case words without signs; of Chinese and Japanese, each character.
 
@@ -248,8 +250,8 @@ def tokens(text: str) -> tuple[str, ...]:
 def rouge_l(said: str, truth: str, *, form: Form = "f") -> float:
     """The longest common subsequence of their words (Lin 2004): by those said, by the true ones, or the F1 of both.
 
-    For ASCII it is `rougeL` of Google's rouge_score without its stemmer, which drops the letters of other scripts. 0 where
-    either has no word. The cost is a step for each word said, on an integer of a bit for each true one.
+    For ASCII it is `rougeL` of Google's rouge_score without its stemmer; that one drops the letters of other scripts. 0
+    where either has no word. The cost is a step for each word said, on an integer of a bit for each true one.
 
     >>> rouge_l("red steel lamp", "steel lamp"), rouge_l("steel", "steel lamp", form="precision")
     (0.8, 1.0)
@@ -261,7 +263,7 @@ def rouge_l(said: str, truth: str, *, form: Form = "f") -> float:
 
 
 def common(some: Sequence[str], others: Sequence[str]) -> int:
-    """The length of the longest common subsequence, by Hyyrö's bits (2004): those of `others` that are in it turn to 0.
+    """The length of the longest common subsequence, by Hyyrö's bits (2004): those of `others` in it turn to 0.
 
     >>> common("abcbdab", "bdcaba")
     4
@@ -285,9 +287,9 @@ def same_text(said: str, truth: str) -> bool:
     return tokens(said) == tokens(truth) and (bool(tokens(truth)) or said == truth)
 
 
-def right(field: str, said: Action, truth: Action) -> bool:
+def right(part: str, said: Action, truth: Action) -> bool:
     """Names are unique on a page, so a name is right to the letter."""
-    return said.name == truth.name if field == "name" else same_text(said.text, truth.text)
+    return said.name == truth.name if part == "name" else same_text(said.text, truth.text)
 
 
 def exact(said: Action, truth: Action) -> bool:
@@ -300,7 +302,8 @@ def exact(said: Action, truth: Action) -> bool:
 def worth(said: Action, truth: Action, rule: Rule = Rule()) -> tuple[float, float, float]:
     """R_action as (type, presence, value).
 
-    >>> worth(Action("click", "buy_now"), Action("click", "buy_now")), worth(Action("terminate"), Action("click", "buy_now"))
+    >>> buy = Action("click", "buy_now")
+    >>> worth(buy, buy), worth(Action("terminate"), buy)
     ((0.3, 0.2, 1000.0), (0.0, 0.0, 0.0))
     """
     if said.type != truth.type:
@@ -373,7 +376,8 @@ def score(
 ) -> float:
     """`earned` as one number.
 
-    >>> score('{"rationale": "I want it.", "action": {"type": "click", "name": "buy_now"}}', {"type": "click", "name": "buy_now"})
+    >>> buy = '{"type": "click", "name": "buy_now"}'
+    >>> score('{"rationale": "I want it.", "action": %s}' % buy, buy)
     1001.0
     """
     return earned(completion, truth, self_certainty, rule=rule).total
@@ -410,8 +414,9 @@ def hierarchical_reward(
 ) -> list[float]:
     """For TRL: one reward for each completion, from columns of the same length; `action` is the true one.
 
-    >>> hierarchical_reward(completions=['{"rationale": "No.", "action": {"type": "terminate"}}'], action=['{"type": "terminate"}'])
-    [0.8]
+    >>> leave = '{"type": "terminate"}'
+    >>> hierarchical_reward(completions=['{"rationale": "No.", "action": %s}' % leave, "No."], action=[leave, leave])
+    [0.8, 0.0]
     """
     known = self_certainty if self_certainty is not None else [None] * len(completions)
     rows = zip(completions, action, known, strict=True)
@@ -434,19 +439,23 @@ class Bounds(NamedTuple):
 def self_certainty(rows: Sequence[Sequence[float]] | np.ndarray, vocabulary: int, *, top: int | None = None) -> Bounds:
     """s, in nats: the mean over the rationale's tokens of KL(p || uniform) = sum p log(p V) = log V - entropy of p.
 
-    So 0 for a uniform p, and log V for a sure one. The paper prints 1/(N V) before both sums, one 1/V too many: with the 151,936
-    tokens of Qwen2.5 s would be at most 0.00008, which does not fit the paper's own figure, and alpha s 0.0000004. (The 1/V
-    belongs to KL(uniform || p), as self-certainty is in arXiv 2502.18581; nothing bounds that one from the likeliest tokens.)
+    So 0 for a uniform p, and log V for a sure one. The paper prints 1/(N V) before both sums, one 1/V too many: with
+    the 151,936 tokens of Qwen2.5 s would be at most 0.00008, which does not fit the paper's own figure, and alpha s
+    0.0000004. (The 1/V belongs to KL(uniform || p), as self-certainty is in arXiv 2502.18581; the likeliest tokens do
+    not bound that.)
 
-    rows: for each token of the rationale the natural logarithms of p, before temperature and cuts (vLLM's default). A row of
-    `vocabulary` numbers gives s itself, twice; a shorter one what s can be at least and at most, whatever the others are.
-    top: so many of each row are the likeliest; all, unless it says otherwise. vLLM adds the token that was drawn to the k
-    that were asked for: pass k. 0, where a row is only the token that was drawn.
+    rows: for each token of the rationale the natural logarithms of p, before temperature and cuts (vLLM's default). A
+    row of `vocabulary` numbers gives s itself, twice; a shorter one what s is at least and at most, whatever the
+    others are.
+    top: so many of each row are the likeliest; all, unless it says otherwise. vLLM adds the token that was drawn to
+    the k that were asked for: pass k. Pass 0 where a row is only the token that was drawn.
 
     Nothing is sure of nothing: 0 without rows. Raises Problem for rows that are no such logarithms.
 
-    >>> self_certainty([[log(1 / 4)] * 4], 4), [round(each, 3) for each in self_certainty([[log(0.7), log(0.2)]], 4)]
-    (Bounds(low=0.0, high=0.0), [0.515, 0.584])
+    >>> self_certainty([[log(1 / 4)] * 4], 4)
+    Bounds(low=0.0, high=0.0)
+    >>> [round(each, 3) for each in self_certainty([[log(0.7), log(0.2)]], 4)]
+    [0.515, 0.584]
     """
     if not len(rows):
         return Bounds(0.0, 0.0)
@@ -455,7 +464,7 @@ def self_certainty(rows: Sequence[Sequence[float]] | np.ndarray, vocabulary: int
 
 
 def divergence(logs: np.ndarray, vocabulary: int, top: int | None = None) -> Bounds:
-    """Of one token. What is not told is spread evenly at the low end, and in as few tokens as `top` allows at the high one."""
+    """Of one token. The rest is spread evenly at the low end, over as few tokens as `top` allows at the high one."""
     top = len(logs) if top is None else top
     others = vocabulary - len(logs)
     if others < 0 or not 0 <= top <= len(logs) or not (logs <= SLACK).all():
@@ -515,12 +524,12 @@ Tally = Sequence[tuple[ActionType | None, ActionType, float]]
 
 
 def scores(said: Iterable[Action | None], truth: Iterable[Action]) -> Scores:
-    """Of predictions, None where an answer did not parse.
+    """Of predictions, None where an answer did not parse. Raises Problem for a truth that is no whole action.
 
     >>> scores([Action("terminate"), None], [Action("terminate"), Action("click", "buy_now")]).exact.share
     0.5
     """
-    pairs = zip(said, truth, strict=True)
+    pairs = zip(said, map(truth_of, truth), strict=True)
     return tallied([(a.type if a else None, b.type, float(a is not None and exact(a, b))) for a, b in pairs])
 
 
@@ -590,17 +599,23 @@ Policy = Callable[[Context], Sequence[Action]]
 
 
 def payoffs(steps: Steps, *, rule: Rule = Rule()) -> list[Payoff]:
-    """What policies earn that answer in the right form and do not look, over (context, true action); expected, so nothing is drawn.
+    """What policies earn that answer in the right form and do not look, over (context, true action).
 
-    The most frequent click is that of these very steps. Raises Problem without steps.
+    By the paper's Tables 2 and 3 about 27 % of its steps are `terminate`: the first policy is as exact as its best model.
+    Nothing is drawn: the figures of a policy that draws are expected ones. The most frequent click is that of these
+    very steps. Raises Problem without steps, and for a truth that is no whole action.
 
     >>> steps = [(Context(("buy_now", "back")), Action("click", "back")), (Context(), Action("terminate"))]
-    >>> [(each.policy, each.reward, each.scores.exact.share) for each in payoffs(steps)]  # doctest: +NORMALIZE_WHITESPACE
-    [('always terminate', 0.65, 0.5), ('most frequent click', 500.75, 0.5),
-     ('echo the last query', 0.5, 0.0), ('random clickable', 250.75, 0.25)]
+    >>> for each in payoffs(steps):
+    ...     print(each.policy, each.reward, each.scores.exact.share)
+    always terminate 0.65 0.5
+    most frequent click 500.75 0.5
+    echo the last query 0.5 0.0
+    random clickable 250.75 0.25
     """
     if not steps:
         raise Problem("There are no steps that policies could be paid for.")
+    steps = [(seen, truth_of(true)) for seen, true in steps]
     return [paid(name, policy, steps, rule) for name, policy in policies(steps).items()]
 
 

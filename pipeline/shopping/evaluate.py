@@ -335,13 +335,9 @@ def tables(found: Sequence[Outcome]) -> list[Lines]:
 
 
 def reward_table(rows: Iterable[Row]) -> Lines:
-    """Table 2: loose, strict and success in percent with half the width of their intervals, by scenario."""
-    cells = {(each.policy, each.scenario): each for each in rows}
-    there = [each for each in (*SCENARIOS, OVERALL) if any(scenario == each for _, scenario in cells)]
-    lines = [["agent, %", *(f"{scenario}: {name}" for scenario in there for name in PAPER)]]
-    for policy in dict.fromkeys(policy for policy, _ in cells):
-        mine = [cells.get((policy, scenario)) for scenario in there]
-        lines.append([policy, *(shown(each.shares[name]) if each else "–" for each in mine for name in PAPER)])
+    """Table 2, a line a scenario: loose, strict and success in percent with half the width of their intervals."""
+    lines = [["agent", "scenario", *(f"{name}, %" for name in PAPER)]]
+    lines += [[each.policy, each.scenario, *(shown(each.shares[name]) for name in PAPER)] for each in rows]
     return lines
 
 

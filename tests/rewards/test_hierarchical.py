@@ -1,0 +1,664 @@
+"""The reward of predicted actions: Table 1 by hand, what parses, how sure, and what policies earn that do not look."""
+
+import json
+import pickle
+from collections import Counter
+from dataclasses import fields, replace
+from math import exp, isfinite, log
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from pipeline.problem import Problem
+from pipeline.rewards.figures import wilson
+from pipeline.rewards.hierarchical import (
+    TYPES,
+    Action,
+    Answer,
+    Context,
+    Rule,
+    answer_of,
+    common,
+    compute_score,
+    earned,
+    exact,
+    hierarchical_reward,
+    payoffs,
+    rationale_at,
+    rouge_l,
+    ruled_by,
+    same_text,
+    score,
+    scores,
+    self_certainty,
+    tokens,
+    truth_of,
+    worth,
+)
+
+LEAVE = {"type": "terminate"}
+BUY = {"type": "click", "name": "add_to_cart.buy_now"}
+SEARCH = {"type": "type_and_submit", "name": "search_input", "text": "steel table lamp with shade"}
+GATED = Rule(gated=True)
+
+
+def said(action, rationale="I want a lamp."):
+    return json.dumps({"rationale": rationale, "action": action})
+
+
+def search(**changes):
+    return {key: value for key, value in (SEARCH | changes).items() if value is not None}
+
+
+TABLE_1 = [
+    # what was said, the truth, the type, being there, being like it, being there of a gated rule
+    (LEAVE, LEAVE, 0.3, 0.0, 0.0, 0.0),
+    (BUY, BUY, 0.3, 0.2, 1000.0, 0.2),
+    (BUY | {"name": "add_to_cart.add_now"}, BUY, 0.3, 0.2, 800.0, 0.0),  # 4 words of 5
+    (BUY | {"name": "cart.view"}, BUY, 0.3, 0.2, 0.0, 0.0),
+    (BUY | {"name": "ADD_TO_CART.BUY_NOW"}, BUY, 0.3, 0.2, 1000.0, 0.0),  # like it, and another name
+    (BUY | {"name": ""}, BUY, 0.3, 0.0, 0.0, 0.0),
+    (BUY | {"name": " "}, BUY, 0.3, 0.0, 0.0, 0.0),
+    ({"type": "click"}, BUY, 0.3, 0.0, 0.0, 0.0),
+    (SEARCH, SEARCH, 0.3, 0.2, 1000.1, 0.2),
+    (search(text="Steel table-lamp, with shade!"), SEARCH, 0.3, 0.2, 1000.1, 0.2),
+    (search(text="steel table lamp shade"), SEARCH, 0.3, 0.2, 0.1 + 8000 / 9, 0.1),  # 4 of 4 and 5 words
+    (search(text="steel table lamp"), SEARCH, 0.3, 0.2, 0.1, 0.1),  # 6/8 is the threshold, not above it
+    (search(text="garden hose"), SEARCH, 0.3, 0.2, 0.1, 0.1),
+    (search(name="reviews.search_box"), SEARCH, 0.3, 0.2, 1000.0, 0.1),
+    (search(name="search.input"), SEARCH, 0.3, 0.2, 1000.1, 0.1),
+    (search(name=None), SEARCH, 0.3, 0.1, 1000.0, 0.1),
+    (search(text=None), SEARCH, 0.3, 0.1, 0.1, 0.1),
+    (search(name=None, text=None), SEARCH, 0.3, 0.0, 0.0, 0.0),
+    (LEAVE, BUY, 0.0, 0.0, 0.0, 0.0),
+    (LEAVE, SEARCH, 0.0, 0.0, 0.0, 0.0),
+    (BUY, LEAVE, 0.0, 0.0, 0.0, 0.0),
+    ({"type": "click", "name": "search_input"}, SEARCH, 0.0, 0.0, 0.0, 0.0),
+    (SEARCH, LEAVE, 0.0, 0.0, 0.0, 0.0),
+    (search(name="add_to_cart.buy_now"), BUY, 0.0, 0.0, 0.0, 0.0),
+]
+
+
+@pytest.mark.parametrize(("action", "truth", "type", "presence", "value", "gated"), TABLE_1)
+def test_the_reward_is_that_of_table_1(action, truth, type, presence, value, gated):
+    got = earned(said(action), truth, 10.0)
+    assert (got.format, got.type, got.rationale) == (0.5, type, 0.05)
+    assert (got.presence, got.value) == pytest.approx((presence, value), abs=1e-12)
+    assert got.action == pytest.approx(type + presence + value)
+    assert got.total == score(said(action), truth, 10.0) == pytest.approx(0.55 + type + presence + value)
+    assert earned(said(action), truth, 10.0, rule=GATED) == replace(got, presence=gated)
+
+
+def test_the_true_action_has_no_fault_and_another_says_what_is_wrong_first():
+    for truth in (LEAVE, BUY, SEARCH):
+        assert (earned(said(truth), truth).exact, earned(said(truth), truth).fault) == (True, "")
+    assert earned(said(LEAVE), BUY).fault == "type is 'terminate', not 'click'"
+    assert earned(said(search(name="box", text="hose")), SEARCH).fault == "name is 'box', not 'search_input'"
+    assert earned(said(search(text="hose")), SEARCH).fault == "text is 'hose', not 'steel table lamp with shade'"
+    assert not earned(said(search(text="hose")), SEARCH).exact
+    assert not earned(said(BUY | {"name": "ADD_TO_CART.BUY_NOW"}), BUY).exact
+
+
+def test_a_rule_can_be_another():
+    near = search(text="steel table lamp shade")
+    assert worth(truth_of(BUY), truth_of(BUY), Rule(dars=2)) == (0.3, 0.2, 2)
+    assert earned(said(near), SEARCH, rule={"threshold": 0.9}).value == 0.1
+    assert earned(said(near), SEARCH, rule={"form": "precision"}).value == 1000.1
+    assert earned(said(near), SEARCH, rule={"form": "recall"}).value == 800.1
+    assert earned(said(near), SEARCH, 10, rule={"alpha": 1}).rationale == 10
+    with pytest.raises(Problem, match=r"no 'dar'\. It has: dars, threshold"):
+        earned(said(near), SEARCH, rule={"dar": 1})
+
+
+# What parses.
+
+
+@pytest.mark.parametrize("around", ["{}", " \n{}\t\r\n"])
+def test_one_json_object_is_an_answer(around):
+    text = around.replace(
+        "{}", '{"action": {"name": "box", "text": "\\u00e9\\u0000", "type": "type_and_submit"}, "rationale": "Ok."}'
+    )
+    assert answer_of(text) == Answer("Ok.", Action("type_and_submit", "box", "é\0"))
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("", "not one JSON object"),
+        ("I leave.", "not one JSON object"),
+        (said(LEAVE) + ".", "not one JSON object: Extra data"),
+        (said(LEAVE) * 2, "not one JSON object: Extra data"),
+        (f"```json\n{said(LEAVE)}\n```", "not one JSON object"),
+        (f"<think>Hm.</think>{said(LEAVE)}", "not one JSON object"),
+        ("\ufeff" + said(LEAVE), "not one JSON object"),
+        (said(LEAVE)[:-1], "not one JSON object"),
+        (said(LEAVE).replace('"', "'"), "not one JSON object"),
+        (said(LEAVE, "a\0b").replace("\\u0000", "\0"), "not one JSON object: Invalid control character"),
+        (f"[{said(LEAVE)}]", "not an object with a rationale"),
+        ("null", "not an object with a rationale"),
+        ("NaN", "NaN is not JSON"),
+        ("7" * 10_000, "not one JSON object"),
+        ("[" * 100_000, "not one JSON object"),
+        ('{"a":' * 100_000, "not one JSON object"),
+        (json.dumps({"rationale": "I leave."}), "not an object with a rationale"),
+        (json.dumps({"action": LEAVE}), "not an object with a rationale"),
+        (json.dumps({"rationale": "I leave.", "action": LEAVE, "sure": 1}), "not an object with a rationale"),
+        (json.dumps({"rationale": "I leave.", "action": LEAVE | {"sure": float("nan")}}), "NaN is not JSON"),
+        (f'{{"rationale": "a", {said(LEAVE)[1:]}', "a key stands twice"),
+        (said(LEAVE).replace('"type"', '"type": "click", "type"'), "a key stands twice"),
+        (said(LEAVE, ""), "the rationale says nothing"),
+        (said(LEAVE, " \n"), "the rationale says nothing"),
+        (said(LEAVE, ["I leave."]), "the rationale says nothing"),
+        (said(LEAVE, "\ud800"), "the rationale says nothing"),
+        (said("terminate"), "the action is no object"),
+        (said([LEAVE]), "the action is no object"),
+        (said({}), "there is no action a NoneType"),
+        (said({"type": "Click", "name": "x"}), "there is no action 'Click'"),
+        (said({"type": "x" * 10_000}), f"there is no action '{'x' * 30}…'"),
+        (said({"type": ["click"]}), "there is no action a list"),
+        (said({"type": {"type": LEAVE}}), "there is no action a dict"),
+        (said(LEAVE | {"name": ""}), "terminate has no 'name'"),
+        (said(BUY | {"text": "x"}), "click has no 'text'"),
+        (said(BUY | {"name": None}), "'name' is no text"),
+        (said(BUY | {"name": 7}), "'name' is no text"),
+        (said(BUY | {"name": {"name": "x"}}), "'name' is no text"),
+        (said(search(text=["lamp"])), "'text' is no text"),
+        (said(search(text="\udfff")), "'text' is no text"),
+    ],
+)  # fmt: skip
+def test_a_text_that_is_no_answer_says_why_and_earns_nothing(text, fault):
+    assert fault in answer_of(text)
+    got = earned(text, LEAVE, 10.0)
+    assert (got.total, got.rationale, got.exact) == (0.0, 0.0, False)
+    assert fault in got.fault
+    assert len(got.fault) < 200
+    assert rationale_at(text) is None
+
+
+@pytest.mark.parametrize("depth", [300, 900, 2_000])
+def test_nesting_is_no_way_out(depth):
+    deep = "[" * depth + "]" * depth
+    assert isinstance(answer_of(said("DEEP").replace('"DEEP"', deep)), str)
+    assert isinstance(answer_of(said({"type": "DEEP"}).replace('"DEEP"', deep)), str)
+
+
+def test_reasoning_may_stand_before_where_the_rule_says_so():
+    for before in ("<think>\n{Hm}\n</think>\n\n", "Hm.</think>", "", "\n"):
+        text = before + said(BUY, "a </think> b")
+        assert answer_of(text, thinking=True) == Answer("a </think> b", truth_of(BUY))
+        assert text[rationale_at(text, thinking=True)] == "a </think> b"
+        assert score(text, BUY, rule=Rule(thinking=True)) == 1001
+    for text in (f"<think>{said(BUY)}", f"<think></think>So: {said(BUY)}", "<think></think>"):
+        assert isinstance(answer_of(text, thinking=True), str)
+
+
+def test_the_rationale_is_found_where_it_stands():
+    rationale = 'I said "rationale": "x" \\ é'
+    first = {"action": BUY | {"name": '"rationale": "no'}, "rationale": rationale}
+    thought = f'{{"rationale": "no"}}</think>{json.dumps(first)}'
+    for text in (said(BUY, rationale), json.dumps(first, indent=1), json.dumps(first, separators=(",", ":"))):
+        assert json.loads(f'"{text[rationale_at(text)]}"') == rationale
+    assert rationale_at(said(BUY).replace("rationale", "r\\u0061tionale")) is None
+    assert rationale_at(thought, thinking=True) is None
+    thought = f'So {{"rationale": "no"}}</think>{json.dumps(first)}'
+    assert json.loads(f'"{thought[rationale_at(thought, thinking=True)]}"') == rationale
+
+
+@given(st.text(), st.text(), st.text())
+def test_texts_of_any_letters_go_through(rationale, name, text):
+    action = {"type": "type_and_submit", "name": name, "text": text}
+    got = answer_of(said(action, rationale))
+    assert got == (Answer(rationale, Action(**action)) if rationale.strip() else "the rationale says nothing")
+
+
+PIECES = [
+    '{"rationale": "a", ',
+    '"action": ',
+    "{",
+    "}",
+    '"type": ',
+    '"click"',
+    '"name": "x"',
+    ",",
+    "NaN",
+    "\0",
+    "é",
+    said(BUY),
+]
+
+
+@given(st.lists(st.sampled_from(PIECES)).map("".join))
+def test_any_text_is_paid(text):
+    got = earned(text, BUY)
+    assert 0 <= got.total <= 1001
+    assert isfinite(got.total)
+    assert (got.total >= 0.5) == isinstance(answer_of(text), Answer)
+
+
+def test_long_texts_take_no_time():
+    long = "steel lamp " * 10_000
+    quotes = said(LEAVE, '"' * 50_000)
+    for text in (long, said(search(text=long)), said(search(text=long, name=long)), quotes, '"\\' * 50_000):
+        assert earned(text, SEARCH).value <= 0.1
+    assert rationale_at(quotes) == slice(15, 100_015)
+    assert rouge_l(long, long) == 1
+
+
+# The truth.
+
+
+def test_a_truth_may_be_json_an_object_with_nulls_or_an_action():
+    whole = Action("type_and_submit", "search_input", "steel table lamp with shade")
+    assert truth_of(SEARCH) == truth_of(json.dumps(SEARCH)) == truth_of(whole) == whole
+    assert truth_of({"type": "click", "name": "a", "text": None}) == Action("click", "a")
+
+
+@pytest.mark.parametrize(
+    "truth",
+    ["", "terminate", "[]", "null", "[" * 100_000, "{}", {}, None, {"type": "click"}, {"type": "click", "name": " "},
+     {"type": "terminate", "name": "x"}, search(text=""), search(name=None), Action("click"), {"type": "scroll"}],
+)  # fmt: skip
+def test_a_truth_that_is_no_whole_action_is_a_problem(truth):
+    with pytest.raises(Problem, match="The true action cannot be"):
+        score(said(LEAVE), truth)
+    with pytest.raises(Problem, match="The true action cannot be"):
+        scores([None], [truth])
+    with pytest.raises(Problem, match="The true action cannot be"):
+        payoffs([(Context(), truth)])
+
+
+# ROUGE-L.
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "shared", "f", "precision", "recall"),
+    [
+        ("police killed the gunman", "police kill the gunman", 3, 3 / 4, 3 / 4, 3 / 4),  # Lin 2004, section 3.1
+        ("police killed the gunman", "the gunman kill police", 2, 2 / 4, 2 / 4, 2 / 4),
+        ("the cat was under the bed", "the tiny little cat was found under the big funny bed", 6, 12 / 17, 1, 6 / 11),
+        ("a b a b", "b a", 2, 4 / 6, 2 / 4, 1),
+        ("Steel LAMP", "steel_lamp", 2, 1, 1, 1),
+        ("lamp", "hose", 0, 0, 0, 0),
+        ("", "lamp", 0, 0, 0, 0),
+        ("lamp", "", 0, 0, 0, 0),
+        ("!?", "!?", 0, 0, 0, 0),
+        ("蓝色的灯", "蓝灯", 2, 4 / 6, 2 / 4, 1),
+    ],
+)  # fmt: skip
+def test_rouge_l_is_the_longest_common_subsequence_by_words(one, other, shared, f, precision, recall):
+    assert common(tokens(one), tokens(other)) == shared
+    forms = [rouge_l(one, other, form=form) for form in ("f", "precision", "recall")]
+    assert forms == pytest.approx([f, precision, recall])
+    assert rouge_l(one, other) == forms[0]
+
+
+def longest(some, others):
+    """By the textbook's table."""
+    row = [0] * (len(others) + 1)
+    for word in some:
+        before = row
+        row = [0]
+        for place, other in enumerate(others):
+            row.append(before[place] + 1 if word == other else max(before[place + 1], row[-1]))
+    return row[-1]
+
+
+@given(st.text("abcd", max_size=90), st.text("abcd", max_size=90))
+def test_the_common_subsequence_is_that_of_the_table(one, other):
+    assert common(one, other) == longest(one, other)
+
+
+@given(st.text(), st.text())
+def test_rouge_l_is_a_share_and_the_same_both_ways(one, other):
+    assert 0 <= rouge_l(one, other) == rouge_l(other, one) <= 1
+    assert rouge_l(one, other, form="precision") == rouge_l(other, one, form="recall")
+    assert (rouge_l(one, other) == 1) == (tokens(one) == tokens(other) != ())
+
+
+def test_texts_mean_the_same_in_the_same_words():
+    assert same_text("Steel-lamp", "steel lamp")
+    assert same_text("?!", "?!")
+    for one, other in (("lamp steel", "steel lamp"), ("lamp", "lamps"), ("?", "!"), ("", "?"), ("", "lamp")):
+        assert not same_text(one, other)
+
+
+# Properties of the reward.
+
+WORDS = st.lists(st.sampled_from("steel table lamp with shade red Hose !".split()), min_size=1, max_size=7).map(
+    " ".join
+)
+NAMES = st.sampled_from(["search_input", "add_to_cart.buy_now", "add_to_cart.add_now", "cart.view"])
+ACTIONS = st.one_of(
+    st.just(Action("terminate")),
+    st.builds(Action, st.just("click"), NAMES),
+    st.builds(Action, st.just("type_and_submit"), NAMES, WORDS),
+)
+PARTIAL = ACTIONS | st.sampled_from(
+    [Action("click"), Action("type_and_submit"), Action("type_and_submit", text="lamp")]
+)
+
+
+@given(WORDS, WORDS, WORDS, st.sampled_from(["f", "precision", "recall"]))
+@example("steel table lamp shade", "steel table lamp", "steel table lamp with shade", "f")
+def test_a_text_that_is_more_like_the_true_one_never_earns_less(one, other, true, form):
+    truth, rule = Action("type_and_submit", "search_input", true), Rule(form=form)
+    less, more = sorted((one, other), key=lambda text: rouge_l(text, true, form=form))
+    low, high = (worth(Action("type_and_submit", "search_input", text), truth, rule)[2] for text in (less, more))
+    assert low <= high
+    if rouge_l(more, true, form=form) > max(0.75, rouge_l(less, true, form=form)):
+        assert low < high
+
+
+@given(PARTIAL, ACTIONS)
+def test_a_wrong_type_earns_nothing_for_the_action(action, truth):
+    got = worth(action, truth)
+    assert (got == (0, 0, 0)) == (action.type != truth.type)
+    assert got[0] == 0.3 * (action.type == truth.type)
+
+
+@given(PARTIAL, ACTIONS)
+def test_gating_never_raises_the_reward_and_costs_the_true_action_nothing(action, truth):
+    plain, gated = worth(action, truth), worth(action, truth, GATED)
+    assert gated[::2] == plain[::2]
+    assert gated[1] <= plain[1]
+    assert worth(truth, truth, GATED) == worth(truth, truth)
+
+
+@given(PARTIAL, ACTIONS)
+def test_no_action_earns_more_than_the_true_one(action, truth):
+    best = sum(worth(truth, truth))
+    assert sum(worth(action, truth)) <= best
+    if exact(action, truth):
+        assert sum(worth(action, truth)) == best
+
+
+# Trainers.
+
+
+def test_verl_gets_the_same_keys_always_and_never_none():
+    texts = [said(LEAVE), said(BUY), said(search(text="hose")), "I leave.", ""]
+    rows = [
+        compute_score("", text, json.dumps(BUY), info)
+        for text in texts
+        for info in (None, {}, {"self_certainty": None})
+    ]
+    assert {tuple(row) for row in rows} == {("score", "format", "type", "presence", "value", "rationale", "exact")}
+    assert all(type(value) is float for row in rows for value in row.values())
+    for row in rows:
+        assert row["score"] == pytest.approx(sum(row.values()) - row["score"] - row["exact"])
+    sure = compute_score(
+        "", said(BUY), json.dumps(BUY), {"self_certainty": 8}, rule={"gated": True}, reward_router=None
+    )
+    assert sure == {
+        "score": 1001.04,
+        "format": 0.5,
+        "type": 0.3,
+        "presence": 0.2,
+        "value": 1000,
+        "rationale": 0.04,
+        "exact": 1,
+    }
+
+
+def test_trl_gets_a_list():
+    texts = [said(BUY), [{"role": "assistant", "content": said(SEARCH)}], "no"]
+    truths = [BUY, json.dumps(SEARCH), truth_of(LEAVE)]
+    assert hierarchical_reward(["?"] * 3, texts, action=truths, completion_ids=[]) == [1001, pytest.approx(1001.1), 0]
+    known = hierarchical_reward(completions=texts, action=truths, self_certainty=[2, None, 2.0])
+    assert known == pytest.approx([1001.01, 1001.1, 0])
+    with pytest.raises(ValueError, match="shorter"):
+        hierarchical_reward(completions=texts, action=truths[:2])
+
+
+def test_a_function_with_another_rule_keeps_its_name():
+    near = said(BUY | {"name": "cart.view"})
+    for function in (hierarchical_reward, compute_score):
+        ruled = pickle.loads(pickle.dumps(ruled_by(GATED, function)))
+        assert ruled.__name__ == function.__name__
+    assert ruled_by(GATED)(completions=[near], action=[BUY]) == [0.8]
+    assert ruled_by(GATED, compute_score)("", near, json.dumps(BUY))["score"] == 0.8
+
+
+@pytest.mark.parametrize("unknown", [float("nan"), float("inf")])
+def test_a_self_certainty_that_is_no_number_is_a_problem(unknown):
+    with pytest.raises(Problem, match="The self-certainty is"):
+        score(said(LEAVE), LEAVE, unknown)
+    with pytest.raises(Problem, match="The self-certainty is"):
+        score("no answer", LEAVE, unknown)
+
+
+# Self-certainty.
+
+
+def drawn(seed, count, vocabulary):
+    """Distributions of all kinds, sharp to flat, some with zeros."""
+    numbers = np.random.default_rng(seed)
+    chances = numbers.gamma(10.0 ** numbers.uniform(-2, 2), size=(count, vocabulary)) + 1e-300
+    chances[numbers.random(chances.shape) < 0.1] = 0
+    chances[:, 0] += 1e-6
+    return chances / chances.sum(axis=1, keepdims=True)
+
+
+def divergences(chances):
+    terms = np.where(chances > 0, chances * np.log(np.where(chances > 0, chances, 1) * chances.shape[1]), 0)
+    return terms.sum(axis=1)
+
+
+def logs(chances):
+    with np.errstate(divide="ignore"):
+        return np.log(chances)
+
+
+@given(st.integers(0, 10**9), st.integers(1, 9), st.integers(1, 200))
+def test_with_the_whole_vocabulary_it_is_the_mean_divergence_from_uniform(seed, count, vocabulary):
+    chances = drawn(seed, count, vocabulary)
+    low, high = self_certainty(logs(chances), vocabulary)
+    assert low == high == pytest.approx(divergences(chances).mean(), abs=1e-9)
+    assert 0 <= low <= log(vocabulary) + 1e-9
+
+
+def test_it_is_nought_for_a_uniform_one_and_log_v_for_a_sure_one():
+    for vocabulary in (1, 2, 1_000, 151_936):
+        sure = np.full(vocabulary, -np.inf)
+        sure[-1] = 0
+        assert self_certainty([[-log(vocabulary)] * vocabulary], vocabulary) == pytest.approx((0, 0), abs=1e-9)
+        assert self_certainty([sure], vocabulary) == pytest.approx((log(vocabulary),) * 2)
+        assert self_certainty([[0.0]], vocabulary) == pytest.approx((log(vocabulary),) * 2)
+    assert self_certainty([], 9) == (0, 0)
+
+
+@given(st.integers(0, 10**9), st.integers(1, 5), st.integers(1, 60), st.data())
+def test_the_bounds_of_the_likeliest_hold_the_whole(seed, count, vocabulary, data):
+    chances = -np.sort(-drawn(seed, count, vocabulary), axis=1)
+    whole = divergences(chances).mean()
+    top = data.draw(st.integers(0, vocabulary))
+    told = [chances[:, :top], top]
+    if top < vocabulary and data.draw(st.booleans()):  # and the one that was drawn, in any place
+        told[0] = np.roll(np.c_[told[0], chances[:, data.draw(st.integers(top, vocabulary - 1))]], 1, axis=1)
+    low, high = self_certainty(logs(told[0]), vocabulary, top=told[1])
+    assert 0 <= low <= whole + 1e-9
+    assert whole - 1e-9 <= high <= log(vocabulary) + 1e-9
+
+
+@given(st.integers(0, 10**9), st.integers(2, 60), st.data())
+def test_more_of_the_likeliest_never_say_less(seed, vocabulary, data):
+    chances = -np.sort(-drawn(seed, 1, vocabulary), axis=1)
+    few, many = sorted(data.draw(st.tuples(st.integers(0, vocabulary), st.integers(0, vocabulary))))
+    wide, narrow = (self_certainty(logs(chances[:, :top]), vocabulary) for top in (few, many))
+    assert wide.low <= narrow.low + 1e-9
+    assert narrow.high <= wide.high + 1e-9
+
+
+def negentropy(vocabulary, *chances):
+    return log(vocabulary) + sum(chance * log(chance) for chance in chances)
+
+
+@pytest.mark.parametrize(
+    ("told", "vocabulary", "top", "least", "most"),
+    [
+        ((0.5, 0.3), 4, None, (0.5, 0.3, 0.1, 0.1), (0.5, 0.3, 0.2)),
+        ((0.3, 0.2), 6, None, (0.3, 0.2, *[0.125] * 4), (0.3, 0.2, 0.2, 0.2, 0.1)),
+        ((0.2, 0.3), 6, None, (0.3, 0.2, *[0.125] * 4), (0.3, 0.2, 0.2, 0.2, 0.1)),
+        ((0.1, 0.5), 5, 1, (0.5, 0.1, *[0.4 / 3] * 3), (0.5, 0.1, 0.4)),
+        ((0.1, 0.3), 5, 1, (0.3, 0.1, *[0.2] * 3), (0.3, 0.1, 0.3, 0.3)),
+        ((0.1,), 5, 0, (0.1, *[0.225] * 4), (0.1, 0.9)),
+        ((), 4, None, [0.25] * 4, (1.0,)),
+    ],
+)  # fmt: skip
+def test_the_bounds_are_met_by_a_distribution_each(told, vocabulary, top, least, most):
+    for row in (told, told[::-1]):
+        bounds = self_certainty([[log(chance) for chance in row]], vocabulary, top=top)
+        assert bounds == pytest.approx((negentropy(vocabulary, *least), negentropy(vocabulary, *most)))
+
+
+def test_rows_may_have_different_lengths():
+    rows = [[log(0.5), log(0.3)], [log(0.5), log(0.3), log(0.1)]]
+    ends = np.array([self_certainty([row], 9, top=2) for row in rows])
+    assert self_certainty(rows, 9, top=2) == pytest.approx(ends.mean(axis=0))
+
+
+def test_numbers_of_two_bytes_are_close_enough():
+    chances = drawn(5, 20, 5_000)
+    halves = logs(chances).astype(np.float16)
+    assert self_certainty(halves, 5_000).low == pytest.approx(divergences(chances).mean(), abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("row", "vocabulary", "top"),
+    [
+        ([2.0, 1.0], 2, None),  # logits
+        ([0.5, 0.5], 9, None),  # chances
+        ([log(0.6), log(0.6)], 9, None),
+        ([log(0.5), log(0.3)], 2, None),  # not all of two
+        ([log(0.5), log(0.1)], 5, None),  # 0.4 is left for three that are less likely than 0.1
+        ([log(0.5)] * 2, 1, None),
+        ([log(0.5)], 9, 2),
+        ([log(0.5)], 9, -1),
+        ([float("nan"), 0.0], 2, None),
+        ([], 0, None),
+    ],
+)  # fmt: skip
+def test_rows_that_are_no_log_probabilities_are_a_problem(row, vocabulary, top):
+    with pytest.raises(Problem):
+        self_certainty([row], vocabulary, top=top)
+
+
+# Scores.
+
+
+def plain(action):
+    """Names as they are, the words of texts."""
+    return action.name, action.text.lower().replace("!", "").split() or action.text
+
+
+@given(st.lists(st.tuples(PARTIAL | st.none(), ACTIONS)))
+def test_scores_are_those_of_counting(pairs):
+    got = scores(*([each[side] for each in pairs] for side in (0, 1)))
+    typed = [a is not None and a.type == b.type for a, b in pairs]
+    whole = [same and plain(a) == plain(b) for same, (a, b) in zip(typed, pairs, strict=True)]
+    for kind in (None, *TYPES):
+        rows = [at for at, (_, true) in enumerate(pairs) if kind in (None, true.type)]
+        for hits, found in ((whole, got.exact if kind is None else got.exact_by_type[kind]),
+                            (typed, got.type if kind is None else got.type_by_type[kind])):  # fmt: skip
+            right = sum(hits[at] for at in rows)
+            assert found.count == len(rows)
+            assert found.share == (right / len(rows) if rows else 0)
+            assert (found.low, found.high) == (wilson(right, len(rows)) if rows else (0, 1))
+    assert got.macro_f1 == pytest.approx(f1(pairs))
+
+
+def f1(pairs):
+    """As scikit-learn does it, over the labels that occur; an answer that does not parse is no label."""
+    found = []
+    for kind in {each.type for pair in pairs for each in pair if each}:
+        hits = sum(a is not None and a.type == b.type == kind for a, b in pairs)
+        made = sum(a is not None and a.type == kind for a, _ in pairs)
+        there = sum(b.type == kind for _, b in pairs)
+        precision, recall = hits / made if made else 0, hits / there if there else 0
+        found.append(2 * precision * recall / (precision + recall) if hits else 0)
+    return sum(found) / len(found) if found else 0
+
+
+def test_predictions_and_truths_are_as_many():
+    with pytest.raises(ValueError, match="shorter"):
+        scores([None], [])
+
+
+# Policies that do not look.
+
+PAGE = Context(("add_to_cart.buy_now", "cart.view"), "steel lamp")
+STEPS = [
+    (Context(("search_button",)), Action("type_and_submit", "search_input", "steel lamp")),
+    (PAGE, Action("click", "cart.view")),
+    (PAGE, Action("click", "cart.view")),
+    (PAGE, Action("click", "add_to_cart.buy_now")),
+    (PAGE, Action("type_and_submit", "search_input", "Steel lamp")),
+    (Context(), Action("terminate")),
+]
+
+
+def test_the_payoffs_of_constant_policies_by_hand():
+    got = {each.policy: each for each in payoffs(STEPS)}
+    assert list(got) == ["always terminate", "most frequent click", "echo the last query", "random clickable"]
+    sums = {name: (6 * each.reward, 6 * each.gated) for name, each in got.items()}
+    assert sums == {
+        "always terminate": pytest.approx((3.3, 3.3)),
+        "most frequent click": pytest.approx((3 + 3 * 0.5 + 2000, 3 + 3 * 0.3 + 2 * 0.2 + 2000)),
+        "echo the last query": pytest.approx((3 + 0.6 + 0.1 + 0.2 + 0.2 + 1000, 3 + 0.6 + 0.1 + 0.2 + 0.2 + 1000)),
+        "random clickable": pytest.approx((3 + 3 * 0.5 + 1500, 3 + 3 * 0.3 + 3 * 0.1 + 1500)),
+    }
+    shares = {name: (6 * each.scores.exact.share, 6 * each.scores.type.share) for name, each in got.items()}
+    assert shares == {
+        "always terminate": pytest.approx((1, 1)),
+        "most frequent click": pytest.approx((2, 3)),
+        "echo the last query": pytest.approx((1, 2)),
+        "random clickable": pytest.approx((1.5, 3)),
+    }
+    assert got["always terminate"].scores.macro_f1 == pytest.approx(2 / 7 / 3)
+    assert got["random clickable"].scores.macro_f1 == pytest.approx(2 / 3 / 3)
+    assert got["random clickable"].scores.exact_by_type["click"].share == 0.5
+    assert got["always terminate"].half == pytest.approx(1.959964 * np.std([0, 0, 0, 0, 0, 0.3], ddof=1) / 6**0.5)
+
+
+def test_a_drawn_click_earns_what_drawing_it_many_times_does():
+    numbers = np.random.default_rng(1)
+    total = Counter()
+    for _ in range(500):
+        for seen, true in STEPS:
+            action = Action("click", str(numbers.choice(seen.clickable or [""])))
+            total["reward"] += earned(said({"type": "click", "name": action.name}), true).total
+            total["exact"] += exact(action, true)
+    got = payoffs(STEPS)[-1]
+    assert total["reward"] / 3_000 == pytest.approx(got.reward, rel=0.1)
+    assert total["exact"] / 3_000 == pytest.approx(got.scores.exact.share, rel=0.1)
+
+
+def test_a_rule_pays_policies_too_and_of_two_clicks_as_frequent_the_first_by_name_is_taken():
+    steps = [(PAGE, Action("click", "b")), (PAGE, Action("click", "a"))]
+    assert payoffs(steps, rule=Rule(dars=1, threshold=0.5))[1].reward == pytest.approx(1.5)
+    assert payoffs(steps)[1].scores == payoffs(steps[::-1])[1].scores
+    assert payoffs([(PAGE, Action("click", "b")), (PAGE, Action("click", "a"))])[1].gated == pytest.approx(500.9)
+    assert payoffs([(PAGE, Action("terminate"))])[1].reward == 0.5
+
+
+def test_policies_need_steps():
+    with pytest.raises(Problem, match="no steps"):
+        payoffs([])
+
+
+def test_the_papers_headline_is_the_share_of_terminate():
+    """From the 3B model's row in Tables 2 and 3: the types' shares that give its exact match and type accuracy."""
+    exacts, types = (7.39, 7.53, 81.84), (10.29, 28.66, 81.84)
+    click, search, leave = np.linalg.solve([exacts, types, (1, 1, 1)], (27.72, 36.40, 1))
+    count = [round(1000 * each) for each in (click, search, leave)]
+    kinds = [Action("click", "a"), Action("type_and_submit", "b", "c"), Action("terminate")]
+    got = payoffs([(Context(), kind) for kind, times in zip(kinds, count, strict=True) for _ in range(times)])[0]
+    assert got.scores.exact.share == pytest.approx(0.2772, abs=0.01)
+
+
+def test_settings_of_the_paper():
+    assert Rule() == Rule(dars=1000, threshold=0.75, alpha=0.005, gated=False, form="f", thinking=False)
+    assert len(fields(Rule)) == 6
+    assert exp(self_certainty([[0.0]], 7).low) == pytest.approx(7)
