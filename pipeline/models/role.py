@@ -148,9 +148,7 @@ class Role:
         return played(conversations, partial(opened, self), at_once=self.models.at_once)
 
 
-def listened(
-    conversations: Iterable[Working[T]], heard: list[list[tuple[Prompt, Reply]]]
-) -> Iterator[Working[T]]:
+def listened(conversations: Iterable[Working[T]], heard: list[list[tuple[Prompt, Reply]]]) -> Iterator[Working[T]]:
     """The same, each written down as it goes."""
     for conversation in conversations:
         heard.append([])

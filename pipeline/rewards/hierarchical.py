@@ -601,7 +601,8 @@ Policy = Callable[[Context], Sequence[Action]]
 def payoffs(steps: Steps, *, rule: Rule = Rule()) -> list[Payoff]:
     """What policies earn that answer in the right form and do not look, over (context, true action).
 
-    By the paper's Tables 2 and 3 about 27 % of its steps are `terminate`: the first policy is as exact as its best model.
+    By the paper's Tables 2 and 3 about 27.2 % of its steps are `terminate`, so the first policy would be nearly as
+    exact there as its best model (27.72 %).
     Nothing is drawn: the figures of a policy that draws are expected ones. The most frequent click is that of these
     very steps. Raises Problem without steps, and for a truth that is no whole action.
 

@@ -469,6 +469,13 @@ def test_it_is_nought_for_a_uniform_one_and_log_v_for_a_sure_one():
     assert self_certainty([], 9) == (0, 0)
 
 
+def test_rounding_takes_it_neither_below_nought_nor_the_bounds_past_each_other():
+    for vocabulary in range(1, 300):
+        for count in {1, vocabulary // 2, vocabulary - 1, vocabulary}:
+            low, high = self_certainty([[-log(vocabulary)] * count], vocabulary)
+            assert 0 <= low <= high <= 1e-9
+
+
 @given(st.integers(0, 10**9), st.integers(1, 5), st.integers(1, 60), st.data())
 def test_the_bounds_of_the_likeliest_hold_the_whole(seed, count, vocabulary, data):
     chances = -np.sort(-drawn(seed, count, vocabulary), axis=1)
@@ -523,6 +530,10 @@ def test_numbers_of_two_bytes_are_close_enough():
     chances = drawn(5, 20, 5_000)
     halves = logs(chances).astype(np.float16)
     assert self_certainty(halves, 5_000).low == pytest.approx(divergences(chances).mean(), abs=0.01)
+    for total in (0.995, 1.005):
+        assert self_certainty([[log(total / 4)] * 4], 4) == pytest.approx((0, 0), abs=1e-9)
+        bounds = self_certainty([[log(total)]], 4)
+        assert bounds == pytest.approx((log(4), log(4)), abs=0.05)
 
 
 @pytest.mark.parametrize(
@@ -635,12 +646,17 @@ def test_a_drawn_click_earns_what_drawing_it_many_times_does():
     assert total["exact"] / 3_000 == pytest.approx(got.scores.exact.share, rel=0.1)
 
 
-def test_a_rule_pays_policies_too_and_of_two_clicks_as_frequent_the_first_by_name_is_taken():
+def test_a_rule_pays_policies_too():
     steps = [(PAGE, Action("click", "b")), (PAGE, Action("click", "a"))]
     assert payoffs(steps, rule=Rule(dars=1, threshold=0.5))[1].reward == pytest.approx(1.5)
-    assert payoffs(steps)[1].scores == payoffs(steps[::-1])[1].scores
-    assert payoffs([(PAGE, Action("click", "b")), (PAGE, Action("click", "a"))])[1].gated == pytest.approx(500.9)
+    assert payoffs(steps)[1].gated == pytest.approx(500.9)
     assert payoffs([(PAGE, Action("terminate"))])[1].reward == 0.5
+
+
+def test_of_clicks_as_frequent_the_first_by_name_is_taken():
+    steps = [(PAGE, Action("click", "lamp.view")), (PAGE, Action("click", "lamp"))]
+    for each in (steps, steps[::-1]):  # `lamp.view` has all the words of `lamp`, and would be paid twice
+        assert payoffs(each, rule=Rule(form="recall"))[1].reward == pytest.approx(501)
 
 
 def test_policies_need_steps():
