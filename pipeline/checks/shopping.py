@@ -12,7 +12,7 @@ from pipeline.dataset import Dataset, as_it_stands
 from pipeline.envs.world import beside
 from pipeline.shopping import wording
 from pipeline.shopping.facts import UNITS, measured
-from pipeline.shopping.play import Play, Shop, scenarios_of, written
+from pipeline.shopping.play import UNHEARD, Play, Shop, scenarios_of, written
 from pipeline.shopping.profile import told
 from pipeline.stage import Fault
 from schemas.shop import Product, Variant
@@ -276,7 +276,10 @@ def actions_bring_it_about(
     for step in episode.steps:
         if play.done:
             return "actions after its end"
-        play.step(written(step.thought, step.action, play.multi) if is_action(step) else step.action)
+        if step.fault.startswith(UNHEARD):
+            play.stop(step.fault.removeprefix(UNHEARD))
+        else:
+            play.step(written(step.thought, step.action, play.multi) if is_action(step) else step.action)
     if not play.done:
         return "it does not end"
     again = play.episode(episode.policy)

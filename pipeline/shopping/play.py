@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from zlib import crc32
 
 from pipeline.models.base import Prompt
 from pipeline.models.play import Conversation
@@ -20,11 +21,14 @@ from pipeline.shopping.blunders import Seen, blunders
 from pipeline.shopping.buyer import Buyer, Heard
 from pipeline.shopping.profile import told
 from pipeline.shopping.score import by_formula, things, typed
+from pipeline.shopping.wording import called
 from schemas.rollouts import Message
 from schemas.shop import Choice
 from schemas.shopping import Profile, Scenario, ShoppingEpisode, ShoppingTask, Step
 
 ACTIONS = {"single": 30, "single personal": 30, "multi": 40, "multi personal": 40}
+UNHEARD = "no reply: "
+"""How the fault of a last step begins after which the agent could not be heard: its prompt was refused, say."""
 SCENARIOS: tuple[Scenario, ...] = ("single", "single personal", "multi", "multi personal")
 LONGEST = 2_000
 """Letters of a turn that is not understood, as it is kept."""
@@ -76,22 +80,24 @@ class Play:
         self.opening = self.buyer.opening
         self.steps: list[Step] = []
         self.seen: list[Seen] = []
+        self.stopped = False
         self.prompt = self.told()
 
     @property
     def done(self) -> bool:
-        return bool(self.browser.bought) or len(self.steps) == self.limit
+        return self.stopped or bool(self.browser.bought) or len(self.steps) == self.limit
 
     def told(self) -> list[dict[str, str]]:
         """What the agent is told first."""
+        language = self.task.language
         return messages(
             "shopping_episodes",
             multi=self.multi,
             personal=self.profile is not None,
             limit=self.limit,
-            language=self.task.language,
+            language=language,
             opening=self.opening,
-            profile=told(self.profile, self.task.language) if self.profile else "",
+            profile=told(self.profile, language, names=partial(called, language=language)) if self.profile else "",
             page=shown(self.sight()),
         )
 
@@ -124,6 +130,22 @@ class Play:
             )
         )
         return replace(sight, left=self.limit - len(self.steps))
+
+    def stop(self, why: str) -> None:
+        """The agent cannot be heard any more: a last step says why."""
+        self.stopped = True
+        sight = self.sight()
+        self.seen.append(self.noticed(None))
+        self.steps.append(
+            Step(
+                thought="",
+                action="",
+                observation=sight.text,
+                clickables=list(sight.clickables),
+                can_search=sight.can_search,
+                fault=f"{UNHEARD}{why}",
+            )
+        )
 
     def noticed(self, heard: Heard | None) -> Seen:
         """What the taxonomy of errors reads of a step."""
@@ -241,8 +263,12 @@ def conversation(play: Play, policy: str, *, player: Player | None = None) -> Co
     """The task from its opening to its end. `player`: what is said where no model is asked."""
     history = list(play.prompt)
     offline = next(player) if player else ""
+    seed = crc32(play.task.id.encode())  # of its own: many conversations open alike
     while not play.done:
-        reply = yield Prompt("shopping_episodes", tuple(history), offline, seed=len(play.steps))
+        reply = yield Prompt("shopping_episodes", tuple(history), offline, seed=seed + len(play.steps))
+        if reply.finish in ("refused", "unanswered"):
+            play.stop(reply.fault)
+            break
         said = reply.fault if reply.fault and not reply.text else reply.text.strip()
         sight = play.step(said)
         history = [*history, {"role": "assistant", "content": said}, {"role": "user", "content": shown(sight)}]

@@ -53,6 +53,12 @@ def kind_of(category: str, language: Language, random: Random, *, vague: bool = 
     return one_of(known.get(key) or [category.lower()], random)
 
 
+def called(name: str, language: Language) -> str:
+    """A category or a color in that language, where there is a word for it; any other name as it is."""
+    known = leaves().get(name) or colors().get(name) or {}
+    return str(known.get("zh", name)) if language == "zh" else name
+
+
 def name_of(category: str, fact: str, language: Language) -> str:
     """How one asks about a fact."""
     known = leaves().get(category, {}).get("names", {})

@@ -5,9 +5,11 @@ import copy
 import pytest
 
 from pipeline.arrow import to_batch
+from pipeline.checks.shopping import shop_of
 from pipeline.models.role import Models
 from pipeline.run import Run, all_stages
-from pipeline.shopping.play import scenarios_of
+from pipeline.shopping.play import Play, scenarios_of
+from pipeline.shopping.wording import leaves
 from pipeline.stage import reasons_against
 from schemas.shopping import ShoppingEpisode
 from tests.models.server import Plan, Server
@@ -98,3 +100,24 @@ def test_a_models_nonsense_is_played_to_its_end_and_its_errors_are_named(copy):
         assert row["typed"]["fault"] == "nothing was bought"
         assert {"area": "click", "name": "nonexistent button", "step": 0} in row["blunders"]
         assert row["messages"] == []
+
+
+def test_where_no_prompt_is_answered_the_episode_ends_and_says_why(copy):
+    with Server(Plan({"400": 1.0}, times=1_000)) as server:
+        run = Run(copy.folder, workers=1, models=Models(roles={"agent": f"openai:small@{server.url}"}))
+        made = run.build("shopping_episodes", rebuild=True, scenarios="multi")
+        assert server.count == made.rows
+    for row in copy.read("shopping_episodes").table().to_pylist():
+        (step,) = row["steps"]
+        assert step["fault"].startswith("no reply: HTTP 400")
+        assert not row["typed"]["success"]
+
+
+def test_in_chinese_the_profile_calls_categories_and_colors_so(small):
+    task = next(task for task in small.read("shopping_tasks") if task.profile_id)
+    profile = next(each for each in small.read("profiles") if each.id == task.profile_id)
+    play = Play(shop_of(small.read("catalog")), task.model_copy(update={"language": "zh"}), "single personal", profile)
+    first = play.prompt[1]["content"]
+    liked = profile.interests.categories[0].name
+    assert liked not in first
+    assert leaves()[liked]["zh"] in first
