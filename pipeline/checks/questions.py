@@ -28,6 +28,7 @@ from pipeline.questions.tree import Pick, from_json, picks_of, to_json
 from pipeline.questions.values import SETS, Unfit, canonical
 from pipeline.questions.values import from_json as value_of
 from pipeline.questions.values import to_json as as_json
+from pipeline.rollouts.policies import sandboxed
 from pipeline.sandbox.sql import parsed, why_not
 from pipeline.stage import Fault
 from schemas.questions import WRITTEN, Question, Split
@@ -52,6 +53,10 @@ DAY = re.compile(
     r"August|September|October|November|December) (?P<year2>\d{4})"
 )
 MONTHS = "January February March April May June July August September October November December".split()
+
+
+TOO_MUCH = re.compile(r"\[stopped: |out ?of ?memory|MemoryError|interrupted", re.IGNORECASE)
+"""How the sandbox says that a query was ended; any other fault the engines tell themselves."""
 
 
 @dataclass(frozen=True)
@@ -93,8 +98,29 @@ def is_written(question: Question) -> bool:
 
 
 def at_hand(question: Question, trajectories: Trajectories) -> Table | None:
-    engines = trajectories.once(Engines)
-    return engines.of(question.trajectory_id) if question.trajectory_id in engines else None
+    if question.trajectory_id not in trajectories.once(Engines):
+        return None
+    return guarded(question.trajectory_id, trajectories) if is_written(question) else engines_of(question, trajectories)
+
+
+def engines_of(question: Question, trajectories: Trajectories) -> Table:
+    table = trajectories.once(Engines).of(question.trajectory_id)
+    table.guard = None
+    return table
+
+
+def guarded(id: str, trajectories: Trajectories) -> Table:
+    """A trajectory's events in engines that run a query only after it has run in the sandbox: a model wrote it, and what one
+    function call takes is bounded there alone."""
+    table = trajectories.once(Engines).of(id)
+    sandbox = trajectories.once(sandboxed)
+
+    def why(sql: str) -> str | None:
+        output = sandbox.run(id, f"```sql\n{sql}\n```")
+        return None if output.ok or not TOO_MUCH.search(output.text) else "it takes more than a query may"
+
+    table.guard = why
+    return table
 
 
 def meant(question: Question) -> Any:

@@ -121,6 +121,9 @@ class Table:
 
     def __init__(self, events: pa.Table, duckdbs: tuple[Any, Any], sqlite: sqlite3.Connection) -> None:
         self.events, self.duckdbs, self.connection = events, duckdbs, sqlite
+        self.guard: Callable[[str], str | None] | None = None
+        """Why a query that others wrote must not run here, if anything; asked once for each."""
+        self.allowed: set[str] = set()
         self.removed: set[int] = set()
         self.found: dict[str, Found] = {}
 
@@ -153,12 +156,19 @@ class Table:
         """The answer that DuckDB gives. Raises Failed, Unfit."""
         import duckdb
 
+        self.let_in(sql)
         connection = self.shuffled if shuffled else self.in_order
         try:
             rows = connection.execute(sql).fetchmany(MOST_ROWS + 1)
         except duckdb.Error as error:
             raise Failed(f"DuckDB cannot run it: {str(error).partition(chr(10))[0]}") from None
         return from_rows(rows, answer_type)
+
+    def let_in(self, sql: str) -> None:
+        if self.guard is not None and sql not in self.allowed:
+            if why := self.guard(sql):
+                raise Failed(why)
+            self.allowed.add(sql)
 
     @cached_property
     def in_sqlite(self) -> sqlite3.Connection:
@@ -171,6 +181,7 @@ class Table:
 
     def sqlite_without(self, sql: str, answer_type: str, without: Iterable[int] = ()) -> Any:
         """The answer that SQLite gives when these rows are not there. Raises Failed, Unfit."""
+        self.let_in(sql)
         connection, gone = self.in_sqlite, set(without)
         if gone != self.removed:
             connection.execute("DELETE FROM removed")

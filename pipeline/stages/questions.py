@@ -230,7 +230,7 @@ class Bench:
         return found
 
     def table(self, id: str) -> Table:
-        return self.own.once(Engines).of(id)
+        return check.guarded(id, self.own)
 
     def why(self, question: Question) -> list[str]:
         """What the checks have against a question, but for the second answering, which it does not have yet."""

@@ -9,10 +9,10 @@ from random import Random
 import pytest
 
 from pipeline.arrow import to_batch
-from pipeline.checks.questions import answer_is_not_in_the_question
+from pipeline.checks.questions import answer_is_not_in_the_question, guarded
 from pipeline.dataset import Dataset, ShardWriter
 from pipeline.questions.answers import answer, type_of
-from pipeline.questions.engines import Engines
+from pipeline.questions.engines import Engines, Failed
 from pipeline.questions.evidence import evidence_of, touched
 from pipeline.questions.log import Log
 from pipeline.questions.phrase import phrasings
@@ -42,7 +42,7 @@ from pipeline.questions.tree import (
 from pipeline.questions.values import canonical
 from pipeline.questions.values import to_json as as_json
 from pipeline.run import all_stages
-from pipeline.sandbox.sql import parsed
+from pipeline.sandbox.sql import parsed, why_not
 from pipeline.stage import judged, reasons_against
 from schemas.questions import Question
 from schemas.samples import Event, Trajectory
@@ -1090,3 +1090,18 @@ def test_every_check_has_a_question_that_it_rejects(datasets, tmp_path):
         if not any(list(check(dataset)) for dataset in together):
             idle.add(check.__name__)
     assert idle == set()
+
+
+def test_a_query_that_eats_memory_inside_one_call_never_runs_in_this_process(small):
+    """DuckDB's own limit does not see it; the sandbox's does."""
+    trajectories = small.read("trajectories")
+    id = trajectories.head(1)[0].id
+    query = (
+        "WITH RECURSIVE t(n, s) AS (SELECT 1, 'xxxxxxxx' UNION ALL SELECT n + 1, s || s FROM t WHERE n < 29) "
+        "SELECT MAX(LENGTH(s)) FROM t, events"
+    )
+    assert why_not(query) is None
+    table = guarded(id, trajectories)
+    with pytest.raises(Failed, match="it takes more than a query may"):
+        table.duckdb(query, "integer")
+    assert table.duckdb("SELECT COUNT(*) FROM events", "integer") > 0
