@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeVar, get_args
 
 from pipeline.arrow import to_batch
 from pipeline.budgets import tokens_of
@@ -14,7 +14,10 @@ from pipeline.dataset import publish
 from pipeline.problem import Problem
 from pipeline.rewards.figures import mean, pass_at, wilson
 from schemas.questions import Difficulty, Kind, Third
+from schemas.record import Record
 from schemas.rollouts import Attempt
+
+RowT = TypeVar("RowT", bound=Record)
 
 Mode = Literal["tool", "text"]
 SAID: Mapping[Mode, str] = {"text": "w/o tool", "tool": "w/ tool"}
@@ -268,22 +271,30 @@ FOLDER = "evaluations"
 """In a run, beside its datasets."""
 
 
-def file_of(run: Path, policy: str) -> Path:
+def file_of(run: Path, policy: str, *, what: str = "questions") -> Path:
     """
     >>> file_of(Path("run"), "scripted").as_posix(), file_of(Path("run"), "openai:a/b").name
     ('run/evaluations/questions-scripted.parquet', 'questions-openai-a-b-f510dc.parquet')
     """
     plain = re.sub(r"[^\w.-]+", "-", policy)[:80]
     own = plain if plain == policy else f"{plain}-{hashed(policy).hex()[:6]}"  # two names may look alike now
-    return run / FOLDER / f"questions-{own}.parquet"
+    return run / FOLDER / f"{what}-{own}.parquet"
 
 
 def write_attempts(found: Iterable[Attempt], path: Path, facts: Mapping[str, str]) -> None:
-    """The rows as Parquet, with these facts about them. Raises Problem where the file cannot be written."""
+    write_rows(Attempt, found, path, facts)
+
+
+def read_attempts(path: Path) -> tuple[list[Attempt], dict[str, str]] | None:
+    return read_rows(Attempt, path)
+
+
+def write_rows(makes: type[RowT], found: Iterable[RowT], path: Path, facts: Mapping[str, str]) -> None:
+    """What an evaluation found as Parquet, with these facts about it. Raises Problem where the file cannot be written."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    table = pa.Table.from_batches([to_batch(Attempt, found)]).replace_schema_metadata(dict(facts))
+    table = pa.Table.from_batches([to_batch(makes, found)]).replace_schema_metadata(dict(facts))
     beside = path.with_name(f".{path.name}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -293,14 +304,14 @@ def write_attempts(found: Iterable[Attempt], path: Path, facts: Mapping[str, str
         raise Problem(f"Cannot write {path}: {error.strerror or error}. Choose another file.") from None
 
 
-def read_attempts(path: Path) -> tuple[list[Attempt], dict[str, str]] | None:
+def read_rows(makes: type[RowT], path: Path) -> tuple[list[RowT], dict[str, str]] | None:
     """The rows and the facts; None where the file holds something else."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
         table = pq.read_table(path)
-        rows = [Attempt.model_validate(row) for row in table.to_pylist()]
+        rows = [makes.model_validate(row) for row in table.to_pylist()]
     except (pa.ArrowException, OSError, ValueError):
         return None
     facts = {key.decode(): value.decode() for key, value in (table.schema.metadata or {}).items()}

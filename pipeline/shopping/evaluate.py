@@ -11,8 +11,7 @@ from math import sqrt
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pipeline.arrow import to_batch
-from pipeline.dataset import Dataset, publish
+from pipeline.dataset import Dataset
 from pipeline.models.play import Conversation
 from pipeline.models.role import Role, alone
 from pipeline.problem import Problem
@@ -401,37 +400,15 @@ def file_of(run: Path, policy: str) -> Path:
     ('run/evaluations/shopping-solver.parquet', 'shopping-first-result.parquet')
     """
     name = policy.replace(" ", "-") if policy in PLAYERS else policy
-    found = scores.file_of(run, name)
-    return found.with_name(found.name.replace("questions", "shopping", 1))
+    return scores.file_of(run, name, what="shopping")
 
 
 def write(found: Iterable[Outcome], path: Path, facts: Mapping[str, str]) -> None:
-    """The outcomes as Parquet, with these facts about them. Raises Problem where the file cannot be written."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    table = pa.Table.from_batches([to_batch(Outcome, found)]).replace_schema_metadata(dict(facts))
-    beside = path.with_name(f".{path.name}.tmp")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        pq.write_table(table, beside, compression="zstd")
-        publish(beside, path)
-    except OSError as error:
-        raise Problem(f"Cannot write {path}: {error.strerror or error}. Choose another file.") from None
+    scores.write_rows(Outcome, found, path, facts)
 
 
 def read(path: Path) -> tuple[list[Outcome], dict[str, str]] | None:
-    """The outcomes and the facts; None where the file holds something else."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        table = pq.read_table(path)
-        rows = [Outcome.model_validate(row) for row in table.to_pylist()]
-    except (pa.ArrowException, OSError, ValueError):
-        return None
-    facts = {key.decode(): value.decode() for key, value in (table.schema.metadata or {}).items()}
-    return (rows, facts) if rows else None
+    return scores.read_rows(Outcome, path)
 
 
 # Audit
