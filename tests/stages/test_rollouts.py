@@ -118,6 +118,55 @@ def test_a_changed_row_is_found_and_the_reason_told(told, row, change, reason):
     assert reason in told(change(row))[0]
 
 
+def other_speaker(row):
+    row["messages"][2]["role"] = "user"
+    return row
+
+
+def other_block(row):
+    row["calls"][0]["code"] += "\n"
+    return row
+
+
+def other_output(row):
+    row["messages"][3]["content"] = returned("something else")
+    return in_one_piece(row)
+
+
+def more_code(row):
+    row["messages"][-1]["content"] += " <code>\n1\n</code>"
+    return in_one_piece(row)
+
+
+def all_failed(row):
+    for call in row["calls"]:
+        call["ok"] = False
+    return row
+
+
+def many_turns(row):
+    for _ in range(12):
+        row["messages"][2:2] = copy.deepcopy(row["messages"][2:4])
+        row["calls"].insert(0, copy.deepcopy(row["calls"][0]))
+    return in_one_piece(row, turns=row["turns"] + 12)
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (other_speaker, "assistant and interpreter do not take turns"),
+        (other_block, "a block of code that is not its message's"),
+        (other_output, "what came back is not what its call printed"),
+        (more_code, "it does not end with an answer"),
+        (all_failed, "no call that succeeded"),
+        (many_turns, "too many turns"),
+        (lambda row: row | {"trajectory_id": "no-such-one"}, "a trajectory that is not there"),
+    ],
+)
+def test_a_conversation_that_cannot_have_been_is_found(told, row, change, reason):
+    assert reason in told(change(row))[0]
+
+
 def test_an_answer_that_no_call_printed_is_a_guess(told, row):
     load = f'from data_loader import load_trajectory\nconn, df = load_trajectory("{row["trajectory_id"]}")'
     for place in range(len(row["calls"])):

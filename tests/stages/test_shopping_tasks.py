@@ -3,9 +3,13 @@
 import copy
 import json
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from pipeline.arrow import to_batch
+from pipeline.checks.shopping import instructions_differ, leak, splits_share_no_product
+from pipeline.dataset import Dataset
 from pipeline.problem import Problem
 from pipeline.run import Run, all_stages
 from pipeline.stage import reasons_against
@@ -151,6 +155,28 @@ def test_a_profile_that_tells_what_is_stated_gives_it_away(small, told, personal
     need = next(need for need in personal["needs"] if need["known"] == "stated" and need["kind"] != "price")
     need |= {"value": liked}
     assert "the profile tells what the instruction states" in told(personal)
+
+
+def test_a_profile_with_words_of_the_title_gives_it_away(small, personal):
+    title = next(each.title for each in small.read("catalog") if each.id == personal["product_id"])
+    needs = [need for need in personal["needs"] if need["known"] == "profile"]
+    task = ShoppingTask.model_validate(personal | {"needs": needs})
+    assert leak(task, "likes: nothing of it", title) is None
+    assert leak(task, f"followed: {title}", title) == "the profile holds words of its target"
+
+
+def test_a_target_in_both_splits_and_a_task_said_like_another_are_found(tmp_path, rows, small):
+    first, *_, last = copy.deepcopy(rows)
+    other = "train" if first["split"] == "test" else "test"
+    same = first | {"id": "again", "split": other, "instruction": "Another one."}
+    alike = last | {"id": "alike"}
+    (tmp_path / "shopping_tasks").mkdir()
+    table = pa.Table.from_pylist([*rows, same, alike], schema=small.read("shopping_tasks").table().schema)
+    pq.write_table(table, tmp_path / "shopping_tasks" / "part-00000.parquet")
+    found = Dataset(tmp_path, "shopping_tasks", ShoppingTask)
+    assert len(list(splits_share_no_product(found))) == 1
+    assert [fault.row for fault in instructions_differ(found)] == [len(rows) + 1]
+    assert not list(instructions_differ(small.read("shopping_tasks")))
 
 
 def test_a_profile_that_is_not_there_is_found(told, personal):
