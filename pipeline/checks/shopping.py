@@ -103,10 +103,12 @@ BROKEN = """
         OR (n.op = 'at most' AND f.base = n.base AND f.amount <= n.amount + 1e-6 * ABS(n.amount))
         OR (n.op = 'at least' AND f.base = n.base AND f.amount >= n.amount - 1e-6 * ABS(n.amount)))
       GROUP BY ALL)
-    SELECT s.task, o.product, o.variant, LIST_FILTER(all_of.facts, lambda fact: NOT LIST_CONTAINS(m.facts, fact)) AS broken
-    FROM size s JOIN met m ON m.task = s.task JOIN offer o ON o.offer = m.offer AND o.stocked
+    SELECT s.task, o.product, o.variant,
+      LIST_FILTER(all_of.facts, lambda fact: NOT LIST_CONTAINS(COALESCE(m.facts, []), fact)) AS broken
+    FROM size s JOIN offer o ON o.category = s.category AND o.stocked
+    LEFT JOIN met m ON m.task = s.task AND m.offer = o.offer
     JOIN (SELECT task, LIST(fact) AS facts FROM need GROUP BY task) all_of ON all_of.task = s.task
-    WHERE s.needs - LEN(m.facts) <= $most
+    WHERE s.needs - COALESCE(LEN(m.facts), 0) <= $most
 """
 
 

@@ -16,6 +16,24 @@ LEAST, MOST = 2, 5
 """Attributes that a task needs: at least so many where the product has them, and no more beside what makes it the only one."""
 NEVER_TELLS = ("brand",)
 """Facts that are named only where others do not tell the product from its siblings, or where a profile carries them."""
+IDENTIFIERS = frozenset(
+    [
+        "id",
+        "sku",
+        "asin",
+        "upc",
+        "ean",
+        "gtin",
+        "isbn",
+        "mpn",
+        "model",
+        "modelno",
+        "model number",
+        "part number",
+        "item number",
+    ]
+)
+"""Facts that name the product itself: who knows them needs no shopping assistant."""
 STEPS = (1, 5, 10, 20, 50, 100, 500)
 """Dollars that a limit is a multiple of: so that about twenty steps lie below it."""
 
@@ -112,7 +130,8 @@ def telling(counter: Counter, row: int, thing: Thing, random: Random, carried: C
 
 def facts_of(counter: Counter, thing: Thing) -> dict[str, Need]:
     """What can be needed of it, by fact."""
-    found = {fact: as_need(fact, thing, known="stated", said="") for fact in sorted(counter.columns)}
+    facts = sorted(counter.columns.keys() - IDENTIFIERS)
+    found = {fact: as_need(fact, thing, known="stated", said="") for fact in facts}
     return {fact: need for fact, need in found.items() if need is not None}
 
 

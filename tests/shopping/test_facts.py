@@ -1,12 +1,14 @@
 """Needs are met by typed equality: units, whole words, the variant's own price and choice."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.gym import world
 from pipeline.shop.store import Item, Option
-from pipeline.shopping.draw import wanted
+from pipeline.shopping.draw import facts_of, wanted
 from pipeline.shopping.facts import Counters, Thing, as_need, is_met, is_same, measured, satisfied
 from schemas.shop import Attribute, Choice
 from schemas.shopping import Need
@@ -147,3 +149,14 @@ def test_the_nearest_miss_is_another_product_that_breaks_what_it_says(counters):
         thing = Thing(store.item(store.row(miss["product_id"])), store.option_of(miss["variant_id"]))
         assert miss["product_id"] != one.thing.item.id
         assert [each.fact for each in one.needs if not is_met(each, thing.item, thing.option)] == miss["breaks"] != []
+
+
+def test_what_names_a_product_by_a_number_is_never_needed(counters):
+    store = counters.store
+    counter = counters.of(0)
+    thing = Thing(store.item(int(counter.rows[0])), store.option(int(counter.places[0])))
+    coded = replace(counter, columns={**counter.columns, "modelno": counter.columns["brand"]})
+    item = replace(thing.item, attributes=(*thing.item.attributes, Attribute(name="modelno", value="AC-12")))
+    found = facts_of(coded, Thing(item, thing.option))
+    assert "brand" in found
+    assert "modelno" not in found

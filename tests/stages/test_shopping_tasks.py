@@ -126,6 +126,19 @@ def test_a_changed_row_is_found_and_the_reason_told(told, row, change, reason):
     assert reason in told(row | change)
 
 
+def test_a_miss_that_breaks_all_there_is_can_be_the_nearest(told, rows, small):
+    """With one need alone whatever is not the target breaks everything."""
+    for row in rows:
+        miss = json.loads(row["nearest_miss"])
+        if len(miss["breaks"]) == 1:
+            (fact,) = miss["breaks"]
+            needs = [need for need in row["needs"] if need["fact"] == fact]
+            found = told(row | {"needs": needs, "nearest_miss": json.dumps(miss)})
+            assert "a nearest miss that breaks something else" not in found
+            return
+    raise AssertionError("no task with a miss of one need")
+
+
 def test_a_nearest_miss_that_is_the_target_itself_is_none(told, row):
     miss = json.loads(row["nearest_miss"]) | {"product_id": row["product_id"], "variant_id": row["variant_id"]}
     assert "a nearest miss that breaks something else" in told(row | {"nearest_miss": json.dumps(miss)})
