@@ -26,6 +26,7 @@ from pipeline.problem import Problem
 from pipeline.sandbox.block import LIBRARIES, LONGEST, Limits
 from pipeline.sandbox.kernel import WITHOUT, may_be_missing
 
+REST = 20.0
 KEPT = 8
 """Trajectories that are held ready."""
 LINES = 65_536
@@ -75,13 +76,18 @@ class Sandbox:
     """Runs blocks of Python (or SQL, fenced as such) over one trajectory each, `at_once` of them at a time.
 
     `events` gives a trajectory's events by its id; it is called in the sandbox's own thread, and raises Problem for what there is
-    not. Any thread may call `run` and `submit`.
+    not. Any thread may call `run` and `submit`. After `rest` seconds without work its processes end, until there is some again.
     """
 
     def __init__(
-        self, events: Callable[[str], Any], *, limits: Limits | None = None, at_once: int | None = None
+        self,
+        events: Callable[[str], Any],
+        *,
+        limits: Limits | None = None,
+        at_once: int | None = None,
+        rest: float = REST,
     ) -> None:
-        self.events, self.limits = events, limits or Limits()
+        self.events, self.limits, self.pause = events, limits or Limits(), rest
         self.at_once = at_once or max(2, os.cpu_count() or 1)
         self.waiting: deque[Block] = deque()
         self.links: OrderedDict[str, Link] = OrderedDict()
@@ -138,19 +144,31 @@ class Sandbox:
         try:
             while not self.closed:
                 self.begin()
-                for key, _ in self.selector.select():
+                found = self.selector.select(None if self.root is None or self.running() else self.pause)
+                for key, _ in found:
                     key.data()
+                if not found:
+                    self.let_go()
         except BaseException as error:  # noqa: BLE001 - told to whoever waits
             self.fail(error)
         finally:
             self.end()
+
+    def running(self) -> int:
+        return sum(len(link.blocks) for link in self.links.values())
+
+    def let_go(self) -> None:
+        """Its processes end, and are begun again when there is work."""
+        for link in list(self.links.values()):
+            self.drop(link)
+        self.stop_root()
 
     def woken(self) -> None:
         os.read(self.wake[0], 4096)
 
     def begin(self) -> None:
         """As many blocks as may be at a time."""
-        while self.waiting and sum(len(link.blocks) for link in self.links.values()) < self.at_once:
+        while self.waiting and self.running() < self.at_once:
             one = self.waiting.popleft()
             if one.tries == 0 and not one.future.set_running_or_notify_cancel():
                 continue

@@ -259,6 +259,18 @@ def test_a_block_ends_with_the_process_of_its_trajectory():
         waiting.cancel()
 
 
+def test_without_work_for_a_while_its_processes_end_and_begin_again_with_it():
+    with opened(rest=0.3) as box:
+        there = family(box.process.pid)
+        assert gone(there) == []
+        assert box.run("one", "1").text == "1"
+
+
+def test_while_a_block_runs_nothing_rests():
+    with opened(rest=0.1) as box:
+        assert box.run("one", "import time\ntime.sleep(0.6)\n'done'").text == "done"
+
+
 def test_closing_ends_all_processes_and_says_so_to_who_waits():
     box = opened(at_once=2)
     futures = [box.submit("one", "import time\ntime.sleep(60)") for _ in range(4)]
