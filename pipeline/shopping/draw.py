@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pipeline.shop.store import Store
-from pipeline.shopping.facts import NUMBERS, Counter, Counters, Thing, as_need, options_named, plain, satisfied
+from pipeline.shopping.facts import NUMBERS, Counter, Counters, Thing, as_need, plain
 from schemas.shopping import Need, Profile
 
 LEAST, MOST = 2, 5
@@ -253,6 +253,3 @@ def carried_by(profile: Profile, counter: Counter, category: str) -> Carried:
             facts[plain(name)] = value
     top = profile.interests.price_range.partition("-")[2]
     return Carried(facts, int(top) * 100 if top.isdigit() else None)
-
-
-__all__ = ["NOTHING", "Carried", "Wanted", "carried_by", "options_named", "satisfied", "wanted"]
