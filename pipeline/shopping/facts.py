@@ -6,7 +6,7 @@ need says, or of its family; a price is the variant's.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, Literal
@@ -238,12 +238,6 @@ class Thing:
     @cached_property
     def cents(self) -> int:
         return self.option.cents if self.option else self.item.cents
-
-
-def satisfied(store: Store, counter: Counter, needs: Sequence[Need]) -> list[str]:
-    """The ids of the products that satisfy all of them, by some variant that can be bought."""
-    rows = np.unique(counter.rows[counter.where(needs)])
-    return [store.ids[int(row)].as_py() for row in rows]
 
 
 def options_named(thing: Thing) -> set[str]:

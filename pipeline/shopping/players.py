@@ -10,7 +10,6 @@ from pipeline.shopping.wording import name_of, one_of
 from schemas.shopping import Profile
 
 BUY = "click[buy now]"
-Turns = Iterator[tuple[str, str]]
 
 
 def solver(play: Play) -> Player:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pipeline.gym import world
 from pipeline.shop.store import Item, Option
 from pipeline.shopping.draw import facts_of, wanted
-from pipeline.shopping.facts import Counters, Thing, as_need, is_met, is_same, measured, satisfied
+from pipeline.shopping.facts import Counters, Thing, as_need, is_met, is_same, measured
 from schemas.shop import Attribute, Choice
 from schemas.shopping import Need
 
@@ -25,6 +25,11 @@ OPTION = Option(
 
 def need(fact, value, op="is", number=None, kind="attribute"):
     return Need(fact=fact, op=op, value=value, number=number, kind=kind, known="stated", said="")
+
+
+def satisfied(store, counter, needs):
+    """The ids of the products that satisfy all of them, by some variant that can be bought."""
+    return [store.ids[row].as_py() for row in sorted(set(counter.rows[counter.where(needs)].tolist()))]
 
 
 @pytest.fixture(scope="module")
