@@ -9,7 +9,7 @@ from schemas.rollouts import Message
 ActionType = Literal["type_and_submit", "click", "terminate"]
 Reason = Literal[
     "look around", "look closer", "set a limit",
-    "opens", "looks again", "next page", "narrow down", "widen again",
+    "opens", "looks again", "next page", "page before", "narrow down", "widen again",
     "too dear", "poorly rated", "other color", "sold out", "compare", "seen enough", "go on",
     "read more", "read enough", "choose",
     "put in the cart", "look into the cart", "buy",

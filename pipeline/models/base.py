@@ -2,10 +2,10 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from pipeline.problem import Ended, Problem
 
@@ -64,6 +64,8 @@ class Prompt:
     """None: the role's."""
     sent_back: int = 0
     """How often a reply to it was sent back before."""
+    likeliest: int = 0
+    """The reply says of each of its tokens how likely so many others were, the likeliest; 0 asks for none."""
 
     def again(self, reply: str, fault: str, *, sent_back: int = 1) -> "Prompt":
         """The same, with what was replied and what is wrong with it.
@@ -72,6 +74,17 @@ class Prompt:
         """
         more = ({"role": "assistant", "content": reply}, {"role": "user", "content": fault})
         return replace(self, messages=(*self.messages, *more), seed=self.seed + sent_back, sent_back=sent_back)
+
+
+class Chances(NamedTuple):
+    """How likely a token of a reply was, and those that could have stood there."""
+
+    place: int
+    """Where in the reply's text it begins, in characters."""
+    top: int
+    """So many of `logs` are the likeliest of all; one more may be the token itself."""
+    logs: list[float]
+    """Natural logarithms, before temperature and cuts, to four places."""
 
 
 @dataclass(frozen=True)
@@ -93,6 +106,8 @@ class Reply:
     """Where it is kept."""
     kept: bool = field(default=False, compare=False)
     """It was in the store: nothing was asked."""
+    chances: Sequence[Chances] = field(default=(), compare=False)
+    """Of each token of the text, where the prompt asked for them and all were told; those kept are read as lists."""
 
 
 class Model(Protocol):
@@ -164,6 +179,7 @@ def key_of(prompt: Prompt, model: str, sampling: Sampling) -> str:
         prompt.seed,
         [drawn.temperature, drawn.top_p, drawn.max_tokens],
         *([prompt.stop] if prompt.stop else []),
+        *([{"likeliest": prompt.likeliest}] if prompt.likeliest else []),
     ]
     text = json.dumps(content, sort_keys=True, ensure_ascii=False, separators=(",", ":"), default=dict)
     return hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=16).hexdigest()

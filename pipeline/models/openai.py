@@ -11,11 +11,12 @@ import os
 import random
 import re
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from time import monotonic
 from typing import Any
 
-from pipeline.models.base import Away, Prompt, Reply, Sampling, Spec
+from pipeline.models.base import Away, Chances, Prompt, Reply, Sampling, Spec
 
 PAUSE = (0.25, 30.0)
 """Seconds before a second try, at first and at most."""
@@ -34,6 +35,8 @@ NOBODY = {401, 402, 404}
 THOUGHT = re.compile(r"^\s*(?:<think>)?(.*?)</think>\s*", re.DOTALL)
 """Templates that open the thought themselves leave only its end in the reply."""
 CUT = {"length": "cut short at its limit of tokens", "content_filter": "cut short by the server's filter of content"}
+LEAST = -9_999.0
+"""The logarithm of what cannot be, as vLLM's server writes it: JSON has no infinity."""
 CALL = re.compile(r"<tool_call>\s*(\{.*?\})\s*</tool_call>", re.DOTALL)
 
 
@@ -158,6 +161,8 @@ class OpenAI:
         }
         if prompt.stop:
             found["stop"] = prompt.stop
+        if prompt.likeliest:
+            found |= {"logprobs": True, "top_logprobs": prompt.likeliest}
         if prompt.schema is not None:
             schema = {"name": prompt.name, "schema": prompt.schema, "strict": True}
             found["response_format"] = {"type": "json_schema", "json_schema": schema}
@@ -253,7 +258,53 @@ def reply_of(text: str) -> Reply | None:
             return None
     except (ValueError, LookupError, TypeError, AttributeError):
         return None
-    return heard(content, finish, asked, told, reasoning=str(reasoning), calls=native_calls)
+    reply = heard(content, finish, asked, told, reasoning=str(reasoning), calls=native_calls)
+    return replace(reply, chances=told_chances(choice.get("logprobs"), reply.text))
+
+
+def told_chances(logprobs: Any, text: str) -> tuple[Chances, ...]:
+    """As chat completions tell them; none where that is not whole."""
+    try:
+        tokens = logprobs["content"] or ()
+        pieces = [bytes([*(each.get("bytes") or each["token"].encode(errors="replace"))]) for each in tokens]
+        return chances(pieces, [among(each, each.get("top_logprobs") or ()) for each in tokens], text)
+    except (ValueError, LookupError, TypeError, AttributeError, OverflowError):
+        return ()
+
+
+def among(token: Mapping[str, Any], others: Sequence[Mapping[str, Any]]) -> tuple[int, list[float]]:
+    """How many are the likeliest, and the logarithms of those and of the token itself.
+
+    vLLM leaves the least likely out for a token that is less likely still: a token at the end may stand there for that.
+
+    >>> red, blue = {"token": "red", "logprob": -0.1}, {"token": "blue", "logprob": -3.0}
+    >>> among(red, [red, blue]), among(blue, [red, blue]), among(blue, [red])
+    ((2, [-0.1, -3.0]), (1, [-0.1, -3.0]), (1, [-0.1, -3.0]))
+    """
+    logs = [float(each["logprob"]) for each in others]
+    own = float(token["logprob"])
+    if token["token"] not in [each["token"] for each in others]:
+        return len(logs), [*logs, own]
+    return len(logs) - (own <= min(logs)), logs
+
+
+def chances(pieces: Sequence[bytes], rows: Sequence[tuple[int, list[float]]], text: str) -> tuple[Chances, ...]:
+    """Of the tokens that a text is made of; none where they do not spell it.
+
+    Thoughts may stand before it and marks of the end after it.
+
+    >>> chances([b"Hm.", b"a ", b"b", b"<end>"], [(1, [-0.2])] * 4, "a b")
+    (Chances(place=0, top=1, logs=[-0.2]), Chances(place=2, top=1, logs=[-0.2]))
+    """
+    whole, content = b"".join(pieces), text.encode(errors="replace")
+    start = whole.rfind(content)
+    found, place = [], -start
+    for piece, (top, logs) in zip(pieces, rows, strict=True):
+        if start >= 0 and place < len(content) and place + len(piece) > 0:
+            before = len(content[: max(place, 0)].decode(errors="ignore"))
+            found.append(Chances(before, top, [round(max(each, LEAST), 4) for each in logs]))
+        place += len(piece)
+    return tuple(found)
 
 
 def heard(content: str, finish: str, asked: int, told: int, *, reasoning: str = "", calls: Any = ()) -> Reply:

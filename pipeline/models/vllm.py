@@ -5,12 +5,13 @@ import multiprocessing
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from importlib.util import find_spec
 from typing import Any
 from uuid import uuid4
 
-from pipeline.models.base import Away, Prompt, Reply, Sampling, Spec
-from pipeline.models.openai import heard, said
+from pipeline.models.base import Away, Chances, Prompt, Reply, Sampling, Spec
+from pipeline.models.openai import chances, heard, said
 from pipeline.problem import Problem
 
 QUIET = {
@@ -106,7 +107,8 @@ class Vllm:
         told = last.outputs[0]
         if told.finish_reason not in ENDED:
             return Reply("", fault=f"vLLM ended it: {told.finish_reason}", finish="unanswered")
-        return heard(told.text, told.finish_reason, len(last.prompt_token_ids), len(told.token_ids))
+        reply = heard(told.text, told.finish_reason, len(last.prompt_token_ids), len(told.token_ids))
+        return replace(reply, chances=told_chances(told, reply.text, prompt.likeliest)) if prompt.likeliest else reply
 
     def params(self, prompt: Prompt) -> Any:
         """The model's own way to be drawn from, as `vllm serve` has it, except for what the role says."""
@@ -124,6 +126,7 @@ class Vllm:
             },
             seed=prompt.seed,
             stop=list(prompt.stop),
+            logprobs=prompt.likeliest or None,
             structured_outputs=StructuredOutputsParams(json=schema) if schema else None,
             output_kind=RequestOutputKind.FINAL_ONLY,
         )
@@ -136,6 +139,14 @@ class Vllm:
             self.watch.kill()
             self.watch.communicate()
             self.watch = None
+
+
+def told_chances(told: Any, text: str, likeliest: int) -> tuple[Chances, ...]:
+    """As the engine tells them: of each place the likeliest, and the token that was drawn."""
+    rows = [dict(each) for each in told.logprobs]
+    pieces = [(row[id].decoded_token or "").encode() for row, id in zip(rows, told.token_ids, strict=True)]
+    logs = [[each.logprob for each in row.values()] for row in rows]
+    return chances(pieces, [(min(likeliest, len(row)), row) for row in logs], text)
 
 
 def watched(processes: list[int | None]) -> subprocess.Popen[bytes]:

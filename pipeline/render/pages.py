@@ -10,7 +10,7 @@ it means anything; where two things on a page would be clicked by the same words
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from html import escape
@@ -30,7 +30,18 @@ SEARCH_INPUT = "search_input"
 PAGE = 20
 """Results on a page."""
 TABS: tuple[Kind, ...] = ("description", "features", "reviews")
-FIXED = ["search", "back to search", "view cart", "< prev", "next >", "add to cart", "buy now", "checkout", *TABS]
+FIXED = [
+    "search",
+    "home",
+    "back to search",
+    "view cart",
+    "< prev",
+    "next >",
+    "add to cart",
+    "buy now",
+    "checkout",
+    *TABS,
+]
 """Clicks that are the shop's own, on whatever page; no product and no option has one of them."""
 MARK = re.compile(r"\[\s*SEP\s*\]", re.IGNORECASE)
 SLUG = re.compile(r"[^\W_]+")
@@ -67,6 +78,11 @@ class Page:
         """What each click does, by its words as `plain` makes them."""
         return {plain(part.label): part.deed for part in walk(self.parts) if part.deed}
 
+    @cached_property
+    def deeds(self) -> dict[str, Deed]:
+        """The same by its name in the HTML."""
+        return {part.name: part.deed for part in walk(self.parts) if part.deed}
+
 
 @dataclass(frozen=True, slots=True)
 class Listed:
@@ -81,6 +97,17 @@ class Listed:
     rating: float | None
     reviews: int | None
     sold_out: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Refinement:
+    """A way to see fewer of the results."""
+
+    key: str
+    """`customer_reviews`, `price_up_to_40`; its name on the page is `refinements.KEY`."""
+    shown: str
+    """`4 stars and up`."""
+    chosen: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,20 +250,21 @@ class Apart:
         """
         shown: ways to write it, the best first; mark: what is said of it beside its click.
 
-        name: in two parts; the first is numbered where another has it already.
+        name: in two parts; the first is numbered where another has both already.
         """
         ways = [way for way in map(visible, shown) if way] or ["?"]
-        label, (head, tail) = free(ways, self.clicks, " ({})"), name
-        return Element(tag, label + mark, free([head], self.names, "_{}") + tail, deed, label.lower())
+        label, (head, tail) = free(ways, self.clicks, "{} ({})".format), name
+        whole = free([head + tail], self.names, lambda _, number: f"{head}_{number}{tail}")
+        return Element(tag, label + mark, whole, deed, label.lower())
 
 
-def free(ways: Sequence[str], taken: set[str], mark: str) -> str:
+def free(ways: Sequence[str], taken: set[str], numbered: Callable[[str, int], str]) -> str:
     """The first that is not taken, or the last with a number; now it is.
 
-    >>> free(["red", "color: red"], {"red"}, " ({})"), free(["red"], {"red", "red (2)"}, " ({})")
+    >>> free(["red", "color: red"], {"red"}, "{} ({})".format), free(["red"], {"red", "red (2)"}, "{} ({})".format)
     ('color: red', 'red (3)')
     """
-    for way in chain(ways, (ways[-1] + mark.format(number) for number in count(2))):
+    for way in chain(ways, (numbered(ways[-1], number) for number in count(2))):
         if (key := plain(way)) not in taken:
             taken.add(key)
             return way
@@ -256,13 +284,17 @@ def box(tag: Tag, *inside: Element) -> Element:
     return Element(tag, inside=inside)
 
 
-def navigation(cart: bool, *more: Element) -> Element:
-    """What stands above every page but the first and the last."""
-    return box("div", button("Back to Search", "nav.back_to_search", "home"), *views(cart), *more)
+def navigation(header: bool, *more: Element) -> Element:
+    """What stands above a page; with a header one can search and see the cart from everywhere, as in a real shop."""
+    if not header:
+        return box("div", button("Back to Search", "nav.back_to_search", "home"), *more)
+    return box(
+        "div", button("Home", "nav.home", "home"), *search(), button("View Cart", "nav.view_cart", "view cart"), *more
+    )
 
 
-def views(cart: bool) -> Iterable[Element]:
-    return [button("View Cart", "nav.view_cart", "view cart")] if cart else []
+def search() -> tuple[Element, Element]:
+    return Element("input", name=SEARCH_INPUT), button("Search", "search_button", "search")
 
 
 def back() -> Element:
@@ -272,13 +304,20 @@ def back() -> Element:
 # Pages
 
 
-def home(*, cart: bool = False) -> Page:
+def home(*, header: bool = False) -> Page:
     """The first page, with the search box; its button without words shows what is popular."""
-    search = Element("input", name=SEARCH_INPUT), button("Search", "search_button", "search")
-    return Page("home", "Shop", (said("h1", "Shop"), box("div", *search, *views(cart))))
+    return Page("home", "Shop", (said("h1", "Shop"), navigation(True) if header else box("div", *search())))
 
 
-def results(query: str, number: int, total: int, shown: Sequence[Listed], *, cart: bool = False) -> Page:
+def results(
+    query: str,
+    number: int,
+    total: int,
+    shown: Sequence[Listed],
+    *,
+    refinements: Sequence[Refinement] = (),
+    header: bool = False,
+) -> Page:
     """number: of the page, from 1; total: results on all pages; shown: those of this one."""
     apart = Apart()
     query = visible(query[:SHOWN_LETTERS])
@@ -286,9 +325,16 @@ def results(query: str, number: int, total: int, shown: Sequence[Listed], *, car
     before = (button("< Prev", "results.previous_page", "turn", str(number - 1)),) if number > 1 else ()
     after = (button("Next >", "results.next_page", "turn", str(number + 1)),) if number * PAGE < total else ()
     place = said("span", f"Page {number} (Total results: {total})")
+    fewer = (box("div", *(refining(each, apart) for each in refinements)),) if refinements else ()
     lines = tuple(listed(each, apart) for each in shown)
-    head = navigation(cart), said("h1", title), box("div", place, *before, *after)
+    head = navigation(header), said("h1", title), *fewer, box("div", place, *before, *after)
     return Page("results", title, (*head, box("ul", *lines)))
+
+
+def refining(each: Refinement, apart: Apart) -> Element:
+    """A chosen one is undone by the same button."""
+    deed = "refine", "" if each.chosen else each.key
+    return apart.part("button", [each.shown], ("refinements.", each.key), deed, " (chosen)" if each.chosen else "")
 
 
 def listed(each: Listed, apart: Apart) -> Element:
@@ -299,17 +345,17 @@ def listed(each: Listed, apart: Apart) -> Element:
     return box("li", said("span", f"{each.number}."), link, said("span", each.title), price, rating, *gone)
 
 
-def product(item: Item, axes: Sequence[Axis], cents: Sequence[int], stock: Stock, *, cart: bool = False) -> Page:
+def product(item: Item, axes: Sequence[Axis], cents: Sequence[int], stock: Stock, *, header: bool = False) -> Page:
     """cents: prices of the variants that fit what is chosen; stock: of any of them."""
     apart = Apart()
     title = visible(item.title)
     price = (said("p", f"Price: {spread(min(cents), max(cents))}"),) if cents else ()
     facts = *price, said("p", rated(item.rating, item.review_count)), said("p", stock)
     tabs = box("div", *(button(tab.capitalize(), f"tabs.{tab}", "tab", tab) for tab in TABS))
-    add = (button("Add to Cart", "cart.add_to_cart", "add"),) if cart else ()
+    add = (button("Add to Cart", "cart.add_to_cart", "add"),) if header else ()
     buy = box("div", *add, button("Buy Now", "cart.buy_now", "buy"))
     options = [offered(axis, apart) for axis in axes]
-    return Page("product", title, (navigation(cart, back()), *options, said("h1", title), *facts, tabs, buy))
+    return Page("product", title, (navigation(header, back()), *options, said("h1", title), *facts, tabs, buy))
 
 
 def offered(axis: Axis, apart: Apart) -> Element:
@@ -328,14 +374,14 @@ def offered(axis: Axis, apart: Apart) -> Element:
     return box("div", said("p", axis.name), box("ul", *(box("li", value) for value in values)))
 
 
-def description(item: Item, *, cart: bool = False) -> Page:
-    return tab("description", item, [said("p", item.description or "No description")], cart)
+def description(item: Item, *, header: bool = False) -> Page:
+    return tab("description", item, [said("p", item.description or "No description")], header)
 
 
-def features(item: Item, axes: Sequence[Axis], bullets: Sequence[str] = (), *, cart: bool = False) -> Page:
+def features(item: Item, axes: Sequence[Axis], bullets: Sequence[str] = (), *, header: bool = False) -> Page:
     """What the product is known by; where it comes in several, all of them."""
     lines = [*bullets, *(f"{name}: {value}" for name, value in known(item, axes))]
-    return tab("features", item, [box("ul", *(said("li", line) for line in lines))], cart)
+    return tab("features", item, [box("ul", *(said("li", line) for line in lines))], header)
 
 
 def known(item: Item, axes: Sequence[Axis]) -> Iterator[tuple[str, str]]:
@@ -352,30 +398,31 @@ def written(name: str) -> str:
     return " ".join(name.replace("_", " ").lower().split())
 
 
-def reviews(item: Item, *, cart: bool = False) -> Page:
+def reviews(item: Item, *, header: bool = False) -> Page:
     """Their mean and number, which is all that the catalog holds of them."""
-    return tab("reviews", item, [said("p", rated(item.rating, item.review_count))], cart)
+    return tab("reviews", item, [said("p", rated(item.rating, item.review_count))], header)
 
 
-def tab(kind: Kind, item: Item, parts: Iterable[Element], cart: bool) -> Page:
+def tab(kind: Kind, item: Item, parts: Iterable[Element], header: bool) -> Page:
     title = visible(item.title)
-    return Page(kind, title, (navigation(cart, back()), said("h1", title), said("p", kind.capitalize()), *parts))
+    return Page(kind, title, (navigation(header, back()), said("h1", title), said("p", kind.capitalize()), *parts))
 
 
 def cart(lines: Sequence[Line]) -> Page:
-    """What is in the cart, each line with a button that takes it out."""
+    """What is in the cart, each line with a button that buys one piece of it and one that takes it out."""
     apart = Apart()
     total = said("p", f"Total: {dollars(sum(line.cents * line.pieces for line in lines))}")
     buy = (total, box("div", button("Checkout", "cart.checkout", "checkout"))) if lines else ()
-    shown = tuple(box("li", *put(line), removal(line, apart)) for line in lines)
+    shown = tuple(box("li", *put(line), *choices(line, apart)) for line in lines)
     rest = (box("ul", *shown),) if lines else (said("p", "The cart is empty"),)
-    return Page("cart", "Cart", (navigation(False, back()), said("h1", "Cart"), *rest, *buy))
+    return Page("cart", "Cart", (navigation(True, back()), said("h1", "Cart"), *rest, *buy))
 
 
-def removal(line: Line, apart: Apart) -> Element:
-    name = slug(line.title, "product"), ".remove"
-    known = line.variant_id or line.product_id
-    return apart.part("button", [f"Remove {known}"], name, ("remove", line.product_id, line.variant_id))
+def choices(line: Line, apart: Apart) -> Iterator[Element]:
+    name, known = slug(line.title, "product"), line.variant_id or line.product_id
+    for shown, deed in (("Buy", "buy line"), ("Remove", "remove")):
+        tail = f".{deed.split()[0]}"
+        yield apart.part("button", [f"{shown} {known}"], (name, tail), (deed, line.product_id, line.variant_id))
 
 
 def put(line: Line) -> list[Element]:
@@ -383,8 +430,9 @@ def put(line: Line) -> list[Element]:
     return [said("span", words) for words in told if words]
 
 
-def bought(lines: Sequence[Line]) -> Page:
-    """The end: what was bought, and nothing to click."""
+def bought(lines: Sequence[Line], *, header: bool = False) -> Page:
+    """What was bought; without a header the end, and nothing to click."""
     total = said("p", f"Total: {dollars(sum(line.cents * line.pieces for line in lines))}")
     shown = box("ul", *(box("li", *put(line)) for line in lines))
-    return Page("bought", "Thank you for your order", (said("h1", "Thank you for your order"), shown, total))
+    head = (navigation(True, back()),) if header else ()
+    return Page("bought", "Thank you for your order", (*head, said("h1", "Thank you for your order"), shown, total))

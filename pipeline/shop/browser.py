@@ -14,8 +14,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+import numpy as np
+
 from pipeline.render import pages
-from pipeline.render.pages import Axis, Deed, Kind, Line, Listed, Page, Stock, plain, visible
+from pipeline.render.pages import SEARCH_INPUT, Axis, Deed, Kind, Line, Listed, Page, Refinement, Stock, plain, visible
 from pipeline.shop.store import Item, Option, Store
 from pipeline.shop.tools import MOST_PIECES, Finder
 
@@ -23,6 +25,9 @@ RESULTS = 150
 """Of a search, the best ones; as WebShop."""
 QUERY_LETTERS = 400
 TOLD_LETTERS = 80
+WELL_RATED = 4
+"""Stars."""
+UP_TO = "price_up_to_"
 SECOND = re.compile(r"[\]］]\s*(search|click)\s*[\[［]", re.IGNORECASE)
 """Another action behind the first, which would be searched for."""
 FORM = "An action is search[words] or click[thing], and nothing else."
@@ -41,6 +46,10 @@ class View:
     query: str = ""
     rows: Sequence[int] = ()
     """The products found, the best first."""
+    found: Sequence[int] = ()
+    """All that the search found, where `rows` is a part of it."""
+    refined: str = ""
+    """By what: the key of a refinement."""
     number: int = 1
     """The page of the results."""
     row: int = -1
@@ -49,6 +58,18 @@ class View:
     """The values picked, by option."""
     before: "View | None" = None
     """Where `< Prev` leads."""
+
+
+@dataclass(frozen=True)
+class Day:
+    """What is so on the day of a visit, and not for ever."""
+
+    price: Callable[[int], int]
+    """What the product at a row costs then, in cents."""
+    there: frozenset[str] = frozenset()
+    """Variants that can be bought then, whatever is left of them now."""
+    rows: frozenset[int] = frozenset()
+    """Their products."""
 
 
 class Step(NamedTuple):
@@ -60,29 +81,41 @@ class Step(NamedTuple):
 
 
 class Browser:
-    """One visit to the shop, from its first page to a purchase."""
+    """One visit to the shop, from its first page to a purchase; with a header until the visitor goes away."""
 
     def __init__(
         self,
         store: Store,
         finder: Finder,
         *,
-        cart: bool = False,
         bullets: Callable[[int], Sequence[str]] = lambda row: (),
+        header: bool = False,
+        day: "Day | None" = None,
+        cart: Iterable[tuple[str, str]] = (),
     ) -> None:
         """
-        cart: pages have a cart, too; without it `Buy Now` is the only way, as in WebShop.
-
         bullets: of the product at a row, which the store does not hold.
+
+        header: every page has a search box and a cart, results can be refined, and after a purchase the visit goes on; without
+        it, as in WebShop, one searches on the first page, and `Buy Now` is the only way and the end.
+        day: when it is; without one, prices and stock are the catalog's.
+        cart: what lies in it from earlier visits, by product and variant.
         """
-        self.store, self.finder, self.cart, self.bullets = store, finder, cart, bullets
+        self.store, self.finder, self.header, self.bullets, self.day = store, finder, header, bullets, day
         self.view = View("home")
-        self.page = pages.home(cart=cart)
+        self.page = pages.home(header=header)
         self.history: list[Step] = []
         self.lines: dict[tuple[str, str], Line] = {}
         """What is in the cart, by product and variant."""
         self.ordered: tuple[Line, ...] = ()
-        """What was bought, all at once; several lines only by way of the cart."""
+        """What was bought last, all at once; several lines only by way of the cart."""
+        self.listing: list[Listed] = []
+        """What the last page of results shows."""
+        self.prices: list[int] = []
+        """On the last page of a product: of the variants that fit what is chosen."""
+        for product_id, variant_id in cart:
+            if line := self.line_of(product_id, variant_id):
+                self.more(line)
 
     @property
     def bought(self) -> tuple[str, str] | None:
@@ -97,7 +130,7 @@ class Browser:
 
     def tried(self, action: str) -> str:
         verb, words = read(action)
-        if self.ordered:
+        if self.ordered and not self.header:
             return OVER
         if verb == "search":
             return self.search(words) if pages.can_search(self.page) else "There is no search box on this page."
@@ -106,10 +139,21 @@ class Browser:
         deed = self.page.clicks.get(plain(words))
         return self.do(deed) if deed else f"There is no button '{told(words)}' on this page."
 
+    def press(self, name: str) -> str:
+        """A click on what has this name in the page's HTML: nothing, or why it did nothing."""
+        deed = self.page.deeds.get(name)
+        return self.do(deed) if deed else f"Nothing on this page that can be clicked has the name '{told(name)}'."
+
+    def submit(self, name: str, words: str) -> str:
+        """The same for words typed into what has this name."""
+        if name == SEARCH_INPUT and pages.can_search(self.page):
+            return self.search(words)
+        return f"Nothing on this page that can be typed into has the name '{told(name)}'."
+
     def search(self, words: str) -> str:
         words = words.strip()[:QUERY_LETTERS]
         rows = self.finder.find(words, limit=RESULTS).tolist()
-        return self.show(View("results", query=words, rows=rows, before=self.view))
+        return self.show(View("results", query=words, rows=rows, found=rows, before=self.view))
 
     def do(self, deed: Deed) -> str:
         """What a click of this page does."""
@@ -123,6 +167,8 @@ class Browser:
                 return self.show(view.before or View("home"))
             case ("turn", number):
                 return self.show(replace(view, number=int(number)))
+            case ("refine", key):
+                return self.show(replace(view, rows=self.refined(view, key), refined=key, number=1))
             case ("open", number):
                 return self.show(replace(view, kind="product", row=view.rows[int(number) - 1], before=view))
             case ("tab", kind) if kind in pages.TABS:
@@ -139,8 +185,12 @@ class Browser:
             case ("remove", product_id, variant_id):
                 del self.lines[product_id, variant_id]
                 return self.show(self.view)
+            case ("buy line", product_id, variant_id):
+                return self.buy((self.less(self.lines[product_id, variant_id]),))
             case ("checkout",):
-                return self.buy(tuple(self.lines.values()))
+                lines = tuple(self.lines.values())
+                self.lines.clear()
+                return self.buy(lines)
         wanted = self.wanted()
         if isinstance(wanted, str):
             return wanted
@@ -154,9 +204,9 @@ class Browser:
 
     def wanted(self) -> Line | str:
         """One piece of what is chosen, or why it cannot be bought."""
-        item, options, chosen = self.store.item(self.view.row), self.store.options(self.view.row), self.view.chosen
+        item, options, chosen = self.store.item(self.view.row), self.options(self.view.row), self.view.chosen
         if not options:
-            return Line(item.id, "", item.title, "", item.cents)
+            return Line(item.id, "", item.title, "", self.now(item.row, item.cents))
         left = fitting(options, chosen)
         if stock(options, left) != "In stock":
             return NOT_SOLD[stock(options, left)]
@@ -167,35 +217,99 @@ class Browser:
 
     def buy(self, lines: tuple[Line, ...]) -> str:
         self.ordered = lines
-        return self.show(View("bought"))
+        return self.show(View("bought", before=self.view))
 
     def put(self, line: Line) -> str:
         """Another piece into the cart."""
+        fault = self.more(line)
+        return fault or self.show(View("cart", before=self.view))
+
+    def more(self, line: Line) -> str:
         key = line.product_id, line.variant_id
         pieces = self.lines[key].pieces + 1 if key in self.lines else 1
         option = self.store.option_of(line.variant_id)
-        if pieces > min(option.stock if option else MOST_PIECES, MOST_PIECES):
+        if pieces > (min(self.pieces(option), MOST_PIECES) if option else MOST_PIECES):
             return f"No more than {pieces - 1} of it can be bought."
         self.lines[key] = replace(line, pieces=pieces)
-        return self.show(View("cart", before=self.view))
+        return ""
+
+    def less(self, line: Line) -> Line:
+        """One piece out of the cart."""
+        key = line.product_id, line.variant_id
+        if line.pieces > 1:
+            self.lines[key] = replace(line, pieces=line.pieces - 1)
+        else:
+            del self.lines[key]
+        return replace(line, pieces=1)
+
+    def line_of(self, product_id: str, variant_id: str) -> Line | None:
+        row = self.store.row(product_id)
+        if row is None:
+            return None
+        item, option = self.store.item(row), self.store.option_of(variant_id)
+        if option is None and self.store.options(row):
+            return None
+        if option is None:
+            return Line(item.id, "", item.title, "", self.now(row, item.cents))
+        return Line(item.id, option.id, item.title, option.said, self.now(row, option.cents))
+
+    # What holds on the day
+
+    def now(self, row: int, cents: int) -> int:
+        """What a price of this product's becomes when the product is on offer: all its variants are, by the same share."""
+        listed = int(self.store.cents[row])
+        today = self.day.price(row) if self.day else listed
+        return cents if today == listed else (cents * today + listed // 2) // listed
+
+    def pieces(self, option: Option) -> int:
+        return max(option.stock, MOST_PIECES) if self.day and option.id in self.day.there else option.stock
+
+    def options(self, row: int) -> tuple[Option, ...]:
+        options = self.store.options(row)
+        if self.day is None:
+            return options
+        return tuple(replace(each, cents=self.now(row, each.cents), stock=self.pieces(each)) for each in options)
 
     # Pages
 
     def made(self, view: View) -> Page:
         if view.kind == "home":
-            return pages.home(cart=self.cart)
+            return pages.home(header=self.header)
         if view.kind == "results":
             return self.results(view)
         if view.kind == "cart":
             return pages.cart(tuple(self.lines.values()))
         if view.kind == "bought":
-            return pages.bought(self.ordered)
+            return pages.bought(self.ordered, header=self.header)
         return self.about(view, self.store.item(view.row))
 
     def results(self, view: View) -> Page:
         begin = (view.number - 1) * pages.PAGE
         shown = [self.listed(at + 1, view.rows[at]) for at in range(begin, min(begin + pages.PAGE, len(view.rows)))]
-        return pages.results(view.query, view.number, len(view.rows), shown, cart=self.cart)
+        self.listing = shown
+        fewer = self.refinements(view) if self.header else ()
+        return pages.results(view.query, view.number, len(view.rows), shown, refinements=fewer, header=self.header)
+
+    def refinements(self, view: View) -> list[Refinement]:
+        """Those that would show some of what was found, and not all."""
+        found = np.array(view.found, dtype=np.int64)
+        ways = {"customer_reviews": f"{WELL_RATED} stars and up"}
+        if len(found):
+            cap = round_up(int(np.median(self.store.cents[found])))
+            ways[f"{UP_TO}{cap}"] = f"Up to ${cap}"
+        counts = {key: len(self.refined(view, key)) for key in ways}
+        return [
+            Refinement(key, shown, key == view.refined) for key, shown in ways.items() if 0 < counts[key] < len(found)
+        ]
+
+    def refined(self, view: View, key: str) -> Sequence[int]:
+        """What was found and is so."""
+        found = np.array(view.found, dtype=np.int64)
+        if not key:
+            return view.found
+        if key.startswith(UP_TO):
+            return found[self.store.cents[found] <= 100 * int(key.removeprefix(UP_TO))].tolist()
+        return found[self.store.ratings[found] >= WELL_RATED].tolist()
 
     def listed(self, number: int, row: int) -> Listed:
         store = self.store
@@ -203,21 +317,37 @@ class Browser:
         cents = store.variant_cents[begin:end].tolist() or [int(store.cents[row])]
         item = store.item(row)
         sold_out = begin < end and not store.in_stock[row]
+        if self.day:
+            cents = [self.now(row, each) for each in cents]
+            sold_out = sold_out and row not in self.day.rows
         return Listed(
             number, item.id, item.title, min(cents), max(cents), item.rating, item.review_count, bool(sold_out)
         )
 
     def about(self, view: View, item: Item) -> Page:
-        options = self.store.options(view.row)
+        options = self.options(view.row)
         if view.kind == "description":
-            return pages.description(item, cart=self.cart)
+            return pages.description(item, header=self.header)
         if view.kind == "features":
-            return pages.features(item, axes(options, view.chosen), self.bullets(view.row), cart=self.cart)
+            return pages.features(item, axes(options, view.chosen), self.bullets(view.row), header=self.header)
         if view.kind == "reviews":
-            return pages.reviews(item, cart=self.cart)
+            return pages.reviews(item, header=self.header)
         left = fitting(options, view.chosen)
-        cents = [option.cents for option in left] if options else [item.cents]
-        return pages.product(item, axes(options, view.chosen), cents, stock(options, left), cart=self.cart)
+        cents = [option.cents for option in left] if options else [self.now(item.row, item.cents)]
+        self.prices = cents
+        return pages.product(item, axes(options, view.chosen), cents, stock(options, left), header=self.header)
+
+
+def round_up(cents: int) -> int:
+    """To dollars that a shop would offer as a limit.
+
+    >>> round_up(1_999), round_up(20_01), round_up(123_456)
+    (20, 25, 1500)
+    """
+    step = 5
+    while cents > 1_000 * step:
+        step *= 10 if str(step)[0] == "5" else 5
+    return -(-cents // (100 * step)) * step
 
 
 def axes(options: Iterable[Option], chosen: Mapping[str, str]) -> list[Axis]:

@@ -79,20 +79,21 @@ def line(title="Norrvik oak stool", **facts):
     return Line(title=title, **plainly | facts)
 
 
-def every_kind(words, more="oak", *, cart=True):
+def every_kind(words, more="oak", *, header=True):
     """One page of each kind, with these words wherever others may write."""
     about = item(words, description=words, brand=words, attributes=(Attribute(name=words, value=more),))
     axes = [Axis(words, (words, more), words), Axis(more, (words,), None)]
     lines = [line(words, said=more), line(words, variant_id=words)]
+    shown = [listed(n, words, id=f"{words}{n % 2}") for n in range(21, 41)]
     return [
-        pages.home(cart=cart),
-        pages.results(words, 2, 150, [listed(n, words, id=f"{words}{n % 2}") for n in range(21, 41)], cart=cart),
-        pages.product(about, axes, [4500, 900], "In stock", cart=cart),
-        pages.description(about, cart=cart),
-        pages.features(about, axes, [words, more], cart=cart),
-        pages.reviews(about, cart=cart),
+        pages.home(header=header),
+        pages.results(words, 2, 150, shown, refinements=[pages.Refinement("customer_reviews", words)], header=header),
+        pages.product(about, axes, [4500, 900], "In stock", header=header),
+        pages.description(about, header=header),
+        pages.features(about, axes, [words, more], header=header),
+        pages.reviews(about, header=header),
         pages.cart(lines),
-        pages.bought(lines),
+        pages.bought(lines, header=header),
     ]
 
 
@@ -137,7 +138,7 @@ def test_words_of_others_stay_on_their_line_and_in_their_part():
 @example(["Buy Now", "red", "RED", "red (2)"], ["red", "color: red", "description"])
 def test_every_value_of_every_option_can_be_clicked_whatever_it_is_called(values, others):
     axes = [Axis("color", tuple(values), None), Axis("size", tuple(others), None)]
-    page = pages.product(item(), axes, [1], "In stock", cart=True)
+    page = pages.product(item(), axes, [1], "In stock", header=True)
     chosen = {deed[1:] for deed in page.clicks.values() if deed[0] == "choose"}
     assert chosen == {(axis.name, value) for axis in axes for value in axis.values}
     assert page.clicks["buy now"] == ("buy",)
@@ -181,8 +182,9 @@ def test_a_long_title_has_a_short_name_in_any_script():
 
 def test_a_product_page_names_what_a_shopper_acts_on():
     axes = [Axis("Pack Size", ("2 pack",), None)]
-    assert names(pages.product(item(), axes, [1], "In stock", cart=True)) == {
-        "nav.back_to_search": "back to search",
+    assert names(pages.product(item(), axes, [1], "In stock", header=True)) == {
+        "nav.home": "home",
+        "search_button": "search",
         "nav.view_cart": "view cart",
         "nav.previous": "< prev",
         "options.pack_size.2_pack": "2 pack",
@@ -194,17 +196,37 @@ def test_a_product_page_names_what_a_shopper_acts_on():
     }
 
 
-def test_without_a_cart_no_page_speaks_of_one():
-    for page in every_kind("stool", cart=False):
+def test_without_a_header_no_page_speaks_of_a_cart():
+    for page in every_kind("stool", header=False):
         assert page.kind == "cart" or "cart" not in text(page).lower(), page.kind
 
 
-def test_only_the_first_page_has_a_search_box():
-    for page in every_kind("stool"):
-        found = Reader(html(page))
-        assert pages.can_search(page) == (page.kind == "home") == (found.named.get("search_input") == "input")
+def test_only_the_first_page_has_a_search_box_or_with_a_header_every_one():
+    for header in (False, True):
+        for page in every_kind("stool", header=header):
+            found = Reader(html(page)).named.get("search_input") == "input"
+            assert pages.can_search(page) == found == (header or page.kind in ("home", "cart"))
     assert names(pages.home()) == {"search_button": "search"}
-    assert clickables(pages.home(cart=True)) == ["search", "view cart"]
+    assert clickables(pages.home(header=True)) == ["home", "search", "view cart"]
+
+
+def test_a_refinement_is_named_and_undone_by_the_same_button():
+    ways = [
+        pages.Refinement("customer_reviews", "4 stars and up"),
+        pages.Refinement("price_up_to_40", "Up to $40", True),
+    ]
+    page = pages.results("stool", 1, 3, [], refinements=ways)
+    assert page.deeds["refinements.customer_reviews"] == ("refine", "customer_reviews")
+    assert page.deeds["refinements.price_up_to_40"] == ("refine", "")
+    assert "Up to $40 (chosen)" in text(page)
+
+
+def test_the_buttons_of_a_cart_line_share_a_name_of_their_own():
+    page = pages.cart([line("Red mug", variant_id="a"), line("Red mug", variant_id="b")])
+    assert [name for name in page.deeds if name.startswith("red_mug")] == [
+        *("red_mug.buy", "red_mug.remove"),
+        *("red_mug_2.buy", "red_mug_2.remove"),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -287,14 +309,18 @@ def test_description_and_reviews_invent_nothing():
 
 def test_a_cart_adds_up_and_an_empty_one_cannot_be_bought():
     page = pages.cart([line(), line(variant_id="", said="", pieces=1, cents=105)])
-    assert text(page).split(SEP)[2:] == [
-        *["Cart", "B1", "Norrvik oak stool", "color oak", "2 x $45.00", "Remove B1-1"],
-        *["B1", "Norrvik oak stool", "1 x $1.05", "Remove B1", "Total: $91.05", "Checkout"],
+    assert text(page).split(SEP)[4:] == [
+        *["Cart", "B1", "Norrvik oak stool", "color oak", "2 x $45.00", "Buy B1-1", "Remove B1-1"],
+        *["B1", "Norrvik oak stool", "1 x $1.05", "Buy B1", "Remove B1", "Total: $91.05", "Checkout"],
     ]
     assert names(page) == {
-        "nav.back_to_search": "back to search",
+        "nav.home": "home",
+        "search_button": "search",
+        "nav.view_cart": "view cart",
         "nav.previous": "< prev",
+        "norrvik_oak_stool.buy": "buy b1-1",
         "norrvik_oak_stool.remove": "remove b1-1",
+        "norrvik_oak_stool_2.buy": "buy b1",
         "norrvik_oak_stool_2.remove": "remove b1",
         "cart.checkout": "checkout",
     }
@@ -302,7 +328,7 @@ def test_a_cart_adds_up_and_an_empty_one_cannot_be_bought():
         ("remove", "B1", "B1-1"),
         ("remove", "B1", ""),
     ]
-    assert clickables(pages.cart([])) == ["back to search", "< prev"]
+    assert clickables(pages.cart([])) == ["home", "search", "view cart", "< prev"]
     assert "The cart is empty" in text(pages.cart([]))
 
 

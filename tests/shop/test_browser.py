@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from pipeline.arrow import to_batch
 from pipeline.gym import world
-from pipeline.render.pages import clickables, html, names, text
-from pipeline.shop.browser import Browser
+from pipeline.render.pages import clickables, html, names, spread, text
+from pipeline.shop.browser import Browser, Day
 from pipeline.shop.store import Store
 from schemas.shop import Product, Variant
 
@@ -86,7 +86,7 @@ def store():
 
 @pytest.fixture
 def visit(store):
-    """`visit("search[stool]", ...)` is a browser that has done so, with success; cart=True for a shop with one."""
+    """`visit("search[stool]", ...)` is a browser that has done so, with success; header=True for a shop with one."""
 
     def visit(*actions, **settings):
         browser = Browser(store, Words(store), **settings)
@@ -127,17 +127,15 @@ def test_everything_clickable_works_wherever_one_gets(store):
     """Walks at random through a shop with a cart; of all that is listed only buying can be refused."""
     seen = set()
     for seed in range(60):
-        random, browser = Random(seed), Browser(store, Words(store), cart=True)
+        random, browser = Random(seed), Browser(store, Words(store), header=True)
         for _ in range(30):
             choices = [f"click[{label}]" for label in clickables(browser.page)]
-            if browser.page.kind == "home":
+            if browser.page.kind in ("home", "bought"):
                 choices += ["search[thing]"] * 4
             action = random.choice(choices)
             fault = browser.act(action)
             seen.add((browser.page.kind, bool(fault)))
             assert not fault or action in ("click[buy now]", "click[add to cart]")
-            if browser.bought:
-                break
     assert {kind for kind, _ in seen} == {
         *("home", "results", "product", "description"),
         *("features", "reviews", "cart", "bought"),
@@ -239,13 +237,13 @@ def test_the_sample_shops_names_are_unique_on_every_page(found):
     """Siblings of a leaf have nearly the same title."""
     store = found.store
     for first in range(0, len(store), 120):
-        browser = Browser(store, found.finder, cart=True)
+        browser = Browser(store, found.finder, header=True)
         browser.act(f"search[{store.item(first).category}]")
         while "next >" in clickables(browser.page):
             assert len(names(browser.page)) == len(clickables(browser.page)) == len(set(clickables(browser.page)))
             browser.act("click[next >]")
     for row in range(len(store)):
-        browser = Browser(store, found.finder, cart=True)
+        browser = Browser(store, found.finder, header=True)
         browser.act(f"search[{store.item(row).title}]")
         assert browser.act(f"click[{store.item(row).id}]") == ""
         assert len(names(browser.page)) == len(clickables(browser.page)) == len(set(clickables(browser.page)))
@@ -424,7 +422,7 @@ def test_a_visit_is_remembered_with_what_failed(visit):
 
 
 def test_visits_at_the_same_time_know_nothing_of_each_other(visit):
-    one, other = at(visit, "two", "click[red]", cart=True), at(visit, "two", "click[blue]", cart=True)
+    one, other = at(visit, "two", "click[red]", header=True), at(visit, "two", "click[blue]", header=True)
     one.act("click[s]")
     one.act("click[add to cart]")
     other.act("click[m]")
@@ -434,10 +432,10 @@ def test_visits_at_the_same_time_know_nothing_of_each_other(visit):
 
 
 def test_a_cart_is_filled_emptied_and_bought(visit):
-    browser = at(visit, "single", "click[add to cart]", "click[< prev]", "click[add to cart]", cart=True)
+    browser = at(visit, "single", "click[add to cart]", "click[< prev]", "click[add to cart]", header=True)
     assert "2 x $12.00" in shown(browser)
-    browser = at(visit, "single", "click[add to cart]", cart=True)
-    for action in ("click[back to search]", "search[special]", "click[plain]", "click[add to cart]"):
+    browser = at(visit, "single", "click[add to cart]", header=True)
+    for action in ("search[special]", "click[plain]", "click[add to cart]"):
         assert browser.act(action) == ""
     assert "Total: $57.00" in shown(browser)
     browser.act("click[remove single-0]")
@@ -447,9 +445,71 @@ def test_a_cart_is_filled_emptied_and_bought(visit):
     assert [(line.product_id, line.pieces) for line in browser.ordered] == [("plain", 1)]
 
 
+def test_one_piece_is_bought_from_the_cart_and_the_visit_goes_on(visit):
+    browser = at(visit, "single", "click[add to cart]", "click[< prev]", "click[add to cart]", header=True)
+    assert browser.act("click[buy single-0]") == ""
+    assert [(line.variant_id, line.pieces) for line in browser.ordered] == [("single-0", 1)]
+    assert browser.act("click[view cart]") == ""
+    assert "1 x $12.00" in shown(browser)
+    assert browser.act("search[special]") == ""
+
+
+def test_a_visit_begins_with_what_is_left_in_the_cart(visit):
+    browser = visit(
+        "click[view cart]", header=True, cart=[("single", "single-0"), ("single", "single-0"), ("not there", "")]
+    )
+    assert "2 x $12.00" in shown(browser)
+    assert "Total: $24.00" in shown(browser)
+
+
+def test_a_price_of_the_day_is_that_of_all_variants_everywhere(visit, store):
+    row = store.row("two")
+    whole = [option.cents for option in store.options(row)]
+    day = Day(lambda at: int(store.cents[at]) // (2 if at == row else 1))
+    browser = at(visit, "two", header=True, day=day)
+    assert [option.cents for option in browser.options(row)] == [(cents + 1) // 2 for cents in whole]
+    assert f"Price: {spread(min(whole) // 2, max(whole) // 2)}" in shown(browser)
+    assert spread(min(whole) // 2, max(whole) // 2) in shown(visit("search[thing]", header=True, day=day))
+
+
+def test_what_was_there_on_the_day_can_be_bought(visit, store):
+    gone = next(each for each in map(store.option, range(len(store.variant_ids))) if each.stock == 0)
+    item, row = gone.product_id, store.row(gone.product_id)
+    chosen = [f"click[{choice.value}]".lower() for choice in gone.choices]
+    today = {"header": True, "day": Day(lambda at: int(store.cents[at]), frozenset([gone.id]), frozenset([row]))}
+    assert at(visit, item, *chosen, "click[add to cart]", **today).lines.keys() == {(item, gone.id)}
+
+
+def test_results_can_be_refined_and_shown_whole_again(found):
+    browser, store = Browser(found.store, found.finder, header=True), found.store
+    assert browser.submit("search_input", "") == ""
+    whole = list(browser.view.rows)
+    ways = [name for name in browser.page.deeds if name.startswith("refinements.")]
+    assert ways
+    for name in ways:
+        assert browser.press(name) == ""
+        assert 0 < len(browser.view.rows) < len(whole)
+        fits = store.ratings >= 4 if "reviews" in name else store.cents <= 100 * int(name.rpartition("_")[2])
+        assert browser.view.rows == [row for row in whole if fits[row]]
+        assert browser.press(name) == ""
+        assert browser.view.rows == whole
+
+
+def test_acting_by_name_is_refused_where_there_is_no_such_name(visit):
+    browser = visit(header=True)
+    assert browser.press("cart.add_to_cart") == (
+        "Nothing on this page that can be clicked has the name 'cart.add_to_cart'."
+    )
+    assert browser.press("search_input") != ""
+    assert browser.submit("search_button", "stool") == (
+        "Nothing on this page that can be typed into has the name 'search_button'."
+    )
+    assert browser.submit("search_input", "stool") == ""
+
+
 def test_a_cart_leads_back_and_holds_no_more_than_there_is(visit):
     chosen = ["click[blue]", "click[m]", "click[add to cart]", "click[< prev]"]
-    browser = at(visit, "two", *chosen, cart=True)
+    browser = at(visit, "two", *chosen, header=True)
     assert browser.page.kind == "product"
     assert browser.act("click[add to cart]") == "No more than 1 of it can be bought."
     assert browser.act("click[view cart]") == ""
@@ -461,10 +521,10 @@ def test_a_cart_leads_back_and_holds_no_more_than_there_is(visit):
 
 
 def test_a_cart_takes_only_what_can_be_bought(visit):
-    browser = at(visit, "two", cart=True)
+    browser = at(visit, "two", header=True)
     assert browser.act("click[add to cart]") == "Choose color and size first."
     assert browser.lines == {}
-    browser = at(visit, "plain", cart=True)
+    browser = at(visit, "plain", header=True)
     for _ in range(100):
         assert (browser.act("click[add to cart]"), browser.act("click[< prev]")) == ("", "")
     assert browser.act("click[add to cart]") == "No more than 100 of it can be bought."

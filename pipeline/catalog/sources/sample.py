@@ -78,6 +78,9 @@ def siblings(seed: int, block: int, inside: range) -> Iterator[dict[str, Any]]:
         color = facts.pop("color", None)
         fill = {**facts, "brand": maker.brand.name, "series": maker.series, "noun": noun, "use": use, "color": color}
         number = block * SIBLINGS + place
+        price = retail(own, base * maker.price * dearness(leaf, facts) * (0.97 + 0.06 * own.random()))
+        rating = round(min(5.0, max(1.0, maker.quality + 0.3 * normal(own))), 1)
+        reviews = int(10 ** (3.6 * own.random() ** 1.5)) - 1
         yield {
             "id": asin(seed, number),
             "title": tidy(title.format_map(fill)),
@@ -85,13 +88,13 @@ def siblings(seed: int, block: int, inside: range) -> Iterator[dict[str, Any]]:
             "category_path": [shelf.domain, *leaf.path, leaf.name],
             "category": leaf.name,
             "color": color,
-            "price": retail(own, base * maker.price * dearness(leaf, facts) * (0.97 + 0.06 * own.random())),
+            "price": price,
             "attributes": [quantity(name, value) for name, value in facts.items()],
             "options": options,
             "description": tidy(description.format_map(fill)),
             "bullets": [tidy(bullet.format_map(fill)) for bullet in bullets],
-            "rating": round(min(5.0, max(1.0, maker.quality + 0.3 * normal(own))), 1),
-            "review_count": int(10 ** (3.6 * own.random() ** 1.5)) - 1,
+            "rating": rating if reviews else None,
+            "review_count": reviews,
             "shipping_days": own.randint(*leaf.shipping_days),
             "queries": [],
             "repairs": [],

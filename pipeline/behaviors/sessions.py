@@ -1,0 +1,200 @@
+"""A customer's log cut into sessions: one errand each, or all of a visit, with what lay in the cart when it began."""
+
+from collections import defaultdict, deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from hashlib import sha256
+from typing import Any, Literal, NamedTuple
+
+from pipeline.arrow import cents
+from pipeline.shop.store import Store
+from pipeline.words import content_words
+from schemas.behaviors import Side
+
+Cut = Literal["errand", "visit"]
+SEARCH, CLICK, CART, PURCHASE = "search", "click", "add to Cart", "purchase"
+APART = timedelta(minutes=30)
+"""After so long without an action another visit begins."""
+CART_LINES = 20
+"""Things that the shop keeps in a cart; the one that was put in first goes first."""
+TEST = 10
+"""Of a hundred customers."""
+COLUMNS = ["row_id", "timestamp", "action_type", "asin", "price", "search_query"]
+
+
+class Act(NamedTuple):
+    """An event of the log, as far as the shop's pages show it."""
+
+    row: int
+    at: datetime
+    kind: str
+    product: str
+    """Its id; empty for a search."""
+    cents: int
+    query: str
+    """Empty for all but a search."""
+
+
+Thing = tuple[str, str]
+"""A product and its variant, by id."""
+
+
+@dataclass(frozen=True)
+class Session:
+    """Some events that follow one another, and what was in the cart before them."""
+
+    errands: tuple[tuple[Act, ...], ...]
+    """What it came for, one after the other."""
+    cart: tuple[Thing, ...]
+    """A thing stands there once for each piece, the oldest first."""
+    variants: Mapping[int, str]
+    """Which variant an event puts into the cart or buys, by its row."""
+    until: datetime | None
+    """When the log goes on after it."""
+
+    @property
+    def acts(self) -> list[Act]:
+        return [act for errand in self.errands for act in errand]
+
+
+def acts_of(events: Any) -> list[Act]:
+    """The events of one trajectory, an Arrow table."""
+    columns = [events[name].to_pylist() for name in COLUMNS if name != "price"]
+    prices = cents(events["price"].combine_chunks()).tolist()
+    rows = zip(*columns, prices, strict=True)
+    return [Act(row, at, kind, asin or "", paid, query or "") for row, at, kind, asin, query, paid in rows]
+
+
+@dataclass(frozen=True)
+class Log:
+    """All that a customer did."""
+
+    acts: Sequence[Act]
+    variants: Mapping[int, str]
+    carts: Mapping[int, tuple[Thing, ...]]
+    """What lies in the cart before each event, by its row."""
+
+    def session(self, errands: Sequence[tuple[Act, ...]]) -> Session:
+        first, last = errands[0][0].row, errands[-1][-1].row
+        until = self.acts[last + 1].at if last + 1 < len(self.acts) else None
+        return Session(tuple(errands), self.carts[first], self.variants, until)
+
+
+def log_of(acts: Sequence[Act], bought: Mapping[int, str], store: Store) -> Log:
+    """`bought`: which variant a purchase is of, by its row."""
+    variants = variants_of(acts, bought, store)
+    return Log(acts, variants, carts_of(acts, variants))
+
+
+def sessions(log: Log, cut: Cut) -> list[Session]:
+    """All of a log."""
+    return [log.session(errands) for errands in together(log.acts, cut)]
+
+
+def session_of(log: Log, rows: Sequence[int]) -> Session | None:
+    """The one of these events, which follow one another; none where they do not, or are not of one visit."""
+    if (
+        not rows
+        or list(rows) != list(range(rows[0], rows[0] + len(rows)))
+        or not 0 <= rows[0] <= rows[-1] < len(log.acts)
+    ):
+        return None
+    found = list(together(log.acts[rows[0] : rows[-1] + 1], "visit"))
+    return log.session(found[0]) if len(found) == 1 else None
+
+
+def together(acts: Sequence[Act], cut: Cut) -> Iterator[list[tuple[Act, ...]]]:
+    """The errands of each session."""
+    visit: list[tuple[Act, ...]] = []
+    errand: list[Act] = []
+    for act in acts:
+        away = bool(errand) and act.at - errand[-1].at > APART
+        if errand and (away or is_new(errand, act)):
+            visit.append(tuple(errand))
+            errand = []
+            if away or cut == "errand":
+                yield visit
+                visit = []
+        errand.append(act)
+    if errand:
+        yield [*visit, tuple(errand)]
+
+
+def is_new(errand: Sequence[Act], act: Act) -> bool:
+    """Whether a search begins another errand: it comes after looking at something, and has no word of the searches before."""
+    if act.kind != SEARCH or errand[-1].kind == SEARCH:
+        return False
+    return not any(shared(act.query, before.query) for before in errand if before.kind == SEARCH)
+
+
+def shared(one: str, other: str) -> bool:
+    """
+    >>> shared("cheap oak lamp", "lamps under 40"), shared("cheap lamp", "cheap rug")
+    (True, False)
+    """
+    return not set(content_words(one)).isdisjoint(content_words(other))
+
+
+def variants_of(acts: Iterable[Act], bought: Mapping[int, str], store: Store) -> dict[int, str]:
+    """What is bought is what was put in the cart first; of what is never bought, the variant that the title is about."""
+    found = dict(bought)
+    waiting: dict[str, deque[int]] = defaultdict(deque)
+    for act in acts:
+        if act.kind == CART:
+            waiting[act.product].append(act.row)
+        elif act.kind == PURCHASE and act.row in bought and waiting[act.product]:
+            found[waiting[act.product].popleft()] = bought[act.row]
+    for product, rows in waiting.items():
+        found |= dict.fromkeys(rows, usual(product, store))
+    return found
+
+
+def usual(product: str, store: Store) -> str:
+    """The variant that a product's title is about; empty where it has none."""
+    row = store.row(product)
+    return next((option.id for option in store.options(row) if option.is_title), "") if row is not None else ""
+
+
+def carts_of(acts: Sequence[Act], variants: Mapping[int, str]) -> dict[int, tuple[Thing, ...]]:
+    """What lies in the cart before each event, by its row."""
+    found: dict[int, tuple[Thing, ...]] = {}
+    cart: list[Thing] = []
+    for act in acts:
+        found[act.row] = tuple(cart)
+        thing = act.product, variants.get(act.row, "")
+        if act.kind == CART:
+            cart = kept([*cart, thing])
+        elif act.kind == PURCHASE and thing in cart:
+            cart.remove(thing)
+    return found
+
+
+def kept(cart: list[Thing]) -> list[Thing]:
+    """
+    >>> len(kept([(str(n), "") for n in range(30)])), kept([("a", ""), ("a", "")])
+    (20, [('a', ''), ('a', '')])
+    """
+    while len(set(cart)) > CART_LINES:
+        oldest = cart[0]
+        cart = [thing for thing in cart if thing != oldest]
+    return cart
+
+
+def bought_in(orders: Iterable[Mapping[str, Any]], acts: Sequence[Act]) -> dict[int, str]:
+    """Which variant each purchase of a log is of, by its row; `orders` are that log's, with their rows and lines."""
+    of = {act.row: act for act in acts if act.kind == PURCHASE}
+    found: dict[int, str] = {}
+    for order in orders:
+        lines = {(line["product_id"], int(line["price"] * 100)): line["variant_id"] for line in order["lines"]}
+        found |= {row: lines.get((of[row].product, of[row].cents), "") for row in order["rows"] if row in of}
+    return found
+
+
+def split_of(customer: str) -> Side:
+    """Of all that a customer did.
+
+    >>> split_of("persona-000001")
+    'train'
+    """
+    return "test" if int(sha256(f"side/{customer}".encode()).hexdigest(), 16) % 100 < TEST else "train"

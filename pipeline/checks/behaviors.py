@@ -1,0 +1,220 @@
+"""What must be true of a session seen page by page: held against the log, the shop's pages, and what was seen by then."""
+
+import json
+from collections.abc import Iterable
+from itertools import pairwise
+from typing import Any
+
+from pipeline.behaviors import wording
+from pipeline.behaviors.logs import Logs
+from pipeline.behaviors.rows import action_of, sight, tokens_of
+from pipeline.behaviors.sessions import APART, CART, CLICK, PURCHASE, SEARCH, session_of, split_of
+from pipeline.behaviors.walk import day_of, visit
+from pipeline.checks.shopping import shop_of
+from pipeline.dataset import Dataset
+from pipeline.render.pages import SEARCH_INPUT, dollars, html, visible
+from pipeline.rewards.hierarchical import action_of as parsed
+from pipeline.shop.kinds import Kinds
+from pipeline.shop.stock import Stock
+from pipeline.stage import Fault
+from pipeline.words import content_words
+from schemas.behaviors import Behavior, BehaviorStep
+from schemas.samples import Trajectory
+from schemas.shop import Persona, Product
+
+Logged = Dataset[Trajectory]
+
+
+def events_are_the_logs(behavior: Behavior, trajectories: Logged) -> str | None:
+    """Its steps are the log's events, all from its first to its last, at their times: the same searches, products and prices."""
+    events = trajectories.once(Logs).events(behavior.trajectory_id)
+    steps = [step for step in behavior.steps if step.row is not None]
+    rows = [step.row for step in steps if step.row is not None]
+    if events is None or not rows or rows != behavior.rows or rows != list(range(rows[0], rows[0] + len(rows))):
+        return "events that are not the log's"
+    if rows[0] < 0 or rows[-1] >= len(events):
+        return "events that are not the log's"
+    found = events.slice(rows[0], len(rows)).to_pylist()
+    after = {id(step): later for step, later in pairwise(behavior.steps)}
+    for step, event in zip(steps, found, strict=True):
+        if step.at != event["timestamp"]:
+            return "an event at another time"
+        if fault := told_as(step, event, after.get(id(step))):
+            return fault
+    gaps = (later.at - step.at for step, later in pairwise(steps))
+    if any(gap > APART for gap in gaps):
+        return "two visits in one session"
+    times = [step.at for step in behavior.steps]
+    if times != sorted(times) or (times[0], times[-1]) != (behavior.start, behavior.end):
+        return "steps that are not in order of time"
+    return None
+
+
+def told_as(step: BehaviorStep, event: dict[str, Any], after: BehaviorStep | None) -> str | None:
+    """Whether the page after a step shows what the log says was done."""
+    action, kind = action_of(step), event["action_type"]
+    if kind == SEARCH:
+        return None if action.get("text") == event["search_query"] else "another search than the log's"
+    name = action.get("name", "")
+    if not {CLICK: name.endswith(".view_product"), CART: name == "cart.add_to_cart", PURCHASE: name.endswith(".buy")}[
+        kind
+    ]:
+        return f"a {kind} that is another action"
+    if after is None:
+        return None
+    page = sight(after.html).text
+    if visible(event["product_name"]) not in page:
+        return f"a {kind} after which the page shows another product"
+    cents = int(event["price"] * 100)
+    if kind == CLICK:
+        return None if holds(page, cents) else "a product at another price than the log's"
+    return None if dollars(cents) in page else "a product at another price than the log's"
+
+
+def holds(page: str, cents: int) -> bool:
+    """Whether a product's page shows this price, or two between which it lies.
+
+    >>> holds("Price: $9.99 to $12.50 Rating", 1100), holds("Price: $9.99 Rating", 1100)
+    (True, False)
+    """
+    words = page.partition("Price: ")[2].split()[:3]
+    prices = [int(word[1:].replace(".", "")) for word in words if word[:1] == "$"]
+    return bool(prices) and (prices[0] == cents or (words[1:2] == ["to"] and prices[0] <= cents <= prices[-1]))
+
+
+def pages_follow_from_actions(
+    behavior: Behavior, trajectories: Logged, catalog: Dataset[Product], personas: Dataset[Persona]
+) -> str | None:
+    """Done again action by action in the shop of that day, every page is the same, to the letter."""
+    shop, logs = catalog.once(shop_of), trajectories.once(Logs)
+    if behavior.trajectory_id not in logs.customer:
+        return "a log that is not there"
+    session = session_of(logs.of(behavior.trajectory_id, shop.store), behavior.rows)
+    if session is None:
+        return "events that are no session"
+    browser = visit(session, shop, day_of(session, shop.store, catalog.once(Stock)))
+    for step in behavior.steps:
+        if html(browser.page) != step.html:
+            return "a page that the actions before it do not lead to"
+        action = action_of(step)
+        if action["type"] == "terminate":
+            break
+        text, name = action.get("text"), action.get("name", "")
+        if browser.press(name) if text is None else browser.submit(name, text):
+            return "an action that does nothing"
+    told = wording.intent(session.errands)
+    return None if behavior.intent == told else "an intent that is not the session's"
+
+
+def actions_are_on_their_page(behavior: Behavior) -> str | None:
+    """Each is one of the three, in the paper's JSON, and what it names can be acted on so, by the page's HTML."""
+    for step in behavior.steps:
+        action = parsed(json.loads(step.action))
+        if (
+            isinstance(action, str)
+            or action.lacks
+            or json.dumps(json.loads(step.action), ensure_ascii=False) != step.action
+        ):
+            return "an action that is none"
+        tags = {name: tag for tag, name in sight(step.html).names}
+        if action.type == "click" and tags.get(action.name) not in ("a", "button"):
+            return "a click on what is not on the page"
+        if action.type == "type_and_submit" and (tags.get(action.name) != "input" or action.name != SEARCH_INPUT):
+            return "a text typed into what is not on the page"
+    return None
+
+
+def names_are_unique(behavior: Behavior) -> str | None:
+    for step in behavior.steps:
+        names = [name for _, name in sight(step.html).names]
+        if len(set(names)) < len(names):
+            return "two elements of a page with one name"
+    return None
+
+
+def typed_text_is_the_intents(behavior: Behavior) -> str | None:
+    """It has a word of what the customer came for, or of a search after it that has."""
+    about = set(content_words(behavior.intent))
+    for step in reversed(behavior.steps):
+        text = action_of(step).get("text")
+        if text is not None:
+            said = set(content_words(text))
+            if about.isdisjoint(said):
+                return "a search that has nothing to do with the intent"
+            about |= said
+    return None
+
+
+def rationales_tell_what_was_seen(
+    behavior: Behavior, catalog: Dataset[Product], personas: Dataset[Persona]
+) -> str | None:
+    """In the first person, without an element's name; every number, and every title that it names, was on a page by then."""
+    words, pages = set[str](), list[str]()
+    for step in behavior.steps:
+        action, seen = action_of(step), sight(step.html)
+        text = action.get("text", "")
+        words |= seen.words | wording.words_seen(text)
+        pages += [seen.text, text]
+        if fault := wording.fault_of(step.rationale, words, action.get("name", "")):
+            return fault
+        if any(each not in step.rationale for each in step.said):
+            return "words of a rationale that it does not say"
+        if any(not any(each in page for page in reversed(pages)) for each in step.said):
+            return "a rationale that names what no page has shown"
+        if behavior.written_by == "model" and (
+            brand := strange_brand(step.rationale, words, behavior, catalog, personas)
+        ):
+            return f"a rationale with a brand that no page has shown: {brand}"
+    return None
+
+
+def strange_brand(
+    text: str, words: set[str], behavior: Behavior, catalog: Dataset[Product], personas: Dataset[Persona]
+) -> str:
+    """A brand of the catalog that a model names out of nowhere; empty: there is none."""
+    seen = {word.lower() for word in words}
+    person = personas.once(by_id).get(behavior.persona_id)
+    own = set(content_words(" ".join(person.brands))) if person else set[str]()
+    for brand in catalog.once(Kinds).named(text):
+        if not all(any(word in each for each in seen) or word in own for word in brand):
+            return " ".join(brand)
+    return ""
+
+
+def ends_at_its_end(behavior: Behavior, trajectories: Logged) -> str | None:
+    """`terminate` stands last and nowhere else, and not after a purchase; the outcome is that of the events."""
+    types = [action_of(step)["type"] for step in behavior.steps]
+    events = trajectories.once(Logs).events(behavior.trajectory_id)
+    if events is None or not behavior.rows or behavior.rows[-1] >= len(events):
+        return "events that are not the log's"
+    kinds = events["action_type"].slice(behavior.rows[0], len(behavior.rows)).to_pylist()
+    if "terminate" in types[:-1] or (types[-1] == "terminate") == (kinds[-1] == PURCHASE):
+        return "an end that is none"
+    outcome = "bought" if PURCHASE in kinds else "left in the cart" if CART in kinds else "gave up"
+    return None if behavior.outcome == outcome else "another outcome than the log's"
+
+
+def customer_is_the_personas(behavior: Behavior, trajectories: Logged, personas: Dataset[Persona]) -> str | None:
+    person = personas.once(by_id).get(behavior.persona_id)
+    own = trajectories.once(Logs).customer.get(behavior.trajectory_id) == behavior.persona_id
+    if person is None or not own or person.description != behavior.persona:
+        return "a customer that is somebody else"
+    return None if behavior.split == split_of(behavior.persona_id) else "a split that is not its customer's"
+
+
+def tokens_are_counted(behavior: Behavior) -> str | None:
+    return (
+        None if behavior.tokens == tokens_of(behavior.steps) else "tokens that are not those of its pages and answers"
+    )
+
+
+def splits_share_no_customer(behaviors: Dataset[Any]) -> Iterable[Fault]:
+    found = behaviors.sql(
+        "select filename, file_row_number from (select *, count(distinct split) over (partition by persona_id) as splits from rows) "
+        "where splits > 1 and split = 'train' order by all"
+    )
+    return [Fault(file, row, "its customer is held out too") for file, row in found]
+
+
+def by_id(rows: Dataset[Any]) -> dict[str, Any]:
+    return {row.id: row for row in rows}

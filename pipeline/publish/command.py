@@ -1,0 +1,231 @@
+"""`shopwright publish`: a run's datasets and their training forms, on the Hub or in a folder.
+
+Every check again, the leak guard and the card come before the first byte goes up; what fails one of them goes nowhere.
+"""
+
+import argparse
+import fcntl
+import os
+import shutil
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from json import dumps
+from pathlib import Path
+from typing import Any
+
+from pipeline.dataset import write_whole
+from pipeline.envs.audit import aligned
+from pipeline.problem import Problem
+from pipeline.publish import forms, hub
+from pipeline.publish.layout import INDEX, Laid, lay, paths
+from pipeline.run import Run, all_stages, package_version
+
+RUN = "data/runs/demo"
+EXAMPLES = (
+    "shopwright publish data/runs/mine --to build/hub",
+    "shopwright publish data/runs/mine --repo user/name --private --dry-run",
+)
+
+
+class Unfit(Exception):
+    """What was found that must not be published; one line for each."""
+
+
+def add(commands: Any, folder: Any, as_json: Any) -> None:
+    """Its place on the command line."""
+    about = "put a run's datasets and their training forms on the Hub, or into a folder as they are there"
+    options = commands.add_parser(
+        "publish",
+        help=about,
+        description=f"{about[0].upper()}{about[1:]}.",
+        epilog="\n".join(["examples:", *(f"  {example}" for example in EXAMPLES)]),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        parents=[as_json],
+    )
+    options.add_argument("folder", nargs="?", default=RUN, help=f"the run's folder (default: {RUN})")
+    options.add_argument("--repo", metavar="USER/NAME", help="the dataset on the Hub, made where it is missing")
+    options.add_argument("--to", metavar="FOLDER", help="a folder that holds what would be on the Hub")
+    options.add_argument(
+        "--private", action="store_true", help="only you may see it; refused for what is public already"
+    )
+    options.add_argument("--revision", default="main", metavar="B", help="the branch (default: main)")
+    options.add_argument("--dry-run", action="store_true", help="only tell what would change")
+    options.add_argument("--only", metavar="A,B", help="these configs alone (default: all)")
+    options.add_argument(
+        "--against", action="append", default=[], metavar="FILE", help="a public test set that must not be in it"
+    )
+    options.add_argument("--unverified", action="store_true", help="without the checks of `shopwright verify`")
+
+
+def run(
+    folder: str,
+    repo: str | None,
+    to: str | None,
+    private: bool,
+    revision: str,
+    dry_run: bool,
+    only: str | None,
+    against: Sequence[str],
+    unverified: bool,
+    json: bool,
+) -> int:
+    """Exit code 1 where something must not be published; raises Problem for what the caller can mend."""
+    if not repo and not to:
+        raise Problem("Say where to: --repo user/name, or --to FOLDER.")
+    made = Run(folder)
+    configs = chosen(forms.configs(made), only, folder)
+    if repo:
+        hub.check(repo, revision=revision, private=private)
+    try:
+        if not unverified:
+            verified(made)
+        with place(made, None if dry_run else to) as where:
+            laid = laid_in(where, made, configs, [Path(each) for each in against])
+            told: dict[str, Any] = {"configs": rows_of(laid)}
+            if to:
+                told |= {"folder": to, "changes": asdict(changes_in(where, Path(to)))} if dry_run else {"folder": to}
+            if repo:
+                done = hub.push(
+                    where,
+                    repo,
+                    revision=revision,
+                    private=private,
+                    part=bool(only),
+                    dry_run=dry_run,
+                    message=f"{len(laid.configs)} configs, {rows(laid):,} rows (shopwright {package_version()})",
+                    say=say,
+                )
+                told |= asdict(done)
+    except Unfit as unfit:
+        print(f"{unfit}\nNothing was published.", file=sys.stderr)
+        return 1
+    print(dumps(told, indent=2, ensure_ascii=False) if json else in_words(told, dry_run=dry_run))
+    return 0
+
+
+def chosen(configs: Sequence[forms.Config], only: str | None, folder: str) -> list[forms.Config]:
+    """Those named, in their order; all where none is. Raises Problem for a name that there is not."""
+    if not configs:
+        raise Problem(f"There is no finished dataset in {folder}. Build one: shopwright build DATASET --run {folder}")
+    named = [name.strip() for name in only.split(",")] if only is not None else [each.name for each in configs]
+    if unknown := [name for name in named if name not in {each.name for each in configs}]:
+        known = ", ".join(each.name for each in configs)
+        raise Problem(f"There is no config {', '.join(unknown)} of {folder}. There are: {known}.")
+    return [each for each in configs if each.name in named]
+
+
+def verified(made: Run) -> None:
+    """Raises Unfit where a check fails."""
+    from pipeline.verify import verify
+
+    say(f"{made.folder}: every check again")
+    if failed := [each for each in verify(made) if each.failed]:
+        first = failed[0]
+        raise Unfit(
+            f"{len(failed)} checks fail in {made.folder}, {first.dataset}: {first.check} first. See: shopwright verify "
+            f"{made.folder}"
+        )
+
+
+def laid_in(where: Path, made: Run, configs: Sequence[forms.Config], against: Sequence[Path]) -> Laid:
+    """The configs in a folder, with their card; raises Unfit where something leaks."""
+    from pipeline.publish.card import card
+    from pipeline.publish.leaks import leaks
+
+    before = fingerprints(made)
+
+    def finish(laid: Laid) -> None:
+        say(f"{made.folder}: {rows(laid):,} rows in {len(laid.configs)} configs; looking for leaks")
+        if found := leaks(made, laid.folder, against):
+            raise Unfit("\n".join(map(str, found)))
+        write_whole(laid.folder / "README.md", card(made, laid))
+        if fingerprints(made) != before:
+            raise Problem(f"{made.folder} was built anew meanwhile. Publish again when no build is at work there.")
+
+    return lay(configs, where, finish=finish)
+
+
+def fingerprints(made: Run) -> dict[str, str]:
+    found = {name: made.read(name).manifest for name in all_stages()}
+    return {name: manifest.fingerprint for name, manifest in found.items() if manifest}
+
+
+@contextmanager
+def place(made: Run, to: str | None) -> Iterator[Path]:
+    """Where to lay: the folder that was asked for, else one of the run's own, which goes when all is done."""
+    if to:
+        yield Path(to)
+        return
+    own = made.folder / ".publish"
+    with alone(own, made.folder):
+        try:
+            yield own / "laid"
+        finally:
+            shutil.rmtree(own)
+
+
+@contextmanager
+def alone(own: Path, folder: Path) -> Iterator[None]:
+    """One at a time in a folder; the lock goes with the process that holds it."""
+    try:
+        own.mkdir(exist_ok=True)
+        handle = os.open(own, os.O_RDONLY)
+    except OSError as error:
+        raise Problem(f"Cannot write to {folder}: {error.strerror}. Lay it elsewhere, with --to.") from None
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(handle)
+        raise Problem(f"Another publish is at work in {folder}. Wait for it, or use --to.") from None
+    try:
+        yield
+    finally:
+        os.close(handle)
+
+
+def changes_in(laid: Path, to: Path) -> hub.Changes:
+    """What laying it there for good would change; all else that was laid there goes."""
+    there = {path: min(hub.digests_of(to / path), key=len) for path in [*paths(to), INDEX] if (to / path).is_file()}
+    mine = hub.digests(laid)
+    found = hub.compare(mine, there)
+    return hub.Changes(found.added, found.changed, sorted(set(there) - set(mine)), found.unchanged)
+
+
+def rows(laid: Laid) -> int:
+    return sum(config.rows for config in laid.configs.values())
+
+
+def rows_of(laid: Laid) -> list[dict[str, Any]]:
+    """Of each split of each config, what there is."""
+    return [
+        {
+            "config": config.name,
+            "split": split.name,
+            "rows": split.rows,
+            "files": len(split.files),
+            "bytes": split.bytes,
+        }
+        for config in laid.configs.values()
+        for split in config.splits.values()
+    ]
+
+
+def in_words(told: dict[str, Any], *, dry_run: bool) -> str:
+    table = [("config", "split", "rows", "files", "MB")]
+    for row in told["configs"]:
+        table.append((row["config"], row["split"], f"{row['rows']:,}", str(row["files"]), f"{row['bytes'] / 1e6:,.1f}"))
+    lines = [aligned(table), ""]
+    changes = told.get("changes", {})
+    if dry_run:
+        lines += [f"{kind:10} {path}" for kind, files in changes.items() for path in files]
+    elif changes:
+        counts = ", ".join(f"{len(files):,} {kind}" for kind, files in changes.items())
+        lines.append(f"files      {counts}")
+    lines += [f"{name:10} {told[name]}" for name in ("folder", "url", "commit") if told.get(name)]
+    return "\n".join([*lines, *(["Nothing was changed: --dry-run."] if dry_run else [])])
+
+
+def say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)

@@ -1,0 +1,231 @@
+"""Situations to learn on by trying: what an agent is told, how it is rewarded, and beside it what only the judge may know.
+
+Each function reads a run and yields the rows of one split. What an environment needs to begin stands in `extra_info["task"]`; the goal, the
+answer and every solution stand there and in `reward_model`, and never in a prompt. `pass_rate` is that of models that were tried; none
+where only the solver played. One file serves TRL and verl.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Any, Literal
+
+from pipeline.behaviors.sessions import split_of
+from pipeline.dataset import Dataset
+from pipeline.envs import env_of
+from pipeline.envs.difficulty import axes
+from pipeline.prompts import messages
+from pipeline.publish.forms_rows import Message, Row, json_of
+from pipeline.render import pages
+from pipeline.rollouts.conversation import CALLS, TURNS
+from pipeline.rollouts.policies import MAJORITY, RANDOM, SCRIPTED
+from pipeline.run import Run
+from pipeline.sandbox.block import Limits
+from pipeline.sandbox.data_loader import schema
+from pipeline.shopping.play import ACTIONS, Sight, scenarios_of, shown
+from pipeline.shopping.profile import told
+from pipeline.shopping.wording import called
+from pipeline.trainers.env import by_call, call_of, calls_of
+from schemas.behaviors import NextAction
+from schemas.questions import Question
+from schemas.rollouts import PassRate, RlPrompt
+from schemas.shopping import Profile, Scenario, ShoppingEpisode, ShoppingTask
+from schemas.tasks import Task
+
+Side = Literal["train", "test"]
+SOLVER = "solver"
+AGENT, ALONE = "shopwright", "single_turn_agent"
+"""verl's agent loops: ours, with an environment, and its own for a single reply."""
+LEVELS = {"easy": 1, "medium": 2, "hard": 3}
+
+
+# Heads.
+
+
+def question_head(trajectory: str, question: str) -> list[Message]:
+    """What an agent with a code interpreter is told; the answer is to stand in a box."""
+    facts = {"schema": schema(), "seconds": f"{Limits().wall:g}", "calls": CALLS, "turns": TURNS, "boxed": True}
+    return list(messages("trainers/questions", trajectory=trajectory, question=question, **facts))
+
+
+def env_head(task: Task) -> list[Message]:
+    env = env_of(task.env)
+    calls = env.turns(env.Goal.model_validate_json(task.goal), by_call(axes(task.difficulty)))
+    return list(messages("trainers/envs", opening=task.opening, calls=calls))
+
+
+def page_head(task: ShoppingTask, scenario: Scenario, profile: Profile | None) -> list[Message]:
+    multi, language, home = scenario.startswith("multi"), task.language, pages.home()
+    sight = Sight(pages.text(home), tuple(pages.clickables(home)), pages.can_search(home), ACTIONS[scenario])
+    known = told(profile, language, names=partial(called, language=language)) if profile else ""
+    opening = task.simple_instruction if multi else task.instruction
+    facts = {"multi": multi, "personal": profile is not None, "limit": sight.left, "language": language}
+    return list(messages("trainers/shopping", opening=opening, profile=known, page=shown(sight), **facts))
+
+
+# Rows.
+
+
+def rl_questions(run: Run, split: Side) -> Iterator[Row]:
+    """Questions about a customer's months, to be answered with a code interpreter; held out are those of other customers."""
+    asked = set()
+    for prompt in run.read("rl_prompts"):
+        asked.add(prompt.question_id)
+        if side(prompt.split) == split:
+            yield question_row(prompt.question_id, prompt, prompt.ground_truth, split, prompt.pass_rates)
+    for question in run.read("questions") if split == "test" else ():
+        if side(question.split) == split and question.id not in asked:
+            yield question_row(question.id, question, question.answer, split, [])
+
+
+def question_row(id: str, row: RlPrompt | Question, answer: str, split: Side, tried: list[PassRate]) -> Row:
+    known = {"question_id": id, "trajectory_id": row.trajectory_id, "question": row.question}
+    truth = {"answer": answer, "answer_type": row.answer_type}
+    models = [rate for rate in tried if rate.policy not in (SCRIPTED, RANDOM, MAJORITY)]
+    rates = [rate.model_dump() for rate in tried]
+    return rl_row(
+        f"{id}-rl",
+        "shoptrajqa",
+        "questions_boxed",
+        question_head(row.trajectory_id, row.question),
+        ability=row.kind,
+        truth=truth,
+        extra={"split": split, "task": known | truth, "pass_rates": rates, **truth, "trajectory_id": row.trajectory_id},
+        difficulty=LEVELS[row.difficulty],
+        pass_rate=sum(rate.right for rate in models) / sum(rate.tries for rate in models) if models else None,
+        group=customer_of(row.trajectory_id),
+    )
+
+
+def rl_envs(run: Run, split: Side) -> Iterator[Row]:
+    """Tasks for an agent with the shop's tools, with a way that earns everything; held out are those of other customers."""
+    rates = passed(run.read("env_episodes"), "task_id", "reward.success")
+    for task in run.read("env_tasks"):
+        if side_of(task.persona_id or task.id) != split:
+            continue
+        reference = [call_said(*call) for call in calls_of(json.loads(task.solution))]
+        yield rl_row(
+            f"{task.id}-rl",
+            "ecomrlve",
+            "envs",
+            env_head(task),
+            ability=task.env,
+            truth=json.loads(task.acceptable),
+            extra={"split": split, "task": task.model_dump(mode="json"), "reference_calls": reference},
+            difficulty=task.difficulty,
+            pass_rate=rates.get((task.id,)),
+            group=task.persona_id or task.id,
+        )
+
+
+def rl_shopping(run: Run, split: Side) -> Iterator[Row]:
+    """Instructions that one product of the shop satisfies, to be found page by page; held out are other products."""
+    profiles = {one.id: one for one in run.read("profiles")}
+    rates = passed(run.read("shopping_episodes"), "task_id, scenario", "typed.success")
+    ways = solved(run.read("shopping_episodes"))
+    way = next(ways, None)
+    for task in run.read("shopping_tasks"):
+        found: dict[str, list[dict[str, Any]]] = {}
+        while way is not None and way[0] == task.id:
+            found[way[1]] = way[2]
+            way = next(ways, None)
+        if task.split != split:
+            continue
+        facts = task.model_dump(mode="json")
+        wanted = ("product_id", "variant_id", "category", "options", "attributes", "price_limit")
+        for scenario in scenarios_of(task):
+            extra = {"split": split, "task": facts | {"scenario": scenario}, "reference_calls": found.get(scenario, [])}
+            yield rl_row(
+                f"{task.id}-{scenario.replace(' ', '-')}-rl",
+                "shopsimulator",
+                "shopping_talk" if scenario.startswith("multi") else "shopping",
+                page_head(task, scenario, profiles.get(task.profile_id)),
+                ability=scenario,
+                truth={name: facts[name] for name in wanted},
+                extra=extra,
+                difficulty=len(task.needs),
+                pass_rate=rates.get((task.id, scenario)),
+                group=task.product_id,
+            )
+
+
+def rl_behaviors(run: Run, split: Side) -> Iterator[Row]:
+    """Steps of shoppers to be predicted, with the reason for them; held out are other customers."""
+    for step in run.read("behavior_steps"):
+        if step.split == split and step.in_rl:
+            yield behavior_row(step, split)
+
+
+def behavior_row(step: NextAction, split: Side) -> Row:
+    known = {"behavior_id": step.behavior_id, "step": step.step, "rationale": step.rationale}
+    return rl_row(
+        f"{step.id}-rl",
+        "shop_r1",
+        "",
+        [message.model_dump() for message in step.prompt],
+        ability=step.action_type,
+        truth=json.loads(step.action),
+        extra={"split": split, "task": known},
+        difficulty=None,
+        pass_rate=None,
+        group=step.persona_id,
+    )
+
+
+# What they are made with.
+
+
+def rl_row(
+    id: str, source: str, environment: str, prompt: list[Message], *, truth: Any, extra: Mapping[str, Any], **known: Any
+) -> Row:
+    return {
+        "id": id,
+        "data_source": source,
+        "agent_name": AGENT if environment else ALONE,
+        "environment": environment,
+        "prompt": prompt,
+        "reward_model": {"style": "rule", "ground_truth": json_of(truth)},
+        "extra_info": {"index": id, **extra},
+        **known,
+    }
+
+
+def call_said(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    return {"name": name, "arguments": dict(arguments)}
+
+
+def side(split: str) -> Side:
+    """Trainers know two sides: what is for SFT and for RL is of different customers, and both is for training."""
+    return "test" if split == "test" else "train"
+
+
+def side_of(group: str) -> Side:
+    """Where a dataset has no split: by customer, a tenth held out, the same ones as of `behaviors`."""
+    return split_of(group)
+
+
+def customer_of(trajectory_id: str) -> str:
+    """
+    >>> customer_of("persona-0000001-16k")
+    'persona-0000001'
+    """
+    return trajectory_id.rpartition("-")[0]
+
+
+def passed(episodes: Dataset[Any], by: str, success: str) -> dict[tuple[str, ...], float]:
+    """The share of successes of models, where any has played."""
+    return {
+        tuple(key): rate
+        for *key, rate in episodes.sql(
+            f"select {by}, avg({success}::int) from rows where policy != '{SOLVER}' group by {by}"
+        )
+    }
+
+
+def solved(episodes: Dataset[ShoppingEpisode]) -> Iterator[tuple[str, str, list[dict[str, Any]]]]:
+    """Task, scenario and the solver's calls, in the order of the tasks."""
+    for batch in episodes.batches(["task_id", "scenario", "policy", "steps"]):
+        for row in batch.to_pylist():
+            if row["policy"] == SOLVER:
+                calls = [call_said(*call_of(step["action"])) for step in row["steps"]]
+                yield row["task_id"], row["scenario"], calls

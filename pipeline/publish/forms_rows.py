@@ -1,0 +1,191 @@
+"""Rows of the training forms: conversations and facts as JSON text in Arrow columns, and the same conversations as plain text.
+
+Several trainers read them, and each of these has broken one: native structs get every other tool's arguments as nulls, a message with
+`tool_calls: null` breaks templates, NaN comes back as null, and an integer of more than 64 bits cannot be read at all.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from itertools import islice
+from typing import Any
+
+import pyarrow as pa
+
+from pipeline.problem import Problem
+from pipeline.prompts import template
+from pipeline.tokens import estimates
+
+ROWS = 500
+"""Of a batch, at most."""
+JSON = pa.json_(pa.string())
+MESSAGE = pa.struct({"role": pa.string(), "content": pa.string()})
+TRAINED = {
+    "group": pa.string(),
+    "source": pa.string(),
+    "kind": pa.string(),
+    "policy": pa.string(),
+    "difficulty": pa.int64(),
+    "reward": pa.float64(),
+    "turns": pa.int64(),
+    "calls": pa.int64(),
+    "tool_errors": pa.int64(),
+    "tokens": pa.int64(),
+}
+"""What is known of a conversation: whose it is, the row it was made of, its kind, who played, how hard it was, what it earned, how
+often the assistant spoke and called a tool, how many calls failed, and its tokens, tools included, by `pipeline.tokens.estimate`."""
+SFT = pa.schema({"id": pa.string(), "messages": pa.list_(JSON), "tools": pa.list_(JSON), **TRAINED})
+TEXT = pa.schema({"id": pa.string(), "messages": pa.list_(MESSAGE), **TRAINED})
+RL = pa.schema(
+    {
+        "id": pa.string(),
+        "data_source": pa.string(),
+        "agent_name": pa.string(),
+        "environment": pa.string(),
+        "prompt": pa.list_(MESSAGE),
+        "ability": pa.string(),
+        "reward_model": pa.struct({"style": pa.string(), "ground_truth": pa.string()}),
+        "extra_info": JSON,
+        "difficulty": pa.int64(),
+        "pass_rate": pa.float64(),
+        "group": pa.string(),
+    }
+)
+Row = dict[str, Any]
+Message = dict[str, Any]
+
+
+# JSON.
+
+
+def json_of(value: Any) -> str:
+    """On one line. Raises Problem for what a reader would give back changed.
+
+    >>> json_of({"price": 25.0, "said": "é", "none": None})
+    '{"price": 25.0, "said": "é", "none": null}'
+    """
+    try:
+        return json.dumps(checked(value), ensure_ascii=False, allow_nan=False)
+    except (ValueError, TypeError) as error:
+        raise Problem(f"This cannot stand in a JSON column: {error}.") from None
+
+
+def checked(value: Any) -> Any:
+    """The value itself. Raises ValueError for an integer that has no room in 64 bits, and for a key that is no text."""
+    if isinstance(value, Mapping):
+        if strange := [key for key in value if not isinstance(key, str)]:
+            raise ValueError(f"the key {strange[0]!r} is no text")
+        for each in value.values():
+            checked(each)
+    elif isinstance(value, list | tuple):
+        for each in value:
+            checked(each)
+    elif isinstance(value, int) and not -(2**63) <= value < 2**63:
+        raise ValueError(f"{value} needs more than 64 bits")
+    return value
+
+
+def is_json(kind: pa.DataType) -> bool:
+    return isinstance(kind, pa.BaseExtensionType) and kind.extension_name == JSON.extension_name
+
+
+def written(value: Any, kind: pa.DataType) -> Any:
+    """The value as its column holds it: JSON as text."""
+    if value is None:
+        return None
+    if is_json(kind):
+        return json_of(value)
+    if pa.types.is_list(kind) and is_json(kind.value_type):
+        return [json_of(each) for each in value]
+    return value
+
+
+def stored(kind: pa.DataType) -> pa.DataType:
+    """What a column of this type is made of."""
+    if is_json(kind):
+        return pa.string()
+    return pa.list_(stored(kind.value_type)) if pa.types.is_list(kind) else kind
+
+
+def batches(rows: Iterable[Row], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """The rows in pieces. A field of theirs that the schema does not have is left out; one that they lack is an error."""
+    plain = pa.schema([(each.name, stored(each.type)) for each in schema])
+    rows = iter(rows)
+    while piece := list(islice(rows, ROWS)):
+        if "tokens" in schema.names:
+            counted(piece)
+        told = [{each.name: written(row[each.name], each.type) for each in schema} for row in piece]
+        yield pa.RecordBatch.from_pylist(told, schema=plain).cast(schema)
+
+
+def counted(rows: Sequence[Row]) -> None:
+    texts = pa.array([" ".join(texts_of(row)) for row in rows], pa.large_string())
+    for row, tokens in zip(rows, estimates(texts).tolist(), strict=True):
+        row["tokens"] = tokens
+
+
+def texts_of(row: Row) -> Iterator[str]:
+    """All that a model reads or writes in a conversation, but for what a template puts around it."""
+    for message in row["messages"]:
+        yield message["content"]
+        yield from (json_of(call["function"]) for call in message.get("tool_calls", ()))
+    yield from (json_of(tool) for tool in row.get("tools", ()))
+
+
+# Conversations.
+
+
+def said(role: str, content: str) -> Message:
+    return {"role": role, "content": content}
+
+
+def called(content: str, name: str, arguments: Mapping[str, Any]) -> Message:
+    """A turn with one call: trainers check each message alone, and two calls in one turn fail that."""
+    return said("assistant", content) | {
+        "tool_calls": [{"type": "function", "function": {"name": name, "arguments": dict(arguments)}}]
+    }
+
+
+def returned(name: str, content: str) -> Message:
+    return {"role": "tool", "name": name, "content": content}
+
+
+def told(id: str, messages: list[Message], tools: Sequence[Mapping[str, Any]], *, errors: int = 0, **known: Any) -> Row:
+    """A conversation as a row; `known` are the columns that do not follow from it."""
+    spoken = [message for message in messages if message["role"] == "assistant"]
+    return {
+        "id": id,
+        "messages": messages,
+        "tools": list(tools),
+        "turns": len(spoken),
+        "calls": sum(len(message.get("tool_calls", ())) for message in spoken),
+        "tool_errors": errors,
+        **known,
+    }
+
+
+def flat(row: Row) -> Row:
+    """The same conversation in role and content alone: tools and calls stand in the text as Qwen's templates write them.
+
+    >>> call = called("I look.", "search", {"words": "red mug"})
+    >>> flat({"messages": [said("user", "Hi"), call, returned("search", "none")], "tools": []})["messages"][1]["content"]
+    'I look.\\n<tool_call>\\n{"name": "search", "arguments": {"words": "red mug"}}\\n</tool_call>'
+    """
+    messages = [said(message["role"], "\n".join(lines_of(message))) for message in row["messages"]]
+    if row["tools"]:
+        messages[0]["content"] += "\n\n" + manual(tuple(json_of(tool) for tool in row["tools"]))
+    return {**row, "messages": messages}
+
+
+def lines_of(message: Message) -> Iterator[str]:
+    """A turn's words, then its calls."""
+    calls = [call["function"] for call in message.get("tool_calls", ())]
+    if message["content"] or not calls:
+        yield message["content"]
+    for call in calls:
+        yield f'<tool_call>\n{{"name": "{call["name"]}", "arguments": {json_of(call["arguments"])}}}\n</tool_call>'
+
+
+@lru_cache(16)
+def manual(tools: tuple[str, ...]) -> str:
+    return template("tool_calls").render(tools=tools).strip()

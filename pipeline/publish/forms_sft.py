@@ -1,0 +1,155 @@
+"""Conversations to learn from, with calls as calls: one a turn, and what came back as a message of its own, which no loss sees.
+
+Each function reads a run and yields the rows of one split. The heads are those of the prompts to learn on by trying (`forms_rl`), and what
+tools say is to the letter what the environments say, so that a model goes on where it was trained.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+
+from pipeline.publish.forms_rl import LEVELS, Side, customer_of, page_head, question_head, side, side_of
+from pipeline.publish.forms_rows import Message, Row, called, returned, said, told
+from pipeline.rollouts.conversation import OPEN
+from pipeline.run import Run
+from pipeline.shopping.play import ACTIONS, Sight, shown
+from pipeline.trainers.env import BoxedEnv, ShopEnv, ShoppingEnv, TalkEnv, call_of, calls_of, conversation, schemas_of
+from schemas.behaviors import Behavior
+from schemas.rollouts import Rollout
+from schemas.shopping import ShoppingEpisode, ShoppingTask
+from schemas.tasks import EnvEpisode, Task
+
+VERBS = ("search[", "click[", "ask[")
+
+
+def sft_rollouts(run: Run, split: Side) -> Iterator[Row]:
+    """Questions answered with a code interpreter, call by call, with the answer in a box."""
+    for rollout in run.read("rollouts"):
+        if side(rollout.split) == split:
+            yield rollout_row(rollout)
+
+
+def rollout_row(rollout: Rollout) -> Row:
+    asked = json.loads(rollout.messages[1].content)
+    messages = question_head(asked["trajectory"], asked["question"])
+    turns = rollout.messages[2:]
+    for call, turn, heard in zip(rollout.calls, turns[::2], turns[1::2], strict=False):
+        messages.append(called(turn.content.partition(OPEN)[0].rstrip(), "code_interpreter", {"code": call.code}))
+        messages.append(returned("code_interpreter", printed(heard.content)))
+    return told(
+        rollout.id,
+        [*messages, said("assistant", turns[-1].content)],
+        schemas_of(BoxedEnv),
+        group=customer_of(rollout.trajectory_id),
+        source=rollout.question_id,
+        kind=rollout.kind,
+        policy=rollout.policy,
+        difficulty=LEVELS[rollout.difficulty],
+        reward=rollout.reward,
+        errors=sum(not call.ok for call in rollout.calls),
+    )
+
+
+def printed(heard: str) -> str:
+    """What a block printed, as the agent was told it.
+
+    >>> printed("<interpreter>\\n3\\n</interpreter>")
+    '3'
+    """
+    return heard.removeprefix("<interpreter>\n").removesuffix("\n</interpreter>")
+
+
+def sft_envs(run: Run, split: Side) -> Iterator[Row]:
+    """Shoppers served with the shop's tools, by the solver or a model, where it was a full success."""
+    env, tasks = ShopEnv(run.folder), iter(run.read("env_tasks"))
+    task: Task | None = None
+    for episode in run.read("env_episodes"):
+        while task is None or task.id != episode.task_id:  # episodes stand in the order of their tasks
+            task = next(tasks)
+        if episode.reward.success and side_of(task.persona_id or task.id) == split:
+            yield from env_row(env, task, episode)
+
+
+def env_row(env: ShopEnv, task: Task, episode: EnvEpisode) -> Iterator[Row]:
+    """The episode played again call by call; nothing where that is no success any more."""
+    env.reset(extra_info={"task": task.model_dump(mode="json")})
+    calls = list(calls_of(json.loads(turn.action) for turn in episode.turns))
+    messages = conversation(env, calls)
+    earned = env._episode.reward
+    if earned is None or not earned.success:
+        return
+    yield told(
+        episode.id,
+        messages,
+        schemas_of(ShopEnv),
+        group=task.persona_id or task.id,
+        source=task.id,
+        kind=task.env,
+        policy=episode.policy,
+        difficulty=task.difficulty,
+        reward=earned.total,
+        errors=failures(messages),
+    )
+
+
+def failures(messages: Sequence[Message]) -> int:
+    return sum(message["role"] == "tool" and message["content"].startswith('{"error":') for message in messages)
+
+
+def sft_shopping(run: Run, split: Side) -> Iterator[Row]:
+    """Products found page by page, with the thought before every action, where the right one was bought."""
+    profiles = {one.id: one for one in run.read("profiles")}
+    tasks = iter(run.read("shopping_tasks"))
+    task: ShoppingTask | None = None
+    for episode in run.read("shopping_episodes"):
+        while task is None or task.id != episode.task_id:  # episodes stand in the order of their tasks
+            task = next(tasks)
+        understood = all(step.action.startswith(VERBS) for step in episode.steps)
+        if task.split == split and episode.typed.success and understood:
+            head = page_head(task, episode.scenario, profiles.get(task.profile_id))
+            yield page_row(head, task, episode)
+
+
+def page_row(head: list[Message], task: ShoppingTask, episode: ShoppingEpisode) -> Row:
+    multi, limit, messages = episode.scenario.startswith("multi"), ACTIONS[episode.scenario], [*head]
+    for place, step in enumerate(episode.steps, 1):
+        sight = Sight(step.observation, tuple(step.clickables), step.can_search, limit - place)
+        name, arguments = call_of(step.action)
+        messages += [called(step.thought, name, arguments), returned(name, shown(sight))]
+    return told(
+        episode.id,
+        messages[:-1],
+        schemas_of(TalkEnv) if multi else schemas_of(ShoppingEnv),
+        group=task.product_id,
+        source=task.id,
+        kind=episode.scenario,
+        policy=episode.policy,
+        difficulty=len(task.needs),
+        reward=episode.typed.strict,
+        errors=sum(bool(step.fault) for step in episode.steps),
+    )
+
+
+def sft_behaviors(run: Run, split: Side) -> Iterator[Row]:
+    """Shoppers' sessions: page after page as it was seen, and to each the reason and the action as JSON."""
+    system = next(iter(run.read("behavior_steps"))).prompt[0]
+    for behavior in run.read("behaviors"):
+        if behavior.split == split:
+            yield behavior_row(behavior, system.model_dump())
+
+
+def behavior_row(behavior: Behavior, system: Message) -> Row:
+    messages = [system]
+    for step in behavior.steps:
+        answer = {"rationale": step.rationale, "action": json.loads(step.action)}
+        messages += [said("user", step.html), said("assistant", json.dumps(answer, ensure_ascii=False))]
+    return told(
+        behavior.id,
+        messages,
+        [],
+        group=behavior.persona_id,
+        source=behavior.trajectory_id,
+        kind=behavior.outcome,
+        policy="shopper",
+        difficulty=None,
+        reward=None,
+    )

@@ -1,0 +1,207 @@
+"""Rows of two splits that are nearly the same: what is learnt from one gives the other away.
+
+The texts of a shop are made of the same words, so words count by how rare they are here. Two rows are alike when their words and
+pairs of words, weighted so, agree to `ALIKE` and their numbers are the same: another date or size is another task.
+What several customers say in each of two splits is a commonplace, and tells nothing of anybody.
+A sketch of at most `SKETCH` numbers is kept for each row of the smaller splits, and none for those of the largest.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from pipeline.publish.texts import batches, cells, columns_of, grams, number_of, numbered
+from pipeline.rewards.hierarchical import tokens
+
+ALIKE = 0.9
+SKETCH = 256
+"""Numbers kept for a row: the least of its hashes, so that those of two rows can be compared."""
+COUNTERS = 1 << 22
+COMMON = 3
+"""Groups in each of two splits that say the same."""
+LEAST = 3.0
+"""Weight of a row that has anything of its own: three words that one row of three has."""
+ASKED = ("messages", "prompt", "question", "instruction")
+"""The first of these that a config has is what its rows ask."""
+TRUTHS = ("ground_truth", "answer", "action", "reward_model")
+GROUPS = ("group", "persona_id", "trajectory_id", "product_id", "task_id", "id")
+SYSTEM = re.compile(r'(?<!\\)"role"\s*:\s*"system"')
+
+
+@dataclass(frozen=True, slots=True)
+class Sketch:
+    """A row as the sketch of its words."""
+
+    place: str
+    group: int
+    figures: int
+    """Of its numbers, in any order."""
+    hashes: np.ndarray
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two rows that are nearly the same."""
+
+    place: str
+    other: str
+    likeness: float
+
+
+@dataclass(slots=True)
+class Weights:
+    """How many rows have each hash, as far as a table of fixed size can tell."""
+
+    counts: np.ndarray = field(default_factory=lambda: np.zeros(COUNTERS, np.uint32))
+    rows: int = 0
+
+    def add(self, hashes: np.ndarray) -> None:
+        self.counts[np.unique(hashes % np.uint64(COUNTERS))] += 1
+        self.rows += 1
+
+    def of(self, hashes: np.ndarray) -> np.ndarray:
+        """The rarer, the more; nothing for what every row has, be they many."""
+        return np.log((self.rows + 1) / np.maximum(self.counts[hashes % np.uint64(COUNTERS)], 1))
+
+
+def alike(splits: dict[str, list[Path]]) -> dict[tuple[str, str], list[Pair]]:
+    """For each two splits of a config the rows of one that are nearly those of the other."""
+    columns = asked([path for files in splits.values() for path in files])
+    if len(splits) < 2 or not columns:
+        return {}
+    weights = Weights()
+    sizes = dict.fromkeys(splits, 0)
+    for split, files in splits.items():
+        for sketch in sketches(files, columns):
+            weights.add(sketch.hashes)
+            sizes[split] += 1
+    known: dict[str, Index] = {}
+    found: dict[tuple[str, str], list[Pair]] = {}
+    for split in sorted(splits, key=lambda name: (sizes[name], name)):
+        compared = compare(sketches(splits[split], columns), known.values(), weights)
+        found |= {(other, split): pairs for other, pairs in zip(known, compared, strict=True) if pairs}
+        if split != max(sizes, key=lambda name: (sizes[name], name)):
+            known[split] = Index(list(sketches(splits[split], columns)), weights)
+    return found
+
+
+def asked(files: Sequence[Path]) -> list[str]:
+    """The columns that a row is compared by, and the one that its group is in."""
+    there = columns_of(files)
+    text = next((name for name in ASKED if name in there), "")
+    group = next((name for name in GROUPS if name in there), "")
+    truths = [] if text == "messages" else [name for name in TRUTHS if name in there]
+    return [text, group, *truths] if text and group else []
+
+
+def sketches(files: Iterable[Path], columns: list[str]) -> Iterator[Sketch]:
+    for path in files:
+        for first, batch in batches(path, list(dict.fromkeys(columns))):
+            groups = batch[columns[1]].to_pylist()
+            for row, text in enumerate(texts(batch, [columns[0], *columns[2:]])):
+                place = f"{path.name} row {first + row}"
+                yield sketch(text, place, number_of(str(groups[row])))
+
+
+def texts(batch: pa.RecordBatch, columns: list[str]) -> list[str]:
+    """What is said in each row, less what a system message says: that is the same for all."""
+    said: list[list[str]] = [[] for _ in range(batch.num_rows)]
+    for each in cells(spoken(batch).select(columns)):
+        if each.column.endswith(".role") or each.column.endswith(".style"):
+            continue
+        for row, text in zip(each.rows.tolist(), each.texts.to_pylist(), strict=True):
+            if not SYSTEM.search(text):
+                said[row].append(text)
+    return ["\n".join(parts) for parts in said]
+
+
+def spoken(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Without the system messages of a list of roles and contents."""
+    for name in ("messages", "prompt"):
+        place = batch.schema.get_field_index(name)
+        kind = batch.schema.field(place).type if place >= 0 else pa.null()
+        if pa.types.is_list(kind) and pa.types.is_struct(kind.value_type):
+            kept = [[turn for turn in turns or [] if turn["role"] != "system"] for turns in batch[name].to_pylist()]
+            batch = batch.set_column(place, name, pa.array(kept, kind))
+    return batch
+
+
+def sketch(text: str, place: str, group: int) -> Sketch:
+    words = numbered(text)
+    figures = "\n".join(sorted(word for word in tokens(text) if any(map(str.isdigit, word))))
+    hashes = np.unique(np.concatenate([words, grams(words, 2)]))[:SKETCH]
+    return Sketch(place, group, int.from_bytes(blake2b(figures.encode(), digest_size=8).digest(), "little"), hashes)
+
+
+class Index:
+    """The rows of a split by their rarest words."""
+
+    def __init__(self, rows: list[Sketch], weights: Weights) -> None:
+        self.rows, self.weights = rows, weights
+        keys = [rarest(row.hashes, weights) for row in rows]
+        owners = np.repeat(np.arange(len(rows)), [len(each) for each in keys])
+        flat = np.concatenate(keys) if keys else np.zeros(0, np.uint64)
+        order = np.argsort(flat, kind="stable")
+        self.keys, self.owners = flat[order], owners[order]
+        self.figures = np.array([row.figures for row in rows], np.uint64)
+
+    def like(self, row: Sketch) -> list[tuple[Sketch, float]]:
+        """Those that are nearly this one, each with how near."""
+        keys = rarest(row.hashes, self.weights)
+        starts, ends = np.searchsorted(self.keys, keys, "left"), np.searchsorted(self.keys, keys, "right")
+        near = [self.owners[start:end] for start, end in zip(starts, ends, strict=True) if start < end]
+        if not near:
+            return []
+        some = np.unique(np.concatenate(near))
+        some = some[self.figures[some] == np.uint64(row.figures)].tolist()
+        found = [(self.rows[each], likeness(row.hashes, self.rows[each].hashes, self.weights)) for each in some]
+        return [(other, near) for other, near in found if near >= ALIKE]
+
+
+def rarest(hashes: np.ndarray, weights: Weights) -> np.ndarray:
+    """The hashes that two rows cannot both lack where they are alike: the rarest, up to the weight that alike rows may differ by.
+
+    None of a row that has nothing of its own.
+    """
+    heavy = weights.of(hashes)
+    if heavy.sum() < LEAST:
+        return hashes[:0]
+    order = np.lexsort((hashes, -heavy))
+    before = np.cumsum(heavy[order]) - heavy[order]
+    return hashes[order][before <= (1 - ALIKE) * heavy.sum()]
+
+
+def likeness(some: np.ndarray, others: np.ndarray, weights: Weights) -> float:
+    """The weight of what both have, of what either has; where a sketch is full, of the hashes that both would have kept."""
+    ends = [each[-1] for each in (some, others) if len(each) == SKETCH]
+    last = min(ends, default=max(some[-1], others[-1]))
+    some, others = some[some <= last], others[others <= last]
+    both, either = np.intersect1d(some, others), np.union1d(some, others)
+    return float(weights.of(both).sum() / max(weights.of(either).sum(), 1e-9))
+
+
+def compare(rows: Iterable[Sketch], known: Iterable[Index], weights: Weights) -> list[list[Pair]]:
+    """For each index the rows that are like one of its."""
+    indexes = list(known)
+    near: list[dict[str, list[tuple[Sketch, Sketch, float]]]] = [{} for _ in indexes]
+    for row in rows:
+        for index, found in zip(indexes, near, strict=True):
+            for other, likeness in index.like(row):
+                found.setdefault(other.place, []).append((row, other, likeness))
+    return [list(pairs(index, found)) for index, found in zip(indexes, near, strict=True)]
+
+
+def pairs(index: Index, near: dict[str, list[tuple[Sketch, Sketch, float]]]) -> Iterator[Pair]:
+    """The nearest of each row that is no commonplace."""
+    for found in near.values():
+        groups = {row.group for row, _, _ in found}
+        other = found[0][1]
+        if len(groups) >= COMMON and len({each.group for each, _ in index.like(other)}) >= COMMON:
+            continue
+        row, _, value = max(found, key=lambda each: each[2])
+        yield Pair(other.place, row.place, value)

@@ -1,0 +1,557 @@
+"""The situations as environments of a trainer: plain classes whose public methods are the tools that a model can call.
+
+    env = ShopEnv(run="data/runs/mine")
+    env.reset(extra_info={"task": {"env": "cart_building", "difficulty": 3, "seed": 7}})
+    env.catalog_search(query="desk lamp")       # text; wrong calls too are answered, and nothing is ever raised
+    env.submit(refusal="sold_out")              # ends it
+    env.get_reward()
+
+This is TRL's `environment_factory` contract; other trainers have adapters beside this file, which find the tools by looking. A row is
+reset by `extra_info["task"]` alone, and the same calls give the same texts. One call a turn: an episode of the envs has as many as all of its
+turns together would hold, so its efficiency is counted in calls. Tools have no return annotation, which would reach some prompts and not others.
+"""
+# mypy: disable-error-code="no-untyped-def, no-untyped-call"
+
+import inspect
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from functools import cache, partial, wraps
+from pathlib import Path
+from threading import RLock
+from typing import Any, TypeVar, get_type_hints
+
+from pipeline.checks.shopping import by_id, shop_of
+from pipeline.checks.tasks import earns_everything
+from pipeline.envs import env_of
+from pipeline.envs.base import World, as_json
+from pipeline.envs.difficulty import Axes, axes
+from pipeline.envs.episode import Episode, draw, solver
+from pipeline.envs.world import beside
+from pipeline.gym import world
+from pipeline.problem import Problem
+from pipeline.prompts import messages
+from pipeline.rewards.matching import boxed
+from pipeline.rewards.three_part import broken
+from pipeline.rewards.tool_use import reward
+from pipeline.rollouts.conversation import CALLS, TAG, TURNS
+from pipeline.rollouts.policies import sandboxed
+from pipeline.run import Run
+from pipeline.sandbox.block import Limits
+from pipeline.sandbox.data_loader import schema
+from pipeline.sandbox.interpreter import Sandbox
+from pipeline.shop.tools import KINDS, TOOLS, fits
+from pipeline.shop.tools import Shop as Tools
+from pipeline.shopping import play
+from pipeline.shopping.profile import told
+from pipeline.shopping.wording import called
+from schemas.record import Record
+from schemas.shopping import Profile, ShoppingTask
+from schemas.tasks import Answer, Task
+
+RUN = "SHOPWRIGHT_RUN"
+"""The variable that names the run's folder where the code does not."""
+NAME_IT = f"Give the folder of its run: ShopEnv(run=FOLDER), or {RUN}=FOLDER."
+OVER = "The episode is over."
+NO_TOOLS = ("reset", "get_reward")
+Call = tuple[str, dict[str, Any]]
+"""A tool's name and its arguments."""
+LOCK = RLock()
+"""Sessions of a server begin in threads: what all share is made by one of them."""
+RecordT = TypeVar("RecordT", bound=Record)
+
+
+def tool(method: Callable[..., Any]) -> Callable[..., Any]:
+    """A method as a tool: a call after the end, or one that does not fit its signature, is answered by an error."""
+
+    @wraps(method)
+    def answered(self, *given, **named):
+        arguments = {**dict(zip(signature(method), given, strict=False)), **named}
+        if self._done:
+            return failed(OVER)
+        fault = misfit(method, arguments)
+        return self._refused(fault) if fault else method(self, **arguments)
+
+    return answered
+
+
+@cache
+def signature(method: Callable[..., Any]) -> dict[str, tuple[type, bool]]:
+    """Of each argument its type, and whether it must be given."""
+    hints = get_type_hints(method)
+    found = list(inspect.signature(method).parameters.items())[1:]
+    return {name: (hints[name], each.default is inspect.Parameter.empty) for name, each in found}
+
+
+def misfit(method: Callable[..., Any], arguments: Mapping[str, Any]) -> str:
+    """Why a tool does not take these arguments; empty where it does."""
+    wanted = signature(method)
+    if strange := arguments.keys() - wanted.keys():
+        return f"{method.__name__} takes no {min(strange)[:60]}"
+    if missing := [name for name, (_, needed) in wanted.items() if needed and name not in arguments]:
+        return f"{method.__name__} needs {missing[0]}"
+    wrong = [name for name, value in arguments.items() if not fits(value, wanted[name][0])]
+    return f"{wrong[0]} of {method.__name__} is no {KINDS[wanted[wrong[0]][0]]}" if wrong else ""
+
+
+def failed(why: str) -> str:
+    return as_json({"error": why})
+
+
+class Situation:
+    """What all have in common; `run` is the folder with the datasets, else the variable SHOPWRIGHT_RUN names it.
+
+    Of names that begin with an underscore the adapters read three: `_prompt`, `_done`, and `_hear` for words without a call.
+    """
+
+    def __init__(self, run: str | Path | None = None) -> None:
+        self._run = str(run or os.environ.get(RUN, ""))
+        self._done = True
+        self._prompt: list[dict[str, str]] = []
+
+    def reset(self, extra_info: Any = None, **row: Any) -> None:
+        """Begins the episode of a row. Raises Problem where the row has no task, or the shop is not the task's."""
+        known = json.loads(extra_info) if isinstance(extra_info, str) else extra_info or {}
+        if not known.get("task"):
+            raise Problem('The row has no task. An environment is reset by extra_info["task"] of an rl_* dataset.')
+        task = known["task"]
+        self._done = True
+        self._begin(json.loads(task) if isinstance(task, str) else dict(task))
+        self._done = False
+
+    def get_reward(self) -> float:
+        """What the episode earned; of one that was broken off, what it earns as it stands."""
+        return self._earned()
+
+    def _begin(self, task: dict[str, Any]) -> None:
+        raise NotImplementedError
+
+    def _earned(self) -> float:
+        raise NotImplementedError
+
+    def _refused(self, why: str) -> str:
+        """The answer to a call that no tool takes."""
+        return failed(why)
+
+    def _hear(self, text: str) -> None:
+        """The model's last words, in a turn in which it calls nothing."""
+
+
+class ShopEnv(Situation):
+    """The eight envs: the tools of the shop, and `submit`. The reward has three parts, as EcomRLVE adds them up.
+
+    task: a row of `env_tasks`, or env, difficulty and seed; the latter need no run, and then play in a shop made in memory.
+    """
+
+    def _begin(self, task: dict[str, Any]) -> None:
+        shop = world_of(self._run)
+        env = env_of(task["env"])
+        known = read(Task, task) if "goal" in task else draw(env, shop, task["difficulty"], task["seed"])
+        if not of_this_shop(self._run, known.env, known.difficulty, known.seed, known.goal):
+            raise Problem(f"{known.id} is a task of another shop. {NAME_IT}")
+        self._episode = Episode(env, shop, known, at=by_call(axes(known.difficulty)))
+        calls = self._episode.reset()["turns_left"]
+        self._parts: list[Answer] = []
+        self._prompt = messages("trainers/envs", opening=known.opening, calls=calls)
+
+    def _earned(self) -> float:
+        done = self._episode.reward
+        return (done or self._episode.judged(None, "nothing was handed in")).total
+
+    def _refused(self, why: str) -> str:
+        self._episode.over(broken(why), [], "", "")
+        self._done = True
+        return failed(why)
+
+    def _call(self, name: str, arguments: Mapping[str, Any]) -> str:
+        """One turn of the episode: what the tool said, and the shopper of itself."""
+        if self._done:
+            return failed(OVER)
+        seen, _, self._done, _ = self._episode.step({"tool_calls": [{"name": name, "args": arguments}]})
+        if not seen["results"]:
+            return failed(self._episode.reward.fault if self._episode.reward else "")
+        words = {"shopper": seen["user"]} if seen["user"] else {}
+        return as_json({**seen["results"][0], **words, "calls_left": seen["turns_left"]})
+
+    @tool
+    def submit(
+        self,
+        recommended_product_ids: str = "",
+        selected_order_id: str = "",
+        selected_line_id: str = "",
+        order_status: str = "",
+        arrival_date: str = "",
+        policy_answer: str = "",
+        refusal: str = "",
+        more: bool = False,
+    ):
+        """Hand in the answer, which ends the conversation. Give what the request needs.
+
+        Args:
+            recommended_product_ids: Product ids, separated by commas, the best first.
+            selected_order_id: The order that the shopper means.
+            selected_line_id: The line of it.
+            order_status: processing, shipped, delivered or cancelled.
+            arrival_date: YYYY-MM-DD.
+            policy_answer: The answer to a question about the shop's policies, also to one in between: a number, one word, or yes or no.
+            refusal: Where it cannot be done, why: not_found, sold_out, not_eligible, contradiction, over_budget or not_covered.
+            more: True where the shopper asked for several things and the next call answers the next of them, in the order asked.
+        """
+        ids = [id.strip() for id in recommended_product_ids.split(",") if id.strip()]
+        answer = Answer(
+            recommended_product_ids=ids,
+            selected_order_id=selected_order_id,
+            selected_line_id=selected_line_id,
+            order_status=order_status,
+            arrival_date=arrival_date,
+            policy_answer=policy_answer,
+            refusal=refusal,
+        )
+        if more:
+            self._parts.append(answer)
+            return as_json({"noted": len(self._parts)})
+        last = Answer(parts=[*self._parts, answer]) if self._parts else answer
+        self._episode.step({"answer": last.model_dump(exclude_defaults=True)})
+        self._done = True
+        return as_json({"handed_in": True})
+
+
+def lent(name: str) -> Callable[..., Any]:
+    """A tool of the shop's, with its signature and its manual."""
+    method = getattr(Tools, name)
+
+    @wraps(method)
+    def answered(self, *given, **named):
+        return self._call(name, {**dict(zip(signature(method), given, strict=False)), **named})
+
+    return answered
+
+
+for name in TOOLS:
+    setattr(ShopEnv, name, lent(name))
+
+
+class ShoppingEnv(Situation):
+    """A shopping task page by page, everything said at once. The reward is the strict one of what was bought.
+
+    task: a row of `shopping_tasks`; with `scenario` (else the first that the row is for).
+    """
+
+    _talks = False
+
+    def _begin(self, task: dict[str, Any]) -> None:
+        scenario = task.pop("scenario", None)
+        known = read(ShoppingTask, task)
+        one = play.scenarios_of(known)[self._talks] if scenario is None else scenario
+        if one not in play.scenarios_of(known) or one.startswith("multi") != self._talks:
+            raise Problem(f"{known.id} is not played as {one} in this environment. See its column `environment`.")
+        shop, profile = pages_of(self._run), profile_of(self._run, known.profile_id)
+        if shop.store.row(known.product_id) is None:
+            raise Problem(f"{known.id} is a task of another shop. {NAME_IT}")
+        self._play = Paged(shop, known, one, profile)
+        self._prompt = self._play.prompt
+
+    def _earned(self) -> float:
+        return self._play.episode("").typed.strict
+
+    def _act(self, action: str) -> str:
+        seen = self._play.step(play.written("", " ".join(action.split()), self._play.multi))
+        self._done = self._play.done
+        return play.shown(seen)
+
+    @tool
+    def search(self, words: str):
+        """Search the shop. Only on a page that has a search box.
+
+        Args:
+            words: What to look for.
+        """
+        return self._act(f"search[{words}]")
+
+    @tool
+    def click(self, thing: str):
+        """Click on something that the page offers.
+
+        Args:
+            thing: As the page lists it.
+        """
+        return self._act(f"click[{thing}]")
+
+
+class TalkEnv(ShoppingEnv):
+    """The same where the shopper says little at first, and has to be asked."""
+
+    _talks = True
+
+    @tool
+    def ask_user(self, question: str):
+        """Say something to the shopper; the answer comes at once.
+
+        Args:
+            question: One question, in plain words.
+        """
+        return self._act(f"ask[{question}]")
+
+
+class Paged(play.Play):
+    """A task whose agent is told of tools instead of lines to write."""
+
+    def told(self) -> list[dict[str, str]]:
+        language, profile = self.task.language, self.profile
+        return messages(
+            "trainers/shopping",
+            multi=self.multi,
+            personal=profile is not None,
+            limit=self.limit,
+            language=language,
+            opening=self.opening,
+            profile=told(profile, language, names=partial(called, language=language)) if profile else "",
+            page=play.shown(self.sight()),
+        )
+
+
+class BoxedEnv(Situation):
+    r"""A question about a customer's months, with a code interpreter; the answer stands in \boxed{} in a turn without a call.
+
+    The reward is Customer-Agent's. task: trajectory_id, question, answer and answer_type, as rows of `rl_prompts` and `questions` have them.
+    """
+
+    _boxed = True
+
+    def _begin(self, task: dict[str, Any]) -> None:
+        self._task = task
+        self._sandbox = sandbox_of(self._run, task["trajectory_id"])
+        self._called = self._executed = 0
+        self._said: str | None = None
+        self._prompt = messages(
+            "trainers/questions",
+            trajectory=task["trajectory_id"],
+            question=task["question"],
+            schema=schema(),
+            seconds=f"{Limits().wall:g}",
+            calls=CALLS,
+            turns=TURNS,
+            boxed=self._boxed,
+        )
+
+    def _earned(self) -> float:
+        return reward(self._said, self._task["answer"], self._task["answer_type"], self._executed)
+
+    def _hear(self, text: str) -> None:
+        if not self._done:
+            self._said, self._done = boxed(text), True
+
+    @tool
+    def code_interpreter(self, code: str):
+        """Run Python over the customer's actions, and get what it prints.
+
+        Args:
+            code: A whole program: nothing is kept from one call to the next.
+        """
+        if self._called == CALLS:
+            return failed(f"{CALLS} blocks have been run, and no more may be. Answer now.")
+        self._called += 1
+        output = self._sandbox.run(self._task["trajectory_id"], code)
+        self._executed += output.ok
+        return TAG.sub("&lt;", output.text)
+
+
+class QuestionsEnv(BoxedEnv):
+    """The same with the answer handed in by a tool."""
+
+    _boxed = False
+
+    @tool
+    def submit(self, answer: str):
+        """Hand in the answer, which ends it.
+
+        Args:
+            answer: The answer alone, in the form asked for.
+        """
+        self._said, self._done = answer, True
+        return as_json({"handed_in": True})
+
+
+ENVIRONMENTS: dict[str, type[Situation]] = {
+    "envs": ShopEnv,
+    "shopping": ShoppingEnv,
+    "shopping_talk": TalkEnv,
+    "questions": QuestionsEnv,
+    "questions_boxed": BoxedEnv,
+}
+"""By the name in a row's column `environment`: as TRL takes several at once."""
+
+
+# What the instances of a process share
+
+
+@cache
+def shared(run: str, name: str) -> Any:
+    """A dataset of the run. Raises Problem where it is not there."""
+    if not run:
+        raise Problem(f"There is no shop. {NAME_IT}")
+    found = Run(run).read(name)
+    if found.manifest is None:
+        raise Problem(f"{run} has no {name}. Build it: shopwright build {name} --run {run}")
+    return found
+
+
+def world_of(run: str) -> World:
+    with LOCK:
+        return beside(shared(run, "catalog")) if run and shared(run, "orders") else world()
+
+
+def pages_of(run: str) -> play.Shop:
+    with LOCK:
+        return shared(run, "catalog").once(shop_of)
+
+
+def profile_of(run: str, id: str) -> Profile | None:
+    with LOCK:
+        return shared(run, "profiles").once(by_id)[id] if id else None
+
+
+def sandbox_of(run: str, trajectory: str) -> Sandbox:
+    """Raises Problem where there is no such trajectory, or this machine cannot keep code in."""
+    with LOCK:
+        found: Sandbox = shared(run, "trajectories").once(sandboxed)
+    found.run(trajectory, "1")
+    return found
+
+
+@cache
+def of_this_shop(run: str, env: str, difficulty: int, seed: int, goal: str) -> bool:
+    return draw(env_of(env), world_of(run), difficulty, seed).goal == goal
+
+
+def read(kind: type[RecordT], task: Mapping[str, Any]) -> RecordT:
+    return kind.model_validate_json(json.dumps({name: task[name] for name in kind.model_fields if name in task}))
+
+
+# Rows
+
+
+def by_call(at: Axes) -> Axes:
+    """One call a turn, and as many turns as there were calls, and words or an answer, in all.
+
+    >>> by_call(axes(6)).turns, by_call(axes(6)).tool_calls
+    (35, 1)
+    """
+    return replace(at, turns=at.turns * (at.tool_calls + 1), tool_calls=1)
+
+
+def calls_of(actions: Iterable[Mapping[str, Any]]) -> Iterator[Call]:
+    """Actions of the envs, as `solution` of a row of `env_tasks` holds them, as calls of `ShopEnv`.
+
+    >>> ask, look = {"assistant_message": "Which?"}, {"tool_calls": [{"name": "cart_view"}], "answer": {"refusal": "sold_out"}}
+    >>> list(calls_of([ask, look]))
+    [('ask_user', {'question': 'Which?'}), ('cart_view', {}), ('submit', {'refusal': 'sold_out'})]
+    """
+    for action in actions:
+        answer = action.get("answer")
+        if action.get("assistant_message") and answer is None:
+            yield "ask_user", {"question": action["assistant_message"]}
+        yield from ((each["name"], dict(each.get("args", {}))) for each in action.get("tool_calls", ()))
+        if answer is not None:
+            parts = answer.get("parts") or [answer]
+            for place, part in enumerate(parts, 1):
+                yield "submit", {**handed_in(part), **({"more": True} if place < len(parts) else {})}
+
+
+def solution(env: ShopEnv, task: Mapping[str, Any]) -> list[Call]:
+    """Calls that earn everything of a row of `env_tasks`; none where neither its stored solution nor its solver finds any.
+
+    The stored solution was made with several calls a turn: here something may be sold out or asked before the same call.
+    """
+    for play in (stored, solved):
+        env.reset(extra_info={"task": task})
+        found = list(play(env, task))
+        done = env._episode.reward
+        if done and earns_everything(done):
+            return found
+    return []
+
+
+def stored(env: ShopEnv, task: Mapping[str, Any]) -> Iterator[Call]:
+    for call in calls_of(json.loads(task["solution"] or "[]")):
+        answered(env, *call)
+        yield call
+
+
+def solved(env: ShopEnv, task: Mapping[str, Any]) -> Iterator[Call]:
+    """By the env's own solver, which sees what comes of each call."""
+    agent, turns = solver(env._episode), env._episode.turns
+    action = next(agent)
+    while True:
+        first = len(turns)
+        for name, arguments in calls_of([action.model_dump(exclude_defaults=True)]):
+            aside = env._episode.goal.aside
+            if name == "submit" and aside and any(turn.user_act == "switch" for turn in turns):
+                arguments["policy_answer"] = aside.answers[0]
+            answered(env, name, arguments)
+            yield name, arguments
+        if env._done:
+            return
+        results = [json.loads(turn.results)[0] for turn in turns[first:] if '"name": "ask_user"' not in turn.action]
+        act = "switch" if any(turn.user_act == "switch" for turn in turns) else ""
+        action = agent.send({"results": results, "act": act})
+
+
+def handed_in(answer: Mapping[str, Any]) -> dict[str, Any]:
+    taken = signature(ShopEnv.submit)
+    return {
+        name: ",".join(value) if isinstance(value, list) else value for name, value in answer.items() if name in taken
+    }
+
+
+def call_of(action: str) -> Call:
+    """An action of a shopping episode as a call of `TalkEnv`.
+
+    >>> call_of("search[red mug]"), call_of("ask[Which color?]")
+    (('search', {'words': 'red mug'}), ('ask_user', {'question': 'Which color?'}))
+    """
+    verb, _, words = action.partition("[")
+    name, argument = {"search": ("search", "words"), "click": ("click", "thing"), "ask": ("ask_user", "question")}[verb]
+    return name, {argument: words.removesuffix("]")}
+
+
+# What adapters read
+
+
+def tools_of(env: Situation) -> dict[str, Callable[..., str]]:
+    """The tools by name, as TRL finds them."""
+    names = [name for name, _ in inspect.getmembers(type(env), inspect.isfunction) if name not in NO_TOOLS]
+    return {name: getattr(env, name) for name in names if not name.startswith("_")}
+
+
+def answered(env: Situation, name: str, arguments: Mapping[str, Any]) -> str:
+    """What a tool says, where there is such a tool."""
+    found = tools_of(env).get(name)
+    return found(**arguments) if found else env._refused(f"there is no tool {name[:60]}")
+
+
+@cache
+def schemas_of(kind: type[Situation]) -> tuple[Mapping[str, Any], ...]:
+    """The tools as trainers tell models of them: the same as `transformers.utils.get_json_schema` makes."""
+    return tuple({"type": "function", "function": manual(each)} for each in tools_of(kind()).values())
+
+
+def manual(method: Callable[..., Any]) -> dict[str, Any]:
+    about, _, rest = (inspect.getdoc(method) or "").partition("\n\nArgs:\n")
+    told = dict(line.strip().split(": ", 1) for line in rest.splitlines())
+    wanted = signature(method.__func__)  # type: ignore[attr-defined]
+    properties = {name: {"type": KINDS[kind], "description": told[name]} for name, (kind, _) in wanted.items()}
+    required = [name for name, (_, needed) in wanted.items() if needed]
+    schema: dict[str, Any] = {"type": "object", "properties": properties, **({"required": required} if required else {})}
+    return {"name": method.__name__, "description": about, "parameters": schema}
+
+
+def conversation(env: Situation, calls: Iterable[Call], thoughts: Iterable[str] = ()) -> list[dict[str, Any]]:
+    """The messages of an episode that these calls play, as a trainer's own loop writes them; it ends with the last call."""
+    found, said = [*env._prompt], iter(thoughts)
+    for name, arguments in calls:
+        call = {"type": "function", "function": {"name": name, "arguments": dict(arguments)}}
+        found.append({"role": "assistant", "content": next(said, ""), "tool_calls": [call]})
+        found.append({"role": "tool", "name": name, "content": answered(env, name, arguments)})
+    return found[:-1]
