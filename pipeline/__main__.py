@@ -20,6 +20,7 @@ from pipeline.progress import Bar, Lines, Progress
 from pipeline.recipe import RecipeFile, read_recipe
 from pipeline.run import Run, all_stages, owners_of, package_version, setting_names, upstream
 from pipeline.stage import ROLES
+from schemas.behaviors import Side
 from schemas.questions import Split
 
 RUN = "data/runs/demo"
@@ -35,6 +36,7 @@ EXAMPLES = {
     "evaluate questions": "shopwright evaluate questions --run data/runs/mine --agent openai:NAME@http://127.0.0.1:8000/v1",
     "audit shopping_tasks": "shopwright audit shopping_tasks --run data/runs/mine --limit 200",
     "evaluate shopping_tasks": "shopwright evaluate shopping_tasks --run data/runs/mine --agent openai:NAME@http://127.0.0.1:8000/v1",
+    "evaluate behaviors": "shopwright evaluate behaviors --run data/runs/mine --agent openai:NAME@http://127.0.0.1:8000/v1 --limit 1000",
     "evaluate realism": "shopwright evaluate realism --run data/runs/mine --real logs.txt --judge openai:NAME@http://127.0.0.1:8000/v1",
 }
 
@@ -178,6 +180,7 @@ def add_envs(commands: Any, folder: Parser, as_json: Parser) -> None:
             add_questions(kinds, [folder, as_json])
             add_realism(kinds, [folder, as_json])
             add_shopping_agent(kinds, [folder, as_json])
+            add_behaviors(kinds, [folder, as_json])
 
 
 def add_shopping(options: Any) -> None:
@@ -209,6 +212,35 @@ def add_shopping_agent(kinds: Any, parents: list[Parser]) -> None:
         "--to",
         metavar="FILE",
         help="the episodes as Parquet (default: RUN/evaluations/shopping-AGENT.parquet, replaced)",
+    )
+
+
+def add_behaviors(kinds: Any, parents: list[Parser]) -> None:
+    """`evaluate behaviors`."""
+    about = (
+        "an agent (scripted, terminate, frequent-click, echo, random-click or a model) predicts shoppers' next steps"
+    )
+    options = add_kind(kinds, "behaviors", about, parents)
+    add_models(options, ["agent"], plans=False)
+    options.add_argument("--recipe", metavar="FILE", help="models, sampling and prices, as TOML")
+    options.add_argument("--split", choices=get_args(Side), default="test", help="which steps (default: test)")
+    options.add_argument("--limit", type=positive, metavar="N", help="so many steps by chance (default: all)")
+    options.add_argument(
+        "--dars", type=amount, default=1000.0, metavar="X", help="what likeness is multiplied with (default: 1000)"
+    )
+    options.add_argument("--gated", action="store_true", help="that a field is there is paid only where it is right")
+    options.add_argument(
+        "--vocabulary",
+        type=positive,
+        default=0,
+        metavar="N",
+        help="so many tokens the model knows: measure how sure it is of its rationale (default: that pays 0)",
+    )
+    options.add_argument(
+        "--likeliest", type=positive, default=20, metavar="K", help="tokens that is measured by (default: 20)"
+    )
+    options.add_argument(
+        "--to", metavar="FILE", help="the predictions as Parquet (default: RUN/evaluations/behaviors-AGENT.parquet)"
     )
 
 
@@ -564,6 +596,7 @@ def audit_envs(
 
 def evaluate_command(what: str, **options: Any) -> int:
     kinds: dict[str, Callable[..., int]] = {
+        "behaviors": evaluate_behaviors,
         "envs": evaluate_envs,
         "questions": evaluate_questions,
         "realism": evaluate_realism,
@@ -651,6 +684,50 @@ def evaluate_questions(
         f"\n{len(asked):,} questions of the split {split}, {tries} {'try' if tries == 1 else 'tries'} each\ntries      {path}"
     )
     print(f"report     {Path(run) / 'report.html'}")
+    return 0
+
+
+def evaluate_behaviors(
+    run: str,
+    split: str,
+    limit: int | None,
+    dars: float,
+    gated: bool,
+    vocabulary: int,
+    likeliest: int,
+    to: str | None,
+    recipe: str | None,
+    json: bool,
+    **given: Any,
+) -> int:
+    from pipeline.behaviors import evaluate
+    from pipeline.models.role import Role
+    from pipeline.publish.report import write_report
+    from pipeline.rewards.hierarchical import Rule, payoffs
+    from pipeline.rollouts.evaluate import told
+
+    policy = given.pop("agent") if given.get("agent") in evaluate.POLICIES else None
+    models = models_given(given, read_recipe(recipe)) or Models()
+    models = replace(models, sampling={"agent": evaluate.DRAWN, **models.sampling})
+    role = Role("agent", models, Path(run), "evaluate-behaviors")
+    agent = policy or (role if role.asks else evaluate.TRUTH)
+    if isinstance(agent, Role):
+        models.price("agent")
+    plan = evaluate.Plan(split, limit, Rule(dars=dars, gated=gated), vocabulary, likeliest)
+    steps = whole(run, "behavior_steps")
+    asked = evaluate.chosen(steps, split, limit)
+    seen = evaluate.seen(whole(run, "behaviors"), asked)
+    rows = told(evaluate.predictions(steps, asked, seen, agent, plan), len(asked), say, "behaviors")
+    path = Path(to) if to else evaluate.file_of(Path(run), rows[0].policy)
+    evaluate.write(rows, path, plan, steps.manifest.fingerprint)
+    write_report(Run(run))
+    found, paid = evaluate.figures(rows), payoffs(list(seen.values()), rule=plan.rule)
+    if json:
+        print_json(evaluate.as_json(found, paid, plan))
+        return 0
+    print_tables(evaluate.tables(found, paid))
+    print(f"\n{len(asked):,} steps of the split {split}\nself-certainty {evaluate.form_of(plan)}")
+    print(f"predicted  {path}\nreport     {Path(run) / 'report.html'}")
     return 0
 
 

@@ -16,6 +16,7 @@ FEW = {
     "env_tasks": {"count": 1, "levels": "0,3"},
     "catalog_fine": {"leaves": 1},
     "shopping_tasks": {"count": 40, "personal": 12},
+    "behaviors": {"sessions": 60},
 }
 """Settings of what else a small run holds."""
 LACKING = json.loads(subprocess.check_output([sys.executable, "-m", "pipeline.sandbox.kernel"]))

@@ -6,7 +6,7 @@ run · progress
 stages                                      never one another: they meet through datasets
 checks                                      what must be true, of events and of questions
 envs                                        situations in the shop, and episodes of them
-rollouts · shopping                         answering from files; finding the one product
+rollouts · shopping · behaviors             answering from files; finding the one product; what a shopper does next
 rewards                                     what an attempt earned
 questions                                   tree, SQL, answers, words, engines
 sandbox
@@ -34,7 +34,7 @@ LAYERS = [
     ("pipeline.sandbox",),
     ("pipeline.questions",),
     ("pipeline.rewards",),
-    ("pipeline.rollouts", "pipeline.shopping"),
+    ("pipeline.rollouts", "pipeline.shopping", "pipeline.behaviors"),
     ("pipeline.envs",),
     ("pipeline.checks",),
     ("pipeline.stages",),

@@ -8,7 +8,7 @@ import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from html import unescape
 from math import fsum
 from pathlib import Path
@@ -97,6 +97,8 @@ class Predicted(Record):
     for_presence: float
     for_value: float
     for_rationale: float
+    gated: float
+    """The reward where being there is paid only to fields that are right."""
     sure_low: float | None
     """Self-certainty in nats, at least; none where it is not known."""
     sure_high: float | None
@@ -279,7 +281,10 @@ def predicted(row: NextAction, reply: Reply, policy: str, plan: Plan) -> Predict
     """Whatever was said; a reply with a fault says nothing."""
     text = "" if reply.fault else reply.text
     sure = sureness(reply, plan)
-    got = earned(text, row.action, sure.low if sure else 0.0, rule=plan.rule)
+    got, gated = (
+        earned(text, row.action, sure.low if sure else 0.0, rule=rule)
+        for rule in (plan.rule, replace(plan.rule, gated=True))
+    )
     answer = answer_of(text, thinking=plan.rule.thinking)
     said = answer.action if isinstance(answer, Answer) else None
     return Predicted(
@@ -299,6 +304,7 @@ def predicted(row: NextAction, reply: Reply, policy: str, plan: Plan) -> Predict
         type_right=said is not None and said.type == row.action_type,
         reward=got.total,
         **{f"for_{part}": getattr(got, part) for part in PARTS},
+        gated=gated.total,
         sure_low=sure.low if sure else None,
         sure_high=sure.high if sure else None,
         session_tokens=row.session_tokens,
@@ -343,6 +349,8 @@ class Figures:
     """Half the width of its 95 % interval."""
     parts: dict[str, float]
     """The mean of each part of the reward."""
+    gated: float
+    """The mean where being there is paid only to fields that are right."""
     said: dict[ActionType, dict[str, float]]
     """By the true type: the share of each type that was said; `none` is no answer."""
     sure: Bounds | None
@@ -379,6 +387,7 @@ def figure(policy: str, rows: Sequence[Predicted]) -> Figures:
         reward=reward,
         half=half,
         parts={part: mean([getattr(each, f"for_{part}") for each in rows])[0] for part in PARTS},
+        gated=mean([each.gated for each in rows])[0],
         said=said_of(tally),
         sure=sure,
         sure_of=len(known),
@@ -464,7 +473,7 @@ def reward_table(found: Iterable[Figures], payoffs: Iterable[Payoff]) -> Lines:
     lines = [["agent", *PARTS, "reward", "gated", "self-certainty, nats"]]
     for each in found:
         parts = [f"{each.parts[part]:.3f}" for part in PARTS]
-        lines.append([each.policy, *parts, f"{each.reward:.2f}", "", sure_shown(each)])
+        lines.append([each.policy, *parts, f"{each.reward:.2f}", f"{each.gated:.2f}", sure_shown(each)])
     for one in payoffs:
         lines.append([one.policy, *("" for _ in PARTS), f"{one.reward:.2f}", f"{one.gated:.2f}", ""])
     return lines

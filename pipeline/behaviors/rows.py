@@ -80,7 +80,11 @@ def behavior(
 
 def tokens_of(steps: Sequence[BehaviorStep]) -> int:
     """Of all pages and answers."""
-    return sum(estimate(step.html) + estimate(answer(step)) for step in steps)
+    return sum(size(step.html) + size(answer(step)) for step in steps)
+
+
+size = lru_cache(4_096)(estimate)
+"""Tokens of a page or an answer, which stand in every prompt after it."""
 
 
 def answer(step: BehaviorStep) -> str:

@@ -122,18 +122,18 @@ def together(acts: Sequence[Act], cut: Cut) -> Iterator[list[tuple[Act, ...]]]:
 
 
 def is_new(errand: Sequence[Act], act: Act) -> bool:
-    """Whether a search begins another errand: it comes after looking at something, and has no word of the searches before."""
-    if act.kind != SEARCH or errand[-1].kind == SEARCH:
-        return False
-    return not any(shared(act.query, before.query) for before in errand if before.kind == SEARCH)
+    """Whether a search begins another errand: it has no word of the search before it."""
+    before = next((each.query for each in reversed(errand) if each.kind == SEARCH), "")
+    return act.kind == SEARCH and not shared(act.query, before)
 
 
 def shared(one: str, other: str) -> bool:
-    """
-    >>> shared("cheap oak lamp", "lamps under 40"), shared("cheap lamp", "cheap rug")
+    """Whether two searches have a word in common that is not a number.
+
+    >>> shared("cheap oak lamp", "lamps under 40"), shared("cheap lamp 12 in", "cheap rug 12 in")
     (True, False)
     """
-    return not set(content_words(one)).isdisjoint(content_words(other))
+    return any(not word.isdigit() for word in set(content_words(one)) & set(content_words(other)))
 
 
 def variants_of(acts: Iterable[Act], bought: Mapping[int, str], store: Store) -> dict[int, str]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from pipeline.behaviors import wording
 from pipeline.behaviors.logs import Logs
-from pipeline.behaviors.rows import action_of, sight, tokens_of
+from pipeline.behaviors.rows import action_of, sight, size, tokens_of
 from pipeline.behaviors.sessions import APART, CART, CLICK, PURCHASE, SEARCH, session_of, split_of
 from pipeline.behaviors.walk import day_of, visit
 from pipeline.checks.shopping import shop_of
@@ -18,11 +18,13 @@ from pipeline.shop.kinds import Kinds
 from pipeline.shop.stock import Stock
 from pipeline.stage import Fault
 from pipeline.words import content_words
-from schemas.behaviors import Behavior, BehaviorStep
+from schemas.behaviors import Behavior, BehaviorStep, NextAction
 from schemas.samples import Trajectory
 from schemas.shop import Persona, Product
 
 Logged = Dataset[Trajectory]
+AT_HAND = 50
+"""Sessions that are read together."""
 
 
 def events_are_the_logs(behavior: Behavior, trajectories: Logged) -> str | None:
@@ -214,6 +216,92 @@ def splits_share_no_customer(behaviors: Dataset[Any]) -> Iterable[Fault]:
         "where splits > 1 and split = 'train' order by all"
     )
     return [Fault(file, row, "its customer is held out too") for file, row in found]
+
+
+# Steps
+
+
+class Sessions:
+    """The sessions of a run by id, those of one row group at hand; for `behaviors.once`."""
+
+    def __init__(self, behaviors: Dataset[Behavior]) -> None:
+        self.behaviors = behaviors
+        self.numbers = {id: number for number, id in enumerate(behaviors.table(["id"])["id"].to_pylist())}
+        self.near: dict[str, Behavior] = {}
+
+    def of(self, id: str) -> Behavior | None:
+        number = self.numbers.get(id)
+        if number is not None and id not in self.near:
+            span = range(number, min(number + AT_HAND, len(self.numbers)))
+            self.near = {row.id: row for row in self.behaviors.rows(span)}
+        return self.near.get(id)
+
+
+def step_is_the_sessions(step: NextAction, behaviors: Dataset[Behavior]) -> str | None:
+    """Action, rationale, customer and split are those of that step there."""
+    behavior = behaviors.once(Sessions).of(step.behavior_id)
+    if behavior is None or not 0 <= step.step < len(behavior.steps):
+        return "a step of no session"
+    true = behavior.steps[step.step]
+    same = (step.action, step.rationale, step.persona_id, step.split) == (
+        *(true.action, true.rationale),
+        *(behavior.persona_id, behavior.split),
+    )
+    if not same or json.loads(step.action)["type"] != step.action_type:
+        return "not what its session has there"
+    return "a test step to learn on" if step.in_rl and step.split == "test" else None
+
+
+def prompt_shows_what_came_before(step: NextAction, behaviors: Dataset[Behavior]) -> str | None:
+    """The page of the step stands at its end; before it all pages and answers, or all answers; and nothing of the truth."""
+    behavior = behaviors.once(Sessions).of(step.behavior_id)
+    if behavior is None or not 0 <= step.step < len(behavior.steps):
+        return "a step of no session"
+    roles = [each.role for each in step.prompt]
+    now, before = behavior.steps[step.step], behavior.steps[: step.step]
+    if roles[0] != "system" or not step.prompt[-1].content.endswith(now.html.strip()):
+        return "a prompt that does not end with the page"
+    if any(each.rationale in step.prompt[0].content for each in behavior.steps):
+        return "a prompt that tells what it asks for"
+    if len(roles) == 2:
+        told, place = step.prompt[1].content.partition("The page now:")[0], 0
+        for each in before:
+            place = told.find(each.action, place) + 1
+            if not place:
+                return "a prompt without what was done before"
+        return "a prompt that tells what it asks for" if told.count('"rationale":') > len(before) else None
+    if roles[1:] != ["user", "assistant"] * len(before) + ["user"]:
+        return "a prompt that is no conversation"
+    for number, each in enumerate(before):
+        page, said = step.prompt[1 + 2 * number].content, json.loads(step.prompt[2 + 2 * number].content)
+        if page.strip() != each.html.strip() or said != {
+            "rationale": each.rationale,
+            "action": json.loads(each.action),
+        }:
+            return "a prompt without what was done before"
+    return None
+
+
+def prompt_tokens_are_counted(step: NextAction) -> str | None:
+    """The stored prompt's are the one of the two counts that is of its context."""
+    counted = sum(size(each.content) for each in step.prompt)
+    own = (
+        step.page_tokens if len(step.prompt) == 2 and "The page now:" in step.prompt[1].content else step.session_tokens
+    )
+    return None if counted == own else "tokens that are not those of its prompt"
+
+
+def rl_mix_is_the_papers(behavior_steps: Dataset[NextAction]) -> Iterable[Fault]:
+    """Of the steps to learn on, searches and clicks are each 10 % more frequent than ends (Shop-R1, section 4.1)."""
+    counts = dict(behavior_steps.sql("select action_type, count(*) from rows where in_rl group by 1"))
+    ends = counts.get("terminate", 0)
+    wrong = [kind for kind in ("click", "type_and_submit") if abs(counts.get(kind, 0) - 1.1 * ends) > 1]
+    if not wrong:
+        return []
+    found = behavior_steps.sql(
+        f"select filename, file_row_number from rows where in_rl and action_type = '{wrong[0]}' order by all"
+    )
+    return [Fault(file, row, "a mix of actions that is not the paper's") for file, row in found]
 
 
 def by_id(rows: Dataset[Any]) -> dict[str, Any]:

@@ -33,7 +33,7 @@ PURPOSES = {
 """The Hub's word for a use -> how the names of configs begin that are for it."""
 SHOWN = ("questions", "sft_rollouts", "sft_envs", "sft_shopping", "sft_behaviors", "trajectories")
 """The config that the example loads: the first of these that is there, else the first of all."""
-ACTIVE = re.compile(r"([\\`*_{}\[\]()#+!|~$<>&@^=:-])")
+ACTIVE = re.compile(r"([\\`*_{}\[\]()#!|~$<>&@^])")
 """What may mean something in Markdown, in HTML or on the Hub."""
 CARDS = Environment(
     loader=FileSystemLoader(Path(__file__).parent),
@@ -65,7 +65,7 @@ def text(run: Run, laid: Laid, repo: str, drawn: Iterable[str]) -> str:
     from huggingface_hub.utils import yaml_dump
 
     facts = facts_of(run, laid, repo)
-    head = yaml_dump(front(run, laid, facts), width=1_000)
+    head = yaml_dump(front(run, laid, facts), sort_keys=False, width=1_000)
     body = CARDS.get_template("card.md.j2").render(facts, pictures=list(drawn), images=IMAGES)
     return f"---\n{head}---\n\n{body}"
 
@@ -258,7 +258,7 @@ def cell(value: object) -> str:
     >>> cell("a|b\n<b>*c*")
     'a\\|b &lt;b\\>\\*c\\*'
     """
-    return ACTIVE.sub(r"\\\1", visible(value)).replace(r"\<", "&lt;").replace(r"\&", "&amp;").replace(r"\:", "&#58;")
+    return ACTIVE.sub(r"\\\1", visible(value)).replace(r"\<", "&lt;").replace(r"\&", "&amp;")
 
 
 def fenced(value: str) -> str:
@@ -267,7 +267,7 @@ def fenced(value: str) -> str:
     >>> fenced("a ```` b").split("\\n")[0]
     '`````text'
     """
-    lines = "\n".join(" ".join(visible(part) for part in [line]) for line in value.split("\n"))
+    lines = "\n".join(map(visible, value.split("\n")))
     fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", lines)), default=0))
     return f"{fence}text\n{lines}\n{fence}"
 

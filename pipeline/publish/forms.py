@@ -138,4 +138,10 @@ def by_side(form: Form, run: Run, schema: pa.Schema) -> dict[str, Batches]:
 
 def rows_of_form(form: Form, run: Run, side: Side, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     rows = form.rows(run, side)
-    return batches(map(flat, rows) if schema is TEXT else rows, schema)
+    return batches(map(flat, rows) if schema is TEXT else numbered(rows) if schema is RL else rows, schema)
+
+
+def numbered(rows: Iterator[Row]) -> Iterator[Row]:
+    """With the number that verl knows a row by, from 0 in each split."""
+    for number, row in enumerate(rows):
+        yield {**row, "extra_info": {"index": number, **row["extra_info"]}}

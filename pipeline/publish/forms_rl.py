@@ -25,17 +25,18 @@ from pipeline.sandbox.data_loader import schema
 from pipeline.shopping.play import ACTIONS, Sight, scenarios_of, shown
 from pipeline.shopping.profile import told
 from pipeline.shopping.wording import called
-from pipeline.trainers.env import by_call, call_of, calls_of
+from pipeline.trainers.env import ShopEnv, by_call, call_of, solution
 from schemas.behaviors import NextAction
 from schemas.questions import Question
 from schemas.rollouts import PassRate, RlPrompt
-from schemas.shopping import Profile, Scenario, ShoppingEpisode, ShoppingTask
+from schemas.shopping import Language, Profile, Scenario, ShoppingEpisode, ShoppingTask
 from schemas.tasks import Task
 
 Side = Literal["train", "test"]
 SOLVER = "solver"
 AGENT, ALONE = "shopwright", "single_turn_agent"
 """verl's agent loops: ours, with an environment, and its own for a single reply."""
+WANTED = ("product_id", "variant_id", "category", "options", "attributes", "price_limit")
 LEVELS = {"easy": 1, "medium": 2, "hard": 3}
 
 
@@ -54,13 +55,13 @@ def env_head(task: Task) -> list[Message]:
     return list(messages("trainers/envs", opening=task.opening, calls=calls))
 
 
-def page_head(task: ShoppingTask, scenario: Scenario, profile: Profile | None) -> list[Message]:
-    multi, language, home = scenario.startswith("multi"), task.language, pages.home()
+def page_head(opening: str, scenario: Scenario, language: Language, profile: Profile | None) -> list[Message]:
+    home = pages.home()
     sight = Sight(pages.text(home), tuple(pages.clickables(home)), pages.can_search(home), ACTIONS[scenario])
     known = told(profile, language, names=partial(called, language=language)) if profile else ""
-    opening = task.simple_instruction if multi else task.instruction
-    facts = {"multi": multi, "personal": profile is not None, "limit": sight.left, "language": language}
-    return list(messages("trainers/shopping", opening=opening, profile=known, page=shown(sight), **facts))
+    facts = {"multi": scenario.startswith("multi"), "personal": profile is not None, "limit": sight.left}
+    page = shown(sight)
+    return list(messages("trainers/shopping", opening=opening, profile=known, page=page, language=language, **facts))
 
 
 # Rows.
@@ -98,55 +99,75 @@ def question_row(id: str, row: RlPrompt | Question, answer: str, split: Side, tr
 
 
 def rl_envs(run: Run, split: Side) -> Iterator[Row]:
-    """Tasks for an agent with the shop's tools, with a way that earns everything; held out are those of other customers."""
-    rates = passed(run.read("env_episodes"), "task_id", "reward.success")
+    """Tasks for an agent with the shop's tools, with calls that earn everything; held out are those of other customers."""
+    rates, env = passed(run.read("env_episodes"), "task_id", "reward.success"), ShopEnv(run.folder)
     for task in run.read("env_tasks"):
-        if side_of(task.persona_id or task.id) != split:
-            continue
-        reference = [call_said(*call) for call in calls_of(json.loads(task.solution))]
-        yield rl_row(
-            f"{task.id}-rl",
-            "ecomrlve",
-            "envs",
-            env_head(task),
-            ability=task.env,
-            truth=json.loads(task.acceptable),
-            extra={"split": split, "task": task.model_dump(mode="json"), "reference_calls": reference},
-            difficulty=task.difficulty,
-            pass_rate=rates.get((task.id,)),
-            group=task.persona_id or task.id,
-        )
+        if side_of(owner(task)) == split:
+            yield env_row(task, env, split, rates.get((task.id,)))
+
+
+def env_row(task: Task, env: ShopEnv, split: Side, pass_rate: float | None) -> Row:
+    facts = task.model_dump(mode="json")
+    reference = [call_said(*call) for call in solution(env, facts)]
+    return rl_row(
+        f"{task.id}-rl",
+        "ecomrlve",
+        "envs",
+        env_head(task),
+        ability=task.env,
+        truth=json.loads(task.acceptable),
+        extra={"split": split, "task": facts, "reference_calls": reference},
+        difficulty=task.difficulty,
+        pass_rate=pass_rate,
+        group=owner(task),
+    )
 
 
 def rl_shopping(run: Run, split: Side) -> Iterator[Row]:
     """Instructions that one product of the shop satisfies, to be found page by page; held out are other products."""
     profiles = {one.id: one for one in run.read("profiles")}
     rates = passed(run.read("shopping_episodes"), "task_id, scenario", "typed.success")
-    ways = solved(run.read("shopping_episodes"))
-    way = next(ways, None)
+    ways = Ways(run)
     for task in run.read("shopping_tasks"):
-        found: dict[str, list[dict[str, Any]]] = {}
-        while way is not None and way[0] == task.id:
-            found[way[1]] = way[2]
-            way = next(ways, None)
-        if task.split != split:
-            continue
-        facts = task.model_dump(mode="json")
-        wanted = ("product_id", "variant_id", "category", "options", "attributes", "price_limit")
-        for scenario in scenarios_of(task):
-            extra = {"split": split, "task": facts | {"scenario": scenario}, "reference_calls": found.get(scenario, [])}
-            yield rl_row(
-                f"{task.id}-{scenario.replace(' ', '-')}-rl",
-                "shopsimulator",
-                "shopping_talk" if scenario.startswith("multi") else "shopping",
-                page_head(task, scenario, profiles.get(task.profile_id)),
-                ability=scenario,
-                truth={name: facts[name] for name in wanted},
-                extra=extra,
-                difficulty=len(task.needs),
-                pass_rate=rates.get((task.id, scenario)),
-                group=task.product_id,
-            )
+        found = ways.of(task.id)
+        for scenario in scenarios_of(task) if task.split == split else ():
+            profile, rate = profiles.get(task.profile_id), rates.get((task.id, scenario))
+            yield shopping_row(task, scenario, profile, rate, found.get(scenario, []))
+
+
+def shopping_row(
+    task: ShoppingTask, scenario: Scenario, profile: Profile | None, rate: float | None, way: list[Any]
+) -> Row:
+    multi, facts = scenario.startswith("multi"), task.model_dump(mode="json")
+    opening = task.simple_instruction if multi else task.instruction
+    return rl_row(
+        f"{task.id}-{scenario.replace(' ', '-')}-rl",
+        "shopsimulator",
+        "shopping_talk" if multi else "shopping",
+        page_head(opening, scenario, task.language, profile),
+        ability=scenario,
+        truth={name: facts[name] for name in WANTED},
+        extra={"split": task.split, "task": facts | {"scenario": scenario}, "reference_calls": way},
+        difficulty=len(task.needs),
+        pass_rate=rate,
+        group=task.product_id,
+    )
+
+
+class Ways:
+    """The solver's calls of each task's scenarios, read along with the tasks: episodes stand in the same order."""
+
+    def __init__(self, run: Run) -> None:
+        known = set(run.read("shopping_tasks").table(["id"])["id"].to_pylist())
+        self.rest = (way for way in solved(run.read("shopping_episodes")) if way[0] in known)
+        self.next = next(self.rest, None)
+
+    def of(self, task: str) -> dict[str, list[Any]]:
+        found = {}
+        while self.next is not None and self.next[0] == task:
+            found[self.next[1]] = self.next[2]
+            self.next = next(self.rest, None)
+        return found
 
 
 def rl_behaviors(run: Run, split: Side) -> Iterator[Row]:
@@ -185,7 +206,7 @@ def rl_row(
         "environment": environment,
         "prompt": prompt,
         "reward_model": {"style": "rule", "ground_truth": json_of(truth)},
-        "extra_info": {"index": id, **extra},
+        "extra_info": dict(extra),
         **known,
     }
 
@@ -202,6 +223,10 @@ def side(split: str) -> Side:
 def side_of(group: str) -> Side:
     """Where a dataset has no split: by customer, a tenth held out, the same ones as of `behaviors`."""
     return split_of(group)
+
+
+def owner(task: Task) -> str:
+    return task.persona_id or task.id
 
 
 def customer_of(trajectory_id: str) -> str:
@@ -222,8 +247,8 @@ def passed(episodes: Dataset[Any], by: str, success: str) -> dict[tuple[str, ...
     }
 
 
-def solved(episodes: Dataset[ShoppingEpisode]) -> Iterator[tuple[str, str, list[dict[str, Any]]]]:
-    """Task, scenario and the solver's calls, in the order of the tasks."""
+def solved(episodes: Dataset[ShoppingEpisode]) -> Iterator[tuple[str, str, list[Any]]]:
+    """Task, scenario and the solver's calls, in order."""
     for batch in episodes.batches(["task_id", "scenario", "policy", "steps"]):
         for row in batch.to_pylist():
             if row["policy"] == SOLVER:

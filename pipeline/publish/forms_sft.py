@@ -6,13 +6,28 @@ tools say is to the letter what the environments say, so that a model goes on wh
 
 import json
 from collections.abc import Iterator, Sequence
+from typing import Any
 
-from pipeline.publish.forms_rl import LEVELS, Side, customer_of, page_head, question_head, side, side_of
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipeline.dataset import Dataset
+from pipeline.publish.forms_rl import LEVELS, SOLVER, Side, customer_of, owner, page_head, question_head, side, side_of
 from pipeline.publish.forms_rows import Message, Row, called, returned, said, told
 from pipeline.rollouts.conversation import OPEN
 from pipeline.run import Run
 from pipeline.shopping.play import ACTIONS, Sight, shown
-from pipeline.trainers.env import BoxedEnv, ShopEnv, ShoppingEnv, TalkEnv, call_of, calls_of, conversation, schemas_of
+from pipeline.trainers.env import (
+    BoxedEnv,
+    ShopEnv,
+    ShoppingEnv,
+    TalkEnv,
+    call_of,
+    calls_of,
+    conversation,
+    schemas_of,
+    solution,
+)
 from schemas.behaviors import Behavior
 from schemas.rollouts import Rollout
 from schemas.shopping import ShoppingEpisode, ShoppingTask
@@ -60,35 +75,47 @@ def printed(heard: str) -> str:
 
 def sft_envs(run: Run, split: Side) -> Iterator[Row]:
     """Shoppers served with the shop's tools, by the solver or a model, where it was a full success."""
-    env, tasks = ShopEnv(run.folder), iter(run.read("env_tasks"))
-    task: Task | None = None
-    for episode in run.read("env_episodes"):
-        while task is None or task.id != episode.task_id:  # episodes stand in the order of their tasks
-            task = next(tasks)
-        if episode.reward.success and side_of(task.persona_id or task.id) == split:
+    env = ShopEnv(run.folder)
+    for episode, task in paired(run.read("env_episodes"), run.read("env_tasks")):
+        if episode.reward.success and side_of(owner(task)) == split:
             yield from env_row(env, task, episode)
 
 
 def env_row(env: ShopEnv, task: Task, episode: EnvEpisode) -> Iterator[Row]:
-    """The episode played again call by call; nothing where that is no success any more."""
-    env.reset(extra_info={"task": task.model_dump(mode="json")})
-    calls = list(calls_of(json.loads(turn.action) for turn in episode.turns))
+    """The episode call by call, as the environment plays it; nothing where that is no success any more."""
+    facts = task.model_dump(mode="json")
+    own = episode.policy == SOLVER
+    calls = solution(env, facts) if own else list(calls_of(json.loads(turn.action) for turn in episode.turns))
+    env.reset(extra_info={"task": facts})
     messages = conversation(env, calls)
     earned = env._episode.reward
-    if earned is None or not earned.success:
-        return
-    yield told(
-        episode.id,
-        messages,
-        schemas_of(ShopEnv),
-        group=task.persona_id or task.id,
-        source=task.id,
-        kind=task.env,
-        policy=episode.policy,
-        difficulty=task.difficulty,
-        reward=earned.total,
-        errors=failures(messages),
-    )
+    if earned is not None and earned.success:
+        yield told(
+            episode.id,
+            messages,
+            schemas_of(ShopEnv),
+            group=owner(task),
+            source=task.id,
+            kind=task.env,
+            policy=episode.policy,
+            difficulty=task.difficulty,
+            reward=earned.total,
+            errors=failures(messages),
+        )
+
+
+def paired(episodes: Dataset[Any], tasks: Dataset[Any]) -> Iterator[tuple[Any, Any]]:
+    """Each episode with its task; one whose task is not there any more is left out."""
+    for batch in episodes.batches():
+        known = {task.id: task for task in of_ids(tasks, pc.unique(batch["task_id"]))}
+        rows = (episodes.makes.model_validate(row) for row in batch.to_pylist())
+        yield from ((row, known[row.task_id]) for row in rows if row.task_id in known)
+
+
+def of_ids(dataset: Dataset[Any], ids: pa.Array) -> Iterator[Any]:
+    for batch in dataset.batches():
+        for row in batch.filter(pc.is_in(batch["id"], value_set=ids)).to_pylist():
+            yield dataset.makes.model_validate(row)
 
 
 def failures(messages: Sequence[Message]) -> int:
@@ -98,15 +125,11 @@ def failures(messages: Sequence[Message]) -> int:
 def sft_shopping(run: Run, split: Side) -> Iterator[Row]:
     """Products found page by page, with the thought before every action, where the right one was bought."""
     profiles = {one.id: one for one in run.read("profiles")}
-    tasks = iter(run.read("shopping_tasks"))
-    task: ShoppingTask | None = None
-    for episode in run.read("shopping_episodes"):
-        while task is None or task.id != episode.task_id:  # episodes stand in the order of their tasks
-            task = next(tasks)
+    for episode, task in paired(run.read("shopping_episodes"), run.read("shopping_tasks")):
         understood = all(step.action.startswith(VERBS) for step in episode.steps)
         if task.split == split and episode.typed.success and understood:
-            head = page_head(task, episode.scenario, profiles.get(task.profile_id))
-            yield page_row(head, task, episode)
+            profile = profiles.get(task.profile_id)
+            yield page_row(page_head(episode.opening, episode.scenario, task.language, profile), task, episode)
 
 
 def page_row(head: list[Message], task: ShoppingTask, episode: ShoppingEpisode) -> Row:

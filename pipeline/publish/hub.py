@@ -210,7 +210,9 @@ class Hub:
         except RevisionNotFoundError:
             main = self.asked(lambda: self.at("main"))
             there = There(main.commit, main.private, main.files, branch=False)
-        except RepositoryNotFoundError:
+        except RepositoryNotFoundError as error:
+            if status(error) != 404:  # said of a wrong token too, and of what one must ask to see
+                raise
             return None
         if private and not there.private:
             raise Problem(

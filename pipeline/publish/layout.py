@@ -90,9 +90,10 @@ def lay(configs: Sequence[Config], folder: Path, *, finish: Callable[[Laid], Non
     `finish` is called with what is laid before that, to look at it or to add a card; what it raises leaves nothing.
     Raises Problem where the folder holds what was not laid there.
     """
-    beside, old = (folder.with_name(f".{folder.name}.{kind}") for kind in ("laying", "old"))
+    folder = folder.resolve()  # a link stays a link
     if stranger := next(strangers(folder), None):
         raise Problem(f"{stranger} was not put there by publish. Take it away, or choose another folder.")
+    beside, old = (folder.with_name(f".{folder.name}.{kind}") for kind in ("laying", "old"))
     for left in (beside, old):
         shutil.rmtree(left, ignore_errors=True)
     try:
@@ -222,9 +223,12 @@ def write_index(folder: Path) -> None:
 
 
 def paths(folder: Path) -> list[str]:
-    """Every file of a folder but its index, by its path from there."""
-    found = [path.relative_to(folder).as_posix() for path in folder.rglob("*") if not path.is_dir()]
-    return sorted(path for path in found if path != INDEX)
+    """Every file of a folder but its index, by its path from there, in order."""
+    return sorted(path.relative_to(folder).as_posix() for path in files_in(folder) if path != folder / INDEX)
+
+
+def files_in(folder: Path) -> Iterator[Path]:
+    return (path for path in folder.rglob("*") if path.is_symlink() or not path.is_dir())
 
 
 def sha256_of(path: Path) -> str:
@@ -246,7 +250,11 @@ def indexed(text: str) -> set[str]:
 
 
 def strangers(folder: Path) -> Iterator[Path]:
-    """Files of a folder that its index does not know."""
+    """Files of a folder that its index does not know; the folder itself, where it is none."""
+    if folder.exists() and not folder.is_dir():
+        yield folder
     index = folder / INDEX
     known = indexed(index.read_text(encoding="utf-8")) if index.is_file() else set()
-    return (folder / path for path in paths(folder) if path not in known)
+    for path in files_in(folder):
+        if path != index and path.relative_to(folder).as_posix() not in known:
+            yield path

@@ -38,7 +38,7 @@ KEYS = {
         "wording": ("question", "trim(lower(regexp_replace(question, '\\W+', ' ', 'g')))"),
         "SQL": ("sql", "trim(regexp_replace(sql, '\\s+', ' ', 'g'))"),
     },
-    "envs": {"task": ("task_id", "task_id"), "goal": ("goal", "goal")},
+    "envs": {"customer": ("persona_id", "persona_id"), "task": ("task_id", "task_id"), "goal": ("goal", "goal")},
     "shopping": {
         "product": ("product_id", "product_id"),
         "task": ("task_id", "task_id"),
@@ -50,7 +50,8 @@ KEYS = {
         "log": ("trajectory_id", "trajectory_id"),
     },
 }
-"""What splits must not share -> the column that tells it, and its value in SQL."""
+"""What splits must not share -> the column that tells it, and its value in SQL; the first is what a form's `group` is of."""
+ROW = {"row": ("id", "id")}
 TASKS = {"questions": "question", "env_tasks": "task", "shopping_tasks": "task", "behaviors": "session"}
 """Configs whose ids are what others of their family refer to."""
 MEMORY = "1GB"
@@ -118,8 +119,10 @@ def keys_of(config: str, splits: dict[str, list[Path]]) -> Iterator[tuple[str, s
     """What must not be shared, the column that tells it, and its value in SQL."""
     there = columns_of(path for files in splits.values() for path in files)
     family = family_of(config)
-    known = KEYS.get(family, {}) | {"group": ("group", '"group"'), "row": ("id", "id")}
-    yield from ((what, column, value) for what, (column, value) in known.items() if column in there)
+    known = KEYS.get(family, {})
+    if "group" in there:
+        known = known | {next(iter(known), "group"): ("group", '"group"')}
+    yield from ((what, column, value) for what, (column, value) in (known | ROW).items() if column in there)
 
 
 def family_of(config: str) -> str:

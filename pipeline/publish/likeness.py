@@ -8,9 +8,11 @@ A sketch of at most `SKETCH` numbers is kept for each row of the smaller splits,
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
-from hashlib import blake2b
 from pathlib import Path
+from tempfile import TemporaryFile
+from typing import IO
 
 import numpy as np
 import pyarrow as pa
@@ -69,24 +71,50 @@ class Weights:
         return np.log((self.rows + 1) / np.maximum(self.counts[hashes % np.uint64(COUNTERS)], 1))
 
 
+class Kept:
+    """The sketches of a split, in a file of their own: they are looked through twice."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self.file = file
+        self.rows: list[tuple[str, int, int, int]] = []
+
+    def add(self, row: Sketch) -> None:
+        self.file.write(row.hashes.tobytes())
+        self.rows.append((row.place, row.group, row.figures, len(row.hashes)))
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[Sketch]:
+        self.file.seek(0)
+        for place, group, figures, count in self.rows:
+            yield Sketch(place, group, figures, np.frombuffer(self.file.read(8 * count), np.uint64))
+
+
 def alike(splits: dict[str, list[Path]]) -> dict[tuple[str, str], list[Pair]]:
     """For each two splits of a config the rows of one that are nearly those of the other."""
     columns = asked([path for files in splits.values() for path in files])
     if len(splits) < 2 or not columns:
         return {}
-    weights = Weights()
-    sizes = dict.fromkeys(splits, 0)
-    for split, files in splits.items():
-        for sketch in sketches(files, columns):
-            weights.add(sketch.hashes)
-            sizes[split] += 1
+    with ExitStack() as stack:
+        weights = Weights()
+        kept = {split: Kept(stack.enter_context(TemporaryFile())) for split in splits}
+        for split, files in splits.items():
+            for row in sketches(files, columns):
+                weights.add(row.hashes)
+                kept[split].add(row)
+        return compared(kept, weights)
+
+
+def compared(kept: dict[str, Kept], weights: Weights) -> dict[tuple[str, str], list[Pair]]:
     known: dict[str, Index] = {}
     found: dict[tuple[str, str], list[Pair]] = {}
-    for split in sorted(splits, key=lambda name: (sizes[name], name)):
-        compared = compare(sketches(splits[split], columns), known.values(), weights)
-        found |= {(other, split): pairs for other, pairs in zip(known, compared, strict=True) if pairs}
-        if split != max(sizes, key=lambda name: (sizes[name], name)):
-            known[split] = Index(list(sketches(splits[split], columns)), weights)
+    order = sorted(kept, key=lambda split: (len(kept[split]), split))
+    for split in order:
+        near = compare(kept[split], known.values(), weights)
+        found |= {(other, split): pairs for other, pairs in zip(known, near, strict=True) if pairs}
+        if split != order[-1]:
+            known[split] = Index(list(kept[split]), weights)
     return found
 
 
@@ -132,10 +160,11 @@ def spoken(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def sketch(text: str, place: str, group: int) -> Sketch:
-    words = numbered(text)
-    figures = "\n".join(sorted(word for word in tokens(text) if any(map(str.isdigit, word))))
-    hashes = np.unique(np.concatenate([words, grams(words, 2)]))[:SKETCH]
-    return Sketch(place, group, int.from_bytes(blake2b(figures.encode(), digest_size=8).digest(), "little"), hashes)
+    words = tokens(text)
+    figures = "\n".join(sorted(word for word in words if not word.isalpha()))
+    numbers = numbered(words)
+    hashes = np.unique(np.concatenate([numbers, grams(numbers, 2)]))[:SKETCH]
+    return Sketch(place, group, number_of(figures), hashes)
 
 
 class Index:

@@ -49,7 +49,7 @@ def test_set(path: Path) -> TestSet:
     runs: list[np.ndarray] = []
     wholes: list[int] = []
     for text in texts_of(path):
-        words = numbered(text)
+        words = numbered(tokens(text))
         if len(words) >= RUN:
             runs.append(np.unique(grams(words, RUN)))
         elif len(words) >= SHORT:
@@ -124,7 +124,7 @@ def hits(batch: pa.RecordBatch, sets: Sequence[TestSet]) -> Iterator[Hit]:
 
 
 def shared(text: str, sets: Sequence[TestSet]) -> Iterator[tuple[str, str]]:
-    words = numbered(text)
+    words = numbered(tokens(text))
     if SHORT <= len(words) < RUN:
         number = whole(words)
         yield from ((each.name, text) for each in sets if number in each.wholes)

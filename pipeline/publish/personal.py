@@ -129,7 +129,7 @@ FORMS = (
     ),
     Form(
         "a bank account",
-        r"[A-Z]{2}\d{2} ?[A-Z0-9]{4}",
+        rf"\b({'|'.join(IBANS)})\d{{2}} ?[A-Z0-9]{{4}} ?[A-Z0-9]{{4}}",
         re.compile(
             rf"{ALONE}[A-Z]{{2}}\d{{2}}(?:[A-Z0-9]{{11,27}}|(?: [A-Z0-9]{{4}}){{2,6}}(?: [A-Z0-9]{{1,4}})?){ENDS}"
         ),
@@ -137,7 +137,7 @@ FORMS = (
     ),
     Form(
         "a street address",
-        r"\d+ [A-Z].*(\d{5}|\d[A-Z]{2}|(Apt|Suite|Unit)\.? )|[a-zß.] \d+[a-z]?, \d{5} ",
+        rf"\d (?:[A-Z][a-z]+ ){{1,3}}{STREETS}|(straße|strasse|weg|platz|allee|gasse) \d+[a-z]?, \d{{5}} ",
         re.compile(
             rf"(?<![\w.,:/#$-])\d{{1,5}} (?:[A-Z][a-z]+ ){{1,3}}{STREETS}(?![a-z])"
             r"(?:,? (?:Apt|Suite|Unit)\.? #?\w+|,? [^\d\n]{0,40}?\b(?:[A-Z]{2},? \d{5}|[A-Z]{1,2}\d[A-Z\d]? \d[A-Z]{2}))\b"

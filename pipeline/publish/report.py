@@ -9,7 +9,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from pipeline.dataset import Manifest, write_whole
 from pipeline.models.role import Asked
 from pipeline.problem import Problem
-from pipeline.publish import shopping
+from pipeline.publish import behaviors, shopping
 from pipeline.rollouts import scores
 from pipeline.run import Run, all_stages
 from pipeline.shop.visits import ACTIONS, QUOTA
@@ -51,6 +51,7 @@ def write_report(run: Run) -> Path:
         audit=audited(run.folder / "audit.json"),
         evaluations=evaluated(run),
         shopping=shopping_facts(run) if run.read("shopping_tasks").manifest else None,
+        behaviors=behaviors.facts(run.folder),
         days=DAYS,
     )
     path = run.folder / "report.html"

@@ -381,6 +381,14 @@ ENVIRONMENTS: dict[str, type[Situation]] = {
     "questions_boxed": BoxedEnv,
 }
 """By the name in a row's column `environment`: as TRL takes several at once."""
+TASKS = {
+    "envs": "env_tasks",
+    "shopping": "shopping_tasks",
+    "shopping_talk": "shopping_tasks",
+    "questions": "rl_prompts",
+    "questions_boxed": "rl_prompts",
+}
+"""The dataset that holds an environment's tasks."""
 
 
 # What the instances of a process share
@@ -441,6 +449,21 @@ def by_call(at: Axes) -> Axes:
     return replace(at, turns=at.turns * (at.tool_calls + 1), tool_calls=1)
 
 
+def count_of(run: str, environment: str) -> int:
+    """How many tasks a run has for an environment; 0 where their dataset is not there."""
+    found = Run(run).read(TASKS[environment])
+    return len(found) if found.manifest else 0
+
+
+def task_of(run: str, environment: str, number: int) -> dict[str, Any]:
+    """What `reset` takes of the task of this number. Raises IndexError where there is none."""
+    if not 0 <= number < count_of(run, environment):
+        raise IndexError(f"There is no task {number} of {environment}.")
+    (row,) = shared(run, TASKS[environment]).rows(range(number, number + 1))
+    found: dict[str, Any] = row.model_dump(mode="json")
+    return {**found, "answer": found["ground_truth"]} if "ground_truth" in found else found
+
+
 def calls_of(actions: Iterable[Mapping[str, Any]]) -> Iterator[Call]:
     """Actions of the envs, as `solution` of a row of `env_tasks` holds them, as calls of `ShopEnv`.
 
@@ -464,9 +487,9 @@ def solution(env: ShopEnv, task: Mapping[str, Any]) -> list[Call]:
 
     The stored solution was made with several calls a turn: here something may be sold out or asked before the same call.
     """
-    for play in (stored, solved):
+    for way in (stored, solved):
         env.reset(extra_info={"task": task})
-        found = list(play(env, task))
+        found = list(way(env, task))
         done = env._episode.reward
         if done and earns_everything(done):
             return found
@@ -531,10 +554,9 @@ def answered(env: Situation, name: str, arguments: Mapping[str, Any]) -> str:
     return found(**arguments) if found else env._refused(f"there is no tool {name[:60]}")
 
 
-@cache
-def schemas_of(kind: type[Situation]) -> tuple[Mapping[str, Any], ...]:
+def schemas_of(kind: type[Situation]) -> list[dict[str, Any]]:
     """The tools as trainers tell models of them: the same as `transformers.utils.get_json_schema` makes."""
-    return tuple({"type": "function", "function": manual(each)} for each in tools_of(kind()).values())
+    return [{"type": "function", "function": manual(each)} for each in tools_of(kind()).values()]
 
 
 def manual(method: Callable[..., Any]) -> dict[str, Any]:
@@ -543,15 +565,20 @@ def manual(method: Callable[..., Any]) -> dict[str, Any]:
     wanted = signature(method.__func__)  # type: ignore[attr-defined]
     properties = {name: {"type": KINDS[kind], "description": told[name]} for name, (kind, _) in wanted.items()}
     required = [name for name, (_, needed) in wanted.items() if needed]
-    schema: dict[str, Any] = {"type": "object", "properties": properties, **({"required": required} if required else {})}
+    schema: dict[str, Any] = {
+        "type": "object",
+        "properties": properties,
+        **({"required": required} if required else {}),
+    }
     return {"name": method.__name__, "description": about, "parameters": schema}
 
 
 def conversation(env: Situation, calls: Iterable[Call], thoughts: Iterable[str] = ()) -> list[dict[str, Any]]:
     """The messages of an episode that these calls play, as a trainer's own loop writes them; it ends with the last call."""
-    found, said = [*env._prompt], iter(thoughts)
+    found: list[dict[str, Any]] = [*env._prompt]
+    said = iter(thoughts)
     for name, arguments in calls:
-        call = {"type": "function", "function": {"name": name, "arguments": dict(arguments)}}
+        call: dict[str, Any] = {"type": "function", "function": {"name": name, "arguments": dict(arguments)}}
         found.append({"role": "assistant", "content": next(said, ""), "tool_calls": [call]})
         found.append({"role": "tool", "name": name, "content": answered(env, name, arguments)})
     return found[:-1]

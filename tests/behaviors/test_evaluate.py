@@ -157,6 +157,7 @@ def test_a_policy_earns_what_the_pay_off_table_says(run, agent, gated):
     (wanted,) = [each for each in payoffs(steps, rule=rule) if each.policy == POLICIES[agent]]
     assert got.reward == pytest.approx(wanted.reward)
     assert got.half == pytest.approx(wanted.half)
+    assert got.gated == pytest.approx(wanted.gated)
     assert got.scores == wanted.scores
 
 
@@ -193,6 +194,12 @@ def test_a_row_has_what_was_said_and_what_it_earned_by_its_parts():
     assert found.session_tokens > found.page_tokens
 
 
+def test_another_type_is_not_right():
+    found = said(answer(type="terminate"))
+    assert (found.type, found.type_right, found.reward) == ("terminate", False, 0.5)
+    assert found.fault == "type is 'terminate', not 'click'"
+
+
 def test_what_was_typed_is_kept_too():
     found = said(answer(type="type_and_submit", name="search_input", text="Steel lamp, 0"), SEARCH)
     assert (found.name, found.text, found.exact) == ("search_input", "Steel lamp, 0", True)
@@ -202,6 +209,7 @@ def test_the_rule_decides_what_is_paid():
     wrong = answer(type="click", name="nav.home")
     assert said(wrong).reward == 1.0
     assert said(wrong, plan=Plan(rule=Rule(gated=True))).reward == 0.8
+    assert said(wrong).gated == 0.8
     assert right(BUY).for_value == 1000
     assert said(answer(**json.loads(BUY.action)), plan=Plan(rule=Rule(dars=5))).for_value == 5
 
@@ -329,6 +337,11 @@ def test_the_tokens_of_a_servers_answer_are_found_in_its_text():
 
 def test_what_was_thought_before_is_left_out():
     found = completion(PIECES, ["I ", "wänt", " ", "</think>"])
+    assert found.chances == completion(PIECES).chances
+
+
+def test_thoughts_that_are_the_very_answer_are_left_out_too():
+    found = completion(PIECES, ["".join(PIECES), "</think>"])
     assert found.chances == completion(PIECES).chances
 
 

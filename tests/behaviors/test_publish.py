@@ -129,6 +129,13 @@ def test_the_session_that_is_shown_is_one_of_a_purchase(facts):
     assert [step["title"] for step in facts["one"]["steps"]] == ["", "Results", "Steel lamp & <b>", "Thank you"]
 
 
+def test_of_many_sessions_the_only_purchase_is_shown(tmp_path):
+    others = [session(number, bought=False) for number in range(1, 20)]
+    longer = [each.model_copy(update={"steps": [each.steps[0], *each.steps]}) for each in others]
+    written(tmp_path, [*longer, session(20)])
+    assert behaviors.facts(tmp_path)["one"]["id"] == "session-20"
+
+
 def test_where_nothing_was_bought_another_session_is_shown(tmp_path):
     written(tmp_path, [session(1, bought=False)])
     assert behaviors.facts(tmp_path)["one"]["id"] == "session-1"

@@ -31,7 +31,11 @@ class Refused(Exception):
     def __init__(self, status, message, code=None, headers=None):
         super().__init__(message)
         self.status = status
-        self.headers = {"X-Error-Message": message, **({"X-Error-Code": code} if code else {}), **(headers or {})}
+        self.headers = {
+            "X-Error-Message": " ".join(message.split()),
+            **({"X-Error-Code": code} if code else {}),
+            **(headers or {}),
+        }
 
 
 class Dataset:
@@ -158,6 +162,7 @@ class Handler(BaseHTTPRequestHandler):
     """One request at a time is routed; faults come before."""
 
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # head and body are written apart: the second would wait 40 ms for the first
 
     def log_message(self, *words):
         pass

@@ -1,0 +1,35 @@
+"""`shopwright serve`: the environments of a run for trainers on other machines, by OpenEnv."""
+
+import argparse
+from importlib.util import find_spec
+from typing import Any
+
+from pipeline.problem import Problem
+from pipeline.trainers.env import ENVIRONMENTS, count_of
+
+EXAMPLE = "shopwright serve --run data/runs/mine --port 8000"
+
+
+def add(commands: Any, folder: argparse.ArgumentParser, as_json: argparse.ArgumentParser) -> None:
+    about = "serve the environments of a run to trainers, by OpenEnv; it needs: pip install openenv"
+    command = commands.add_parser("serve", help=about, description=f"{about}.", parents=[folder])
+    command.add_argument("--host", default="127.0.0.1", help="the address to listen at (default: this machine's own)")
+    command.add_argument("--port", type=int, default=8000, help="the port to listen at (default: 8000)")
+    command.add_argument("--sessions", type=int, default=64, help="episodes at once (default: 64)")
+
+
+def run(*, run: str, host: str, port: int, sessions: int) -> int:
+    """Serves until it is stopped. Raises Problem where openenv or every dataset of tasks is missing."""
+    if find_spec("openenv") is None:
+        raise Problem("The server needs another package: pip install 'openenv>=0.10,<0.11'")
+    counts = {name: count for name in ENVIRONMENTS if (count := count_of(run, name))}
+    if not counts:
+        raise Problem(f"{run} has no tasks to play. Build some: shopwright build env_tasks --run {run}")
+    import uvicorn  # type: ignore[import-not-found, unused-ignore]
+
+    from pipeline.trainers.openenv import app_of
+
+    told = ", ".join(f"{name} ({count:,})" for name, count in counts.items())
+    print(f"Serving {told} at http://{host}:{port}. Stop with Ctrl-C.", flush=True)
+    uvicorn.run(app_of(run, sessions=sessions), host=host, port=port, log_level="warning")
+    return 0

@@ -1,0 +1,90 @@
+"""What verl needs beside the classes: an agent loop for all of them, and its SFT dataset for rows that hold JSON.
+
+`AgentLoop` and `JsonSFTDataset` are made when they are asked for, so that nothing else needs verl:
+
+    - name: shopwright                    # agent_loops.yaml, of actor_rollout_ref.rollout.agent.agent_loop_config_path
+      _target_: pipeline.trainers.verl.AgentLoop
+      folder: data/runs/mine
+
+    data.custom_cls.path=pkg://pipeline.trainers.verl data.custom_cls.name=JsonSFTDataset
+"""
+# mypy: disable-error-code="import-not-found"
+
+import json
+from typing import Any
+
+from pipeline.trainers.env import ENVIRONMENTS, schemas_of, tools_of
+
+
+def __getattr__(name: str) -> Any:
+    makers = {"AgentLoop": agent_loop, "JsonSFTDataset": json_sft_dataset}
+    if name not in makers:
+        raise AttributeError(name)
+    made = makers[name]()
+    made.__module__, made.__qualname__ = __name__, name  # workers find it by these
+    globals()[name] = made
+    return made
+
+
+def agent_loop() -> type:
+    """A loop that plays a row in the environment which its column `environment` names."""
+    import asyncio
+
+    from verl.experimental.agent_loop.tool_agent_loop import AgentState, ToolAgentLoop
+    from verl.tools.function_tool import FunctionTool
+    from verl.tools.schemas import OpenAIFunctionToolSchema
+
+    class AgentLoop(ToolAgentLoop):  # type: ignore[misc]
+        def __init__(self, *given: Any, folder: str | None = None, **named: Any) -> None:
+            super().__init__(*given, **named)
+            self.folder = folder
+
+        async def run(self, sampling_params: dict[str, Any], **row: Any) -> Any:
+            self.env = ENVIRONMENTS[row["environment"]](self.folder)
+            await asyncio.to_thread(self.env.reset, extra_info=row["extra_info"])
+            self.tool_schemas = schemas_of(type(self.env))
+            told = map(OpenAIFunctionToolSchema.model_validate, self.tool_schemas)
+            self.tools = {
+                name: FunctionTool(name, tool, each)
+                for (name, tool), each in zip(tools_of(self.env).items(), told, strict=True)
+            }
+            output = await super().run(sampling_params, **row)
+            output.reward_score = self.env.get_reward()
+            return output
+
+        async def _handle_processing_tools_state(self, agent_data: Any) -> Any:
+            state = await super()._handle_processing_tools_state(agent_data)
+            return AgentState.TERMINATED if self.env._done else state
+
+        def _build_assistant_message(self, content: str, agent_data: Any) -> Any:
+            if not agent_data.tool_calls:
+                self.env._hear(content or "")
+            return super()._build_assistant_message(content, agent_data)
+
+    return AgentLoop
+
+
+def json_sft_dataset() -> type:
+    """verl's dataset of conversations, which reads JSON columns as text, with that text read."""
+    from verl.utils.dataset.multiturn_sft_dataset import MultiTurnSFTDataset
+    from verl.utils.py_functional import convert_nested_value_to_list_recursive as plain
+
+    class JsonSFTDataset(MultiTurnSFTDataset):  # type: ignore[misc]
+        def _read_files_and_process(self) -> None:
+            super()._read_files_and_process()
+            found = getattr(self, "tools", None)
+            self.tools = None if found is None else [[read(tool) for tool in read(each)] for each in found]
+
+        def _build_messages(self, example: dict[str, Any]) -> Any:
+            found = [read(message) for message in plain(example[self.messages_key])]
+            return super()._build_messages({**example, self.messages_key: found})
+
+    return JsonSFTDataset
+
+
+def read(value: Any) -> Any:
+    """
+    >>> read('{"role": "user"}'), read(["a"])
+    ({'role': 'user'}, ['a'])
+    """
+    return json.loads(value) if isinstance(value, str) else value
