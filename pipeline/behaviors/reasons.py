@@ -26,6 +26,9 @@ SURE = 0.8
 """How often a reason is named that the pages give, where there is one."""
 TITLE_WORDS = 8
 ENDS = " ,;:-–/|(&"
+BREAK = re.compile(r"[,;|(]|: | [-–] ")
+"""What comes after it in a title is no part of the name."""
+SMALL = frozenset("in with for of and by to from at on the a an or".split())
 
 
 class Facts(dict[str, str]):
@@ -41,21 +44,24 @@ class Facts(dict[str, str]):
 def short(title: str) -> str:
     """How a product is called in a sentence: the beginning of its title, as the page has it.
 
-    >>> short("Norrvik Gully tote bag, canvas, 12 in"), short("x" * 3 + " new-avery 5160 - easy peel labels white 1 x 2 5/8 inch")
-    ('Norrvik Gully tote bag', 'xxx new-avery 5160 - easy peel labels white')
+    >>> short("Norrvik Gully tote bag, canvas, 12 in"), short("Brindlecot Coral melamine nesting bowl set in 5 pieces")
+    ('Norrvik Gully tote bag', 'Brindlecot Coral melamine nesting bowl set')
     """
-    words = visible(title).split(" ")
-    parts = " ".join(words[:TITLE_WORDS])
-    head, comma, _ = parts.partition(",")
-    if comma and " " in head:
-        parts = head
-    return parts.rstrip(ENDS) or parts
+    whole = visible(title)
+    parts = [whole[: found.start()] for found in BREAK.finditer(whole)]
+    words = next((part for part in parts if " " in part.strip()), whole).split(" ")
+    if len(words) > TITLE_WORDS:
+        words = words[:TITLE_WORDS]
+        while len(words) > 2 and (words[-1].lower() in SMALL or not words[-1].isalpha()):
+            words.pop()
+    return " ".join(words).rstrip(ENDS) or whole
 
 
 def sight(browser: Browser, row: int, cents: Sequence[int]) -> Facts:
     """What is seen of a product, with the prices of what fits."""
     item = browser.store.item(row)
     found = Facts(title=short(item.title), price=dollars(min(cents)))
+    found["at"] = f"{'from' if min(cents) < max(cents) else 'at'} {found['price']}"
     if min(cents) < max(cents):
         found["from"] = "from "
     if item.rating is not None:
@@ -112,8 +118,8 @@ class Seen:
         self.more = any(each.product != act.product and each.kind == "click" for each in more)
         self.last = self.opened[act.product] = self.product(browser)
 
-    def put(self, thing: tuple[str, str]) -> None:
-        self.carted[thing] = self.last
+    def put(self, thing: tuple[str, str], facts: Facts) -> None:
+        self.carted[thing] = facts
 
     # What can be said of it
 
@@ -176,7 +182,7 @@ def opening(seen: Seen, browser: Browser, row: int, person: Persona, random: Ran
     wanted = set(content_words(browser.view.query))
     if wanted and wanted <= set(content_words(title)):
         ways.append(Facts(facts, why="asked", query=visible(browser.view.query)))
-    if seen.last and seen.title != facts["title"] and cents_of(seen.last) > this.low:
+    if seen.last and seen.title != facts["title"] and cents_of(seen.last) > DEARER * this.low:
         ways.append(Facts(facts, why="cheaper", other=seen.title, other_price=seen.last["price"]))
     return random.choice(ways) if ways and random.random() < SURE else Facts(facts, why="like")
 

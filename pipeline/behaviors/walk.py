@@ -160,8 +160,9 @@ class Walk:
         if view.kind != "product" or view.row != self.row_of(act):
             raise Lost("something put in the cart from another page")
         self.choose(self.session.variants[act.row])
-        self.press(("add",), "put in the cart", self.seen.product(self.browser), act)
-        self.seen.put((act.product, self.session.variants[act.row]))
+        facts = self.seen.product(self.browser)
+        self.press(("add",), "put in the cart", facts, act)
+        self.seen.put((act.product, self.session.variants[act.row]), facts)
 
     def buy(self, act: Act) -> None:
         thing = act.product, self.session.variants[act.row]

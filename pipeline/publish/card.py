@@ -45,25 +45,16 @@ CARDS = Environment(
 )
 
 
-def write(run: Run, laid: Laid, repo: str = "") -> None:
-    """The card and its pictures, into the folder of what is laid."""
+def card(run: Run, laid: Laid, repo: str = "") -> str:
+    """The text of `README.md`; the pictures that it shows are put into the folder of what is laid, under `images/`.
+
+    What the run does not have is left out. repo: where it will be loaded from, on the Hub.
+    """
+    from huggingface_hub.utils import yaml_dump
+
     drawn = pictures(run)
     for name, picture in drawn.items():
         write_whole(laid.folder / IMAGES / f"{name}.svg", picture)
-    write_whole(laid.folder / "README.md", text(run, laid, repo, drawn))
-
-
-def card(run: Run, laid: Laid, repo: str = "") -> str:
-    """The text of `README.md`; `repo` is where it will be loaded from.
-
-    It shows the pictures that `pictures` draws, from `images/`. What the run does not have is left out.
-    """
-    return text(run, laid, repo, pictures(run))
-
-
-def text(run: Run, laid: Laid, repo: str, drawn: Iterable[str]) -> str:
-    from huggingface_hub.utils import yaml_dump
-
     facts = facts_of(run, laid, repo)
     head = yaml_dump(front(run, laid, facts), sort_keys=False, width=1_000)
     body = CARDS.get_template("card.md.j2").render(facts, pictures=list(drawn), images=IMAGES)

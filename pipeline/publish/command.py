@@ -15,7 +15,6 @@ from json import dumps
 from pathlib import Path
 from typing import Any
 
-from pipeline.dataset import write_whole
 from pipeline.envs.audit import aligned
 from pipeline.problem import Problem
 from pipeline.publish import forms, hub
@@ -82,7 +81,7 @@ def run(
         if not unverified:
             verified(made)
         with place(made, None if dry_run else to) as where:
-            laid = laid_in(where, made, configs, [Path(each) for each in against])
+            laid = laid_in(where, made, configs, repo, [Path(each) for each in against])
             told: dict[str, Any] = {"configs": rows_of(laid)}
             if to:
                 told |= {"folder": to, "changes": asdict(changes_in(where, Path(to)))} if dry_run else {"folder": to}
@@ -129,9 +128,9 @@ def verified(made: Run) -> None:
         )
 
 
-def laid_in(where: Path, made: Run, configs: Sequence[forms.Config], against: Sequence[Path]) -> Laid:
+def laid_in(where: Path, made: Run, configs: Sequence[forms.Config], repo: str | None, against: Sequence[Path]) -> Laid:
     """The configs in a folder, with their card; raises Unfit where something leaks."""
-    from pipeline.publish.card import card
+    from pipeline.publish import card
     from pipeline.publish.leaks import leaks
 
     before = fingerprints(made)
@@ -140,7 +139,7 @@ def laid_in(where: Path, made: Run, configs: Sequence[forms.Config], against: Se
         say(f"{made.folder}: {rows(laid):,} rows in {len(laid.configs)} configs; looking for leaks")
         if found := leaks(made, laid.folder, against):
             raise Unfit("\n".join(map(str, found)))
-        write_whole(laid.folder / "README.md", card(made, laid))
+        card.write(made, laid, repo or "")
         if fingerprints(made) != before:
             raise Problem(f"{made.folder} was built anew meanwhile. Publish again when no build is at work there.")
 

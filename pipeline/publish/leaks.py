@@ -111,8 +111,7 @@ def split_leaks(config: str, splits: dict[str, list[Path]]) -> Iterator[Leak]:
             yield Leak(config, f"its splits {some} and {other} share {said(count, what)} ({column})", places)
     for (some, other), pairs in sorted(likeness.alike(splits).items()):
         told = [f"{pair.place} and {pair.other}: {pair.likeness:.2f} alike" for pair in pairs[:PLACES]]
-        rows = "1 row of its split" if len(pairs) == 1 else f"{len(pairs):,} rows of its split"
-        yield Leak(config, f"{rows} {some} are nearly the same as rows of {other}", told)
+        yield Leak(config, f"its split {some} has {said(len(pairs), 'row')} nearly the same as of {other}", told)
 
 
 def keys_of(config: str, splits: dict[str, list[Path]]) -> Iterator[tuple[str, str, str]]:

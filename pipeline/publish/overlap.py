@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pipeline.problem import Problem
-from pipeline.publish.texts import GOLDEN, ROWS, cells, grams, mixed, numbered
+from pipeline.publish.texts import ROWS, cells, grams, number_of, numbered
 from pipeline.rewards.hierarchical import tokens
 
 RUN = 13
@@ -31,7 +31,7 @@ class TestSet:
 
     name: str
     runs: np.ndarray
-    wholes: np.ndarray
+    wholes: frozenset[int]
     """Texts too short for a run."""
 
 
@@ -53,9 +53,9 @@ def test_set(path: Path) -> TestSet:
         if len(words) >= RUN:
             runs.append(np.unique(grams(words, RUN)))
         elif len(words) >= SHORT:
-            wholes.append(int(whole(words)))
+            wholes.append(whole(words))
     values, counts = np.unique(np.concatenate([np.zeros(0, np.uint64), *runs]), return_counts=True)
-    return TestSet(path.name, values[counts <= BOILERPLATE], np.unique(np.array(wholes, np.uint64)))
+    return TestSet(path.name, values[counts <= BOILERPLATE], frozenset(wholes))
 
 
 test_set.__test__ = False  # type: ignore[attr-defined]
@@ -107,8 +107,9 @@ def strings(value: Any) -> Iterator[str]:
             yield from strings(each)
 
 
-def whole(words: np.ndarray) -> np.uint64:
-    return np.uint64(mixed(grams(words, len(words))[0] ^ np.uint64(len(words)) * GOLDEN))
+def whole(words: np.ndarray) -> int:
+    """Of all words together, and of no run of words."""
+    return number_of(f"all {len(words)} {grams(words, len(words))[0]}")
 
 
 def hits(batch: pa.RecordBatch, sets: Sequence[TestSet]) -> Iterator[Hit]:

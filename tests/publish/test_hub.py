@@ -200,12 +200,9 @@ def test_a_name_that_is_none_is_refused_before_anything_is_asked(hub, name):
         (503, "has a fault"),
     ],
 )
-@pytest.mark.parametrize("where", ["/commit/", "/revision/main"])
-def test_every_refusal_is_one_sentence_that_says_what_to_do(hub, laid, status, said, where):
+def test_every_refusal_is_one_sentence_that_says_what_to_do(hub, laid, status, said):
     push(laid(toys=10), REPO, endpoint=hub.url)
-    hub.fault(
-        "POST" if "commit" in where else "GET", where, status=status, times=hubs.TRIES, message=f"so\nit is, {TOKEN}"
-    )
+    hub.fault("POST", "/commit/", status=status, times=hubs.TRIES, message=f"so\nit is, {TOKEN}")
     with pytest.raises(Problem, match=said) as found:
         push(laid(toys=11), REPO, endpoint=hub.url, wait=lambda seconds: None)
     assert "\n" not in str(found.value)
@@ -214,6 +211,14 @@ def test_every_refusal_is_one_sentence_that_says_what_to_do(hub, laid, status, s
     hub.faults.clear()
     push(laid(toys=11), REPO, endpoint=hub.url)
     assert len(as_it_was(hub)) == 3
+
+
+@pytest.mark.parametrize(("status", "tries"), [(400, 1), (401, 1), (429, hubs.TRIES), (503, hubs.TRIES)])
+def test_what_may_pass_is_asked_again_and_nothing_else(hub, status, tries):
+    hub.fault("GET", "/revision/main", status=status, times=99)
+    with pytest.raises(Problem, match=str(status)):
+        push(hub.folder, REPO, endpoint=hub.url, wait=lambda seconds: None)
+    assert len(hub.asked) == tries
 
 
 @pytest.mark.parametrize(

@@ -294,7 +294,7 @@ def test_verl_reads_conversations_and_masks_all_but_the_assistant(hub, name, for
         assert learnt.replace("<|im_end|>\n", "<|im_end|>") == "".join(text[a:b] for a, b in spans(text))
 
 
-@pytest.mark.parametrize("name", (*RL, "rl_behaviors"))
+@pytest.mark.parametrize("name", [*RL, "rl_behaviors"])
 def test_verl_reads_prompts_with_all_that_an_environment_needs(hub, name):
     needs("verl", "trl")
     from torch.utils.data import DataLoader
@@ -429,7 +429,7 @@ def test_the_package_is_valid_for_openenv():
     needs("openenv")
     folder = Path(environments.__file__).parent
     words = [sys.executable, "-m", "openenv.cli", "validate", str(folder), "--level", "static"]
-    done = subprocess.run(words, capture_output=True, text=True, cwd=tempfile.mkdtemp())
+    done = subprocess.run(words, check=False, capture_output=True, text=True, cwd=tempfile.mkdtemp())
     assert done.returncode == 0, done.stdout + done.stderr
 
 
