@@ -48,6 +48,7 @@ benchmarks: $(READY) ## measure, and write the figures into benchmarks/README.md
 	@$(BIN)/python -m benchmarks.envs
 	@$(BIN)/python -m benchmarks.sandbox
 	@$(BIN)/python -m benchmarks.shopping
+	@$(BIN)/python -m benchmarks.behaviors
 
 clean: ## remove what was installed and built
 	rm -rf $(VENV) .prefect build dist *.egg-info

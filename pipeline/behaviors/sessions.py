@@ -16,7 +16,7 @@ Cut = Literal["errand", "visit"]
 SEARCH, CLICK, CART, PURCHASE = "search", "click", "add to Cart", "purchase"
 APART = timedelta(minutes=30)
 """After so long without an action another visit begins."""
-CART_LINES = 20
+CART_LINES = 40
 """Things that the shop keeps in a cart; the one that was put in first goes first."""
 TEST = 10
 """Of a hundred customers."""
@@ -172,8 +172,8 @@ def carts_of(acts: Sequence[Act], variants: Mapping[int, str]) -> dict[int, tupl
 
 def kept(cart: list[Thing]) -> list[Thing]:
     """
-    >>> len(kept([(str(n), "") for n in range(30)])), kept([("a", ""), ("a", "")])
-    (20, [('a', ''), ('a', '')])
+    >>> len(kept([(str(n), "") for n in range(60)])), kept([("a", ""), ("a", "")])
+    (40, [('a', ''), ('a', '')])
     """
     while len(set(cart)) > CART_LINES:
         oldest = cart[0]

@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.behaviors import evaluate
+from pipeline.behaviors.steps import PAPER, TYPES
 from pipeline.dataset import Dataset
-from pipeline.rewards.hierarchical import TYPES, Payoff, Rule, payoffs
+from pipeline.rewards.hierarchical import Payoff, Rule, payoffs
 from pipeline.rollouts.scores import FOLDER
-from schemas.behaviors import ActionType, Behavior, NextAction
+from schemas.behaviors import Behavior, NextAction
 
-PAPER: dict[ActionType, int] = {"type_and_submit": 36, "click": 36, "terminate": 27}
-"""Percent of the paper's steps, which it does not print: the mix by which the accuracies of its Table 3 give those of Table 2."""
 PAID = 500
 """Sessions by chance whose steps the pay-off table is of."""
 SHORTEST, LONGEST = 4, 12
@@ -33,6 +32,7 @@ def facts(folder: Path) -> dict[str, Any] | None:
     return {
         "counts": counts(behaviors),
         "mix": mix(behaviors),
+        "prompts": prompts(steps) if steps.manifest else [],
         "reasons": reasons(behaviors),
         "bytes": page_bytes(behaviors),
         "tokens": tokens(steps) if steps.manifest else [],
@@ -52,7 +52,7 @@ def counts(behaviors: Sessions) -> list[tuple[Any, ...]]:
     )
 
 
-def mix(behaviors: Sessions) -> list[tuple[str, float, int]]:
+def mix(behaviors: Sessions) -> list[tuple[str, float, float]]:
     """Each type of action with its share in percent, and that of the paper's steps."""
     found = dict(
         behaviors.sql(
@@ -60,7 +60,16 @@ def mix(behaviors: Sessions) -> list[tuple[str, float, int]]:
         )
     )
     total = sum(found.values())
-    return [(kind, 100 * found.get(kind, 0) / total, wanted) for kind, wanted in PAPER.items()]
+    return [(kind, 100 * found.get(kind, 0) / total, wanted) for kind, wanted in zip(TYPES, PAPER, strict=True)]
+
+
+def prompts(steps: Steps) -> list[tuple[Any, ...]]:
+    """By split, and once more those to learn on by trying: how many, and of each type of action."""
+    types = ", ".join(f"count(*) filter (action_type = '{kind}')" for kind in TYPES)
+    return steps.sql(
+        f"select * from (select split as part, count(*), {types} from rows group by 1 order by 1 desc) "
+        f"union all select 'of train, for RL', count(*), {types} from rows where in_rl having count(*) > 0"
+    )
 
 
 def reasons(behaviors: Sessions) -> list[tuple[str, int]]:

@@ -21,8 +21,10 @@ from pipeline.run import Run, all_stages
 
 HERE = "path/to/this/folder"
 IMAGES = "images"
-SIZES = {1_000: "n<1K", 10_000: "1K<n<10K", 100_000: "10K<n<100K", 1_000_000: "100K<n<1M", 10_000_000: "1M<n<10M",
-         100_000_000: "10M<n<100M", 1_000_000_000: "100M<n<1B"}  # fmt: skip
+SIZES = {
+    10**3: "n<1K", 10**4: "1K<n<10K", 10**5: "10K<n<100K", 10**6: "100K<n<1M", 10**7: "1M<n<10M", 10**8: "10M<n<100M",
+    10**9: "100M<n<1B", 10**10: "1B<n<10B", 10**11: "10B<n<100B", 10**12: "100B<n<1T",
+}  # fmt: skip
 TAGS = ("synthetic", "e-commerce", "shopping", "agents", "tool-use")
 PURPOSES = {
     "question-answering": ("questions", "rl_questions"),
@@ -66,12 +68,11 @@ def card(run: Run, laid: Laid, repo: str = "") -> str:
 
 def front(run: Run, laid: Laid, facts: Mapping[str, Any]) -> dict[str, Any]:
     licences = [licence for _, licence, _ in facts["sources"]]
-    rows = sum(config.rows for config in laid.configs.values())
     return {
         **licence_of(licences),
         "language": languages(run),
         "pretty_name": visible(facts["title"]),
-        "size_categories": [next((name for below, name in SIZES.items() if rows < below), "n>1T")],
+        "size_categories": [size_of(sum(config.rows for config in laid.configs.values()))],
         "task_categories": purposes(laid.configs),
         "tags": list(TAGS),
         "configs": [
@@ -109,6 +110,15 @@ def licence_of(licences: Iterable[str]) -> dict[str, str]:
     name = hub_licence(known)
     named = "-and-".join(re.sub(r"[^a-z0-9.]+", "-", each.lower()).strip("-") or "unknown" for each in known)
     return {"license": name, "license_name": named} if name == "other" else {"license": name}
+
+
+def size_of(rows: int) -> str:
+    """As the Hub groups datasets.
+
+    >>> size_of(999), size_of(1_000), size_of(5_000_000_000)
+    ('n<1K', '1K<n<10K', '1B<n<10B')
+    """
+    return next((name for below, name in SIZES.items() if rows < below), "n>1T")
 
 
 def languages(run: Run) -> list[str]:

@@ -15,6 +15,7 @@ from json import dumps
 from pathlib import Path
 from typing import Any
 
+from pipeline.dataset import write_whole
 from pipeline.envs.audit import aligned
 from pipeline.problem import Problem
 from pipeline.publish import forms, hub
@@ -69,14 +70,19 @@ def run(
     against: Sequence[str],
     unverified: bool,
     json: bool,
+    *,
+    endpoint: str | None = None,
 ) -> int:
-    """Exit code 1 where something must not be published; raises Problem for what the caller can mend."""
+    """Exit code 1 where something must not be published; raises Problem for what the caller can mend.
+
+    endpoint: another Hub than HF_ENDPOINT names, else huggingface.co.
+    """
     if not repo and not to:
         raise Problem("Say where to: --repo user/name, or --to FOLDER.")
     made = Run(folder)
     configs = chosen(forms.configs(made), only, folder)
     if repo:
-        hub.check(repo, revision=revision, private=private)
+        hub.check(repo, revision=revision, private=private, endpoint=endpoint)
     try:
         if not unverified:
             verified(made)
@@ -94,6 +100,7 @@ def run(
                     part=bool(only),
                     dry_run=dry_run,
                     message=f"{len(laid.configs)} configs, {rows(laid):,} rows (shopwright {package_version()})",
+                    endpoint=endpoint,
                     say=say,
                 )
                 told |= asdict(done)
@@ -120,17 +127,16 @@ def verified(made: Run) -> None:
     from pipeline.verify import verify
 
     say(f"{made.folder}: every check again")
-    if failed := [each for each in verify(made) if each.failed]:
-        first = failed[0]
+    found = verify(made)
+    if failed := [f"{each.dataset}: {each.check}" for each in found if each.failed]:
         raise Unfit(
-            f"{len(failed)} checks fail in {made.folder}, {first.dataset}: {first.check} first. See: shopwright verify "
-            f"{made.folder}"
+            f"{len(failed)} of {len(found)} checks fail, first {failed[0]}. See: shopwright verify {made.folder}"
         )
 
 
 def laid_in(where: Path, made: Run, configs: Sequence[forms.Config], repo: str | None, against: Sequence[Path]) -> Laid:
     """The configs in a folder, with their card; raises Unfit where something leaks."""
-    from pipeline.publish import card
+    from pipeline.publish.card import card
     from pipeline.publish.leaks import leaks
 
     before = fingerprints(made)
@@ -139,7 +145,7 @@ def laid_in(where: Path, made: Run, configs: Sequence[forms.Config], repo: str |
         say(f"{made.folder}: {rows(laid):,} rows in {len(laid.configs)} configs; looking for leaks")
         if found := leaks(made, laid.folder, against):
             raise Unfit("\n".join(map(str, found)))
-        card.write(made, laid, repo or "")
+        write_whole(laid.folder / "README.md", card(made, laid, repo or ""))
         if fingerprints(made) != before:
             raise Problem(f"{made.folder} was built anew meanwhile. Publish again when no build is at work there.")
 
@@ -214,7 +220,7 @@ def rows_of(laid: Laid) -> list[dict[str, Any]]:
 def in_words(told: dict[str, Any], *, dry_run: bool) -> str:
     table = [("config", "split", "rows", "files", "MB")]
     for row in told["configs"]:
-        table.append((row["config"], row["split"], f"{row['rows']:,}", str(row["files"]), f"{row['bytes'] / 1e6:,.1f}"))
+        table.append((row["config"], row["split"], f"{row['rows']:,}", str(row["files"]), f"{row['bytes'] / 1e6:,.2f}"))
     lines = [aligned(table), ""]
     changes = told.get("changes", {})
     if dry_run:

@@ -113,7 +113,7 @@ FORMS = (
     Form(sft_rollouts, ("rollouts",)),
     Form(sft_envs, ("env_tasks", "env_episodes")),
     Form(sft_shopping, ("shopping_tasks", "shopping_episodes")),
-    Form(sft_behaviors, ("behaviors", "behavior_steps")),
+    Form(sft_behaviors, ("behaviors",)),
     Form(rl_questions, ("rl_prompts",)),
     Form(rl_envs, ("env_tasks",)),
     Form(rl_shopping, ("shopping_tasks",)),

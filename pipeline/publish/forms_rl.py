@@ -171,9 +171,9 @@ class Ways:
 
 
 def rl_behaviors(run: Run, split: Side) -> Iterator[Row]:
-    """Steps of shoppers to be predicted, with the reason for them; held out are other customers."""
+    """Steps of shoppers to be predicted, with the reason for them; held out are all steps of other customers."""
     for step in run.read("behavior_steps"):
-        if step.split == split and step.in_rl:
+        if step.split == split and (step.in_rl or split == "test"):
             yield behavior_row(step, split)
 
 

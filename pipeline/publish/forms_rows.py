@@ -1,13 +1,17 @@
 """Rows of the training forms: conversations and facts as JSON text in Arrow columns, and the same conversations as plain text.
 
 Several trainers read them, and each of these has broken one: native structs get every other tool's arguments as nulls, a message with
-`tool_calls: null` breaks templates, NaN comes back as null, and an integer of more than 64 bits cannot be read at all.
+`tool_calls: null` breaks templates, NaN comes back as null, 1.7 as 1.7000000000000002, and an integer of more than 64 bits cannot be read at
+all.
 """
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from decimal import Decimal
 from functools import lru_cache
 from itertools import islice
+from math import isfinite
 from typing import Any
 
 import pyarrow as pa
@@ -18,6 +22,7 @@ from pipeline.tokens import estimates
 
 ROWS = 500
 """Of a batch, at most."""
+SPELLINGS = 10
 JSON = pa.json_(pa.string())
 MESSAGE = pa.struct({"role": pa.string(), "content": pa.string()})
 TRAINED = {
@@ -65,24 +70,61 @@ def json_of(value: Any) -> str:
     '{"price": 25.0, "said": "é", "none": null}'
     """
     try:
-        return json.dumps(checked(value), ensure_ascii=False, allow_nan=False)
+        return spelled(value)
     except (ValueError, TypeError) as error:
         raise Problem(f"This cannot stand in a JSON column: {error}.") from None
 
 
-def checked(value: Any) -> Any:
-    """The value itself. Raises ValueError for an integer that has no room in 64 bits, and for a key that is no text."""
+def spelled(value: Any) -> str:
     if isinstance(value, Mapping):
-        if strange := [key for key in value if not isinstance(key, str)]:
-            raise ValueError(f"the key {strange[0]!r} is no text")
-        for each in value.values():
-            checked(each)
-    elif isinstance(value, list | tuple):
-        for each in value:
-            checked(each)
-    elif isinstance(value, int) and not -(2**63) <= value < 2**63:
+        return "{" + ", ".join(f"{key_of(key)}: {spelled(each)}" for key, each in value.items()) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(spelled, value)) + "]"
+    if isinstance(value, float):
+        return decimal(value)
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
         raise ValueError(f"{value} needs more than 64 bits")
-    return value
+    return json.dumps(value, ensure_ascii=False)
+
+
+def key_of(key: Any) -> str:
+    if not isinstance(key, str):
+        raise TypeError(f"the key {key!r} is no text")
+    return json.dumps(key, ensure_ascii=False)
+
+
+@lru_cache(100_000)
+def decimal(value: float) -> str:
+    """The number as the reader of `datasets` gives it back: it makes 1.7000000000000002 of 1.7, and 1.7 of the same in another spelling.
+
+    >>> decimal(25.0), decimal(0.25), decimal(1.7)
+    ('25.0', '0.25', '170e-2')
+    """
+    if not isfinite(value):
+        raise ValueError(f"{value} is no number")
+    for text in spellings(value):
+        with suppress(ValueError):
+            if read_by_datasets(text) == value:
+                return text
+    raise ValueError(f"no spelling of {value} is read as it is")
+
+
+def spellings(value: float) -> Iterator[str]:
+    """Of exactly the same decimal: with more and more zeros, and with its point elsewhere."""
+    yield repr(value)
+    sign, digits, exponent = Decimal(repr(value)).as_tuple()
+    assert isinstance(exponent, int)
+    minus, whole = "-" * sign, "".join(map(str, digits))
+    yield from (f"{minus}{whole}{'0' * more}e{exponent - more}" for more in range(SPELLINGS))
+    yield from (f"{minus}{whole[:-n]}.{whole[-n:]}e{exponent + n}" for n in range(1, len(whole)))
+    yield from (f"{minus}0.{'0' * more}{whole}e{exponent + len(whole) + more}" for more in range(SPELLINGS))
+
+
+def read_by_datasets(text: str) -> float:
+    from pandas.io.json import ujson_loads
+
+    found: float = ujson_loads(text)
+    return found
 
 
 def is_json(kind: pa.DataType) -> bool:

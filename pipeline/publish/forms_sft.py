@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pipeline.behaviors.steps import Told, whole
 from pipeline.dataset import Dataset
 from pipeline.publish.forms_rl import LEVELS, SOLVER, Side, customer_of, owner, page_head, question_head, side, side_of
 from pipeline.publish.forms_rows import Message, Row, called, returned, said, told
@@ -154,20 +155,17 @@ def page_row(head: list[Message], task: ShoppingTask, episode: ShoppingEpisode) 
 
 def sft_behaviors(run: Run, split: Side) -> Iterator[Row]:
     """Shoppers' sessions: page after page as it was seen, and to each the reason and the action as JSON."""
-    system = next(iter(run.read("behavior_steps"))).prompt[0]
+    made = run.read("behavior_steps").manifest
+    told_of: Told = made.recipe.settings["told"] if made else "nothing"
     for behavior in run.read("behaviors"):
         if behavior.split == split:
-            yield behavior_row(behavior, system.model_dump())
+            yield behavior_row(behavior, told_of)
 
 
-def behavior_row(behavior: Behavior, system: Message) -> Row:
-    messages = [system]
-    for step in behavior.steps:
-        answer = {"rationale": step.rationale, "action": json.loads(step.action)}
-        messages += [said("user", step.html), said("assistant", json.dumps(answer, ensure_ascii=False))]
+def behavior_row(behavior: Behavior, told_of: Told) -> Row:
     return told(
         behavior.id,
-        messages,
+        [message.model_dump() for message in whole(behavior, told_of)],
         [],
         group=behavior.persona_id,
         source=behavior.trajectory_id,

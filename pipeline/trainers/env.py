@@ -40,7 +40,7 @@ from pipeline.rollouts.policies import sandboxed
 from pipeline.run import Run
 from pipeline.sandbox.block import Limits
 from pipeline.sandbox.data_loader import schema
-from pipeline.sandbox.interpreter import Sandbox
+from pipeline.sandbox.interpreter import Sandbox, shown
 from pipeline.shop.tools import KINDS, TOOLS, fits
 from pipeline.shop.tools import Shop as Tools
 from pipeline.shopping import play
@@ -54,6 +54,8 @@ RUN = "SHOPWRIGHT_RUN"
 """The variable that names the run's folder where the code does not."""
 NAME_IT = f"Give the folder of its run: ShopEnv(run=FOLDER), or {RUN}=FOLDER."
 OVER = "The episode is over."
+LONGEST = 16_000
+"""Characters of what a tool of the shop says; more is only what repeats a model's own words."""
 NO_TOOLS = ("reset", "get_reward")
 Call = tuple[str, dict[str, Any]]
 """A tool's name and its arguments."""
@@ -172,7 +174,7 @@ class ShopEnv(Situation):
         if not seen["results"]:
             return failed(self._episode.reward.fault if self._episode.reward else "")
         words = {"shopper": seen["user"]} if seen["user"] else {}
-        return as_json({**seen["results"][0], **words, "calls_left": seen["turns_left"]})
+        return shown(as_json({**seen["results"][0], **words, "calls_left": seen["turns_left"]}), LONGEST)
 
     @tool
     def submit(

@@ -80,7 +80,7 @@ def steps_of(behavior):
             action_type=action["type"],
             session_tokens=before,
             page_tokens=estimate(step.html),
-            in_rl=True,
+            in_rl=behavior.split == "train",
             split=behavior.split,
         )
 

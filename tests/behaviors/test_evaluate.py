@@ -30,6 +30,7 @@ from pipeline.models.openai import reply_of
 from pipeline.models.replies import Replies
 from pipeline.models.role import Models, Role
 from pipeline.problem import Problem
+from pipeline.render import pages
 from pipeline.rewards.hierarchical import Action, Context, Rule, earned, payoffs
 from tests.behaviors.by_hand import SESSIONS, session, steps_of, written
 from tests.models.server import Plan as Says
@@ -99,6 +100,12 @@ def test_a_split_that_has_none_is_a_problem(run):
 def test_everything_with_a_name_can_be_clicked_but_the_box():
     html = '<div name="a.b">x</div><input name="search_input"><a class="x" name="c &amp; d">name="no"</a><p>&lt;a name="e"&gt;</p>'
     assert clickable(html) == ("a.b", "c & d")
+
+
+def test_on_the_shops_own_pages_it_is_what_they_say_themselves():
+    lamps = [pages.Listed(n, f"p{n}", 'A "lamp" & <more>', 999, 1299, 4.5, 12, False) for n in range(1, 4)]
+    for page in (pages.home(header=True), pages.results("lamp", 1, 3, lamps, header=True), pages.cart([])):
+        assert clickable(pages.html(page)) == tuple(pages.names(page))
 
 
 def test_the_page_shown_has_what_can_be_clicked_on_it(run):

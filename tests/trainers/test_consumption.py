@@ -194,17 +194,23 @@ def test_in_grpo_the_solvers_calls_earn_everything_and_giving_up_earns_less(smal
 
     def watched(inputs, prompts, completions, ids):
         found = inner(inputs, prompts, completions, ids)
-        seen.append((found.nansum(dim=1).tolist(), list(trainer.environments), completions))
+        seen.append((found.nansum(dim=1).tolist(), [earned(env) for env in trainer.environments]))
         return found
 
     trainer._calculate_rewards = watched
     trainer.train()
     assert trainer.state.global_step == steps
-    for (won, gave_up), (env, other), _ in seen:
-        assert won == pytest.approx(env.get_reward())
-        assert gave_up == pytest.approx(other.get_reward())
+    assert len(seen) == steps
+    for rewards, ((won, whole), (gave_up, _)) in seen:
+        assert rewards == pytest.approx([won, gave_up])
+        assert whole == 1
         assert gave_up < won
-        assert env._episode.reward.task == 1 if name == "rl_envs" else won == 1
+
+
+def earned(env):
+    """The reward, and the part of it that a solver gets the whole of; environments are used again."""
+    episode = getattr(env, "_episode", None)
+    return env.get_reward(), episode.reward.task if episode and episode.reward else env.get_reward()
 
 
 @pytest.mark.parametrize("name", RL)
