@@ -1,7 +1,7 @@
 """Who may import whom. Imports point down:
 
 __main__ · flows                            over everything
-publish · verify · preview · recipe · gym   over a run
+publish · verify · preview · recipe · gym · trainers   over a run
 run · progress
 stages                                      never one another: they meet through datasets
 checks                                      what must be true, of events and of questions
@@ -39,7 +39,7 @@ LAYERS = [
     ("pipeline.checks",),
     ("pipeline.stages",),
     ("pipeline.run", "pipeline.progress"),
-    ("pipeline.publish", "pipeline.verify", "pipeline.preview", "pipeline.recipe", "pipeline.gym"),
+    ("pipeline.publish", "pipeline.verify", "pipeline.preview", "pipeline.recipe", "pipeline.gym", "pipeline.trainers"),
     ("pipeline.__main__", "flows"),
 ]
 HEAVY = {

@@ -2,7 +2,8 @@
 
 The texts of a shop are made of the same words, so words count by how rare they are here. Two rows are alike when their words and
 pairs of words, weighted so, agree to `ALIKE` and their numbers are the same: another date or size is another task.
-What several customers say in each of two splits is a commonplace, and tells nothing of anybody.
+What several customers say in each of two splits is a commonplace, and tells nothing of anybody; nor do the first steps of a session,
+which are those of many: it is compared as a whole.
 A sketch of at most `SKETCH` numbers is kept for each row of the smaller splits, and none for those of the largest.
 """
 
@@ -10,6 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from itertools import chain, pairwise
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO
@@ -33,6 +35,22 @@ ASKED = ("messages", "prompt", "question", "instruction")
 TRUTHS = ("ground_truth", "answer", "action", "reward_model")
 GROUPS = ("group", "persona_id", "trajectory_id", "product_id", "task_id", "id")
 SYSTEM = re.compile(r'(?<!\\)"role"\s*:\s*"system"')
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What is asked in a row, and the true answer where it is known."""
+
+    place: str
+    group: str
+    asked: str
+    truth: str
+
+    def goes_on(self, before: "Row") -> bool:
+        """Whether it is the same conversation, and more of it."""
+        return (
+            self.group == before.group and len(self.asked) > len(before.asked) and self.asked.startswith(before.asked)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,18 +146,26 @@ def asked(files: Sequence[Path]) -> list[str]:
 
 
 def sketches(files: Iterable[Path], columns: list[str]) -> Iterator[Sketch]:
+    """Of each row that no other goes on with: the steps of a session are compared as what they come to."""
+    rows = chain(read(files, columns), [None])
+    for row, after in pairwise(rows):
+        if row and not (after and after.goes_on(row)):
+            yield sketch(f"{row.asked}\n{row.truth}", row.place, number_of(row.group))
+
+
+def read(files: Iterable[Path], columns: list[str]) -> Iterator[Row]:
+    asked, group, *truths = columns
     for path in files:
         for first, batch in batches(path, list(dict.fromkeys(columns))):
-            groups = batch[columns[1]].to_pylist()
-            for row, text in enumerate(texts(batch, [columns[0], *columns[2:]])):
-                place = f"{path.name} row {first + row}"
-                yield sketch(text, place, number_of(str(groups[row])))
+            groups = batch[group].to_pylist()
+            for row, (text, truth) in enumerate(zip(texts(batch, [asked]), texts(batch, truths), strict=True)):
+                yield Row(f"{path.name} row {first + row}", str(groups[row]), text, truth)
 
 
 def texts(batch: pa.RecordBatch, columns: list[str]) -> list[str]:
     """What is said in each row, less what a system message says: that is the same for all."""
     said: list[list[str]] = [[] for _ in range(batch.num_rows)]
-    for each in cells(spoken(batch).select(columns)):
+    for each in cells(spoken(batch.select(columns))):
         if each.column.endswith(".role") or each.column.endswith(".style"):
             continue
         for row, text in zip(each.rows.tolist(), each.texts.to_pylist(), strict=True):

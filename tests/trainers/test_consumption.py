@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import pickle
 import re
 import socket
 import subprocess
@@ -11,7 +12,9 @@ import tempfile
 import threading
 import time
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -23,17 +26,16 @@ from pipeline.trainers.trl import last_words
 from tests.trainers import tiny
 
 os.environ |= {"HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false", "TRL_EXPERIMENTAL_SILENCE": "1"}
-HOW = "the trainers are not installed here; `make test-trainers` runs this where they are"
+MISSING = [name for name in ("trl", "verl", "openenv", "gymnasium") if find_spec(name) is None]
+GUIDE = Path(environments.__file__).parents[2] / "docs" / "training.md"
 CODE_TAGS = str(Path(environments.__file__).parents[1] / "publish" / "code_tags.jinja")
 SFT = ("sft_rollouts", "sft_envs", "sft_shopping", "sft_behaviors")
 RL = ("rl_envs", "rl_shopping", "rl_questions")
 ROWS = 12
-pytestmark = pytest.mark.slow
-
-
-def needs(*names):
-    for name in names:
-        pytest.importorskip(name, reason=HOW)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(bool(MISSING), reason=f"no {', '.join(MISSING)} here: `make test-trainers` installs them"),
+]
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +84,6 @@ def arguments_of(kind, **given):
     ("name", "template"), [*((name, "qwen3") for name in SFT), pytest.param("sft_rollouts", CODE_TAGS, id="code_tags")]
 )
 def test_sft_learns_what_the_assistant_wrote_and_nothing_else(hub, name, template):
-    needs("trl")
     from trl import SFTConfig, SFTTrainer
 
     told = rows(hub, name)
@@ -165,7 +166,6 @@ def asked_and_answered(small):
 
 @pytest.mark.parametrize("name", ["rl_envs", "rl_shopping", "rollouts"])
 def test_in_grpo_the_solvers_calls_earn_everything_and_giving_up_earns_less(small, hub, name):
-    needs("trl")
     from trl import GRPOConfig, GRPOTrainer
 
     told = asked_and_answered(small) if name == "rollouts" else rows(hub, name, 4)
@@ -215,7 +215,6 @@ def earned(env):
 
 @pytest.mark.parametrize("name", RL)
 def test_a_random_model_plays_in_grpo(small, hub, name):
-    needs("trl")
     from trl import GRPOConfig, GRPOTrainer
 
     told = rows(hub, name, 2)
@@ -235,7 +234,6 @@ def test_a_random_model_plays_in_grpo(small, hub, name):
 
 
 def test_the_reward_function_reads_the_columns_that_grpo_passes(hub):
-    needs("trl")
     from trl import GRPOConfig, GRPOTrainer
 
     from pipeline.rewards.trl import reward
@@ -264,7 +262,6 @@ def test_the_reward_function_reads_the_columns_that_grpo_passes(hub):
 
 @pytest.mark.parametrize("name", ENVIRONMENTS)
 def test_the_tools_are_told_as_transformers_tells_them(name):
-    needs("transformers")
     from transformers.utils import get_json_schema
 
     env = ENVIRONMENTS[name]()
@@ -283,7 +280,6 @@ def configured(**given):
 @pytest.mark.parametrize("name", SFT)
 @pytest.mark.parametrize("form", ["", "_text"])
 def test_verl_reads_conversations_and_masks_all_but_the_assistant(hub, name, form):
-    needs("verl", "trl")
     from verl.utils.dataset.multiturn_sft_dataset import MultiTurnSFTDataset
 
     from pipeline.trainers.verl import JsonSFTDataset
@@ -302,7 +298,6 @@ def test_verl_reads_conversations_and_masks_all_but_the_assistant(hub, name, for
 
 @pytest.mark.parametrize("name", [*RL, "rl_behaviors"])
 def test_verl_reads_prompts_with_all_that_an_environment_needs(hub, name):
-    needs("verl", "trl")
     from torch.utils.data import DataLoader
     from verl.utils.dataset.rl_dataset import RLHFDataset, collate_fn
 
@@ -316,7 +311,6 @@ def test_verl_reads_prompts_with_all_that_an_environment_needs(hub, name):
 
 @pytest.mark.parametrize("name", ["rl_envs", "rl_shopping"])
 def test_verls_loop_plays_a_row_in_its_environment(small, hub, name):
-    needs("verl", "trl")
     from verl.experimental.agent_loop.agent_loop import DictConfigWrap
     from verl.utils.dataset.rl_dataset import RLHFDataset
     from verl.workers.rollout.replica import TokenOutput
@@ -376,7 +370,6 @@ def test_verls_loop_plays_a_row_in_its_environment(small, hub, name):
 @pytest.fixture
 def served(small):
     """The address of a server over the small run."""
-    needs("openenv", "uvicorn")
     import uvicorn
 
     from pipeline.trainers.openenv import app_of
@@ -432,7 +425,6 @@ def test_a_client_plays_a_task_by_its_number(served):
 
 
 def test_the_package_is_valid_for_openenv():
-    needs("openenv")
     folder = Path(environments.__file__).parent
     words = [sys.executable, "-m", "openenv.cli", "validate", str(folder), "--level", "static"]
     done = subprocess.run(words, check=False, capture_output=True, text=True, cwd=tempfile.mkdtemp())
@@ -440,7 +432,6 @@ def test_the_package_is_valid_for_openenv():
 
 
 def test_gymnasium_plays_an_episode(small, hub):
-    needs("gymnasium")
     from pipeline.trainers.gymnasium import GymEnv
 
     env = GymEnv("envs", small.folder)
@@ -453,3 +444,79 @@ def test_gymnasium_plays_an_episode(small, hub):
     assert earned[-1][0] > 0.5
     assert env.reset(seed=3) == env.reset(seed=3)
     assert env.step("I give up.")[1:4] == (pytest.approx(env.env.get_reward()), True, False)
+
+
+# What the documentation says
+
+
+def blocks(language):
+    return re.findall(rf"```{language}\n(.*?)```", GUIDE.read_text(), re.DOTALL)
+
+
+def settings_of(paper, column):
+    """The cell of a paper's line in the table of settings."""
+    line = next(line for line in GUIDE.read_text().splitlines() if line.startswith(f"| {paper}"))
+    return line.split(" | ")[column].strip(" |`")
+
+
+def overrides(command):
+    return [word for word in command.replace("\\\n", " ").split() if re.match(r"[+\w.]+=", word)]
+
+
+PAPERS = ["Shop-R1, Qwen2.5-3B, SFT", "Shop-R1, RL", "ShopSimulator", "EcomRLVE"]
+
+
+@pytest.mark.parametrize("paper", ["", *PAPERS])
+def test_verl_knows_every_setting(paper):
+    import verl.trainer
+    from hydra import compose, initialize_config_dir
+
+    fine = {"SFT": "sft_trainer_engine", "RL": "ppo_trainer"}
+    sft, rl = (next(block for block in blocks("sh") if name in block) for name in ("sft_trainer", "main_ppo"))
+    own = settings_of(paper, 2).split() if paper else []
+    folder = str(Path(verl.trainer.__file__).parent / "config")
+    wanted = [("SFT", sft)] if "SFT" in paper else [("RL", rl)] if paper else [("SFT", sft), ("RL", rl)]
+    with initialize_config_dir(folder, version_base=None):
+        for kind, command in wanted:
+            words = [word for word in overrides(command) if not word.startswith("SHOPWRIGHT")]
+            assert len(words) > 5
+            found = compose(fine[kind], overrides=[*words, *own])
+            assert found.data.train_files
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_trl_knows_every_setting(paper):
+    from trl import GRPOConfig, SFTConfig
+
+    kind = SFTConfig if "SFT" in paper else GRPOConfig
+    arguments_of(kind, **eval(f"dict({settings_of(paper, 3)})"))
+
+
+def test_the_guides_configs_for_trl_are_made(monkeypatch):
+    import trl
+
+    made = []
+    for name in ("SFTTrainer", "GRPOTrainer"):
+        monkeypatch.setattr(trl, name, lambda **given: made.append(given) or SimpleNamespace(train=list))
+    for name in ("SFTConfig", "GRPOConfig"):
+        monkeypatch.setattr(trl, name, partial(arguments_of, getattr(trl, name)))
+    monkeypatch.setattr("datasets.load_dataset", lambda *given, **named: given)
+    for block in blocks("python"):
+        if "Trainer(" in block:
+            exec(block, {})
+    assert [sorted(each)[0] for each in made] == ["args", "args"]
+    assert made[1]["environment_factory"] is ENVIRONMENTS
+
+
+def test_verl_finds_what_the_guide_names():
+    import hydra
+    import yaml
+    from verl.utils.import_utils import load_extern_object
+
+    from pipeline.trainers import verl as ours
+
+    (loop,) = yaml.safe_load(Path(ours.__file__).with_name("agent_loops.yaml").read_text())
+    assert loop["name"] == "shopwright"
+    assert hydra.utils.get_class(loop["_target_"]) is ours.AgentLoop
+    assert pickle.loads(pickle.dumps(ours.AgentLoop)) is ours.AgentLoop
+    assert load_extern_object("pkg://pipeline.trainers.verl", "JsonSFTDataset") is ours.JsonSFTDataset
