@@ -4,12 +4,13 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 RUN    ?= data/runs/demo
+RECIPE ?= everything
 READY  := $(VENV)/.ready
 export DO_NOT_TRACK = 1
 export HF_HUB_DISABLE_TELEMETRY = 1
 export UV_SYSTEM_CERTS = 1
 
-.PHONY: help setup trajectories test test-slow check benchmarks clean
+.PHONY: help setup trajectories release publish test test-slow check benchmarks clean
 
 help: ## print this
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -27,6 +28,12 @@ $(READY): pyproject.toml constraints.txt
 
 trajectories: $(READY) ## catalog, personas, trajectories and questions in data/runs/demo (RUN=folder, ARGS="--count 1000 ...")
 	@$(BIN)/python -m flows.build questions --run $(RUN) $(ARGS)
+
+release: $(READY) ## a paper's datasets at its sizes: RECIPE=shoptrajqa, ecomrlve, shopsimulator, shop_r1 or everything (ARGS="--scale 0.01")
+	@$(BIN)/python -m flows.release $(RECIPE) $(ARGS)
+
+publish: trajectories ## the same, and its training forms, as on the Hub: TO=folder or REPO=user/name
+	@$(BIN)/shopwright publish $(RUN) $(if $(TO),--to $(TO)) $(if $(REPO),--repo $(REPO)) $(PUBLISH)
 
 test: $(READY) ## the tests, a few minutes
 	@$(BIN)/python -m pytest -m "not slow" -n auto --dist loadfile

@@ -1,6 +1,9 @@
 """A recipe file: what to build and with which models, written down once.
 
     seed = 7
+    datasets = ["questions"]            # what `python -m flows.release` builds, one after the other
+    [sizes]
+    "personas.count" = 400              # settings that its --scale makes smaller
     [settings]
     count = 1000                        # as on the command line: --count 1000
     "catalog.source" = "my-shop.csv"
@@ -20,6 +23,7 @@ What the command line says goes before what the file says.
 """
 
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -62,6 +66,8 @@ class ModelsOf(Strict):
 
 class RecipeFile(Strict):
     seed: int | None = None
+    datasets: list[str] = []
+    sizes: dict[str, int] = {}
     settings: dict[str, Any] = {}
     models: ModelsOf = ModelsOf()
     sampling: dict[RoleName, SamplingOf] = {}
@@ -70,8 +76,17 @@ class RecipeFile(Strict):
 
     def settings_of(self, dataset: str) -> dict[str, Any]:
         """Those that this dataset takes; a recipe may serve several. Raises Problem for one that no dataset has."""
+        return self.taken(dataset, {**self.sizes, **self.settings})
+
+    def sizes_of(self, dataset: str, scale: float) -> dict[str, Any]:
+        """Its sizes, made smaller; a paper's own, which are exact, are then left out."""
+        exact = {} if scale == 1 else {name: False for name in self.settings if name.rpartition(".")[2] == "paper"}
+        scaled = {name: max(1, round(size * scale)) for name, size in self.sizes.items()}
+        return self.taken(dataset, scaled | exact)
+
+    def taken(self, dataset: str, settings: Mapping[str, Any]) -> dict[str, Any]:
         found: dict[str, Any] = {}
-        for key, value in self.settings.items():
+        for key, value in settings.items():
             owner, _, name = key.rpartition(".")
             owners = [owner] if owner else [each for each, stage in all_stages().items() if name in stage.settings]
             if not any(each in all_stages() and name in all_stages()[each].settings for each in owners):

@@ -20,11 +20,11 @@ def add(commands: Any, folder: argparse.ArgumentParser, as_json: argparse.Argume
 
 def run(*, run: str, host: str, port: int, sessions: int) -> int:
     """Serves until it is stopped. Raises Problem where openenv or every dataset of tasks is missing."""
-    if find_spec("openenv") is None:
-        raise Problem("The server needs another package: pip install 'openenv>=0.10,<0.11'")
     counts = {name: count for name in ENVIRONMENTS if (count := count_of(run, name))}
     if not counts:
         raise Problem(f"{run} has no tasks to play. Build some: shopwright build env_tasks --run {run}")
+    if find_spec("openenv") is None:
+        raise Problem("The server needs another package: pip install 'openenv>=0.10,<0.11'")
     import uvicorn  # type: ignore[import-not-found, unused-ignore]
 
     from pipeline.trainers.openenv import app_of

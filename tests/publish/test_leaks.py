@@ -215,6 +215,26 @@ def test_conversations_in_json_are_compared_whole(found):
     assert found(tasks={"train": train, "test": other}, schema=schema) == []
 
 
+def test_steps_of_a_session_are_compared_as_what_they_come_to(found):
+    schema = pa.schema({"id": pa.string(), "group": pa.string(), "prompt": MESSAGES, "action": pa.string()})
+
+    def session(group, *pages):
+        turns = [{"role": "user", "content": page} for page in pages]
+        steps = [turns[: count + 1] for count in range(len(turns))]
+        return [{"id": f"{group}{len(step)}", "group": group, "prompt": step, "action": "click"} for step in steps]
+
+    def leaking(train, test):
+        others = [step for number, text in enumerate(PLAIN) for step in session(f"o{number}", text, text[::-1])]
+        return found(tasks={"train": others + train, "test": test}, schema=schema)
+
+    ends = "They cost too much for me, so I leave the shop", "This bottle is what I came for: into the cart it goes"
+    assert leaking(session("a", SAID, ends[0]), session("b", SAID, ends[1])) == []
+    (leak,) = leaking(session("a", SAID, *ends), session("b", SAID, *ends))
+    assert "1 row nearly the same" in leak
+    assert "test-00000-of-00001.parquet row 2 and train-00000-of-00001.parquet row 14" in leak
+    assert leaking(session("a", SAID) + session("c", f"{SAID} and a shade"), session("b", SAID))
+
+
 def test_a_prompt_with_another_true_answer_is_another_task(found):
     def split(name, answer):
         return [{"id": name, "prompt": "What did I buy last?", "answer": answer, "question_id": name}]

@@ -9,12 +9,12 @@ import socket
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
+from urllib.request import Request, urlopen
 
 import pytest
 
@@ -27,8 +27,9 @@ from tests.trainers import tiny
 
 os.environ |= {"HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false", "TRL_EXPERIMENTAL_SILENCE": "1"}
 MISSING = [name for name in ("trl", "verl", "openenv", "gymnasium") if find_spec(name) is None]
-GUIDE = Path(environments.__file__).parents[2] / "docs" / "training.md"
-CODE_TAGS = str(Path(environments.__file__).parents[1] / "publish" / "code_tags.jinja")
+HOME = Path(environments.__file__).parents[2]
+GUIDE = HOME / "docs" / "training.md"
+CODE_TAGS = str(HOME / "pipeline" / "publish" / "code_tags.jinja")
 SFT = ("sft_rollouts", "sft_envs", "sft_shopping", "sft_behaviors")
 RL = ("rl_envs", "rl_shopping", "rl_questions")
 ROWS = 12
@@ -367,24 +368,34 @@ def test_verls_loop_plays_a_row_in_its_environment(small, hub, name):
 # OpenEnv and Gymnasium
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def served(small):
-    """The address of a server over the small run."""
-    import uvicorn
-
-    from pipeline.trainers.openenv import app_of
-
+    """The address of `shopwright serve` over the small run, in a process of its own."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    server = uvicorn.Server(uvicorn.Config(app_of(small.folder), host="127.0.0.1", port=port, log_level="warning"))
-    thread = threading.Thread(target=server.run, daemon=True)
-    thread.start()
-    while not server.started:
-        time.sleep(0.05)
-    yield f"http://127.0.0.1:{port}"
-    server.should_exit = True
-    thread.join()
+    command = "import sys; from pipeline.trainers.serve import run; "
+    command += "run(run=sys.argv[1], host='127.0.0.1', port=int(sys.argv[2]), sessions=8)"
+    words = [sys.executable, "-c", command, str(small.folder), str(port)]
+    server = subprocess.Popen(words, cwd=HOME, stdout=subprocess.PIPE, text=True)
+    try:
+        told = server.stdout.readline()
+        assert told.startswith("Serving envs (")
+        waited(port)
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        server.kill()
+        server.wait()
+
+
+def waited(port):
+    end = time.monotonic() + 60
+    while time.monotonic() < end:
+        with socket.socket() as knocks:
+            if not knocks.connect_ex(("127.0.0.1", port)):
+                return
+        time.sleep(0.1)
+    raise TimeoutError("the server did not start")
 
 
 def test_clients_of_a_server_play_at_once_and_none_sees_anothers_episode(served, hub):
@@ -395,7 +406,8 @@ def test_clients_of_a_server_play_at_once_and_none_sees_anothers_episode(served,
     async def played(row):
         async with GenericEnvClient(base_url=served) as client:
             begun = await client.reset(environment=row["environment"], extra_info=row["extra_info"])
-            assert row["prompt"] == begun.observation["metadata"]["prompt"] if "metadata" in begun.observation else True
+            assert begun.metadata["prompt"] == row["prompt"]
+            assert begun.metadata["tools"] == schemas_of(ENVIRONMENTS[row["environment"]])
             earned = []
             for call in row["extra_info"]["reference_calls"]:
                 seen = await client.step({"tool_name": call["name"], "arguments": call["arguments"]})
@@ -417,11 +429,24 @@ def test_a_client_plays_a_task_by_its_number(served):
     async def played():
         async with GenericEnvClient(base_url=served) as client:
             await client.reset(split="envs", index=1)
-            return await client.step({"tool_name": "submit", "arguments": {"refusal": "not_covered"}})
+            first = await client.step({"tool_name": "cart_view", "arguments": {}})
+            last = await client.step({"tool_name": "submit", "arguments": {"refusal": "not_covered"}})
+            return first, last, await client.step({"tool_name": "cart_view", "arguments": {}})
 
-    seen = asyncio.run(played())
-    assert seen.done
-    assert seen.reward < 0
+    first, last, after = asyncio.run(played())
+    assert (first.reward, first.done, last.done) == (0.0, False, True)
+    assert last.reward < 0
+    assert (after.reward, json.loads(after.observation["result"])) == (0.0, {"error": "The episode is over."})
+
+
+def test_a_server_tells_its_tasks_by_their_ids_alone(served, small):
+    def asked(path, **given):
+        request = Request(f"{served}/{path}", json.dumps(given).encode(), {"Content-Type": "application/json"})
+        return json.load(urlopen(request))
+
+    ids = small.read("env_tasks").table(["id"])["id"].to_pylist()
+    assert asked("shopwright/num_tasks", split="envs")["num_tasks"] == len(ids)
+    assert asked("shopwright/task", split="envs", index=2)["task"] == {"id": ids[2], "index": 2}
 
 
 def test_the_package_is_valid_for_openenv():
@@ -503,8 +528,8 @@ def test_the_guides_configs_for_trl_are_made(monkeypatch):
     monkeypatch.setattr("datasets.load_dataset", lambda *given, **named: given)
     for block in blocks("python"):
         if "Trainer(" in block:
-            exec(block, {})
-    assert [sorted(each)[0] for each in made] == ["args", "args"]
+            exec(block, {})  # noqa: S102 - our own
+    assert [set(each) >= {"model", "train_dataset", "args"} for each in made] == [True, True]
     assert made[1]["environment_factory"] is ENVIRONMENTS
 
 

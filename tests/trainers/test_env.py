@@ -1,7 +1,9 @@
 import asyncio
 import inspect
 import json
+import re
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
@@ -30,6 +32,7 @@ from pipeline.trainers.gymnasium import called
 from pipeline.trainers.trl import last_words
 
 every_kind = pytest.mark.parametrize("kind", ENVIRONMENTS.values(), ids=ENVIRONMENTS)
+GUIDE = Path(__file__).parents[2] / "docs" / "training.md"
 STRANGE = [
     None,
     "",
@@ -189,6 +192,15 @@ def test_the_shop_is_shared_by_all_of_a_process(small):
 
 
 # The eight envs
+
+
+def test_the_guides_example_plays():
+    (example, *_) = re.findall(r"```python\n(.*?)```", GUIDE.read_text(), re.DOTALL)
+    names = {}
+    exec(example, names)  # noqa: S102 - our own
+    assert names["env"].get_reward() < 0
+    names["env"].reset(extra_info={"task": IN_MEMORY})
+    assert f"# {names['env'].datetime_now()!r}\n" in example
 
 
 def test_a_shop_in_memory_needs_no_run():

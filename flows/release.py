@@ -1,0 +1,94 @@
+"""A release: every dataset of a recipe, verified, with its report, and where it is wished laid out or published.
+
+    python -m flows.release shop_r1                                  # the paper's sizes, into data/runs/shop_r1
+    python -m flows.release shop_r1 --scale 0.01 --to build/hub      # a hundredth of them, as they would be on the Hub
+    python -m flows.release my-recipe.toml --repo user/name --private
+
+Recipes are the files of `flows/recipes/`; one of your own is any file of that form. Each dataset is built as `flows.build` builds it, so a
+release that was stopped goes on where it was. What fails a check is not published.
+"""
+
+import sys
+from argparse import ArgumentParser, ArgumentTypeError, Namespace, RawDescriptionHelpFormatter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from flows.build import build_dataset
+from pipeline.__main__ import run_command
+from pipeline.problem import Problem
+from pipeline.recipe import read_recipe
+
+RECIPES = Path(__file__).parent / "recipes"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The exit code is that of the first command of `shopwright` that fails: 1 where a check did, 2 for bad input, 3 where there is more to do."""
+    try:
+        for command in list(commands(parser().parse_args(arguments))):
+            if code := run_command(command, build_dataset):
+                return code
+    except Problem as problem:
+        print(f"release: error: {problem}", file=sys.stderr)
+        return 2
+    return 0
+
+
+def parser() -> ArgumentParser:
+    names = ", ".join(sorted(path.stem for path in RECIPES.glob("*.toml")))
+    found = ArgumentParser("python -m flows.release", description=__doc__, formatter_class=RawDescriptionHelpFormatter)
+    found.add_argument("recipe", help=f"one of: {names}; or a file")
+    found.add_argument("--run", metavar="FOLDER", help="the run's folder (default: data/runs/RECIPE)")
+    found.add_argument("--scale", type=scale, default=1.0, metavar="X", help="share of the recipe's sizes (default: 1)")
+    found.add_argument("--seed", type=int, help="another world (default: the recipe's, or 0)")
+    found.add_argument("--workers", type=int, help="processes (default: one for each core)")
+    found.add_argument("--to", metavar="FOLDER", help="a folder that holds what would be on the Hub")
+    found.add_argument("--repo", metavar="USER/NAME", help="the dataset on the Hub")
+    found.add_argument("--private", action="store_true", help="only you may see it")
+    return found
+
+
+def scale(text: str) -> float:
+    try:
+        found = float(text)
+    except ValueError:
+        found = 0.0
+    if not 0 < found <= 1:
+        raise ArgumentTypeError(f"{text} is not a share above 0 and up to 1")
+    return found
+
+
+def commands(options: Namespace) -> Iterator[list[str]]:
+    """The commands of `shopwright` that make it, as their arguments. Raises Problem for a bad recipe."""
+    path = file_of(options.recipe)
+    recipe = read_recipe(str(path))
+    if not recipe.datasets:
+        raise Problem(f"{path} names no datasets. Write: datasets = [...], see {RECIPES.parent.name}/{RECIPES.name}/.")
+    run = options.run or f"data/runs/{path.stem}"
+    plain = [
+        *(["--seed", str(options.seed)] if options.seed is not None else []),
+        *(["--workers", str(options.workers)] if options.workers is not None else []),
+    ]
+    for dataset in recipe.datasets:
+        sizes = [
+            word for name, size in recipe.sizes_of(dataset, options.scale).items() for word in (f"--{name}", str(size))
+        ]
+        yield ["build", dataset, "--run", run, "--recipe", str(path), *sizes, *plain]
+    if options.to or options.repo:
+        places = [word for name in ("to", "repo") if (place := getattr(options, name)) for word in (f"--{name}", place)]
+        yield ["publish", run, *places, *(["--private"] if options.private else [])]
+    else:
+        yield ["verify", run]
+
+
+def file_of(name: str) -> Path:
+    """Raises Problem for a recipe that there is not."""
+    known = RECIPES / f"{name}.toml"
+    found = known if known.is_file() else Path(name)
+    if not found.is_file():
+        names = ", ".join(sorted(path.stem for path in RECIPES.glob("*.toml")))
+        raise Problem(f"There is no recipe {name}. There are: {names}; or name a file.")
+    return found
+
+
+if __name__ == "__main__":
+    sys.exit(main())
