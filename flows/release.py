@@ -69,15 +69,23 @@ def commands(options: Namespace) -> Iterator[list[str]]:
         *(["--workers", str(options.workers)] if options.workers is not None else []),
     ]
     for dataset in recipe.datasets:
-        sizes = [
-            word for name, size in recipe.sizes_of(dataset, options.scale).items() for word in (f"--{name}", str(size))
-        ]
-        yield ["build", dataset, "--run", run, "--recipe", str(path), *sizes, *plain]
+        sizes = recipe.sizes_of(dataset, options.scale).items()
+        given = [word for name, size in sizes for word in (option(dataset, name), str(size))]
+        yield ["build", dataset, "--run", run, "--recipe", str(path), *given, *plain]
     if options.to or options.repo:
         places = [word for name in ("to", "repo") if (place := getattr(options, name)) for word in (f"--{name}", place)]
         yield ["publish", run, *places, *(["--private"] if options.private else [])]
     else:
         yield ["verify", run]
+
+
+def option(dataset: str, setting: str) -> str:
+    """As the command line calls it.
+
+    >>> option("behaviors", "behaviors.sessions"), option("behaviors", "personas.count")
+    ('--sessions', '--personas.count')
+    """
+    return f"--{setting.removeprefix(f'{dataset}.').replace('_', '-')}"
 
 
 def file_of(name: str) -> Path:

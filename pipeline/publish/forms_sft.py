@@ -5,7 +5,7 @@ tools say is to the letter what the environments say, so that a model goes on wh
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -77,8 +77,9 @@ def printed(heard: str) -> str:
 def sft_envs(run: Run, split: Side) -> Iterator[Row]:
     """Shoppers served with the shop's tools, by the solver or a model, where it was a full success."""
     env = ShopEnv(run.folder)
-    for episode, task in paired(run.read("env_episodes"), run.read("env_tasks")):
-        if episode.reward.success and side_of(owner(task)) == split:
+    tasks = run.read("env_tasks")
+    for episode, task in paired(run.read("env_episodes"), tasks, lambda task: side_of(owner(task)) == split):
+        if episode.reward.success:
             yield from env_row(env, task, episode)
 
 
@@ -105,12 +106,13 @@ def env_row(env: ShopEnv, task: Task, episode: EnvEpisode) -> Iterator[Row]:
         )
 
 
-def paired(episodes: Dataset[Any], tasks: Dataset[Any]) -> Iterator[tuple[Any, Any]]:
-    """Each episode with its task; one whose task is not there any more is left out."""
+def paired(episodes: Dataset[Any], tasks: Dataset[Any], wanted: Callable[[Any], bool]) -> Iterator[tuple[Any, Any]]:
+    """Each episode of such a task with it; one whose task is not there any more is left out."""
     for batch in episodes.batches():
-        known = {task.id: task for task in of_ids(tasks, pc.unique(batch["task_id"]))}
-        rows = (episodes.makes.model_validate(row) for row in batch.to_pylist())
-        yield from ((row, known[row.task_id]) for row in rows if row.task_id in known)
+        known = {task.id: task for task in of_ids(tasks, pc.unique(batch["task_id"])) if wanted(task)}
+        batch = batch.filter(pc.is_in(batch["task_id"], value_set=pa.array(list(known), pa.string())))
+        for row in batch.to_pylist():
+            yield episodes.makes.model_validate(row), known[row["task_id"]]
 
 
 def of_ids(dataset: Dataset[Any], ids: pa.Array) -> Iterator[Any]:
@@ -126,9 +128,9 @@ def failures(messages: Sequence[Message]) -> int:
 def sft_shopping(run: Run, split: Side) -> Iterator[Row]:
     """Products found page by page, with the thought before every action, where the right one was bought."""
     profiles = {one.id: one for one in run.read("profiles")}
-    for episode, task in paired(run.read("shopping_episodes"), run.read("shopping_tasks")):
-        understood = all(step.action.startswith(VERBS) for step in episode.steps)
-        if task.split == split and episode.typed.success and understood:
+    tasks = run.read("shopping_tasks")
+    for episode, task in paired(run.read("shopping_episodes"), tasks, lambda task: task.split == split):
+        if episode.typed.success and all(step.action.startswith(VERBS) for step in episode.steps):
             profile = profiles.get(task.profile_id)
             yield page_row(page_head(episode.opening, episode.scenario, task.language, profile), task, episode)
 
