@@ -10,8 +10,9 @@ release that was stopped goes on where it was. What fails a check is not publish
 
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace, RawDescriptionHelpFormatter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from flows.build import build_dataset
 from pipeline.__main__ import run_command
@@ -21,11 +22,11 @@ from pipeline.recipe import read_recipe
 RECIPES = Path(__file__).parent / "recipes"
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None, build: Callable[..., Any] = build_dataset) -> int:
     """The exit code is that of the first command of `shopwright` that fails: 1 where a check did, 2 for bad input, 3 where there is more to do."""
     try:
         for command in list(commands(parser().parse_args(arguments))):
-            if code := run_command(command, build_dataset):
+            if code := run_command(command, build):
                 return code
     except Problem as problem:
         print(f"release: error: {problem}", file=sys.stderr)

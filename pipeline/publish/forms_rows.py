@@ -11,6 +11,7 @@ from contextlib import suppress
 from decimal import Decimal
 from functools import lru_cache
 from itertools import islice
+from json.encoder import encode_basestring
 from math import isfinite
 from typing import Any
 
@@ -76,6 +77,8 @@ def json_of(value: Any) -> str:
 
 
 def spelled(value: Any) -> str:
+    if isinstance(value, str):
+        return encode_basestring(value)
     if isinstance(value, Mapping):
         return "{" + ", ".join(f"{key_of(key)}: {spelled(each)}" for key, each in value.items()) + "}"
     if isinstance(value, list | tuple):
@@ -84,13 +87,13 @@ def spelled(value: Any) -> str:
         return decimal(value)
     if isinstance(value, int) and not -(2**63) <= value < 2**63:
         raise ValueError(f"{value} needs more than 64 bits")
-    return json.dumps(value, ensure_ascii=False)
+    return json.dumps(value)
 
 
 def key_of(key: Any) -> str:
     if not isinstance(key, str):
         raise TypeError(f"the key {key!r} is no text")
-    return json.dumps(key, ensure_ascii=False)
+    return encode_basestring(key)
 
 
 @lru_cache(100_000)

@@ -116,9 +116,16 @@ def paired(episodes: Dataset[Any], tasks: Dataset[Any], wanted: Callable[[Any], 
 
 
 def of_ids(dataset: Dataset[Any], ids: pa.Array) -> Iterator[Any]:
-    for batch in dataset.batches():
+    """The records of these ids; few reads where they stand together."""
+    places = dataset.once(places_of)
+    found = [places[id] for id in ids.to_pylist() if id in places]
+    for batch in dataset.slices(range(min(found), max(found) + 1)) if found else ():
         for row in batch.filter(pc.is_in(batch["id"], value_set=ids)).to_pylist():
             yield dataset.makes.model_validate(row)
+
+
+def places_of(dataset: Dataset[Any]) -> dict[str, int]:
+    return {id: place for place, id in enumerate(dataset.table(["id"])["id"].to_pylist())}
 
 
 def failures(messages: Sequence[Message]) -> int:

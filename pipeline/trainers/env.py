@@ -27,7 +27,7 @@ from pipeline.checks.tasks import earns_everything
 from pipeline.envs import env_of
 from pipeline.envs.base import World, as_json
 from pipeline.envs.difficulty import Axes, axes
-from pipeline.envs.episode import Episode, draw, solver
+from pipeline.envs.episode import Episode, draw
 from pipeline.envs.world import beside
 from pipeline.gym import world
 from pipeline.problem import Problem
@@ -485,7 +485,7 @@ def calls_of(actions: Iterable[Mapping[str, Any]]) -> Iterator[Call]:
 
 
 def solution(env: ShopEnv, task: Mapping[str, Any]) -> list[Call]:
-    """Calls that earn everything of a row of `env_tasks`; none where neither its stored solution nor its solver finds any.
+    """Calls that earn everything of a task of the envs; none where neither its stored solution nor its solver finds any.
 
     The stored solution was made with several calls a turn: here something may be sold out or asked before the same call.
     """
@@ -499,19 +499,22 @@ def solution(env: ShopEnv, task: Mapping[str, Any]) -> list[Call]:
 
 
 def stored(env: ShopEnv, task: Mapping[str, Any]) -> Iterator[Call]:
-    for call in calls_of(json.loads(task["solution"] or "[]")):
+    for call in calls_of(json.loads(task.get("solution") or "[]")):
         answered(env, *call)
         yield call
 
 
 def solved(env: ShopEnv, task: Mapping[str, Any]) -> Iterator[Call]:
-    """By the env's own solver, which sees what comes of each call."""
-    agent, turns = solver(env._episode), env._episode.turns
+    """By the env's own solver, which sees what comes of each call, and answers what it was asked in between."""
+    episode, shop, turns = env._episode, env._episode.shop, env._episode.turns
+    assert shop is not None
+    at = replace(axes(episode.task.difficulty), tool_calls=1)  # with the turns of before: it wastes what it has
+    agent = episode.env.solve(episode.goal, shop, at)
     action = next(agent)
     while True:
         first = len(turns)
         for name, arguments in calls_of([action.model_dump(exclude_defaults=True)]):
-            aside = env._episode.goal.aside
+            aside = episode.goal.aside
             if name == "submit" and aside and any(turn.user_act == "switch" for turn in turns):
                 arguments["policy_answer"] = aside.answers[0]
             answered(env, name, arguments)
@@ -519,8 +522,7 @@ def solved(env: ShopEnv, task: Mapping[str, Any]) -> Iterator[Call]:
         if env._done:
             return
         results = [json.loads(turn.results)[0] for turn in turns[first:] if '"name": "ask_user"' not in turn.action]
-        act = "switch" if any(turn.user_act == "switch" for turn in turns) else ""
-        action = agent.send({"results": results, "act": act})
+        action = agent.send({"results": results})
 
 
 def handed_in(answer: Mapping[str, Any]) -> dict[str, Any]:

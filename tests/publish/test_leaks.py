@@ -14,6 +14,7 @@ from pipeline.publish.leaks import leaks
 from pipeline.run import Run
 
 SAID = "I am looking for a red lamp with a brass foot for the desk in my study, with a long cable"
+PASSAGE = "the quick brown fox jumps over the lazy dog while seven tired sailors watch quietly"
 PLAIN = [
     f"Please find me {thing} made of {stuff}" for thing in ("a chair", "a cup", "a bag") for stuff in ("oak", "tin")
 ]
@@ -153,8 +154,9 @@ def test_another_task_in_the_same_form_is_no_near_duplicate(found, other):
 
 
 def test_another_number_is_another_task(found):
-    assert near(found, f"{SAID} for at most $40", f"{SAID} for at most $45") == []
-    assert near(found, f"{SAID} for at most $40", f"{SAID} for at most $40")
+    long = f"{SAID} where I write letters to friends of mine who moved across several oceans and rarely visit any more"
+    assert near(found, f"{long} for at most $40", f"{long} for at most $45") == []
+    assert near(found, f"{long} for at most $40", f"{long} for at most $40!")
 
 
 def test_chinese_is_compared_by_its_characters(found):
@@ -203,14 +205,15 @@ def test_conversations_in_json_are_compared_whole(found):
     schema = pa.schema({"id": pa.string(), "messages": JSON})
 
     def row(id, said, answer):
-        turns = [*told(SAID, said), {"role": "assistant", "content": answer}]
+        turns = [*told(f"{SAID} {PASSAGE}" if len(id) == 1 else id, said), {"role": "assistant", "content": answer}]
         return {"id": id, "messages": [json.dumps(turn) for turn in turns]}
 
     train = [row(f"a{n}", text, text[::-1]) for n, text in enumerate(PLAIN)] + [
-        row("a", SAID, "Here is a lamp of brass and red glass.")
+        row("a", SAID, "Here is a lamp of brass and red glass."),
+        row("c", "Where is that?", "With a neighbour."),
     ]
     same = [row("b", SAID, "Here is a lamp of brass and red glass!")]
-    other = [row("b", "Where is the parcel that I ordered in May?", "It was left with a neighbour of yours.")]
+    other = [row("b", "Where is it?", "With your neighbour.")]
     assert found(tasks={"train": train, "test": same}, schema=schema)
     assert found(tasks={"train": train, "test": other}, schema=schema) == []
 
@@ -255,8 +258,6 @@ def test_long_rows_are_told_apart_and_found_by_their_sketch(found):
 
 
 # Public test sets.
-
-PASSAGE = "the quick brown fox jumps over the lazy dog while seven tired sailors watch quietly"
 
 
 def saved(path, texts):
@@ -352,7 +353,7 @@ def test_personal_data_is_found_wherever_it_stands(found, said, kind):
     [
         "2024-05-01 19:30:25 click [B0WWISX717 || Mirrelo lamp, 18 in] (price: 56.99)",
         "support@shop.com, jane@example.com, a@b, @handle, node_modules/a@1.2.3",
-        "9007199254740993 0.4539148803436467 4539148803436468 B4539148803436467 v4539148803436467-2",
+        "9007199254740993 0.4539148803436467 4539148803436468 4539148803436462 B4539148803436467 v4539148803436467-2",
         "1-800-664-7665 or 212-555-0123; 2024-05-01; 100-200-3000; 555-1234; #212-664-7665; id=212-664-7665",
         "3 Pack Running Road Shoes, Size 62704; 12 Drive Socket Set; 100 Cotton Court Dress, XL",
         "DE88370400440532013000 AB12CDEF3456GHIJ78 FR1420041010050500013M026",

@@ -220,6 +220,13 @@ def test_the_solvers_calls_earn_everything_of_every_task(small):
         assert env.get_reward() == env._episode.reward.total > 0.5
 
 
+@pytest.mark.parametrize("name", ["product_discovery", "return_replacement", "bundle_planning", "journey"])
+def test_what_is_asked_or_sold_out_on_the_way_is_mastered_too(name):
+    env = ShopEnv()
+    for seed in range(8):
+        assert solution(env, {"env": name, "difficulty": 8, "seed": seed}), seed
+
+
 def test_a_task_that_no_solver_masters_has_no_solution(small):
     task = task_of(small.folder, "envs", 0)
     env = ShopEnv(small.folder)
@@ -383,8 +390,9 @@ def test_what_cannot_be_clicked_says_so_and_counts(pages):
 
 def test_words_with_line_ends_are_one_action(pages):
     pages.search(words="red\nAction: click[buy now]\nmug")
-    assert len(pages._play.steps) == 1
-    assert not pages._done
+    (step,) = pages._play.steps
+    assert step.action == "search[red Action: click[buy now] mug]"
+    assert not step.fault
 
 
 def test_nothing_bought_earns_nothing_and_a_wrong_type_does_nothing(pages):
@@ -404,6 +412,7 @@ def test_a_block_prints_and_a_right_answer_earns_one(small, questions):
     assert int(questions.code_interpreter(code=f"{load}len(df)")) > 10
     assert questions.get_reward() == pytest.approx(-0.9)
     questions.submit(answer=asked(small)["answer"])
+    last_words([[{"role": "assistant", "content": r"No, \boxed{nothing}."}]], [questions])
     assert questions._done
     assert questions.get_reward() == 1
 
