@@ -25,6 +25,8 @@ DEARER = 1.15
 SURE = 0.8
 """How often a reason is named that the pages give, where there is one."""
 TITLE_WORDS = 8
+LETTERS = 100
+"""Of a title, a search or a value, as a sentence has it."""
 ENDS = " ,;:-–/|(&"
 BREAK = re.compile(r"[,;|(]|: | [-–] ")
 """What comes after it in a title is no part of the name."""
@@ -47,7 +49,7 @@ def short(title: str) -> str:
     >>> short("Norrvik Gully tote bag, canvas, 12 in"), short("Brindlecot Coral melamine nesting bowl set in 5 pieces")
     ('Norrvik Gully tote bag', 'Brindlecot Coral melamine nesting bowl set')
     """
-    whole = visible(title)
+    whole = worded(title)
     parts = [whole[: found.start()] for found in BREAK.finditer(whole)]
     words = next((part for part in parts if " " in part.strip()), whole).split(" ")
     if len(words) > TITLE_WORDS:
@@ -55,6 +57,19 @@ def short(title: str) -> str:
         while len(words) > 2 and (words[-1].lower() in SMALL or not words[-1].isalpha()):
             words.pop()
     return " ".join(words).rstrip(ENDS) or whole
+
+
+def worded(words: str) -> str:
+    """What others wrote, as a sentence can hold it: its beginning, as the page has it.
+
+    >>> worded("oak lamp " * 30)[-20:], len(worded("x" * 1_000))
+    ('mp oak lamp oak lamp', 100)
+    """
+    shown = visible(words)
+    if len(shown) <= LETTERS:
+        return shown
+    first = shown[: LETTERS + 1].rpartition(" ")[0] or shown[:LETTERS]
+    return first.rstrip("0123456789.,") or first  # a part of a number is another number
 
 
 def sight(browser: Browser, row: int, cents: Sequence[int]) -> Facts:
@@ -137,7 +152,7 @@ class Seen:
         return Facts(page=kind)
 
     def results(self, browser: Browser) -> Facts:
-        return Facts(query=visible(browser.view.query))
+        return Facts(query=worded(browser.view.query))
 
     def refined(self, key: str) -> Facts:
         if key.startswith(UP_TO):
@@ -159,9 +174,9 @@ class Seen:
 
 def searching(seen: Seen, query: str, *, last: bool) -> tuple[Reason, Facts]:
     """last: nothing else is searched for on this errand."""
-    facts = Facts(query=visible(query))
+    facts = Facts(query=worded(query))
     if seen.queries:
-        facts["before"] = visible(seen.queries[-1])
+        facts["before"] = worded(seen.queries[-1])
     if cap := CAP.search(query):
         return "set a limit", Facts(facts, limit=f"${cap['cap']}")
     return ("look closer" if last and seen.queries else "look around"), facts
@@ -178,10 +193,10 @@ def opening(seen: Seen, browser: Browser, row: int, person: Persona, random: Ran
     if len(shown) > 1 and facts["rating"] and this.rating == max(each.rating or 0.0 for each in shown):
         ways.append(Facts(facts, why="best rated"))
     if item.brand and item.brand in person.brands and visible(item.brand) in title:
-        ways.append(Facts(facts, why="brand", brand=visible(item.brand)))
+        ways.append(Facts(facts, why="brand", brand=worded(item.brand)))
     wanted = set(content_words(browser.view.query))
     if wanted and wanted <= set(content_words(title)):
-        ways.append(Facts(facts, why="asked", query=visible(browser.view.query)))
+        ways.append(Facts(facts, why="asked", query=worded(browser.view.query)))
     if seen.last and seen.title != facts["title"] and cents_of(seen.last) > DEARER * this.low:
         ways.append(Facts(facts, why="cheaper", other=seen.title, other_price=seen.last["price"]))
     return random.choice(ways) if ways and random.random() < SURE else Facts(facts, why="like")
@@ -190,8 +205,10 @@ def opening(seen: Seen, browser: Browser, row: int, person: Persona, random: Ran
 def leaving(seen: Seen, browser: Browser, random: Random) -> tuple[Reason, Facts]:
     """Why a product's page is left."""
     item, facts = browser.store.item(browser.view.row), seen.product(browser)
-    if any(product == item.id for product, _ in seen.carted):
+    if any(thing[0] == item.id and thing in browser.lines for thing in seen.carted):
         return "go on", seen.place("cart")
+    if item.id in seen.bought:
+        return "go on", seen.place("bought")
     if item.id in seen.later:
         return "compare", facts
     ways: list[tuple[Reason, Facts]] = []
@@ -214,15 +231,16 @@ def leaving(seen: Seen, browser: Browser, random: Random) -> tuple[Reason, Facts
 
 
 def other_color(seen: Seen, browser: Browser) -> tuple[str, str] | None:
-    """The product's color and the one that was searched for, where they differ and the page says so."""
+    """The product's color and the one that was searched for, as they are written, where they differ and the page says so."""
     item = browser.store.item(browser.view.row)
     if not item.color or not seen.queries:
         return None
-    have = item.color.lower()
-    asked = [word for word in seen.queries[-1].lower().split() if word in colors_of(browser.store)]
-    if not asked or have not in visible(item.title).lower() or set(asked) & set(have.split()):
+    have, title = item.color.lower(), visible(item.title)
+    place = title.lower().find(have)
+    asked = [word for word in seen.queries[-1].split() if word.lower() in colors_of(browser.store)]
+    if not asked or place < 0 or {word.lower() for word in asked} & set(have.split()):
         return None
-    return have, asked[0]
+    return worded(title[place : place + len(have)]), worded(asked[0])
 
 
 @lru_cache(2)

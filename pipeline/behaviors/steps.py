@@ -4,6 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
+from math import isfinite
 from typing import Any, Literal, get_args
 
 import pyarrow.parquet as pq
@@ -41,7 +42,7 @@ def weights(mix: str) -> tuple[float, ...]:
         found = tuple(float(part) for part in mix.split(":"))
     except ValueError:
         found = ()
-    if len(found) != len(TYPES) or min(found) < 0 or not 0 < max(found) < float("inf"):
+    if len(found) != len(TYPES) or not all(map(isfinite, found)) or min(found) < 0 or not any(found):
         raise ValueError(f"{mix} is no mix: {', '.join(NAMED)}, or three shares such as 36:36:27")
     return found
 

@@ -18,11 +18,11 @@ from zlib import crc32
 
 import numpy as np
 
-from pipeline.behaviors.reasons import Facts, Seen, leaving, opening, searching
+from pipeline.behaviors.reasons import Facts, Seen, leaving, opening, searching, worded
 from pipeline.behaviors.sessions import CART, CLICK, PURCHASE, SEARCH, Act, Session
 from pipeline.render import pages
 from pipeline.render.pages import PAGE, SEARCH_INPUT, Deed, Page, html
-from pipeline.shop.browser import UP_TO, Browser, Day
+from pipeline.shop.browser import QUERY_LETTERS, UP_TO, Browser, Day
 from pipeline.shop.stock import EPOCH, Stock
 from pipeline.shop.store import Store
 from pipeline.shop.tools import Finder
@@ -228,8 +228,10 @@ class Walk:
         self.press(("refine", key), reason, self.seen.refined(key or self.browser.view.refined))
 
     def read(self) -> None:
-        """More of a product, and back to its page."""
-        kind = self.random.choice(pages.TABS)
+        """More of a product, where there is more, and back to its page."""
+        item = self.store.item(self.browser.view.row)
+        empty = {"description": not item.description, "reviews": not item.review_count}
+        kind = self.random.choice([tab for tab in pages.TABS if not empty.get(tab)])
         self.press(("tab", kind), "read more", Facts(self.seen.product(self.browser), tab=kind))
         self.press(("back",), "read enough", Facts(self.seen.place(kind), title=self.seen.title))
 
@@ -239,7 +241,7 @@ class Walk:
         for choice in option.choices if option else ():
             name, value = choice.name, choice.value
             if ("choose", name, value) in self.browser.page.deeds.values() and self.is_open(name, value):
-                facts = Facts(self.seen.product(self.browser), option=name, value=pages.visible(value))
+                facts = Facts(self.seen.product(self.browser), option=worded(name), value=worded(value))
                 self.press(("choose", name, value), "choose", facts)
 
     def is_open(self, name: str, value: str) -> bool:
@@ -337,7 +339,7 @@ def opened(session: Session, store: Store) -> dict[str, list[int]]:
     query = ""
     for act in session.acts:
         if act.kind == SEARCH:
-            query = act.query
+            query = act.query.strip()[:QUERY_LETTERS]
         elif act.kind == CLICK and (row := store.row(act.product)) is not None:
             found.setdefault(query, []).append(row)
     return found

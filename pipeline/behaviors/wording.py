@@ -84,7 +84,8 @@ def fault_of(text: str, seen: Collection[str], name: str) -> str | None:
         return "a rationale that is too long"
     if not FIRST_PERSON.search(text):
         return "a rationale that is not in the first person"
-    if (name and name in text and "." in name) or ELEMENT.search(unquoted(text, seen)):
+    own = unquoted(text, seen)
+    if ("." in name and name in own) or ELEMENT.search(own):
         return "a rationale that names an element"
     strange = [number for number in NUMBER.findall(text) if number not in seen and number.replace(",", "") not in seen]
     return "a rationale with a number that no page shows" if strange else None

@@ -1,19 +1,21 @@
 """What must be true of a session seen page by page: held against the log, the shop's pages, and what was seen by then."""
 
 import json
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from typing import Any
 
 from pipeline.behaviors import wording
 from pipeline.behaviors.logs import Logs
-from pipeline.behaviors.rows import action_of, sight, size, tokens_of
-from pipeline.behaviors.sessions import APART, CART, CLICK, PURCHASE, SEARCH, session_of, split_of
+from pipeline.behaviors.rows import action_of, answer, sight, size, tokens_of
+from pipeline.behaviors.sessions import APART, CART, CLICK, PURCHASE, SEARCH, Act, Thing, session_of, split_of
 from pipeline.behaviors.walk import day_of, visit
 from pipeline.checks.shopping import shop_of
 from pipeline.dataset import Dataset
 from pipeline.render.pages import SEARCH_INPUT, dollars, html, visible
 from pipeline.rewards.hierarchical import action_of as parsed
+from pipeline.shop.browser import Browser
 from pipeline.shop.kinds import Kinds
 from pipeline.shop.stock import Stock
 from pipeline.stage import Fault
@@ -87,7 +89,9 @@ def holds(page: str, cents: int) -> bool:
 def pages_follow_from_actions(
     behavior: Behavior, trajectories: Logged, catalog: Dataset[Product], personas: Dataset[Persona]
 ) -> str | None:
-    """Done again action by action in the shop of that day, every page is the same, to the letter."""
+    """Done again action by action in the shop of that day, every page is the same, to the letter, and each event is of the log's
+    product and its order's variant.
+    """
     shop, logs = catalog.once(shop_of), trajectories.once(Logs)
     if behavior.trajectory_id not in logs.customer:
         return "a log that is not there"
@@ -95,17 +99,37 @@ def pages_follow_from_actions(
     if session is None:
         return "events that are no session"
     browser = visit(session, shop, day_of(session, shop.store, catalog.once(Stock)))
+    acts = {act.row: act for act in session.acts}
     for step in behavior.steps:
         if html(browser.page) != step.html:
             return "a page that the actions before it do not lead to"
         action = action_of(step)
         if action["type"] == "terminate":
             break
-        text, name = action.get("text"), action.get("name", "")
+        text, name, cart = action.get("text"), action.get("name", ""), in_cart(browser)
         if browser.press(name) if text is None else browser.submit(name, text):
             return "an action that does nothing"
+        if step.row in acts and not does(acts[step.row], session.variants, browser, cart):
+            return "another product or variant than the log's and its order's"
     told = wording.intent(session.errands)
     return None if behavior.intent == told else "an intent that is not the session's"
+
+
+def does(act: Act, variants: Mapping[int, str], browser: Browser, before: Counter[Thing]) -> bool:
+    """Whether the shop is as this event leaves it: the product open, one piece of its variant more in the cart, or one less.
+
+    before: what was in the cart.
+    """
+    if act.kind == CLICK:
+        return browser.view.row == browser.store.row(act.product)
+    after, thing = in_cart(browser), (act.product, variants.get(act.row, ""))
+    after[thing] -= {CART: 1, PURCHASE: -1}.get(act.kind, 0)
+    return after == before
+
+
+def in_cart(browser: Browser) -> Counter[Thing]:
+    """Pieces of each thing."""
+    return Counter({thing: line.pieces for thing, line in browser.lines.items()})
 
 
 def actions_are_on_their_page(behavior: Behavior) -> str | None:
@@ -264,13 +288,15 @@ def prompt_shows_what_came_before(step: NextAction, behaviors: Dataset[Behavior]
     if any(each.rationale in step.prompt[0].content for each in behavior.steps):
         return "a prompt that tells what it asks for"
     if len(roles) == 2:
-        told, place = step.prompt[1].content.partition("The page now:")[0], 0
+        told, rest = step.prompt[1].content.removesuffix(now.html.strip()), ""
         for each in before:
-            place = told.find(each.action, place) + 1
-            if not place:
+            other, found, told = told.partition(answer(each))
+            if not found:
                 return "a prompt without what was done before"
-        return "a prompt that tells what it asks for" if told.count('"rationale":') > len(before) else None
-    if roles[1:] != ["user", "assistant"] * len(before) + ["user"]:
+            rest += other
+        hints = ('"rationale":', now.action, now.rationale)
+        return "a prompt that tells what it asks for" if any(each in rest + told for each in hints) else None
+    if roles[1:] != ["user", "assistant"] * len(before) + ["user"] or step.prompt[-1].content != now.html.strip():
         return "a prompt that is no conversation"
     for number, each in enumerate(before):
         page, said = step.prompt[1 + 2 * number].content, json.loads(step.prompt[2 + 2 * number].content)

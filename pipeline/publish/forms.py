@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from pipeline.arrow import arrow_schema
 from pipeline.dataset import Dataset
-from pipeline.publish.forms_rl import Side, rl_behaviors, rl_envs, rl_questions, rl_shopping
+from pipeline.publish.forms_rl import Side, rl_behaviors, rl_envs, rl_questions, rl_shopping, side_of
 from pipeline.publish.forms_rows import RL, ROWS, SFT, TEXT, Row, batches, flat
 from pipeline.publish.forms_sft import sft_behaviors, sft_envs, sft_rollouts, sft_shopping
 from pipeline.run import Run, all_stages
@@ -24,6 +24,7 @@ from schemas.record import Record
 AS_TEXT = "In role and content alone: calls and tools as text."
 GROUPS = ("persona_id", "trajectory_id", "product_id")
 """What a dataset is split by, where it has the column; the first of them."""
+SIDES: tuple[Side, ...] = get_args(Side)
 Batches = Callable[[], Iterator[pa.RecordBatch]]
 
 
@@ -55,21 +56,25 @@ def configs(run: Run) -> list[Config]:
     Each form has the splits `train` and `test`; one of them may turn out to be empty.
     """
     whole = {name: run.read(name) for name in all_stages() if run.read(name).manifest}
-    plain = [as_it_is(dataset) for dataset in whole.values()]
+    plain = [as_it_is(dataset, run) for dataset in whole.values()]
     return plain + [config for form in FORMS if whole.keys() >= set(form.reads) for config in formed(form, run)]
 
 
 # As they are.
 
 
-def as_it_is(dataset: Dataset[Record]) -> Config:
-    """A dataset in the splits that its rows name, else all in `train`."""
-    schema = arrow_schema(dataset.makes)
-    names = splits_of(dataset)
-    splits: dict[str, Batches] = {name: partial(rows_of, dataset, name) for name in names}
-    group = next((name for name in GROUPS if name in schema.names), "") if names else ""
-    about = all_stages()[dataset.name].about
-    return Config(dataset.name, about, schema, splits or {"train": partial(rows_of, dataset)}, group)
+def as_it_is(dataset: Dataset[Record], run: Run) -> Config:
+    """A dataset in the splits that its rows name; tasks and episodes in those of their forms; else all in `train`."""
+    schema, about = arrow_schema(dataset.makes), all_stages()[dataset.name].about
+    names, group = splits_of(dataset), ""
+    splits: dict[str, Batches] = {"train": partial(rows_of, dataset, all_of)}
+    if names:
+        splits = {name: partial(rows_of, dataset, partial(those_named, name)) for name in names}
+        group = next((name for name in GROUPS if name in schema.names), "")
+    elif dataset.name in HELD_OUT:
+        column, group, sides = HELD_OUT[dataset.name]
+        splits = {side: partial(rows_of, dataset, partial(those_of, run, column, sides, side)) for side in SIDES}
+    return Config(dataset.name, about, schema, splits, group)
 
 
 def splits_of(dataset: Dataset[Record]) -> list[str]:
@@ -81,12 +86,55 @@ def splits_of(dataset: Dataset[Record]) -> list[str]:
     return [name for name in get_args(known.annotation) if name in found]
 
 
-def rows_of(dataset: Dataset[Record], split: str = "") -> Iterator[pa.RecordBatch]:
-    """Its rows in pieces; `split`: those of this one."""
-    for batch in dataset.batches():
-        if split:
-            batch = batch.filter(pc.equal(batch["split"], split))
+def rows_of(dataset: Dataset[Record], kept: Callable[[pa.RecordBatch], pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """In pieces, those that are kept of each batch."""
+    for batch in map(kept, dataset.batches()):
         yield from (batch.slice(start, ROWS) for start in range(0, batch.num_rows, ROWS))
+
+
+def all_of(batch: pa.RecordBatch) -> pa.RecordBatch:
+    return batch
+
+
+def those_named(split: str, batch: pa.RecordBatch) -> pa.RecordBatch:
+    return batch.filter(pc.equal(batch["split"], split))
+
+
+Sides = Callable[[Run], dict[str, Side]]
+"""On which side each task is."""
+
+
+def those_of(run: Run, column: str, sides: Sides, side: Side, batch: pa.RecordBatch) -> pa.RecordBatch:
+    known = sides(run)
+    return batch.filter(pa.array([known.get(task, "train") == side for task in batch[column].to_pylist()], pa.bool_()))
+
+
+def env_sides(run: Run) -> dict[str, Side]:
+    """By customer."""
+    return run.read("env_tasks").once(customer_sides)
+
+
+def customer_sides(tasks: Dataset[Record]) -> dict[str, Side]:
+    table = tasks.table(["id", "persona_id"])
+    pairs = zip(table["id"].to_pylist(), table["persona_id"].to_pylist(), strict=True)
+    return {id: side_of(customer or id) for id, customer in pairs}
+
+
+def shopping_sides(run: Run) -> dict[str, Side]:
+    return run.read("shopping_tasks").once(named_sides)
+
+
+def named_sides(tasks: Dataset[Record]) -> dict[str, Side]:
+    table = tasks.table(["id", "split"])
+    return dict(zip(table["id"].to_pylist(), table["split"].to_pylist(), strict=True))
+
+
+HELD_OUT: dict[str, tuple[str, str, Sides]] = {
+    "env_tasks": ("id", "persona_id", env_sides),
+    "env_episodes": ("task_id", "task_id", env_sides),
+    "shopping_episodes": ("task_id", "task_id", shopping_sides),
+}
+"""Where the task's id stands, the group, and the sides."""
 
 
 # Training forms.
@@ -119,7 +167,6 @@ FORMS = (
     Form(rl_shopping, ("shopping_tasks",)),
     Form(rl_behaviors, ("behavior_steps",)),
 )
-SIDES: tuple[Side, ...] = get_args(Side)
 
 
 def formed(form: Form, run: Run) -> Iterator[Config]:

@@ -129,7 +129,8 @@ def places_of(dataset: Dataset[Any]) -> dict[str, int]:
 
 
 def failures(messages: Sequence[Message]) -> int:
-    return sum(message["role"] == "tool" and message["content"].startswith('{"error":') for message in messages)
+    """Calls of a shop's tools that were answered by an error."""
+    return sum(message["role"] == "tool" and "error" in json.loads(message["content"]) for message in messages)
 
 
 def sft_shopping(run: Run, split: Side) -> Iterator[Row]:

@@ -88,13 +88,14 @@ def push(
     endpoint: str | None = None,
     say: Say = lambda line: None,
     wait: Callable[[float], None] = sleep,
+    patience: float = PATIENCE,
 ) -> Pushed:
     """Makes the dataset `repo` hold the files of a folder that was laid, in one commit on a branch.
 
     Other files there stay, but for shards that were put there so, or that would be read as one of these configs. `part`:
     the folder has only some configs, and is refused where others would be lost. Raises Problem.
     """
-    hub = Hub(repo, revision, endpoint=endpoint, say=say, wait=wait)
+    hub = Hub(repo, revision, endpoint=endpoint, say=say, wait=wait, patience=patience)
     with hub.minded():
         there = hub.look(private=private)
         if not dry_run and (there is None or not there.branch):
@@ -187,12 +188,14 @@ class Hub:
         endpoint: str | None = None,
         say: Say = lambda line: None,
         wait: Callable[[float], None] = sleep,
+        patience: float = PATIENCE,
     ) -> None:
         from huggingface_hub import HfApi, get_token
 
         if not REPO.fullmatch(repo):
             raise Problem(f"--repo is user/name, not {repo!r}.")
         self.repo, self.revision, self.say, self.wait = repo, revision, say, wait
+        self.patience = patience
         self.token = get_token()
         self.api = HfApi(endpoint=endpoint, token=self.token or False, library_name="shopwright")
         self.url = f"{self.api.endpoint}/datasets/{repo}"
@@ -221,7 +224,7 @@ class Hub:
         return there
 
     def at(self, revision: str) -> There:
-        info = self.api.repo_info(self.repo, repo_type="dataset", revision=revision, timeout=PATIENCE)
+        info = self.api.repo_info(self.repo, repo_type="dataset", revision=revision, timeout=self.patience)
         tree = self.api.list_repo_tree(self.repo, repo_type="dataset", revision=info.sha, recursive=True)
         files = {each.path: each.lfs.sha256 if each.lfs else each.blob_id for each in tree if hasattr(each, "blob_id")}
         return There(info.sha, bool(info.private), files)
@@ -356,15 +359,15 @@ class Hub:
         from huggingface_hub.utils import get_session
 
         session = get_session()
-        session.timeout = PATIENCE
+        session.timeout = self.patience
         hooks = session.event_hooks
-        if not any(getattr(each, "__func__", None) is Hub.not_too_long for each in hooks["response"]):
-            session.event_hooks = {**hooks, "response": [*hooks["response"], self.not_too_long]}
+        others = [each for each in hooks["response"] if getattr(each, "__func__", None) is not Hub.not_too_long]
+        session.event_hooks = {**hooks, "response": [*others, self.not_too_long]}
 
     def not_too_long(self, response: Any) -> None:
         """What the client would wait for, however long that is."""
         seconds = asked_to_wait(response.headers) or 0
-        if response.status_code in PASSING and seconds > PATIENCE:
+        if response.status_code in PASSING and seconds > self.patience:
             raise Problem(
                 f"The Hub asks to wait {seconds:,.0f} s ({response.status_code}). Run the same command again then: what is "
                 "uploaded is not sent again."

@@ -17,7 +17,7 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from functools import cache, partial, wraps
+from functools import cache, lru_cache, partial, wraps
 from pathlib import Path
 from threading import RLock
 from typing import Any, TypeVar, get_type_hints
@@ -68,7 +68,7 @@ def tool(method: Callable[..., Any]) -> Callable[..., Any]:
     """A method as a tool: a call after the end, or one that does not fit its signature, is answered by an error."""
 
     @wraps(method)
-    def answered(self, *given, **named):
+    def answered(self, /, *given, **named):
         arguments = {**dict(zip(signature(method), given, strict=False)), **named}
         if self._done:
             return failed(OVER)
@@ -224,7 +224,7 @@ def lent(name: str) -> Callable[..., Any]:
     method = getattr(Tools, name)
 
     @wraps(method)
-    def answered(self, *given, **named):
+    def answered(self, /, *given, **named):
         return self._call(name, {**dict(zip(signature(method), given, strict=False)), **named})
 
     return answered
@@ -430,7 +430,7 @@ def sandbox_of(run: str, trajectory: str) -> Sandbox:
     return found
 
 
-@cache
+@lru_cache(4_096)
 def of_this_shop(run: str, env: str, difficulty: int, seed: int, goal: str) -> bool:
     return draw(env_of(env), world_of(run), difficulty, seed).goal == goal
 
@@ -485,26 +485,17 @@ def calls_of(actions: Iterable[Mapping[str, Any]]) -> Iterator[Call]:
 
 
 def solution(env: ShopEnv, task: Mapping[str, Any]) -> list[Call]:
-    """Calls that earn everything of a task of the envs; none where neither its stored solution nor its solver finds any.
+    """Calls that earn everything of a task of the envs, from its reset to its end; none where its solver finds none.
 
-    The stored solution was made with several calls a turn: here something may be sold out or asked before the same call.
+    They are not those of the stored solution, which has several calls a turn: here something may be asked or sold out before the same call.
     """
-    for way in (stored, solved):
-        env.reset(extra_info={"task": task})
-        found = list(way(env, task))
-        done = env._episode.reward
-        if done and earns_everything(done):
-            return found
-    return []
+    env.reset(extra_info={"task": task})
+    found = list(solved(env))
+    done = env._episode.reward
+    return found if done and earns_everything(done) else []
 
 
-def stored(env: ShopEnv, task: Mapping[str, Any]) -> Iterator[Call]:
-    for call in calls_of(json.loads(task.get("solution") or "[]")):
-        answered(env, *call)
-        yield call
-
-
-def solved(env: ShopEnv, task: Mapping[str, Any]) -> Iterator[Call]:
+def solved(env: ShopEnv) -> Iterator[Call]:
     """By the env's own solver, which sees what comes of each call, and answers what it was asked in between."""
     episode, shop, turns = env._episode, env._episode.shop, env._episode.turns
     assert shop is not None
@@ -555,7 +546,9 @@ def tools_of(env: Situation) -> dict[str, Callable[..., str]]:
 def answered(env: Situation, name: str, arguments: Mapping[str, Any]) -> str:
     """What a tool says, where there is such a tool."""
     found = tools_of(env).get(name)
-    return found(**arguments) if found else env._refused(f"there is no tool {name[:60]}")
+    if found is None:
+        return failed(OVER) if env._done else env._refused(f"there is no tool {name[:60]}")
+    return found(**arguments)
 
 
 def schemas_of(kind: type[Situation]) -> list[dict[str, Any]]:
@@ -565,16 +558,13 @@ def schemas_of(kind: type[Situation]) -> list[dict[str, Any]]:
 
 def manual(method: Callable[..., Any]) -> dict[str, Any]:
     about, _, rest = (inspect.getdoc(method) or "").partition("\n\nArgs:\n")
-    told = dict(line.strip().split(": ", 1) for line in rest.splitlines())
+    meant = dict(line.strip().split(": ", 1) for line in rest.splitlines())
     wanted = signature(method.__func__)  # type: ignore[attr-defined]
-    properties = {name: {"type": KINDS[kind], "description": told[name]} for name, (kind, _) in wanted.items()}
-    required = [name for name, (_, needed) in wanted.items() if needed]
-    schema: dict[str, Any] = {
-        "type": "object",
-        "properties": properties,
-        **({"required": required} if required else {}),
-    }
-    return {"name": method.__name__, "description": about, "parameters": schema}
+    properties = {name: {"type": KINDS[kind], "description": meant[name]} for name, (kind, _) in wanted.items()}
+    taken: dict[str, Any] = {"type": "object", "properties": properties}
+    if required := [name for name, (_, needed) in wanted.items() if needed]:
+        taken["required"] = required
+    return {"name": method.__name__, "description": about, "parameters": taken}
 
 
 def conversation(env: Situation, calls: Iterable[Call], thoughts: Iterable[str] = ()) -> list[dict[str, Any]]:

@@ -16,8 +16,10 @@ import os
 import re
 import socket
 import struct
+import sys
 import threading
 import time
+import traceback
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -78,6 +80,7 @@ class LocalHub:
         self.lock = threading.RLock()
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), type("Bound", (Handler,), {"hub": self}))
         self.server.daemon_threads = True
+        self.server.handle_error = self.tell
         self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
 
     def __enter__(self):
@@ -87,6 +90,11 @@ class LocalHub:
     def __exit__(self, *raised):
         self.server.shutdown()
         self.server.server_close()
+
+    def tell(self, request, address):
+        """Of a client that went away there is nothing to tell."""
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            traceback.print_exc()
 
     def fault(self, method, path, *, times=1, **what):
         self.faults.append({"method": method, "path": path, "times": times, **what})

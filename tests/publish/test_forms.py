@@ -35,13 +35,15 @@ from pipeline.publish.forms_rows import (
 )
 from pipeline.rewards.verl import RULES, compute_score
 from pipeline.run import Run, all_stages
+from pipeline.tokens import estimate
 from pipeline.trainers.env import ENVIRONMENTS, conversation, schemas_of
 from schemas.behaviors import Behavior, BehaviorStep, NextAction
 from schemas.rollouts import Message, PassRate, RlPrompt
-from schemas.tasks import EnvEpisode, Task
+from schemas.tasks import EnvEpisode, Task, Turn
 
 HOME = Path(__file__).parents[2]
 CODE_TAGS = (HOME / "pipeline" / "publish" / "code_tags.jinja").read_text()
+FAILING = '{"tool_calls": [{"name": "catalog_get_product", "args": {"product_id": "none"}}]}'
 IDS = re.compile(r"\b(?:B0[0-9A-Z]{8}(?:-\d+)?|order-\d{7}-\d{4}(?:-\d+)?)\b")
 """Products, variants, orders and their lines."""
 KEYS = {
@@ -146,6 +148,34 @@ def test_no_group_is_in_two_splits(configs, rows):
         assert sum(map(len, groups)) == len(set().union(*groups)), name
 
 
+def test_tasks_and_episodes_are_held_out_where_their_forms_are(configs, rows):
+    for episodes, tasks, form in (
+        ("env_episodes", "env_tasks", "sft_envs"),
+        ("shopping_episodes", "shopping_tasks", "sft_shopping"),
+    ):
+        assert rows(form, "train")
+        for split in ("train", "test"):
+            held = {row["id"] for row in rows(tasks, split)}
+            assert {row["source"] for row in rows(form, split)} <= held
+            assert {row["task_id"] for row in rows(episodes, split)} == held
+    assert rows("shopping_episodes", "test")
+
+
+def test_tasks_of_held_out_customers_are_held_out(small):
+    task = next(iter(small.read("env_tasks")))
+    people = [f"persona-{number:07d}" for number in range(60)]
+    tasks = [task.model_copy(update={"id": f"of {person}", "persona_id": person}) for person in people]
+    run = Rows(small, env_tasks=held("env_tasks", Task, tasks))
+    config = forms.as_it_is(run.read("env_tasks"), run)
+    found = {
+        split: [id for batch in rows() for id in batch["persona_id"].to_pylist()]
+        for split, rows in config.splits.items()
+    }
+    assert found == {side: [person for person in people if forms_rl.side_of(person) == side] for side in forms.SIDES}
+    assert min(map(len, found.values())) > 1
+    assert config.group == "persona_id"
+
+
 def test_customers_are_on_the_same_side_in_every_form_of_theirs(configs, rows):
     for name in ("sft_envs", "rl_envs", *(each for each in configs if each.endswith("_behaviors"))):
         for split in ("train", "test"):
@@ -210,7 +240,9 @@ def test_what_is_known_of_a_conversation_is_counted(rows):
         assert row["tokens"] > 500
     row = told("1", [said("user", "a 12 tablecloths, red")], [], group="", source="", kind="")
     known = {"policy": "", "difficulty": 0, "reward": 0.0}
-    assert next(batches([row | known], SFT))["tokens"].to_pylist() == [9]
+    tool = {"type": "function", "function": {"name": "search"}}
+    found = next(batches([row | known, {**row, "tools": [tool]} | known], SFT))["tokens"].to_pylist()
+    assert found == [9, 9 + estimate(json_of(tool))]
 
 
 def test_rollouts_say_what_was_said_when_code_stands_in_tags(small, rows):
@@ -371,17 +403,32 @@ def test_what_was_solved_is_there_and_nothing_else(small, rows):
 
 def test_a_models_episode_is_kept_where_it_is_still_a_success_call_by_call(small):
     task = next(iter(small.read("env_tasks")))
-    lost = EnvEpisode(
-        id="lost", task_id=task.id, env=task.env, difficulty=task.difficulty, policy="some-model", opening=task.opening,
-        turns=[], reward={"task": 1, "efficiency": 1, "hallucination": 0, "total": 1, "success": True},
-    )  # fmt: skip
-    won = [episode for episode in small.read("env_episodes") if episode.task_id == task.id]
-    again = [each.model_copy(update={"policy": "some-model", "id": "again"}) for each in won]
-    gone = [each.model_copy(update={"task_id": "gone"}) for each in won]
-    run = Rows(small, env_episodes=held("env_episodes", EnvEpisode, [lost, *again, *gone]))
-    found = [row for side in forms.SIDES for row in forms_sft.sft_envs(run, side)]
-    assert [row["id"] for row in found] == ["again"]
-    assert found[0]["policy"] == "some-model"
+    won = next(episode for episode in small.read("env_episodes") if episode.task_id == task.id)
+    wrong = [Turn(action='{"answer": {"refusal": "not_covered"}}', results="[]", user="", user_act="")]
+    failing = [Turn(action=FAILING, results="[]", user="", user_act=""), *won.turns]
+    lost = won.reward.model_copy(update={"success": False})
+    found = [
+        won.model_copy(update={"policy": "some-model", "id": id} | change)
+        for id, change in {
+            "broken off": {"turns": []},
+            "wrong": {"turns": wrong},
+            "a failure": {"reward": lost},
+            "of a task that is gone": {"task_id": "gone"},
+            "a success": {},
+            "a mistake": {"turns": failing},
+        }.items()
+    ]
+    run = Rows(small, env_episodes=held("env_episodes", EnvEpisode, found))
+    rows = [row for side in forms.SIDES for row in forms_sft.sft_envs(run, side)]
+    assert [(row["id"], row["tool_errors"]) for row in rows] == [("a success", 0), ("a mistake", 1)]
+    assert {row["policy"] for row in rows} == {"some-model"}
+
+
+def test_calls_that_failed_are_counted(small):
+    rollout = next(iter(small.read("rollouts")))
+    assert forms_sft.rollout_row(rollout)["tool_errors"] == 0
+    bad = rollout.calls[0].model_copy(update={"ok": False})
+    assert forms_sft.rollout_row(rollout.model_copy(update={"calls": [bad, *rollout.calls[1:]]}))["tool_errors"] == 1
 
 
 def held(name, makes, records):

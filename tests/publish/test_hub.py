@@ -241,6 +241,37 @@ def test_what_passes_is_waited_for(hub, laid, fault, waits):
     assert done.commit == hub.datasets[REPO].branches["main"]
 
 
+@pytest.mark.parametrize("status", [400, 401, 403, 412])
+def test_a_commit_that_is_refused_for_good_is_sent_once(hub, laid, status):
+    hub.fault("POST", "/commit/", status=status)
+    with pytest.raises(Problem):
+        push(laid(toys=10), REPO, endpoint=hub.url, wait=pytest.fail)
+    assert as_it_was(hub) == ["initial commit"]
+
+
+def test_a_commit_whose_answer_takes_too_long_is_found_when_it_is_there_in_the_end(hub, laid):
+    hub.fault("POST", "/commit/", delay=1.0)
+    waited = []
+
+    def wait(seconds):
+        waited.append(seconds)
+        time.sleep(1.5)
+
+    done = push(laid(toys=10), REPO, endpoint=hub.url, wait=wait, patience=0.4)
+    assert waited == [1.0]
+    assert as_it_was(hub) == ["initial commit", "Publish with shopwright"]
+    assert done.commit == hub.datasets[REPO].branches["main"]
+
+
+def test_of_errors_around_errors_the_one_that_says_most_is_told():
+    within = OSError("the connection")
+    within.__cause__ = Problem("The Hub asks to wait")
+    around = RuntimeError("Error while uploading")
+    around.__cause__ = within
+    assert hubs.first_cause(around) is within.__cause__
+    assert hubs.first_cause(plain := ValueError("x")) is plain
+
+
 def test_an_answer_that_is_lost_makes_no_second_commit(hub, laid):
     hub.fault("POST", "/commit/", silent=True)
     waited = []

@@ -203,9 +203,10 @@ def test_what_a_system_message_says_makes_no_rows_alike(found):
 
 def test_conversations_in_json_are_compared_whole(found):
     schema = pa.schema({"id": pa.string(), "messages": JSON})
+    rules = " ".join(f"rule{one}{other}" for one in "abcdefghij" for other in "klmnopqrst")
 
     def row(id, said, answer):
-        turns = [*told(f"{SAID} {PASSAGE}" if len(id) == 1 else id, said), {"role": "assistant", "content": answer}]
+        turns = [*told(rules if len(id) == 1 else id, said), {"role": "assistant", "content": answer}]
         return {"id": id, "messages": [json.dumps(turn) for turn in turns]}
 
     train = [row(f"a{n}", text, text[::-1]) for n, text in enumerate(PLAIN)] + [

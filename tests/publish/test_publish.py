@@ -137,11 +137,11 @@ def test_a_run_without_datasets_is_told(tmp_path):
         command.chosen([], None, str(tmp_path))
 
 
-def test_a_hub_that_would_refuse_is_asked_before_anything_is_laid(publish, made, monkeypatch):
+def test_a_hub_that_would_refuse_is_asked_before_anything_is_done(publish, monkeypatch, capfd):
     monkeypatch.setenv("HF_TOKEN", TOKEN)
     with pytest.raises(Problem, match="--repo is user/name"):
         publish("--repo", "shop")
-    assert ".publish" not in listing(made.folder)
+    assert capfd.readouterr().err == ""
 
 
 def test_one_publish_at_a_time_lays_in_a_run(made):

@@ -294,6 +294,7 @@ def test_verl_reads_conversations_and_masks_all_but_the_assistant(hub, name, for
         row = found[place]
         text = tokens.decode(row["input_ids"])
         learnt = tokens.decode(row["input_ids"][row["loss_mask"].bool()])
+        assert all(tool["function"]["description"] in text for tool in told[0].get("tools", ()))
         assert learnt.replace("<|im_end|>\n", "<|im_end|>") == "".join(text[a:b] for a, b in spans(text))
 
 
@@ -310,7 +311,7 @@ def test_verl_reads_prompts_with_all_that_an_environment_needs(hub, name):
     assert isinstance(found[0]["extra_info"]["task"], dict)
 
 
-@pytest.mark.parametrize("name", ["rl_envs", "rl_shopping"])
+@pytest.mark.parametrize("name", ["rl_envs", "rl_shopping", "rollouts"])
 def test_verls_loop_plays_a_row_in_its_environment(small, hub, name):
     from verl.experimental.agent_loop.agent_loop import DictConfigWrap
     from verl.utils.dataset.rl_dataset import RLHFDataset
@@ -318,9 +319,13 @@ def test_verls_loop_plays_a_row_in_its_environment(small, hub, name):
 
     from pipeline.trainers.verl import AgentLoop
 
-    tokens = tiny.tokenizer(rows(hub, name), "qwen3")
-    settings = configured(cache_dir=tempfile.mkdtemp(), max_prompt_length=100_000, filter_overlong_prompts=False)
-    found = RLHFDataset(files(hub, name), tokens, settings)
+    if name == "rollouts":
+        found = [{**row, "raw_prompt": row["prompt"]} for row in asked_and_answered(small)]
+        tokens = tiny.tokenizer(found, "qwen3")
+    else:
+        tokens = tiny.tokenizer(rows(hub, name), "qwen3")
+        settings = configured(cache_dir=tempfile.mkdtemp(), max_prompt_length=100_000, filter_overlong_prompts=False)
+        found = RLHFDataset(files(hub, name), tokens, settings)
     turns = {
         "max_user_turns": None,
         "max_assistant_turns": None,
@@ -362,7 +367,9 @@ def test_verls_loop_plays_a_row_in_its_environment(small, hub, name):
         assert env._done
         assert "<tool_response>" not in learnt
         assert learnt.count("<tool_call>") == len(row["extra_info"]["reference_calls"])
+        assert "Done." not in learnt  # the loop ends with the episode
         assert gave_up < won == env.get_reward()
+        assert won == 1 or name == "rl_envs"
 
 
 # OpenEnv and Gymnasium
