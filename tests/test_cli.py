@@ -33,6 +33,7 @@ def test_list_names_every_dataset_its_inputs_and_settings(small, shopwright):
         assert stage.about in line
         assert (", ".join(stage.reads) or "-") in line
     assert "--tokens 32k,64k" in out
+    assert not re.search(r"--\S+ (None|False)\b", out)
 
 
 def test_list_tells_scripts_in_json(small, tmp_path, shopwright):
@@ -185,6 +186,20 @@ def test_a_reader_that_has_enough_ends_the_command_quietly(small, rows, reader):
     assert done.stderr == ""
 
 
+# --- publish, serve ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("publish", "a/run"), "Say where to: --repo user/name, or --to FOLDER."),
+        (("serve", "--run", "a/run"), "a/run has no tasks to play. Build some: shopwright build env_tasks --run a/run"),
+    ],
+)
+def test_publish_and_serve_tell_what_they_need(shopwright, words, said):
+    assert shopwright(*words) == (2, "", f"shopwright: error: {said}\n")
+
+
 # --- help --------------------------------------------------------------------------------------------------------------
 
 
@@ -196,17 +211,20 @@ def help_of(capfd, *words):
 
 
 @pytest.mark.parametrize(
-    "words", [(), ("list",), ("build",), ("show",), ("verify",), *(("build", name) for name in all_stages())]
+    "words",
+    [
+        (),
+        *((name,) for name in COMMANDS),
+        *(("build", name) for name in all_stages()),
+        *((name, kind) for name in ("audit", "evaluate") for kind in COMMANDS[name].KINDS if kind != "envs"),
+    ],
 )
 def test_help_has_an_example_that_can_be_typed(capfd, words):
     told = help_of(capfd, *words)
     examples = re.findall(r"^  (shopwright .*)$", told, re.MULTILINE)
     assert examples
     for example in examples:
-        assert (
-            parsed(shlex.split(example)[1:])["command"] in COMMANDS
-            or parsed(shlex.split(example)[1:])["command"] == "build"
-        )
+        assert parsed(shlex.split(example)[1:])["command"] in COMMANDS
 
 
 @pytest.mark.parametrize("name", list(all_stages()))

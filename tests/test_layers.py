@@ -1,6 +1,7 @@
 """Who may import whom. Imports point down:
 
 __main__ · flows                            over everything
+commands                                    what can be typed, and what it prints
 publish · verify · preview · recipe · gym · trainers   over a run
 run · progress
 stages                                      never one another: they meet through datasets
@@ -40,6 +41,7 @@ LAYERS = [
     ("pipeline.stages",),
     ("pipeline.run", "pipeline.progress"),
     ("pipeline.publish", "pipeline.verify", "pipeline.preview", "pipeline.recipe", "pipeline.gym", "pipeline.trainers"),
+    ("pipeline.commands",),
     ("pipeline.__main__", "flows"),
 ]
 HEAVY = {
@@ -145,9 +147,11 @@ def test_starting_loads_none_of_the_heavy_ones(name):
     script = f"import {name}; from pipeline.run import all_stages; all_stages()"
     words = [sys.executable, "-X", "importtime", "-c", script]
     told = subprocess.run(words, cwd=HOME, check=True, capture_output=True, text=True).stderr
-    loaded = {line.rpartition("|")[2].strip().partition(".")[0] for line in told.splitlines()}
+    modules = {line.rpartition("|")[2].strip() for line in told.splitlines()}
+    loaded = {module.partition(".")[0] for module in modules}
     assert {"pipeline", "pydantic", "pyarrow"} <= loaded
     assert not loaded & HEAVY
+    assert not modules & {"pipeline.publish.command", "pipeline.trainers.serve"}
 
 
 def test_the_picture_sees_an_import_that_points_up(tmp_path):

@@ -68,8 +68,8 @@ def worded(words: str) -> str:
     shown = visible(words)
     if len(shown) <= LETTERS:
         return shown
-    first = shown[: LETTERS + 1].rpartition(" ")[0] or shown[:LETTERS]
-    return first.rstrip("0123456789.,") or first  # a part of a number is another number
+    part = shown[:LETTERS].rstrip("0123456789.,") or shown[:LETTERS]  # a part of a number is another number
+    return shown[: LETTERS + 1].rpartition(" ")[0] or part
 
 
 def sight(browser: Browser, row: int, cents: Sequence[int]) -> Facts:

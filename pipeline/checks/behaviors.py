@@ -135,12 +135,9 @@ def in_cart(browser: Browser) -> Counter[Thing]:
 def actions_are_on_their_page(behavior: Behavior) -> str | None:
     """Each is one of the three, in the paper's JSON, and what it names can be acted on so, by the page's HTML."""
     for step in behavior.steps:
-        action = parsed(json.loads(step.action))
-        if (
-            isinstance(action, str)
-            or action.lacks
-            or json.dumps(json.loads(step.action), ensure_ascii=False) != step.action
-        ):
+        told = json.loads(step.action)
+        action = parsed(told)
+        if isinstance(action, str) or action.lacks or step.action != as_told(told):
             return "an action that is none"
         tags = {name: tag for tag, name in sight(step.html).names}
         if action.type == "click" and tags.get(action.name) not in ("a", "button"):
@@ -148,6 +145,15 @@ def actions_are_on_their_page(behavior: Behavior) -> str | None:
         if action.type == "type_and_submit" and (tags.get(action.name) != "input" or action.name != SEARCH_INPUT):
             return "a text typed into what is not on the page"
     return None
+
+
+def as_told(action: dict[str, str]) -> str:
+    """The paper's JSON of it.
+
+    >>> as_told({"name": "nav.home", "type": "click", "why": "to begin again"})
+    '{"type": "click", "name": "nav.home"}'
+    """
+    return json.dumps({part: action[part] for part in ("type", "name", "text") if part in action}, ensure_ascii=False)
 
 
 def names_are_unique(behavior: Behavior) -> str | None:
@@ -211,7 +217,7 @@ def ends_at_its_end(behavior: Behavior, trajectories: Logged) -> str | None:
     """`terminate` stands last and nowhere else, and not after a purchase; the outcome is that of the events."""
     types = [action_of(step)["type"] for step in behavior.steps]
     events = trajectories.once(Logs).events(behavior.trajectory_id)
-    if events is None or not behavior.rows or behavior.rows[-1] >= len(events):
+    if events is None or not behavior.rows or not 0 <= behavior.rows[0] <= behavior.rows[-1] < len(events):
         return "events that are not the log's"
     kinds = events["action_type"].slice(behavior.rows[0], len(behavior.rows)).to_pylist()
     if "terminate" in types[:-1] or (types[-1] == "terminate") == (kinds[-1] == PURCHASE):

@@ -3,7 +3,6 @@
 Every check again, the leak guard and the card come before the first byte goes up; what fails one of them goes nowhere.
 """
 
-import argparse
 import fcntl
 import os
 import shutil
@@ -22,41 +21,9 @@ from pipeline.publish import forms, hub
 from pipeline.publish.layout import INDEX, Laid, lay, paths
 from pipeline.run import Run, all_stages, package_version
 
-RUN = "data/runs/demo"
-EXAMPLES = (
-    "shopwright publish data/runs/mine --to build/hub",
-    "shopwright publish data/runs/mine --repo user/name --private --dry-run",
-)
-
 
 class Unfit(Exception):
     """What was found that must not be published; one line for each."""
-
-
-def add(commands: Any, folder: Any, as_json: Any) -> None:
-    """Its place on the command line."""
-    about = "put a run's datasets and their training forms on the Hub, or into a folder as they are there"
-    options = commands.add_parser(
-        "publish",
-        help=about,
-        description=f"{about[0].upper()}{about[1:]}.",
-        epilog="\n".join(["examples:", *(f"  {example}" for example in EXAMPLES)]),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        parents=[as_json],
-    )
-    options.add_argument("folder", nargs="?", default=RUN, help=f"the run's folder (default: {RUN})")
-    options.add_argument("--repo", metavar="USER/NAME", help="the dataset on the Hub, made where it is missing")
-    options.add_argument("--to", metavar="FOLDER", help="a folder that holds what would be on the Hub")
-    options.add_argument(
-        "--private", action="store_true", help="only you may see it; refused for what is public already"
-    )
-    options.add_argument("--revision", default="main", metavar="B", help="the branch (default: main)")
-    options.add_argument("--dry-run", action="store_true", help="only tell what would change")
-    options.add_argument("--only", metavar="A,B", help="these configs alone (default: all)")
-    options.add_argument(
-        "--against", action="append", default=[], metavar="FILE", help="a public test set that must not be in it"
-    )
-    options.add_argument("--unverified", action="store_true", help="without the checks of `shopwright verify`")
 
 
 def run(

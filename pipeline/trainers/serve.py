@@ -1,21 +1,9 @@
 """`shopwright serve`: the environments of a run for trainers on other machines, by OpenEnv."""
 
-import argparse
 from importlib.util import find_spec
-from typing import Any
 
 from pipeline.problem import Problem
 from pipeline.trainers.env import ENVIRONMENTS, count_of
-
-EXAMPLE = "shopwright serve --run data/runs/mine --port 8000"
-
-
-def add(commands: Any, folder: argparse.ArgumentParser, as_json: argparse.ArgumentParser) -> None:
-    about = "serve the environments of a run to trainers, by OpenEnv; it needs: pip install openenv"
-    command = commands.add_parser("serve", help=about, description=f"{about}.", parents=[folder])
-    command.add_argument("--host", default="127.0.0.1", help="the address to listen at (default: this machine's own)")
-    command.add_argument("--port", type=int, default=8000, help="the port to listen at (default: 8000)")
-    command.add_argument("--sessions", type=int, default=64, help="episodes at once (default: 64)")
 
 
 def run(*, run: str, host: str, port: int, sessions: int) -> int:

@@ -1,4 +1,3 @@
-import argparse
 import fcntl
 import json
 import os
@@ -6,6 +5,7 @@ import os
 import pyarrow.parquet as pq
 import pytest
 
+from pipeline.__main__ import parsed
 from pipeline.problem import Problem
 from pipeline.publish import command
 from pipeline.publish.layout import INDEX
@@ -25,14 +25,11 @@ def made(tmp_path_factory):
 @pytest.fixture
 def publish(made, capfd):
     """The command on that run: its exit code, and what it printed."""
-    top = argparse.ArgumentParser()
-    as_json = argparse.ArgumentParser(add_help=False)
-    as_json.add_argument("--json", action="store_true")
-    command.add(top.add_subparsers(), None, as_json)
 
     def publish(*words, **more):
         capfd.readouterr()
-        options = vars(top.parse_args(["publish", str(made.folder), *map(str, words)]))
+        options = parsed(["publish", str(made.folder), *map(str, words)])
+        assert options.pop("command") == "publish"
         return command.run(**options, **more), *capfd.readouterr()
 
     return publish

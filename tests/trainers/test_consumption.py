@@ -21,7 +21,7 @@ import pytest
 from pipeline.publish.forms import configs
 from pipeline.publish.layout import lay
 from pipeline.trainers import env as environments
-from pipeline.trainers.env import ENVIRONMENTS, schemas_of, tools_of
+from pipeline.trainers.env import ENVIRONMENTS, schemas_of, task_of, tools_of
 from pipeline.trainers.trl import last_words
 from tests.trainers import tiny
 
@@ -473,9 +473,28 @@ def test_gymnasium_plays_an_episode(small, hub):
     assert info["prompt"] == row["prompt"]
     earned = [env.step(json.dumps(call))[1:3] for call in row["extra_info"]["reference_calls"]]
     assert [over for _, over in earned] == [False] * (len(earned) - 1) + [True]
+    assert not any(reward for reward, _ in earned[:-1])
     assert earned[-1][0] > 0.5
     assert env.reset(seed=3) == env.reset(seed=3)
     assert env.step("I give up.")[1:4] == (pytest.approx(env.env.get_reward()), True, False)
+
+
+def test_gymnasium_cuts_off_what_does_not_end(small):
+    from pipeline.trainers.gymnasium import GymEnv
+
+    env = GymEnv("shopping", small.folder, longest=2)
+    env.reset(options={"index": 0})
+    look = json.dumps({"name": "search", "arguments": {"words": "mug"}})
+    assert [env.step(look)[1:4] for _ in range(2)] == [(0.0, False, False), (0.0, False, True)]
+
+
+def test_in_gymnasium_last_words_are_heard(small):
+    from pipeline.trainers.gymnasium import GymEnv
+
+    env = GymEnv("questions_boxed", small.folder)
+    env.reset(options={"index": 0})
+    answer = task_of(small.folder, "questions_boxed", 0)["answer"]
+    assert env.step(f"It is \\boxed{{{answer}}}.")[1:4] == (1.0, True, False)
 
 
 # What the documentation says

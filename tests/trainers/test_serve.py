@@ -1,25 +1,17 @@
-import argparse
 from importlib.util import find_spec
 
 import pytest
 
+from pipeline.__main__ import parsed
 from pipeline.problem import Problem
 from pipeline.trainers import serve
 
 OPTIONS = {"host": "127.0.0.1", "port": 8000, "sessions": 64}
 
 
-def parsed(*words):
-    commands = argparse.ArgumentParser().add_subparsers()
-    folder = argparse.ArgumentParser(add_help=False)
-    folder.add_argument("--run", default="data/runs/demo")
-    serve.add(commands, folder, argparse.ArgumentParser(add_help=False))
-    return vars(commands.choices["serve"].parse_args(words))
-
-
 def test_it_listens_to_its_own_machine_unless_told_otherwise():
-    assert parsed() == {"run": "data/runs/demo", **OPTIONS}
-    assert parsed("--port", "9", "--host", "0.0.0.0", "--sessions", "2", "--run", "x")["port"] == 9
+    assert parsed(["serve"]) == {"command": "serve", "run": "data/runs/demo", **OPTIONS}
+    assert parsed(["serve", "--port", "9", "--host", "0.0.0.0", "--sessions", "2", "--run", "x"])["port"] == 9
 
 
 @pytest.mark.skipif(find_spec("openenv") is not None, reason="openenv is installed here")

@@ -1,0 +1,154 @@
+"""`shopwright build`: a dataset, and before it whatever it reads that is not there yet."""
+
+import argparse
+import sys
+from collections.abc import Callable
+from shlex import quote
+from typing import Any
+
+from pipeline.commands.models import add_models, models_given
+from pipeline.commands.options import Parser, add_command, positive
+from pipeline.commands.output import NOTHING, print_json, words
+from pipeline.dataset import Manifest
+from pipeline.models.role import Asked
+from pipeline.progress import Bar, Lines
+from pipeline.recipe import read_recipe
+from pipeline.run import Run, all_stages, owners_of, upstream
+
+EXAMPLE = "shopwright build questions --count 100 --tokens 32k,64k --per-trajectory 10 --run data/runs/mine"
+
+
+def add(commands: Any, folder: Parser, as_json: Parser) -> None:
+    about = "make a dataset, and before it whatever it reads that is not there yet"
+    datasets = add_command(commands, "build", about, [], EXAMPLE).add_subparsers(
+        dest="dataset", required=True, metavar="DATASET"
+    )
+    for name in all_stages():
+        add_dataset(datasets, name, [folder, as_json])
+
+
+def add_dataset(datasets: Any, name: str, parents: list[Parser]) -> None:
+    about = all_stages()[name].about.rstrip(".")
+    options = add_command(datasets, name, about, parents, build_example(name))
+    options.add_argument("--seed", type=int, help="the run's seed (default: what the folder was made with, else 0)")
+    options.add_argument("--workers", type=positive, metavar="N", help="processes (default: the cores)")
+    options.add_argument("--recipe", metavar="FILE", help="settings, models, sampling and prices, as TOML")
+    options.add_argument(
+        "--rebuild", action="store_true", help="make it again, and what it reads where that has changed"
+    )
+    add_models(options, [role for each in upstream(name) for role in all_stages()[each].roles])
+    for each in reversed(upstream(name)):
+        add_settings(options.add_argument_group(f"settings of {each}"), each, name)
+
+
+def add_settings(group: Any, stage: str, name: str) -> None:
+    """What can be set of a stage in a build of `name`, which is made from it: briefly where no other has the same."""
+    for setting in all_stages()[stage].settings.values():
+        short = f"--{setting.name.replace('_', '-')}"
+        flags = [short] if owners_of(name, setting.name) == [stage] else []
+        flags += [f"--{stage}.{setting.name}".replace("_", "-")] if stage != name else []
+        default = "" if setting.default in NOTHING else f" (default: {words(setting.default)})"
+        flag: dict[str, Any] = {"nargs": "?", "const": True} if setting.default is False else {}
+        group.add_argument(
+            *flags,
+            **flag,
+            dest=f"{stage}.{setting.name}",
+            default=argparse.SUPPRESS,
+            metavar="X",
+            help=f"{setting.about}{default}".replace("%", "%%"),
+        )
+
+
+def build_example(name: str) -> str:
+    """
+    >>> build_example("personas")
+    'shopwright build personas --run data/runs/mine --count 200'
+    """
+    own = all_stages()[name].settings.values()
+    settings = [f"--{s.name.replace('_', '-')} {quote(words(s.default))}" for s in own if s.default not in NOTHING]
+    return " ".join([f"shopwright build {name} --run data/runs/mine", *settings])
+
+
+def run(
+    build: Callable[..., Any],
+    dataset: str,
+    run: str,
+    json: bool,
+    seed: int | None,
+    workers: int | None,
+    rebuild: bool,
+    recipe: str | None,
+    **settings: Any,
+) -> int:
+    wanted, reason = settings.pop("preview", None), settings.pop("requeue", None)
+    given = read_recipe(recipe)
+    models = models_given(settings, given)
+    settings = given.settings_of(dataset) | settings
+    seed = given.seed if seed is None else seed
+    if wanted:
+        return preview_rows(Run(run, seed=seed, workers=workers, models=models), dataset, wanted, json, settings)
+    if reason:
+        again = Run(run, seed=seed, models=models).requeue(dataset, reason, **settings)
+        print(f"{again:,} rows of {dataset} are asked for again.", file=sys.stderr)
+    progress = Bar() if sys.stderr.isatty() else Lines()
+    try:
+        build(dataset, run, seed=seed, workers=workers, models=models, rebuild=rebuild, progress=progress, **settings)
+    finally:
+        progress.stop()
+    from pipeline.publish.report import write_report
+
+    write_report(Run(run))
+    return summary(Run(run), dataset, json)
+
+
+def preview_rows(run: Run, dataset: str, count: int, as_json: bool, settings: dict[str, Any]) -> int:
+    from pipeline import preview
+
+    found = preview.preview(run, dataset, count, **settings)
+    if as_json:
+        print_json(preview.as_json(found))
+    else:
+        print("\n".join(preview.as_text(found, run.folder)))
+    return 0
+
+
+def summary(run: Run, dataset: str, as_json: bool) -> int:
+    """What the run holds now: rows, tokens, rejects by reason, folders; returns 1 where rows that were asked for are missing."""
+    manifests = [found for name in upstream(dataset) if (found := run.read(name).manifest)]
+    if as_json:
+        print_json([manifest.model_dump(mode="json") for manifest in manifests])
+        return 1 if any(map(lost, manifests)) else 0
+    print(f"\n{'dataset':14} {'rows':>10} {'tokens':>15} {'rejected':>9}  folder")
+    for made in manifests:
+        tokens = f"{made.tokens:,}" if made.tokens is not None else "-"
+        print(f"{made.dataset:14} {made.rows:>10,} {tokens:>15} {made.rejected:>9,}  {run.folder / made.dataset}")
+    for title, kind in (("rejected", "rejects"), ("mended", "repairs")):
+        for made in manifests:
+            for reason, count in sorted(getattr(made, kind).items(), key=lambda each: -each[1]):
+                print(f"  {made.dataset}: {title} {count:,}: {reason}")
+    for made in manifests:
+        for name, facts in made.asked.items():
+            print(f"  {made.dataset}: {told(name, Asked.model_validate(facts))}")
+    for made in manifests:
+        if made.requested is not None and (made.asked or lost(made)):
+            sums = f"{made.requested:,} requested = {made.rows:,} accepted + {made.rejected:,} rejected + {lost(made):,} pending"
+            print(f"  {made.dataset}: {sums}")
+    print(f"\ndata       {run.folder}")
+    print(f"rejects    {run.folder / 'quarantine'}" + ("" if any(m.rejected for m in manifests) else " (none)"))
+    print(f"report     {run.folder / 'report.html'}")
+    return 1 if any(map(lost, manifests)) else 0
+
+
+def lost(made: Manifest) -> int:
+    """Rows that were asked for and are neither accepted nor rejected."""
+    return 0 if made.requested is None else made.requested - made.rows - made.rejected
+
+
+def told(name: str, asked: Asked) -> str:
+    """What was asked with a template, in words."""
+    first, *again = asked.times or [0]
+    back = f", {again[0] / first:.1%} sent back" if again and first else ""
+    faults = f", {asked.faults:,} faults" if asked.faults else ""
+    cost = f", ${asked.dollars:,.2f}" if asked.dollars else ""
+    tokens = f"{asked.prompt_tokens:,} + {asked.tokens:,} tokens"
+    return f"prompt {name}: {first:,} asked of {asked.model}{back}{faults}, {tokens}{cost}"

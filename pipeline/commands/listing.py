@@ -1,0 +1,47 @@
+"""`shopwright list`: every dataset, with its size, its inputs and its settings."""
+
+from typing import Any
+
+from pipeline.commands.options import Parser, add_command
+from pipeline.commands.output import NOTHING, print_json, words
+from pipeline.run import Run, all_stages
+
+EXAMPLE = "shopwright list"
+
+
+def add(commands: Any, folder: Parser, as_json: Parser) -> None:
+    about = "every dataset: what it holds, what it reads, its settings"
+    add_command(commands, "list", about, [folder, as_json], EXAMPLE)
+
+
+def run(run: str, json: bool) -> int:
+    rows = rows_of(run)
+    if json:
+        print_json(rows)
+        return 0
+    print(f"{'dataset':14} {'rows':>10}  {'reads':18} about")
+    for row in rows:
+        count = "-" if row["rows"] is None else f"{row['rows']:,}"
+        print(f"{row['dataset']:14} {count:>10}  {', '.join(row['reads']) or '-':18} {row['about']}")
+        settings = "  ".join(
+            f"--{key} {words(value)}" for key, value in row["settings"].items() if value not in NOTHING
+        )
+        print(f"{'':14} {'':>10}  {'':18} {settings}")
+    print(f"\nrows: of the run in {run}. More on a dataset: shopwright build DATASET --help")
+    return 0
+
+
+def rows_of(folder: str) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = []
+    for name, stage in all_stages().items():
+        manifest = Run(folder).read(name).manifest
+        rows.append(
+            {
+                "dataset": name,
+                "rows": manifest.rows if manifest else None,
+                "reads": stage.reads,
+                "settings": {setting.name: setting.default for setting in stage.settings.values()},
+                "about": stage.about,
+            }
+        )
+    return rows

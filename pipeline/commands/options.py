@@ -1,0 +1,48 @@
+"""What the commands' options have in common: how they are parsed, what they may be, what help says."""
+
+import argparse
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+from pipeline.problem import Problem
+
+RUN = "data/runs/demo"
+
+
+class Parser(argparse.ArgumentParser):
+    """Says what is wrong in one line, as everything else here does; and knows no abbreviations."""
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given, allow_abbrev=False)
+
+    def error(self, message: str) -> NoReturn:
+        raise Problem(f"{message}. See: {self.prog} -h")
+
+
+def positive(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not a whole number from 1 on")
+    return int(text)
+
+
+def amount(text: str) -> float:
+    try:
+        found = float(text)
+    except ValueError:
+        found = 0.0
+    if not 0 < found < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text} is not a number above 0")
+    return found
+
+
+def add_command(commands: Any, name: str, about: str, parents: Sequence[Parser], *examples: str) -> Any:
+    """A command, or a kind of one, with what can be typed."""
+    title = "example" if len(examples) == 1 else "examples"
+    return commands.add_parser(
+        name,
+        help=about,
+        description=f"{about[0].upper()}{about[1:]}.",
+        epilog="\n".join([f"{title}:", *(f"  {example}" for example in examples)]),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        parents=parents,
+    )

@@ -1,0 +1,43 @@
+"""`shopwright show`: a dataset's first rows."""
+
+from json import dumps
+from typing import Any
+
+from pipeline.commands.options import Parser, add_command, positive
+from pipeline.commands.output import print_json
+from pipeline.problem import Problem
+from pipeline.run import Run, all_stages
+
+EXAMPLE = "shopwright show personas -n 3"
+
+
+def add(commands: Any, folder: Parser, as_json: Parser) -> None:
+    options = add_command(commands, "show", "print a dataset's first rows", [folder, as_json], EXAMPLE)
+    options.add_argument("dataset", help=f"one of: {', '.join(all_stages())}")
+    options.add_argument("-n", type=positive, default=3, metavar="ROWS", help="how many rows (default: 3)")
+    options.add_argument("--rejected", action="store_true", help="rows in quarantine, with their reasons, instead")
+
+
+def run(dataset: str, run: str, n: int, json: bool, rejected: bool) -> int:
+    found = Run(run).read(dataset)
+    if found.manifest is None:
+        raise Problem(f"There is no {dataset} in {run}. Build it: shopwright build {dataset} --run {run}")
+    records = [record.model_dump(mode="json") for record in (found.quarantine if rejected else found).head(n)]
+    if json:
+        print_json(records)
+        return 0
+    for record in records:
+        print_record(record)
+    if not records:
+        print(f"No rows of {dataset} {'are in quarantine' if rejected else 'passed'}.")
+    return 0
+
+
+def print_record(record: dict[str, Any]) -> None:
+    for name, value in record.items():
+        text = value if isinstance(value, str) else dumps(value, ensure_ascii=False)
+        lines = text.split("\n")
+        shown = [line if len(line) <= 200 else line[:199] + "…" for line in lines[:12]]
+        more = [f"… {len(lines) - 12:,} more lines"] if len(lines) > 12 else []
+        print(f"{name:18} " + f"\n{'':18} ".join(shown + more))
+    print()

@@ -1,0 +1,35 @@
+"""`shopwright verify`: every check of a run again, from its files alone."""
+
+from typing import Any
+
+from pipeline.commands.options import RUN, Parser, add_command, positive
+from pipeline.commands.output import print_json
+from pipeline.run import Run
+
+EXAMPLE = "shopwright verify data/runs/demo"
+
+
+def add(commands: Any, folder: Parser, as_json: Parser) -> None:
+    about = "recompute every check from the Parquet files alone; exit 1 if any fails"
+    options = add_command(commands, "verify", about, [as_json], EXAMPLE)
+    options.add_argument("folder", nargs="?", default=RUN, help=f"the run's folder (default: {RUN})")
+    options.add_argument("--workers", type=positive, metavar="N", help="processes (default: the cores)")
+
+
+def run(folder: str, json: bool, workers: int | None) -> int:
+    from pipeline.verify import verify
+
+    verdicts = verify(Run(folder, workers=workers))
+    failed = [verdict for verdict in verdicts if verdict.failed]
+    if json:
+        print_json([verdict.as_dict() for verdict in verdicts])
+        return 1 if failed else 0
+    for verdict in verdicts:
+        mark = "FAILED" if verdict.failed else "ok"
+        print(f"{verdict.dataset:14} {verdict.check:44} {verdict.rows:>10,} rows  {mark}")
+        for place in verdict.places[:10]:
+            print(f"    {place}")
+        if len(verdict.places) > 10:
+            print(f"    … and {len(verdict.places) - 10:,} more")
+    print(f"\n{len(verdicts) - len(failed)} of {len(verdicts)} checks passed in {folder}")
+    return 1 if failed else 0

@@ -1,0 +1,304 @@
+"""What shoppers say: every phrasing of every reason says only facts, in the first person, whatever others called their things."""
+
+import re
+from decimal import Decimal
+from itertools import product
+from random import Random
+from types import SimpleNamespace
+from typing import get_args
+
+import pyarrow as pa
+import pytest
+
+from pipeline.behaviors.reasons import LETTERS, Facts, Seen, cents_of, other_color, searching, short, worded
+from pipeline.behaviors.sessions import CLICK, PURCHASE, SEARCH
+from pipeline.behaviors.wording import (
+    FIRST_PERSON,
+    NUMBER,
+    fault_of,
+    intent,
+    model_fault,
+    rationale,
+    said_in,
+    words_seen,
+)
+from pipeline.prompts import phrases
+from pipeline.render.pages import visible
+from schemas.behaviors import Reason
+from tests.behaviors.test_sessions import log
+
+TITLES = {
+    "plain": "Norrvik Gully tote bag",
+    "markup": 'A <b>bold</b> & <script>alert("x")</script> bag',
+    "mark": "lamp [SEP] of [ sep ] two",
+    "quotes": "\"Quoted\" 'lamp' “of” ‘two’",
+    "template": "{{ 7 * 7 }} {% for x in y %} lamp {# z #}",
+    "lines": "lamp\nof\r\ntwo\u2028lines\x85and\ttabs",
+    "emoji": "🪑 chair 😀‍🔥 lamp",
+    "long": "x" * 2_000,
+    "long words": "oak lamp " * 222,
+    "numbers": "1234567890" * 200,
+    "chinese": "石头智能洗地机12型" * 40,
+    "arabic": "مصباح طاولة",
+    "element": "The cart.add_to_cart search_input nav.previous",
+    "braces": "$HOME `id` %s {0} \\1 \\n",
+    "person": "they said it is theirs",
+}
+WHYS = ("", "cheapest", "best rated", "brand", "asked", "cheaper", "done", "dear", "rated")
+LACKING = {"rating": "", "before": "", "other": "", "other_price": "", "several": "", "from": "", "at": "at $12.50"}
+"""What a step need not know."""
+
+
+def facts(title, /, **more):
+    """All that a step can know, of a product of this title."""
+    known = {
+        "title": short(title),
+        "price": "$12.50",
+        "at": "from $12.50",
+        "from": "from ",
+        "rating": "3.9",
+        "query": worded(title),
+        "before": worded(title[::-1]),
+        "limit": "$40",
+        "brand": worded(title),
+        "other": short(title[1:]),
+        "other_price": "$9.99",
+        "color": worded(title),
+        "wanted": "red",
+        "option": worded(title),
+        "value": worded(title),
+        "several": "yes",
+        "page": "cart",
+        "tab": "reviews",
+    }
+    return Facts(known | more)
+
+
+def ways(reason, facts):
+    return phrases("behaviors", reason.replace(" ", "_"), facts)
+
+
+VARIANTS = [
+    *({"why": why} for why in WHYS),
+    *({"page": page, "tab": page} for page in ("bought", "reviews", "features", "description")),
+    {"limit": "4 stars"},
+    {"title": ""},
+    LACKING,
+]
+
+
+@pytest.mark.parametrize("title", TITLES.values(), ids=TITLES)
+def test_every_phrasing_says_only_facts_in_the_first_person(title):
+    for reason, more in product(get_args(Reason), VARIANTS):
+        known = facts(title, **more)
+        seen = words_seen(" ".join(known.values()))
+        said = ways(reason, known)
+        assert said
+        for text in said:
+            assert fault_of(text[:1].upper() + text[1:], seen, "cart.add_to_cart") is None, text
+
+
+@pytest.mark.parametrize("reason", get_args(Reason))
+def test_every_phrasing_is_another_and_the_dice_reach_them_all(reason):
+    known = facts("Norrvik tote bag")
+    said = ways(reason, known)
+    assert len(set(said)) == len(said) >= 2
+    drawn = {rationale(reason, known, Random(seed))[0] for seed in range(60)}
+    assert drawn == {text[:1].upper() + text[1:] for text in said}
+
+
+@pytest.mark.parametrize("reason", get_args(Reason))
+def test_no_phrasing_names_what_is_not_known(reason):
+    always = {"look closer": ["before"], "poorly rated": ["rating"]}.get(reason, [])
+    known = facts("tote bag", **{name: told for name, told in LACKING.items() if name not in always})
+    for text in ways(reason, known):
+        assert '""' not in text
+        assert re.search(r"[a-z0-9\"]\.$", text)
+        assert not re.search(r"\b(?:the|The|of|rated|than) ?[.,;:]", text)
+
+
+def test_what_is_said_of_facts_is_noted_word_for_word():
+    for reason in get_args(Reason):
+        known = facts("Norrvik Gully tote bag")
+        for seed in range(8):
+            text, said = rationale(reason, known, Random(seed))
+            assert all(each in text for each in said)
+            assert ("Norrvik Gully tote bag" in said) == ("Norrvik Gully tote bag" in text)
+            assert all(each in " ".join(known.values()) for each in said)
+            assert all(any(number in each for each in [*said, "4 stars"]) for number in NUMBER.findall(text))
+
+
+def test_said_in_has_nothing_twice():
+    assert said_in("An oak lamp of oak for $9.00", Facts(title="oak", query="oak", price="$9.00")) == ["oak", "$9.00"]
+
+
+# Names of things
+
+
+@pytest.mark.parametrize("title", TITLES.values(), ids=TITLES)
+def test_a_name_is_the_beginning_of_what_the_page_shows(title):
+    assert 0 < len(short(title)) <= LETTERS
+    assert visible(title).startswith(short(title))
+    assert visible(title).startswith(worded(title))
+    assert short(title) == short(title).strip()
+
+
+def test_what_is_cut_ends_with_a_word_and_not_within_a_number():
+    assert worded("oak lamp " * 30).endswith("oak lamp")
+    assert not worded("灯" * 98 + "12345")[-1].isdigit()
+    assert worded("灯" * 98 + "12") == "灯" * 98 + "12"
+    assert worded("12345 " * 40).endswith(" 12345")
+
+
+@pytest.mark.parametrize(
+    ("title", "name"),
+    [
+        ("Oak lamp, 12 in, red", "Oak lamp"),
+        ("Lamp, oak, 12 in", "Lamp, oak"),
+        ("Oak lamp - for the table", "Oak lamp"),
+        ("Oak-table lamp", "Oak-table lamp"),
+        ("one two three four five six seven eight nine", "one two three four five six seven eight"),
+        ("one two three four five six with 40 mm lens", "one two three four five six"),
+        ("???", "???"),
+        ("lamp", "lamp"),
+    ],
+)
+def test_a_name_stops_where_a_title_goes_on(title, name):
+    assert short(title) == name
+
+
+# What is searched for
+
+
+def test_a_search_is_a_look_around_until_the_last_of_an_errand():
+    seen = Seen(Decimal(100))
+    assert searching(seen, "lamp", last=True)[0] == "look around"
+    seen.queries.append("lamp")
+    assert searching(seen, "oak lamp", last=False) == ("look around", Facts(query="oak lamp", before="lamp"))
+    assert searching(seen, "oak lamp", last=True)[0] == "look closer"
+    reason, known = searching(seen, "oak lamp under $40", last=True)
+    assert (reason, known["limit"]) == ("set a limit", "$40")
+
+
+def test_who_gives_up_says_why():
+    seen = Seen(Decimal(10))
+    assert seen.ending(None)["why"] == ""
+    seen.last = Facts(title="lamp", price="$10.01", rating="4.0")
+    assert seen.ending(None)["why"] == "dear"
+    seen.last = Facts(title="lamp", price="$10.00", rating="4.0")
+    assert (seen.ending(None)["why"], seen.ending(None)["several"]) == ("", "")
+    seen.last["rating"], seen.looked = "3.9", {"p1", "p2"}
+    assert (seen.ending(None)["why"], seen.ending(None)["several"]) == ("rated", "yes")
+    seen.bought.add("p1")
+    assert seen.ending(None) == Facts(why="done")
+    seen.carted["p1", "red"] = Facts(title="lamp")
+    assert seen.ending(("p1", "red")) == Facts(title="lamp")
+
+
+def test_another_errand_forgets_what_was_searched_for():
+    seen = Seen(Decimal(10))
+    seen.queries, seen.last, seen.looked = ["lamp"], Facts(title="lamp"), {"p1"}
+    seen.begin()
+    assert (seen.queries, seen.last, seen.looked) == ([], Facts(), set())
+
+
+def test_a_price_is_read_to_the_cent():
+    assert cents_of(Facts(price="$1299.05")) == 129_905
+
+
+class OneLamp:
+    """A shop of one product and these colors."""
+
+    colors = pa.array(["Red", "blue", "Deep Red", None])
+
+    def __init__(self, title, color):
+        self.thing = SimpleNamespace(title=title, color=color)
+
+    def item(self, row):
+        return self.thing
+
+
+@pytest.mark.parametrize(
+    ("title", "color", "query", "found"),
+    [
+        ("Norrvik Red lamp", "Red", "Blue lamp", ("Red", "Blue")),
+        ("Norrvik RED lamp", "red", "blue lamp", ("RED", "blue")),
+        ("Norrvik Deep Red lamp", "Deep Red", "red lamp", None),
+        ("Norrvik Red lamp", "Red", "RED lamp", None),
+        ("Norrvik lamp", "Red", "blue lamp", None),
+        ("Norrvik Red lamp", "Red", "green lamp", None),
+        ("Norrvik Red lamp", None, "blue lamp", None),
+    ],
+)
+def test_another_color_is_named_as_the_page_and_the_search_write_it(title, color, query, found):
+    browser = SimpleNamespace(store=OneLamp(title, color), view=SimpleNamespace(row=0))
+    seen = Seen(Decimal(1))
+    assert other_color(seen, browser) is None
+    seen.queries.append(query)
+    assert other_color(seen, browser) == found
+
+
+def test_an_intent_says_what_is_searched_for_last_and_whether_something_old_is_bought():
+    acts = log((0, SEARCH, "lamp"), (1, SEARCH, "oak lamp"), (2, CLICK, "p1"), (3, PURCHASE, "p1")).acts
+    old = log((0, PURCHASE, "p1")).acts
+    both = log((0, SEARCH, "wool rug"), (1, PURCHASE, "p1")).acts
+    assert intent([acts]) == "I am looking for oak lamp."
+    assert intent([old]) == "I want to buy something that I put in my cart before."
+    assert intent([acts, both]) == (
+        "I am looking for oak lamp. I am looking for wool rug, and I want to buy something that is in my cart already."
+    )
+
+
+# What a model says
+
+
+KNOWN = Facts(title="Oak lamp", price="$12.50", why="cheapest", page="results")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The Oak lamp at $12.50 is just my thing.",
+        "I'll take a look at it.",
+        "Let me see it!",
+        "I’m curious about the Oak lamp.",
+    ],
+)
+def test_a_models_honest_words_are_taken(text):
+    assert model_fault(text, KNOWN, "oak_lamp.view_product") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("The lamp at $12 is fine with me.", "number"),
+        ("I have seen 20 lamps.", "number"),
+        ("The shopper opens it.", "first person"),
+        ("We open it.", "first person"),
+        ("I click oak_lamp.view_product.", "names an element"),
+        ("I use the search_input.", "names an element"),
+        ("I go on to nav.previous", "names an element"),
+        ("I like it\nvery much.", "one line"),
+        ("", "one line"),
+        ("I like it. " * 50 + "Yes.", "too long"),
+    ],
+)
+def test_a_models_other_words_are_not(text, fault):
+    assert fault in model_fault(text, KNOWN, "oak_lamp.view_product")
+
+
+def test_a_title_that_looks_like_an_element_may_be_said_and_an_element_may_not():
+    title = "cart.add_to_cart lamp"
+    seen = words_seen(title)
+    assert fault_of(f"I like the {title}.", seen, "cart.add_to_cart") is None
+    assert fault_of("I press nav.previous for the lamp.", seen, "nav.previous") == "a rationale that names an element"
+    assert fault_of("I press cart.buy_now for the lamp.", seen, "") == "a rationale that names an element"
+
+
+def test_numbers_may_be_written_with_commas_for_thousands():
+    assert fault_of("I pay $1,299.05 for it.", {"1299.05"}, "") is None
+    assert fault_of("I pay $1,299.06 for it.", {"1299.05"}, "") == "a rationale with a number that no page shows"
+
+
+def test_the_first_person_is_a_word_of_its_own():
+    assert not FIRST_PERSON.search("It is mini, meant for home; Ida likes it")
