@@ -50,7 +50,8 @@ from schemas.record import Record, Rejected
 
 ROWS_PER_BATCH = 1_000
 HOME = Path(__file__).parents[1]
-ONLY_SHOW = ("__main__.py", "progress.py", "verify.py")
+ONLY_SHOW = ("__main__.py", "progress.py", "verify.py", "commands", "publish", "trainers")
+"""Files and folders that decide no row."""
 OURS = re.compile(r"\.?part-\d{5,}(-across)?\.parquet(\.tmp)?")
 """The only names that a build gives to files in a dataset's folders."""
 
@@ -604,7 +605,7 @@ def code_version() -> str:
     found = hashlib.sha256()
     for folder, pattern in (("pipeline", "*.py"), ("schemas", "*.py"), ("prompts", "*.j2"), ("data/reference", "*.*")):
         for path in sorted((HOME / folder).rglob(pattern)):
-            if path.is_file() and path.name not in ONLY_SHOW and path.parent.name != "publish":
+            if path.is_file() and not {path.name, path.parent.name} & set(ONLY_SHOW):
                 found.update(path.relative_to(HOME).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
     return found.hexdigest()[:12]
 

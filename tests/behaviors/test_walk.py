@@ -220,6 +220,19 @@ def test_nobody_reads_what_is_not_there(walks):
         assert "No description" not in text(move)
 
 
+def test_nobody_reads_reviews_that_nobody_wrote(world):
+    name, session = world.sessions()[0]
+    item = next(item for item in map(world.shop.store.item, range(1_000)) if not item.review_count)
+    search = session.acts[0]._replace(query=item.title)
+    acts = (search, search._replace(kind=CLICK, product=item.id))
+    read = set()
+    for seed in range(40):
+        walk = world.walk(name, replace(session, errands=(acts,), cart=()), seed)
+        walk.go()
+        read |= {move.page.kind for move in walk.moves if move.reason == "read enough"}
+    assert read == {"description", "features"}
+
+
 def test_what_is_said_to_be_in_the_cart_is_there(walks):
     said = moves(walks, "decides later", "look into the cart", "go on")
     assert {move.reason for _, _, move in said} >= {"decides later", "look into the cart"}
