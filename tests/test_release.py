@@ -49,7 +49,10 @@ def test_a_recipe_names_datasets_and_settings_that_there_are(name):
 
 def test_a_release_builds_each_dataset_and_verifies_them(own, tmp_path, capfd):
     run = tmp_path / "run"
-    assert release.main([str(own), "--run", str(run), "--scale", "0.5", "--seed", "5", "--workers", "1"], build_dataset) == 0
+    assert (
+        release.main([str(own), "--run", str(run), "--scale", "0.5", "--seed", "5", "--workers", "1"], build_dataset)
+        == 0
+    )
     found = Run(run)
     assert len(found.read("personas")) == 20
     assert len(found.read("catalog")) == 1_200

@@ -68,6 +68,8 @@ def test_a_prompt_is_named_after_its_dataset_and_can_do_without_a_model():
     for prompt in PROMPTS.rglob("*.j2"):
         dataset = prompt.name.removesuffix(".j2").removesuffix(".offline")
         folder = prompt.parent.name
+        if folder == "trainers":
+            continue  # what a model in training is told; nobody is asked with it here
         assert dataset in (all_envs() if folder == "envs" else {*all_stages(), *ROLES})
         assert (PROMPTS / f"{dataset}.offline.j2").exists() or (PROMPTS / folder / f"{dataset}.offline.j2").exists()
         code = [path.read_text(encoding="utf-8") for path in (HOME / "pipeline").rglob("*.py")]

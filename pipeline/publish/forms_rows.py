@@ -233,4 +233,4 @@ def lines_of(message: Message) -> Iterator[str]:
 
 @lru_cache(16)
 def manual(tools: tuple[str, ...]) -> str:
-    return template("tool_calls").render(tools=tools).strip()
+    return template("trainers/tool_calls").render(tools=tools).strip()

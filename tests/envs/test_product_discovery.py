@@ -5,6 +5,7 @@ from fractions import Fraction
 from itertools import pairwise
 from math import log2
 
+import numpy as np
 import pytest
 
 from pipeline.envs.base import Score, World
@@ -228,7 +229,7 @@ def weighing(goal, name):
 def test_what_a_shopper_weighs_alone_ranks_alone(world, tasks):
     store = world.store
     of = {
-        "rating": lambda row: -round(store.ratings[row], 2),
+        "rating": lambda row: -round(np.nan_to_num(store.ratings[row], nan=1.0), 2),
         "shipping": lambda row: store.shipping[row],
     }
     for task in feasible(tasks)[:60]:

@@ -25,8 +25,9 @@ from pipeline.trainers.env import ENVIRONMENTS, schemas_of, task_of, tools_of
 from pipeline.trainers.trl import last_words
 from tests.trainers import tiny
 
-os.environ |= {"HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false", "TRL_EXPERIMENTAL_SILENCE": "1"}
 MISSING = [name for name in ("trl", "verl", "openenv", "gymnasium") if find_spec(name) is None]
+if not MISSING:  # read when they are imported; other tests of this process have a hub
+    os.environ |= {"HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false", "TRL_EXPERIMENTAL_SILENCE": "1"}
 HOME = Path(environments.__file__).parents[2]
 GUIDE = HOME / "docs" / "training.md"
 CODE_TAGS = str(HOME / "pipeline" / "publish" / "code_tags.jinja")
