@@ -56,21 +56,30 @@ PERSONAS = "personas/part-00000.parquet"
 TRAJECTORIES = "trajectories/part-00000.parquet"
 
 
+@pytest.fixture
+def few(copy):
+    """Only what trajectories are made from; the rest takes long to verify, and is verified once."""
+    for path in (copy.folder / "manifests").iterdir():
+        if path.stem not in ("catalog", "personas", "queries", "trajectories"):
+            path.unlink()
+    return copy
+
+
 def test_a_run_as_it_was_built_passes_every_check(small):
     verdicts = verify(small)
     assert [verdict for verdict in verdicts if verdict.failed] == []
     assert len({(verdict.dataset, verdict.check) for verdict in verdicts}) == len(verdicts) > 30
 
 
-def test_verify_writes_nothing(small, shopwright):
-    before = {path: path.stat().st_mtime_ns for path in small.folder.rglob("*")}
-    assert shopwright("verify", small.folder, "--workers", 1)[0] == 0
-    assert {path: path.stat().st_mtime_ns for path in small.folder.rglob("*")} == before
+def test_verify_writes_nothing(few, shopwright):
+    before = {path: path.stat().st_mtime_ns for path in few.folder.rglob("*")}
+    assert shopwright("verify", few.folder, "--workers", 1)[0] == 0
+    assert {path: path.stat().st_mtime_ns for path in few.folder.rglob("*")} == before
 
 
-def test_one_or_two_workers_find_the_same(copy):
-    rewrite(copy, TRAJECTORIES, lambda rows: [{**row, "tokens": 1} for row in rows])
-    one, two = verify(Run(copy.folder, workers=1)), verify(Run(copy.folder, workers=2))
+def test_one_or_two_workers_find_the_same(few):
+    rewrite(few, TRAJECTORIES, lambda rows: [{**row, "tokens": 1} for row in rows])
+    one, two = verify(Run(few.folder, workers=1)), verify(Run(few.folder, workers=2))
     assert [verdict.as_dict() for verdict in one] == [verdict.as_dict() for verdict in two]
     assert any(verdict.failed for verdict in one)
 
@@ -276,32 +285,32 @@ def test_a_check_that_breaks_is_a_failure(copy):
 # --- the command -------------------------------------------------------------------------------------------------------
 
 
-def test_the_command_says_ok_and_ends_with_0(small, shopwright):
-    code, out, err = shopwright("verify", small.folder, "--workers", 1)
+def test_the_command_says_ok_and_ends_with_0(few, shopwright):
+    code, out, err = shopwright("verify", few.folder, "--workers", 1)
     assert (code, err) == (0, "")
     assert "FAILED" not in out
-    assert f"checks passed in {small.folder}" in out
+    assert f"checks passed in {few.folder}" in out
 
 
-def test_the_command_names_the_row_and_ends_with_1(copy, shopwright):
-    rewrite(copy, CATALOG, lambda rows: first(rows, price=Decimal(-1)))
-    code, out, _ = shopwright("verify", copy.folder, "--workers", 1)
+def test_the_command_names_the_row_and_ends_with_1(few, shopwright):
+    rewrite(few, CATALOG, lambda rows: first(rows, price=Decimal(-1)))
+    code, out, _ = shopwright("verify", few.folder, "--workers", 1)
     assert code == 1
     assert "price is positive" in out
     assert "(part-00000.parquet): price is not positive" in out
-    assert out.count("FAILED") == len(failed(copy))
+    assert out.count("FAILED") == len(failed(few))
 
 
-def test_the_command_shows_ten_places_of_many(copy, shopwright):
-    rewrite(copy, CATALOG, lambda rows: [{**row, "price": Decimal(-1)} for row in rows])
-    out = shopwright("verify", copy.folder, "--workers", 1)[1]
+def test_the_command_shows_ten_places_of_many(few, shopwright):
+    rewrite(few, CATALOG, lambda rows: [{**row, "price": Decimal(-1)} for row in rows])
+    out = shopwright("verify", few.folder, "--workers", 1)[1]
     assert out.count("price is not positive") == 10
     assert "… and 1,190 more" in out
 
 
-def test_the_command_tells_scripts_in_json(copy, shopwright):
-    flip_a_byte(copy.folder / CATALOG)
-    code, out, _ = shopwright("verify", copy.folder, "--workers", 1, "--json")
+def test_the_command_tells_scripts_in_json(few, shopwright):
+    flip_a_byte(few.folder / CATALOG)
+    code, out, _ = shopwright("verify", few.folder, "--workers", 1, "--json")
     told = json.loads(out)
     assert code == 1
     assert all(one.keys() == {"dataset", "check", "rows", "places", "failed"} for one in told)
