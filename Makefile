@@ -10,7 +10,7 @@ export DO_NOT_TRACK = 1
 export HF_HUB_DISABLE_TELEMETRY = 1
 export UV_SYSTEM_CERTS = 1
 
-.PHONY: help setup trajectories release publish test test-slow test-trainers check benchmarks clean
+.PHONY: help setup trajectories release publish test test-slow test-trainers trainers check benchmarks clean
 
 help: ## print this
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -41,11 +41,14 @@ test: $(READY) ## the tests, a few minutes
 test-slow: $(READY) ## the tests that take longer
 	@$(BIN)/python -m pytest -m slow
 
-test-trainers: $(READY) ## the trainers themselves on the training forms, on the CPU; installs them first
-	@test -x .venv-trainers/bin/python || $(PYTHON) -m venv .venv-trainers
-	@.venv-trainers/bin/python -m pip install --quiet --requirement tests/trainers/requirements.txt --editable .
-	@.venv-trainers/bin/python -m pip install --quiet --no-deps verl==0.9.1
+test-trainers: trainers ## the trainers themselves on the training forms, on the CPU; installs them first
 	@.venv-trainers/bin/python -m pytest tests/trainers
+
+trainers: # TRL, verl, OpenEnv and Gymnasium in an environment of their own; verl asks for older ones than it needs
+	@test -x .venv-trainers/bin/python || $(PYTHON) -m venv .venv-trainers
+	@echo "Installing the trainers into .venv-trainers, which takes some minutes ..."
+	@.venv-trainers/bin/python -m pip install --quiet --disable-pip-version-check --requirement tests/trainers/requirements.txt --editable .
+	@.venv-trainers/bin/python -m pip install --quiet --disable-pip-version-check --no-deps verl==0.9.1
 
 check: $(READY) ## format, lint and types
 	@$(BIN)/ruff format --check .

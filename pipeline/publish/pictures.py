@@ -73,8 +73,9 @@ def tokens(run: Run) -> str:
     top = trajectories.sql("select max(tokens) from rows")[0][0] or 1
     step = nice(top / BINS)
     counts = dict(trajectories.sql(f"select tokens // {step}, count(*) from rows group by 1"))
-    names = {place: f"{place * step:,} – {(place + 1) * step:,}" for place in range(top // step + 1)}
-    return drawn("tokens", bars_of((names[place], counts.get(place, 0)) for place in names))
+    places = range(min(counts, default=0), top // step + 1)
+    bars = ((f"{place * step:,} – {(place + 1) * step:,}", counts.get(place, 0)) for place in places)
+    return drawn("tokens", bars_of(bars))
 
 
 def hours(run: Run) -> str:
