@@ -14,13 +14,12 @@ import os
 import tempfile
 from html.parser import HTMLParser
 from pathlib import Path
-from time import perf_counter
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from benchmarks.trajectories import machine, write
+from benchmarks.trajectories import best, machine, write
 from pipeline.behaviors.evaluate import clickable
 from pipeline.dataset import Dataset, Manifest, ShardWriter
 from pipeline.run import Run, all_stages
@@ -28,7 +27,6 @@ from pipeline.run import Run, all_stages
 SESSIONS, PRODUCTS, CUSTOMERS = 5_000, 24_000, 500
 SOME = 500
 """Sessions that the limits are measured with."""
-ROUNDS = 3
 
 
 def built(run: Run, sessions: int) -> tuple[Manifest, Manifest]:
@@ -47,16 +45,6 @@ def some_of(dataset: Dataset[Any], most: int) -> list[pa.RecordBatch]:
         if sum(each.num_rows for each in batches) >= most:
             break
     return batches
-
-
-def best(work: Any) -> float:
-    """Seconds of the best of some rounds."""
-    times = []
-    for _ in range(ROUNDS):
-        began = perf_counter()
-        work()
-        times.append(perf_counter() - began)
-    return min(times)
 
 
 def written(batches: list[pa.RecordBatch]) -> None:

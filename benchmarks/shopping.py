@@ -17,9 +17,8 @@ from pathlib import Path
 from random import Random
 from statistics import mean
 from time import perf_counter
-from typing import Any
 
-from benchmarks.trajectories import machine, write
+from benchmarks.trajectories import best, machine, write
 from pipeline.catalog.search import Search
 from pipeline.checks.shopping import Offers
 from pipeline.envs.world import NUMBERS, SHOWN
@@ -42,7 +41,6 @@ TASKS, LEAVES = 1_000, 20
 LOOPED = 10
 """Tasks that the peer proves."""
 PLAYED = 200
-ROUNDS = 3
 SINGLE: Scenario = "single"
 
 
@@ -117,16 +115,6 @@ def browsed(shop: Shop, played: list[ShoppingEpisode]) -> Iterator[Browser]:
             browser.act(step.action)
             pages.text(browser.page), pages.clickables(browser.page)
         yield browser
-
-
-def best(work: Any) -> float:
-    """Seconds of the best of some rounds."""
-    times = []
-    for _ in range(ROUNDS):
-        began = perf_counter()
-        work()
-        times.append(perf_counter() - began)
-    return min(times)
 
 
 def sizes(browsers: list[Browser]) -> list[str]:

@@ -25,6 +25,7 @@ from pipeline.run import Run, all_stages
 README = Path(__file__).parent / "README.md"
 ONE_BILLION = 15_625
 FLOOR_ROWS = 512
+ROUNDS = 3
 
 
 def build(folder: str, count: int, workers: int) -> dict[str, float]:
@@ -111,6 +112,16 @@ def table(count: int, workers: int) -> str:
         f"{machine()}",
     ]
     return "\n".join(lines)
+
+
+def best(work: Any) -> float:
+    """Seconds of the best of some rounds."""
+    times = []
+    for _ in range(ROUNDS):
+        began = perf_counter()
+        work()
+        times.append(perf_counter() - began)
+    return min(times)
 
 
 def machine() -> str:
