@@ -219,13 +219,20 @@ def first_similar(episode):
     yield Action(answer=Answer(recommended_product_ids=found[:1]))
 
 
-@pytest.mark.parametrize("name", [*CHEAP, "first_similar"])
+@pytest.mark.parametrize("name", CHEAP)
 def test_cheap_ways_earn_nothing(world, tasks, name):
-    player = CHEAP.get(name, first_similar)
     for levels in ((1, 2, 3), (6, 7, 8), (11, 12)):
         mine = [task for task in tasks if task.difficulty in levels]
-        rewards = [played(Episode(ENV, world, task), player).total for task in mine]
-        assert sum(rewards) / len(rewards) <= 0.05, levels
+        rewards = [played(Episode(ENV, world, task), CHEAP[name]).total for task in mine]
+        assert sum(rewards) / len(rewards) <= 0, levels
+
+
+@pytest.mark.parametrize("levels", [(1, 2, 3), (6, 7, 8), (11, 12)])
+def test_the_first_similar_product_earns_nothing(world, levels):
+    """On many tasks: a few of the easy ones say little."""
+    mine = (draw(ENV, world, level, seed) for level in levels for seed in range(200))
+    rewards = [played(Episode(ENV, world, task), first_similar).total for task in mine]
+    assert sum(rewards) / len(rewards) <= 0
 
 
 def mug(number, brand="Pell", color="blue", material="steel", price=20, stock=5):

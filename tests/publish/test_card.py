@@ -233,7 +233,6 @@ def test_audits_are_shown_where_they_were_made(copy, tmp_path):
     assert "(of an earlier build of them)" in text
 
 
-@pytest.mark.skipif("behavior_steps" not in all_stages(), reason="there is no such dataset")
 def test_policies_that_do_not_look_are_shown_with_what_they_earn(readme):
     rows = {row[0]: row for row in tables(readme)}
     assert {"always terminate", "most frequent click", "echo the last query", "random clickable"} <= set(rows)
