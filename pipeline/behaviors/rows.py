@@ -7,10 +7,12 @@ from functools import lru_cache
 from html import unescape
 from typing import Any, Literal, NamedTuple
 
+import pyarrow as pa
+
 from pipeline.behaviors import wording
 from pipeline.behaviors.sessions import split_of
 from pipeline.behaviors.walk import Walk
-from pipeline.tokens import estimate
+from pipeline.tokens import estimates
 from schemas.behaviors import Behavior, BehaviorStep, Outcome
 
 NAMED = re.compile(r'<(\w+) name="([^"]*)">')
@@ -83,8 +85,10 @@ def tokens_of(steps: Sequence[BehaviorStep]) -> int:
     return sum(size(step.html) + size(answer(step)) for step in steps)
 
 
-size = lru_cache(4_096)(estimate)
-"""Tokens of a page or an answer, which stand in every prompt after it."""
+@lru_cache(4_096)
+def size(text: str) -> int:
+    """Tokens of a page or an answer, which stand in every prompt after it: `estimate`, by columns."""
+    return int(estimates(pa.array([text]))[0])
 
 
 def answer(step: BehaviorStep) -> str:

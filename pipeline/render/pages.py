@@ -10,7 +10,7 @@ it means anything; where two things on a page would be clicked by the same words
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from html import escape
@@ -253,18 +253,23 @@ class Apart:
         name: in two parts; the first is numbered where another has both already.
         """
         ways = [way for way in map(visible, shown) if way] or ["?"]
-        label, (head, tail) = free(ways, self.clicks, "{} ({})".format), name
-        whole = free([head + tail], self.names, lambda _, number: f"{head}_{number}{tail}")
-        return Element(tag, label + mark, whole, deed, label.lower())
+        label = free(ways, self.clicks)
+        return Element(tag, label + mark, self.named(*name), deed, label.lower())
+
+    def named(self, head: str, tail: str) -> str:
+        ways = chain([head + tail], (f"{head}_{number}{tail}" for number in count(2)))
+        found = next(way for way in ways if way not in self.names)
+        self.names.add(found)
+        return found
 
 
-def free(ways: Sequence[str], taken: set[str], numbered: Callable[[str, int], str]) -> str:
+def free(ways: Sequence[str], taken: set[str]) -> str:
     """The first that is not taken, or the last with a number; now it is.
 
-    >>> free(["red", "color: red"], {"red"}, "{} ({})".format), free(["red"], {"red", "red (2)"}, "{} ({})".format)
+    >>> free(["red", "color: red"], {"red"}), free(["red"], {"red", "red (2)"})
     ('color: red', 'red (3)')
     """
-    for way in chain(ways, (numbered(ways[-1], number) for number in count(2))):
+    for way in chain(ways, (f"{ways[-1]} ({number})" for number in count(2))):
         if (key := plain(way)) not in taken:
             taken.add(key)
             return way
