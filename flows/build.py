@@ -22,7 +22,7 @@ from pipeline.dataset import Manifest
 from pipeline.models.role import Models
 from pipeline.problem import Problem
 from pipeline.progress import Progress, Silent
-from pipeline.run import Build, Run, finish, make_shard, pool, settings_by_stage
+from pipeline.run import Build, Run, finish, make_shard, settings_by_stage
 
 LOCAL_SERVER = "http://127.0.0.1:4200/api"
 RETRIES = 2
@@ -35,12 +35,13 @@ def build_dataset(
     seed: int | None = None,
     workers: int | None = None,
     models: Models | None = None,
+    runner: str = "local",
     rebuild: bool = False,
     progress: Progress | None = None,
     **settings: Any,
 ) -> Manifest:
     """`Run.build`, as a flow that shows in Prefect."""
-    run = Run(folder, seed=seed, workers=workers, models=models)
+    run = Run(folder, seed=seed, workers=workers, models=models, runner=runner)
     found = run.read(dataset)
     settings_by_stage(dataset, settings)
     os.environ.setdefault("DO_NOT_TRACK", "1")  # read when prefect is imported
@@ -49,12 +50,12 @@ def build_dataset(
     for name in ("prefect.flow_runs", "prefect.task_runs"):
         logging.getLogger(name).addFilter(is_no_error)
     with temporary_settings(server_settings()):
-        build_flow(run.workers, models, progress or Silent())(dataset, folder, seed, rebuild, settings)
+        build_flow(run, progress or Silent())(dataset, folder, seed, rebuild, settings)
     assert found.manifest
     return found.manifest
 
 
-def build_flow(workers: int, models: Models | None, progress: Progress) -> Any:
+def build_flow(run: Run, progress: Progress) -> Any:
     """The flow, with as many shards at work as there are workers."""
     from prefect import flow, task
     from prefect.cache_policies import NO_CACHE
@@ -78,12 +79,12 @@ def build_flow(workers: int, models: Models | None, progress: Progress) -> Any:
     @task(name="finish", task_run_name="finish {dataset}", cache_policy=NO_CACHE, persist_result=False)
     def whole(dataset: str, build: Any, seconds: float) -> Any:
         """Judges the dataset as a whole and writes its manifest."""
-        return finish(build, seconds=seconds, workers=workers)
+        return finish(build, seconds=seconds, workers=run.workers)
 
     def make(build: Build) -> None:
         started, missing = perf_counter(), build.missing()
         progress.start(build.name, build.plan.units, build.shards, len(missing))
-        with nullcontext() if build.asks else pool(max(1, min(workers, len(missing)))) as executor:
+        with nullcontext() if build.asks else run.executor(len(missing)) as executor:
             futures = (shard.submit(build.name, index, quote(build), quote(executor)) for index in missing)
             for future in futures if build.asks else as_completed(list(futures)):
                 made = future.result()
@@ -91,12 +92,11 @@ def build_flow(workers: int, models: Models | None, progress: Progress) -> Any:
         manifest: Any = whole(build.name, quote(build), perf_counter() - started)
         progress.end(manifest)
 
-    runner: Any = ThreadPoolTaskRunner(max_workers=workers)
+    runner: Any = ThreadPoolTaskRunner(max_workers=run.workers)
 
     @flow(name="build", flow_run_name="{dataset} in {folder}", task_runner=runner)
     def build(dataset: str, folder: str, seed: int | None, rebuild: bool, settings: dict[str, Any]) -> None:
         """Make a dataset, and before it whatever it reads that is not there yet."""
-        run = Run(folder, seed=seed, workers=workers, models=models)
         with closing(run.builds(dataset, settings, rebuild=rebuild)) as builds:
             for each in builds:
                 with run.clearing(each):

@@ -104,11 +104,12 @@ def build_dataset(
     seed: int | None,
     workers: int | None,
     models: Models | None,
+    runner: str = "local",
     rebuild: bool,
     progress: Progress,
     **settings: Any,
 ) -> Manifest:
-    return Run(folder, seed=seed, workers=workers, models=models).build(
+    return Run(folder, seed=seed, workers=workers, models=models, runner=runner).build(
         dataset, rebuild=rebuild, progress=progress, **settings
     )
 

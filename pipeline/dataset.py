@@ -8,10 +8,9 @@ data/runs/demo/
 
 import hashlib
 import json
-import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -21,6 +20,7 @@ import pyarrow.parquet as pq
 from pydantic import BaseModel, ConfigDict
 
 from pipeline.arrow import arrow_schema
+from pipeline.files import beside, duck, each, footer, parquet, path_of, publish, stamp
 from pipeline.problem import Problem
 from schemas.record import Record, Rejected
 
@@ -100,7 +100,7 @@ class Dataset(Generic[RecordT]):
     """
 
     def __init__(self, run: Path, name: str, makes: type[RecordT]) -> None:
-        self.run = Path(run)
+        self.run = path_of(run)
         self.name = name
         self.makes = makes
         self.folder = self.run / name
@@ -124,7 +124,7 @@ class Dataset(Generic[RecordT]):
         return Dataset(self.run / "quarantine", self.name, Rejected)
 
     def __len__(self) -> int:
-        return sum(pq.read_metadata(path).num_rows for path in self.files)
+        return sum(each(rows_of, self.files))
 
     def __iter__(self) -> Iterator[RecordT]:
         for batch in self.batches():
@@ -139,7 +139,7 @@ class Dataset(Generic[RecordT]):
     def table(self, columns: list[str] | None = None) -> pa.Table:
         empty = arrow_schema(self.makes)
         wanted = pa.schema([empty.field(name) for name in columns]) if columns else empty
-        tables = [pq.ParquetFile(path).read(columns) for path in self.files]
+        tables = [parquet(path).read(columns) for path in self.files]
         return pa.concat_tables([wanted.empty_table(), *tables])
 
     def head(self, count: int = 5) -> list[RecordT]:
@@ -158,28 +158,26 @@ class Dataset(Generic[RecordT]):
     def slices(self, numbers: range, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
         """The batches of these row numbers, reading no row group that has none of them."""
         first = 0
-        for path in self.files:
-            meta = pq.read_metadata(path)
+        files = self.files
+        for path, meta in zip(files, each(footer, files), strict=True):
             for group in range(meta.num_row_groups):
                 last = first + meta.row_group(group).num_rows
                 inside = range(max(first, numbers.start), min(last, numbers.stop))
                 if inside:
-                    table = pq.ParquetFile(path).read_row_group(group, columns=columns).combine_chunks()
+                    table = parquet(path).read_row_group(group, columns=columns).combine_chunks()
                     yield from table.slice(inside.start - first, len(inside)).to_batches()
                 first = last
 
     def sql(self, query: str) -> list[tuple[Any, ...]]:
         """Query the rows with DuckDB, as a view named `rows` that knows `filename` and `file_row_number`."""
-        import duckdb
-
-        if not self.files:
+        files = self.files
+        if not files:
             return []
-        files = ", ".join("'" + as_it_stands(path).replace("'", "''") + "'" for path in self.files)
-        with duckdb.connect() as connection:
+        with duck(files) as connection:
             connection.execute("set preserve_insertion_order = true")
             connection.execute(
                 "create view rows as select *, filename, file_row_number "
-                f"from read_parquet([{files}], filename = true, file_row_number = true)"
+                f"from read_parquet([{quoted(files)}], filename = true, file_row_number = true)"
             )
             return connection.execute(query).fetchall()
 
@@ -191,8 +189,7 @@ class Dataset(Generic[RecordT]):
         if make in self.made:
             kept: T = self.made[make]
             return kept
-        stamp = tuple((path.name, path.stat().st_mtime_ns, path.stat().st_size) for path in self.files)
-        key = (str(self.folder.resolve()), stamp, make)
+        key = (str(self.folder.resolve()), stamp(self.files), make)
         if key not in VIEWS:
             for old in [old for old in VIEWS if old[0] == key[0] and old[2] == make]:
                 del VIEWS[old]
@@ -211,8 +208,13 @@ def as_it_stands(path: str | Path) -> str:
     return re.sub(r"([*?\[])", r"[\1]", str(path))
 
 
+def quoted(paths: Iterable[Path]) -> str:
+    """Paths as SQL has a list of texts."""
+    return ", ".join("'" + as_it_stands(path).replace("'", "''") + "'" for path in paths)
+
+
 def row_groups(path: Path, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
-    file = pq.ParquetFile(path)
+    file = parquet(path)
     for group in range(file.num_row_groups):
         table = file.read_row_group(group, columns=columns).combine_chunks()
         yield from table.to_batches()
@@ -227,7 +229,7 @@ class ShardWriter:
 
     def __init__(self, path: Path, makes: type[Record], *, always: bool = False) -> None:
         self.path = path
-        self.beside = path.with_name(f".{path.name}.tmp")
+        self.beside = beside(path)
         self.schema = arrow_schema(makes)
         self.always = always
         self.rows = 0
@@ -240,7 +242,7 @@ class ShardWriter:
 
     def open(self) -> pq.ParquetWriter:
         if self.file is None:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self.beside.parent.mkdir(parents=True, exist_ok=True)
             self.file = pq.ParquetWriter(
                 self.beside, self.schema, compression="zstd", compression_level=1, use_dictionary=True
             )
@@ -259,20 +261,6 @@ class ShardWriter:
         self.beside.unlink(missing_ok=True)
 
 
-def publish(beside: Path, path: Path) -> None:
-    """Puts a finished file in its place, in one step and for good."""
-    with open(beside, "rb") as file:
-        os.fsync(file.fileno())
-    os.replace(beside, path)
-
-
-def write_whole(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f".{path.name}.tmp")
-    beside.write_text(text, encoding="utf-8")
-    publish(beside, path)
-
-
 def read_whole(path: Path, kind: type[ModelT]) -> ModelT | None:
     """What `write_whole` wrote; None if it is not there."""
     try:
@@ -286,19 +274,15 @@ def read_whole(path: Path, kind: type[ModelT]) -> ModelT | None:
         ) from None
 
 
-def is_whole(path: Path) -> bool:
-    """Whether the shard is there and its footer can be read."""
-    try:
-        pq.read_metadata(path)
-    except (pa.ArrowInvalid, OSError):
-        return False
-    return True
+def rows_of(path: Path) -> int:
+    return int(footer(path).num_rows)
 
 
 def file_facts(path: Path) -> FileFacts:
-    with open(path, "rb") as file:
+    with path.open("rb") as file:
         sha256 = hashlib.file_digest(file, "sha256").hexdigest()
-    return FileFacts(rows=pq.read_metadata(path).num_rows, bytes=path.stat().st_size, sha256=sha256)
+        size = file.tell()
+    return FileFacts(rows=rows_of(path), bytes=size, sha256=sha256)
 
 
 def tally(dataset: Dataset[Any], column: str) -> dict[str, int]:

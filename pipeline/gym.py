@@ -20,6 +20,7 @@ from pipeline.envs import env_of
 from pipeline.envs.base import World
 from pipeline.envs.episode import Episode, draw
 from pipeline.envs.world import MOST_CUSTOMERS, NEEDS, furnished
+from pipeline.files import path_of
 from pipeline.models.role import Models, Role
 from pipeline.problem import Problem
 from pipeline.run import Run, all_stages, in_batches, upstream
@@ -57,7 +58,7 @@ def world(
         raise Problem("A shop in memory is searched by words alone. For vectors give a run that has embeddings.")
     if run is None:
         return in_memory(products, CUSTOMERS if customers is None else customers, seed)
-    folder, needed = Path(run), [*NEEDS, *(["embeddings"] if vectors else [])]
+    folder, needed = path_of(run), [*NEEDS, *(["embeddings"] if vectors else [])]
     manifests = {name: Run(folder).read(name).manifest for name in needed}
     if missing := [name for name in needed if manifests[name] is None]:
         raise Problem(f"{folder} has no {missing[0]}. Build it: shopwright build {missing[-1]} --run {folder}")

@@ -1,50 +1,34 @@
 """A run: a folder of datasets that belong together, and the stages that fill it."""
 
-import fcntl
 import hashlib
 import importlib
 import json
-import multiprocessing
 import os
 import pkgutil
 import re
-import signal
-import threading
 from collections.abc import Generator, Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
+from concurrent.futures import as_completed
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
-from multiprocessing import forkserver, resource_tracker
-from multiprocessing.connection import wait
 from pathlib import Path
+from socket import gethostname
 from time import perf_counter
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from pipeline import stages
 from pipeline.arrow import to_batch
-from pipeline.dataset import (
-    Dataset,
-    Manifest,
-    Recipe,
-    ShardWriter,
-    file_facts,
-    is_whole,
-    read_whole,
-    row_groups,
-    tally,
-    write_whole,
-)
+from pipeline.dataset import Dataset, Manifest, Recipe, ShardWriter, file_facts, read_whole, row_groups, tally
+from pipeline.files import absolute, alone, each, footer, is_here, is_whole, path_of, write_whole
 from pipeline.models.replies import ask_anew, places
 from pipeline.models.role import Asked, Models, Role
 from pipeline.problem import Ended, Problem, Stale
 from pipeline.progress import Progress, Silent
+from pipeline.runners import Executor, known_runner, running
 from pipeline.stage import Fault, Plan, Shard, Stage, reasons_against
 from schemas.record import Record, Rejected
 
@@ -52,7 +36,7 @@ ROWS_PER_BATCH = 1_000
 HOME = Path(__file__).parents[1]
 ONLY_SHOW = ("__main__.py", "progress.py", "verify.py", "commands", "publish", "trainers")
 """Files and folders that decide no row."""
-OURS = re.compile(r"\.?part-\d{5,}(-across)?\.parquet(\.tmp)?")
+OURS = re.compile(r"\.?part-\d{5,}(-across)?\.parquet(\.[0-9a-f]{8}\.tmp)?")
 """The only names that a build gives to files in a dataset's folders."""
 
 
@@ -118,8 +102,9 @@ class Build:
 
     def missing(self) -> list[int]:
         """The shards still to be made, and those whose rows a judgement of the whole, since stopped, had thinned out."""
-        whole = (is_whole(self.shard_path(n)) and not self.held_path(n, "-across").exists() for n in range(self.shards))
-        return [index for index, found in enumerate(whole) if not found]
+        whole = each(is_whole, map(self.shard_path, range(self.shards)))
+        thinned = {path.name for path in (self.run / "quarantine" / self.name).glob("part-*-across.parquet")}
+        return [n for n, found in enumerate(whole) if not found or shard_name(n, "-across") in thinned]
 
 
 def shard_name(index: int, kind: str = "") -> str:
@@ -137,7 +122,8 @@ class Run:
     """A folder of datasets made from one seed.
 
     `build` makes a dataset and before it whatever it reads that is not there yet. `seed` and `workers` default
-    to what the folder was made with (else 0), and to the machine's cores.
+    to what the folder was made with (else 0), and to the machine's cores. `runner` says where shards are made
+    (`pipeline.runners`); the folder may be anywhere that fsspec reaches.
     """
 
     def __init__(
@@ -147,11 +133,13 @@ class Run:
         seed: int | None = None,
         workers: int | None = None,
         models: Models | None = None,
+        runner: str = "local",
     ) -> None:
-        self.folder = Path(folder)
+        self.folder = path_of(folder)
         self.models = models
         self.seed = seed
         self.workers = workers or cores()
+        self.runner = as_known(runner)
 
     def read(self, name: str) -> Dataset[Any]:
         if name not in all_stages():
@@ -266,13 +254,20 @@ class Run:
         """Makes the missing shards, on as many processes as there are workers, in any order."""
         missing = build.missing()
         with self.clearing(build):
-            if self.workers == 1 or len(missing) <= 1 or build.asks:
+            if build.asks or (self.runner == "local" and (self.workers == 1 or len(missing) <= 1)):
                 for index in missing:
                     yield make_shard(build, index)
                 return
-            with pool(min(self.workers, len(missing))) as executor:
-                for done in as_completed([executor.submit(make_shard, build, index) for index in missing]):
+            with self.executor(len(missing)) as executor:
+                work = replace(build, run=absolute(build.run))
+                for done in as_completed([executor.submit(make_shard, work, index) for index in missing]):
                     yield done.result()
+
+    @contextmanager
+    def executor(self, calls: int) -> Iterator[Executor]:
+        """What makes so many shards: no more workers than these are started."""
+        with running(self.runner, max(1, min(self.workers, calls))) as found:
+            yield found
 
     @contextmanager
     def clearing(self, build: Build) -> Iterator[None]:
@@ -336,35 +331,30 @@ class Run:
             raise Problem(f"{stranger} was made by no build. Take it away, or use another --run folder.")
         for path in (self.read(name).manifest_path, *files, self.draft_path(name)):
             path.unlink(missing_ok=True)
-        for folder in (*folders, self.folder / "quarantine"):
+        for folder in (*folders, self.folder / "quarantine") if is_here(self.folder) else ():
             with suppress(OSError):
                 folder.rmdir()
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """One build at a time in a run's folder; the lock goes with the process that holds it.
+        """One build at a time in a run's folder.
 
         What this made and the build did not fill is taken away again.
         """
         manifests = self.folder / "manifests"
+        if not is_here(manifests):
+            with alone(manifests, self.folder):
+                yield
+            return
         new = [folder for folder in (manifests, *manifests.parents) if not folder.exists()]
         try:
             manifests.mkdir(parents=True, exist_ok=True)
-            handle = os.open(manifests, os.O_RDONLY)
         except OSError as error:
             raise Problem(f"Cannot write to {self.folder}: {error.strerror}. Choose another --run folder.") from None
         try:
-            if not all(os.access(folder, os.W_OK) for folder in (self.folder, manifests)):
-                raise Problem(f"Cannot write to {self.folder}: Permission denied. Choose another --run folder.")
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise Problem(
-                    f"Another build is at work in {self.folder}. Wait for it, or use another --run folder."
-                ) from None
-            yield
+            with alone(manifests, self.folder):
+                yield
         finally:
-            os.close(handle)
             for folder in new:
                 with suppress(OSError):
                     folder.rmdir()
@@ -373,6 +363,10 @@ class Run:
 def make_shard(build: Build, index: int) -> ShardMade:
     """Makes one shard: the rows that pass into it, the others into quarantine with their reasons."""
     stage, datasets = build.stage, build.datasets
+    if build.recipe.code != code_version():
+        raise Problem(
+            f"The code has changed since this build began, or {gethostname()} has another. Use the same one everywhere."
+        )
     build.held_path(index).unlink(missing_ok=True)
     kept = ShardWriter(build.shard_path(index), stage.makes, always=True)
     held = ShardWriter(build.held_path(index), Rejected)
@@ -384,7 +378,8 @@ def make_shard(build: Build, index: int) -> ShardMade:
             rejected += [reject(batch, row, found) for row, found in enumerate(reasons) if found]
             held.write(to_batch(Rejected, rejected))
         held.commit()
-        note_asked(build, index, roles.values())
+        if roles:
+            note_asked(build, index, roles.values())
         kept.commit()
         build.held_path(index, "-across").unlink(missing_ok=True)  # last: until then it says that rows are missing
     except BaseException:
@@ -425,20 +420,25 @@ def note_asked(build: Build, index: int, roles: Iterable[Role]) -> None:
 def asked_of_all(build: Build) -> dict[str, Asked]:
     """What was asked for the whole dataset, by template."""
     found: dict[str, Asked] = {}
-    for index in range(build.shards):
-        path = build.asked_path(index)
-        for name, facts in (json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}).items():
+    for told in each(asked_in, map(build.asked_path, range(build.shards))) if build.stage.roles else []:
+        for name, facts in told.items():
             asked = Asked.model_validate(facts)
             found[name] = found[name].joined(asked) if name in found else asked
     return found
 
 
+def asked_in(path: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    return found
+
+
 def so_far(build: Build) -> str:
     """What was asked for and what there is of it, in words."""
-    made = [index for index in range(build.shards) if index not in set(build.missing())]
-    rows = sum(pq.read_metadata(build.shard_path(index)).num_rows for index in made)
-    held = [build.held_path(index) for index in made if build.held_path(index).exists()]
-    rejected = sum(pq.read_metadata(path).num_rows for path in held)
+    missing = set(build.missing())
+    made = [index for index in range(build.shards) if index not in missing]
+    rows = sum(found.num_rows for found in each(footer, map(build.shard_path, made)))
+    held = [path for path in build.dataset.quarantine.files if path.name in set(map(shard_name, made))]
+    rejected = sum(found.num_rows for found in each(footer, held))
     kept = sum(1 for _ in places(build.run / "replies")) if build.asks else 0
     requested = build.plan.rows
     pending = f"{requested - rows - rejected:,} pending" if requested is not None else "others pending"
@@ -483,11 +483,13 @@ def reject(batch: pa.RecordBatch, row: int, reasons: list[str]) -> Rejected:
 
 def finish(build: Build, *, seconds: float = 0.0, workers: int = 1) -> Manifest:
     """Judges the dataset as a whole and writes its manifest, which makes it whole."""
+    sweep(build)
     for check in build.stage.across:
         hold_back(build, list(check(build.dataset)))
     dataset, quarantine = build.dataset, build.dataset.quarantine
     files = [*dataset.files, *quarantine.files]
-    facts = {path.relative_to(build.run).as_posix(): file_facts(path) for path in files}
+    names = [path.relative_to(build.run).as_posix() for path in files]
+    facts = dict(zip(names, each(file_facts, files), strict=True))
     manifest = Manifest(
         dataset=build.name,
         about=build.stage.about,
@@ -507,6 +509,13 @@ def finish(build: Build, *, seconds: float = 0.0, workers: int = 1) -> Manifest:
     write_whole(dataset.manifest_path, manifest.model_dump_json(indent=2))
     Run(build.run).draft_path(build.name).unlink(missing_ok=True)
     return manifest
+
+
+def sweep(build: Build) -> None:
+    """Takes away what workers that were killed had begun."""
+    for folder in (build.dataset.folder, build.dataset.quarantine.folder):
+        for path in folder.glob(".part-*.tmp"):
+            path.unlink(missing_ok=True)
 
 
 def sum_of(dataset: Dataset[Any], column: str) -> int:
@@ -631,53 +640,12 @@ def sha256_of(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def as_known(runner: str) -> str:
+    try:
+        return known_runner(runner)
+    except ValueError as error:
+        raise Problem(f"--runner {error}.") from None
+
+
 def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-@contextmanager
-def pool(workers: int) -> Iterator[ProcessPoolExecutor]:
-    """Worker processes that end with this one, whatever ends it."""
-    context = multiprocessing.get_context("forkserver")
-    start_deaf_to_ctrl_c()
-    others = multiprocessing.active_children()
-    executor = ProcessPoolExecutor(workers, mp_context=context, initializer=follow_the_parent)
-    try:
-        yield executor
-    except BaseException as error:
-        executor.shutdown(wait=False, cancel_futures=True)  # from now on it starts no other
-        while left := [process for process in multiprocessing.active_children() if process not in others]:
-            for process in left:
-                process.terminate()
-                process.join(0.1)
-        if isinstance(error, BrokenProcessPool):
-            raise Ended(
-                "A worker process was ended from outside, most often because memory ran out. What is finished is kept: "
-                "run the same command again, with fewer --workers."
-            ) from None
-        raise
-    finally:
-        executor.shutdown(wait=True, cancel_futures=True)
-
-
-@cache
-def start_deaf_to_ctrl_c() -> None:
-    """Starts the process that workers are forked from, and waits for it; it is this process that a Ctrl-C is for."""
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["pipeline.run"])
-    resource_tracker.ensure_running()  # which else would be started in between, and lets the signal through again
-    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
-    try:
-        forkserver.ensure_running()
-    finally:
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
-    first = context.Process(target=int)  # ends well even if this process does not live to see it, as no worker would
-    first.start()
-    first.join()
-
-
-def follow_the_parent() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        threading.Thread(target=lambda: wait([parent.sentinel]) and os._exit(1), daemon=True).start()

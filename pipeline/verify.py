@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 from pydantic import BaseModel, ValidationError
 
 from pipeline.arrow import arrow_schema, may_be_none
 from pipeline.dataset import Dataset, Manifest, file_facts, row_groups, tally
+from pipeline.files import parquet
 from pipeline.problem import Problem
-from pipeline.run import Run, all_stages, pool
+from pipeline.run import Run, all_stages
 from pipeline.stage import Check, Stage, first_message, judged, takes_batches
 from schemas.record import Record
 
@@ -116,7 +116,7 @@ def by_file(run: Run, dataset: Dataset[Any]) -> Iterator[dict[str, list[str]]]:
     if run.workers == 1 or len(files) <= 1:
         yield from (judge(run.folder, dataset.name, path) for path in files)
         return
-    with pool(min(run.workers, len(files))) as executor:
+    with run.executor(len(files)) as executor:
         waiting = {executor.submit(judge, run.folder, dataset.name, path): path for path in files}
         done = {waiting[future]: future.result() for future in as_completed(waiting)}
     yield from (done[path] for path in files)
@@ -128,7 +128,7 @@ def judge(folder: Path, name: str, path: Path) -> dict[str, list[str]]:
     datasets = {read: Dataset(folder, read, all_stages()[read].makes) for read in stage.reads}
     found: dict[str, list[str]] = {"columns": []}
     wanted = arrow_schema(stage.makes)
-    if not pq.read_schema(path).equals(wanted):
+    if not parquet(path).schema_arrow.equals(wanted):
         found["columns"] = [f"{path.name}: columns are not those of {stage.makes.__name__}"]
         return found
     for batch in row_groups(path):

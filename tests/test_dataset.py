@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.arrow import arrow_schema, to_batch
-from pipeline.dataset import Dataset, Manifest, ShardWriter, is_whole, read_whole, row_groups, write_whole
+from pipeline.dataset import Dataset, Manifest, ShardWriter, read_whole, row_groups
+from pipeline.files import is_whole, write_whole
 from pipeline.problem import Problem
 from schemas.record import Part, Record
 from tests.folders import listing

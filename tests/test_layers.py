@@ -3,7 +3,7 @@
 __main__ · flows                            over everything
 commands                                    what can be typed, and what it prints
 publish · verify · preview · recipe · gym · trainers   over a run
-run · progress
+run · runners · progress
 stages                                      never one another: they meet through datasets
 checks                                      what must be true, of events and of questions
 envs                                        situations in the shop, and episodes of them
@@ -12,7 +12,7 @@ rewards                                     what an attempt earned
 questions                                   tree, SQL, answers, words, engines
 sandbox
 shop · catalog · render · models
-words · budgets · tokens · prompts · arrow · dataset · stage · problem
+words · budgets · tokens · prompts · arrow · dataset · files · stage · problem
 schemas                                     imports pydantic only
 """
 
@@ -27,7 +27,7 @@ import pytest
 HOME = Path(__file__).parents[1]
 FILES = [path for top in ("schemas", "pipeline", "flows") for path in (HOME / top).rglob("*.py")]
 CODE = sorted(path for path in FILES if path.name != "__init__.py" or path.stat().st_size)
-FOUNDATION = ("words", "budgets", "tokens", "prompts", "arrow", "dataset", "stage", "problem")
+FOUNDATION = ("words", "budgets", "tokens", "prompts", "arrow", "dataset", "files", "stage", "problem")
 LAYERS = [
     ("schemas",),
     tuple(f"pipeline.{name}" for name in FOUNDATION),
@@ -39,7 +39,7 @@ LAYERS = [
     ("pipeline.envs",),
     ("pipeline.checks",),
     ("pipeline.stages",),
-    ("pipeline.run", "pipeline.progress"),
+    ("pipeline.run", "pipeline.runners", "pipeline.progress"),
     ("pipeline.publish", "pipeline.verify", "pipeline.preview", "pipeline.recipe", "pipeline.gym", "pipeline.trainers"),
     ("pipeline.commands",),
     ("pipeline.__main__", "flows"),

@@ -18,7 +18,8 @@ import pytest
 from pipeline import run as run_module
 from pipeline.dataset import Manifest
 from pipeline.problem import Problem, Stale
-from pipeline.run import Ended, Run, all_stages, checksums, code_version, make_shard, pool, upstream
+from pipeline.run import Ended, Run, all_stages, checksums, code_version, make_shard, upstream
+from pipeline.runners import pool
 from tests.folders import checksums as files_in
 from tests.folders import listing, times
 from tests.processes import Build

@@ -7,10 +7,9 @@ from hashlib import blake2b
 from math import isfinite
 from typing import Any, Literal, get_args
 
-import pyarrow.parquet as pq
-
 from pipeline.behaviors.rows import answer, size
 from pipeline.dataset import Dataset
+from pipeline.files import parquet
 from pipeline.prompts import messages
 from schemas.behaviors import ActionType, Behavior, NextAction
 from schemas.rollouts import Message
@@ -71,7 +70,7 @@ def counted(behaviors: Dataset[Behavior]) -> Counted:
     """For `behaviors.once`; reads only the actions."""
     found: Counted = []
     for path in behaviors.files:
-        for batch in pq.ParquetFile(path).iter_batches(columns=["id", "split", "steps.list.element.action"]):
+        for batch in parquet(path).iter_batches(columns=["id", "split", "steps.list.element.action"]):
             for row in batch.to_pylist():
                 for place, step in enumerate(row["steps"]):
                     found.append((row["split"], kind_of(step["action"]), number_of(row["id"], place)))

@@ -25,6 +25,7 @@ import pyarrow as pa
 from pipeline.catalog.embed import open_embedder, texts_of
 from pipeline.catalog.nearest import Nearest, mapped, nearest_in, write_nearest
 from pipeline.dataset import Dataset, digest
+from pipeline.files import here
 from pipeline.problem import Problem
 from pipeline.shop.store import Store
 from pipeline.words import PRICE_CAP, content_words, hashed_words
@@ -385,7 +386,7 @@ def opened(run: Path, store: Store) -> Search:
         raise Problem(f"{run} has no catalog. Build it: shopwright build catalog --run {run}")
     if known and known.recipe.inputs.get("catalog") != made.fingerprint:
         raise Problem(f"The embeddings in {run} are of another catalog. Build them again, with --rebuild.")
-    folder = run / "search" / digest(f"{FORMAT} {made.fingerprint} {known.fingerprint if known else ''}")
+    folder = here(run) / "search" / digest(f"{FORMAT} {made.fingerprint} {known.fingerprint if known else ''}")
     if not folder.exists():
         keep(folder, Search(store), embeddings if known else None)
     lists = WordLists(*(mapped(folder / f"{name}.npy") for name in ("hashes", "edges", "places")))

@@ -10,6 +10,7 @@ import pyarrow as pa
 from pipeline.checks.unique import repeated
 from pipeline.dataset import Dataset, as_it_stands
 from pipeline.envs.world import beside
+from pipeline.files import duck
 from pipeline.shopping import wording
 from pipeline.shopping.facts import UNITS, measured
 from pipeline.shopping.play import UNHEARD, Play, Shop, scenarios_of, written
@@ -32,9 +33,7 @@ class Offers:
     """
 
     def __init__(self, catalog: Catalog, variants: Variants) -> None:
-        import duckdb
-
-        self.connection = connection = duckdb.connect()
+        self.connection = connection = duck([*catalog.files, *variants.files])
         connection.execute("SET threads = 1")
         connection.execute("SET preserve_insertion_order = false")
         for name, dataset in (("product", catalog), ("variant", variants)):

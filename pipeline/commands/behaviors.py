@@ -7,6 +7,7 @@ from typing import Any, get_args
 from pipeline.commands.models import add_players, models_given
 from pipeline.commands.options import Parser, add_command, amount, positive
 from pipeline.commands.output import print_json, print_tables, say, whole
+from pipeline.files import path_of
 from pipeline.models.role import Models
 from pipeline.recipe import read_recipe
 from pipeline.run import Run
@@ -64,7 +65,7 @@ def run(
     policy = given.pop("agent") if given.get("agent") in evaluate.POLICIES else None
     models = models_given(given, read_recipe(recipe)) or Models()
     models = replace(models, sampling={"agent": evaluate.DRAWN, **models.sampling})
-    role = Role("agent", models, Path(run), "evaluate-behaviors")
+    role = Role("agent", models, path_of(run), "evaluate-behaviors")
     agent = policy or (role if role.asks else evaluate.TRUTH)
     if isinstance(agent, Role):
         models.price("agent")
@@ -73,7 +74,7 @@ def run(
     asked = evaluate.chosen(steps, split, limit)
     seen = evaluate.seen(whole(run, "behaviors"), asked)
     rows = told(evaluate.predictions(steps, asked, seen, agent, plan), len(asked), say, "behaviors")
-    path = Path(to) if to else evaluate.file_of(Path(run), rows[0].policy)
+    path = Path(to) if to else evaluate.file_of(path_of(run), rows[0].policy)
     evaluate.write(rows, path, plan, steps.manifest.fingerprint)
     write_report(Run(run))
     found, paid = evaluate.figures(rows), payoffs(list(seen.values()), rule=plan.rule)
@@ -82,5 +83,5 @@ def run(
         return 0
     print_tables(evaluate.tables(found, paid))
     print(f"\n{len(asked):,} steps of the split {split}\nself-certainty {evaluate.form_of(plan)}")
-    print(f"predicted  {path}\nreport     {Path(run) / 'report.html'}")
+    print(f"predicted  {path}\nreport     {path_of(run) / 'report.html'}")
     return 0

@@ -32,6 +32,12 @@ def add_dataset(datasets: Any, name: str, parents: list[Parser]) -> None:
     options = add_command(datasets, name, about, parents, build_example(name))
     options.add_argument("--seed", type=int, help="the run's seed (default: what the folder was made with, else 0)")
     options.add_argument("--workers", type=positive, metavar="N", help="processes (default: the cores)")
+    options.add_argument(
+        "--runner",
+        default="local",
+        metavar="R",
+        help="local processes, dask, ray, or a cluster that is there: dask:tcp://HOST:8786, ray:HOST:6379",
+    )
     options.add_argument("--recipe", metavar="FILE", help="settings, models, sampling and prices, as TOML")
     options.add_argument(
         "--rebuild", action="store_true", help="make it again, and what it reads where that has changed"
@@ -76,6 +82,7 @@ def run(
     json: bool,
     seed: int | None,
     workers: int | None,
+    runner: str,
     rebuild: bool,
     recipe: str | None,
     **settings: Any,
@@ -92,7 +99,17 @@ def run(
         print(f"{again:,} rows of {dataset} are asked for again.", file=sys.stderr)
     progress = Bar() if sys.stderr.isatty() else Lines()
     try:
-        build(dataset, run, seed=seed, workers=workers, models=models, rebuild=rebuild, progress=progress, **settings)
+        build(
+            dataset,
+            run,
+            seed=seed,
+            workers=workers,
+            models=models,
+            runner=runner,
+            rebuild=rebuild,
+            progress=progress,
+            **settings,
+        )
     finally:
         progress.stop()
     from pipeline.publish.report import write_report

@@ -9,7 +9,7 @@ from typing import Any
 from pipeline.commands.models import add_players, models_given
 from pipeline.commands.options import Parser, positive
 from pipeline.commands.output import print_json
-from pipeline.dataset import write_whole
+from pipeline.files import path_of, write_whole
 from pipeline.models.role import Models
 from pipeline.recipe import read_recipe
 
@@ -49,7 +49,8 @@ def run_audit(
 ) -> int:
     from pipeline.envs import audit
     from pipeline.gym import world
-    from pipeline.run import cores, pool
+    from pipeline.run import cores
+    from pipeline.runners import pool
 
     names, wanted = audit.envs_of(envs), audit.levels_of(levels)
     found, count = world(run, vectors=vectors), workers or cores()
@@ -68,7 +69,7 @@ def run_audit(
         ):
             print(f"\n{title}: {', '.join(said) or 'none'}")
     if run is not None:
-        write_whole(Path(run) / "audit.json", dumps(audit.audit_rows(cells)))
+        write_whole(path_of(run) / "audit.json", dumps(audit.audit_rows(cells)))
     return 1 if verdict.failed else 0
 
 
@@ -91,7 +92,7 @@ def run(
 
     models = models_given(given, read_recipe(recipe)) or Models()
     models.price("agent")
-    role = Role("agent", models, Path(run or "data/runs/evaluations"), "evaluate-envs")
+    role = Role("agent", models, path_of(run or "data/runs/evaluations"), "evaluate-envs")
     names, wanted = audit.envs_of(envs), audit.levels_of(levels)
     rows = conversation.evaluate(world(run, vectors=vectors), names, wanted, episodes, player or role, native=native)
     if to:

@@ -7,6 +7,7 @@ from typing import Any, get_args
 from pipeline.commands.models import add_players, models_given
 from pipeline.commands.options import Parser, add_command, positive
 from pipeline.commands.output import print_json, print_tables, say, whole
+from pipeline.files import path_of
 from pipeline.models.role import Models
 from pipeline.recipe import read_recipe
 from pipeline.run import Run
@@ -58,9 +59,9 @@ def run(
     policy = given.pop("agent") if given.get("agent") in POLICIES else None
     models = models_given(given, read_recipe(recipe)) or Models()
     models = replace(models, sampling={"agent": evaluate.DRAWN, "judge": judge.DRAWN, **models.sampling})
-    role = Role("agent", models, Path(run), "evaluate-questions")
+    role = Role("agent", models, path_of(run), "evaluate-questions")
     agent = policy or (role if role.asks else SCRIPTED)
-    critic = Role("judge", models, Path(run), "evaluate-judge") if "judge" in models.roles else None
+    critic = Role("judge", models, path_of(run), "evaluate-judge") if "judge" in models.roles else None
     for each in filter(None, [agent if isinstance(agent, Role) else None, critic and judge.judge_of(critic)]):
         models.price(each.name)
     questions, trajectories = whole(run, "questions"), whole(run, "trajectories")
@@ -73,7 +74,7 @@ def run(
     if critic:
         texts = {each.id: each.question for each in asked}
         rows = evaluate.told(judge.judged(rows, texts, critic), total, say, "judge")
-    path = Path(to) if to else scores.file_of(Path(run), rows[0].policy)
+    path = Path(to) if to else scores.file_of(path_of(run), rows[0].policy)
     scores.write_attempts(rows, path, {"split": split, "questions": questions.manifest.fingerprint})
     write_report(Run(run))
     found = scores.figures(rows)
@@ -84,5 +85,5 @@ def run(
     print(
         f"\n{len(asked):,} questions of the split {split}, {tries} {'try' if tries == 1 else 'tries'} each\ntries      {path}"
     )
-    print(f"report     {Path(run) / 'report.html'}")
+    print(f"report     {path_of(run) / 'report.html'}")
     return 0

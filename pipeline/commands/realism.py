@@ -7,6 +7,7 @@ from typing import Any
 from pipeline.commands.models import add_players, models_given
 from pipeline.commands.options import Parser, add_command, positive
 from pipeline.commands.output import print_json, print_tables, say, whole
+from pipeline.files import path_of
 from pipeline.models.role import Models
 from pipeline.recipe import read_recipe
 
@@ -37,7 +38,7 @@ def run(run: str, real: str, pairs: int, lines: int, recipe: str | None, json: b
 
     models = models_given(given, read_recipe(recipe)) or Models()
     models = replace(models, sampling={"judge": judge.DRAWN, **models.sampling})
-    critic = judge.judge_of(Role("judge", models, Path(run), "evaluate-realism"))
+    critic = judge.judge_of(Role("judge", models, path_of(run), "evaluate-realism"))
     models.price("judge")
     ours = judge.logs_here(whole(run, "trajectories"), lines=lines)
     compared = judge.pairs(ours, judge.logs_of(Path(real)), pairs, lines=lines)

@@ -8,7 +8,7 @@ from typing import Any
 from pipeline.commands.models import add_players, models_given
 from pipeline.commands.options import Parser, add_command, positive
 from pipeline.commands.output import print_json, print_tables, say, whole
-from pipeline.dataset import write_whole
+from pipeline.files import path_of, write_whole
 from pipeline.models.role import Models
 from pipeline.recipe import read_recipe
 from pipeline.run import Run
@@ -68,7 +68,7 @@ def run_audit(run: str, scenarios: str | None, split: str, limit: int | None, js
     verdict = evaluate.verdict(rows)
     facts = {"split": split, "tasks": len(tasks), "made": whole(run, "shopping_tasks").manifest.fingerprint}
     shown = facts | asdict(verdict) | evaluate.as_json(found)
-    write_whole(Path(run) / evaluate.AUDITED, dumps(shown))
+    write_whole(path_of(run) / evaluate.AUDITED, dumps(shown))
     write_report(Run(run))
     if json:
         print_json(shown)
@@ -106,7 +106,7 @@ def run(
         print_json((played[1] if played else {}) | ({"instructions": compared[1]} if compared else {}))
         return 0
     print_tables([*(compared[0] if compared else []), *(played[0] if played else [])])
-    print(f"\nreport     {Path(run) / 'report.html'}")
+    print(f"\nreport     {path_of(run) / 'report.html'}")
     return 0
 
 
@@ -126,7 +126,7 @@ def shopping_played(
 
     player = evaluate.player_named(given.pop("agent")) if evaluate.is_no_model(given.get("agent")) else None
     models = models_given(given, read_recipe(recipe)) or Models()
-    role = Role("agent", models, Path(run), "evaluate-shopping_tasks")
+    role = Role("agent", models, path_of(run), "evaluate-shopping_tasks")
     agent = player or (role if role.asks else evaluate.SOLVER)
     if isinstance(agent, Role):
         models.price("agent")
@@ -135,7 +135,7 @@ def shopping_played(
     shop, profiles = shop_in(run)
     played = evaluate.outcomes(shop, asked, profiles, agent, wanted)
     rows = told(played, evaluate.count(asked, wanted), say, "shopping tasks")
-    path = Path(to) if to else evaluate.file_of(Path(run), rows[0].policy)
+    path = Path(to) if to else evaluate.file_of(path_of(run), rows[0].policy)
     evaluate.write(rows, path, {"split": split, "made": tasks.manifest.fingerprint})
     say(f"{len(asked):,} tasks of the split {split}, {len(rows):,} episodes: {path}")
     return evaluate.tables(rows), evaluate.as_json(rows)
@@ -156,5 +156,5 @@ def instructions_compared(run: str, file: str) -> tuple[list[Any], list[dict[str
     texts = whole(run, "shopping_tasks").sql("select instruction from rows where language = 'en' order by id")
     lines = human.compare([text for (text,) in texts], human.instructions_of(Path(file)))
     rows = [each._asdict() for each in lines]
-    write_whole(Path(run) / FOLDER / human.FILE, dumps(rows))
+    write_whole(path_of(run) / FOLDER / human.FILE, dumps(rows))
     return [human.table(lines)], rows

@@ -4,7 +4,6 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -15,6 +14,7 @@ import pyarrow.compute as pc
 from pipeline.catalog.search import Search, opened
 from pipeline.dataset import Dataset
 from pipeline.envs.base import World
+from pipeline.files import path_of
 from pipeline.shop.orders import largest
 from pipeline.shop.store import Customer, Store
 from schemas.record import Record
@@ -51,7 +51,7 @@ def beside(dataset: Dataset[Any]) -> World:
 @lru_cache(2)
 def of_run(folder: str, prints: tuple[str, ...]) -> World:
     """`prints` tell when a dataset was made again."""
-    have = {name: Dataset(Path(folder), name, makes) for name, makes in NEEDS.items()}
+    have = {name: Dataset(path_of(folder), name, makes) for name, makes in NEEDS.items()}
     return furnished(have, MOST_CUSTOMERS, (of_run, (folder, prints)))
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from pipeline.dataset import write_whole
+from pipeline.files import write_whole
 from pipeline.models.base import Reply
 
 ANEW = "anew.json"

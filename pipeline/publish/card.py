@@ -8,7 +8,8 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from pipeline.catalog.sources import HUB_ID
-from pipeline.dataset import Manifest, write_whole
+from pipeline.dataset import Manifest
+from pipeline.files import write_whole
 from pipeline.problem import Problem
 from pipeline.publish import shopping
 from pipeline.publish.layout import Laid

@@ -14,8 +14,8 @@ from json import dumps
 from pathlib import Path
 from typing import Any
 
-from pipeline.dataset import write_whole
 from pipeline.envs.audit import aligned
+from pipeline.files import here, write_whole
 from pipeline.problem import Problem
 from pipeline.publish import forms, hub
 from pipeline.publish.layout import INDEX, Laid, lay, paths
@@ -130,7 +130,7 @@ def place(made: Run, to: str | None) -> Iterator[Path]:
     if to:
         yield Path(to)
         return
-    own = made.folder / ".publish"
+    own = here(made.folder) / ".publish"
     with alone(own, made.folder):
         try:
             yield own / "laid"

@@ -19,7 +19,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipeline.dataset import FileFacts, file_facts, publish, write_whole
+from pipeline.dataset import FileFacts, file_facts
+from pipeline.files import publish, write_whole
 from pipeline.problem import Problem
 from pipeline.publish.forms import Config
 

@@ -6,7 +6,8 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from pipeline.dataset import Manifest, write_whole
+from pipeline.dataset import Manifest
+from pipeline.files import write_whole
 from pipeline.models.role import Asked
 from pipeline.problem import Problem
 from pipeline.publish import behaviors, shopping

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline.dataset import Dataset, as_it_stands
+from pipeline.files import duck, parquet
 from pipeline.problem import Problem
 from pipeline.questions.answers import Found, answer
 from pipeline.questions.log import Log
@@ -39,12 +40,10 @@ class Shelf:
     """The trajectories of a run by their ids, some of them at hand."""
 
     def __init__(self, trajectories: Dataset[Trajectory]) -> None:
-        import pyarrow.parquet as pq
-
         self.places: dict[str, tuple[Path, int]] = {}
         for file in trajectories.files:
             why_not_trajectories(file)
-            ids = pq.read_table(file, columns=["id"])["id"].to_pylist()
+            ids = parquet(file).read(["id"])["id"].to_pylist()
             self.places |= {id: (file, row) for row, id in enumerate(ids)}
         self.chunk: tuple[Path, int, list[pa.Table]] | None = None
 
@@ -63,12 +62,10 @@ class Shelf:
 
     def text(self, id: str) -> str:
         """A trajectory's text. Raises Problem where it is not there."""
-        import duckdb
-
         if id not in self.places:
             raise Problem(f"There is no trajectory {id} here.")
         file, row = self.places[id]
-        with duckdb.connect() as reader:
+        with duck([file]) as reader:
             query = "SELECT text FROM read_parquet($file, file_row_number = true) WHERE file_row_number = $row"
             found = reader.execute(query, {"file": as_it_stands(file), "row": row}).fetchone()
         assert found
@@ -93,9 +90,7 @@ class Engines(Shelf):
 
 def read(file: Path, first: int) -> list[pa.Table]:
     """The events of some trajectories of a file, one table for each."""
-    import duckdb
-
-    with duckdb.connect() as reader:
+    with duck([file]) as reader:
         reader.execute("SET threads = 1")
         lengths = reader.execute(
             "SELECT LEN(events) FROM read_parquet($file, file_row_number = true) "

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeVar, get_args
 
 from pipeline.arrow import to_batch
 from pipeline.budgets import tokens_of
-from pipeline.dataset import publish
+from pipeline.files import publish
 from pipeline.problem import Problem
 from pipeline.rewards.figures import mean, pass_at, wilson
 from schemas.questions import Difficulty, Kind, Third

@@ -13,6 +13,7 @@ from typing import Any
 
 from pipeline.arrow import arrow_schema
 from pipeline.dataset import as_it_stands
+from pipeline.files import duck, parquet, path_of
 from pipeline.problem import Problem
 from pipeline.sandbox.sql import connect
 from schemas.samples import Event
@@ -28,7 +29,7 @@ def load_trajectory(id: str, folder: str | Path | None = None) -> tuple[Any, Any
     Raises Problem where there is no such trajectory, or the files are not trajectories.
     """
     connection = connect()
-    table = events_of(Path(folder or os.environ.get(HOME, FOLDER)), id)
+    table = events_of(path_of(folder or os.environ.get(HOME, FOLDER)), id)
     fill(connection, table)
     return connection, framed(table)
 
@@ -53,10 +54,8 @@ def events_of(folder: Path, id: str) -> Any:
     """The events of one trajectory as an Arrow table, read by DuckDB."""
     if not isinstance(id, str):
         raise Problem(f"{id!r} is no trajectory's id: ids are texts like persona-0000003-32k.")
-    import duckdb
-
     files = trajectory_files(folder)
-    with duckdb.connect() as reader:
+    with duck(files) as reader:
         found = reader.sql(
             "SELECT UNNEST(events, recursive := true) FROM read_parquet($files) WHERE id = $id",
             params={"files": [as_it_stands(file) for file in files], "id": id},
@@ -66,9 +65,9 @@ def events_of(folder: Path, id: str) -> Any:
     return found
 
 
-def trajectory_files(folder: Path) -> list[str]:
+def trajectory_files(folder: Path) -> list[Path]:
     """The Parquet files of a folder of trajectories. Raises Problem where a column is missing."""
-    files = sorted(map(str, folder.glob("*.parquet")))
+    files = sorted(folder.glob("*.parquet"))
     if not files:
         raise Problem(f"There are no trajectories in {folder}. Build them: shopwright build trajectories")
     for file in files:
@@ -76,13 +75,12 @@ def trajectory_files(folder: Path) -> list[str]:
     return files
 
 
-def why_not_trajectories(file: str | Path) -> None:
+def why_not_trajectories(file: Path) -> None:
     """Raises Problem where a file holds no trajectories, or their events are not as they should be."""
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     try:
-        schema = pq.read_schema(file)
+        schema = parquet(file).schema_arrow
     except (pa.ArrowInvalid, OSError):
         raise Problem(f"{file} cannot be read as Parquet.") from None
     wanted = arrow_schema(Event)

@@ -11,8 +11,9 @@ import pyarrow.compute as pc
 
 from pipeline.arrow import cents
 from pipeline.checks.unique import ids_are_unique
-from pipeline.dataset import Dataset, as_it_stands
+from pipeline.dataset import Dataset, quoted
 from pipeline.envs.world import is_member
+from pipeline.files import duck
 from pipeline.shop.orders import largest
 from pipeline.shop.store import Places
 from pipeline.shopping import profile as about
@@ -237,12 +238,10 @@ def these(ids: list[str]) -> dict[str, Any]:
 
 def connected(datasets: Iterable[Dataset[Any]]) -> Any:
     """DuckDB, with a view for each of them."""
-    import duckdb
-
-    connection = duckdb.connect()
+    datasets = list(datasets)
+    connection = duck(path for each in datasets for path in each.files)
     for each in datasets:
-        files = ", ".join("'" + as_it_stands(path).replace("'", "''") + "'" for path in each.files)
-        source = f"read_parquet([{files}], filename = true, file_row_number = true)"
+        source = f"read_parquet([{quoted(each.files)}], filename = true, file_row_number = true)"
         connection.execute(f"create view {each.name} as select * from {source}")
     return connection
 

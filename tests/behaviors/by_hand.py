@@ -4,7 +4,8 @@ import json
 from datetime import datetime, timedelta
 
 from pipeline.arrow import to_batch
-from pipeline.dataset import Dataset, Manifest, Recipe, ShardWriter, file_facts, write_whole
+from pipeline.dataset import Dataset, Manifest, Recipe, ShardWriter, file_facts
+from pipeline.files import write_whole
 from pipeline.tokens import estimate
 from schemas.behaviors import Behavior, BehaviorStep, NextAction
 from schemas.rollouts import Message

@@ -9,7 +9,7 @@ from pipeline.envs.audit import Cell, audit, audit_rows, envs_of, levels_of, tab
 from pipeline.envs.players import CHEAP, PLAYERS
 from pipeline.gym import world
 from pipeline.problem import Problem
-from pipeline.run import pool
+from pipeline.runners import pool
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,302 @@
+"""Where files are: in a folder of this machine, or in one that fsspec reaches, such as `s3://bucket/folder`.
+
+Both are written as `pathlib` paths. A file elsewhere is made here and sent when it is whole, so that there too it is either whole or absent.
+"""
+
+import fcntl
+import hashlib
+import json
+import os
+import socket
+import tempfile
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from time import time
+from typing import Any, TypeVar
+from uuid import uuid4
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from pipeline.problem import Problem
+
+T = TypeVar("T")
+AT_ONCE = 16
+"""Requests to another machine, which answers each after some milliseconds."""
+KNOWN_BY = {"s3": "s3fs", "s3a": "s3fs", "gs": "gcsfs", "gcs": "gcsfs", "az": "adlfs", "abfs": "adlfs"}
+"""What reads a protocol, where it is a package of its own."""
+IN_ONE_STEP = {"s3", "s3a", "gs", "gcs", "az", "abfs", "hf", "memory"}
+"""Where a file that is sent shows only when all of it is there."""
+BEAT = 20.0
+"""Seconds after which the holder of a lock says that it is still at work."""
+DEAD = 120.0
+"""Seconds of silence after which it counts as dead; clocks of machines differ by less."""
+
+
+def path_of(where: str | Path) -> Path:
+    """The path of a folder or file, wherever it is. Raises Problem for a protocol that nothing here reads.
+
+    >>> path_of("data/runs/demo").as_posix()
+    'data/runs/demo'
+    """
+    if not isinstance(where, str):
+        return where
+    protocol, sign, rest = where.partition("://")
+    if not sign or protocol == "file":
+        return Path(rest or where)
+    from upath import UPath
+
+    try:
+        found: Any = UPath(where, use_listings_cache=False)  # others write there at the same time
+        system(found)
+    except (ImportError, ValueError) as error:
+        needed = f"Install it: pip install {KNOWN_BY[protocol]}." if protocol in KNOWN_BY else f"{error}."
+        raise Problem(f"{where} cannot be reached. {needed}") from None
+    return found
+
+
+def is_here(path: Path) -> bool:
+    return isinstance(path, Path)
+
+
+def absolute(path: Path) -> Path:
+    """As another process finds it, wherever that was started."""
+    return path.absolute() if is_here(path) else path
+
+
+def here(folder: Path) -> Path:
+    """A folder of this machine for what belongs to another one but has to be a file here: itself, where it is here."""
+    if is_here(folder):
+        return folder
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
+    return cache / "shopwright" / "runs" / hashlib.sha256(str(folder).encode()).hexdigest()[:16]
+
+
+def parquet(path: Path) -> pq.ParquetFile:
+    return pq.ParquetFile(path) if is_here(path) else pq.ParquetFile(told(path), filesystem=system(path))
+
+
+def footer(path: Path) -> pq.FileMetaData:
+    return pq.read_metadata(path) if is_here(path) else pq.read_metadata(told(path), filesystem=system(path))
+
+
+def system(path: Path) -> Any:
+    """The fsspec file system of a path that is not here."""
+    found: Any = path
+    return found.fs
+
+
+def told(path: Path) -> str:
+    """As its file system calls it."""
+    found: Any = path
+    name: str = found.path
+    return name
+
+
+def duck(paths: Iterable[Path] = ()) -> Any:
+    """A DuckDB connection that can read these files, and puts what memory is too small for where temporary files go."""
+    import duckdb
+
+    connection = duckdb.connect(config={"temp_directory": str(Path(tempfile.gettempdir()) / "shopwright-duckdb")})
+    first = next(iter(paths), None)
+    if first is not None and not is_here(first):
+        connection.register_filesystem(system(first))
+    return connection
+
+
+def each(function: Callable[[Path], T], paths: Iterable[Path]) -> list[T]:
+    """What a function gives for each path, many at once where each is a request."""
+    paths = list(paths)
+    if len(paths) < 2 or is_here(paths[0]):
+        return [function(path) for path in paths]
+    with ThreadPoolExecutor(AT_ONCE) as threads:
+        return list(threads.map(function, paths))
+
+
+def is_whole(path: Path) -> bool:
+    """Whether the Parquet file is there and its footer can be read."""
+    try:
+        footer(path)
+    except (pa.ArrowInvalid, OSError):
+        return False
+    return True
+
+
+def stamp(files: Iterable[Path]) -> tuple[Any, ...]:
+    """Differs when one of these files does."""
+    files = list(files)
+    if files and not is_here(files[0]):
+        facts = system(files[0]).ls(told(files[0].parent), detail=True)
+        kinds = ("name", "size", "ETag", "LastModified", "mtime", "created", "last_commit", "blob_id")
+        return tuple(sorted(tuple(str(fact.get(kind, "")) for kind in kinds) for fact in facts))
+    return tuple((path.name, path.stat().st_mtime_ns, path.stat().st_size) for path in files)
+
+
+def beside(path: Path) -> Path:
+    """Where a file is written before it takes its place: no other process has the same."""
+    name = f".{path.name}.{uuid4().hex[:8]}.tmp"
+    return path.with_name(name) if is_here(path) else Path(tempfile.gettempdir()) / f"shopwright{name}"
+
+
+def publish(beside: Path, path: Path) -> None:
+    """Puts a finished file in its place, in one step and for good."""
+    with open(beside, "rb") as file:
+        os.fsync(file.fileno())
+    if is_here(path):
+        os.replace(beside, path)
+        return
+    send(beside, path)
+    beside.unlink()
+
+
+def send(file: Path, path: Path) -> None:
+    """Copies a file of this machine to another one; it is there when all of it is."""
+    files, name = system(path), told(path)
+    if in_one_step(files):
+        files.put_file(str(file), name)
+        return
+    files.makedirs(told(path.parent), exist_ok=True)
+    first = f"{told(path.parent)}/.{path.name}.{uuid4().hex[:8]}.tmp"
+    files.put_file(str(file), first)
+    files.mv(first, name)
+
+
+def in_one_step(files: Any) -> bool:
+    """Whether what is sent to this file system shows only when all of it is there; folders need not be made there."""
+    names = {files.protocol} if isinstance(files.protocol, str) else set(files.protocol)
+    return bool(names & IN_ONE_STEP)
+
+
+def write_whole(path: Path, text: str) -> None:
+    """The file with this text, either whole or as it was before."""
+    first = path.with_name(f".{path.name}.tmp") if is_here(path) else beside(path)
+    first.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        first.write_text(text, encoding="utf-8")
+        publish(first, path)
+    except BaseException:
+        first.unlink(missing_ok=True)
+        raise
+
+
+@contextmanager
+def alone(folder: Path, run: Path) -> Iterator[None]:
+    """One build at a time in a run: `folder` is where it keeps its lock. Raises Problem while another one is at work.
+
+    Here the lock goes with the process that holds it. Elsewhere it is a file that its holder renews: after two minutes
+    without, or at once where the holder was a process of this machine that is no more, another build takes it over.
+    """
+    if is_here(folder):
+        with held(folder, run):
+            yield
+        return
+    lock = folder / ".lock"
+    mine = {"host": socket.gethostname(), "pid": os.getpid(), "key": uuid4().hex}
+    with reached(run):
+        take(lock, mine, run)
+    over = threading.Event()
+    keeper = threading.Thread(target=keep, args=(lock, mine, over), daemon=True)
+    keeper.start()
+    try:
+        yield
+    finally:
+        over.set()
+        keeper.join()
+        with suppress(OSError):
+            if holder(lock).get("key") == mine["key"]:
+                lock.unlink(missing_ok=True)
+
+
+@contextmanager
+def held(folder: Path, run: Path) -> Iterator[None]:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        if not all(os.access(each, os.W_OK) for each in (run, folder)):
+            raise Problem(f"Cannot write to {run}: Permission denied. Choose another --run folder.")
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise Problem(f"Another build is at work in {run}. Wait for it, or use another --run folder.") from None
+        yield
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def reached(run: Path) -> Iterator[None]:
+    """Tells in one line why a folder elsewhere cannot be used."""
+    try:
+        yield
+    except Problem:
+        raise
+    except Exception as error:  # noqa: BLE001 - each file system has errors of its own
+        why = " ".join(str(error).split()) or type(error).__name__
+        raise Problem(
+            f"{run} cannot be used: {why}. Look at the address, and at the keys that its file system reads from the environment."
+        ) from None
+
+
+def take(lock: Path, mine: dict[str, Any], run: Path) -> None:
+    """Makes the lock file, or takes over that of a build that is no more."""
+    if put_new(lock, mine):
+        return
+    other = holder(lock)
+    if not is_dead(other):
+        who = f"process {other.get('pid')} on {other.get('host')}"
+        raise Problem(f"Another build is at work in {run} ({who}). Wait for it, or use another --run folder.")
+    lock.unlink(missing_ok=True)
+    if not put_new(lock, mine):
+        raise Problem(f"Another build has just begun in {run}. Wait for it, or use another --run folder.")
+
+
+def put_new(lock: Path, mine: dict[str, Any]) -> bool:
+    """Writes the lock where there is none; false where there is one."""
+    words = json.dumps({**mine, "beat": time()}).encode()
+    files, name = system(lock), told(lock)
+    if files.exists(name):
+        return False
+    if not in_one_step(files):
+        files.makedirs(told(lock.parent), exist_ok=True)
+    try:
+        files.pipe_file(name, words, mode="create")
+    except FileExistsError:
+        return False
+    except (TypeError, ValueError, NotImplementedError):  # it cannot make a file only where there is none
+        files.pipe_file(name, words)
+    return True
+
+
+def holder(lock: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(system(lock).cat_file(told(lock)))
+    except (FileNotFoundError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def is_dead(other: dict[str, Any]) -> bool:
+    pid, beat = other.get("pid"), other.get("beat")
+    if not isinstance(pid, int) or not isinstance(beat, (int, float)) or time() - beat > DEAD:
+        return True
+    return other.get("host") == socket.gethostname() and not lives(pid)
+
+
+def lives(pid: int) -> bool:
+    try:
+        os.kill(max(pid, 1), 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def keep(lock: Path, mine: dict[str, Any], over: threading.Event) -> None:
+    """Says from time to time that the holder is at work, unless another one took the lock over."""
+    while not over.wait(BEAT):
+        with suppress(Exception):
+            if holder(lock).get("key") == mine["key"]:
+                system(lock).pipe_file(told(lock), json.dumps({**mine, "beat": time()}).encode())

@@ -1,0 +1,196 @@
+"""Where the shards of a build are made: in processes of this machine, or as tasks on a cluster of Dask or Ray.
+
+`local`, `dask`, `ray` start what they need here; `dask:tcp://host:8786` and `ray:host:6379` use a cluster that is there. Its workers
+need the same code, and the run's folder under the same name: a disk that all share, or `s3://` and the like.
+"""
+
+import logging
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from functools import cache
+from multiprocessing import forkserver, resource_tracker
+from multiprocessing.connection import wait
+from typing import Any, Protocol
+
+from pipeline.problem import Ended, Problem
+
+KINDS = ("local", "dask", "ray")
+TRIES = 3
+"""How often a shard is begun again elsewhere because its worker was lost, before the build gives up."""
+LOST = (
+    "A worker was lost {times} times in the same shard, most often because memory ran out. What is finished is kept: "
+    "run the same command again, with more memory for each worker."
+)
+ALONE = threading.Lock()
+
+
+class Executor(Protocol):
+    """What takes a call and gives a future of its result."""
+
+    def submit(self, function: Callable[..., Any], /, *arguments: Any) -> "Future[Any]": ...
+
+
+def known_runner(text: str) -> str:
+    """
+    >>> known_runner("dask:tcp://10.0.0.5:8786")
+    'dask:tcp://10.0.0.5:8786'
+
+    Raises ValueError for another kind.
+    """
+    kind, colon, address = text.partition(":")
+    if kind not in KINDS or (colon and not address) or (kind == "local" and colon):
+        raise ValueError(f"{text} is not local, dask, ray, dask:ADDRESS or ray:ADDRESS")
+    return text
+
+
+@contextmanager
+def running(runner: str, workers: int) -> Iterator[Executor]:
+    """Takes the calls of a build for as long as it is open; `workers` counts for what is started here alone."""
+    kind, _, address = runner.partition(":")
+    starts: dict[str, Any] = {"local": lambda _, workers: pool(workers), "dask": dask, "ray": ray}
+    with starts[kind](address, workers) as found:
+        yield found
+
+
+@contextmanager
+def dask(address: str, workers: int) -> Iterator[Executor]:
+    """Raises Problem where Dask is not installed or no scheduler answers."""
+    try:
+        from distributed import Client, KilledWorker, LocalCluster
+    except ImportError:
+        raise missing("dask") from None
+    for name in ("distributed", "asyncio", "tornado"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)  # what ends a build is told once, by us
+    cluster = None
+    if not address:
+        cluster = LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None)
+    try:
+        client = Client(cluster or address, timeout=10, set_as_default=False)
+    except (OSError, ValueError) as error:
+        raise unreachable("Dask scheduler", address, error) from None
+    try:
+        yield Tasks(client.get_executor(pure=False).submit, KilledWorker)
+    finally:
+        client.close()
+        if cluster is not None:
+            cluster.close()
+
+
+@contextmanager
+def ray(address: str, workers: int) -> Iterator[Executor]:
+    """Raises Problem where Ray is not installed or no head node answers."""
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    try:
+        import ray as engine
+    except ImportError:
+        raise missing("ray") from None
+    where: dict[str, Any] = {"address": address} if address else {"num_cpus": workers, "include_dashboard": False}
+    try:
+        engine.init(**where, log_to_driver=False, logging_level=logging.CRITICAL)
+    except (ConnectionError, RuntimeError, ValueError, OSError) as error:
+        raise unreachable("Ray head node", address, error) from None
+    task = engine.remote(max_retries=TRIES, num_cpus=1)(call)
+    try:
+        yield Tasks(lambda *given: task.remote(*given).future(), engine.exceptions.RaySystemError)
+    finally:
+        engine.shutdown()
+
+
+class Tasks:
+    """An executor over a cluster's: its errors become ours, and in a worker one call is at work at a time."""
+
+    def __init__(self, submit: Callable[..., "Future[Any]"], lost: type[Exception]) -> None:
+        self.theirs, self.lost = submit, lost
+
+    def submit(self, function: Callable[..., Any], /, *arguments: Any) -> "Future[Any]":
+        found: Future[Any] = Future()
+        found.set_running_or_notify_cancel()
+        self.theirs(call, function, *arguments).add_done_callback(lambda theirs: self.pass_on(theirs, found))
+        return found
+
+    def pass_on(self, theirs: "Future[Any]", found: "Future[Any]") -> None:
+        error = theirs.exception() if not theirs.cancelled() else Ended("The cluster gave the work up.")
+        if error is None:
+            found.set_result(theirs.result())
+        elif is_loss(error, self.lost):
+            found.set_exception(Ended(LOST.format(times=TRIES)))
+        else:
+            found.set_exception(getattr(error, "cause", None) or error)
+
+
+def is_loss(error: BaseException, lost: type[Exception]) -> bool:
+    """Whether a worker ended, not what it did."""
+    names = {"WorkerCrashedError", "NodeDiedError", "OutOfMemoryError", "ActorDiedError", "LocalRayletDiedError"}
+    return isinstance(error, lost) or type(error).__name__ in names
+
+
+def call(function: Callable[..., Any], *arguments: Any) -> Any:
+    """One at a time in a process, even where its cluster gave it threads: a stage keeps what it knows for itself."""
+    with ALONE:
+        return function(*arguments)
+
+
+def missing(kind: str) -> Problem:
+    return Problem(
+        f"--runner {kind} needs {kind}, which is not installed. Install it: pip install 'shopwright[{kind}]'."
+    )
+
+
+def unreachable(what: str, address: str, error: Exception) -> Problem:
+    why = " ".join(str(error).split())[:200]
+    return Problem(f"No {what} answers at {address or 'this machine'}: {why}")
+
+
+@contextmanager
+def pool(workers: int) -> Iterator[ProcessPoolExecutor]:
+    """Worker processes that end with this one, whatever ends it."""
+    context = multiprocessing.get_context("forkserver")
+    start_deaf_to_ctrl_c()
+    others = multiprocessing.active_children()
+    executor = ProcessPoolExecutor(workers, mp_context=context, initializer=follow_the_parent)
+    try:
+        yield executor
+    except BaseException as error:
+        executor.shutdown(wait=False, cancel_futures=True)  # from now on it starts no other
+        while left := [process for process in multiprocessing.active_children() if process not in others]:
+            for process in left:
+                process.terminate()
+                process.join(0.1)
+        if isinstance(error, BrokenProcessPool):
+            raise Ended(
+                "A worker process was ended from outside, most often because memory ran out. What is finished is kept: "
+                "run the same command again, with fewer --workers."
+            ) from None
+        raise
+    finally:
+        executor.shutdown(wait=True, cancel_futures=True)
+
+
+@cache
+def start_deaf_to_ctrl_c() -> None:
+    """Starts the process that workers are forked from, and waits for it; it is this process that a Ctrl-C is for."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["pipeline.run"])
+    resource_tracker.ensure_running()  # which else would be started in between, and lets the signal through again
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        forkserver.ensure_running()
+    finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
+    first = context.Process(target=int)  # ends well even if this process does not live to see it, as no worker would
+    first.start()
+    first.join()
+
+
+def follow_the_parent() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        threading.Thread(target=lambda: wait([parent.sentinel]) and os._exit(1), daemon=True).start()
