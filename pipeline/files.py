@@ -58,6 +58,13 @@ def path_of(where: str | Path) -> Path:
     return found
 
 
+def reachable(folder: Path) -> None:
+    """Asks once for a folder elsewhere. Raises Problem where there is no way to it."""
+    if not is_here(folder):
+        with reached(folder):
+            system(folder).exists(told(folder))
+
+
 def is_here(path: Path) -> bool:
     return isinstance(path, Path)
 

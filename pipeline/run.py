@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 from pipeline import stages
 from pipeline.arrow import to_batch
 from pipeline.dataset import Dataset, Manifest, Recipe, ShardWriter, file_facts, read_whole, row_groups, tally
-from pipeline.files import absolute, alone, each, footer, is_here, is_whole, path_of, write_whole
+from pipeline.files import absolute, alone, each, footer, is_here, is_whole, path_of, reachable, write_whole
 from pipeline.models.replies import ask_anew, places
 from pipeline.models.role import Asked, Models, Role
 from pipeline.problem import Ended, Problem, Stale
@@ -136,6 +136,7 @@ class Run:
         runner: str = "local",
     ) -> None:
         self.folder = path_of(folder)
+        reachable(self.folder)
         self.models = models
         self.seed = seed
         self.workers = workers or cores()
@@ -265,8 +266,9 @@ class Run:
 
     @contextmanager
     def executor(self, calls: int) -> Iterator[Executor]:
-        """What makes so many shards: no more workers than these are started."""
-        with running(self.runner, max(1, min(self.workers, calls))) as found:
+        """What makes so many shards: of processes of its own no more than these are started."""
+        workers = min(self.workers, max(1, calls)) if self.runner == "local" else self.workers
+        with running(self.runner, workers) as found:
             yield found
 
     @contextmanager

@@ -4,16 +4,18 @@
 need the same code, and the run's folder under the same name: a disk that all share, or `s3://` and the like.
 """
 
+import atexit
 import logging
 import multiprocessing
 import os
 import signal
+import socket
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 from multiprocessing import forkserver, resource_tracker
 from multiprocessing.connection import wait
 from typing import Any, Protocol
@@ -53,54 +55,59 @@ def known_runner(text: str) -> str:
 def running(runner: str, workers: int) -> Iterator[Executor]:
     """Takes the calls of a build for as long as it is open; `workers` counts for what is started here alone."""
     kind, _, address = runner.partition(":")
-    starts: dict[str, Any] = {"local": lambda _, workers: pool(workers), "dask": dask, "ray": ray}
-    with starts[kind](address, workers) as found:
-        yield found
+    if kind == "local":
+        with pool(workers) as executor:
+            yield executor
+    else:
+        yield {"dask": dask, "ray": ray}[kind](address, workers)
 
 
-@contextmanager
-def dask(address: str, workers: int) -> Iterator[Executor]:
-    """Raises Problem where Dask is not installed or no scheduler answers."""
+@cache
+def dask(address: str, workers: int) -> Executor:
+    """A client for as long as this process lives. Raises Problem where Dask is not installed or no scheduler answers."""
     try:
         from distributed import Client, KilledWorker, LocalCluster
     except ImportError:
         raise missing("dask") from None
     for name in ("distributed", "asyncio", "tornado"):
         logging.getLogger(name).setLevel(logging.CRITICAL)  # what ends a build is told once, by us
-    cluster = None
-    if not address:
-        cluster = LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None)
     try:
-        client = Client(cluster or address, timeout=10, set_as_default=False)
+        mine = None if address else LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None)
+        client = Client(mine or address, timeout=10, set_as_default=False)
     except (OSError, ValueError) as error:
         raise unreachable("Dask scheduler", address, error) from None
-    try:
-        yield Tasks(client.get_executor(pure=False).submit, KilledWorker)
-    finally:
-        client.close()
-        if cluster is not None:
-            cluster.close()
+    atexit.register(mine.close if mine else client.close)
+    return Tasks(partial(client.get_executor(pure=False).submit, call), KilledWorker)
 
 
-@contextmanager
-def ray(address: str, workers: int) -> Iterator[Executor]:
-    """Raises Problem where Ray is not installed or no head node answers."""
+@cache
+def ray(address: str, workers: int) -> Executor:
+    """A driver for as long as this process lives. Raises Problem where Ray is not installed or no head node answers."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     try:
         import ray as engine
     except ImportError:
         raise missing("ray") from None
+    if address and (error := silent(address)):
+        raise unreachable("Ray head node", address, error)
     where: dict[str, Any] = {"address": address} if address else {"num_cpus": workers, "include_dashboard": False}
     try:
         engine.init(**where, log_to_driver=False, logging_level=logging.CRITICAL)
     except (ConnectionError, RuntimeError, ValueError, OSError) as error:
         raise unreachable("Ray head node", address, error) from None
     task = engine.remote(max_retries=TRIES, num_cpus=1)(call)
+    return Tasks(lambda *given: task.remote(*given).future(), engine.exceptions.RaySystemError)
+
+
+def silent(address: str) -> Exception | None:
+    """Why nobody listens there; Ray itself would go on asking for minutes."""
+    host, _, port = address.rpartition(":")
     try:
-        yield Tasks(lambda *given: task.remote(*given).future(), engine.exceptions.RaySystemError)
-    finally:
-        engine.shutdown()
+        socket.create_connection((host, int(port)), timeout=5).close()
+    except (OSError, ValueError) as error:
+        return error
+    return None
 
 
 class Tasks:
@@ -112,7 +119,7 @@ class Tasks:
     def submit(self, function: Callable[..., Any], /, *arguments: Any) -> "Future[Any]":
         found: Future[Any] = Future()
         found.set_running_or_notify_cancel()
-        self.theirs(call, function, *arguments).add_done_callback(lambda theirs: self.pass_on(theirs, found))
+        self.theirs(function, *arguments).add_done_callback(lambda theirs: self.pass_on(theirs, found))
         return found
 
     def pass_on(self, theirs: "Future[Any]", found: "Future[Any]") -> None:

@@ -1,22 +1,26 @@
 """Every reply that was paid for, kept by its address: what was asked once is not asked again.
 
 An append-only file of JSON lines for each process that asks. A line is written when the reply is there, so that a process
-that is killed loses only what was on its way; a last line that was torn is passed over.
+that is killed loses only what was on its way; a last line that was torn is passed over. Where the run's folder is elsewhere, the files are kept
+here, and copied there every minute and at the end.
 """
 
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from threading import Thread
 from time import monotonic
 from typing import Any
 
-from pipeline.files import write_whole
+from pipeline.files import here, is_here, send, write_whole
 from pipeline.models.base import Reply
 
 ANEW = "anew.json"
 SYNCED = 0.5
 """Seconds after which what was written is made to stay, at the latest with the next reply."""
+COPIED = 60.0
+"""Seconds after which it is copied to where the run's folder is, if that is elsewhere."""
 
 
 class Replies:
@@ -26,12 +30,15 @@ class Replies:
     """
 
     def __init__(self, folder: Path, name: str, *, fresh: bool = False) -> None:
-        self.folder, self.path = folder, folder / f"{name}.jsonl"
+        self.folder, self.there = here(folder), folder / f"{name}.jsonl"
+        self.path = self.folder / self.there.name
+        fetch(folder)
         self.rounds = rounds(folder)
         """By address: how often a reply was asked for anew (`ask_anew`)."""
         self.places: dict[str, tuple[Path, int]] = {} if fresh else dict(places(folder, self.rounds))
         self.file: Any = None
-        self.synced = monotonic()
+        self.synced = self.copied = monotonic()
+        self.copying: Thread | None = None
 
     def get(self, key: str) -> Reply | None:
         place = self.places.get(key)
@@ -63,17 +70,41 @@ class Replies:
         if monotonic() - self.synced > SYNCED:
             os.fsync(self.file.fileno())
             self.synced = monotonic()
+        if not is_here(self.there) and monotonic() - self.copied > COPIED:
+            self.copy()
+
+    def copy(self) -> None:
+        """Begins to copy the file to where the run is; one copy at a time."""
+        if self.copying is None or not self.copying.is_alive():
+            self.copying, self.copied = Thread(target=send, args=(self.path, self.there)), monotonic()
+            self.copying.start()
 
     def close(self) -> None:
         if self.file is not None:
             os.fsync(self.file.fileno())
             self.file.close()
             self.file = None
+            if self.copying is not None:
+                self.copying.join()
+            if not is_here(self.there):
+                send(self.path, self.there)
 
 
 def read(found: dict[str, Any], key: str) -> Reply:
     facts = {name: value for name, value in found.items() if name not in ("key", "prompt", "round")}
     return Reply(**{"text": "", **facts, "calls": tuple(facts.get("calls", ()))}, key=key, kept=True)
+
+
+def fetch(folder: Path) -> None:
+    """Copies what was replied elsewhere to here, where another machine has more of it."""
+    if is_here(folder):
+        return
+    for there in folder.glob("*.jsonl"):
+        mine, facts = here(folder) / there.name, there.stat()
+        if not mine.exists() or mine.stat().st_size < facts.st_size:
+            mine.parent.mkdir(parents=True, exist_ok=True)
+            mine.write_bytes(there.read_bytes())
+            os.utime(mine, (facts.st_mtime, facts.st_mtime))
 
 
 def rounds(folder: Path) -> dict[str, int]:
@@ -102,7 +133,7 @@ def mend(path: Path) -> None:
 
 def places(folder: Path, rounds: Mapping[str, int] = {}) -> Iterator[tuple[str, tuple[Path, int]]]:
     """The address of every reply in a folder, and where it stands; of two replies the one in the later file comes last."""
-    for path in sorted(folder.glob("*.jsonl"), key=lambda path: (path.stat().st_mtime_ns, path.name)):
+    for path in sorted(here(folder).glob("*.jsonl"), key=lambda path: (path.stat().st_mtime_ns, path.name)):
         offset = 0
         with open(path, "rb") as file:
             for line in file:
