@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from functools import cache, partial
 from multiprocessing import forkserver, resource_tracker
 from multiprocessing.connection import wait
+from pathlib import Path
 from typing import Any, Protocol
 
 from pipeline.problem import Ended, Problem
@@ -71,6 +72,8 @@ def dask(address: str, workers: int) -> Executor:
         raise missing("dask") from None
     for name in ("distributed", "asyncio", "tornado"):
         logging.getLogger(name).setLevel(logging.CRITICAL)  # what ends a build is told once, by us
+    if address and (error := silent(address)):
+        raise unreachable("Dask scheduler", address, error)
     try:
         mine = None if address else LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None)
         client = Client(mine or address, timeout=10, set_as_default=False)
@@ -85,6 +88,8 @@ def ray(address: str, workers: int) -> Executor:
     """A driver for as long as this process lives. Raises Problem where Ray is not installed or no head node answers."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    if address and ("RAY_AUTH_TOKEN" in os.environ or (Path.home() / ".ray" / "auth_token").exists()):
+        os.environ.setdefault("RAY_AUTH_MODE", "token")  # read when ray is imported
     try:
         import ray as engine
     except ImportError:
@@ -101,8 +106,12 @@ def ray(address: str, workers: int) -> Executor:
 
 
 def silent(address: str) -> Exception | None:
-    """Why nobody listens there; Ray itself would go on asking for minutes."""
-    host, _, port = address.rpartition(":")
+    """Why nobody listens there; Ray itself would go on asking for minutes.
+
+    >>> type(silent("nowhere"))
+    <class 'ValueError'>
+    """
+    host, _, port = address.rpartition("/")[2].rpartition(":")
     try:
         socket.create_connection((host, int(port)), timeout=5).close()
     except (OSError, ValueError) as error:

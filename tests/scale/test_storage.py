@@ -1,0 +1,219 @@
+"""A run on object storage: the same bytes as here, gone on with after a kill, one build at a time."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+
+import pytest
+
+pytest.importorskip("s3fs")
+pytest.importorskip("moto.server")
+
+from pipeline import files
+from pipeline.files import path_of, send, write_whole
+from pipeline.models.base import Reply
+from pipeline.models.replies import Replies
+from pipeline.problem import Problem
+from pipeline.run import Run, upstream
+from pipeline.verify import verify
+from tests.processes import Build
+from tests.scale import servers
+
+SMALL = {"products": 1_200, "count": 20, "tokens": "6k"}
+WORDS = ("build", "trajectories", "--seed", "3", "--products", "1200", "--count", "48", "--tokens", "6k")
+
+
+@pytest.fixture(scope="module")
+def keys():
+    with servers.storage() as found:
+        yield found
+
+
+@pytest.fixture
+def bucket(keys, monkeypatch, tmp_path):
+    """The address of an empty folder on the server."""
+    for name, value in keys.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    import s3fs
+
+    name = f"b{time.monotonic_ns()}"
+    s3fs.S3FileSystem(use_listings_cache=False, skip_instance_cache=True).mkdir(name)
+    return f"s3://{name}/runs/one"
+
+
+def sums(run, names):
+    """Of every file that the manifests tell of."""
+    return {path: facts.sha256 for name in names for path, facts in run.read(name).manifest.files.items()}
+
+
+def test_a_run_on_storage_has_the_same_bytes_as_one_here_and_can_be_verified(bucket, small):
+    there = Run(bucket, seed=3, workers=1)
+    there.build("trajectories", **SMALL)
+    assert sums(there, upstream("trajectories")) == sums(small, upstream("trajectories"))
+    assert not [str(verdict) for verdict in verify(there) if verdict.failed]
+    left = {path.name for path in there.folder.rglob("*") if path.name.startswith(".")}
+    assert not left
+
+
+def test_rows_are_read_there_as_they_are_here(bucket, small):
+    there = Run(bucket, seed=3, workers=1)
+    there.build("personas", products=1_200, count=20)
+    mine, theirs = small.read("personas"), there.read("personas")
+    assert len(theirs) == len(mine) == 20
+    assert list(theirs) == list(mine)
+    assert theirs.table(["id"]) == mine.table(["id"])
+    assert list(theirs.rows(range(3, 7))) == list(mine.rows(range(3, 7)))
+    query = "select id, file_row_number from rows where budget > 100 order by 1"
+    assert theirs.sql(query) == mine.sql(query)
+
+
+def test_a_build_there_that_is_killed_goes_on_and_makes_no_finished_shard_again(bucket, keys, tmp_path):
+    build = Build("pipeline", bucket, *WORDS, **keys, XDG_CACHE_HOME=str(tmp_path))
+    build.until("trajectories:")
+    folder = path_of(f"{bucket}/trajectories")
+    while not (kept := times(folder)):
+        time.sleep(0.05)
+    os.killpg(build.process.pid, 9)
+    build.process.wait()
+    kept = times(folder)
+    words = [sys.executable, "-m", "pipeline", *WORDS, "--run"]
+    again = subprocess.run([*words, bucket], env={**os.environ, **keys}, check=False, capture_output=True, text=True)
+    assert again.returncode == 0, again.stderr
+    assert times(folder) | kept == times(folder)
+    Run(tmp_path / "here", seed=3, workers=2).build("trajectories", products=1_200, count=48, tokens="6k")
+    assert sums(Run(bucket), upstream("trajectories")) == sums(Run(tmp_path / "here"), upstream("trajectories"))
+
+
+def times(folder):
+    return {path.name: path.stat().st_mtime for path in folder.glob("part-*.parquet")}
+
+
+def test_a_second_build_is_told_who_is_at_work(bucket):
+    first = Run(bucket, workers=1)
+    with first.locked(), pytest.raises(Problem, match=rf"Another build .* \(process {os.getpid()} on "):
+        Run(bucket).build("catalog", products=20)
+    assert not list(first.folder.rglob("*"))
+    Run(bucket).build("catalog", products=20)
+
+
+@pytest.mark.parametrize(
+    ("holder", "taken"),
+    [
+        ({"host": socket.gethostname(), "pid": 2**22 + 1, "key": "x", "beat": time.time() + 3600}, True),
+        ({"host": "elsewhere", "pid": 1, "key": "x", "beat": time.time() - files.DEAD - 10}, True),
+        ({"host": "elsewhere", "pid": 1, "key": "x", "beat": time.time() + 3600}, False),
+        ("torn", True),
+    ],
+    ids=["its process is gone", "silent for long", "at work elsewhere", "unreadable"],
+)
+def test_a_lock_is_taken_over_only_from_the_dead(bucket, holder, taken):
+    run = Run(bucket, workers=1)
+    lock = run.folder / "manifests" / ".lock"
+    lock.write_text(json.dumps(holder)[:40] if holder == "torn" else json.dumps(holder))
+    if taken:
+        run.build("catalog", products=20)
+        assert run.read("catalog").manifest
+    else:
+        with pytest.raises(Problem, match="process 1 on elsewhere"):
+            run.build("catalog", products=20)
+        assert json.loads(lock.read_text()) == holder
+
+
+def test_who_holds_a_lock_says_so_again_and_again(bucket, monkeypatch):
+    monkeypatch.setattr(files, "BEAT", 0.05)
+    run = Run(bucket, workers=1)
+    lock = run.folder / "manifests" / ".lock"
+    with run.locked():
+        first = json.loads(lock.read_text())["beat"]
+        for _ in range(200):
+            if json.loads(lock.read_text())["beat"] > first:
+                break
+            time.sleep(0.05)
+        else:
+            raise AssertionError("it was silent")
+    assert not lock.exists()
+
+
+def test_replies_are_kept_there_too_and_come_back_on_another_machine(bucket, monkeypatch, tmp_path):
+    there = path_of(bucket) / "replies"
+    mine = Replies(there, "personas-writer-00000")
+    mine.put("a key", "a prompt", Reply("hello"))
+    mine.close()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "another machine"))
+    assert Replies(there, "other").get("a key").text == "hello"
+
+
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        ("s3://there-is-none/run", "bucket does not exist"),
+        ("gs://bucket/run", "pip install gcsfs"),
+        ("nonsense://bucket/run", "nonsense"),
+    ],
+)
+def test_a_folder_that_cannot_be_used_is_told_in_one_line(bucket, shopwright, address, said):
+    code, out, err = shopwright("build", "catalog", "--run", address)
+    assert (code, out) == (2, "")
+    assert said in err
+    assert err.count("\n") == 1
+
+
+def test_keys_that_are_missing_are_told_in_one_line(bucket, shopwright, monkeypatch):
+    monkeypatch.delenv("AWS_ACCESS_KEY_ID")
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    import s3fs
+
+    s3fs.S3FileSystem.clear_instance_cache()
+    code, _, err = shopwright("show", "catalog", "--run", bucket)
+    assert code == 2
+    assert "credentials" in err
+    assert err.count("\n") == 1
+    s3fs.S3FileSystem.clear_instance_cache()
+
+
+def test_where_a_file_shows_before_it_is_whole_it_is_sent_under_another_name_first(tmp_path):
+    """Of a disk that is reached by fsspec, say by SFTP."""
+    from fsspec.implementations.local import LocalFileSystem
+
+    steps = []
+
+    class Slow(LocalFileSystem):
+        protocol = "slow"
+
+        def put_file(self, here, there, **_):
+            steps.append(("put", there))
+            super().put_file(here, there)
+
+        def mv(self, here, there, **_):
+            steps.append(("mv", there))
+            super().mv(here, there)
+
+    class There:
+        """What `send` knows of a path."""
+
+        def __init__(self, path):
+            self.fs, self.path, self.name = Slow(), str(path), path.name
+
+        @property
+        def parent(self):
+            from pathlib import Path
+
+            return There(Path(self.path).parent)
+
+    (tmp_path / "file").write_text("whole")
+    send(tmp_path / "file", There(tmp_path / "a" / "b"))
+    assert (tmp_path / "a" / "b").read_text() == "whole"
+    assert [step for step, _ in steps] == ["put", "mv"]
+    assert steps[0][1] != steps[1][1] == str(tmp_path / "a" / "b")
+
+
+def test_a_text_is_there_whole_or_as_it_was(bucket):
+    path = path_of(bucket) / "manifests" / "x.json"
+    write_whole(path, "one")
+    write_whole(path, "two")
+    assert path.read_text() == "two"
+    assert [one.name for one in path.parent.iterdir()] == ["x.json"]
