@@ -13,6 +13,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from datetime import datetime
 from pathlib import Path
 from time import time
 from typing import Any, TypeVar
@@ -30,6 +31,7 @@ KNOWN_BY = {"s3": "s3fs", "s3a": "s3fs", "gs": "gcsfs", "gcs": "gcsfs", "az": "a
 """What reads a protocol, where it is a package of its own."""
 IN_ONE_STEP = {"s3", "s3a", "gs", "gcs", "az", "abfs", "hf", "memory"}
 """Where a file that is sent shows only when all of it is there."""
+NEVER = datetime(1970, 1, 1)
 BEAT = 20.0
 """Seconds after which the holder of a lock says that it is still at work."""
 DEAD = 120.0
@@ -47,6 +49,8 @@ def path_of(where: str | Path) -> Path:
     protocol, sign, rest = where.partition("://")
     if not sign or protocol == "file":
         return Path(rest or where)
+    if protocol == "hf":
+        os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")  # a bar for every shard
     from upath import UPath
 
     try:
@@ -110,8 +114,16 @@ def duck(paths: Iterable[Path] = ()) -> Any:
     connection = duckdb.connect(config={"temp_directory": str(Path(tempfile.gettempdir()) / "shopwright-duckdb")})
     first = next(iter(paths), None)
     if first is not None and not is_here(first):
-        connection.register_filesystem(system(first))
+        files = system(first)
+        if in_commits(files):
+            files.modified = lambda path: NEVER
+        connection.register_filesystem(files)
     return connection
+
+
+def in_commits(files: Any) -> bool:
+    """Whether it keeps files in commits, as repositories on the Hub are, which have no time of their own; DuckDB asks for one."""
+    return "hf" in names_of(files)
 
 
 def each(function: Callable[[Path], T], paths: Iterable[Path]) -> list[T]:
@@ -171,10 +183,25 @@ def send(file: Path, path: Path) -> None:
     files.mv(first, name)
 
 
+def remove(path: Path) -> None:
+    """Takes a file away, if it is there."""
+    if is_here(path):
+        path.unlink(missing_ok=True)
+        return
+    files, name = system(path), told(path)
+    if files.exists(name):
+        with suppress(FileNotFoundError):
+            files.rm_file(name)
+
+
 def in_one_step(files: Any) -> bool:
     """Whether what is sent to this file system shows only when all of it is there; folders need not be made there."""
-    names = {files.protocol} if isinstance(files.protocol, str) else set(files.protocol)
-    return bool(names & IN_ONE_STEP)
+    return bool(names_of(files) & IN_ONE_STEP)
+
+
+def names_of(files: Any) -> set[str]:
+    """The protocols that a file system goes by."""
+    return {files.protocol} if isinstance(files.protocol, str) else set(files.protocol)
 
 
 def write_whole(path: Path, text: str) -> None:
@@ -214,7 +241,7 @@ def alone(folder: Path, run: Path) -> Iterator[None]:
         keeper.join()
         with suppress(OSError):
             if holder(lock).get("key") == mine["key"]:
-                lock.unlink(missing_ok=True)
+                remove(lock)
 
 
 @contextmanager
@@ -254,7 +281,7 @@ def take(lock: Path, mine: dict[str, Any], run: Path) -> None:
     if not is_dead(other):
         who = f"process {other.get('pid')} on {other.get('host')}"
         raise Problem(f"Another build is at work in {run} ({who}). Wait for it, or use another --run folder.")
-    lock.unlink(missing_ok=True)
+    remove(lock)
     if not put_new(lock, mine):
         raise Problem(f"Another build has just begun in {run}. Wait for it, or use another --run folder.")
 

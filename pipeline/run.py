@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 from pipeline import stages
 from pipeline.arrow import to_batch
 from pipeline.dataset import Dataset, Manifest, Recipe, ShardWriter, file_facts, read_whole, row_groups, tally
-from pipeline.files import absolute, alone, each, footer, is_here, is_whole, path_of, reachable, write_whole
+from pipeline.files import absolute, alone, each, footer, is_here, is_whole, path_of, reachable, remove, write_whole
 from pipeline.models.replies import ask_anew, places
 from pipeline.models.role import Asked, Models, Role
 from pipeline.problem import Ended, Problem, Stale
@@ -194,7 +194,7 @@ class Run:
             )
         again = changed or (rebuild and target and whole)
         if whole and not again:
-            self.draft_path(name).unlink(missing_ok=True)
+            remove(self.draft_path(name))
             return None
         if plan is None:
             plan = stage.plan(inputs, recipe.settings)
@@ -318,11 +318,11 @@ class Run:
         with self.locked():
             write_whole(self.draft_path(name), manifest.recipe.model_dump_json(indent=2))
             ask_anew(self.folder / "replies", keys)
-            dataset.manifest_path.unlink()
+            remove(dataset.manifest_path)
             for path in again:
                 shard = path.name.replace("-across", "")
-                (dataset.folder / shard).unlink(missing_ok=True)
-                (path.parent / shard).unlink(missing_ok=True)
+                remove(dataset.folder / shard)
+                remove(path.parent / shard)
         return rows
 
     def clear(self, name: str) -> None:
@@ -332,7 +332,7 @@ class Run:
         if stranger := next((path for path in files if not OURS.fullmatch(path.name)), None):
             raise Problem(f"{stranger} was made by no build. Take it away, or use another --run folder.")
         for path in (self.read(name).manifest_path, *files, self.draft_path(name)):
-            path.unlink(missing_ok=True)
+            remove(path)
         for folder in (*folders, self.folder / "quarantine") if is_here(self.folder) else ():
             with suppress(OSError):
                 folder.rmdir()
@@ -369,7 +369,7 @@ def make_shard(build: Build, index: int) -> ShardMade:
         raise Problem(
             f"The code has changed since this build began, or {gethostname()} has another. Use the same one everywhere."
         )
-    build.held_path(index).unlink(missing_ok=True)
+    remove(build.held_path(index))
     kept = ShardWriter(build.shard_path(index), stage.makes, always=True)
     held = ShardWriter(build.held_path(index), Rejected)
     roles = {role: build.role(role, index) for role in stage.roles}
@@ -383,7 +383,7 @@ def make_shard(build: Build, index: int) -> ShardMade:
         if roles:
             note_asked(build, index, roles.values())
         kept.commit()
-        build.held_path(index, "-across").unlink(missing_ok=True)  # last: until then it says that rows are missing
+        remove(build.held_path(index, "-across"))  # last: until then it says that rows are missing
     except BaseException:
         kept.discard()
         held.discard()
@@ -416,7 +416,7 @@ def note_asked(build: Build, index: int, roles: Iterable[Role]) -> None:
     if asked:
         write_whole(build.asked_path(index), json.dumps(asked))
     else:
-        build.asked_path(index).unlink(missing_ok=True)
+        remove(build.asked_path(index))
 
 
 def asked_of_all(build: Build) -> dict[str, Asked]:
@@ -509,7 +509,7 @@ def finish(build: Build, *, seconds: float = 0.0, workers: int = 1) -> Manifest:
         files=facts,
     )
     write_whole(dataset.manifest_path, manifest.model_dump_json(indent=2))
-    Run(build.run).draft_path(build.name).unlink(missing_ok=True)
+    remove(Run(build.run).draft_path(build.name))
     return manifest
 
 
@@ -517,7 +517,7 @@ def sweep(build: Build) -> None:
     """Takes away what workers that were killed had begun."""
     for folder in (build.dataset.folder, build.dataset.quarantine.folder):
         for path in folder.glob(".part-*.tmp"):
-            path.unlink(missing_ok=True)
+            remove(path)
 
 
 def sum_of(dataset: Dataset[Any], column: str) -> int:

@@ -20,6 +20,7 @@ from pipeline.problem import Problem
 from pipeline.run import Run, upstream
 from pipeline.verify import verify
 from tests.processes import Build
+from tests.publish.hub import LocalHub
 from tests.scale import servers
 
 SMALL = {"products": 1_200, "count": 20, "tokens": "6k"}
@@ -209,6 +210,25 @@ def test_where_a_file_shows_before_it_is_whole_it_is_sent_under_another_name_fir
     assert (tmp_path / "a" / "b").read_text() == "whole"
     assert [step for step, _ in steps] == ["put", "mv"]
     assert steps[0][1] != steps[1][1] == str(tmp_path / "a" / "b")
+
+
+def test_a_run_may_be_in_a_dataset_on_the_hub(small, tmp_path):
+    with LocalHub(tmp_path / "hub") as hub:
+        environment = {**os.environ, **hub.environment(tmp_path / "home", HF_HUB_DISABLE_XET="1")}
+        make = "from huggingface_hub import create_repo; create_repo('user/runs', repo_type='dataset')"
+        subprocess.run([sys.executable, "-c", make], env=environment, check=True)
+        words = ("build", "personas", "--seed", "3", "--products", "1200", "--count", "20", "--workers", "1")
+        for command in (words, ("verify", "--workers", "1")):
+            where = "hf://datasets/user/runs/one"
+            run = [where] if command[0] == "verify" else ["--run", where]
+            done = subprocess.run(
+                [sys.executable, "-m", "pipeline", *command, *run], env=environment, capture_output=True, text=True
+            )
+            assert done.returncode == 0, done.stderr
+        there = hub.files("user/runs")
+    mine = sums(small, ["catalog", "personas"])
+    assert {f"one/{path}" for path in mine} < set(there)
+    assert not [path for path in there if "/." in path]
 
 
 def test_a_text_is_there_whole_or_as_it_was(bucket):
