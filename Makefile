@@ -10,7 +10,7 @@ export DO_NOT_TRACK = 1
 export HF_HUB_DISABLE_TELEMETRY = 1
 export UV_SYSTEM_CERTS = 1
 
-.PHONY: help setup trajectories release publish test test-slow test-trainers trainers check benchmarks clean
+.PHONY: help setup trajectories release publish serve deploy test test-slow test-trainers trainers check benchmarks clean
 
 help: ## print this
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -34,6 +34,12 @@ release: $(READY) ## a paper's datasets at its sizes: RECIPE=shoptrajqa, ecomrlv
 
 publish: trajectories ## the same, and its training forms, as on the Hub: TO=folder or REPO=user/name
 	@$(BIN)/shopwright publish $(RUN) $(if $(TO),--to $(TO)) $(if $(REPO),--repo $(REPO)) $(PUBLISH)
+
+serve: $(READY) ## a Prefect server and a worker here, for scheduled releases; Ctrl-C stops both (PORT=4200)
+	@$(BIN)/python -m flows.serve $(if $(PORT),--port $(PORT)) $(ARGS)
+
+deploy: $(READY) ## register the releases of prefect.yaml: nightly, weekly, on-demand (PREFECT_API_URL=another server)
+	@$(BIN)/python -m flows.deploy $(ARGS)
 
 test: $(READY) ## the tests, a few minutes
 	@$(BIN)/python -m pytest -m "not slow" -n auto --dist loadfile

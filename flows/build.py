@@ -4,7 +4,8 @@
 
 uses the Prefect server that PREFECT_API_URL names, else one on this machine's port 4200, else one of its own for as long
 as it runs (which stays behind if this process is ended by `kill -9`). What is finished is told by the run's own
-manifests, so Prefect keeps no results and caches nothing.
+manifests, so Prefect keeps no results and caches nothing. A shard has a time limit and is tried again (`flows.limits`);
+one at a time asks a model server.
 
 Prefect is imported where it is used: worker processes import this file too, and bad input is told before it starts.
 """
@@ -12,13 +13,17 @@ Prefect is imported where it is used: worker processes import this file too, and
 import logging
 import os
 import sys
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import closing, nullcontext
+from concurrent.futures import BrokenExecutor, CancelledError
+from contextlib import closing
+from dataclasses import replace
 from time import perf_counter
 from typing import Any
 
+from flows.artifacts import Shown
+from flows.limits import a_turn, hands
 from pipeline.__main__ import run_command
 from pipeline.dataset import Manifest
+from pipeline.files import absolute
 from pipeline.models.role import Models
 from pipeline.problem import Problem
 from pipeline.progress import Progress, Silent
@@ -38,9 +43,10 @@ def build_dataset(
     runner: str = "local",
     rebuild: bool = False,
     progress: Progress | None = None,
+    minutes: float | None = None,
     **settings: Any,
 ) -> Manifest:
-    """`Run.build`, as a flow that shows in Prefect."""
+    """`Run.build`, as a flow that shows in Prefect; `minutes` is the time limit of a shard (default: `flows.limits`)."""
     run = Run(folder, seed=seed, workers=workers, models=models, runner=runner)
     found = run.read(dataset)
     settings_by_stage(dataset, settings)
@@ -50,12 +56,12 @@ def build_dataset(
     for name in ("prefect.flow_runs", "prefect.task_runs"):
         logging.getLogger(name).addFilter(is_no_error)
     with temporary_settings(server_settings()):
-        build_flow(run, progress or Silent())(dataset, folder, seed, rebuild, settings)
+        build_flow(run, progress or Silent(), minutes)(dataset, folder, seed, rebuild, settings)
     assert found.manifest
     return found.manifest
 
 
-def build_flow(run: Run, progress: Progress) -> Any:
+def build_flow(run: Run, progress: Progress, minutes: float | None = None) -> Any:
     """The flow, with as many shards at work as there are workers."""
     from prefect import flow, task
     from prefect.cache_policies import NO_CACHE
@@ -74,7 +80,7 @@ def build_flow(run: Run, progress: Progress) -> Any:
     )
     def shard(dataset: str, index: int, build: Any, executor: Any) -> Any:
         """Makes one shard: in a worker process, or in this one where a model is asked, so that there is one budget."""
-        return executor.submit(make_shard, build, index).result() if executor else make_shard(build, index)
+        return executor.make(build, index) if executor else make_shard(build, index)
 
     @task(name="finish", task_run_name="finish {dataset}", cache_policy=NO_CACHE, persist_result=False)
     def whole(dataset: str, build: Any, seconds: float) -> Any:
@@ -82,15 +88,16 @@ def build_flow(run: Run, progress: Progress) -> Any:
         return finish(build, seconds=seconds, workers=run.workers)
 
     def make(build: Build) -> None:
-        started, missing = perf_counter(), build.missing()
-        progress.start(build.name, build.plan.units, build.shards, len(missing))
-        with nullcontext() if build.asks else run.executor(len(missing)) as executor:
-            futures = (shard.submit(build.name, index, quote(build), quote(executor)) for index in missing)
+        started, missing, shown = perf_counter(), build.missing(), Shown(progress)
+        shown.start(build.name, build.plan.units, build.shards, len(missing))
+        work = replace(build, run=absolute(build.run))
+        with a_turn() if build.asks else hands(run, len(missing), minutes) as executor:
+            futures = (shard.submit(build.name, index, quote(work), quote(executor)) for index in missing)
             for future in futures if build.asks else as_completed(list(futures)):
                 made = future.result()
-                progress.shard(made.rows, made.rejected)
+                shown.shard(made.rows, made.rejected)
         manifest: Any = whole(build.name, quote(build), perf_counter() - started)
-        progress.end(manifest)
+        shown.end(manifest)
 
     runner: Any = ThreadPoolTaskRunner(max_workers=run.workers)
 
@@ -106,8 +113,8 @@ def build_flow(run: Run, progress: Progress) -> Any:
 
 
 def worth_another_try(task: Any, run: Any, state: Any) -> bool:
-    """A fault of the machine may pass; bad input will not, and neither will a pool without workers."""
-    return not isinstance(state.result(raise_on_failure=False), Problem | BrokenProcessPool)
+    """A fault of the machine may pass, and so may a shard that hung; bad input will not, and neither will a pool without workers."""
+    return not isinstance(state.result(raise_on_failure=False), Problem | BrokenExecutor | CancelledError)
 
 
 def is_no_error(record: logging.LogRecord) -> bool:
@@ -116,20 +123,23 @@ def is_no_error(record: logging.LogRecord) -> bool:
 
 
 def server_settings() -> dict[Any, Any]:
-    """A running server if there is one; the heartbeat would cost a second for each flow."""
+    """A running server if there is one; the heartbeat would cost a second for each flow, and is for those that nobody watches."""
+    from prefect.context import FlowRunContext
     from prefect.settings import PREFECT_API_URL, PREFECT_FLOWS_HEARTBEAT_FREQUENCY
 
+    if FlowRunContext.get():
+        return {}
     quiet: dict[Any, Any] = {PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None}
     if not PREFECT_API_URL.value() and answers(LOCAL_SERVER):
         quiet[PREFECT_API_URL] = LOCAL_SERVER
     return quiet
 
 
-def answers(url: str) -> bool:
+def answers(url: str, seconds: float = 0.3) -> bool:
     from urllib.request import urlopen
 
     try:
-        with urlopen(f"{url}/health", timeout=0.3) as reply:
+        with urlopen(f"{url}/health", timeout=seconds) as reply:
             return bool(reply.read().strip() == b"true")
     except OSError:
         return False

@@ -4,12 +4,12 @@
     python -m flows.release shop_r1 --scale 0.01 --to build/hub      # a hundredth of them, as they would be on the Hub
     python -m flows.release my-recipe.toml --repo user/name --private
 
-Recipes are the files of `flows/recipes/`; one of your own is any file of that form. Each dataset is built as `flows.build` builds it, so a
+`flows.deployed` does the same as one flow, from a form or by a schedule. Recipes are the files of `flows/recipes/`; one of your own is any file of that form. Each dataset is built as `flows.build` builds it, so a
 release that was stopped goes on where it was. What fails a check is not published.
 """
 
 import sys
-from argparse import ArgumentParser, ArgumentTypeError, Namespace, RawDescriptionHelpFormatter
+from argparse import ArgumentParser, ArgumentTypeError, RawDescriptionHelpFormatter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from flows.build import build_dataset
 from pipeline.__main__ import run_command
 from pipeline.problem import Problem
 from pipeline.recipe import read_recipe
+from pipeline.run import all_stages, upstream
 
 RECIPES = Path(__file__).parent / "recipes"
 
@@ -42,6 +43,10 @@ def parser() -> ArgumentParser:
     found.add_argument("--scale", type=scale, default=1.0, metavar="X", help="share of the recipe's sizes (default: 1)")
     found.add_argument("--seed", type=int, help="another world (default: the recipe's, or 0)")
     found.add_argument("--workers", type=int, help="processes (default: one for each core)")
+    found.add_argument("--runner", metavar="R", help="local, or a cluster: see shopwright build DATASET -h")
+    found.add_argument(
+        "--model", metavar="M", help="of every role: openai:NAME@http://HOST:PORT/v1 (default: the recipe's, or none)"
+    )
     found.add_argument("--to", metavar="FOLDER", help="a folder that holds what would be on the Hub")
     found.add_argument("--repo", metavar="USER/NAME", help="the dataset on the Hub")
     found.add_argument("--private", action="store_true", help="only you may see it")
@@ -58,26 +63,29 @@ def scale(text: str) -> float:
     return found
 
 
-def commands(options: Namespace) -> Iterator[list[str]]:
-    """The commands of `shopwright` that make it, as their arguments. Raises Problem for a bad recipe."""
+def commands(options: Any) -> Iterator[list[str]]:
+    """The commands of `shopwright` that make it, as their arguments; `options` has the parser's names. Raises Problem for a bad recipe."""
     path = file_of(options.recipe)
     recipe = read_recipe(str(path))
     if not recipe.datasets:
         raise Problem(f"{path} names no datasets. Write: datasets = [...], see {RECIPES.parent.name}/{RECIPES.name}/.")
     run = options.run or f"data/runs/{path.stem}"
-    plain = [
-        *(["--seed", str(options.seed)] if options.seed is not None else []),
-        *(["--workers", str(options.workers)] if options.workers is not None else []),
-    ]
+    plain = said(options, "seed", "workers", "runner")
     for dataset in recipe.datasets:
         sizes = recipe.sizes_of(dataset, options.scale).items()
         given = [word for name, size in sizes for word in (option(dataset, name), str(size))]
-        yield ["build", dataset, "--run", run, "--recipe", str(path), *given, *plain]
+        asked = said(options, "model") if any(all_stages()[each].roles for each in upstream(dataset)) else []
+        yield ["build", dataset, "--run", run, "--recipe", str(path), *given, *plain, *asked]
     if options.to or options.repo:
-        places = [word for name in ("to", "repo") if (place := getattr(options, name)) for word in (f"--{name}", place)]
-        yield ["publish", run, *places, *(["--private"] if options.private else [])]
+        yield ["publish", run, *said(options, "to", "repo"), *(["--private"] if options.private else [])]
     else:
         yield ["verify", run]
+
+
+def said(options: Any, *names: str) -> list[str]:
+    """Those that were given, as words of a command."""
+    given = [(name, value) for name in names if (value := getattr(options, name)) not in (None, "")]
+    return [word for name, value in given for word in (f"--{name}", str(value))]
 
 
 def option(dataset: str, setting: str) -> str:

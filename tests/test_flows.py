@@ -1,18 +1,27 @@
 """The flow makes the same datasets as a plain build, fails in one line, and leaves nothing running."""
 
+import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
+from urllib.request import Request, urlopen
 
+import pyarrow.parquet as pq
 import pytest
 
+from flows.wanted import Wanted
+from pipeline.models.role import models_of
 from pipeline.problem import Problem
 from pipeline.progress import Silent
 from pipeline.run import Run, all_stages, upstream
 from tests.folders import checksums, listing
+from tests.models.asking import described
+from tests.models.server import Plan, Server
 from tests.processes import Build
 
 HOME = Path(__file__).parents[1]
@@ -30,7 +39,7 @@ def server(tmp_path_factory):
 
         with prefect_test_harness(server_startup_timeout=90):
             patch.setenv("PREFECT_API_URL", PREFECT_API_URL.value())
-            yield
+            yield PREFECT_API_URL.value()
 
 
 def of_questions(paths):
@@ -128,3 +137,140 @@ def test_a_flow_whose_worker_is_killed_ends_in_one_line(server, tmp_path):
     assert told.startswith("shopwright: error: A worker process was ended from outside")
     assert told.count("\n") == 2  # the second says what there is so far
     assert Run(tmp_path / "run").read("personas").manifest
+
+
+def api(server, path, body=None):
+    """What Prefect's server answers."""
+    data = json.dumps(body).encode() if body is not None else None
+    with urlopen(Request(server + path, data, {"Content-Type": "application/json"})) as reply:
+        return json.load(reply)
+
+
+class Stuck(Silent):
+    """Makes reading a file hang, once: it is a pipe that nobody writes to until a shard reads it."""
+
+    def __init__(self, path):
+        self.path, self.aside, self.tries = path, path.with_suffix(".aside"), 0
+
+    def start(self, *_):
+        self.path.rename(self.aside)
+        os.mkfifo(self.path)
+        threading.Thread(target=self.let_the_next_one_read, daemon=True).start()
+
+    def let_the_next_one_read(self):
+        self.pipe = os.open(self.path, os.O_WRONLY)  # waits for a reader, which then hangs
+        self.tries += 1
+        self.aside.rename(self.path)
+
+
+def test_a_shard_that_hangs_is_ended_and_made_again(server, tmp_path):
+    from flows.build import build_dataset
+
+    shop = tmp_path / "shop.csv"
+    shop.write_text("title,price\nRed lamp,12\nBlue lamp,13\n")
+    stuck = Stuck(shop)
+    made = build_dataset("catalog", str(tmp_path / "run"), workers=1, source=str(shop), progress=stuck, minutes=5 / 60)
+    os.close(stuck.pipe)
+    assert (made.rows, stuck.tries) == (2, 1)
+
+
+def test_a_build_holds_a_place_at_the_model_server_while_it_asks(server, tmp_path):
+    from flows.build import build_dataset
+
+    def places():
+        return api(server, "/v2/concurrency_limits/model-server")["active_slots"]
+
+    held = []
+
+    def says(body):
+        held.append(places())
+        return described(body)
+
+    with Server(Plan(says=says)) as asked:
+        models = models_of({"model": f"openai:test@{asked.url}"})
+        build_dataset("personas", str(tmp_path), workers=1, models=models, products=1_200, count=3)
+    assert held
+    assert set(held) == {1}
+    assert places() == 0
+
+
+OWN = """
+datasets = ["personas", "variants"]
+[sizes]
+"personas.count" = 40
+"catalog.products" = 1200
+"""
+
+
+@pytest.fixture(scope="module")
+def released(server, tmp_path_factory):
+    """A release of two datasets, laid out in a folder: what was wanted, and the state of its run."""
+    from flows.deployed import release
+
+    folder = tmp_path_factory.mktemp("released")
+    (folder / "own.toml").write_text(OWN)
+    wanted = Wanted().model_copy(
+        update={"recipe": str(folder / "own.toml"), "run": f"{folder}/run", "to": f"{folder}/hub", "workers": 1}
+    )
+    return wanted, release(wanted, return_state=True)
+
+
+def artifact(server, key):
+    return api(server, f"/artifacts/{key}/latest")
+
+
+def test_a_release_is_one_flow_that_makes_checks_and_publishes(released, server):
+    wanted, state = released
+    assert state.is_completed()
+    assert len(Run(wanted.run).read("personas")) == 40
+    assert Path(wanted.to, "README.md").exists()
+    of_it = api(server, "/flow_runs/filter", {"flow_runs": {"id": {"any_": [str(state.state_details.flow_run_id)]}}})[0]
+    under = {"flow_runs": {"parent_flow_run_id": {"any_": [of_it["id"]]}}}
+    assert len(api(server, "/flow_runs/filter", under)) == 2
+    assert of_it["name"] == f"{wanted.recipe} at 1.0"
+
+
+def test_a_release_shows_its_datasets_its_rejects_and_where_it_lies(released, server):
+    from flows.artifacts import key
+
+    wanted, _ = released
+    rows = json.loads(artifact(server, key(wanted.recipe, "datasets"))["data"])
+    assert {row["dataset"]: row["rows"] for row in rows}["personas"] == 40
+    assert artifact(server, key(wanted.recipe, "rejects"))["type"] == "table"
+    assert f"`{wanted.to}`" in artifact(server, key(wanted.recipe, "links"))["data"]
+
+
+def test_shards_are_shown_as_a_bar_that_reaches_its_end(released, server):
+    bars = api(server, "/artifacts/filter", {"artifacts": {"type": {"any_": ["progress"]}}})
+    assert {bar["data"] for bar in bars if bar["description"].startswith("personas")} == {100.0}
+
+
+@pytest.mark.parametrize("to", ["hub", ""])
+def test_a_check_that_fails_stops_a_release_and_says_why(released, server, tmp_path, to):
+    from flows.artifacts import key
+    from flows.deployed import release
+
+    good, _ = released
+    run = shutil.copytree(good.run, tmp_path / "run")
+    shard = next((run / "personas").glob("*.parquet"))
+    pq.write_table(pq.read_table(shard).slice(1), shard)
+    where = str(tmp_path / to) if to else ""
+    state = release(good.model_copy(update={"run": str(run), "to": where}), return_state=True)
+    assert state.is_failed()
+    assert "checks fail, first personas" in state.message
+    assert not (tmp_path / "hub").exists()
+    told = artifact(server, key(good.recipe, "links"))["data"]
+    assert told.startswith("**Failed, nothing was published:**")
+
+
+def test_a_release_that_takes_too_long_is_ended_and_goes_on_later(released, tmp_path):
+    from flows.deployed import release
+
+    good, _ = released
+    wanted = good.model_copy(update={"run": str(tmp_path / "run"), "to": "", "hours": 1 / 3600})
+    state = release(wanted, return_state=True)
+    assert state.is_failed()
+    assert "took longer than" in state.message
+    assert not Run(wanted.run).read("variants").manifest
+    assert release(wanted.model_copy(update={"hours": 1}), return_state=True).is_completed()
+    assert checksums(Path(wanted.run)) == checksums(Path(good.run))

@@ -1,0 +1,126 @@
+"""What people see of a build in Prefect: a bar while shards are made, tables of what there is, and where it lies."""
+
+import re
+from collections.abc import Mapping, Sequence
+from time import monotonic
+from typing import Any
+
+from pipeline.dataset import Manifest
+from pipeline.progress import Progress
+from pipeline.run import Run, all_stages
+
+SECONDS_BETWEEN = 1.0
+"""Between two steps of a bar: each is a request to the server."""
+
+
+class Shown:
+    """The same progress, and as a bar on the page of the flow run."""
+
+    def __init__(self, progress: Progress) -> None:
+        self.progress = progress
+
+    def start(self, name: str, units: int, shards: int, missing: int) -> None:
+        from prefect.artifacts import create_progress_artifact
+
+        self.progress.start(name, units, shards, missing)
+        self.shards, self.done, self.said = shards, shards - missing, monotonic()
+        self.bar: Any = create_progress_artifact(self.share(), description=f"{name}: {shards} shards")
+
+    def shard(self, rows: int, rejected: int) -> None:
+        self.progress.shard(rows, rejected)
+        self.done += 1
+        if self.done == self.shards or monotonic() - self.said > SECONDS_BETWEEN:
+            self.show()
+
+    def end(self, manifest: Manifest) -> None:
+        self.progress.end(manifest)
+
+    def stop(self) -> None:
+        self.progress.stop()
+
+    def show(self) -> None:
+        from prefect.artifacts import update_progress_artifact
+
+        self.said = monotonic()
+        update_progress_artifact(self.bar, self.share())
+
+    def share(self) -> float:
+        return round(100 * self.done / self.shards, 1)
+
+
+def show_release(name: str, run: str, published: Mapping[str, Any], fault: str = "") -> None:
+    """The tables and links of a release as it is now, each with a time line under `name`."""
+    from prefect.artifacts import create_markdown_artifact, create_table_artifact
+
+    made = manifests(Run(run))
+    about = f"Of {run}" + (f", which failed: {fault}" if fault else "")
+    create_table_artifact(datasets(made), key=key(name, "datasets"), description=about)
+    create_table_artifact(rejects(made), key=key(name, "rejects"), description=about)
+    create_markdown_artifact(links(run, published, fault), key=key(name, "links"), description=about)
+
+
+def manifests(run: Run) -> list[Manifest]:
+    """Of every dataset that is whole."""
+    return [found for name in all_stages() if (found := run.read(name).manifest)]
+
+
+def datasets(made: Sequence[Manifest]) -> list[dict[str, Any]]:
+    """A row for each; rejects count no bytes."""
+    return [
+        {
+            "dataset": each.dataset,
+            "rows": each.rows,
+            "tokens": each.tokens,
+            "rejected": each.rejected,
+            "seconds": round(each.seconds, 1),
+            "bytes": sum(facts.bytes for path, facts in each.files.items() if not path.startswith("quarantine/")),
+        }
+        for each in made
+    ]
+
+
+def rejects(made: Sequence[Manifest]) -> list[dict[str, Any]]:
+    """A row for each reason, the most frequent first."""
+    found = [
+        {"dataset": each.dataset, "reason": reason, "rows": rows}
+        for each in made
+        for reason, rows in each.rejects.items()
+    ]
+    return sorted(found, key=lambda row: -int(row["rows"]))
+
+
+def links(run: str, published: Mapping[str, Any], fault: str = "") -> str:
+    """Markdown with the places of a release.
+
+    >>> print(links("data/runs/a", {"url": "https://hub/datasets/me/a", "commit": "0123456789"}))
+    | what | where |
+    | --- | --- |
+    | run | `data/runs/a` |
+    | report | `data/runs/a/report.html` |
+    | rejects | `data/runs/a/quarantine` |
+    | dataset | [https://hub/datasets/me/a](https://hub/datasets/me/a) |
+    | commit | [01234567](https://hub/datasets/me/a/commit/0123456789) |
+    """
+    folder, url, commit = run.rstrip("/"), published.get("url"), published.get("commit")
+    places = {"run": folder, "report": f"{folder}/report.html", "rejects": f"{folder}/quarantine"}
+    places |= {"laid out in": published["folder"]} if published.get("folder") else {}
+    rows = [f"| {what} | `{where}` |" for what, where in places.items()]
+    rows += [f"| dataset | [{url}]({url}) |"] if url else []
+    rows += [f"| commit | [{commit[:8]}]({url}/commit/{commit}) |"] if commit else []
+    return "\n".join(
+        [
+            *([f"**Failed, nothing was published:** {fault}\n"] if fault else []),
+            "| what | where |",
+            "| --- | --- |",
+            *rows,
+        ]
+    )
+
+
+def key(*words: str) -> str:
+    """As Prefect wants it.
+
+    >>> key("my_recipe 2", "datasets")
+    'my-recipe-2-datasets'
+    """
+    return re.sub("[^a-z0-9]+", "-", "-".join(words).lower()).strip("-")
