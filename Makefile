@@ -10,7 +10,7 @@ export DO_NOT_TRACK = 1
 export HF_HUB_DISABLE_TELEMETRY = 1
 export UV_SYSTEM_CERTS = 1
 
-.PHONY: help setup trajectories release publish serve deploy test test-slow test-trainers trainers check benchmarks clean
+.PHONY: help setup trajectories release publish serve deploy test test-slow test-trainers trainers test-cluster cluster check benchmarks clean
 
 help: ## print this
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -55,6 +55,12 @@ trainers: # TRL, verl, OpenEnv and Gymnasium in an environment of their own; ver
 	@echo "Installing the trainers into .venv-trainers, which takes some minutes ..."
 	@.venv-trainers/bin/python -m pip install --quiet --disable-pip-version-check --requirement tests/trainers/requirements.txt --editable .
 	@.venv-trainers/bin/python -m pip install --quiet --disable-pip-version-check --no-deps verl==0.9.1
+
+test-cluster: cluster ## builds on Dask, Ray and object storage on this machine, with workers killed; installs Ray first
+	@$(BIN)/python -m pytest tests/scale
+
+cluster: $(READY)
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --constraint constraints.txt --editable '.[dev,ray]'
 
 check: $(READY) ## format, lint and types
 	@$(BIN)/ruff format --check .
