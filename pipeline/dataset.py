@@ -28,6 +28,8 @@ RecordT = TypeVar("RecordT", bound=Record)
 ModelT = TypeVar("ModelT", bound=BaseModel)
 T = TypeVar("T")
 
+AT_HAND = "1GB"
+"""Of memory for a query over a whole dataset; what needs more goes to the folder for temporary files."""
 VIEWS: dict[tuple[Any, ...], Any] = {}
 
 
@@ -175,6 +177,7 @@ class Dataset(Generic[RecordT]):
             return []
         with duck(files) as connection:
             connection.execute("set preserve_insertion_order = true")
+            connection.execute(f"set memory_limit = '{AT_HAND}'")
             connection.execute(
                 "create view rows as select *, filename, file_row_number "
                 f"from read_parquet([{quoted(files)}], filename = true, file_row_number = true)"
