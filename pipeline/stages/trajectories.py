@@ -15,6 +15,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from pipeline.arrow import arrow_schema, money
 from pipeline.budgets import budgets, tokens_of
 from pipeline.checks import events as check
+from pipeline.checks.alike import trajectories_are_distinct
 from pipeline.checks.unique import ids_are_unique
 from pipeline.dataset import Dataset
 from pipeline.models.role import Role
@@ -85,7 +86,7 @@ def plan_trajectories(personas: Dataset[Persona], tokenizer: str, tokens: list[s
         check.tokens_fill_the_budget,
         check.shorter_is_a_prefix,
     ],
-    across=[ids_are_unique, check.trajectories_are_distinct],
+    across=[ids_are_unique, trajectories_are_distinct],
     per_shard=(16, 256),
 )
 def trajectories(
