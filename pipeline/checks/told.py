@@ -15,8 +15,6 @@ STAMP = 19
 """Bytes of a line's time."""
 STAMP_TOKENS = estimate("\n2024-05-01 19:30:25")
 NO_ACTION = (None,) * len(FIELDS)
-_known: dict[bytes, tuple[str | int | None, ...]] = {}
-"""What stands after a line's time -> what it tells, and how many tokens the line has with the break before it."""
 
 
 @dataclass(frozen=True)
@@ -43,12 +41,10 @@ def read(texts: pa.Array) -> Told:
     lengths = pc.list_value_length(split).fill_null(0).to_numpy().astype(np.int64)
     lines = split.flatten().cast(pa.binary())
     rests = pc.binary_replace_slice(lines, 0, STAMP, b"").dictionary_encode()
-    columns = list(zip(*learned(rests.dictionary.to_pylist()), strict=True)) or [()] * (len(FIELDS) + 1)
-    what = {
-        name: pa.array(column, pa.string()).take(rests.indices)
-        for name, column in zip(FIELDS, columns[:-1], strict=True)
-    }
-    sizes = np.array(columns[-1], dtype=np.int64)[rests.indices.to_numpy()]
+    places = LINES.places(rests.dictionary.to_pylist())
+    told = {name: pa.array(LINES.table[row, places], pa.string()) for row, name in enumerate(FIELDS)}
+    what = {name: column.take(rests.indices) for name, column in told.items()}
+    sizes = LINES.sizes[places][rests.indices.to_numpy()]
     row = np.repeat(np.arange(len(lengths)), lengths)
     whole = lengths > 0
     whole[row[pc.is_null(what["action_type"]).to_numpy(zero_copy_only=False)]] = False
@@ -56,15 +52,46 @@ def read(texts: pa.Array) -> Told:
     return Told(lengths, row, pc.binary_slice(lines, 0, STAMP), what, whole, tokens)
 
 
-def learned(rests: list[bytes]) -> list[tuple[str | int | None, ...]]:
-    """What each of these lines tells after its time."""
-    if len(_known) > REMEMBERED:
-        _known.clear()
-    new = [rest for rest in rests if rest not in _known]
-    texts = [rest.decode(errors="replace") for rest in new]
-    sizes = (estimates(pa.array(texts, pa.string())) + STAMP_TOKENS).tolist() if texts else []
-    _known.update((rest, (*line(text), size)) for rest, text, size in zip(new, texts, sizes, strict=True))
-    return list(map(_known.__getitem__, rests))
+class Lines:
+    """What stands after the time of lines met so far, as columns: what it tells, and the tokens of the whole line.
+
+    Numbers and no tuples: Python's garbage collector would look at each of them again and again.
+    """
+
+    def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        self.place: dict[bytes, int] = {}
+        self.table = np.empty((len(FIELDS), 1_024), dtype=object)
+        self.sizes = np.zeros(1_024, dtype=np.int64)
+        """With the break before the line."""
+
+    def places(self, rests: list[bytes]) -> np.ndarray:
+        """Where each of these stands in the columns."""
+        try:
+            return self.found(rests)
+        except KeyError:
+            if len(self.place) + len(rests) > REMEMBERED:
+                self.forget()
+            self.add([rest for rest in rests if rest not in self.place])
+            return self.found(rests)
+
+    def found(self, rests: list[bytes]) -> np.ndarray:
+        return np.fromiter(map(self.place.__getitem__, rests), np.int64, len(rests))
+
+    def add(self, new: list[bytes]) -> None:
+        first, texts = len(self.place), [rest.decode(errors="replace") for rest in new]
+        while first + len(new) > len(self.sizes):
+            self.table = np.concatenate([self.table, np.empty_like(self.table)], axis=1)
+            self.sizes = np.concatenate([self.sizes, np.zeros_like(self.sizes)])
+        self.sizes[first : first + len(new)] = estimates(pa.array(texts, pa.string())) + STAMP_TOKENS
+        for place, text in enumerate(texts, first):
+            self.table[:, place] = line(text)
+        self.place.update(zip(new, range(first, first + len(new)), strict=True))
+
+
+LINES = Lines()
 
 
 def line(rest: str) -> tuple[str | None, ...]:
