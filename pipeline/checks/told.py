@@ -58,7 +58,8 @@ class Lines:
     Numbers and no tuples: Python's garbage collector would look at each of them again and again.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, most: int = REMEMBERED) -> None:
+        self.most = most
         self.forget()
 
     def forget(self) -> None:
@@ -72,7 +73,7 @@ class Lines:
         try:
             return self.found(rests)
         except KeyError:
-            if len(self.place) + len(rests) > REMEMBERED:
+            if len(self.place) + len(rests) > self.most:
                 self.forget()
             self.add([rest for rest in rests if rest not in self.place])
             return self.found(rests)

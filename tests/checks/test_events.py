@@ -681,5 +681,16 @@ def test_a_personas_own_budgets_are_no_near_duplicates(across, pair):
     assert across(*pair) == []
 
 
+def test_a_near_duplicate_in_another_file_is_found_where_it_stands(across, tmp_path, built):
+    assert across(*built[:9]) == []
+    folder = tmp_path / "trajectories"
+    copies = [built[12], of("persona-0000099", built[5]), built[13], of("persona-0000098", built[12])]
+    pq.write_table(table(copies), folder / "part-00001.parquet", row_group_size=1)
+    (found, again) = STAGE.across[1](Dataset(tmp_path, "trajectories", Trajectory))
+    assert [(one.file, one.row) for one in (found, again)] == [
+        (str(folder / "part-00001.parquet"), row) for row in (1, 3)
+    ]
+
+
 def test_a_duplicate_id_fails(across, built):
     assert across(built[0], built[2] | {"id": built[0]["id"]}) == [(1, "duplicate id")]
