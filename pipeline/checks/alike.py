@@ -4,13 +4,12 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from itertools import accumulate
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from pipeline.dataset import Dataset, row_groups
+from pipeline.dataset import Dataset, row_groups, rows_of
+from pipeline.files import duck, each
 from pipeline.stage import Fault
 from pipeline.words import MIX, hashed_texts
 from schemas.samples import Trajectory
@@ -37,7 +36,7 @@ def trajectories_are_distinct(trajectories: Dataset[Trajectory]) -> Iterable[Fau
     over all runs of both. Only the column of product ids is read, and the same product twice in a row counts once.
     """
     files = trajectories.files
-    begins = [0, *accumulate(pq.read_metadata(path).num_rows for path in files)]
+    begins = [0, *accumulate(each(rows_of, files))]
 
     def stored(row: int) -> tuple[Path, int]:
         file = bisect_right(begins, row) - 1
@@ -52,14 +51,12 @@ def trajectories_are_distinct(trajectories: Dataset[Trajectory]) -> Iterable[Fau
 
 def alike(sketches: Iterator[pa.RecordBatch], memory: str = MEMORY) -> list[tuple[int, int]]:
     """Pairs of rows with enough runs in common; of each pair the first is the first that has those runs."""
-    import duckdb
-
-    with TemporaryDirectory() as spill:
-        config = {"memory_limit": memory, "temp_directory": spill, "preserve_insertion_order": False, "threads": 2}
-        with duckdb.connect(config=config) as connection:
-            connection.register("arriving", pa.RecordBatchReader.from_batches(RUNS, sketches))
-            connection.execute("create table runs as from arriving")
-            return connection.execute(PAIRS, [IN_COMMON]).fetchall()
+    with duck() as connection:
+        connection.execute(f"set memory_limit = '{memory}'; set threads = 2; set preserve_insertion_order = false")
+        connection.register("arriving", pa.RecordBatchReader.from_batches(RUNS, sketches))
+        connection.execute("create table runs as from arriving")
+        found: list[tuple[int, int]] = connection.execute(PAIRS, [IN_COMMON]).fetchall()
+        return found
 
 
 def sketches(files: list[Path]) -> Iterator[pa.RecordBatch]:

@@ -525,6 +525,12 @@ def test_a_text_with_another_price_fails(why, row):
     assert why(other_lines(row, dearer)) == [{TEXT}]
 
 
+@pytest.mark.parametrize("time", ["1999-05-01 19:30:25", "2024-05-01T19:30:25", "2024-05-01 19:30:61", "x" * 19])
+def test_a_text_with_another_time_fails(why, row, time):
+    found = why(row | {"text": "\n".join([*(lines := row["text"].split("\n"))[:-1], time + lines[-1][19:]])})
+    assert found == [{TEXT}]
+
+
 def test_a_text_with_two_lines_swapped_fails(why, row):
     def swap(lines):
         lines[8], lines[9] = lines[9], lines[8]

@@ -59,6 +59,7 @@ def test_tokens_are_those_of_the_whole_text():
         "ä" * 30,
         "2024-05-01 19:30:25",
         "2024-05-01 19:30:25search [Search Amazon || lamp]",
+        "2024-05-01 19:30:25,search [Search Amazon || lamp]",
         "2024-05-01 19:30:25  search [Search Amazon || lamp]",
         "2024-05-01 19:30:25 search [Search Amazon || lamp] ",
         "2024-05-01 19:30:25 click [B01 || lamp] (brand: , color: , price: 1.0)",
