@@ -3,16 +3,10 @@
 Each check looks at a batch: rows of trajectories, whose events are flattened once and judged as columns.
 """
 
-import itertools
-from collections import Counter
-from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
 from functools import cached_property
-from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -20,25 +14,21 @@ import pyarrow.compute as pc
 
 from pipeline.arrow import cents
 from pipeline.budgets import tokens_of
-from pipeline.dataset import Dataset, row_groups
-from pipeline.render.trajectory import Told, told
+from pipeline.checks.people import People
+from pipeline.checks.told import Told, read
+from pipeline.dataset import Dataset
 from pipeline.shop.calendar import DAY, MONTH, MONTH_TOKENS
 from pipeline.shop.stock import Stock
 from pipeline.shop.visits import ACTIONS, BLOCK, CART, CLICK, PURCHASE, QUOTA, SEARCH
-from pipeline.stage import Fault
-from pipeline.tokens import ESTIMATE, estimate, estimates, tokenizer
+from pipeline.tokens import ESTIMATE, tokenizer
 from pipeline.words import (
-    MIX,
     PRICE_CAP,
-    REMEMBERED,
     WordTable,
     hashed_content_words,
-    hashed_texts,
     hashed_words,
     in_common,
     joined,
 )
-from schemas.samples import Trajectory
 from schemas.shop import Persona, Product
 
 Reasons = list[str | None]
@@ -52,11 +42,6 @@ SEARCHES = (2.0, 4.0)
 """Searches for one thing in a row, on average: about two exploratory ones and the accurate one."""
 CHANCE = 2.0
 """Of n things these figures may miss by so much divided by the root of n."""
-ALIKE = 0.5
-"""Two trajectories that share more than this of what they searched and clicked are near-duplicates."""
-SKETCH = 16
-IN_COMMON = 3
-ASINS = "events.list.element.asin"
 
 
 class Events:
@@ -112,9 +97,9 @@ class Events:
         return self._dated[1]
 
     @cached_property
-    def told(self) -> list["ToldText | None"]:
-        """What each row's text says."""
-        return [tell(text) for text in self.batch["text"].to_pylist()]
+    def told(self) -> Told:
+        """What the rows' texts say, line by line."""
+        return read(self.batch["text"])
 
     @cached_property
     def searches(self) -> np.ndarray:
@@ -144,45 +129,6 @@ class Events:
         rows = np.zeros(self.batch.num_rows, dtype=bool)
         rows[self.row[wrong]] = True
         return [reason if found else None for found in rows.tolist()]
-
-
-@dataclass(frozen=True)
-class ToldText:
-    """A text, read."""
-
-    when: list[str]
-    """The first 19 characters of each line, whatever they are."""
-    what: list[Told]
-    tokens: int
-
-
-STAMP_TOKENS = estimate("\n2024-05-01 19:30:25")
-_lines: dict[str, tuple[Told, int]] = {}
-
-
-def tell(text: str) -> ToldText | None:
-    """What a text tells, or None where a line is no action; what was read once is remembered."""
-    if len(_lines) > REMEMBERED:
-        _lines.clear()
-    lines = text.split("\n")
-    rests = [line[19:] for line in lines]
-    known = list(map(_lines.get, rests))
-    if None in known:
-        try:
-            remember([rest for rest, one in zip(rests, known, strict=True) if one is None])
-        except ValueError:
-            return None
-        known = list(map(_lines.get, rests))
-    found = cast("list[tuple[Told, int]]", known)
-    return ToldText([line[:19] for line in lines], [one[0] for one in found], sum([one[1] for one in found]) - 1)
-
-
-def remember(rests: list[str]) -> None:
-    """What each line tells after its time, and how many tokens it has with the break before it."""
-    if any(not rest.startswith(" ") for rest in rests):
-        raise ValueError("no space after the time")
-    sizes = (estimates(pa.array(rests, pa.string())) + STAMP_TOKENS).tolist()
-    _lines.update((rest, (told(rest[1:]), size)) for rest, size in zip(rests, sizes, strict=True))
 
 
 _last: list[Events] = []
@@ -215,40 +161,19 @@ def time_goes_on(batch: pa.RecordBatch) -> Reasons:
 
 
 def hours_are_the_personas(batch: pa.RecordBatch, personas: Dataset[Persona]) -> Reasons:
-    known = personas.once(hours_by_id)
-    found = events(batch)
-    allowed = np.zeros((batch.num_rows, 24), dtype=bool)
-    missing = []
-    for row, persona in enumerate(batch["persona_id"].to_pylist()):
-        if persona in known:
-            allowed[row, known[persona]] = True
-        else:
-            missing.append(row)
-    reasons = found.reasons(
-        "in the shop at an hour that is not its persona's", ~allowed[found.row, found.seconds // 3600 % 24]
-    )
-    for row in missing:
+    known, found = personas.once(People), events(batch)
+    place = known.find(batch["persona_id"])
+    allowed = known.hours[place][found.row] >> (found.seconds // 3600 % 24) & 1
+    reasons = found.reasons("in the shop at an hour that is not its persona's", allowed == 0)
+    for row in np.flatnonzero(place < 0).tolist():
         reasons[row] = "no such persona"
     return reasons
 
 
-def hours_by_id(personas: Dataset[Persona]) -> dict[str, list[int]]:
-    table = personas.table(["id", "active_hours"])
-    return dict(zip(table["id"].to_pylist(), table["active_hours"].to_pylist(), strict=True))
-
-
-def budget_by_id(personas: Dataset[Persona]) -> dict[str, int]:
-    table = personas.table(["id", "budget"]).combine_chunks()
-    return dict(zip(table["id"].to_pylist(), cents(pa.array(table["budget"].combine_chunks())).tolist(), strict=True))
-
-
 def purchases_fit_the_budget(batch: pa.RecordBatch, personas: Dataset[Persona]) -> Reasons:
-    known = personas.once(budget_by_id)
-    found = events(batch)
-    limit = np.array([known.get(persona, 0) for persona in batch["persona_id"].to_pylist()], dtype=np.int64)
-    return found.reasons(
-        "bought for more than its persona pays", (found.kind == PURCHASE) & (found.cents > limit[found.row])
-    )
+    known, found = personas.once(People), events(batch)
+    dear = found.cents > known.budgets[known.find(batch["persona_id"])][found.row]
+    return found.reasons("bought for more than its persona pays", (found.kind == PURCHASE) & dear)
 
 
 def funnel_is_in_order(batch: pa.RecordBatch) -> Reasons:
@@ -316,9 +241,10 @@ def facts_are_the_catalogs(batch: pa.RecordBatch, catalog: Dataset[Product]) -> 
 
 
 def differs(one: pa.Array, other: pa.Array) -> np.ndarray:
-    same = pc.equal(one, other).fill_null(False)
-    both_null = pc.and_(pc.is_null(one), pc.is_null(other))
-    return ~pc.or_(same, both_null).to_numpy(zero_copy_only=False)
+    found = pc.not_equal(one, other)
+    if one.null_count or other.null_count:
+        found = pc.or_(found.fill_null(False), pc.xor(pc.is_null(one), pc.is_null(other)))
+    return found.to_numpy(zero_copy_only=False)
 
 
 def clicks_fit_their_query(batch: pa.RecordBatch, catalog: Dataset[Product]) -> Reasons:
@@ -369,21 +295,23 @@ def prices_hold_for_a_day(batch: pa.RecordBatch) -> Reasons:
 
 def text_tells_the_events(batch: pa.RecordBatch) -> Reasons:
     """The text, parsed, gives exactly the table: every field of every event."""
-    found = events(batch)
-    when = pc.cast(pc.cast(found.table["timestamp"], pa.timestamp("s"), safe=False), pa.string()).to_pylist()
-    names = ("action_type", "asin", "product_name", "brand", "color")
-    columns = [*(found.table[name] for name in names), pc.cast(found.table["price"], pa.string())]
-    table = list(zip(*(column.to_pylist() for column in [*columns, found.table["search_query"]]), strict=True))
+    found, told = events(batch), events(batch).told
     reasons = found.reasons("rows are not numbered from 0", found.table["row_id"].to_numpy() != found.place)
+    other = told.lengths != found.lengths
     parts = pc.cast(found.table["timestamp"], pa.int64()).to_numpy() % 1_000_000 != 0
-    for row in np.unique(found.row[parts]).tolist():
+    other[found.row[parts]] = True
+    line, place = (np.flatnonzero((told.lengths == found.lengths)[row]) for row in (told.row, found.row))
+    whole = len(line) == len(told.row) and len(place) == len(found.row)
+    when = pc.cast(pc.cast(found.table["timestamp"], pa.timestamp("s"), safe=False), pa.string())
+    columns = [(told.when, when.cast(pa.binary()))]
+    columns += [(said, pc.cast(found.table[name], pa.string())) for name, said in told.what.items()]
+    for said, meant in columns:
+        wrong = differs(said, meant) if whole else differs(said.take(line), meant.take(place))
+        other[found.row[place[wrong]]] = True
+    for row in np.flatnonzero(other).tolist():
         reasons[row] = "text and table differ"
-    for row, text in enumerate(found.told):
-        here = slice(found.begins[row], found.begins[row + 1])
-        if text is None:
-            reasons[row] = "text has a line that is no action"
-        elif text.when != when[here] or text.what != table[here]:
-            reasons[row] = "text and table differ"
+    for row in np.flatnonzero(~told.whole).tolist():
+        reasons[row] = "text has a line that is no action"
     return reasons
 
 
@@ -391,10 +319,11 @@ def tokens_fill_the_budget(batch: pa.RecordBatch) -> Reasons:
     """`tokens` is the count of `text`, at most the budget and at least 90 % of it."""
     found = events(batch)
     names = ("tokens", "budget", "tokenizer")
-    facts = zip(*(batch[name].to_pylist() for name in names), found.told, strict=True)
+    told = zip(found.told.whole.tolist(), found.told.tokens.tolist(), strict=True)
+    facts = zip(*(batch[name].to_pylist() for name in names), told, strict=True)
     reasons: Reasons = []
-    for row, (said, budget, name, text) in enumerate(facts):
-        counted = text.tokens if text and name == ESTIMATE else tokenizer(name)([batch["text"][row].as_py()])[0]
+    for row, (said, budget, name, (whole, tokens)) in enumerate(facts):
+        counted = tokens if whole and name == ESTIMATE else tokenizer(name)([batch["text"][row].as_py()])[0]
         if said != counted:
             reasons.append("tokens are not the count of its text")
         else:
@@ -434,66 +363,3 @@ def shorter_is_a_prefix(batch: pa.RecordBatch) -> Reasons:
         longest[persona] = max(longest.get(persona, ""), text, key=len)
     same = (f"{longest[persona]}\n".startswith(f"{text}\n") for persona, text in zip(people, texts, strict=True))
     return [None if found else "not a prefix of the same persona's longer trajectory" for found in same]
-
-
-def trajectories_are_distinct(trajectories: Dataset[Trajectory]) -> Iterable[Fault]:
-    """No two trajectories of one budget share most of their runs of four products.
-
-    Candidates have three of their sixteen smallest run hashes in common (a bottom-k sketch); the share is then counted
-    over all runs of both. Only the column of product ids is read, and the same product twice in a row counts once.
-    """
-    with ThreadPoolExecutor() as threads:
-        found = list(threads.map(sketches_of, trajectories.files))
-    places = [(str(path), row, budget) for path, (names, _) in found for row, budget in enumerate(names)]
-    sketches = [sketch for _, (_, some) in found for sketch in some]
-    owner = np.repeat(np.arange(len(sketches)), [len(sketch) for sketch in sketches])
-    keys = np.concatenate([np.zeros(0, np.uint64), *sketches])
-    kinds = {budget: number for number, budget in enumerate(dict.fromkeys(place[2] for place in places))}
-    kind = np.array([kinds[places[row][2]] for row in range(len(places))], dtype=np.int64)[owner]
-    order = np.lexsort((owner, keys, kind))
-    keys, owner, kind = keys[order], owner[order], kind[order]
-    fresh = np.flatnonzero((np.diff(keys, prepend=keys[:1]) != 0) | (np.diff(kind, prepend=-1) != 0))
-    heads = np.repeat(owner[fresh], np.diff(np.append(fresh, len(owner))))  # the first of that budget with the same run
-    shared = Counter(zip(heads[heads != owner].tolist(), owner[heads != owner].tolist(), strict=True))
-    pairs = [pair for pair, runs in shared.items() if runs >= IN_COMMON]
-    for first, later in sorted(pairs):
-        one, other = (stored_runs(*places[place][:2]) for place in (first, later))
-        if len(np.intersect1d(one, other)) > ALIKE * min(len(one), len(other)):
-            yield Fault(places[later][0], places[later][1], "near-duplicate of another trajectory")
-
-
-def sketches_of(path: Path) -> tuple[Path, tuple[list[str], list[np.ndarray]]]:
-    """The budgets of a file's trajectories and the smallest run hashes of each."""
-    names: list[str] = []
-    sketches: list[np.ndarray] = []
-    for batch in row_groups(path, ["budget", ASINS]):
-        names += batch["budget"].to_pylist()
-        sketches += [runs[:SKETCH] for runs in runs_of_four(batch["events"])]
-    return path, (names, sketches)
-
-
-def runs_of_four(lists: pa.Array) -> Iterator[np.ndarray]:
-    """For each trajectory the hashes of four products in a row, sorted and distinct."""
-    asins = lists.flatten().field("asin").dictionary_encode()
-    begins = lists.offsets.to_numpy() - lists.offsets[0].as_py()
-    number = asins.indices.fill_null(-1).to_numpy()
-    shown = np.flatnonzero(number >= 0)
-    again = np.diff(number[shown], prepend=-1) == 0
-    places = np.searchsorted(shown[~again], begins)
-    keys = hashed_texts(asins.dictionary)[number[shown[~again]]]
-    for begin, end in itertools.pairwise(places.tolist()):
-        mine = keys[begin:end]
-        runs = mine[: max(0, len(mine) - 3)].copy()
-        for ahead in range(1, 4):
-            runs = runs * MIX[2 * ahead] ^ mine[ahead : ahead + len(runs)]
-        yield np.unique(runs)
-
-
-def stored_runs(path: str, row: int) -> np.ndarray:
-    """The runs of one stored trajectory."""
-    first = 0
-    for batch in row_groups(Path(path), ["budget", ASINS]):
-        if row < first + batch.num_rows:
-            return next(runs_of_four(batch["events"].slice(row - first, 1)))
-        first += batch.num_rows
-    raise IndexError(f"{path} has no row {row}")

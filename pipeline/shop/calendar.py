@@ -63,7 +63,7 @@ def plan(person: Persona, tokens: int, first_day: date, numbers: Numbers) -> tup
         weights[draws[:, 0] < DAYS_OFF] = 0.0
         weights *= MONTH_TOKENS / weights.sum()
         for share, draw in zip(weights.tolist(), draws.tolist(), strict=True):
-            if share:
+            if share and before < tokens:
                 visits = hours_of_visits(active, draw)
                 parts = [0.4 + extra for extra in draw[9 : 9 + len(visits)]]
                 scale = share / sum(parts)

@@ -52,6 +52,8 @@ LONGEST = 120
 """Characters of a search."""
 GUESS = 900
 """Tokens of a section before there is one."""
+LATER = 16_000
+"""Tokens of visits, a week of them, beyond those that are needed: where a model leaves no room in one, the next is taken."""
 PACE = 0.97
 """A month's visits are for a little more than its tokens, so that its last section has room."""
 LEISURE = 2
@@ -154,7 +156,7 @@ def diary(
     `count` counts the tokens of lines exactly; without it they are estimated (`pipeline.tokens`).
     """
     found = Diary(person)
-    visits = plan(person, tokens + GUESS, first_day, numbers)
+    visits = plan(person, tokens + LATER, first_day, numbers)
     for number, (needs, quota) in enumerate(agenda(person, known, numbers, tokens)):
         if found.tokens >= tokens:
             break

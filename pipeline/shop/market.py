@@ -1,6 +1,9 @@
 """What each category costs and who makes it: what a shopper's taste and budget are drawn from."""
 
+from bisect import bisect_right
 from dataclasses import dataclass
+from itertools import accumulate
+from random import Random
 
 import numpy as np
 import pyarrow as pa
@@ -26,6 +29,41 @@ class Category:
     middle: int
     brands: list[str]
     """The makers with most products, at most twelve."""
+
+
+class Pool:
+    """Categories of which one is drawn, the more often the more products it has."""
+
+    def __init__(self, categories: list[Category]) -> None:
+        self.categories = categories
+        self.weights = list(accumulate(category.products**0.5 for category in categories))
+        self.groups: dict[str, Pool] = {}
+
+    def of(self, group: str) -> "Pool":
+        """Those of one group."""
+        if group not in self.groups:
+            self.groups[group] = Pool([category for category in self.categories if category.group == group])
+        return self.groups[group]
+
+    def draw(self, random: Random) -> Category:
+        return random.choices(self.categories, cum_weights=self.weights)[0]
+
+
+class Market:
+    """The categories of a catalog; what a budget buys is looked up once."""
+
+    def __init__(self, catalog: Dataset[Product]) -> None:
+        self.categories = catalog.once(categories)
+        self.quarters = sorted(category.quarter for category in self.categories)
+        self.pools: dict[int, Pool] = {}
+
+    def affordable(self, cents: int) -> Pool:
+        """The categories of which so much buys a quarter; the three cheapest where it buys none."""
+        many = bisect_right(self.quarters, cents)
+        if many not in self.pools:
+            found = [category for category in self.categories if category.quarter <= cents]
+            self.pools[many] = Pool(found or sorted(self.categories, key=lambda category: category.quarter)[:3])
+        return self.pools[many]
 
 
 def categories(catalog: Dataset[Product]) -> list[Category]:

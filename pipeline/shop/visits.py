@@ -150,32 +150,30 @@ def purchases(grid: Grid, stock: Stock, target: np.ndarray) -> tuple[np.ndarray,
     Returns the targets, some of them now something bought before, and (row, intent, product) of each purchase.
     """
     due: list[tuple[int, int, int]] = []
-    target = target.copy()
-    intents, draws = grid.intents.tolist(), grid.block_draws[:, 1:].tolist()
+    chosen: list[list[int]] = target.tolist()  # numbers one by one are faster in lists
+    intents, draws = grid.intents.tolist(), grid.block_draws[:, 1:].reshape(-1, QUOTA[PURCHASE], 5).tolist()
+    carts = np.nonzero(grid.carted)[1].reshape(-1, QUOTA[CART]).tolist()
     for who in range(len(grid.people)):
         left: list[int] = []
         bought: list[tuple[int, int]] = []
         limit, unit = min(int(grid.budget[who]), AGAIN_BELOW), 0
         for row in range(grid.first_row[who], grid.first_row[who + 1]):
-            draw = iter(draws[row])
-            free = np.flatnonzero(grid.carted[row]).tolist()
-            new = []
-            for _ in range(QUOTA[PURCHASE]):
-                late, which, again, wait, old = (next(draw) for _ in range(5))
+            meant, free, new = chosen[row], carts[row], []
+            for late, which, again, wait, old in draws[row]:
                 if left and late < 0.2:
                     new.append((int(which * intents[row]), left.pop(int(again * len(left)))))
                     continue
                 place = free.pop(int(which * len(free)))
                 before = [product for product, when in bought if when + AGAIN_AFTER <= unit] if again < 0.15 else []
                 if before and stock.cents[repeat := before[int(old * len(before))]] <= limit:
-                    target[row, place] = repeat
+                    meant[place] = repeat
                 later = 0 if wait < 0.6 else int((wait - 0.6) / 0.4 * min(4, intents[row] - place))
-                new.append((place + later, int(target[row, place])))
-            left = [*left, *target[row, free].tolist()][-OPEN_CARTS:]
+                new.append((place + later, meant[place]))
+            left = [*left, *(meant[place] for place in free)][-OPEN_CARTS:]
             due += [(row, place, product) for place, product in sorted(new)]
             bought += [(product, unit + place) for place, product in new]
             unit += intents[row]
-    return target, np.array(due)
+    return np.array(chosen), np.array(due)
 
 
 def events(grid: Grid, target: np.ndarray, due: np.ndarray, repertoire: Repertoire) -> Visits:

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from pipeline.checks.unique import ids_are_unique, repeated
+from pipeline.checks.unique import alike_but_for_one, ids_are_unique
 from pipeline.dataset import Dataset
 from pipeline.models.base import Prompt, Reply
 from pipeline.models.play import Conversation
@@ -21,7 +21,7 @@ from pipeline.models.role import Role
 from pipeline.models.written import Wrong, as_json, refused, schema_of, written
 from pipeline.problem import Problem
 from pipeline.prompts import messages, say
-from pipeline.shop.market import Category, by_name, categories
+from pipeline.shop.market import Category, Market, by_name
 from pipeline.stage import Fault, Plan, Shard, stage
 from schemas.record import Rejected
 from schemas.shop import Persona, Product, Taste
@@ -104,20 +104,18 @@ def description_tells_the_facts(persona: Persona) -> str | None:
     said, budget = persona.description, str(persona.budget).removesuffix(".00")
     if len(said) > LONGEST:
         return "a description that is too long"
-    taste = any(taste.category.lower() in said.lower() for taste in persona.tastes)
-    if not taste or budget not in NUMBER.findall(said):
+    figures, words = set(NUMBER.findall(said)), said.lower()
+    if budget not in figures or not any(taste.category.lower() in words for taste in persona.tastes):
         return "a description without taste or budget"
     facts = [persona.age_band, persona.household, persona.region, persona.income, budget, *persona.brands]
     facts += [taste.category for taste in persona.tastes] + [str(hour) for hour in persona.active_hours]
-    known = {number for fact in facts for number in NUMBER.findall(fact)}
-    return None if set(NUMBER.findall(said)) <= known else "a description with a figure that is no fact"
+    strange = figures.difference(NUMBER.findall("\n".join(facts)))
+    return "a description with a figure that is no fact" if strange else None
 
 
 def personas_are_distinct(personas: Dataset[Persona]) -> Iterable[Fault]:
     """No two alike in all but one of eleven traits."""
-    for left_out in range(len(SIGNATURE)):
-        key = ", ".join(trait for place, trait in enumerate(SIGNATURE) if place != left_out)
-        yield from repeated(personas, key, "near-duplicate of another persona")
+    return alike_but_for_one(personas, SIGNATURE, "near-duplicate of another persona")
 
 
 def plan_personas(catalog: Dataset[Product], count: int) -> Plan:
@@ -144,8 +142,8 @@ def personas(
     catalog: Dataset[Product], shard: Shard, plan: Plan, writer: Role, *, count: Count = 200
 ) -> Iterator[Persona | Rejected]:
     """Shoppers whose budget buys what their taste wants, each with hours and habits of its own."""
-    known = catalog.once(categories)
-    return writer.play(persona(number, shard.random(number), known) for number in shard.of(plan.units))
+    market = catalog.once(Market)
+    return writer.play(persona(number, shard.random(number), market) for number in shard.of(plan.units))
 
 
 class Described(BaseModel):
@@ -155,9 +153,9 @@ class Described(BaseModel):
     description: str
 
 
-def persona(number: int, random: Random, known: list[Category]) -> Conversation[Persona | Rejected]:
+def persona(number: int, random: Random, market: Market) -> Conversation[Persona | Rejected]:
     """Its facts are drawn, then put into words; words that say something else are sent back."""
-    facts, said = drawn(random, known)
+    facts, said = drawn(random, market)
     words = {**facts, **said}
     prompt = Prompt(
         "personas",
@@ -180,13 +178,13 @@ def persona(number: int, random: Random, known: list[Category]) -> Conversation[
     return refused(f"persona-{number:07d}", "description", facts, found)
 
 
-def drawn(random: Random, known: list[Category]) -> tuple[dict[str, Any], dict[str, Any]]:
+def drawn(random: Random, market: Market) -> tuple[dict[str, Any], dict[str, Any]]:
     """A shopper's facts, and those that are said in other words."""
-    age, income, rhythm = (weighted(random, people()[kind]) for kind in ("ages", "incomes", "rhythms"))
+    age, income, rhythm = (weighted(random, kind) for kind in ("ages", "incomes", "rhythms"))
     tier = random.choice(income["tiers"])
     least, most = people()["tiers"][tier]
     budget = round(least * (most / least) ** random.random())
-    liked = tastes(random, known, budget * 100)
+    liked = tastes(random, market, budget * 100)
     budget = max(budget, *(-(-category.quarter // 100) for category in liked))
     weights = [random.uniform(1, 4) for _ in liked]
     scale = random.uniform(0.7, 0.9) / sum(weights)
@@ -213,29 +211,28 @@ def drawn(random: Random, known: list[Category]) -> tuple[dict[str, Any], dict[s
     return facts, {"tastes": [category.name for category in liked], "rhythm": rhythm["said"]}
 
 
-def tastes(random: Random, known: list[Category], cents: int) -> list[Category]:
+def tastes(random: Random, market: Market, cents: int) -> list[Category]:
     """Three to six categories that the budget buys, most of them of one kind."""
-    affordable = [category for category in known if category.quarter <= cents]
-    affordable = affordable or sorted(known, key=lambda category: category.quarter)[:3]
-    home = random.choices(affordable, cumulative(affordable))[0].group
-    near = [category for category in affordable if category.group == home]
-    wanted = min(random.randint(3, 6), len(affordable))
+    affordable = market.affordable(cents)
+    near = affordable.of(affordable.draw(random).group)
+    wanted = min(random.randint(3, 6), len(affordable.categories))
     found: dict[str, Category] = {}
     for _ in range(50 * wanted):
         pool = near if random.random() < 0.6 else affordable
-        category = random.choices(pool, cumulative(pool))[0]
+        category = pool.draw(random)
         found.setdefault(category.name, category)
         if len(found) == wanted:
             break
     return list(found.values())
 
 
-def cumulative(pool: list[Category]) -> list[float]:
-    return [category.products**0.5 for category in pool]
+def weighted(random: Random, kind: str) -> dict[str, Any]:
+    return random.choices(people()[kind], cum_weights=weights_of(kind))[0]
 
 
-def weighted(random: Random, kinds: list[dict[str, Any]]) -> dict[str, Any]:
-    return random.choices(kinds, cum_weights=list(accumulate(kind["weight"] for kind in kinds)))[0]
+@cache
+def weights_of(kind: str) -> list[float]:
+    return list(accumulate(one["weight"] for one in people()[kind]))
 
 
 def hours(random: Random, usual: list[int]) -> list[int]:

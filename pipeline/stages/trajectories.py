@@ -15,6 +15,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from pipeline.arrow import arrow_schema, money
 from pipeline.budgets import budgets, tokens_of
 from pipeline.checks import events as check
+from pipeline.checks.alike import trajectories_are_distinct
 from pipeline.checks.unique import ids_are_unique
 from pipeline.dataset import Dataset
 from pipeline.models.role import Role
@@ -33,8 +34,8 @@ from schemas.samples import Trajectory
 from schemas.shop import Persona, Product, Query
 
 SECOND = 1_000_000
-TOGETHER = 16
-"""Customers in one batch, which becomes one row group: some 5 MB of text."""
+TOGETHER = 1_024_000
+"""Tokens in one batch of customers, which becomes one row group: some 2 MB of text."""
 
 Budgets = Annotated[
     list[str], BeforeValidator(budgets), Field(description="budgets of tokens, a row for each: 32k,64k or 1000000")
@@ -85,7 +86,7 @@ def plan_trajectories(personas: Dataset[Persona], tokenizer: str, tokens: list[s
         check.tokens_fill_the_budget,
         check.shorter_is_a_prefix,
     ],
-    across=[ids_are_unique, check.trajectories_are_distinct],
+    across=[ids_are_unique, trajectories_are_distinct],
     per_shard=(16, 256),
 )
 def trajectories(
@@ -104,13 +105,13 @@ def trajectories(
     """Every persona's months of searches, clicks, carts and purchases, one row for each budget of tokens."""
     known = repertoire(catalog, queries)
     count, longest = count_with(tokenizer), tokens_of(tokens[-1])
-    people = personas.rows(shard.of(plan.units))
+    people, most = personas.rows(shard.of(plan.units)), max(1, TOGETHER // longest)
     if written_by == "model":
         asked = (diary(one, known, shard.numbers, first_day=start, tokens=longest, count=count) for one in people)
         for told in writer.play(asked):
             yield from as_told(told, known.stock, tokens, tokenizer)
         return
-    while together := list(islice(people, TOGETHER)):
+    while together := list(islice(people, most)):
         found = histories(together, known, shard.numbers, first_day=start, tokens=longest, count=count)
         yield to_rows(together, found, tokens, tokenizer, known)
 

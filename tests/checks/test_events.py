@@ -525,6 +525,12 @@ def test_a_text_with_another_price_fails(why, row):
     assert why(other_lines(row, dearer)) == [{TEXT}]
 
 
+@pytest.mark.parametrize("time", ["1999-05-01 19:30:25", "2024-05-01T19:30:25", "2024-05-01 19:30:61", "x" * 19])
+def test_a_text_with_another_time_fails(why, row, time):
+    found = why(row | {"text": "\n".join([*(lines := row["text"].split("\n"))[:-1], time + lines[-1][19:]])})
+    assert found == [{TEXT}]
+
+
 def test_a_text_with_two_lines_swapped_fails(why, row):
     def swap(lines):
         lines[8], lines[9] = lines[9], lines[8]
@@ -679,6 +685,17 @@ def test_every_copy_but_the_first_goes(across, built):
 
 def test_a_personas_own_budgets_are_no_near_duplicates(across, pair):
     assert across(*pair) == []
+
+
+def test_a_near_duplicate_in_another_file_is_found_where_it_stands(across, tmp_path, built):
+    assert across(*built[:9]) == []
+    folder = tmp_path / "trajectories"
+    copies = [built[12], of("persona-0000099", built[5]), built[13], of("persona-0000098", built[12])]
+    pq.write_table(table(copies), folder / "part-00001.parquet", row_group_size=1)
+    (found, again) = STAGE.across[1](Dataset(tmp_path, "trajectories", Trajectory))
+    assert [(one.file, one.row) for one in (found, again)] == [
+        (str(folder / "part-00001.parquet"), row) for row in (1, 3)
+    ]
 
 
 def test_a_duplicate_id_fails(across, built):

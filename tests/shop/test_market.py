@@ -1,6 +1,7 @@
 """What each category costs and who makes it."""
 
 from decimal import Decimal
+from random import Random
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -9,7 +10,7 @@ import pytest
 from pipeline.arrow import to_batch
 from pipeline.dataset import Dataset
 from pipeline.run import Run
-from pipeline.shop.market import MOST_BRANDS, by_name, categories
+from pipeline.shop.market import MOST_BRANDS, Market, by_name, categories
 from schemas.shop import Product
 
 
@@ -81,3 +82,36 @@ def test_an_empty_catalog_has_no_categories(shop):
 
 def test_categories_are_found_by_name(shop):
     assert by_name(shop({}, {}))["Lamps"].products == 2
+
+
+def of_kind(name, group, *dollars):
+    return [{"category": name, "category_path": [group, name], "price": Decimal(price)} for price in dollars]
+
+
+def test_what_is_affordable_is_asked_of_each_budget_anew(shop):
+    kinds = [("Bulbs", "Home", 2, 3), ("Lamps", "Home", 20, 30), ("Tents", "Out", 200, 300), ("Boats", "Out", 2000)]
+    market = Market(shop(*(product for kind in kinds for product in of_kind(*kind))))
+
+    def names(dollars, group=None):
+        pool = market.affordable(dollars * 100)
+        return [category.name for category in (pool.of(group) if group else pool).categories]
+
+    for _ in range(2):
+        assert names(30) == ["Bulbs", "Lamps"]
+        assert names(5000) == ["Boats", "Bulbs", "Lamps", "Tents"]
+        assert names(200 - 1) == ["Bulbs", "Lamps"]
+        assert names(5000, "Out") == ["Boats", "Tents"]
+        assert names(300, "Out") == ["Tents"]
+
+
+def test_who_can_afford_nothing_looks_at_the_three_cheapest(shop):
+    kinds = [("Lamps", "Home", 20), ("Boats", "Out", 2000), ("Tents", "Out", 200), ("Cars", "Out", 9000)]
+    market = Market(shop(*(product for kind in kinds for product in of_kind(*kind))))
+    assert [category.name for category in market.affordable(100).categories] == ["Lamps", "Tents", "Boats"]
+
+
+def test_a_kind_with_four_times_the_products_is_drawn_twice_as_often(shop):
+    market = Market(shop(*of_kind("Lamps", "Home", 5, 5, 5, 5), *of_kind("Tents", "Out", 5)))
+    random = Random(1)
+    drawn = [market.affordable(10_000).draw(random).name for _ in range(3_000)]
+    assert 1_900 < drawn.count("Lamps") < 2_100
