@@ -1,14 +1,19 @@
-"""How fast search is, what it finds, and how near its index comes to looking at every vector.
+"""How long a catalog of any size takes to build, index and open, how fast search is, what it finds, and how near its
+index comes to looking at every vector.
 
     python -m benchmarks.search                     # 10,000 products
-    python -m benchmarks.search --products 1000000  # ten minutes, most of them for the vectors
-    python -m benchmarks.search --run FOLDER        # a run that has embeddings already
+    python -m benchmarks.search --products 2000000  # some 500 processor seconds to build and index
+    python -m benchmarks.search --products 2000000 --run FOLDER   # keeps the run; stopped, it goes on where it was
+    python -m benchmarks.search --growth 1600000    # a sixteenth, a quarter and all of so many, and how the time grows
 
-Each time is the best of five, so that it tells of the code and not of what else the machine does. Figures go into
-benchmarks/README.md.
+Every step runs in processes of its own, whose memory is the most that any one of them held, mapped files in it. A time
+by filter is the best of five, so that it tells of the code and not of what else the machine does; the thousand searches
+are each made once. Figures go into benchmarks/README.md.
 """
 
 import argparse
+import json
+import os
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -20,9 +25,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from benchmarks.trajectories import machine, write
+from benchmarks.steps import measured, on_disk
+from benchmarks.trajectories import best, machine, write
 from pipeline.arrow import arrow_schema
+from pipeline.catalog.nearest import loaded
 from pipeline.catalog.search import Search, opened
+from pipeline.dataset import Dataset, ShardWriter
 from pipeline.run import Run
 from pipeline.shop.kinds import Kinds
 from pipeline.shop.repertoire import Repertoire
@@ -30,9 +38,11 @@ from pipeline.shop.store import Store
 from pipeline.words import content_words
 from schemas.shop import Variant
 
+SEARCHES = 1_000
 ASKED = 200
 LIMIT = 200
 TRIES = 5
+CHUNK = 50_000
 FACTS = ["id", "title", "brand", "color", "category", "category_path", "attributes", "description", "price", "rating"]
 Find = Callable[[str, int], np.ndarray]
 
@@ -52,10 +62,10 @@ def store_of(run: Run) -> Store:
     return Store(catalog, pa.table(column))
 
 
-def queries(store: Store) -> list[tuple[str, int]]:
+def queries(store: Store, count: int) -> list[tuple[str, int]]:
     """Two to five words of a product's title, in any order, and its row."""
     random, found = Random(1), []
-    for _ in range(ASKED):
+    for _ in range(count):
         row = random.randrange(len(store))
         words = list(content_words(store.titles[row].as_py()))
         found.append((" ".join(random.sample(words, min(len(words), random.randint(2, 5)))), row))
@@ -94,18 +104,30 @@ def milliseconds(find: Find, asked: list[tuple[str, int]]) -> np.ndarray:
     return found
 
 
-def recall(search: Search, asked: list[tuple[str, int]]) -> float:
-    """Share of the ten that the index finds that are as near as the ten nearest of all, to a thousandth."""
+def recall(search: Search, embeddings: Dataset[Any], texts: list[str]) -> dict[str, float]:
+    """Share of the ten that are found that are among the ten nearest of all vectors, ties in; and so to a thousandth."""
     near = search.nearest
     assert near is not None
-    vectors = np.stack([near.vector(text) for text, _ in asked])
-    cosines = np.zeros((len(asked), len(near.codes)), np.float32)
-    for begin in range(0, len(near.codes), 50_000):
-        end = begin + 50_000
-        cosines[:, begin:end] = (near.codes[begin:end].astype(np.float32) @ vectors.T).T * near.scales[begin:end]
-    bar = -np.partition(-cosines, 9, axis=1)[:, 9] - 0.001
-    found = [near.find(vector, 10) for vector in vectors]
-    return float(np.mean([(cosines[row, places] >= bar[row]).sum() / 10 for row, places in enumerate(found)]))
+    vectors = np.stack([near.vector(text) for text in texts])
+    rows = [search.rows[near.find(vector, 10)] for vector in vectors]
+    top, found = exact(embeddings, vectors, rows)
+    bar = top.min(axis=1, keepdims=True)
+    return {"recall": float((found >= bar - 1e-6).mean()), "near": float((found >= bar - 0.001).mean())}
+
+
+def exact(embeddings: Dataset[Any], vectors: np.ndarray, rows: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """The ten best cosines of each of these vectors among all in the dataset, and those of the rows found for it."""
+    top = np.full((len(vectors), 10), -2, np.float32)
+    found, first = np.full((len(vectors), 10), -2, np.float32), 0
+    for batch in embeddings.batches(["vector"]):
+        here = batch["vector"].flatten().to_numpy().reshape(len(batch), -1).astype(np.float32)
+        cosines = vectors @ here.T
+        top = -np.partition(-np.concatenate([top, cosines], axis=1), 9, axis=1)[:, :10]
+        for place, each in enumerate(rows):
+            inside = np.flatnonzero((each >= first) & (each < first + len(batch)))
+            found[place, inside] = cosines[place, each[inside] - first]
+        first += len(batch)
+    return top, found
 
 
 def typed(run: Run, rows: list[int]) -> list[tuple[str, int]]:
@@ -136,67 +158,234 @@ def held(search: Search) -> float:
     return sum(column.nbytes for column in columns) / len(search.rows)
 
 
-def table(folder: Path, products: int | None, how: str) -> str:
-    run = Run(folder, seed=0)
-    started = perf_counter()
-    if products:
-        run.build("embeddings", products=products)
-    built = perf_counter() - started
-    store = store_of(run)
-    started = perf_counter()
+def once(find: Callable[[str], Any], texts: list[str]) -> list[float]:
+    """Milliseconds of each, after a few to begin with: the median and the 99th percentile."""
+    for text in texts[:20]:
+        find(text)
+    taken = []
+    for text in texts:
+        started = perf_counter()
+        find(text)
+        taken.append(1_000 * (perf_counter() - started))
+    return [float(np.quantile(taken, at)) for at in (0.5, 0.99)]
+
+
+def scanned(search: Search, texts: list[str]) -> dict[str, Any]:
+    """The peer: every vector, a byte a number, looked at for each query."""
+    faiss, near = loaded(), search.nearest
+    assert near is not None
+    flat = faiss.IndexScalarQuantizer(near.codes.shape[1], faiss.ScalarQuantizer.QT_8bit, faiss.METRIC_INNER_PRODUCT)
+    for begin in range(0, len(near.codes), CHUNK):
+        some = near.codes[begin : begin + CHUNK] * near.scales[begin : begin + CHUNK, None]
+        if not flat.is_trained:
+            flat.train(np.concatenate([some, -some]))
+        flat.add(some.astype(np.float32))
+    return {"scan": once(lambda text: flat.search(near.vector(text)[None], 10), texts)}
+
+
+STEPS: dict[str, Callable[[Path, int], dict[str, Any]]] = {}
+
+
+def step(work: Callable[[Path, int], dict[str, Any]]) -> Callable[[Path, int], dict[str, Any]]:
+    STEPS[work.__name__] = work
+    return work
+
+
+@step
+def catalog(folder: Path, products: int) -> dict[str, Any]:
+    return {"rows": Run(folder, seed=0).build("catalog", products=products).rows}
+
+
+@step
+def embeddings(folder: Path, products: int) -> dict[str, Any]:
+    return {"rows": Run(folder, seed=0).build("embeddings").rows}
+
+
+@step
+def index(folder: Path, products: int) -> dict[str, Any]:
+    store = store_of(Run(folder))
+    began = perf_counter()
     opened(folder, store)
-    made = perf_counter() - started
-    started = perf_counter()
+    return {"index": perf_counter() - began}
+
+
+@step
+def opening(folder: Path, products: int) -> dict[str, Any]:
+    store = store_of(Run(folder))
+    began = perf_counter()
+    found = opened(folder, store).find("blue lamp", limit=10)
+    return {"again": perf_counter() - began, "found": len(found)}
+
+
+@step
+def searching(folder: Path, products: int) -> dict[str, Any]:
+    """All figures of search itself."""
+    run = Run(folder)
+    store = store_of(run)
     both = opened(folder, store)
-    again = perf_counter() - started
     plain = Search(store, both.lists)
-    asked = queries(store)
+    asked = queries(store, ASKED)
     rows = sorted({row for _, row in asked})
     said = typed(run, rows)
-    few = telling(plain, said)
     titles = [(" ".join(content_words(store.titles[row].as_py())), row) for row in rows]
-    lists = sum(getattr(both.lists, name).nbytes for name in ("hashes", "edges", "places"))
-    on_disk = sum(path.stat().st_size for path in (folder / "search").rglob("*") if path.is_file())
-    lines = [
-        f"`{how}`: {len(store):,} products, {len(store.leaves)} categories, {ASKED} queries of two to five words, {LIMIT} results",
-        "",
-        "| filter | words: median ms | 90 % | words and vectors: median ms | 90 % |",
-        "| --- | --- | --- | --- | --- |",
+    few = telling(plain, said)
+    many = [
+        text
+        for text, _ in [*queries(store, SEARCHES), *typed(run, sorted({row for _, row in queries(store, SEARCHES)}))]
     ]
-    for (name, one), two in zip(ways(plain, store).items(), ways(both, store).values(), strict=True):
-        figures = [f"{np.quantile(milliseconds(find, asked), at):.2f}" for find in (one, two) for at in (0.5, 0.9)]
-        lines.append(f"| {name} | {' | '.join(figures)} |")
+    texts = Random(2).sample(many, SEARCHES)
+    lists = sum(getattr(both.lists, name).nbytes for name in ("hashes", "edges", "places"))
+    times = {
+        name: [float(np.quantile(milliseconds(find, asked), at)) for find in (one, two) for at in (0.5, 0.9)]
+        for (name, one), two in zip(ways(plain, store).items(), ways(both, store).values(), strict=True)
+    }
+    return {
+        "rows": len(store),
+        "categories": len(store.leaves),
+        "filters": times,
+        "hits": {
+            "all words of a title find it among ten": [hits(each, titles) for each in (plain, both)],
+            "what is typed for a product finds it among ten": [hits(each, said) for each in (plain, both)],
+            f"of it, queries that fit ten products at most ({len(few) / len(said):.0%})": [
+                hits(each, few) for each in (plain, both)
+            ],
+        },
+        "words": once(lambda text: plain.find(text, limit=LIMIT), texts),
+        "both": once(lambda text: both.find(text, limit=LIMIT), texts),
+        "typed": recall(both, run.read("embeddings"), [text for text, _ in said]),
+        "of titles": recall(both, run.read("embeddings"), [text for text, _ in asked]),
+        "bytes": [held(both), lists / len(store)],
+        **scanned(both, texts[:50]),
+    }
+
+
+def a_step(name: str, folder: Path, products: int) -> list[str]:
+    return ["benchmarks.search", "--step", name, "--run", str(folder), "--products", str(products)]
+
+
+def floor(dataset: Dataset[Any]) -> float:
+    """Seconds that pyarrow needs to write all its rows, already in memory as Arrow, on one core."""
+    some = [batch for batch, _ in zip(dataset.batches(), range(20), strict=False)]
+
+    def written() -> None:
+        with tempfile.TemporaryDirectory() as place:
+            writer = ShardWriter(Path(place) / "part-00000.parquet", dataset.makes)
+            for batch in some:
+                writer.write(batch)
+            writer.commit()
+
+    return best(written) / sum(map(len, some)) * len(dataset)
+
+
+def all_measured(folder: Path, products: int) -> dict[str, dict[str, Any]]:
+    """Every step; kept beside the folder, so that a measurement that was stopped goes on."""
+    kept = Path(f"{folder}.figures.json")
+    steps: dict[str, dict[str, Any]] = json.loads(kept.read_text()) if kept.exists() else {}
+    for name in STEPS:
+        if name not in steps:
+            steps[name] = measured(*a_step(name, folder, products))
+            kept.write_text(json.dumps(steps))
+    return steps
+
+
+def table(folder: Path, products: int, how: str) -> str:
+    steps = all_measured(folder, products)
+    run, found = Run(folder), steps["searching"]
+    lines = [
+        f"`{how}`: {found['rows']:,} products, {found['categories']} categories, {os.cpu_count()} workers",
+        "",
+        "| step | seconds | processor seconds | most MB of a process | pyarrow writes the same in | GB on disk |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
+    for name, what in WHAT.items():
+        one = steps[name]
+        least = f"{floor(run.read(name)):.1f} s" if name in ("catalog", "embeddings") else ""
+        disk = {"index": "search", "opening": ""}.get(name, name)
+        size = f"{on_disk(folder / disk):.2f}" if disk else ""
+        lines.append(f"| {what} | {one['seconds']:.0f} | {one['cpu']:.0f} | {one['mb']:.0f} | {least} | {size} |")
+    lines += ["", *of_search(steps, found), "", machine()]
+    return "\n".join(lines)
+
+
+WHAT = {
+    "catalog": "catalog, with its checks",
+    "embeddings": "embeddings, with their checks",
+    "index": "index: the store read, words' lists and cells made",
+    "opening": "opening: the store read, the index mapped, a search",
+}
+
+
+def of_search(steps: dict[str, dict[str, Any]], found: dict[str, Any]) -> list[str]:
+    made, again = steps["index"]["index"], steps["opening"]["again"]
+    lines = ["| 1,000 searches, 200 results each | median ms | 99 % |", "| --- | --- | --- |"]
+    for what, key in (
+        ("words", "words"),
+        ("words and vectors", "both"),
+        ("peer: a scan of all vectors on one core, 10 results", "scan"),
+    ):
+        lines.append(f"| {what} | {found[key][0]:.2f} | {found[key][1]:.2f} |")
+    lines += ["", "| recall@10 of the index against all vectors | ties in | to a thousandth |", "| --- | --- | --- |"]
+    for what, key in (("what is typed for a product", "typed"), ("two to five words of a title", "of titles")):
+        lines.append(f"| {what} | {found[key]['recall']:.3f} | {found[key]['near']:.3f} |")
     lines += [
         "",
-        "| what | words | words and vectors |",
-        "| --- | --- | --- |",
-        f"| all words of a title find it among ten | {hits(plain, titles):.1%} | {hits(both, titles):.1%} |",
-        f"| what is typed for a product finds it among ten | {hits(plain, said):.1%} | {hits(both, said):.1%} |",
-        f"| of it, queries that fit ten products at most ({len(few) / len(said):.0%}) | {hits(plain, few):.1%} | {hits(both, few):.1%} |",
+        f"| filter, {ASKED} queries of two to five words | words: median ms | 90 % | words and vectors: median ms | 90 % |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    for name, times in found["filters"].items():
+        lines.append(f"| {name} | {' | '.join(f'{each:.2f}' for each in times)} |")
+    lines += ["", "| what | words | words and vectors |", "| --- | --- | --- |"]
+    for name, (one, two) in found["hits"].items():
+        lines.append(f"| {name} | {one:.1%} | {two:.1%} |")
+    columns, lists = found["bytes"]
+    return [
+        *lines,
         "",
         "| what | figure |",
         "| --- | --- |",
-        f"| recall@10 of the index against all vectors | {recall(both, asked):.3f} |",
-        f"| bytes a product: columns, words' lists | {held(both):.0f}, {lists / len(store):.0f} |",
-        f"| bytes a product on disk, mapped: lists, codes and index | {on_disk / len(store):.0f} |",
-        f"| seconds to build catalog and vectors (0 where they were there) | {built:.0f} |",
-        f"| seconds to make the index, and to open it again | {made:.0f}, {again:.1f} |",
-        "",
-        machine(),
+        f"| bytes a product in memory: columns, words' lists | {columns:.0f}, {lists:.0f} |",
+        f"| seconds to make the index (0 where it was there), and to open it again beside a store that is read | {made:.1f}, {again:.1f} |",
     ]
-    return "\n".join(lines)
+
+
+def growth(products: int, folder: Path) -> str:
+    sizes = [products // 16, products // 4, products]
+    lines = [
+        f"`python -m benchmarks.search --growth {products}`: processor seconds, and the most MB of a process",
+        "",
+        f"| step | {' | '.join(f'{size:,}' for size in sizes)} | exponent |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    found: dict[str, list[dict[str, Any]]] = {name: [] for name in ("catalog", "embeddings", "index")}
+    for size in sizes:
+        for name, steps in found.items():
+            steps.append(measured(*a_step(name, folder / str(size), size)))
+    for name, steps in found.items():
+        cells = " | ".join(f"{one['cpu']:.1f} s, {one['mb']:.0f} MB" for one in steps)
+        power = np.polyfit(np.log(sizes), np.log([one["cpu"] for one in steps]), 1)[0]
+        lines.append(f"| {name} | {cells} | {power:.2f} |")
+    return "\n".join([*lines, "", machine()])
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--products", type=int, default=10_000, help="default: 10,000")
-    parser.add_argument("--run", type=Path, help="a run that has embeddings")
+    parser.add_argument("--run", type=Path, help="where the run is, which is kept then")
+    parser.add_argument("--growth", type=int, help="so many products, and fewer")
+    parser.add_argument("--step", choices=STEPS, help=argparse.SUPPRESS)
     options = parser.parse_args()
-    how = "python -m benchmarks.search " + (f"--run {options.run}" if options.run else f"--products {options.products}")
+    if options.step:
+        print(json.dumps(STEPS[options.step](options.run, options.products)))
+        return
     with tempfile.TemporaryDirectory() as place:
-        text = table(options.run or Path(place) / "run", None if options.run else options.products, how)
+        folder = options.run or Path(place) / "run"
+        if options.growth:
+            section, text = "search --growth", growth(options.growth, folder)
+        else:
+            section = f"search --products {options.products}"
+            text = table(folder, options.products, f"python -m benchmarks.{section}")
     print(text)
-    write("search --run" if options.run else f"search --products {options.products}", text)
+    write(section, text)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
+from threading import Lock
 from typing import Any, Protocol
 
 import numpy as np
@@ -11,13 +12,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline.problem import Problem
-from pipeline.words import content_words, joined
+from pipeline.words import STOP, WORD, ascii_lower, joined, singular
 
 HASHED = "hashed"
 DIMENSIONS = 256
 """Of the hashed embedder."""
 SIGNS = 8
 """Dimensions that each part of a word is spread over."""
+WORDS_KEPT = 100_000
+"""Whose vectors are kept, a kB each."""
 PARTS = 0.6
 """What all parts of a word count together, beside the word itself."""
 
@@ -35,16 +38,41 @@ class Hashed:
     It knows how words are written and nothing of what they mean: `lmap` is near `lamp`, `sofa` is not near `couch`.
     """
 
-    def __init__(self) -> None:
-        self.word = lru_cache(maxsize=200_000)(word_vector)
+    def __init__(self, words_kept: int = WORDS_KEPT) -> None:
+        self.known, self.words_kept = KnownWords(), words_kept
 
     def vectors(self, texts: Sequence[str]) -> np.ndarray:
         found = np.zeros((len(texts), DIMENSIONS), np.float32)
-        for row, text in enumerate(texts):
-            for word in dict.fromkeys(content_words(text)):
-                found[row] += self.word(word)
+        for place, text in enumerate(texts):
+            known = self.known = self.known if len(self.known) <= self.words_kept else KnownWords()
+            if rows := list(dict.fromkeys(map(known.__getitem__, WORD.findall(ascii_lower(text))))):
+                known.vectors.take(rows, axis=0).sum(axis=0, out=found[place])
         lengths = np.sqrt((found * found).sum(axis=1, keepdims=True))
         return found / np.where(lengths > 0, lengths, 1)
+
+
+class KnownWords(dict[str, int]):
+    """Words as they were met, each with the row of its vector: one for all spellings, row 0 for those that say nothing."""
+
+    def __init__(self) -> None:
+        self.vectors = np.zeros((1_024, DIMENSIONS), np.float32)
+        self.row = dict.fromkeys(STOP, 0)
+        self.used = 1
+        self.lock = Lock()
+
+    def __missing__(self, met: str) -> int:
+        word = singular(met)
+        with self.lock:  # threads of a server share one embedder
+            if word not in self.row:
+                self.learn(word)
+            self[met] = self.row[word]
+        return self.row[word]
+
+    def learn(self, word: str) -> None:
+        if self.used == len(self.vectors):
+            self.vectors = np.concatenate([self.vectors, np.zeros_like(self.vectors)])
+        self.vectors[self.used], self.row[word] = word_vector(word), self.used
+        self.used += 1
 
 
 def word_vector(word: str) -> np.ndarray:
@@ -120,12 +148,19 @@ def open_embedder(name: str) -> Embedder:
     raise Problem(f"There is no embedder {name}. Use hashed, sentence-transformers:NAME or model2vec:FOLDER.")
 
 
-def texts_of(titles: pa.Array, brands: pa.Array, colors: pa.Array, kinds: pa.Array, attributes: pa.Array) -> pa.Array:
+def texts_of(titles: pa.Array, brands: pa.Array, colors: pa.Array, kinds: pa.Array, values: pa.ListArray) -> pa.Array:
     """What a product is found by, by its words as by its vector: its title, brand, color, category, and what is known of it.
 
-    >>> known = pa.array([[{"name": "material", "value": "oak"}]])
-    >>> texts_of(*(pa.array([each], pa.string()) for each in ("Lamp", "Lumo", None, "Desk Lamps")), known).to_pylist()
-    ['Lamp Lumo  Desk Lamps oak']
+    >>> words = [pa.array([each], pa.string()) for each in ("Lamp", "Lumo", None, "Desk Lamps")]
+    >>> texts_of(*words, pa.array([["oak", "12 in"]])).to_pylist()
+    ['Lamp Lumo  Desk Lamps oak 12 in']
     """
-    values = pa.ListArray.from_arrays(attributes.offsets, attributes.values.field("value"))
-    return joined(titles, brands, colors, kinds, pc.binary_join(values.fill_null([]), " "))
+    return joined(titles, brands, colors, kinds, pc.binary_join(values, " "))
+
+
+def values_of(attributes: pa.ListArray) -> pa.ListArray:
+    """
+    >>> values_of(pa.array([[{"name": "material", "value": "oak"}], []])).to_pylist()
+    [['oak'], []]
+    """
+    return pa.ListArray.from_arrays(attributes.offsets, attributes.values.field("value")).fill_null([])

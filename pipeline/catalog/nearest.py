@@ -16,8 +16,8 @@ from schemas.shop import Embedding
 
 FLAT = 4_000
 """Up to so many vectors all are looked at."""
-LOOKED_AT = 24
-"""Cells, of about 4 sqrt(n), that are looked at above."""
+FEWEST, ONE_OF = 24, 32
+"""Cells, of about 4 sqrt(n), that are looked at above: so many at least, and one of so many."""
 TAUGHT = 40
 """Vectors of each cell that its centre is learnt from."""
 ROUNDS = 6
@@ -46,8 +46,10 @@ class Nearest:
         """At most so many places, the nearest first; `among`: a bit for each place, from the lowest, of those that may be found."""
         faiss = loaded()
         chosen = None if among is None else faiss.IDSelectorBitmap(among)
-        flat = isinstance(self.index, faiss.IndexScalarQuantizer)
-        how = faiss.SearchParameters(sel=chosen) if flat else faiss.SearchParametersIVF(sel=chosen, nprobe=LOOKED_AT)
+        if isinstance(self.index, faiss.IndexScalarQuantizer):
+            how = faiss.SearchParameters(sel=chosen)
+        else:
+            how = faiss.SearchParametersIVF(sel=chosen, nprobe=max(FEWEST, self.index.nlist // ONE_OF))
         _, places = self.index.search(vector[None], min(count, len(self.codes)), params=how)
         found: np.ndarray = places[0][places[0] >= 0]
         return found

@@ -77,11 +77,12 @@ def word_lists(chunks: Iterable[pa.Array]) -> WordLists:
     parts, first = [(np.zeros(0, np.uint64), np.zeros(0, np.int64), np.zeros(0, np.int32))], 0
     for texts in chunks:
         text_of, found = hashed_words(texts)
-        hashes, word = np.unique(found, return_inverse=True)
-        word, text = np.divmod(np.unique(word * len(texts) + text_of), len(texts))
+        hashes, word = numbered(found)
+        pairs = np.sort(word * np.int64(len(texts)) + text_of)
+        word, text = np.divmod(pairs[np.flatnonzero(np.diff(pairs, prepend=-1))], len(texts))
         parts.append((hashes, np.bincount(word, minlength=len(hashes)), (text + first).astype(np.int32)))
         first += len(texts)
-    known = np.unique(np.concatenate([hashes for hashes, _, _ in parts]))
+    known, _ = numbered(np.concatenate([hashes for hashes, _, _ in parts]))
     numbers = [np.searchsorted(known, hashes) for hashes, _, _ in parts]
     lengths = np.zeros(len(known), np.int64)
     for number, (_, counts, _) in zip(numbers, parts, strict=True):
@@ -98,6 +99,20 @@ def word_lists(chunks: Iterable[pa.Array]) -> WordLists:
 @lru_cache(maxsize=100_000)
 def hash_of(word: str) -> int:
     return int(hashed_words(pa.array([word]))[1][0])
+
+
+def numbered(hashes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The different ones in order, and the number of each; as `np.unique`, in a tenth of its time where they repeat.
+
+    >>> [found.tolist() for found in numbered(np.array([7, 3, 7], np.uint64))]
+    [[3, 7], [1, 0, 1]]
+    """
+    met = pa.array(hashes).dictionary_encode()
+    different = met.dictionary.to_numpy()
+    order = np.argsort(different)
+    number = np.empty(len(order), np.int64)
+    number[order] = np.arange(len(order))
+    return different[order], number[met.indices.to_numpy()]
 
 
 def readable(text: str) -> str:
@@ -186,7 +201,7 @@ class Search:
             rows = pa.array(self.rows[begin : begin + CHUNK])
             kinds = leaves.take(pa.array(store.leaf_of[rows.to_numpy()]))
             titles, brands, colors = (each.take(rows) for each in (store.titles, store.brands, store.colors))
-            yield texts_of(titles, brands, colors, kinds, store.attributes.take(rows))
+            yield texts_of(titles, brands, colors, kinds, store.facts.texts(rows.to_numpy()))
 
     def terms(self, text: str) -> Terms:
         """The known words of a query as (weight, number of the list), the rarest first."""

@@ -169,33 +169,32 @@ class Store:
         origin: tuple[Callable[..., "Store"], tuple[Any, ...]] | None = None,
     ) -> None:
         self.origin = origin
-        names = ("id", "title", "brand", "color", "category", "attributes", "description")
-        columns = {name: whole(catalog, name) for name in names}
-        self.ids, self.titles, self.brands = columns["id"], columns["title"], columns["brand"]
-        self.colors, self.attributes = columns["color"], columns["attributes"]
-        self.facts = Facts(self.attributes)
-        self.descriptions = columns["description"]
-        self.cents = cents(whole(catalog, "price"))
-        self.ratings = whole(catalog, "rating").cast(pa.float64()).to_numpy(zero_copy_only=False)
-        self.reviews = whole(catalog, "review_count").cast(pa.float64()).to_numpy(zero_copy_only=False)
-        self.shipping = whole(catalog, "shipping_days").cast(pa.float64()).to_numpy(zero_copy_only=False)
-        coded = columns["category"].dictionary_encode()
+        self.ids, self.titles, self.brands, self.colors = (
+            whole(catalog, name) for name in ("id", "title", "brand", "color")
+        )
+        self.facts = Facts(catalog["attributes"])
+        self.descriptions = catalog["description"]
+        self.cents = in_cents(catalog["price"])
+        self.ratings, self.reviews, self.shipping = (
+            catalog[name].cast(pa.float64()).to_numpy() for name in ("rating", "review_count", "shipping_days")
+        )
+        coded = encoded(catalog["category"])
         self.leaves: list[str] = coded.dictionary.to_pylist()
         self.leaf_of = coded.indices.to_numpy().astype(np.int32)
         self.by_leaf = np.argsort(self.leaf_of, kind="stable").astype(np.int64)
         self.leaf_edges = np.searchsorted(self.leaf_of[self.by_leaf], np.arange(len(self.leaves) + 1))
         self.place_of_leaf = {leaf: place for place, leaf in enumerate(self.leaves)}
         first = self.by_leaf[self.leaf_edges[:-1]]
-        paths = whole(catalog, "category_path").take(pa.array(first)).to_pylist()
+        paths = [catalog["category_path"][row].as_py() for row in first.tolist()]
         self.groups = [path[0] if path else leaf for path, leaf in zip(paths, self.leaves, strict=True)]
         """The broadest category above each leaf."""
         self.rows_by_id = Places(self.ids)
         variants, owners = in_order(variants, self.ids)
         self.variant_ids = whole(variants, "id")
-        self.choices = Facts(whole(variants, "choices"))
-        self.variant_cents = cents(whole(variants, "price"))
-        self.variant_stock = whole(variants, "stock").to_numpy().astype(np.int32)
-        self.variant_is_title = whole(variants, "is_title").to_numpy(zero_copy_only=False)
+        self.choices = Facts(variants["choices"])
+        self.variant_cents = in_cents(variants["price"])
+        self.variant_stock = variants["stock"].to_numpy().astype(np.int32)
+        self.variant_is_title = variants["is_title"].to_numpy()
         self.variant_edges = np.searchsorted(owners, np.arange(len(self.ids) + 1)).astype(np.int64)
         self.variants_by_id = Places(self.variant_ids)
         stocked = np.append(0, np.cumsum(self.variant_stock > 0))[self.variant_edges]
@@ -298,20 +297,20 @@ class Store:
 class Facts:
     """Named values of many things (attributes of products, choices of variants), as columns; those of thing i from `edges[i]`."""
 
-    def __init__(self, lists: pa.ListArray) -> None:
+    def __init__(self, lists: pa.ListArray | pa.ChunkedArray) -> None:
         self.edges = small(np.append(0, np.cumsum(pc.list_value_length(lists).fill_null(0).to_numpy())))
         flat = pc.list_flatten(lists)
-        names = flat.field("name").dictionary_encode()
+        names = encoded(pc.struct_field(flat, "name"))
         self.names: list[str] = names.dictionary.to_pylist()
         self.name_of = small(names.indices.to_numpy())
-        self.values = flat.field("value").dictionary_encode()
+        self.values = encoded(pc.struct_field(flat, "value"))
         self.value_of = self.values.indices.to_numpy()
         few = len(self.values.dictionary) <= SMALL
         self.words: list[str] | None = self.values.dictionary.to_pylist() if few else None
         self.numbers, self.units, self.unit_of = None, [None], None
         if flat.type.get_field_index("number") >= 0:
-            self.numbers = flat.field("number").to_numpy(zero_copy_only=False)
-            units = flat.field("unit").dictionary_encode()
+            self.numbers = np.asarray(pc.struct_field(flat, "number"), np.float64)
+            units = encoded(pc.struct_field(flat, "unit"))
             self.units = [*units.dictionary.to_pylist(), None]
             self.unit_of = small(units.indices.fill_null(len(units.dictionary)).to_numpy())
 
@@ -331,6 +330,17 @@ class Facts:
         units = [self.units[code] for code in self.unit_of[span].tolist()]
         return list(zip(names, values, numbers, units, strict=True))
 
+    def places(self, things: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Where all facts of these things stand, and where in that list those of each begin, and the end."""
+        begins = self.edges[things].astype(np.int64)
+        edges = np.append(0, np.cumsum(self.edges[things + 1] - begins))
+        return np.repeat(begins - edges[:-1], np.diff(edges)) + np.arange(edges[-1]), edges
+
+    def texts(self, things: np.ndarray) -> pa.ListArray:
+        """The values of each."""
+        places, edges = self.places(things)
+        return pa.ListArray.from_arrays(edges.astype(np.int32), self.values.dictionary.take(self.value_of[places]))
+
     def arrange(
         self,
         things: np.ndarray,
@@ -339,10 +349,8 @@ class Facts:
         numbers: dict[str, np.ndarray],
     ) -> None:
         """Adds a column for each name to those of a shelf; where a thing has several of one name, the last counts."""
-        begins = self.edges[things].astype(np.int64)
-        sizes = self.edges[things + 1] - begins
-        owners = np.repeat(np.arange(len(things)), sizes)
-        places = np.repeat(begins - np.append(0, np.cumsum(sizes))[:-1], sizes) + np.arange(sizes.sum())
+        places, edges = self.places(things)
+        owners = np.repeat(np.arange(len(things)), np.diff(edges))
         named = self.name_of[places]
         by_name: dict[str, list[int]] = {}
         for code in np.unique(named).tolist():
@@ -413,9 +421,19 @@ def whole(table: pa.Table, name: str) -> Any:
     return column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks or [column.combine_chunks()])
 
 
+def encoded(column: pa.Array | pa.ChunkedArray) -> pa.DictionaryArray:
+    """As numbers of its different texts; the texts themselves are not copied."""
+    found = column.dictionary_encode()
+    return found if isinstance(found, pa.Array) else found.combine_chunks()
+
+
+def in_cents(prices: pa.ChunkedArray) -> np.ndarray:
+    return np.concatenate([np.zeros(0, np.int64), *map(cents, prices.chunks)])
+
+
 def in_order(variants: pa.Table, ids: pa.Array) -> tuple[pa.Table, np.ndarray]:
     """The variants of these products, side by side and as the products stand, and the row of each one's product."""
-    owners = pc.index_in(whole(variants, "product_id"), value_set=ids).fill_null(-1).to_numpy()
+    owners = pc.index_in(variants["product_id"], value_set=ids).fill_null(-1).to_numpy()
     if len(owners) and (owners.min() < 0 or (np.diff(owners) < 0).any()):
         order = np.argsort(owners, kind="stable")
         order = order[owners[order] >= 0]

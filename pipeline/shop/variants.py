@@ -208,11 +208,11 @@ def options_of(product: Mapping[str, Any], known: Values, random: Random) -> lis
         own = says.get(name) or said_in(product["title"], values) or pick(random, values)
         found.append(Axis(name, own, others(own, values)))
     if not found:
-        return [natural(product, known, random)]
+        return [natural(product, says, known, random)]
     if grid(found) < FEWEST:
         found = widened(found, known.get(product["category"], {}))
     if grid(found) < FEWEST:
-        found.append(natural(product, known, random, but={axis.name for axis in found}))
+        found.append(natural(product, says, known, random, but={axis.name for axis in found}))
     return found
 
 
@@ -232,9 +232,11 @@ def widened(axes: list[Axis], known: Mapping[str, Sequence[str]]) -> list[Axis]:
     return [*axes[:place], wider[place], *axes[place + 1 :]]
 
 
-def natural(product: Mapping[str, Any], known: Values, random: Random, but: Iterable[str] = ()) -> Axis:
+def natural(
+    product: Mapping[str, Any], says: Mapping[str, str], known: Values, random: Random, but: Iterable[str] = ()
+) -> Axis:
     """The attribute that varies most naturally in the product's kind of thing, and does not contradict it."""
-    says, here = stated(product), known.get(product["category"], {})
+    here = known.get(product["category"], {})
     for name in natural_names(product["category_path"]):
         values = plausible(name, here)
         own = says.get(name) or said_in(product["title"], values)

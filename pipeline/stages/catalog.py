@@ -65,8 +65,10 @@ def texts_are_clean(batch: pa.RecordBatch) -> list[str | None]:
 
 
 def category_is_the_leaf(batch: pa.RecordBatch) -> list[str | None]:
-    leaves = pa.array([path[-1] if path else None for path in batch["category_path"].to_pylist()], pa.string())
-    return said("category is not the last of its path", pc.not_equal(leaves, batch["category"]))
+    paths = batch["category_path"]
+    flat, lengths = pc.list_flatten(paths), pc.list_value_length(paths).fill_null(0)
+    last = pc.if_else(pc.greater(lengths, 0), pc.subtract(pc.cumulative_sum(lengths), 1), None)
+    return said("category is not the last of its path", pc.not_equal(flat.take(last), batch["category"]))
 
 
 def promotions_lower_the_price(batch: pa.RecordBatch) -> list[str | None]:
@@ -84,6 +86,8 @@ def promotions_lower_the_price(batch: pa.RecordBatch) -> list[str | None]:
 
 
 def said(reason: str, wrong: Any) -> list[str | None]:
+    if not pc.any(wrong.fill_null(True), min_count=0).as_py():
+        return [None] * len(wrong)
     return [reason if found or found is None else None for found in wrong.to_pylist()]
 
 

@@ -1,6 +1,6 @@
 """Vectors of the products' texts, by which search finds what is near a query."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Annotated
 
 import numpy as np
@@ -9,7 +9,8 @@ import pyarrow.compute as pc
 from pydantic import Field
 
 from pipeline.arrow import arrow_schema
-from pipeline.catalog.embed import HASHED, open_embedder, texts_of
+from pipeline.catalog.embed import HASHED, open_embedder, texts_of, values_of
+from pipeline.catalog.rows import Rows
 from pipeline.checks.unique import ids_are_unique
 from pipeline.dataset import Dataset
 from pipeline.stage import Plan, Shard, stage
@@ -17,7 +18,7 @@ from schemas.shop import Embedding, Product
 
 COLUMNS = ["id", "title", "brand", "color", "category", "attributes"]
 TOGETHER = 12_000
-"""Products in one batch: a check looks each batch's products up in the whole catalog."""
+"""Products in one batch."""
 ROUNDING = 0.01
 """How far from 1 the length of a vector may be that is kept in two bytes a number."""
 STRANGER = "no such product in the catalog"
@@ -34,21 +35,20 @@ EmbedderName = Annotated[
 
 
 def vectors_have_length_1(batch: pa.RecordBatch) -> list[str | None]:
-    found = [np.asarray(vector, dtype=np.float64) for vector in batch["vector"].to_pylist()]
-    size = len(found[0]) if found else 0
-    return [
-        RAGGED if len(vector) != size else None if abs(np.sqrt((vector**2).sum()) - 1) <= ROUNDING else LENGTH
-        for vector in found
-    ]
+    vectors = batch["vector"]
+    sizes = pc.list_value_length(vectors).fill_null(0).to_numpy()
+    squares = pc.list_flatten(vectors).to_numpy(zero_copy_only=False).astype(np.float64) ** 2
+    lengths = np.sqrt(np.bincount(pc.list_parent_indices(vectors).to_numpy(), squares, len(sizes)))
+    ragged, short = sizes != sizes[:1], ~(np.abs(lengths - 1) <= ROUNDING)
+    return [RAGGED if other else LENGTH if wrong else None for other, wrong in zip(ragged, short, strict=True)]
 
 
 def products_are_the_catalogs(batch: pa.RecordBatch, catalog: Dataset[Product]) -> list[str | None]:
-    known = pc.is_in(batch["id"], value_set=catalog.once(ids_of))
-    return [None if found else STRANGER for found in known.to_pylist()]
+    return [None if row >= 0 else STRANGER for row in catalog.once(rows_of).of(batch["id"]).tolist()]
 
 
-def ids_of(catalog: Dataset[Product]) -> pa.ChunkedArray:
-    return catalog.table(["id"])["id"]
+def rows_of(catalog: Dataset[Product]) -> Rows:
+    return Rows(catalog.table(["id"])["id"].combine_chunks())
 
 
 def plan_embeddings(catalog: Dataset[Product], embedder: str) -> Plan:
@@ -68,12 +68,22 @@ def embeddings(
 ) -> Iterator[pa.RecordBatch]:
     """A vector of every product's text, by which search finds what is near a query."""
     model, schema = open_embedder(embedder), arrow_schema(Embedding)
-    mine = shard.of(plan.units)
-    for begin in range(mine.start, mine.stop, TOGETHER):
-        batches = catalog.slices(range(begin, min(begin + TOGETHER, mine.stop)), COLUMNS)
-        some = pa.Table.from_batches(batches).combine_chunks().to_batches()[0]
-        texts = texts_of(*(some[name] for name in COLUMNS[1:]))
+    for some in together(catalog.slices(shard.of(plan.units), COLUMNS)):
+        titles, brands, colors, kinds, attributes = (some[name] for name in COLUMNS[1:])
+        texts = texts_of(titles, brands, colors, kinds, values_of(attributes))
         vectors = model.vectors(texts.to_pylist()).astype(np.float16)
         edges = np.arange(len(some) + 1, dtype=np.int32) * vectors.shape[1]
         column = pa.ListArray.from_arrays(edges, pa.array(vectors.ravel()))
         yield pa.RecordBatch.from_arrays([some["id"], column], schema=schema)
+
+
+def together(batches: Iterable[pa.RecordBatch], count: int = TOGETHER) -> Iterator[pa.RecordBatch]:
+    """The same rows, so many at a time."""
+    waiting = arrow_schema(Product).empty_table().select(COLUMNS)
+    for batch in batches:
+        waiting = pa.concat_tables([waiting, pa.Table.from_batches([batch])])
+        while len(waiting) >= count:
+            yield waiting.slice(0, count).combine_chunks().to_batches()[0]
+            waiting = waiting.slice(count)
+    if len(waiting):
+        yield waiting.combine_chunks().to_batches()[0]

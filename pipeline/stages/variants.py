@@ -2,8 +2,9 @@
 
 from collections.abc import Iterable, Iterator
 from functools import cache
+from itertools import chain, islice
 from random import Random
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -11,11 +12,11 @@ import pyarrow.compute as pc
 from pydantic import Field
 
 from pipeline.arrow import arrow_schema, cents, money
+from pipeline.catalog.rows import Rows
 from pipeline.checks.unique import ids_are_unique
 from pipeline.dataset import Dataset
 from pipeline.shop.variants import (
     RESERVED,
-    Offer,
     Values,
     listed,
     natural_names,
@@ -31,7 +32,7 @@ from schemas.shop import Product, Variant
 
 COLUMNS = ["id", "title", "category_path", "category", "color", "price", "attributes", "options"]
 TOGETHER = 12_000
-"""Products in one batch: a check looks each batch's products up in the whole catalog."""
+"""Products whose variants are one batch."""
 BETWEEN = "\x1f"
 STRANGER = "no such product in the catalog"
 NOTHING = "no choice to tell it by"
@@ -59,7 +60,7 @@ def variants_fit_their_product(batch: pa.RecordBatch, catalog: Dataset[Product])
     products = found_in(catalog, batch["product_id"])
     rows = zip(
         batch["product_id"].to_pylist(),
-        batch["choices"].to_pylist(),
+        pairs(batch["choices"]),
         cents(batch["price"]).tolist(),
         batch["is_title"].to_pylist(),
         strict=True,
@@ -70,50 +71,69 @@ def variants_fit_their_product(batch: pa.RecordBatch, catalog: Dataset[Product])
     ]
 
 
-def fault_of(
-    product: dict[str, Any], choices: list[dict[str, str]], price: int, is_title: bool, known: Values
-) -> str | None:
+class Told(NamedTuple):
+    """What a product's variants are held against."""
+
+    title: str
+    category: str
+    path: tuple[str, ...]
+    cents: int
+    says: dict[str, str]
+    options: dict[str, list[str]]
+
+
+def pairs(choices: pa.ListArray) -> Iterator[list[tuple[str, str]]]:
+    """Name and value of each choice, variant by variant."""
+    flat = pc.list_flatten(choices)
+    both = zip(flat.field("name").to_pylist(), flat.field("value").to_pylist(), strict=True)
+    return (list(islice(both, count)) for count in pc.list_value_length(choices).to_pylist())
+
+
+def fault_of(product: Told, choices: list[tuple[str, str]], price: int, is_title: bool, known: Values) -> str | None:
     if not choices:
         return NOTHING
-    says, options = product["says"], product["listed"]
-    here = known.get(product["category"], {})
-    for name, value in ((each["name"], each["value"]) for each in choices):
-        own, values = says.get(name), options.get(name)
-        if name in RESERVED or (values is None and name not in natural_names(product["category_path"])):
+    here = known.get(product.category, {})
+    for name, value in choices:
+        own, values = product.says.get(name), product.options.get(name)
+        if name in RESERVED or (values is None and name not in natural_names(product.path)):
             return UNFIT
         if value != own and value not in (values or ()) and value not in plausible(name, here):
             return UNFIT
         if is_title:
-            told = own or said_in(product["title"], values or plausible(name, here))
+            told = own or said_in(product.title, values or plausible(name, here))
             if told is not None and spelled(told) != spelled(value):
                 return DENIED
-    return OTHER_PRICE if is_title and price != product["cents"] else None
+    return OTHER_PRICE if is_title and price != product.cents else None
 
 
-def found_in(catalog: Dataset[Product], ids: pa.Array) -> dict[str, dict[str, Any]]:
+def found_in(catalog: Dataset[Product], ids: pa.Array) -> dict[str, Told]:
     """The products of these ids, which stand near one another; without those that the catalog has not."""
-    wanted = pc.index_in(ids.unique(), value_set=catalog.once(ids_of)).drop_null().to_numpy()
+    wanted = catalog.once(rows_of).of(ids.unique())
+    wanted = wanted[wanted >= 0]
     if not len(wanted):
         return {}
     near = range(int(wanted.min()), int(wanted.max()) + 1)
     kept = set(wanted.tolist())
-    found, row = {}, near.start
-    for batch in catalog.slices(near, COLUMNS):
-        for product in with_cents(batch):
-            if row in kept:
-                found[product["id"]] = product | {"says": stated(product), "listed": listed(product)}
-            row += 1
-    return found
+    products = chain.from_iterable(map(with_cents, catalog.slices(near, COLUMNS)))
+    return {product["id"]: told(product) for row, product in zip(near, products, strict=True) if row in kept}
 
 
-def ids_of(catalog: Dataset[Product]) -> pa.Array:
-    return catalog.table(["id"])["id"].combine_chunks()
+def told(product: dict[str, Any]) -> Told:
+    path = tuple(product["category_path"])
+    return Told(product["title"], product["category"], path, product["cents"], stated(product), listed(product))
+
+
+def rows_of(catalog: Dataset[Product]) -> Rows:
+    return Rows(catalog.table(["id"])["id"].combine_chunks())
 
 
 def with_cents(batch: pa.RecordBatch) -> list[dict[str, Any]]:
-    """The rows, their price in cents."""
-    price = cents(batch["price"]).tolist()
-    rows = batch.drop_columns(["price"]).to_pylist()
+    """The rows, their price in cents, without the numbers in their attributes."""
+    price, attributes = cents(batch["price"]).tolist(), batch["attributes"]
+    told = [pc.list_flatten(attributes).field(name) for name in ("name", "value")]
+    edges = np.append(0, np.cumsum(pc.list_value_length(attributes).to_numpy())).astype(np.int32)
+    said = pa.ListArray.from_arrays(edges, pa.StructArray.from_arrays(told, ["name", "value"]))
+    rows = batch.drop_columns(["price", "attributes"]).append_column("attributes", said).to_pylist()
     return [row | {"cents": one} for row, one in zip(rows, price, strict=True)]
 
 
@@ -148,8 +168,8 @@ def repeats(names: str) -> bool:
 def products_have_a_title_and_others(variants: Dataset[Variant]) -> Iterable[Fault]:
     """Each has exactly one title variant and two others at least."""
     rows = variants.sql(
-        "select filename, file_row_number from rows qualify sum(is_title::int) over (partition by product_id) <> 1 "
-        "or count(*) over (partition by product_id) < 3 order by all"
+        "select filename, file_row_number from rows semi join (select product_id from rows group by product_id "
+        "having sum(is_title::int) <> 1 or count(*) < 3) using (product_id) order by all"
     )
     return [Fault(file, row, COUNT) for file, row in rows]
 
@@ -163,33 +183,37 @@ def products_have_a_title_and_others(variants: Dataset[Variant]) -> Iterable[Fau
 def variants(catalog: Dataset[Product], shard: Shard, *, sold_out: SoldOut = 0.08) -> Iterator[pa.RecordBatch]:
     """What can be bought of each product: one choice for each of its options, with price and stock."""
     known = catalog.once(values_by_leaf)
-    waiting: list[dict[str, Any]] = []
+    waiting: list[pa.RecordBatch] = []
     for batch in catalog.slices(shard.of(len(catalog)), COLUMNS):
-        waiting += with_cents(batch)
-        if len(waiting) >= TOGETHER:
+        waiting.append(batch)
+        if sum(map(len, waiting)) >= TOGETHER:
             yield offered(waiting, known, shard, sold_out)
             waiting = []
     if waiting:
         yield offered(waiting, known, shard, sold_out)
 
 
-def offered(products: list[dict[str, Any]], known: Values, shard: Shard, sold_out: float) -> pa.RecordBatch:
+def offered(batches: Iterable[pa.RecordBatch], known: Values, shard: Shard, sold_out: float) -> pa.RecordBatch:
     """The variants of these products, side by side; the dice are the product's own, wherever it stands."""
     ids: list[str] = []
     owners: list[str] = []
     names: list[str] = []
     values: list[str] = []
     widths: list[int] = []
-    found: list[Offer] = []
-    for product in products:
+    prices: list[int] = []
+    pieces: list[int] = []
+    is_title: list[bool] = []
+    for product in chain.from_iterable(map(with_cents, batches)):  # a few at a time: objects that stay cost time
         options, made = offers(product, known, Random(f"{shard.seed}/variants/{product['id']}"), sold_out)
         for number, offer in enumerate(made, 1):
             ids.append(f"{product['id']}-{number}")
             names += options
             values += offer.choices
-            widths.append(len(options))
+            prices.append(offer.cents)
+            pieces.append(offer.stock)
+            is_title.append(offer.is_title)
         owners += [product["id"]] * len(made)
-        found += made
+        widths += [len(options)] * len(made)
     schema = arrow_schema(Variant)
     kind = schema.field("choices").type
     choice = pa.StructArray.from_arrays(
@@ -200,8 +224,8 @@ def offered(products: list[dict[str, Any]], known: Values, shard: Shard, sold_ou
         "id": pa.array(ids, pa.string()),
         "product_id": pa.array(owners, pa.string()),
         "choices": pa.ListArray.from_arrays(edges, choice, type=kind),
-        "price": money(np.array([offer.cents for offer in found], dtype=np.int64)),
-        "stock": pa.array([offer.stock for offer in found], pa.int64()),
-        "is_title": pa.array([offer.is_title for offer in found], pa.bool_()),
+        "price": money(np.array(prices, dtype=np.int64)),
+        "stock": pa.array(pieces, pa.int64()),
+        "is_title": pa.array(is_title, pa.bool_()),
     }
     return pa.RecordBatch.from_arrays([columns[name] for name in schema.names], schema=schema)

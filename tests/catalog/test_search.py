@@ -1,6 +1,7 @@
 """Search: filters that are exact, the best first, harmless whatever is typed."""
 
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from random import Random
 
@@ -284,6 +285,39 @@ def test_hashed_vectors_are_the_same_everywhere():
     ]
 
 
+@pytest.mark.parametrize("kept", [0, 3, 100_000])
+def test_a_hashed_vector_is_the_sum_of_its_different_words_whatever_was_asked_before(kept):
+    texts = [
+        "this lamp, those lamps: LAMP",
+        "",
+        "of the",
+        "glass glasses gas",
+        "石头 🪨 ſtraße rug’s",
+        "a—b 12 in",
+        "x" * 300 + "s",
+    ]
+    model = Hashed(kept)
+    for _ in range(2):
+        for text, made in zip(texts, model.vectors(texts), strict=True):
+            wanted = sum(
+                map(embed.word_vector, dict.fromkeys(content_words(text))), np.zeros(embed.DIMENSIONS, np.float32)
+            )
+            assert made.tolist() == (wanted / (np.sqrt((wanted * wanted).sum()) or 1)).tolist()
+
+
+def test_more_words_than_there_is_room_for_are_all_known():
+    texts = [f"word{n} other{n}" for n in range(1_500)]
+    assert (Hashed().vectors(texts)[1_490:] == Hashed().vectors(texts[1_490:])).all()
+
+
+def test_threads_may_share_an_embedder():
+    texts, model = [f"word{n % 97} other{n}" for n in range(1_200)], Hashed(500)
+    parts = [texts[begin::4] for begin in range(4)]
+    with ThreadPoolExecutor(4) as threads:
+        for part, made in zip(parts, threads.map(model.vectors, parts), strict=True):
+            assert (made == Hashed().vectors(part)).all()
+
+
 def test_cells_find_nearly_all_that_looking_at_everything_finds(monkeypatch):
     vectors = np.float16(Hashed().vectors([row["title"] for row in products_of(3_000)]))
     whole = nearest.nearest_in(vectors, Hashed())
@@ -334,6 +368,55 @@ def test_a_model_of_another_kind_is_used_the_same_way(monkeypatch):
     assert np.allclose(np.linalg.norm(vectors, axis=1), 1)
     with pytest.raises(Problem, match=r"gone cannot be loaded: no such repository\. Give"):
         embed.Static("gone")
+
+
+# A store
+
+
+def in_pieces(table, size):
+    return pa.concat_tables([table.slice(begin, size) for begin in range(0, len(table), size)])
+
+
+@pytest.mark.parametrize("size", [1, 7, 40])
+def test_a_shop_that_is_read_in_pieces_is_the_same(size):
+    random = Random(6)
+    choices = [{"name": "size", "value": value} for value in "SML"]
+    products = [
+        row | {"attributes": row["attributes"] * random.randint(0, 2), "category_path": [f"All {row['category']}"]}
+        for row in sorted(products_of(40), key=lambda row: row["category"])
+    ]
+    variants = [
+        {
+            "id": f"{row['id']}-{number}",
+            "product_id": row["id"],
+            "choices": choices[number : number + random.randint(0, 1)],
+        }
+        | {"price": row["price"] + number, "stock": number, "is_title": number == 0}
+        for row in products
+        for number in range(3)
+    ]
+    tables = [
+        pa.Table.from_pylist(rows, arrow_schema(kind)) for rows, kind in ((products, Product), (variants, Variant))
+    ]
+    whole, pieces = Store(*tables), Store(*(in_pieces(table, size) for table in tables))
+    for row in range(40):
+        assert pieces.item(row) == whole.item(row)
+        assert pieces.options(row) == whole.options(row)
+    assert (pieces.leaves, pieces.row("P00007")) == (whole.leaves, whole.row("P00007"))
+    assert pieces.groups == whole.groups == [f"All {leaf}" for leaf in whole.leaves]
+    for one, other in zip(Search(pieces).texts(), Search(whole).texts(), strict=True):
+        assert one.equals(other)
+
+
+def test_a_product_is_found_by_all_that_is_known_of_it():
+    rows = [
+        row | {"attributes": [{"name": n, "value": v, "number": None, "unit": None} for n, v in said]}
+        for row, said in zip(
+            products_of(3), [[("legs", "oak"), ("seat", "red wool")], [], [("legs", "steel")]], strict=True
+        )
+    ]
+    found = Search(store_of(rows))
+    assert [found.find(text, limit=3).tolist() for text in ("oak wool", "steel")] == [[0], [2]]
 
 
 # What a run keeps

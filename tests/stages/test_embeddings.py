@@ -5,10 +5,10 @@ import pyarrow as pa
 import pytest
 
 from pipeline.arrow import arrow_schema
-from pipeline.catalog.embed import Hashed, texts_of
+from pipeline.catalog.embed import Hashed, texts_of, values_of
 from pipeline.problem import Problem
 from pipeline.run import Run
-from pipeline.stages.embeddings import COLUMNS, LENGTH, RAGGED, STRANGER
+from pipeline.stages.embeddings import COLUMNS, LENGTH, RAGGED, STRANGER, together
 from pipeline.verify import verify
 from schemas.shop import Embedding
 
@@ -30,7 +30,8 @@ def judged(run, rows):
 
 def test_every_product_has_the_vector_of_its_text(run):
     catalog = run.read("catalog").table(COLUMNS).combine_chunks()
-    texts = texts_of(*(catalog[name].chunk(0) for name in COLUMNS[1:])).to_pylist()
+    columns = [catalog[name].chunk(0) for name in COLUMNS[1:]]
+    texts = texts_of(*columns[:-1], values_of(columns[-1])).to_pylist()
     made = run.read("embeddings").table()
     assert made["id"].to_pylist() == catalog["id"].to_pylist()
     vectors = np.array(made["vector"].to_pylist())
@@ -50,12 +51,36 @@ def test_a_number_takes_two_bytes(run):
         ({"vector": [0.0, 0.0]}, LENGTH),
         ({"vector": [float("nan"), 1.0]}, LENGTH),
         ({"vector": [1.0, 0.0, 0.0]}, RAGGED),
+        ({"vector": [1.0]}, RAGGED),
+        ({"vector": []}, RAGGED),
     ],
 )
 def test_a_row_that_is_wrong_is_held_back_with_the_reason(run, broken, reason):
     known = run.read("embeddings").head(2)
     good = {"id": known[0].id, "vector": [0.6, 0.8]}
     assert judged(run, [good, {"id": known[1].id, "vector": [0.6, -0.8]} | broken]) == [[], [reason]]
+
+
+def test_each_vector_of_a_batch_is_judged_by_itself(run):
+    known = [row.id for row in run.read("embeddings").head(4)]
+    vectors = [[0.6, 0.8], [0.6, 0.9], [0.8, 0.6], [0.1, 0.2]]
+    rows = [{"id": id, "vector": vector} for id, vector in zip(known, vectors, strict=True)]
+    assert judged(run, rows) == [[], [LENGTH], [], [LENGTH]]
+    assert judged(run, [{"id": "nobody", "vector": []}]) == [[LENGTH, STRANGER]]
+
+
+@pytest.mark.parametrize("count", [1, 7, 500, 1_200, 5_000])
+def test_rows_come_so_many_at_a_time_however_they_are_read(run, count):
+    catalog = run.read("catalog")
+    parts = [
+        batch
+        for begin in (0, 3, 700)
+        for batch in catalog.slices(range(begin, {0: 3, 3: 700, 700: 1_200}[begin]), COLUMNS)
+    ]
+    made = list(together(parts, count))
+    assert [len(batch) for batch in made] == [min(count, 1_200 - begin) for begin in range(0, 1_200, count)]
+    assert pa.Table.from_batches(made).equals(catalog.table(COLUMNS))
+    assert list(together([])) == []
 
 
 def test_an_embedder_that_there_is_not_fails_before_the_work(tmp_path):

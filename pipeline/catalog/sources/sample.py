@@ -14,7 +14,7 @@ from random import Random
 from statistics import NormalDist
 from typing import Any
 
-from pipeline.catalog.reference import FOLDER, Brand, Leaf, domains, quantity
+from pipeline.catalog.reference import FOLDER, Brand, Leaf, domains, fields, quantity
 
 LICENCE = "Apache-2.0"
 SIBLINGS = 120
@@ -66,7 +66,7 @@ def siblings(seed: int, block: int, inside: range) -> Iterator[dict[str, Any]]:
     common = {name: random.choice(values) for name, values in lists.items()}
     axes = chosen_axes(random, lists)
     noun, use, title = random.choice(leaf.nouns), random.choice(leaf.uses), random.choice(leaf.titles)
-    description, bullets = random.choice(leaf.description), leaf.bullets
+    description, bullets = Phrase(random.choice(leaf.description)), [Phrase(bullet) for bullet in leaf.bullets]
     base = leaf.price[0] * 2.718281828459045 ** (0.6 * leaf.price[1] * normal(random))
     choices = dict(axes)
     options = [{"name": name, "values": choices.get(name) or [common[name]]} for name in leaf.options]
@@ -89,10 +89,10 @@ def siblings(seed: int, block: int, inside: range) -> Iterator[dict[str, Any]]:
             "category": leaf.name,
             "color": color,
             "price": price,
-            "attributes": [quantity(name, value) for name, value in facts.items()],
+            "attributes": [measured(name, value) for name, value in facts.items()],
             "options": options,
-            "description": tidy(description.format_map(fill)),
-            "bullets": [tidy(bullet.format_map(fill)) for bullet in bullets],
+            "description": description.filled(fill),
+            "bullets": [bullet.filled(fill) for bullet in bullets],
             "rating": rating if reviews else None,
             "review_count": reviews,
             "shipping_days": own.randint(*leaf.shipping_days),
@@ -101,6 +101,24 @@ def siblings(seed: int, block: int, inside: range) -> Iterator[dict[str, Any]]:
             "source": "sample",
             "source_licence": LICENCE,
         }
+
+
+class Phrase:
+    """A pattern that many siblings fill with the same words."""
+
+    def __init__(self, pattern: str) -> None:
+        self.pattern, self.names = pattern, names_in(pattern)
+        self.said: dict[tuple[str | None, ...], str] = {}
+
+    def filled(self, fill: dict[str, str | None]) -> str:
+        key = tuple(map(fill.__getitem__, self.names))
+        if key not in self.said:
+            self.said[key] = tidy(self.pattern.format_map(fill))
+        return self.said[key]
+
+
+names_in, measured = cache(fields), cache(quantity)
+"""Few patterns and values, asked for every product; nobody changes what they give."""
 
 
 class Maker:
@@ -175,12 +193,17 @@ def normal(random: Random) -> float:
 
 def asin(seed: int, number: int) -> str:
     """Ten characters, another for every number."""
-    place = (number * 1_283_918_464_549 + Random(f"{seed}/asin").randrange(ASINS)) % ASINS
+    place = (number * 1_283_918_464_549 + first_asin(seed)) % ASINS
     letters = ""
     for _ in range(8):
         place, letter = divmod(place, 36)
         letters = ASIN_LETTERS[letter] + letters
     return "B0" + letters
+
+
+@cache
+def first_asin(seed: int) -> int:
+    return Random(f"{seed}/asin").randrange(ASINS)
 
 
 def tidy(text: str) -> str:
