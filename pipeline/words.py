@@ -173,13 +173,24 @@ def signs(data: np.ndarray) -> np.ndarray:
     return found[: len(data)]
 
 
+@cache
+def mixed() -> np.ndarray:
+    """What each byte adds to a hash at each place of a run; the places begin again after the last."""
+    letters, place = np.arange(1, 257, dtype=np.uint64), np.arange(LONGEST)[:, None]
+    return (letters * letters * MIX[place] + letters * MIX[(place * 7 + 3) % LONGEST]).ravel()
+
+
 def hashed_runs(data: np.ndarray, starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
     """A 64-bit hash of each run of bytes; none may be empty."""
-    first = np.concatenate([[0], np.cumsum(lengths)[:-1]])
-    place = np.arange(int(lengths.sum())) - np.repeat(first, lengths)
-    letters = data[np.repeat(starts, lengths) + place].astype(np.uint64) + np.uint64(1)
-    mixed = letters * letters * MIX[place % LONGEST] + letters * MIX[(place * 7 + 3) % LONGEST]
-    hashes = np.add.reduceat(mixed, first)
+    ends = np.cumsum(lengths)
+    first = ends - lengths
+    place = np.arange(int(ends[-1]))
+    letters = data.take(np.repeat(starts - first, lengths) + place)
+    place -= np.repeat(first, lengths)
+    place %= LONGEST
+    place *= 256
+    place += letters
+    hashes = np.add.reduceat(mixed().take(place), first)
     return (hashes ^ (hashes >> np.uint64(29))) * MIX[5]
 
 
