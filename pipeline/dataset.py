@@ -160,8 +160,7 @@ class Dataset(Generic[RecordT]):
     def slices(self, numbers: range, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
         """The batches of these row numbers, reading no row group that has none of them."""
         first = 0
-        files = self.files
-        for path, meta in zip(files, each(footer, files), strict=True):
+        for path, meta in self.footers():
             for group in range(meta.num_row_groups):
                 last = first + meta.row_group(group).num_rows
                 inside = range(max(first, numbers.start), min(last, numbers.stop))
@@ -169,6 +168,14 @@ class Dataset(Generic[RecordT]):
                     table = parquet(path).read_row_group(group, columns=columns).combine_chunks()
                     yield from table.slice(inside.start - first, len(inside)).to_batches()
                 first = last
+
+    def footers(self) -> list[tuple[Path, Any]]:
+        """Of every file, read once for this `Dataset`."""
+        if "footers" not in self.made:
+            files = self.files
+            self.made["footers"] = list(zip(files, each(footer, files), strict=True))
+        found: list[tuple[Path, Any]] = self.made["footers"]
+        return found
 
     def sql(self, query: str) -> list[tuple[Any, ...]]:
         """Query the rows with DuckDB, as a view named `rows` that knows `filename` and `file_row_number`."""
