@@ -29,12 +29,12 @@ from pipeline.run import Run, all_stages, upstream
 
 FACTORS = (1, 4, 16)
 LEAST = {
-    "catalog.products": 6_000,
-    "personas.count": 16,
-    "behaviors.sessions": 150,
-    "env_tasks.count": 2,
-    "shopping_tasks.count": 100,
-    "shopping_tasks.personal": 20,
+    "catalog.products": 4_000,
+    "personas.count": 12,
+    "behaviors.sessions": 75,
+    "env_tasks.count": 1,
+    "shopping_tasks.count": 60,
+    "shopping_tasks.personal": 12,
 }
 """The settings that are work, and how much of each is once the work."""
 PRODUCTS = "catalog.products"
@@ -134,8 +134,12 @@ def measured(folder: Path, name: str, factor: float) -> Grown:
 
 
 def wanted(only: Iterable[str]) -> list[str]:
-    """These datasets and all that they are made from, each after what it reads; without names all there are."""
-    return list(dict.fromkeys(each for name in list(only) or all_stages() for each in upstream(name)))
+    """These datasets and all that they are made from, each after what it reads; without names all there are.
+
+    The catalog's come first: what they make for the usual catalog is what the others begin with.
+    """
+    found = dict.fromkeys(each for name in list(only) or all_stages() for each in upstream(name))
+    return sorted(found, key=lambda name: work_of(name) != PRODUCTS)
 
 
 def grown(place: Path, names: Sequence[str], share: float) -> Iterator[tuple[str, list[Grown] | str]]:
@@ -205,7 +209,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="+", default=[], choices=list(all_stages()), metavar="DATASET")
     parser.add_argument("--quick", action="store_true", help=f"a {QUICK}th of the work; figures are not kept")
-    parser.add_argument("--place", type=Path, help="where the runs are built (default: a folder that is taken away again)")
+    parser.add_argument(
+        "--place", type=Path, help="where the runs are built (default: a folder that is taken away again)"
+    )
     parser.add_argument("--build", nargs=3, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.build:
