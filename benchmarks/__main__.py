@@ -14,6 +14,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from time import perf_counter
 from typing import NamedTuple
 
@@ -60,7 +61,7 @@ ALL = (
         "2,000 replies of 50 ms, 64 at once; the ideal",
         r"\| ours: ask[^|]*\| ([^|]+) \|",
         r"\| ideal \| ([^|]+) \|",
-        quick=("--quick",),
+        quick=("--conversations", "64"),
     ),
     Benchmark(
         "models",
@@ -68,7 +69,6 @@ ALL = (
         r"\| HTTP 429 \| ([^|]+) \|",
         r"\| no fault \| ([^|]+) \|",
         arguments=("--faults",),
-        quick=("--quick",),
     ),
     Benchmark(
         "search",
@@ -197,22 +197,23 @@ def table(found: Sequence[Outcome], how: str) -> str:
 
 
 @contextmanager
-def unwritten() -> Iterator[None]:
+def unwritten(readme: Path = README) -> Iterator[None]:
     """Leaves benchmarks/README.md as it was: the figures of a quick run tell nothing."""
-    before = README.read_text(encoding="utf-8")
+    before = readme.read_bytes()
     try:
         yield
     finally:
-        README.write_text(before, encoding="utf-8")
+        if readme.read_bytes() != before:
+            readme.write_bytes(before)
 
 
-def main() -> int:
-    names = list(dict.fromkeys(each.name for each in ALL))
+def main(words: Sequence[str] | None = None, benchmarks: Sequence[Benchmark] = ALL) -> int:
+    names = list(dict.fromkeys(each.name for each in benchmarks))
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="+", choices=names, metavar="NAME", help=f"of {', '.join(names)}")
     parser.add_argument("--quick", action="store_true", help="small, to see that they run; nothing is kept of it")
-    options = parser.parse_args()
-    chosen = [each for each in ALL if not options.only or each.name in options.only]
+    options = parser.parse_args(words)
+    chosen = [each for each in benchmarks if not options.only or each.name in options.only]
     if options.quick:
         with unwritten():
             found = list(measured(chosen, lambda each: command_of(each, quick=True)))

@@ -18,9 +18,11 @@ import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from math import log
+from itertools import pairwise
+from math import isfinite
 from pathlib import Path
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 
@@ -70,7 +72,7 @@ def work_of(name: str) -> str:
     return next((setting for setting in found if setting != PRODUCTS), found[0])
 
 
-def settings_of(name: str, factor: float) -> dict[str, object]:
+def settings_of(name: str, factor: float) -> dict[str, Any]:
     """What a dataset is built with when its work is so many times the least."""
     given = {key: max(1, round(most * factor)) for key, most in LEAST.items()} | FIXED
     return {key.partition(".")[2]: value for key, value in given.items() if key.partition(".")[0] == name}
@@ -91,14 +93,14 @@ def exponent_of_more(work: Sequence[float], seconds: Sequence[float]) -> float:
     >>> round(exponent_of_more([1, 4, 16], [100 + 3, 100 + 24, 100 + 192]), 3)
     1.5
     """
-    more, times = np.diff(work), np.diff(seconds)
-    return exponent(more, times) if (more > 0).all() and (times > 0).all() else float("nan")
+    more, times = ([after - before for before, after in pairwise(each)] for each in (work, seconds))
+    return exponent(more, times) if min(more) > 0 and min(times) > 0 else float("nan")
 
 
 # One build
 
 
-def build(folder: str, name: str, settings: dict[str, object]) -> dict[str, float]:
+def build(folder: str, name: str, settings: dict[str, Any]) -> dict[str, float]:
     """Builds one dataset in this process, with what was spent by it and those that it started."""
     all_stages()  # what is imported is no work
     own = os.getsid(0)
@@ -183,7 +185,9 @@ def summed_up(found: dict[str, list[Grown]]) -> str:
         name: exponent_of_more([each.work for each in sizes], [each.seconds for each in sizes])
         for name, sizes in found.items()
     }
-    known = {name: value for name, value in exponents.items() if value == value}
+    known = {name: value for name, value in exponents.items() if isfinite(value)}
+    if not known:
+        return "No exponent: all sizes took as long."
     worst = max(known, key=lambda name: known[name])
     above = ", ".join(f"`{name}`" for name, value in known.items() if value > GOAL)
     return f"The largest exponent of what more work adds is {known[worst]:.2f} (`{worst}`). Above {GOAL}: {above or 'none'}."

@@ -167,7 +167,8 @@ class Without(Log):
 
 def event(row: Mapping[str, Any]) -> Event:
     when, lower = row["timestamp"], (row["product_name"] or "").lower()
-    return Event(*(row[name] for name in COLUMNS), when.date(), WEEKDAYS[when.weekday()], when.hour, lower)
+    facts = (row[name] for name in COLUMNS)
+    return Event._make((*facts, when.date(), WEEKDAYS[when.weekday()], when.hour, lower))
 
 
 def events_of(events: pa.Table | pa.StructArray) -> Iterator[Event]:

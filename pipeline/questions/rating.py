@@ -3,6 +3,7 @@
 import hashlib
 import re
 from collections import Counter
+from collections.abc import Iterator
 from functools import cache
 from itertools import accumulate
 from typing import Any
@@ -27,14 +28,15 @@ def difficulty(expression: Any, evidence: int) -> Difficulty:
     Each query below the first, each join and each window counts two, each grouping and each condition beyond two counts
     one; more than 3 rows of evidence count one, more than 30 two. Up to 2 is easy, up to 4 medium.
     """
-    counts = Counter(part for part in (part_of(type(node)) for node in expression.walk()) if part)
+    kinds: Iterator[Any] = map(type, expression.walk())
+    counts = Counter(map(part_of, kinds))
     steps = 2 * (counts["query"] - 1 + counts["join"]) + counts["group"] + max(0, counts["condition"] - 2)
     steps += sum(evidence > rows for rows in MANY_ROWS)
     return "easy" if steps <= EASY else "medium" if steps <= MEDIUM else "hard"
 
 
 @cache
-def part_of(kind: type) -> str:
+def part_of(kind: Any) -> str:
     """What a node of this kind counts as; empty: nothing."""
     from sqlglot import exp
 
