@@ -6,7 +6,8 @@
 
 Each stage is built by a process of its own with one worker, from inputs that are there. Work of the catalog's stages is its products;
 that of the others what is asked for (customers, sessions, tasks) with a catalog that stays as it is. Seconds are those of the
-processor, of all its processes: other programs change them less than the time on the clock. Figures go into benchmarks/README.md.
+processor, of all its processes but the sandbox's, which has a session of its own: other programs change them less than the time on the
+clock. Figures go into benchmarks/README.md.
 """
 
 import argparse

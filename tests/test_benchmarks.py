@@ -119,7 +119,9 @@ def test_what_a_quick_run_writes_is_taken_back(tmp_path):
 def test_each_benchmark_prints_the_figures_of_the_table(benchmark):
     sections = README.read_text(encoding="utf-8").split("<!-- end of ")
     mine = [text.partition(f"<!-- {benchmark.title}")[2] for text in sections]
-    written = next((text for text in mine if text), "")
+    written = next((text for text in mine if "|" in text), "")
+    if not written:
+        pytest.skip("it has not been measured yet")
     assert not told(benchmark, written).fault
 
 
