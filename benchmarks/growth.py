@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.trajectories import machine, peaks, write
+from benchmarks.trajectories import machine, usage, write
 from pipeline.run import Run, all_stages, upstream
 
 FACTORS = (1, 4, 16)
@@ -105,22 +105,11 @@ def build(folder: str, name: str, settings: dict[str, Any]) -> dict[str, float]:
     """Builds one dataset in this process, with what was spent by it and those that it started."""
     all_stages()  # what is imported is no work
     own = os.getsid(0)
-    began, before = perf_counter(), processor(own)
+    began, before = perf_counter(), sum(seconds for _, _, seconds in usage(own))
     made = Run(folder, seed=1, workers=1).build(name, **settings)
-    spent = {"clock": perf_counter() - began, "seconds": processor(own) - before, "peak_mb": max(peaks(own)) / 1024}
+    clock, (_, held, seconds) = perf_counter() - began, zip(*usage(own), strict=True)
+    spent = {"clock": clock, "seconds": sum(seconds) - before, "peak_mb": max(held) / 1024}
     return {"rows": made.rows + made.rejected, **spent}
-
-
-def processor(session: int) -> float:
-    """Seconds of processor time that a session's processes, and those of theirs that have ended, had so far (Linux)."""
-    ticks = 0
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            if os.getsid(int(folder.name)) == session:
-                ticks += sum(map(int, (folder / "stat").read_text().rpartition(")")[2].split()[11:15]))
-        except OSError:
-            continue
-    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 def measured(folder: Path, name: str, factor: float) -> Grown:
