@@ -45,8 +45,8 @@ ALL = (
     Benchmark(
         "trajectories",
         "make, check and write a row; pyarrow writes it",
-        r"\| ours, per core[^|]*\| ([^|]+) \|",
-        r"\| floor: pyarrow[^|]*\| ([^|]+) \|",
+        r"\|[^|]*simulate, render[^|]*\| ([^|]+) \|",
+        r"\|[^|]*floor: pyarrow[^|]*\| ([^|]+) \|",
         quick=("--count", "64"),
     ),
     Benchmark(
