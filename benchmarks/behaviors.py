@@ -29,10 +29,10 @@ SOME = 500
 """Sessions that the limits are measured with."""
 
 
-def built(run: Run, sessions: int) -> tuple[Manifest, Manifest]:
+def built(run: Run, sessions: int, customers: int) -> tuple[Manifest, Manifest]:
     """Both datasets; what a manifest tells in seconds is without what it was made from."""
     if run.read("trajectories").manifest is None:
-        run.build("personas", products=PRODUCTS, count=CUSTOMERS)
+        run.build("personas", products=PRODUCTS, count=customers)
         run.build("trajectories", tokens="64k")
     behaviors = run.read("behaviors").manifest or run.build("behaviors", sessions=sessions)
     return behaviors, run.read("behavior_steps").manifest or run.build("behavior_steps")
@@ -68,8 +68,8 @@ def sizes(dataset: Dataset[Any]) -> np.ndarray:
     return np.array(lengths)
 
 
-def table(run: Run, sessions: int, how: str) -> str:
-    manifest, prompts = built(run, sessions)
+def table(run: Run, sessions: int, customers: int, how: str) -> str:
+    manifest, prompts = built(run, sessions, customers)
     behaviors, seconds, workers = run.read("behaviors"), manifest.seconds, manifest.workers
     pages = sizes(behaviors)
     batches = some_of(behaviors, SOME)
@@ -115,13 +115,15 @@ def clicks(html: list[str]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sessions", type=int, default=SESSIONS, help=f"default: {SESSIONS:,}")
+    parser.add_argument("--customers", type=int, default=CUSTOMERS, help=f"whose they are (default: {CUSTOMERS:,})")
     parser.add_argument("--run", type=Path, help="one that is there, or the place where it is built")
     parser.add_argument("--workers", type=int, default=len(os.sched_getaffinity(0)), help="default: the cores")
     options = parser.parse_args()
     how = "python -m benchmarks.behaviors" + (f" --sessions {options.sessions}" if options.sessions != SESSIONS else "")
+    how += f" --customers {options.customers}" if options.customers != CUSTOMERS else ""
     with tempfile.TemporaryDirectory() as place:
         run = Run(options.run or Path(place) / "run", seed=None if options.run else 0, workers=options.workers)
-        text = table(run, options.sessions, how)
+        text = table(run, options.sessions, options.customers, how)
     print(text)
     write("behaviors", text)
 

@@ -10,7 +10,7 @@ benchmarks/README.md.
 import argparse
 import os
 import tempfile
-from collections import Counter
+from collections import defaultdict
 from time import perf_counter
 from typing import Any
 
@@ -37,7 +37,7 @@ def costs(folder: str) -> dict[str, float]:
     """Milliseconds a question of each check, of making the trajectory's tables ready, and of one bare run of its SQL."""
     run = Run(folder)
     trajectories: Dataset[Any] = run.read("trajectories")
-    spent: Counter[str] = Counter()
+    spent: defaultdict[str, float] = defaultdict(float)
     records: list[Question] = run.read("questions").head(LOOKED_AT)
     engines = trajectories.once(Engines)
 
@@ -98,10 +98,12 @@ def table(customers: int, each: int, workers: int, how: str) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--full", action="store_true", help="100,000 questions")
+    parser.add_argument("--customers", type=int, default=64, help="each with two trajectories (default: 64)")
     parser.add_argument("--workers", type=int, default=len(os.sched_getaffinity(0)), help="default: the cores")
     options = parser.parse_args()
     how = "python -m benchmarks.questions" + (" --full" if options.full else "")
-    text = table(1_000 if options.full else 64, 50 if options.full else 25, options.workers, how)
+    how += f" --customers {options.customers}" if options.customers != 64 else ""
+    text = table(1_000 if options.full else options.customers, 50 if options.full else 25, options.workers, how)
     print(text)
     write("questions --full" if options.full else "questions", text)
 

@@ -14,8 +14,8 @@ from pipeline.shop.store import Store
 from schemas.samples import Trajectory
 from schemas.shop import Order
 
-AT_HAND = 64
-"""Logs that are kept as objects."""
+AT_HAND = 150_000
+"""Events whose logs are kept as objects: those of some 130 customers of 64k tokens each."""
 
 
 class Logs:
@@ -33,14 +33,16 @@ class Logs:
         for place, log in enumerate(of):
             self.places.setdefault(log, []).append(place)
         self.kept: OrderedDict[str, Log] = OrderedDict()
+        self.events_kept = 0
 
     def of(self, trajectory: str, store: Store) -> Log:
         """Raises Problem where there is none such."""
         if trajectory not in self.kept:
             acts = acts_of(self.shelf.events(trajectory))
             self.kept[trajectory] = log_of(acts, bought_in(self.bought(trajectory), acts), store)
-            if len(self.kept) > AT_HAND:
-                self.kept.popitem(last=False)
+            self.events_kept += len(acts)
+            while self.events_kept > AT_HAND and len(self.kept) > 1:
+                self.events_kept -= len(self.kept.popitem(last=False)[1].acts)
         return self.kept[trajectory]
 
     def events(self, trajectory: str) -> pa.Table | None:

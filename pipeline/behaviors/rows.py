@@ -82,13 +82,18 @@ def behavior(
 
 def tokens_of(steps: Sequence[BehaviorStep]) -> int:
     """Of all pages and answers."""
-    return sum(size(step.html) + size(answer(step)) for step in steps)
+    return sizes([text for step in steps for text in (step.html, answer(step))])
+
+
+def sizes(texts: Sequence[str]) -> int:
+    """Tokens of all these pages and answers: `estimate`, of all of them at once."""
+    return int(estimates(pa.array(texts, pa.large_string())).sum())
 
 
 @lru_cache(4_096)
 def size(text: str) -> int:
-    """Tokens of a page or an answer, which stand in every prompt after it: `estimate`, by columns."""
-    return int(estimates(pa.array([text]))[0])
+    """The same of one that stands in every prompt after it."""
+    return sizes([text])
 
 
 def answer(step: BehaviorStep) -> str:

@@ -159,15 +159,24 @@ def usual(product: str, store: Store) -> str:
 def carts_of(acts: Sequence[Act], variants: Mapping[int, str]) -> dict[int, tuple[Thing, ...]]:
     """What lies in the cart before each event, by its row."""
     found: dict[int, tuple[Thing, ...]] = {}
-    cart: list[Thing] = []
+    cart: tuple[Thing, ...] = ()
     for act in acts:
-        found[act.row] = tuple(cart)
-        thing = act.product, variants.get(act.row, "")
+        found[act.row] = cart
         if act.kind == CART:
-            cart = kept([*cart, thing])
-        elif act.kind == PURCHASE and thing in cart:
-            cart.remove(thing)
+            cart = tuple(kept([*cart, (act.product, variants.get(act.row, ""))]))
+        elif act.kind == PURCHASE:
+            cart = without(cart, (act.product, variants.get(act.row, "")))
     return found
+
+
+def without(cart: tuple[Thing, ...], thing: Thing) -> tuple[Thing, ...]:
+    """One piece less of it, the oldest.
+
+    >>> without((("a", ""), ("b", ""), ("a", "")), ("a", "")), without((), ("a", ""))
+    ((('b', ''), ('a', '')), ())
+    """
+    place = cart.index(thing) if thing in cart else len(cart)
+    return cart[:place] + cart[place + 1 :]
 
 
 def kept(cart: list[Thing]) -> list[Thing]:

@@ -11,6 +11,7 @@ from pipeline.behaviors.logs import Logs
 from pipeline.behaviors.rows import action_of, answer, sight, size, tokens_of
 from pipeline.behaviors.sessions import APART, CART, CLICK, PURCHASE, SEARCH, Act, Thing, session_of, split_of
 from pipeline.behaviors.walk import day_of, visit
+from pipeline.checks.nearby import Nearby
 from pipeline.checks.shopping import shop_of
 from pipeline.dataset import Dataset
 from pipeline.render.pages import SEARCH_INPUT, dollars, html, visible
@@ -25,8 +26,6 @@ from schemas.samples import Trajectory
 from schemas.shop import Persona, Product
 
 Logged = Dataset[Trajectory]
-AT_HAND = 50
-"""Sessions that are read together."""
 
 
 def events_are_the_logs(behavior: Behavior, trajectories: Logged) -> str | None:
@@ -205,7 +204,7 @@ def strange_brand(
 ) -> str:
     """A brand of the catalog that a model names out of nowhere; empty: there is none."""
     seen = {word.lower() for word in words}
-    person = personas.once(by_id).get(behavior.persona_id)
+    person = personas.once(Nearby).of(behavior.persona_id)
     own = set(content_words(" ".join(person.brands))) if person else set[str]()
     for brand in catalog.once(Kinds).named(text):
         if not all(any(word in each for each in seen) or word in own for word in brand):
@@ -227,7 +226,7 @@ def ends_at_its_end(behavior: Behavior, trajectories: Logged) -> str | None:
 
 
 def customer_is_the_personas(behavior: Behavior, trajectories: Logged, personas: Dataset[Persona]) -> str | None:
-    person = personas.once(by_id).get(behavior.persona_id)
+    person = personas.once(Nearby).of(behavior.persona_id)
     own = trajectories.once(Logs).customer.get(behavior.trajectory_id) == behavior.persona_id
     if person is None or not own or person.description != behavior.persona:
         return "a customer that is somebody else"
@@ -251,25 +250,9 @@ def splits_share_no_customer(behaviors: Dataset[Any]) -> Iterable[Fault]:
 # Steps
 
 
-class Sessions:
-    """The sessions of a run by id, those of one row group at hand; for `behaviors.once`."""
-
-    def __init__(self, behaviors: Dataset[Behavior]) -> None:
-        self.behaviors = behaviors
-        self.numbers = {id: number for number, id in enumerate(behaviors.table(["id"])["id"].to_pylist())}
-        self.near: dict[str, Behavior] = {}
-
-    def of(self, id: str) -> Behavior | None:
-        number = self.numbers.get(id)
-        if number is not None and id not in self.near:
-            span = range(number, min(number + AT_HAND, len(self.numbers)))
-            self.near = {row.id: row for row in self.behaviors.rows(span)}
-        return self.near.get(id)
-
-
 def step_is_the_sessions(step: NextAction, behaviors: Dataset[Behavior]) -> str | None:
     """Action, rationale, customer and split are those of that step there."""
-    behavior = behaviors.once(Sessions).of(step.behavior_id)
+    behavior = behaviors.once(Nearby).of(step.behavior_id)
     if behavior is None or not 0 <= step.step < len(behavior.steps):
         return "a step of no session"
     true = behavior.steps[step.step]
@@ -284,7 +267,7 @@ def step_is_the_sessions(step: NextAction, behaviors: Dataset[Behavior]) -> str 
 
 def prompt_shows_what_came_before(step: NextAction, behaviors: Dataset[Behavior]) -> str | None:
     """The page of the step stands at its end; before it all pages and answers, or all answers; and nothing of the truth."""
-    behavior = behaviors.once(Sessions).of(step.behavior_id)
+    behavior = behaviors.once(Nearby).of(step.behavior_id)
     if behavior is None or not 0 <= step.step < len(behavior.steps):
         return "a step of no session"
     roles = [each.role for each in step.prompt]
@@ -334,7 +317,3 @@ def rl_mix_is_the_papers(behavior_steps: Dataset[NextAction]) -> Iterable[Fault]
         f"select filename, file_row_number from rows where in_rl and action_type = '{wrong[0]}' order by all"
     )
     return [Fault(file, row, "a mix of actions that is not the paper's") for file, row in found]
-
-
-def by_id(rows: Dataset[Any]) -> dict[str, Any]:
-    return {row.id: row for row in rows}

@@ -455,7 +455,9 @@ def difficulty_and_position_are_measured(question: Question, trajectories: Traje
         return None
     if question.difficulty != difficulty(parsed(question.sql), len(question.evidence)):
         return "not the difficulty of its query"
-    return None if question.position == position(question.evidence, len(table.rows)) else "not where its evidence lies"
+    return (
+        None if question.position == position(question.evidence, len(table.events)) else "not where its evidence lies"
+    )
 
 
 def split_is_its_trees(question: Question, trajectories: Trajectories) -> str | None:

@@ -5,6 +5,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
+from pipeline.checks.nearby import Nearby
 from pipeline.checks.questions import DAY, day_of
 from pipeline.dataset import Dataset, row_groups
 from pipeline.models.base import Reply
@@ -40,13 +41,8 @@ GONE = "a question that is not there"
 QUERY = re.compile(r"\s*(select|with|from)\b", re.IGNORECASE)
 
 
-def by_id(questions: Questions) -> dict[str, Question]:
-    """For `questions.once`."""
-    return {question.id: question for question in questions}
-
-
 def question_of(row: Rollout | RlPrompt, questions: Questions) -> Question | None:
-    return questions.once(by_id).get(row.question_id)
+    return questions.once(Nearby).of(row.question_id)
 
 
 def question_is_there(rollout: Rollout, questions: Questions) -> str | None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from pipeline.checks.nearby import Nearby
 from pipeline.checks.unique import repeated
 from pipeline.dataset import Dataset, as_it_stands
 from pipeline.envs.world import beside
@@ -268,7 +269,7 @@ def actions_bring_it_about(
     episode: ShoppingEpisode, shopping_tasks: Dataset[ShoppingTask], profiles: Dataset[Profile], catalog: Catalog
 ) -> str | None:
     """Played again action by action, it is the same: every page, every word of the shopper's, both rewards, the errors."""
-    task = shopping_tasks.once(by_id).get(episode.task_id)
+    task = shopping_tasks.once(Nearby).of(episode.task_id)
     if task is None:
         return "a task that is not there"
     if episode.scenario not in scenarios_of(task):

@@ -6,6 +6,7 @@ from contextlib import suppress
 from functools import wraps
 from typing import Any
 
+from pipeline.checks.nearby import Nearby
 from pipeline.dataset import Dataset
 from pipeline.envs import all_envs, env_of
 from pipeline.envs.base import Goal, Score
@@ -194,7 +195,7 @@ def earns_everything(reward: Reward) -> bool:
 
 
 def task_is_there(episode: EnvEpisode, env_tasks: Dataset[Task]) -> str | None:
-    task = env_tasks.once(by_id).get(episode.task_id)
+    task = env_tasks.once(Nearby).of(episode.task_id)
     if task is None:
         return "a task that there is not"
     same = (task.env, task.difficulty, task.opening) == (episode.env, episode.difficulty, episode.opening)
@@ -207,7 +208,7 @@ def actions_bring_it_about(episode: EnvEpisode, env_tasks: Dataset[Task], catalo
 
     Where a model put the shopper's words, they may be others that say the same.
     """
-    task = env_tasks.once(by_id).get(episode.task_id)
+    task = env_tasks.once(Nearby).of(episode.task_id)
     if task is None:
         return None  # said by another check
     again = episode_of(task, catalog)
@@ -241,10 +242,6 @@ def says_the_same(words: str, plain: str, shopper: Shopper) -> bool:
 
 
 # Certificates
-
-
-def by_id(tasks: Dataset[Task]) -> dict[str, Task]:
-    return {task.id: task for task in tasks}
 
 
 def episode_of(task: Task, catalog: Dataset[Product]) -> Episode:

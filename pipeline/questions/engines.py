@@ -129,7 +129,7 @@ class Table:
 
     @cached_property
     def log(self) -> Log:
-        return Log(self.rows)
+        return Log.of(self.events)
 
     def told(self, tree: str) -> Found:
         """What plain Python finds for a tree. Raises ValueError."""
@@ -144,7 +144,8 @@ class Table:
 
     @cached_property
     def shuffled(self) -> Any:
-        fill(self.duckdbs[1], self.events.take(list(range(len(self.events)))[::-1]))  # turns every tie of two around
+        backwards = pa.array(range(len(self.events) - 1, -1, -1), pa.int64())
+        fill(self.duckdbs[1], self.events.take(backwards))  # turns every tie of two around
         return self.duckdbs[1]
 
     def duckdb(self, sql: str, answer_type: str, *, shuffled: bool = False) -> Any:
@@ -167,11 +168,13 @@ class Table:
 
     @cached_property
     def in_sqlite(self) -> sqlite3.Connection:
+        self.connection.execute("BEGIN")  # one for all: each row would be a transaction of its own
         self.connection.execute("DELETE FROM base")
         self.connection.execute("DELETE FROM removed")
         places = ", ".join("?" * len(self.events.column_names))
         columns = [plain(self.events[name]).to_pylist() for name in self.events.column_names]
         self.connection.executemany(f"INSERT INTO base VALUES ({places})", zip(*columns, strict=True))
+        self.connection.execute("COMMIT")
         return self.connection
 
     def sqlite_without(self, sql: str, answer_type: str, without: Iterable[int] = ()) -> Any:

@@ -6,14 +6,18 @@ from collections import defaultdict
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from datetime import date, datetime
 from decimal import Decimal
-from functools import cached_property
+from functools import cached_property, lru_cache
 from operator import attrgetter, itemgetter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
+
+import pyarrow as pa
 
 from pipeline.questions.tree import Mention, Moment, Pick
 
 WORD = re.compile(r"[^\W_]+")
-DAY = attrgetter("day")
+DAY, WHEN = attrgetter("day"), attrgetter("timestamp")
+THURSDAY = 3
+"""The day on which days are counted from, 1 January 1970."""
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
 
@@ -36,6 +40,9 @@ class Event(NamedTuple):
     lower: str
 
 
+COLUMNS = "row_id timestamp action_type asin product_name brand color product_types price search_query".split()
+NAME = 2
+"""The place of the product's name after row and timestamp."""
 ACTION, ASIN, BRAND, CATEGORY = (Event._fields.index(name) for name in ("action", "asin", "brand", "product_types"))
 
 
@@ -43,7 +50,14 @@ class Log:
     """The events of one trajectory in order of time, with what is looked up often."""
 
     def __init__(self, rows: Iterable[Mapping[str, Any]] = ()) -> None:
-        self.events = sorted(map(event, rows), key=lambda each: each.timestamp)
+        self.events = sorted(map(event, rows), key=WHEN)
+
+    @classmethod
+    def of(cls, events: pa.Table | pa.StructArray) -> Self:
+        """The log of these events, made from their columns."""
+        found = cls()
+        found.events = sorted(events_of(events), key=WHEN)
+        return found
 
     def without(self, rows: Container[int]) -> "Log":
         """The same without these rows."""
@@ -71,6 +85,11 @@ class Log:
     def products(self) -> dict[str, Event]:
         """An event of each product."""
         return {each.asin: each for each in self.events if each.asin is not None}
+
+    @cached_property
+    def products_of(self) -> dict[str | None, list[Event]]:
+        """The same by brand."""
+        return grouped(list(self.products.values()), BRAND)
 
     @cached_property
     def actions_of(self) -> dict[Any, set[str]]:
@@ -147,11 +166,22 @@ class Without(Log):
 
 
 def event(row: Mapping[str, Any]) -> Event:
-    when = row["timestamp"]
-    day, weekday = when.date(), WEEKDAYS[when.weekday()]
-    facts = (row["asin"], row["product_name"], row["brand"], row["color"], row["product_types"], row["price"])
-    lower = (row["product_name"] or "").lower()
-    return Event(row["row_id"], when, row["action_type"], *facts, row["search_query"], day, weekday, when.hour, lower)
+    when, lower = row["timestamp"], (row["product_name"] or "").lower()
+    facts = (row[name] for name in COLUMNS)
+    return Event._make((*facts, when.date(), WEEKDAYS[when.weekday()], when.hour, lower))
+
+
+def events_of(events: pa.Table | pa.StructArray) -> Iterator[Event]:
+    """As they stand there, made column by column, which takes a third of the time of rows."""
+    column = events.column if isinstance(events, pa.Table) else events.field
+    values = {name: column(name) for name in COLUMNS}
+    times = values.pop("timestamp").to_numpy(zero_copy_only=False).astype("datetime64[us]")
+    days = times.astype("datetime64[D]")
+    weekdays = [WEEKDAYS[day] for day in ((days.astype(int) + THURSDAY) % 7).tolist()]
+    hours = (times - days).astype("timedelta64[h]").astype(int).tolist()
+    row, *facts = (each.to_pylist() for each in values.values())
+    lower = [(name or "").lower() for name in facts[NAME]]
+    return map(Event, row, times.tolist(), *facts, days.tolist(), weekdays, hours, lower)
 
 
 def grouped(events: list[Event], *fields: int) -> dict[Any, list[Event]]:
@@ -169,5 +199,6 @@ def names(each: Event, mention: Mention) -> bool:
     return each.asin is not None and all(part in each.lower for part in mention.parts)
 
 
-def words_of(query: str | None) -> list[str]:
-    return WORD.findall(query.lower()) if query else []
+@lru_cache(4_096)
+def words_of(query: str | None) -> tuple[str, ...]:
+    return tuple(WORD.findall(query.lower())) if query else ()

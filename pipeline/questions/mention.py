@@ -28,8 +28,9 @@ def mention(log: Log, asin: str) -> Mention | None:
         return None
     head = max(heads, key=lambda text: (text in spans, text.count(" ") == 1, len(text)))
     found = Mention(brand=first.brand, parts=(head,))
+    alike = log.products.values() if first.brand is None else log.products_of[first.brand]
     for _ in range(DETAILS + 1):
-        others = [each for each in log.products.values() if each.asin != asin and names(each, found)]
+        others = [each for each in alike if each.asin != asin and names(each, found)]
         if not others:
             return found
         details = [each for each in dict.fromkeys([*spans, *segments]) if adds(each, found)]

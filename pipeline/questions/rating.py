@@ -2,6 +2,9 @@
 
 import hashlib
 import re
+from collections import Counter
+from collections.abc import Iterator
+from functools import cache
 from itertools import accumulate
 from typing import Any
 
@@ -25,17 +28,25 @@ def difficulty(expression: Any, evidence: int) -> Difficulty:
     Each query below the first, each join and each window counts two, each grouping and each condition beyond two counts
     one; more than 3 rows of evidence count one, more than 30 two. Up to 2 is easy, up to 4 medium.
     """
-    from sqlglot import exp
-
-    nodes = list(expression.walk())
-
-    def number(*kinds: type) -> int:
-        return sum(isinstance(node, kinds) for node in nodes)
-
-    conditions = number(exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Between, exp.In, exp.ILike)
-    steps = 2 * (number(exp.Select) - 1 + number(exp.Join, exp.Window)) + number(exp.Group) + max(0, conditions - 2)
+    kinds: Iterator[Any] = map(type, expression.walk())
+    counts = Counter(map(part_of, kinds))
+    steps = 2 * (counts["query"] - 1 + counts["join"]) + counts["group"] + max(0, counts["condition"] - 2)
     steps += sum(evidence > rows for rows in MANY_ROWS)
     return "easy" if steps <= EASY else "medium" if steps <= MEDIUM else "hard"
+
+
+@cache
+def part_of(kind: Any) -> str:
+    """What a node of this kind counts as; empty: nothing."""
+    from sqlglot import exp
+
+    parts = {
+        "query": (exp.Select,),
+        "join": (exp.Join, exp.Window),
+        "group": (exp.Group,),
+        "condition": (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Between, exp.In, exp.ILike),
+    }
+    return next((part for part, kinds in parts.items() if issubclass(kind, kinds)), "")
 
 
 def position(evidence: list[int], events: int) -> Third | None:

@@ -107,7 +107,7 @@ class Draw:
 
     def common(self, pick: Pick, column: str, least: int) -> Any:
         """A value that at least so many of these events have; rarer and commoner ones alike."""
-        counts = Counter(getattr(each, column) for each in self.log.pick(pick))
+        counts = Counter(map(attrgetter(column), self.log.pick(pick)))
         return self.one_of([value for value, count in counts.items() if value is not None and count >= least])
 
     def days(self, around: Event, longest: int = 9, least: int = 1) -> dict[str, Any]:

@@ -318,8 +318,12 @@ def plain(value: Any) -> Any:
         return [plain(each) for each in value]
     if not isinstance(value, Part):
         return value
-    given = ((name, getattr(value, name), default) for name, default in fields_of(type(value)))
-    return {name: plain(each) for name, each, default in given if each != default}
+    held, found = value.__dict__, {}
+    for name, default in fields_of(type(value)):
+        each = held[name]
+        if each is not default and each != default:
+            found[name] = plain(each) if isinstance(each, Part | tuple) else each
+    return found
 
 
 @cache

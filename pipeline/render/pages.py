@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from html import escape
 from itertools import chain, count
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 from pipeline.shop.store import Item
 
@@ -44,6 +44,9 @@ FIXED = [
 ]
 """Clicks that are the shop's own, on whatever page; no product and no option has one of them."""
 MARK = re.compile(r"\[\s*SEP\s*\]", re.IGNORECASE)
+SPECIAL = re.compile(r"[&<>\"']")
+"""Most texts have none, and are HTML as they are."""
+ENDS = {tag: "" if tag in ("span", "a", "button", "input") else "\n" for tag in get_args(Tag)}
 SLUG = re.compile(r"[^\W_]+")
 SLUG_WORDS = 5
 SLUG_LETTERS = 60
@@ -72,6 +75,11 @@ class Page:
     kind: Kind
     title: str
     parts: tuple[Element, ...]
+
+    @cached_property
+    def html(self) -> str:
+        """As simplified HTML; a page that one comes back to is written once."""
+        return f"<html>\n<body>\n{''.join(map(tagged, self.parts))}</body>\n</html>\n"
 
     @cached_property
     def clicks(self) -> dict[str, Deed]:
@@ -144,24 +152,29 @@ def text(page: Page) -> str:
 
 def html(page: Page) -> str:
     """The page as simplified HTML: structure, visible text and the names of what can be acted on."""
-    return f"<html>\n<body>\n{''.join(map(tagged, page.parts))}</body>\n</html>\n"
+    return page.html
 
 
 def tagged(part: Element) -> str:
-    name = f' name="{escape(part.name)}"' if part.name else ""
-    end = "" if part.tag in ("span", "a", "button", "input") else "\n"
-    if part.tag == "input":
+    tag, text, name, _, _, inside = part
+    if name:
+        name = f' name="{escape(name) if SPECIAL.search(name) else name}"'
+    if tag == "input":
         return f"<input{name}>"
-    inside = "".join(map(tagged, part.inside))
-    return f"<{part.tag}{name}>{escape(part.text, quote=False)}{inside}</{part.tag}>{end}"
+    if text and SPECIAL.search(text):
+        text = escape(text, quote=False)
+    within = "".join(map(tagged, inside)) if inside else ""
+    return f"<{tag}{name}>{text}{within}</{tag}>{ENDS[tag]}"
 
 
-def walk(parts: Iterable[Element]) -> Iterator[Element]:
+def walk(parts: Iterable[Element]) -> list[Element]:
     """All parts, as they are read."""
+    found: list[Element] = []
     for part in parts:
-        yield part
+        found.append(part)
         if part.inside:
-            yield from walk(part.inside)
+            found += walk(part.inside)
+    return found
 
 
 def clickables(page: Page) -> list[str]:
@@ -257,8 +270,9 @@ class Apart:
         return Element(tag, label + mark, self.named(*name), deed, label.lower())
 
     def named(self, head: str, tail: str) -> str:
-        ways = chain([head + tail], (f"{head}_{number}{tail}" for number in count(2)))
-        found = next(way for way in ways if way not in self.names)
+        found = head + tail
+        if found in self.names:
+            found = next(way for number in count(2) if (way := f"{head}_{number}{tail}") not in self.names)
         self.names.add(found)
         return found
 
@@ -345,9 +359,9 @@ def refining(each: Refinement, apart: Apart) -> Element:
 def listed(each: Listed, apart: Apart) -> Element:
     name = slug(each.title, "product"), ".view_product"
     link = apart.part("a", [each.id], name, ("open", str(each.number)))
-    price, rating = said("span", spread(each.low, each.high)), said("span", rated(each.rating, each.reviews))
-    gone = (said("span", "Sold out"),) if each.sold_out else ()
-    return box("li", said("span", f"{each.number}."), link, said("span", each.title), price, rating, *gone)
+    price, rating = Element("span", spread(each.low, each.high)), Element("span", rated(each.rating, each.reviews))
+    gone = (Element("span", "Sold out"),) if each.sold_out else ()
+    return box("li", Element("span", f"{each.number}."), link, said("span", each.title), price, rating, *gone)
 
 
 def product(item: Item, axes: Sequence[Axis], cents: Sequence[int], stock: Stock, *, header: bool = False) -> Page:

@@ -1,5 +1,6 @@
 """Who answers without a model: the scripted teacher, and two that know nothing of the trajectory."""
 
+from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from random import Random
@@ -61,40 +62,63 @@ def policy_of(name: str, questions: Dataset[Question]) -> Policy:
         return lambda question, number: teacher(question, dice(name, question, number))
     if name not in POLICIES:
         raise Problem(f"There is no policy {name}. There are: {', '.join(POLICIES)}.")
-    known = questions.once(answers_of)
+    known = questions.once(guesses_of)
 
     def guess(question: Question, number: int) -> Teacher:
-        answers = others(known, question)
-        return guessed(drawn(answers, dice(name, question, number)) if name == RANDOM else commonest(answers))
+        guesses = known.get(shape_of(question.shape, question.kind), NONE)
+        own = question.answer if question.split != "test" else None
+        said = guesses.drawn(own, dice(name, question, number)) if name == RANDOM else guesses.commonest(own)
+        return guessed(said)
 
     return guess
-
-
-def others(known: Answers, question: Question) -> Counter[str]:
-    """The answers to other questions of its shape."""
-    found = Counter(known.get(shape_of(question.shape, question.kind), {}))
-    if question.split != "test":
-        found[question.answer] -= 1
-    return +found
 
 
 def dice(name: str, question: Question, number: int) -> Random:
     return Random(f"{name}/{question.id}/{number}")
 
 
-def commonest(answers: Counter[str]) -> str:
-    """Of equals the first in the alphabet; none where nothing is known.
+class Guesses:
+    """Answers that were right for a shape of question, in an order from which each guess is taken at once.
 
-    >>> commonest(Counter({"3": 2, "1": 2, "7": 1}))
-    '1'
+    A question's own answer counts once less: who guesses knows those to the others.
     """
-    return min(answers, key=lambda answer: (-answers[answer], answer), default="none")
+
+    def __init__(self, answers: Counter[str]) -> None:
+        self.answers = answers
+        self.sorted = sorted(answers)
+        self.by_frequency = sorted(answers, key=self.rank)
+
+    def rank(self, answer: str) -> tuple[int, str]:
+        return -self.answers[answer], answer
+
+    def commonest(self, own: str | None = None) -> str:
+        """Of equals the first in the alphabet; none where nothing is known.
+
+        >>> Guesses(Counter({"3": 2, "1": 2, "7": 1})).commonest(), Guesses(Counter({"3": 2, "7": 1})).commonest("3")
+        ('1', '3')
+        """
+        first = next((answer for answer in self.by_frequency if answer != own), None)
+        left = self.answers[own] - 1 if own is not None else 0
+        if own is not None and left > 0 and (first is None or (-left, own) < self.rank(first)):
+            return own
+        return first or "none"
+
+    def drawn(self, own: str | None, random: Random) -> str:
+        """Any of the answers that were ever right for such a question, each as likely."""
+        gone = bisect_left(self.sorted, own) if own is not None and self.answers[own] == 1 else len(self.sorted)
+        left = len(self.sorted) - (gone < len(self.sorted))
+        if not left:
+            return "none"
+        place = int(random.random() * left)
+        return self.sorted[place + (place >= gone)]
 
 
-def drawn(answers: Counter[str], random: Random) -> str:
-    """Any of the answers that were ever right for such a question, each as likely."""
-    found = sorted(answers)
-    return found[int(random.random() * len(found))] if found else "none"
+NONE = Guesses(Counter())
+
+
+def guesses_of(questions: Dataset[Question]) -> dict[str, Guesses]:
+    """For `questions.once`."""
+    return {shape: Guesses(answers) for shape, answers in answers_of(questions).items()}
 
 
 def guessed(answer: str) -> Teacher:

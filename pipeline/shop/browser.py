@@ -111,6 +111,8 @@ class Browser:
         """What was bought last, all at once; several lines only by way of the cart."""
         self.listing: list[Listed] = []
         """What the last page of results shows."""
+        self.last: tuple[View, Page] | None = None
+        """That page, and where it is shown."""
         self.prices: list[int] = []
         """On the last page of a product: of the variants that fit what is chosen."""
         for product_id, variant_id in cart:
@@ -258,8 +260,7 @@ class Browser:
     def now(self, row: int, cents: int) -> int:
         """What a price of this product's becomes when the product is on offer: all its variants are, by the same share."""
         listed = int(self.store.cents[row])
-        today = self.day.price(row) if self.day else listed
-        return cents if today == listed else (cents * today + listed // 2) // listed
+        return at_share(cents, self.day.price(row) if self.day else listed, listed)
 
     def pieces(self, option: Option) -> int:
         return max(option.stock, MOST_PIECES) if self.day and option.id in self.day.there else option.stock
@@ -268,7 +269,14 @@ class Browser:
         options = self.store.options(row)
         if self.day is None:
             return options
-        return tuple(replace(each, cents=self.now(row, each.cents), stock=self.pieces(each)) for each in options)
+        listed, today = int(self.store.cents[row]), self.day.price(row)
+        return tuple(self.offered(each, at_share(each.cents, today, listed)) for each in options)
+
+    def offered(self, option: Option, cents: int) -> Option:
+        """The variant at this price, with what can be bought of it."""
+        pieces = self.pieces(option)
+        same = (cents, pieces) == (option.cents, option.stock)
+        return option if same else replace(option, cents=cents, stock=pieces)
 
     # Pages
 
@@ -284,11 +292,14 @@ class Browser:
         return self.about(view, self.store.item(view.row))
 
     def results(self, view: View) -> Page:
+        if self.last and self.last[0] is view:  # come back to
+            return self.last[1]
         begin = (view.number - 1) * pages.PAGE
         shown = [self.listed(at + 1, view.rows[at]) for at in range(begin, min(begin + pages.PAGE, len(view.rows)))]
-        self.listing = shown
         fewer = self.refinements(view) if self.header else ()
-        return pages.results(view.query, view.number, len(view.rows), shown, refinements=fewer, header=self.header)
+        page = pages.results(view.query, view.number, len(view.rows), shown, refinements=fewer, header=self.header)
+        self.listing, self.last = shown, (view, page)
+        return page
 
     def refinements(self, view: View) -> list[Refinement]:
         """Those that would show some of what was found, and not all."""
@@ -318,7 +329,8 @@ class Browser:
         item = store.item(row)
         sold_out = begin < end and not store.in_stock[row]
         if self.day:
-            cents = [self.now(row, each) for each in cents]
+            listed, today = int(store.cents[row]), self.day.price(row)
+            cents = cents if today == listed else [at_share(each, today, listed) for each in cents]
             sold_out = sold_out and row not in self.day.rows
         return Listed(
             number, item.id, item.title, min(cents), max(cents), item.rating, item.review_count, bool(sold_out)
@@ -336,6 +348,15 @@ class Browser:
         cents = [option.cents for option in left] if options else [self.now(item.row, item.cents)]
         self.prices = cents
         return pages.product(item, axes(options, view.chosen), cents, stock(options, left), header=self.header)
+
+
+def at_share(cents: int, today: int, listed: int) -> int:
+    """A variant's price when its product, listed at one price, costs another.
+
+    >>> at_share(1_250, 900, 1_000), at_share(1_250, 1_000, 1_000)
+    (1125, 1250)
+    """
+    return cents if today == listed else (cents * today + listed // 2) // listed
 
 
 def round_up(cents: int) -> int:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 from zlib import crc32
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -14,6 +14,7 @@ from pipeline.behaviors.sessions import Cut
 from pipeline.behaviors.sessions import sessions as sessions_of
 from pipeline.behaviors.walk import Lost, Move, Walk, day_of, start
 from pipeline.checks import behaviors as check
+from pipeline.checks.nearby import Nearby
 from pipeline.checks.shopping import shop_of
 from pipeline.checks.unique import ids_are_unique, repeated
 from pipeline.dataset import Dataset
@@ -108,7 +109,7 @@ def walks(
 ) -> Iterator[Walked | Rejected]:
     """Customer c has the rows from `total * c // customers` on: sessions that are drawn for it, in the order of time."""
     logs, shop, stock = trajectories.once(Logs), catalog.once(shop_of), catalog.once(Stock)
-    people = personas.once(by_id)
+    people = personas.once(Nearby)
     for customer, (trajectory, person) in enumerate(logs.largest):
         first, last = (total * each // len(logs.largest) for each in (customer, customer + 1))
         mine = range(max(first, wanted.start), min(last, wanted.stop))
@@ -199,7 +200,3 @@ def doing(move: Move) -> str:
     if move.action["type"] == "type_and_submit":
         return f"searches for {json.dumps(move.action['text'], ensure_ascii=False)}"
     return pages.names(move.page)[move.action["name"]]
-
-
-def by_id(rows: Dataset[Any]) -> dict[str, Any]:
-    return {row.id: row for row in rows}

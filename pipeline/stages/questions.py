@@ -6,6 +6,7 @@ from functools import cached_property, partial
 from random import Random
 from typing import Annotated, Any, Literal
 
+import pyarrow as pa
 from pydantic import Field
 
 from pipeline.budgets import tokens_of
@@ -154,7 +155,7 @@ def by_code(
             yield of_unknown_budget(id, budget)
             continue
         fits = partial(mix.fits, found.splits[row]) if mix else anything
-        drawn = compose(Log(events), partial(shard.random, "questions", id), found.splits[row], fits)
+        drawn = compose(Log.of(events), partial(shard.random, "questions", id), found.splits[row], fits)
         asked = (
             Question(id=f"{id}-q{n:03d}", trajectory_id=id, budget=budget, second_sql="", **facts)
             for n, facts in enumerate(drawn, 1)
@@ -185,7 +186,7 @@ def by_model(
     found = trajectories.once(roster)
     writing, judging = Bench(trajectories), Bench(trajectories)
     conversations = (
-        conversation(id, budget, found.splits[row], events, partial(dice, id), count, writing)
+        conversation(id, budget, found.splits[row], events.to_pylist(), partial(dice, id), count, writing)
         for row, (id, budget, events) in zip(numbers, events_of(trajectories, numbers), strict=True)
     )
     drafts = [draft for drafts in writer.play(conversations) for draft in drafts]
@@ -256,10 +257,11 @@ def too_little(id: str, number: int) -> Rejected:
     return Rejected(id=f"{id}-q{number:03d}", reasons=[reason], record=f'{{"trajectory_id": "{id}"}}')
 
 
-def events_of(trajectories: Dataset[Trajectory], numbers: range) -> Iterator[tuple[str, str, list[dict[str, Any]]]]:
+def events_of(trajectories: Dataset[Trajectory], numbers: range) -> Iterator[tuple[str, str, pa.StructArray]]:
+    """Id, budget and events of these trajectories."""
     for batch in trajectories.slices(numbers, ["id", "budget", "events"]):
         for row in range(batch.num_rows):
-            yield batch["id"][row].as_py(), batch["budget"][row].as_py(), batch["events"][row].as_py()
+            yield batch["id"][row].as_py(), batch["budget"][row].as_py(), batch["events"][row].values
 
 
 def is_budget(budget: str) -> bool:

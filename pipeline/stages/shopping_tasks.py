@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal
+from functools import cached_property
 from itertools import accumulate, islice, pairwise
 from typing import Annotated, Literal
 
@@ -74,14 +75,14 @@ def shelves(catalog_fine: Dataset[Product]) -> dict[str, Shelf]:
     return dict(found)
 
 
-def customers(shelf: Shelf, people: list[Profile]) -> int:
+def customers(shelf: Shelf, strong: list[set[str]]) -> int:
     """About how many customers have a strong liking that tells products of this category apart."""
-    return sum(
-        any(
-            each.level == "high" and each.name in shelf.names for each in (*one.interests.brands, *one.interests.colors)
-        )
-        for one in people
-    )
+    return sum(not likings.isdisjoint(shelf.names) for likings in strong)
+
+
+def strong_likings(profile: Profile) -> set[str]:
+    """Brands and colors."""
+    return {each.name for each in (*profile.interests.brands, *profile.interests.colors) if each.level == "high"}
 
 
 def quotas(sizes: list[int], count: int, held_out: float) -> list[tuple[int, int]]:
@@ -133,13 +134,15 @@ def shopping_tasks(
     found, people = catalog_fine.once(shelves), list(profiles)
     standard, private = PAPER if paper else (count, personal)
     sizes = [len(shelf.ids) for shelf in found.values()]
-    crowds = [customers(shelf, people) * size for shelf, size in zip(found.values(), sizes, strict=True)]
+    strong = list(map(strong_likings, people))
+    crowds = [customers(shelf, strong) * size for shelf, size in zip(found.values(), sizes, strict=True)]
     shares = zip(quotas(sizes, standard, HELD_OUT[0]), quotas(crowds, private, HELD_OUT[1]), strict=True)
     counters = catalog.once(counters_of)
     of_leaf = list(zip(found.items(), shares, strict=True))
+    texts: dict[str, str] = {}
     for place in shard.of(plan.units):
         (name, shelf), (own, with_profile) = of_leaf[place]
-        yield from Leaf(counters, name, shelf.ids, people, shard, language).tasks(own, with_profile)
+        yield from Leaf(counters, name, shelf.ids, people, texts, shard, language).tasks(own, with_profile)
 
 
 def counters_of(catalog: Dataset[Product]) -> Counters:
@@ -150,9 +153,18 @@ class Leaf:
     """The tasks of one leaf category. Its products come in an order of chance, and the first of them are held out."""
 
     def __init__(
-        self, counters: Counters, name: str, ids: list[str], people: list[Profile], shard: Shard, language: Language
+        self,
+        counters: Counters,
+        name: str,
+        ids: list[str],
+        people: list[Profile],
+        texts: dict[str, str],
+        shard: Shard,
+        language: Language,
     ) -> None:
-        self.counters, self.name, self.shard, self.language, self.people = counters, name, shard, language, people
+        """texts: profiles as agents read them, by customer; those that are needed are added."""
+        self.counters, self.name, self.shard, self.language = counters, name, shard, language
+        self.people, self.texts = people, texts
         store = counters.store
         self.counter = counters.of(store.place_of_leaf[name])
         rows = [(shard.random("shopping_tasks", id).random(), id, store.row(id)) for id in ids]
@@ -191,14 +203,10 @@ class Leaf:
 
     def personal(self, rows: list[int], split: Half) -> Iterator[ShoppingTask]:
         """Of a customer and a product that its profile says something about, without giving it away."""
-        carried = [(one, carried_by(one, self.counter, self.name)) for one in self.people]
-        known = [(one, says) for one, says in carried if says.facts]
+        known = self.known
         likely = [(one, says) for one, says in known if self.name in liked(one)]
         random = self.shard.random("shopping_tasks", self.name, split, "personal")
-        texts, fitting = (
-            {one.id: told(one) for one, _ in known},
-            {one.id: self.fitting(rows, says) for one, says in known},
-        )
+        fitting = {one.id: self.fitting(rows, says) for one, says in known}
         for turn in range(TRIES if known else 0):
             crowd = likely if likely and turn < LIKELY else known  # who likes such things first
             profile, says = crowd[int(random.random() * len(crowd))]
@@ -208,8 +216,19 @@ class Leaf:
             if found is None or self.can_be_guessed(found):
                 continue
             task = self.row(found, split, profile)
-            if not self.gives_away(task, texts[profile.id], found.thing.item.title):
+            if not self.gives_away(task, self.text_of(profile), found.thing.item.title):
                 yield task
+
+    @cached_property
+    def known(self) -> list[tuple[Profile, Carried]]:
+        """The customers whose profiles say something of this category, and what."""
+        carried = ((one, carried_by(one, self.counter, self.name)) for one in self.people)
+        return [(one, says) for one, says in carried if says.facts]
+
+    def text_of(self, profile: Profile) -> str:
+        if profile.id not in self.texts:
+            self.texts[profile.id] = told(profile)
+        return self.texts[profile.id]
 
     def fitting(self, rows: list[int], says: Carried) -> list[int]:
         """Those of these products that are, in some variant, what the profile says."""

@@ -1,0 +1,41 @@
+"""Records by id, of which only some are held."""
+
+import pytest
+
+from pipeline.arrow import to_batch
+from pipeline.checks.nearby import AT_HAND, Nearby
+from pipeline.dataset import Dataset, ShardWriter
+from schemas.record import Rejected
+
+
+@pytest.fixture
+def rows(tmp_path):
+    writers = [ShardWriter(tmp_path / "rejects" / f"part-0000{shard}.parquet", Rejected) for shard in range(2)]
+    for shard, writer in enumerate(writers):
+        numbers = range(shard * 70, shard * 70 + 70)
+        writer.write(to_batch(Rejected, [Rejected(id=f"r{n}", reasons=[], record=str(n)) for n in numbers]))
+        writer.commit()
+    return Dataset(tmp_path, "rejects", Rejected)
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_every_record_is_found_in_whatever_order_it_is_asked_for(rows, order):
+    found = Nearby(rows)
+    ids = [f"r{number}" for number in range(140)][::order]
+    assert [found[id].record for id in ids] == [id[1:] for id in ids]
+
+
+def test_what_is_not_there_is_none_before_and_after_others(rows):
+    found = Nearby(rows)
+    assert found.of("nobody") is None
+    assert found["r139"].id == "r139"
+    assert found.of("nobody") is None
+    with pytest.raises(KeyError):
+        found["nobody"]
+
+
+def test_no_more_are_held_than_are_read_together(rows):
+    found = Nearby(rows)
+    for number in range(140):
+        found.of(f"r{number}")
+        assert len(found.near) <= AT_HAND
