@@ -67,16 +67,8 @@ check: $(READY) ## format, lint and types
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
 
-benchmarks: $(READY) ## measure, and write the figures into benchmarks/README.md
-	@$(BIN)/python -m benchmarks.trajectories
-	@$(BIN)/python -m benchmarks.questions
-	@$(BIN)/python -m benchmarks.models
-	@$(BIN)/python -m benchmarks.models --faults
-	@$(BIN)/python -m benchmarks.search
-	@$(BIN)/python -m benchmarks.envs
-	@$(BIN)/python -m benchmarks.sandbox
-	@$(BIN)/python -m benchmarks.shopping
-	@$(BIN)/python -m benchmarks.behaviors
+benchmarks: $(READY) ## measure everything, an hour or more, and write the figures into benchmarks/README.md (ARGS="--quick")
+	@$(BIN)/python -m benchmarks $(ARGS)
 
 clean: ## remove what was installed and built
 	rm -rf $(VENV) .venv-trainers .prefect build dist *.egg-info

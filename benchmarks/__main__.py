@@ -1,6 +1,6 @@
 """All benchmarks, one after the other, and one table of them: ours, a peer or a limit beside it, and their ratio.
 
-    python -m benchmarks                                  # all, most of an hour
+    python -m benchmarks                                  # all, an hour or more
     python -m benchmarks --quick                          # whether all of them run: minutes, and no figures are kept
     python -m benchmarks --only questions behaviors
 
