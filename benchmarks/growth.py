@@ -27,7 +27,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.trajectories import machine, usage, write
+from benchmarks.steps import usage
+from benchmarks.trajectories import machine, write
 from pipeline.run import Run, all_stages, upstream
 
 FACTORS = (1, 4, 16)

@@ -5,41 +5,42 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from time import perf_counter, sleep
 from typing import Any
 
-from benchmarks.trajectories import peaks
-
 
 def measured(module: str, *arguments: str) -> dict[str, Any]:
     """What a module prints as its last line, as JSON; with seconds, processor seconds of all processes, and MB."""
-    began, most = perf_counter(), 0
-    spent: dict[str, float] = {}
+    began = perf_counter()
+    most: dict[int, int] = {}
+    spent: dict[int, float] = {}
     with tempfile.TemporaryFile("w+") as out:
         command = [sys.executable, "-m", module, *arguments]
         process = subprocess.Popen(command, stdout=out, start_new_session=True)
         while process.poll() is None:
-            most = max([most, *peaks(process.pid)])
-            spent |= processor_seconds(process.pid)
+            for each, memory, seconds in usage(process.pid):
+                most[each], spent[each] = memory, seconds
             sleep(0.2)
         assert process.returncode == 0
         out.seek(0)
         found: dict[str, Any] = json.loads(out.read().splitlines()[-1])
-    return {**found, "seconds": perf_counter() - began, "cpu": sum(spent.values()), "mb": most / 1024}
+    facts = {"seconds": perf_counter() - began, "cpu": sum(spent.values()), "mb": max(most.values()) / 1024}
+    return {**facts, **found}
 
 
-def processor_seconds(session: int) -> dict[str, float]:
-    """By process of a session, so far (Linux)."""
-    found = {}
+def usage(session: int) -> Iterator[tuple[int, int, float]]:
+    """Each process of a session: the most kB that it has held so far, and its seconds of CPU (Linux)."""
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             if os.getsid(int(folder.name)) == session:
-                numbers = (folder / "stat").read_text().rpartition(")")[2].split()
-                found[folder.name] = (int(numbers[11]) + int(numbers[12])) / os.sysconf("SC_CLK_TCK")
-        except OSError:
+                status = (folder / "status").read_text().splitlines()
+                held = next(int(line.split()[1]) for line in status if line.startswith("VmHWM"))
+                ticks = (folder / "stat").read_text().rpartition(")")[2].split()[11:13]
+                yield int(folder.name), held, sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK")
+        except (OSError, StopIteration):
             continue
-    return found
 
 
 def on_disk(folder: Path) -> float:

@@ -15,18 +15,17 @@ import json
 import math
 import os
 import platform
-import subprocess
-import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
-from time import perf_counter, process_time, sleep
+from time import perf_counter, process_time
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from benchmarks import steps
 from pipeline.dataset import ShardWriter
 from pipeline.run import Run, all_stages
 
@@ -69,31 +68,7 @@ def measured(folder: str, count: int, workers: int) -> dict[str, float]:
     prepared = Run(folder, seed=1, workers=workers)
     prepared.build("personas", count=count)
     prepared.build("queries")
-    command = [sys.executable, "-m", "benchmarks.trajectories", "--build", folder, str(count), str(workers)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) as process:
-        most: dict[int, int] = {}
-        spent: dict[int, float] = {}
-        while process.poll() is None:
-            for each, memory, seconds in usage(process.pid):
-                most[each], spent[each] = memory, seconds
-            sleep(0.2)
-        assert process.returncode == 0
-        assert process.stdout
-        found: dict[str, float] = json.loads(process.stdout.read().splitlines()[-1])
-    return {**found, "peak_mb": max(most.values()) / 1024, "cpu": sum(spent.values())}
-
-
-def usage(session: int) -> Iterator[tuple[int, int, float]]:
-    """Each process of a session: the most kB that it has held so far, and its seconds of CPU (Linux)."""
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            if os.getsid(int(folder.name)) == session:
-                status = (folder / "status").read_text().splitlines()
-                held = next(int(line.split()[1]) for line in status if line.startswith("VmHWM"))
-                ticks = (folder / "stat").read_text().rpartition(")")[2].split()[11:13]
-                yield int(folder.name), held, sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK")
-        except (OSError, StopIteration):
-            continue
+    return steps.measured("benchmarks.trajectories", "--build", folder, str(count), str(workers))
 
 
 def some(folder: str) -> list[pa.RecordBatch]:
@@ -177,7 +152,7 @@ def growth(count: int, workers: int) -> str:
     ]
     lines += [
         f"| {one['rows']:,.0f} | {one['tokens'] / 1e6:,.0f} | {one['seconds']:.1f} "
-        f"| {one['tokens'] / one['seconds'] / 1e6:.2f} | {one['cpu']:.1f} | {one['peak_mb']:.0f} MB |"
+        f"| {one['tokens'] / one['seconds'] / 1e6:.2f} | {one['cpu']:.1f} | {one['mb']:.0f} MB |"
         for one in found
     ]
     lines += [
@@ -220,8 +195,8 @@ def table(count: int, workers: int) -> str:
         f"| tokens a second and core | {large['tokens'] / large['seconds'] / workers / 1e6:.2f} million |",
         f"| seconds in all | {large['seconds']:.1f} |",
         f"| one billion tokens would take, at this rate | {1e9 / large['tokens'] * large['seconds'] / 60:.1f} minutes |",
-        f"| peak memory of a process, {small['rows']:,.0f} rows | {small['peak_mb']:.0f} MB |",
-        f"| peak memory of a process, {large['rows']:,.0f} rows | {large['peak_mb']:.0f} MB |",
+        f"| peak memory of a process, {small['rows']:,.0f} rows | {small['mb']:.0f} MB |",
+        f"| peak memory of a process, {large['rows']:,.0f} rows | {large['mb']:.0f} MB |",
         f"| CPU time of the floor: pyarrow writes a row in | {least * 1000:.2f} ms |",
         f"| CPU time of ours: start, simulate, render, count, check ({checks} checks) and write a row in | {each * 1000:.2f} ms |",
         f"| ratio to the floor | {each / least:.1f} |",

@@ -24,6 +24,7 @@ from pipeline.commands import (
 )
 from pipeline.commands.options import RUN, Parser
 from pipeline.dataset import Manifest
+from pipeline.files import unanswered
 from pipeline.models.role import Models
 from pipeline.problem import Ended, Problem
 from pipeline.progress import Progress
@@ -82,6 +83,11 @@ def run_command(arguments: Sequence[str] | None, make: Callable[..., Any]) -> in
     except BrokenPipeError:  # as in `shopwright show catalog | head -1`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except Exception as error:
+        if why := unanswered(error):
+            print(f"shopwright: error: {why}. What is finished is kept: run the same command again.", file=sys.stderr)
+            return 3
+        raise
 
 
 def parsed(arguments: Sequence[str] | None) -> dict[str, Any]:

@@ -239,7 +239,7 @@ def alone(folder: Path, run: Path) -> Iterator[None]:
     finally:
         over.set()
         keeper.join()
-        with suppress(OSError):
+        with suppress(Exception):  # nobody answers; it is taken over later
             if holder(lock).get("key") == mine["key"]:
                 remove(lock)
 
@@ -271,6 +271,21 @@ def reached(run: Path) -> Iterator[None]:
         raise Problem(
             f"{run} cannot be used: {why}. Look at the address, and at the keys that its file system reads from the environment."
         ) from None
+
+
+CLIENTS = {"botocore", "aiobotocore", "aiohttp", "gcsfs", "azure", "google", "httpx", "httpx2", "huggingface_hub"}
+"""Whose errors tell of another machine."""
+
+
+def unanswered(error: BaseException) -> str:
+    """Why a machine elsewhere did not do what it was asked for; empty for every other error.
+
+    >>> unanswered(ConnectionResetError("reset by peer")), unanswered(ValueError("no number"))
+    ('reset by peer', '')
+    """
+    if isinstance(error, ConnectionError | TimeoutError) or type(error).__module__.partition(".")[0] in CLIENTS:
+        return " ".join(str(error).split()) or type(error).__name__
+    return ""
 
 
 def take(lock: Path, mine: dict[str, Any], run: Path) -> None:

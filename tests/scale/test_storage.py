@@ -235,6 +235,22 @@ def test_a_run_may_be_in_a_dataset_on_the_hub(small, tmp_path):
     assert not [path for path in there if "/." in path]
 
 
+def test_storage_that_falls_silent_ends_a_build_in_one_line(tmp_path):
+    with servers.storage() as keys:
+        import s3fs
+
+        endpoint = {"endpoint_url": keys["AWS_ENDPOINT_URL"]}
+        known = {"key": "test", "secret": "test", "client_kwargs": endpoint, "skip_instance_cache": True}
+        s3fs.S3FileSystem(**known).mkdir("bucket")
+        environment = {**os.environ, **keys, "AWS_MAX_ATTEMPTS": "1"}
+        build = Build("pipeline", "s3://bucket/run", *WORDS, **environment)
+        build.until("trajectories:")
+    code, said = build.ended()
+    assert code == 3, said
+    assert said.splitlines()[-1].endswith("What is finished is kept: run the same command again.")
+    assert "Traceback" not in said
+
+
 def test_a_text_is_there_whole_or_as_it_was(bucket):
     path = path_of(bucket) / "manifests" / "x.json"
     write_whole(path, "one")
