@@ -10,41 +10,45 @@ from typing import Any
 from pipeline.behaviors import evaluate
 from pipeline.behaviors.steps import PAPER, TYPES
 from pipeline.dataset import Dataset
+from pipeline.publish.report_sample import Rows, evaluations, sample
 from pipeline.rewards.hierarchical import Payoff, Rule, payoffs
 from pipeline.rollouts.scores import FOLDER
 from schemas.behaviors import Behavior, NextAction
 
-PAID = 500
+PAID = 100
 """Sessions by chance whose steps the pay-off table is of."""
 SHORTEST, LONGEST = 4, 12
 """Steps of the session that is shown, where there is one of so many."""
 SHARES = (0.5, 0.9, 0.99)
 HEADING = re.compile(r"<h1[^>]*>(.*?)</h1>", re.DOTALL)
-Sessions = Dataset[Behavior]
-Steps = Dataset[NextAction]
+COUNTED = ["action_type", "in_rl", "page_tokens", "session_tokens", "split"]
 
 
 def facts(folder: Path) -> dict[str, Any] | None:
     """Of the run in this folder; None where no sessions are finished."""
-    behaviors, steps = Dataset(folder, "behaviors", Behavior), Dataset(folder, "behavior_steps", NextAction)
-    if behaviors.manifest is None or not len(behaviors):
+    made, predicted = Dataset(folder, "behaviors", Behavior), Dataset(folder, "behavior_steps", NextAction)
+    behaviors = sample(made, list(Behavior.model_fields)) if made.manifest else None
+    if behaviors is None or not len(behaviors):
         return None
+    steps = sample(predicted, COUNTED) if predicted.manifest else None
     return {
+        "said": behaviors.said,
+        "steps_said": steps.said if steps else "",
         "counts": counts(behaviors),
         "mix": mix(behaviors),
-        "prompts": prompts(steps) if steps.manifest else [],
+        "prompts": prompts(steps) if steps else [],
         "reasons": reasons(behaviors),
         "bytes": page_bytes(behaviors),
-        "tokens": tokens(steps) if steps.manifest else [],
+        "tokens": tokens(steps) if steps else [],
         "payoffs": payoff_rows(behaviors),
         "paid": min(PAID, len(behaviors)),
         "one": one(behaviors),
-        "agents": agents(folder, steps),
+        "agents": agents(folder, predicted),
         "types": TYPES,
     }
 
 
-def counts(behaviors: Sessions) -> list[tuple[Any, ...]]:
+def counts(behaviors: Rows) -> list[tuple[Any, ...]]:
     """By split: sessions, customers, steps, and how many sessions end in each way."""
     return behaviors.sql(
         "select split, count(*), count(distinct persona_id), sum(len(steps))::int, count(*) filter (outcome = 'bought'), "
@@ -52,7 +56,7 @@ def counts(behaviors: Sessions) -> list[tuple[Any, ...]]:
     )
 
 
-def mix(behaviors: Sessions) -> list[tuple[str, float, float]]:
+def mix(behaviors: Rows) -> list[tuple[str, float, float]]:
     """Each type of action with its share in percent, and that of the paper's steps."""
     found = dict(
         behaviors.sql(
@@ -63,7 +67,7 @@ def mix(behaviors: Sessions) -> list[tuple[str, float, float]]:
     return [(kind, 100 * found.get(kind, 0) / total, wanted) for kind, wanted in zip(TYPES, PAPER, strict=True)]
 
 
-def prompts(steps: Steps) -> list[tuple[Any, ...]]:
+def prompts(steps: Rows) -> list[tuple[Any, ...]]:
     """By split, and once more those to learn on by trying: how many, and of each type of action."""
     types = ", ".join(f"count(*) filter (action_type = '{kind}')" for kind in TYPES)
     return steps.sql(
@@ -72,7 +76,7 @@ def prompts(steps: Steps) -> list[tuple[Any, ...]]:
     )
 
 
-def reasons(behaviors: Sessions) -> list[tuple[str, int]]:
+def reasons(behaviors: Rows) -> list[tuple[str, int]]:
     """The commonest first."""
     return behaviors.sql(
         "select reason, count(*) from (select unnest([step.reason for step in steps]) as reason from rows) "
@@ -80,7 +84,7 @@ def reasons(behaviors: Sessions) -> list[tuple[str, int]]:
     )
 
 
-def page_bytes(behaviors: Sessions) -> tuple[float, ...]:
+def page_bytes(behaviors: Rows) -> tuple[float, ...]:
     """Of a page's HTML: on average, at the shares, and at most."""
     (found,) = behaviors.sql(
         f"select avg(size), {', '.join(f'quantile_cont(size, {share})' for share in SHARES)}, max(size) "
@@ -89,7 +93,7 @@ def page_bytes(behaviors: Sessions) -> tuple[float, ...]:
     return found
 
 
-def tokens(steps: Steps) -> list[tuple[int, int, int]]:
+def tokens(steps: Rows) -> list[tuple[int, int, int]]:
     """Up to so many tokens, twice as many in each line: prompts with the whole session, and with the latest page alone."""
     return steps.sql(
         "select up, count(*) filter (whole), count(*) filter (not whole) from ("
@@ -98,13 +102,13 @@ def tokens(steps: Steps) -> list[tuple[int, int, int]]:
     )
 
 
-def payoff_rows(behaviors: Sessions, sessions: int = PAID) -> list[Payoff]:
+def payoff_rows(behaviors: Rows, sessions: int = PAID) -> list[Payoff]:
     """What policies earn that do not look, over the steps of so many sessions drawn by chance."""
     drawn = {id for (id,) in behaviors.sql(f"select id from rows order by hash(id), id limit {sessions}")}
     return payoffs([step for row in found(behaviors, drawn) for step in evaluate.steps_of(row["steps"])])
 
 
-def found(behaviors: Sessions, ids: set[str]) -> list[dict[str, Any]]:
+def found(behaviors: Rows, ids: set[str]) -> list[dict[str, Any]]:
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -114,7 +118,7 @@ def found(behaviors: Sessions, ids: set[str]) -> list[dict[str, Any]]:
     ]
 
 
-def one(behaviors: Sessions) -> dict[str, Any]:
+def one(behaviors: Rows) -> dict[str, Any]:
     """A session by chance, one of a purchase and of no great length if there is any, page by page."""
     ((id,),) = behaviors.sql(
         f"select id from rows order by outcome = 'bought' and len(steps) between {SHORTEST} and {LONGEST} desc, hash(id), id limit 1"
@@ -132,16 +136,14 @@ def title_of(html: str) -> str:
     return unescape(heading[1]) if heading else ""
 
 
-def agents(folder: Path, steps: Steps) -> list[dict[str, Any]]:
+def agents(folder: Path, steps: Dataset[NextAction]) -> list[dict[str, Any]]:
     """What `shopwright evaluate behaviors` found: a line for each agent."""
     now = steps.manifest
     lines = []
-    for path in sorted((folder / FOLDER).glob("behaviors-*.parquet")):
-        if read := evaluate.read(path):
-            rows, told = read
-            current = now is not None and told.get("made") == now.fingerprint
-            more = {"split": told.get("split", ""), "current": current, "rule": changed(told.get("rule", "{}"))}
-            lines += [{"got": got, "sure": evaluate.sure_shown(got), **more} for got in evaluate.figures(rows)]
+    for rows, told in evaluations(folder / FOLDER, "behaviors-*.parquet", evaluate.read):
+        current = now is not None and told.get("made") == now.fingerprint
+        more = {"split": told.get("split", ""), "current": current, "rule": changed(told.get("rule", "{}"))}
+        lines += [{"got": got, "sure": evaluate.sure_shown(got), **more} for got in evaluate.figures(rows)]
     return lines
 
 

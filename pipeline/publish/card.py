@@ -15,7 +15,8 @@ from pipeline.publish import shopping
 from pipeline.publish.layout import Laid
 from pipeline.publish.licences import hub_licence
 from pipeline.publish.pictures import pictures, visible
-from pipeline.publish.report import audited, changed_settings
+from pipeline.publish.report import changed_settings
+from pipeline.publish.report_envs import audited
 from pipeline.rewards.hierarchical import Payoff
 from pipeline.rewards.hierarchical import payoffs as paid
 from pipeline.run import Run, all_stages

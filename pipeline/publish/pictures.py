@@ -8,7 +8,8 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from pipeline.publish.report import DAYS, catalog_facts, trajectory_facts
+from pipeline.publish.report_charts import nice
+from pipeline.publish.report_world import DAYS, catalog_facts, trajectory_facts
 from pipeline.run import Run
 
 UNSEEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -90,12 +91,12 @@ def hours(run: Run) -> str:
 
 
 def prices(run: Run) -> str:
-    found = catalog_facts(run)["prices"]
+    found = catalog_facts(run.read("catalog"))["prices"]
     return drawn("prices", bars_of((f"< {up:,}" if up is not None else "≥ 5,000", count) for up, count in found))
 
 
 def categories(run: Run) -> str:
-    return drawn("categories", bars_of(catalog_facts(run)["groups"]))
+    return drawn("categories", bars_of(catalog_facts(run.read("catalog"))["groups"]))
 
 
 def difficulty(run: Run) -> str:
@@ -127,18 +128,6 @@ DRAWINGS: dict[str, tuple[str, Callable[[Run], str]]] = {
     "needs": ("shopping_tasks", needs),
 }
 """Name -> the dataset that it is of, and how it is drawn."""
-
-
-def nice(step: float) -> int:
-    """The next of 1, 2, 5, 10, 20, 50 ...
-
-    >>> nice(437), nice(0.2), nice(5_100)
-    (500, 1, 10000)
-    """
-    ten = 1
-    while ten * 10 < step:
-        ten *= 10
-    return next(ten * each for each in (1, 2, 5, 10) if ten * each >= step)
 
 
 def bars_of(counts: Iterable[tuple[Any, int]]) -> list[Bar]:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from pipeline.publish.report_sample import Sample, evaluations, sample, titles
 from pipeline.rollouts.scores import FOLDER
 from pipeline.run import Run
 from pipeline.shopping import evaluate, human
@@ -13,36 +14,47 @@ from pipeline.shopping.profile import told
 from pipeline.shopping.wording import words_of
 from schemas.shopping import Profile, ShoppingTask
 
-SOME = 10
-LOOKED_AT = 500
+SOME = 6
+LOOKED_AT = 200
 """Tasks with a profile whose words are held against the target's title."""
 GRAMS = (1, 2, 3)
 BINS = 20
 """Of the share of a title's words."""
 
 
+def facts(run: Run) -> dict[str, Any] | None:
+    """None where there are no tasks."""
+    manifest = run.read("shopping_tasks").manifest
+    if manifest is None or not manifest.rows:
+        return None
+    return task_facts(run) | {"agents": agents(run), "audit": audited(run), "human": compared(run)}
+
+
 def task_facts(run: Run) -> dict[str, Any]:
-    tasks = run.read("shopping_tasks")
+    some = sample(run.read("shopping_tasks"), list(ShoppingTask.model_fields))
     return {
-        "counts": tasks.sql(
+        "said": some.said,
+        "counts": some.sql(
             "select split, profile_id != '' as personal, count(*), count(distinct product_id), count(distinct category), "
             "avg(len(needs)), avg(len([need for need in needs if need.known = 'profile'])) from rows group by all order by 1 desc, 2"
         ),
-        "overlaps": tasks.sql(
+        "overlaps": some.sql(
             f"select floor(title_overlap * {BINS}) / {BINS} as share, count(*) from rows group by 1 order by 1"
         ),
-        "overlap": tasks.sql("select avg(title_overlap), max(title_overlap) from rows")[0],
-        "some": examples(run),
-        "leaks": leaks(run),
+        "overlap": some.sql("select avg(title_overlap), max(title_overlap) from rows")[0],
+        "some": examples(run, some),
+        "leaks": leaks(run, some),
     }
 
 
-def examples(run: Run) -> list[dict[str, Any]]:
+def examples(run: Run, some: Sample) -> list[dict[str, Any]]:
     """Tasks by chance, with what comes nearest to them without being it."""
-    ids = [id for (id,) in run.read("shopping_tasks").sql(f"select id from rows order by hash(id), id limit {SOME}")]
-    tasks = found(run, ids)
+    ids = [id for (id,) in some.sql(f"select id from rows order by hash(id), id limit {SOME}")]
+    tasks = [ShoppingTask.model_validate(row) for row in some.of(ids)]
     misses = {task.id: json.loads(task.nearest_miss) for task in tasks}
-    known = titles(run, {task.product_id for task in tasks} | {miss["product_id"] for miss in misses.values()})
+    known = titles(
+        run.read("catalog"), [id for task in tasks for id in (task.product_id, misses[task.id]["product_id"])]
+    )
     return [
         {
             "task": task,
@@ -54,35 +66,22 @@ def examples(run: Run) -> list[dict[str, Any]]:
     ]
 
 
-def found(run: Run, ids: list[str]) -> list[ShoppingTask]:
-    wanted = set(ids)
-    return [task for task in run.read("shopping_tasks") if task.id in wanted]
-
-
-def titles(run: Run, ids: set[str]) -> dict[str, str]:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    table = run.read("catalog").table(["id", "title"])
-    few = table.filter(pc.is_in(table["id"], value_set=pa.array(sorted(ids), pa.string())))
-    return dict(zip(few["id"].to_pylist(), few["title"].to_pylist(), strict=True))
-
-
-def leaks(run: Run) -> list[tuple[int, float, float]]:
+def leaks(run: Run, some: Sample) -> list[tuple[int, float, float]]:
     """For one, two and three words in a row: the share of the target's title that the customer's profile has too, on average, and of
     the nearest miss's. What a profile gives away, the first has and the second has not."""
-    rows = run.read("shopping_tasks").sql(
-        "select product_id, nearest_miss ->> 'product_id', profile_id from rows where profile_id != '' "
-        f"order by hash(id), id limit {LOOKED_AT}"
+    profiles = run.read("profiles")
+    people = sample(profiles, list(Profile.model_fields)) if profiles.manifest else None
+    known = set(people.table["id"].to_pylist()) if people else set()
+    rows = some.sql(
+        "select product_id, nearest_miss ->> 'product_id', profile_id from rows where profile_id != '' order by hash(id), id"
     )
-    known = titles(run, {id for target, miss, _ in rows for id in (target, miss)})
-    people = {owner for _, _, owner in rows}
-    texts = {
-        one.id: words_of(told(one)) for one in run.read("profiles") if isinstance(one, Profile) and one.id in people
-    }
-    kept = [
-        (known[target], known[miss], texts[owner]) for target, miss, owner in rows if miss in known and owner in texts
-    ]
+    rows = [row for row in rows if row[2] in known][:LOOKED_AT]
+    if people is None or not rows:
+        return []
+    owners = people.of(owner for _, _, owner in rows)
+    texts = {row["id"]: words_of(told(Profile.model_validate(row))) for row in owners}
+    named = titles(run.read("catalog"), {id for target, miss, _ in rows for id in (target, miss) if id})
+    kept = [(named[target], named[miss], texts[who]) for target, miss, who in rows if target in named and miss in named]
     if not kept:
         return []
     return [
@@ -113,13 +112,11 @@ def agents(run: Run) -> dict[str, Any] | None:
     """What `shopwright evaluate shopping_tasks` found: a line for each agent, with a row for each scenario."""
     now = run.read("shopping_tasks").manifest
     lines: list[dict[str, Any]] = []
-    for path in sorted((run.folder / FOLDER).glob("shopping-*.parquet")):
-        if read := evaluate.read(path):
-            outcomes, facts = read
-            current = now is not None and facts.get("made") == now.fingerprint
-            rows = {row.scenario: row for row in evaluate.figures(outcomes)}
-            more = {"split": facts.get("split", ""), "current": current, "errors": evaluate.errors(outcomes)}
-            lines.append({"rows": rows, "all": rows[evaluate.OVERALL], **more})
+    for outcomes, about in evaluations(run.folder / FOLDER, "shopping-*.parquet", evaluate.read):
+        current = now is not None and about.get("made") == now.fingerprint
+        rows = {row.scenario: row for row in evaluate.figures(outcomes)}
+        more = {"split": about.get("split", ""), "current": current, "errors": evaluate.errors(outcomes)}
+        lines.append({"rows": rows, "all": rows[evaluate.OVERALL], **more})
     scenarios = [each for each in SCENARIOS if any(each in line["rows"] for line in lines)]
     return {"lines": lines, "scenarios": [*scenarios, evaluate.OVERALL], "parts": evaluate.PARTS} if lines else None
 

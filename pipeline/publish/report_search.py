@@ -1,0 +1,134 @@
+"""What search finds: by words, by vectors and by both, beside looking at every vector, on some of the catalog."""
+
+from collections.abc import Callable, Sequence
+from random import Random
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipeline.arrow import arrow_schema
+from pipeline.catalog.embed import HASHED, open_embedder
+from pipeline.catalog.nearest import Nearest, nearest_in
+from pipeline.catalog.search import Search
+from pipeline.run import Run
+from pipeline.shop.store import Store
+from pipeline.words import content_words
+from schemas.shop import Variant
+
+PRODUCTS = 2_000
+ASKED = 60
+PARTS = 8
+"""Places of the catalog that the products are taken from, each with its neighbours."""
+TEN = 10
+FACTS = ["id", "title", "brand", "color", "category", "category_path", "attributes", "description", "price", "rating"]
+FACTS += ["review_count", "shipping_days"]
+ELSEWHERE = "python -m benchmarks.search --run FOLDER"
+
+
+def facts(run: Run) -> dict[str, Any] | None:
+    """None without vectors; `why` in words where what they find is not measured."""
+    catalog, embeddings = run.read("catalog").manifest, run.read("embeddings").manifest
+    if not (catalog and embeddings and catalog.rows and embeddings.rows):
+        return None
+    name = embeddings.recipe.settings["embedder"]
+    if embeddings.recipe.inputs.get("catalog") != catalog.fingerprint:
+        return {"why": "The vectors are of an earlier catalog. Build embeddings again, with --rebuild."}
+    if name != HASHED:
+        return {"why": f"The vectors are {name}'s, a model that a report does not load. To measure: {ELSEWHERE}"}
+    try:
+        return measured(run, catalog.rows)
+    except ImportError:
+        return {"why": "FAISS is not installed: pip install faiss-cpu"}
+
+
+def measured(run: Run, total: int) -> dict[str, Any]:
+    """Shares of the ten nearest by exact cosine that each way has among its ten, and of products that their own words find."""
+    store, vectors = taken(run, total)
+    words = Search(store)
+    known = vectors[words.rows]
+    both = Search(store, words.lists, nearest_in(known.astype(np.float16), open_embedder(HASHED)))
+    near = both.nearest
+    assert near is not None
+    asked = queries(store)
+    ways: dict[str, Callable[[str], Any]] = {
+        "index of vectors": lambda text: [int(words.rows[place]) for place in near.find(near.vector(text), TEN)],
+        "words and vectors": lambda text: both.find(text, limit=TEN),
+        "words alone": lambda text: words.find(text, limit=TEN),
+    }
+    found = {way: [list(map(int, find(text))) for text, _ in asked] for way, find in ways.items()}
+    exact = [nearest_of(near, known, text) for text, _ in asked]
+    return {
+        "why": "",
+        "recall": [(way, shares(rows, exact, words)) for way, rows in found.items()],
+        "hits": [
+            (way, sum(row in rows for (_, row), rows in zip(asked, found[way], strict=True)) / len(asked))
+            for way in found
+        ],
+        "asked": len(asked),
+        "products": len(store),
+        "total": total,
+    }
+
+
+def taken(run: Run, total: int) -> tuple[Store, np.ndarray]:
+    """Products with their vectors, float32 [products, dimensions]: a shop of their own, with one variant for each."""
+    ranges = parts_of(total)
+    facts = table(batch for rows in ranges for batch in run.read("catalog").slices(rows, FACTS))
+    given = table(batch for rows in ranges for batch in run.read("embeddings").slices(rows, ["id", "vector"]))
+    facts = facts.filter(pc.is_in(facts["id"], value_set=given["id"].combine_chunks()))
+    rows = pc.index_in(facts["id"], value_set=given["id"].combine_chunks()).combine_chunks().to_numpy()
+    vectors = given["vector"].combine_chunks().flatten().to_numpy().reshape(len(given), -1)
+    count = len(facts)
+    variants = {
+        "id": pc.binary_join_element_wise(facts["id"], pa.scalar("v"), "-"),
+        "product_id": facts["id"],
+        "choices": pa.array([[]] * count, arrow_schema(Variant).field("choices").type),
+        "price": facts["price"],
+        "stock": pa.array(np.ones(count, np.int64)),
+        "is_title": pa.array(np.ones(count, bool)),
+    }
+    return Store(facts.combine_chunks(), pa.table(variants)), vectors[rows].astype(np.float32)
+
+
+def table(batches: Any) -> pa.Table:
+    return pa.Table.from_batches(list(batches))
+
+
+def parts_of(total: int) -> list[range]:
+    """
+    >>> parts_of(1_000), len(parts_of(10**6)), parts_of(10**6)[1]
+    ([range(0, 1000)], 8, range(125000, 125250))
+    """
+    if total <= PRODUCTS:
+        return [range(total)]
+    begins = (total * part // PARTS for part in range(PARTS))
+    return [range(begin, begin + PRODUCTS // PARTS) for begin in begins]
+
+
+def queries(store: Store) -> list[tuple[str, int]]:
+    """Two to five words of a product's title, in any order, and its row."""
+    random, found = Random(1), []
+    for _ in range(ASKED):
+        row = random.randrange(len(store))
+        words = list(content_words(store.titles[row].as_py()))
+        if words:
+            found.append((" ".join(random.sample(words, min(len(words), random.randint(2, 5)))), row))
+    return found
+
+
+def nearest_of(near: Nearest, vectors: np.ndarray, text: str) -> tuple[np.ndarray, float]:
+    """The cosine of each place, and the least that is as near as the ten nearest, to a thousandth."""
+    cosines = vectors @ near.vector(text)
+    count = min(TEN, len(cosines))
+    return cosines, float(-np.partition(-cosines, count - 1)[count - 1]) - 0.001
+
+
+def shares(found: Sequence[list[int]], exact: Sequence[tuple[np.ndarray, float]], words: Search) -> float:
+    """Of ten, those that are as near as the ten nearest."""
+    right = [
+        sum(cosines[words.place_of[row]] >= bar for row in rows) / min(TEN, len(cosines))
+        for rows, (cosines, bar) in zip(found, exact, strict=True)
+    ]
+    return sum(right) / len(right) if right else 0.0

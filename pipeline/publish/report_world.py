@@ -1,0 +1,140 @@
+"""What the report says of the shop and its customers: products, prices, what is done when, and one customer's month."""
+
+from itertools import pairwise
+from typing import Any
+
+from pipeline.publish.report_charts import Histogram, binned, histogram, time_line
+from pipeline.publish.report_sample import Rows, Sample, sample
+from pipeline.run import Run
+from pipeline.shop.visits import ACTIONS, QUOTA
+
+DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+PRICES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
+LOOKED_AT = 1_000
+"""Trajectories whose events the pictures are drawn from."""
+SIZED = 10_000
+"""Trajectories whose tokens are."""
+LINES = 14
+COUNTED = ["price", "category", "category_path", "brand", "promotions", "price_is_simulated"]
+
+
+def facts_of_catalog(run: Run) -> dict[str, Any] | None:
+    """None where there is nothing to show, as with all of these."""
+    catalog = run.read("catalog")
+    if catalog.manifest is None:
+        return None
+    some = sample(catalog, COUNTED)
+    return catalog_facts(some) | {"said": some.said, "histogram": price_histogram(some)} if len(some) else None
+
+
+def catalog_facts(rows: Rows) -> dict[str, Any]:
+    steps = ", ".join(map(str, PRICES))
+    return {
+        "groups": rows.sql("select category_path[1], count(*) from rows group by 1 order by 2 desc, 1 limit 12"),
+        "prices": rows.sql(
+            f"select up, count(*) from (select [up for up in [{steps}] if price < up][1] as up from rows) "
+            "group by 1 order by 1 nulls last"
+        ),
+        "counts": rows.sql(
+            "select count(distinct category), count(distinct brand), count(*) filter (len(promotions) > 0), "
+            "count(*) filter (price_is_simulated) from rows"
+        )[0],
+    }
+
+
+def price_histogram(rows: Rows) -> Histogram:
+    counts = dict(catalog_facts(rows)["prices"])
+    edges: list[float | None] = [0, *PRICES, None]
+    there = [place for place, up in enumerate(edges[1:]) if up in counts]
+    first, last = min(there), max(there)
+    shown = edges[first : last + 2]
+    return histogram(shown, [counts.get(up, 0) for up in shown[1:]], " dollars")
+
+
+def trajectory_facts(run: Run) -> dict[str, Any]:
+    """The mix of actions, and when they are."""
+    return events_facts(events_of(run))
+
+
+def events_of(run: Run) -> Sample:
+    return sample(run.read("trajectories"), ["id", "persona_id", "events"], rows=LOOKED_AT)
+
+
+def events_facts(some: Sample) -> dict[str, Any]:
+    events = "(select unnest(events, recursive := true) from rows)"
+    counts = dict(some.sql(f"select action_type, count(*) from {events} group by 1"))
+    total = sum(counts.values()) or 1
+    hours = {
+        (day, hour): found
+        for day, hour, found in some.sql(
+            f"select isodow(timestamp) - 1, hour(timestamp), count(*) from {events} group by all"
+        )
+    }
+    return {
+        "mix": [
+            (action, 100 * counts.get(action, 0) / total, wanted) for action, wanted in zip(ACTIONS, QUOTA, strict=True)
+        ],
+        "hours": hours,
+        "busiest": max(hours.values(), default=1),
+        "looked_at": len(some),
+    }
+
+
+def customers(run: Run) -> dict[str, Any] | None:
+    """The trajectories in figures, one customer's month, and how another one's log begins."""
+    trajectories = run.read("trajectories")
+    if trajectories.manifest is None or not trajectories.manifest.rows:
+        return None
+    some, sized = events_of(run), sample(trajectories, ["budget", "tokens"], rows=SIZED)
+    (first,) = sample(trajectories, ["id", "text"], rows=1).table.to_pylist()
+    return events_facts(some) | {
+        "said": some.said,
+        "rush": rush(some),
+        "tokens": tokens_histogram(sized.table["tokens"].to_pylist()),
+        "sized": sized.said,
+        "sizes": sized.sql(
+            "select budget, count(*), min(tokens), median(tokens)::bigint, max(tokens) from rows group by 1 order by max(tokens)"
+        ),
+        "month": month(some),
+        "sample": first["id"],
+        "lines": [(color_of(line), line) for line in first["text"].split("\n", LINES)[:LINES]],
+    }
+
+
+def rush(some: Sample) -> tuple[str, int, int]:
+    """The day and the hour in which most is done, and how much."""
+    found: tuple[int, int, int] = some.sql(
+        "select isodow(timestamp) - 1, hour(timestamp), count(*) from (select unnest(events, recursive := true) from rows) "
+        "group by 1, 2 order by 3 desc, 1, 2 limit 1"
+    )[0]
+    return DAYS[found[0]], *found[1:]
+
+
+def month(some: Sample) -> dict[str, Any]:
+    """Of the customer with the most events."""
+    (place,) = some.sql(
+        "select row from (select row_number() over () - 1 as row, len(events) as n from rows) order by n desc, row limit 1"
+    )[0]
+    row = some.table.slice(place, 1).to_pylist()[0]
+    return {"persona": row["persona_id"], "line": time_line(row["events"], ACTIONS)}
+
+
+def tokens_histogram(tokens: list[int]) -> Histogram:
+    """In equal steps; in ever larger ones where budgets are far apart."""
+    if max(tokens) <= 8 * max(min(tokens), 1):
+        return histogram(*binned(tokens), " tokens")
+    edges = [digit * 10**power for power in range(10) for digit in (1, 2, 5)]
+    low = max(place for place, edge in enumerate(edges) if place == 0 or edge <= min(tokens))
+    high = next(place for place, edge in enumerate(edges) if edge > max(tokens))
+    shown = edges[low : high + 1]
+    shown = shown if min(tokens) >= shown[0] else [0, *shown]
+    counts = [sum(start <= one < end for one in tokens) for start, end in pairwise(shown)]
+    return histogram(shown, counts, " tokens")
+
+
+def color_of(line: str) -> str:
+    """
+    >>> color_of("2024-05-01 19:30:25 add to Cart [A || b]")
+    'cart'
+    """
+    return {"add": "cart"}.get(action := line[20:].partition(" ")[0], action)
