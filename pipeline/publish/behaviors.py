@@ -123,7 +123,7 @@ def one(behaviors: Rows) -> dict[str, Any]:
     ((id,),) = behaviors.sql(
         f"select id from rows order by outcome = 'bought' and len(steps) between {SHORTEST} and {LONGEST} desc, hash(id), id limit 1"
     )
-    (session,) = found(behaviors, {id})
+    session = found(behaviors, {id})[0]
     return session | {"steps": [step | {"title": title_of(step["html"])} for step in session["steps"]]}
 
 

@@ -38,14 +38,14 @@ SECTIONS = {
 """Of the page, in order: what the contents call each."""
 
 
-def line_of(text: object) -> str:
+def line_of(text: object, longest: int = LONGEST) -> str:
     """On one line, and no longer than fits.
 
     >>> line_of("a\\n" + 500 * "b")[:4], len(line_of(500 * "b"))
     ('a bb', 400)
     """
     found = visible(text)
-    return found if len(found) <= LONGEST else found[: LONGEST - 1] + "…"
+    return found if len(found) <= longest else found[: longest - 1] + "…"
 
 
 def block_of(text: object) -> str:

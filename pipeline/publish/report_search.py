@@ -1,6 +1,7 @@
 """What search finds: by words, by vectors and by both, beside looking at every vector, on some of the catalog."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from random import Random
 from typing import Any
 
@@ -10,8 +11,9 @@ import pyarrow.compute as pc
 
 from pipeline.arrow import arrow_schema
 from pipeline.catalog.embed import HASHED, open_embedder
-from pipeline.catalog.nearest import Nearest, nearest_in
+from pipeline.catalog.nearest import Nearest, loaded, nearest_in
 from pipeline.catalog.search import Search
+from pipeline.publish.report_sample import rows_at
 from pipeline.run import Run
 from pipeline.shop.store import Store
 from pipeline.words import content_words
@@ -57,7 +59,8 @@ def measured(run: Run, total: int) -> dict[str, Any]:
         "words and vectors": lambda text: both.find(text, limit=TEN),
         "words alone": lambda text: words.find(text, limit=TEN),
     }
-    found = {way: [list(map(int, find(text))) for text, _ in asked] for way, find in ways.items()}
+    with one_thread():
+        found = {way: [list(map(int, find(text))) for text, _ in asked] for way, find in ways.items()}
     exact = [nearest_of(near, known, text) for text, _ in asked]
     return {
         "why": "",
@@ -72,11 +75,23 @@ def measured(run: Run, total: int) -> dict[str, Any]:
     }
 
 
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """For so little work FAISS's threads wait for one another longer than they work."""
+    faiss = loaded()
+    before = faiss.omp_get_max_threads()
+    faiss.omp_set_num_threads(1)
+    try:
+        yield
+    finally:
+        faiss.omp_set_num_threads(before)
+
+
 def taken(run: Run, total: int) -> tuple[Store, np.ndarray]:
     """Products with their vectors, float32 [products, dimensions]: a shop of their own, with one variant for each."""
     ranges = parts_of(total)
-    facts = table(batch for rows in ranges for batch in run.read("catalog").slices(rows, FACTS))
-    given = table(batch for rows in ranges for batch in run.read("embeddings").slices(rows, ["id", "vector"]))
+    facts = rows_at(run.read("catalog"), ranges, FACTS)
+    given = rows_at(run.read("embeddings"), ranges, ["id", "vector"])
     facts = facts.filter(pc.is_in(facts["id"], value_set=given["id"].combine_chunks()))
     rows = pc.index_in(facts["id"], value_set=given["id"].combine_chunks()).combine_chunks().to_numpy()
     vectors = given["vector"].combine_chunks().flatten().to_numpy().reshape(len(given), -1)
@@ -90,10 +105,6 @@ def taken(run: Run, total: int) -> tuple[Store, np.ndarray]:
         "is_title": pa.array(np.ones(count, bool)),
     }
     return Store(facts.combine_chunks(), pa.table(variants)), vectors[rows].astype(np.float32)
-
-
-def table(batches: Any) -> pa.Table:
-    return pa.Table.from_batches(list(batches))
 
 
 def parts_of(total: int) -> list[range]:
