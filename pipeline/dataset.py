@@ -28,7 +28,7 @@ RecordT = TypeVar("RecordT", bound=Record)
 ModelT = TypeVar("ModelT", bound=BaseModel)
 T = TypeVar("T")
 
-AT_HAND = "1GB"
+AT_HAND = "2GB"
 """Of memory for a query over a whole dataset; what needs more goes to the folder for temporary files."""
 VIEWS: dict[tuple[Any, ...], Any] = {}
 
