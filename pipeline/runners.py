@@ -97,7 +97,7 @@ def ray(address: str, workers: int) -> Executor:
         raise missing("ray") from None
     if address and (error := silent(address)):
         raise unreachable("Ray head node", address, error)
-    where: dict[str, Any] = {"address": address} if address else {"num_cpus": workers, "include_dashboard": False}
+    where: dict[str, Any] = {"address": address} if address else {"address": "local", "num_cpus": workers}
     try:
         engine.init(**where, log_to_driver=False, logging_level=logging.CRITICAL)
     except (ConnectionError, RuntimeError, ValueError, OSError) as error:
