@@ -24,13 +24,14 @@ TEXTS = {
     "instruction", "persona", "intent", "rationale", "html", "persona_id",
 }  # fmt: skip
 """Fields that a catalog or a model fills, and some that only code does."""
+SHOWN = {"catalog", "personas", "trajectories", "questions", "env_tasks", "shopping_tasks", "behaviors"}
 
 
 def hostile(run, folder):
-    """A copy of a run in which such a text stands in each of these fields."""
+    """A copy of a run in which such a text stands in each of these fields of what is shown."""
     place = shutil.copytree(run.folder, folder / "<b>run")
     texts = itertools.cycle(HOSTILE)
-    for path in place.rglob("part-*.parquet"):
+    for path in (path for dataset in sorted(SHOWN) for path in sorted((place / dataset).glob("part-*.parquet"))):
         table = pq.read_table(path)
         rows = [spoilt(row, texts) for row in table.to_pylist()]
         pq.write_table(pa.Table.from_pylist(rows, schema=table.schema), path)

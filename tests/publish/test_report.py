@@ -317,7 +317,7 @@ def test_search_is_measured_beside_every_vector(small):
     recall, hits = dict(found["recall"]), dict(found["hits"])
     assert recall["index of vectors"] > 0.95
     assert recall["words alone"] < recall["words and vectors"] <= 1
-    assert 0 < hits["words alone"] <= 1
+    assert min(hits.values()) > 0.3  # vectors of other products would find hardly any
     assert found["products"] == found["total"] == 1_200
 
 
