@@ -10,12 +10,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline.browse.rows import Shards, asked, number_of, row, shards, table
-from pipeline.browse.shown import columns_of, manual, refers, referring
+from pipeline.browse.shown import columns_of, manual, referring, refers
 from pipeline.browse.sql import as_query, is_condition
 from pipeline.browse.worker import Worker
 from pipeline.dataset import Manifest
 from pipeline.files import each
-from pipeline.problem import Problem
 from pipeline.run import Run, all_stages, tried
 
 PAGE = 25
@@ -24,9 +23,10 @@ EVENTS = 200
 """Events, or lines of a text, on a page."""
 PROOF = 30
 """Rows of evidence that stand under their question."""
-LARGEST = 10**12
+DIGITS = 12
+"""Of the largest number of a row."""
 Facts = dict[str, Any]
-SPECIAL = ("trajectories", "questions", "env_episodes", "shopping_episodes", "behaviors")
+SPECIAL = ("trajectories", "questions", "env_episodes", "shopping_episodes", "behaviors", "rollouts")
 """Datasets whose rows have a page of their own kind."""
 
 
@@ -72,10 +72,10 @@ class Browse:
             return None
 
     def manifests(self) -> dict[str, Manifest | None]:
-        return dict(zip(all_stages(), each(self.manifest_of, [self.run.folder / name for name in all_stages()])))
-
-    def manifest_of(self, path: Any) -> Manifest | None:
-        return self.run.read(path.name).manifest
+        found = each(
+            lambda folder: self.run.read(folder.name).manifest, [self.run.folder / name for name in all_stages()]
+        )
+        return dict(zip(all_stages(), found, strict=True))
 
 
 def page(browse: Browse, parts: list[str], given: Mapping[str, str]) -> Page | Move:
@@ -99,15 +99,23 @@ def page(browse: Browse, parts: list[str], given: Mapping[str, str]) -> Page | M
 
 
 def whole_number(text: str) -> int:
-    if not (text.isascii() and text.isdecimal()) or int(text) >= LARGEST:
+    if not is_number(text):
         raise Missing(f"{text[:40]} is not the number of a row.")
     return int(text)
+
+
+def is_number(text: str) -> bool:
+    """
+    >>> is_number("12"), is_number("-1"), is_number("9" * 13)
+    (True, False, False)
+    """
+    return text.isascii() and text.isdecimal() and len(text) <= DIGITS
 
 
 def given_number(given: Mapping[str, str], name: str) -> int:
     """A number of an address; 0 where it is none."""
     text = given.get(name, "").strip()
-    return int(text) if text.isascii() and text.isdecimal() and len(text) <= 12 else 0
+    return int(text) if is_number(text) else 0
 
 
 def address(*parts: object, **given: object) -> str:

@@ -5,6 +5,7 @@ load nothing from elsewhere, and could not if a row told them to: the Content-Se
 """
 
 import json
+import sys
 from collections.abc import Mapping
 from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -65,6 +66,11 @@ class Server(ThreadingHTTPServer):
     def url(self) -> str:
         return f"http://{ADDRESS}:{self.server_port}/"
 
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Tells on the terminal what went wrong, but for a visitor who has gone."""
+        if not isinstance(sys.exception(), ConnectionError | TimeoutError):
+            super().handle_error(request, client_address)
+
     def server_close(self) -> None:
         super().server_close()
         self.browse.worker.stop()
@@ -79,7 +85,12 @@ class Handler(BaseHTTPRequestHandler):
     timeout = SILENCE
 
     def do_GET(self) -> None:
-        self.send(reply(self.server, self.path, self.headers))
+        try:
+            found = reply(self.server, self.path, dict(self.headers))
+        except Exception as error:
+            self.send(said(500, f"This page cannot be shown: {type(error).__name__}. The terminal says more."))
+            raise
+        self.send(found)
 
     def refuse(self) -> None:
         self.send(said(405, "Only GET is answered here."))
@@ -95,6 +106,7 @@ class Handler(BaseHTTPRequestHandler):
         told = {"Content-Type": f"{found.kind}; charset=utf-8", "Content-Length": str(len(body)), **HEADERS}
         told |= {"Location": found.to} if found.to else {}
         told |= {"Allow": "GET"} if found.status == 405 else {}
+        told |= {"Cross-Origin-Resource-Policy": "cross-origin"} if found.kind in FILES.values() else {}
         for name, value in told.items():
             self.send_header(name, value)
         self.end_headers()
@@ -109,6 +121,8 @@ def reply(server: Server, target: str, headers: Mapping[str, str]) -> Reply:
     """The answer to a GET request."""
     if headers.get("Host", "") not in {f"{name}:{server.server_port}" for name in (ADDRESS, "localhost")}:
         return said(421, f"This is not the server of that name. Its address is {server.url}")
+    if target.lstrip("/") in FILES:  # to a frame that is kept apart they are another site's
+        return Reply(200, (HERE / target.lstrip("/")).read_text(encoding="utf-8"), FILES[target.lstrip("/")])
     if headers.get("Sec-Fetch-Site", "") not in OWN:
         return said(403, "Another site's page asked for this. Type the address, or start at the first page.")
     try:
@@ -117,8 +131,6 @@ def reply(server: Server, target: str, headers: Mapping[str, str]) -> Reply:
         given = dict(parse_qsl(split.query, keep_blank_values=True, max_num_fields=MOST_WORDS))
     except ValueError:
         return said(400, "That address is not understood.")
-    if len(parts) == 1 and parts[0] in FILES:
-        return Reply(200, (HERE / parts[0]).read_text(encoding="utf-8"), FILES[parts[0]])
     return answer(server.browse, parts, given)
 
 
@@ -134,7 +146,9 @@ def answer(browse: Browse, parts: list[str], given: Mapping[str, str]) -> Reply:
     if isinstance(found, Move):
         return Reply(303, "", to=found.to)
     if found.template == "json":
-        return Reply(found.status, json.dumps(found.facts, indent=2, ensure_ascii=False, default=str), "application/json")
+        return Reply(
+            found.status, json.dumps(found.facts, indent=2, ensure_ascii=False, default=str), "application/json"
+        )
     return Reply(found.status, drawn(found, folder=str(browse.run.folder)))
 
 

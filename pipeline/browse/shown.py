@@ -6,7 +6,9 @@ import json
 import re
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from functools import cache
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from pipeline.run import all_stages
@@ -49,7 +51,8 @@ COLUMNS = {
     "personas": ("age_band", "household", "region", "budget", "description"),
 }
 """What a list of rows shows beside the id, where it is not simply the first short fields."""
-CODE = re.compile(r"<(code|interpreter)>\n?(.*?)</\1>", re.DOTALL)
+CODE = re.compile(r"<(code|interpreter)>\n(.*?)</\1>", re.DOTALL)
+"""Where it is meant: a line of its own, not the words of an instruction."""
 
 
 class Look(NamedTuple):
@@ -105,11 +108,14 @@ def look_of_list(value: Sequence[Any]) -> Look:
 def plain(value: Any) -> str:
     """A number, a time or a word as text.
 
-    >>> plain(0.1 + 0.2), plain(True)
-    ('0.3', 'yes')
+    >>> from datetime import datetime
+    >>> plain(0.1 + 0.2), plain(True), plain(datetime(2024, 5, 4, 20, 30, 1, 500_000))
+    ('0.3', 'yes', '2024-05-04 20:30:01.5')
     """
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if isinstance(value, datetime) and value.microsecond:
+        return str(value).rstrip("0")
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
@@ -178,7 +184,7 @@ def manual(record: type[Record]) -> dict[str, str]:
     for kind in reversed([kind for kind in record.__mro__ if issubclass(kind, Record)]):
         tree = ast.parse(textwrap.dedent(inspect.getsource(kind)))
         body = tree.body[0].body if isinstance(tree.body[0], ast.ClassDef) else []
-        for field, under in zip(body, body[1:], strict=False):
+        for field, under in pairwise(body):
             if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name) and isinstance(under, ast.Expr):
                 found[field.target.id] = " ".join(str(ast.literal_eval(under.value)).split())
     return found

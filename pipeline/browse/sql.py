@@ -87,7 +87,9 @@ def why_not_this(part: Any, known: set[str]) -> str | None:
     return None
 
 
-def answered(files: Sequence[str], firsts: Sequence[int], sql: str, skip: int, most: int) -> dict[str, Any]:
+def answered(
+    files: Sequence[str], firsts: Sequence[int], sql: str, skip: int, most: int, *, seconds: float = SECONDS
+) -> dict[str, Any]:
     """The columns and rows of a query over Parquet files, or an error in one line.
 
     firsts: the number of the first row of each file; `rows` has the number of each row as `n`.
@@ -97,15 +99,15 @@ def answered(files: Sequence[str], firsts: Sequence[int], sql: str, skip: int, m
     if why := why_not(sql):
         return {"error": why}
     try:
-        connection = connected(files, firsts)
-        found = connection.execute(f"SELECT * FROM ({sql}\n) LIMIT {most} OFFSET {skip}")
-        columns = [column[0] for column in found.description]
-        return {"columns": columns, "rows": [[brief(value) for value in row] for row in found.fetchall()]}
+        with connected(files, firsts, seconds) as connection:
+            found = connection.execute(f"SELECT * FROM ({sql}\n) LIMIT {most} OFFSET {skip}")
+            columns = [column[0] for column in found.description]
+            return {"columns": columns, "rows": [[brief(value) for value in row] for row in found.fetchall()]}
     except (duckdb.Error, MemoryError, ValueError) as error:
         return {"error": in_one_line(str(error) or "it needs too much memory")}
 
 
-def connected(files: Sequence[str], firsts: Sequence[int]) -> Any:
+def connected(files: Sequence[str], firsts: Sequence[int], seconds: float) -> Any:
     """A DuckDB in memory that reaches these files alone, with the view `rows` on them."""
     import duckdb
 
@@ -117,7 +119,7 @@ def connected(files: Sequence[str], firsts: Sequence[int]) -> Any:
     allowed = ", ".join("'" + name.replace("'", "''") + "'" for name in names)
     connection.execute(f"SET allowed_paths = [{allowed}, {quoted(paths)}]")
     connection.execute("SET enable_external_access = false")
-    connection.execute(f"SET max_execution_time = {1_000 * SECONDS}")
+    connection.execute(f"SET max_execution_time = {int(1_000 * seconds)}")
     connection.execute(
         f"CREATE VIEW rows AS SELECT * EXCLUDE (file_row_number), {list(firsts)}[file_index::BIGINT + 1] + file_row_number AS n "
         f"FROM read_parquet([{quoted(paths)}], file_row_number = true)"

@@ -37,7 +37,8 @@ class Worker:
         with self.lock:
             process = self.process or started()
             self.process = process
-            assert process.stdin and process.stdout
+            assert process.stdin
+            assert process.stdout
             end = threading.Timer(self.patience, process.kill)
             end.start()
             with suppress(BrokenPipeError):

@@ -25,14 +25,14 @@ def run(folder: str, port: int, open: bool) -> int:
     found = Run(folder)
     if not any((found.folder / "manifests" / f"{name}.json").exists() for name in all_stages()):
         raise Problem(f"There is no finished dataset in {folder}. Build one: shopwright build catalog --run {folder}")
-    with Server(found, port) as server:
-        print(f"{folder} is at {server.url} – Ctrl-C ends it.", flush=True)
-        if open:
-            threading.Thread(target=show, args=(server.url,), daemon=True).start()
-        try:
+    try:
+        with Server(found, port) as server:
+            print(f"{folder} is at {server.url} – Ctrl-C ends it.", flush=True)
+            if open:
+                threading.Thread(target=show, args=(server.url,), daemon=True).start()
             server.serve_forever()
-        except KeyboardInterrupt:
-            print("\rEnded.")
+    except KeyboardInterrupt:
+        print("\rEnded.")
     return 0
 
 
