@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from pipeline.browse.rows import Shards, asked, number_of, row, shards, table
 from pipeline.browse.shown import columns_of, manual, referring, refers
-from pipeline.browse.sql import as_query, is_condition
+from pipeline.browse.sql import as_query
 from pipeline.browse.worker import Worker
 from pipeline.dataset import Manifest
 from pipeline.files import each
@@ -170,7 +170,7 @@ def rows_page(browse: Browse, name: str, given: Mapping[str, str]) -> Page:
     reply = asked(browse.worker, found, as_query(sql, ["n", "id", *columns]), skip=skip, most=PAGE + 1)
     facts |= {"error": reply.get("error"), "columns": [c for c in reply.get("columns", []) if c != "n"]}
     rows = [dict(zip(reply["columns"], each, strict=True)) for each in reply.get("rows", [])]
-    facts |= {"rows": rows[:PAGE], "more": len(rows) > PAGE, "total": None, "condition": is_condition(sql)}
+    facts |= {"rows": rows[:PAGE], "more": len(rows) > PAGE, "total": None}
     return Page("rows.html.j2", facts, 400 if facts["error"] else 200)
 
 
