@@ -1,0 +1,187 @@
+"""The local web server: addresses to pages, for this machine's own browser alone.
+
+It answers GET requests that name it as 127.0.0.1 or localhost, and none that another site's page makes. Pages hold no script,
+load nothing from elsewhere, and could not if a row told them to: the Content-Security-Policy forbids it.
+"""
+
+import json
+import sys
+from collections.abc import Mapping
+from functools import cache
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from pipeline.browse import shown
+from pipeline.browse.pages import EVENTS, PAGE, Browse, Missing, Move, Page, address, at_event, page
+from pipeline.problem import Problem
+from pipeline.run import Run
+
+HERE = Path(__file__).parent
+ADDRESS = "127.0.0.1"
+FILES = {"style.css": "text/css", "frame.css": "text/css", "icon.svg": "image/svg+xml"}
+"""All that is served beside pages, by name."""
+HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; "
+    "frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "X-DNS-Prefetch-Control": "off",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+OWN = ("", "none", "same-origin")
+"""What a browser says of where a request comes from: it does not say, the person, or one of these pages."""
+MOST_WORDS = 20
+SILENCE = 30.0
+"""Seconds after which a connection that says nothing is closed."""
+
+
+class Reply(NamedTuple):
+    """What goes back: a status, a body, and what it is or where it is instead."""
+
+    status: int
+    body: str
+    kind: str = "text/html"
+    to: str = ""
+
+
+class Server(ThreadingHTTPServer):
+    """The pages of a run. A free port is taken where `port` is 0. Raises Problem where that port is taken."""
+
+    daemon_threads = True
+
+    def __init__(self, run: Run, port: int = 0) -> None:
+        self.browse = Browse(run)
+        try:
+            super().__init__((ADDRESS, port), Handler)
+        except (OSError, OverflowError):
+            raise Problem(f"Port {port} cannot be used. Say another with --port, or none for a free one.") from None
+
+    @property
+    def url(self) -> str:
+        return f"http://{ADDRESS}:{self.server_port}/"
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Tells on the terminal what went wrong, but for a visitor who has gone."""
+        if not isinstance(sys.exception(), ConnectionError | TimeoutError):
+            super().handle_error(request, client_address)
+
+    def server_close(self) -> None:
+        super().server_close()
+        self.browse.worker.stop()
+
+
+class Handler(BaseHTTPRequestHandler):
+    """One request."""
+
+    server: Server
+    server_version = "shopwright"
+    sys_version = ""
+    timeout = SILENCE
+
+    def do_GET(self) -> None:
+        try:
+            found = reply(self.server, self.path, dict(self.headers))
+        except Exception as error:
+            self.send(said(500, f"This page cannot be shown: {type(error).__name__}. The terminal says more."))
+            raise
+        self.send(found)
+
+    def refuse(self) -> None:
+        self.send(said(405, "Only GET is answered here."))
+
+    do_HEAD = do_POST = do_PUT = do_PATCH = do_DELETE = do_OPTIONS = refuse
+
+    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
+        self.send(said(code, "That request is not understood."))
+
+    def send(self, found: Reply) -> None:
+        body = found.body.encode("utf-8", "replace")
+        self.send_response(found.status)
+        told = {"Content-Type": f"{found.kind}; charset=utf-8", "Content-Length": str(len(body)), **HEADERS}
+        told |= {"Location": found.to} if found.to else {}
+        told |= {"Allow": "GET"} if found.status == 405 else {}
+        told |= {"Cross-Origin-Resource-Policy": "cross-origin"} if found.kind in FILES.values() else {}
+        for name, value in told.items():
+            self.send_header(name, value)
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Nothing: the terminal is for the address."""
+
+
+def reply(server: Server, target: str, headers: Mapping[str, str]) -> Reply:
+    """The answer to a GET request."""
+    if headers.get("Host", "") not in {f"{name}:{server.server_port}" for name in (ADDRESS, "localhost")}:
+        return said(421, f"This is not the server of that name. Its address is {server.url}")
+    if target.lstrip("/") in FILES:  # to a frame that is kept apart they are another site's
+        return Reply(200, (HERE / target.lstrip("/")).read_text(encoding="utf-8"), FILES[target.lstrip("/")])
+    if headers.get("Sec-Fetch-Site", "") not in OWN:
+        return said(403, "Another site's page asked for this. Type the address, or start at the first page.")
+    try:
+        split = urlsplit(target)
+        parts = [unquote(part, errors="strict") for part in split.path.strip("/").split("/") if part]
+        given = dict(parse_qsl(split.query, keep_blank_values=True, max_num_fields=MOST_WORDS))
+    except ValueError:
+        return said(400, "That address is not understood.")
+    return answer(server.browse, parts, given)
+
+
+def answer(browse: Browse, parts: list[str], given: Mapping[str, str]) -> Reply:
+    try:
+        found = page(browse, parts, given)
+    except Missing as missing:
+        return said(404, str(missing))
+    except Problem as problem:
+        return said(500, str(problem))
+    except FileNotFoundError:
+        return said(503, "Its files have just changed or gone: is it being built again? Try again when that is done.")
+    if isinstance(found, Move):
+        return Reply(303, "", to=found.to)
+    if found.template == "json":
+        return Reply(
+            found.status, json.dumps(found.facts, indent=2, ensure_ascii=False, default=str), "application/json"
+        )
+    return Reply(found.status, drawn(found, folder=str(browse.run.folder)))
+
+
+def said(status: int, what: str) -> Reply:
+    """A page that says what is the matter."""
+    return Reply(status, drawn(Page("said.html.j2", {"what": what, "status": status}), folder=""))
+
+
+def drawn(found: Page, folder: str) -> str:
+    return templates().get_template(found.template).render(found.facts, folder=folder)
+
+
+@cache
+def templates() -> Environment:
+    made = Environment(
+        loader=FileSystemLoader(HERE), undefined=StrictUndefined, autoescape=True, trim_blocks=True, lstrip_blocks=True
+    )
+    made.filters |= {"cell": shown.cell, "plain": shown.plain, "number": "{:,}".format, "pieces": shown.said}
+    made.globals |= {
+        "look": shown.look,
+        "refers": shown.refers,
+        "address": address,
+        "at_event": at_event,
+        "read_json": read_json,
+        "PAGE": PAGE,
+        "EVENTS": EVENTS,
+    }
+    return made
+
+
+def read_json(text: str) -> Any:
+    """What a text of JSON says; the text where it is none."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text

@@ -1,0 +1,42 @@
+"""`shopwright browse`: a run as local web pages."""
+
+import threading
+from typing import Any
+
+from pipeline.commands.options import RUN, Parser, add_command
+from pipeline.problem import Problem
+
+EXAMPLE = "shopwright browse data/runs/mine --open"
+
+
+def add(commands: Any, folder: Parser, as_json: Parser) -> None:
+    about = "look at a run in a web browser: every row, what was turned away, SQL over them"
+    options = add_command(commands, "browse", about, [], EXAMPLE)
+    options.add_argument("folder", nargs="?", default=RUN, help=f"the run's folder (default: {RUN})")
+    options.add_argument("--port", type=int, default=0, help="the port to listen at (default: a free one)")
+    options.add_argument("--open", action="store_true", help="open it in your web browser")
+
+
+def run(folder: str, port: int, open: bool) -> int:
+    """Serves until it is stopped."""
+    from pipeline.browse.server import Server
+    from pipeline.run import Run, all_stages
+
+    found = Run(folder)
+    if not any((found.folder / "manifests" / f"{name}.json").exists() for name in all_stages()):
+        raise Problem(f"There is no finished dataset in {folder}. Build one: shopwright build catalog --run {folder}")
+    try:
+        with Server(found, port) as server:
+            print(f"{folder} is at {server.url} – Ctrl-C ends it.", flush=True)
+            if open:
+                threading.Thread(target=show, args=(server.url,), daemon=True).start()
+            server.serve_forever()
+    except KeyboardInterrupt:
+        print("\rEnded.")
+    return 0
+
+
+def show(url: str) -> None:
+    import webbrowser
+
+    webbrowser.open(url)

@@ -1,0 +1,196 @@
+"""`shopwright browse` as a person uses it, in a real browser: with the mouse, with the keyboard, on a phone."""
+
+import os
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+from tests.browse.visitor import served
+
+playwright = pytest.importorskip("playwright.sync_api")
+
+CHROMIUM = Path(os.environ.get("SHOPWRIGHT_CHROMIUM", "/usr/bin/chromium"))
+HOME = Path(__file__).parents[2]
+AXE = [
+    os.environ.get("SHOPWRIGHT_AXE", ""),
+    *(f"{HOME}/{folder}/axe-core/axe.min.js" for folder in ("node_modules", ".venv-browser")),
+]
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(not CHROMIUM.exists(), reason="there is no chromium here"),
+]
+PATIENCE = 60_000
+DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with playwright.sync_playwright() as started:
+        found = started.chromium.launch(
+            executable_path=str(CHROMIUM), args=["--no-sandbox", "--disable-gpu"], timeout=PATIENCE
+        )
+        yield found
+        found.close()
+
+
+@pytest.fixture(scope="module")
+def address(small):
+    with served(small) as visitor:
+        yield visitor.server.url
+
+
+@pytest.fixture
+def window(browser, address):
+    """Opens a window of a size; at the end nothing was complained of, and nothing else was asked for."""
+    said, asked = [], set()
+
+    def opened(size, **more):
+        page = browser.new_page(viewport=size, **more)
+        page.set_default_timeout(PATIENCE)
+        page.on("console", lambda told: said.append(told.text))
+        page.on("pageerror", lambda error: said.append(str(error)))
+        page.on("request", lambda request: asked.add("/".join(request.url.split("/")[:3]) + "/"))
+        page.goto(address)
+        return page
+
+    yield opened
+    for context in browser.contexts:
+        context.close()
+    assert said == []
+    assert {url for url in asked if url.startswith("http")} == {address}
+
+
+def is_in_view(page, selector):
+    return page.evaluate(
+        "selector => { const box = document.querySelector(selector).getBoundingClientRect(); "
+        "return box.top >= 0 && box.bottom <= innerHeight && box.right <= innerWidth + 1 }",
+        selector,
+    )
+
+
+def fits(page):
+    return page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+@pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
+def test_from_the_first_page_to_the_evidence_of_a_question_and_back(small, window, size):
+    number, question = next(
+        (number, one)
+        for number, one in enumerate(small.read("questions"))
+        if one.kind == "price" and len(one.evidence) > 1
+    )
+    page = window(size)
+    assert fits(page)
+    page.get_by_role("link", name="questions", exact=True).click()
+    page.get_by_label("Filter by SQL").fill("kind = 'price' and len(evidence) > 1")
+    page.get_by_role("button", name="Filter").click()
+    assert fits(page)
+    page.get_by_role("link", name=question.id).click()
+    assert page.locator(".question").inner_text() == question.question
+    assert fits(page)
+    page.get_by_role("link", name="the trajectory, at the evidence").click()
+    marked = page.locator("tr.marked")
+    assert [each.get_attribute("id") for each in marked.all()] == [f"event-{row}" for row in question.evidence]
+    assert "evidence" in marked.first.inner_text()
+    assert is_in_view(page, f"#event-{question.evidence[0]}")
+    assert fits(page)
+    page.get_by_role("link", name=f"row {question.evidence[-1]}", exact=True).click()
+    assert is_in_view(page, f"#event-{question.evidence[-1]}")
+    page.get_by_role("link", name=f"Back to question {number}").click()
+    assert page.locator(".question").inner_text() == question.question
+    page.locator(".trail a").first.click()
+    page.get_by_role("heading", name=small.folder.name, level=1).wait_for()
+
+
+def test_a_wrong_filter_is_told_beside_its_field_and_mended_by_keyboard_alone(window):
+    page = window(DESKTOP)
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Skip to the content"
+    assert is_in_view(page, ".skip:focus")
+    page.get_by_role("link", name="catalog", exact=True).focus()
+    page.keyboard.press("Enter")
+    page.get_by_label("Filter by SQL").focus()
+    assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
+    page.keyboard.type("price < 0")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    page.get_by_text("No row answers to that.").wait_for()
+    page.get_by_label("Filter by SQL").focus()
+    page.keyboard.press("Control+A")
+    page.keyboard.type("price > 20")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    page.get_by_role("row").nth(1).wait_for()
+
+
+def test_a_page_of_a_session_is_drawn_and_nothing_in_it_runs(window):
+    page = window(DESKTOP)
+    page.goto(page.url + "data/behaviors/0?step=1")
+    frame = page.frame_locator("iframe")
+    assert frame.locator(".acted").count() == 1
+    assert frame.locator("body").evaluate("body => getComputedStyle(body).backgroundColor") == "rgb(255, 255, 255)"
+    assert page.locator("iframe").bounding_box()["height"] > 200
+
+
+@pytest.fixture
+def elsewhere():
+    """Another server of this machine, with what it was asked for."""
+    asked = []
+
+    class Note(BaseHTTPRequestHandler):
+        def do_GET(self):
+            asked.append(self.path)
+            self.send_error(404)
+
+        def log_message(self, *told):
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Note) as server:
+        Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}", asked
+        server.shutdown()
+
+
+def test_what_stands_in_a_frame_can_neither_run_nor_load_nor_leave(browser, address, elsewhere):
+    away, asked = elsewhere
+    page = browser.new_page()
+    page.set_default_timeout(PATIENCE)
+    page.goto(f"{address}data/behaviors/0")
+    tries = (
+        f'<p id="done">here</p><img src="{away}/image"><link rel="stylesheet" href="{away}/style">'
+        f'<script>parent.document.title = "gone"; fetch("{away}/script")</script><iframe src="{away}/frame"></iframe>'
+        f'<meta http-equiv="refresh" content="0;url={away}/refresh">'
+        f'<form action="{away}/form"><button id="send">send</button></form><a id="out" href="{away}/link">out</a>'
+    )
+    page.evaluate("tries => { document.querySelector('iframe').srcdoc = tries }", tries)
+    frame = page.frame_locator("iframe").first
+    frame.locator("#done").wait_for()
+    frame.locator("#send").click()
+    frame.locator("#out").click()
+    page.wait_for_timeout(500)
+    assert page.title() != "gone"
+    assert page.url == f"{address}data/behaviors/0"
+    assert asked == []
+    page.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("size", "scheme"), [(DESKTOP, "light"), (PHONE, "dark")], ids=["desktop", "phone"])
+def test_pages_have_no_barrier_that_axe_finds(window, address, size, scheme):
+    axe = next((path for path in AXE if path and Path(path).exists()), None)
+    if axe is None:
+        pytest.skip("axe-core is not here: SHOPWRIGHT_AXE names its axe.min.js")
+    page = window(size, color_scheme=scheme, bypass_csp=True)
+    for target in (
+        "", "data/questions", "data/questions/0", "data/questions/0/evidence", "data/catalog/0", "data/env_episodes/0",
+        "data/shopping_episodes/0", "data/rollouts/0", "data/behaviors/0?step=1", "data/trajectories/0?as=text",
+        "rejected/questions",
+    ):  # fmt: skip
+        page.goto(address + target)
+        assert fits(page), target
+        page.add_script_tag(path=axe)
+        found = page.evaluate("axe.run(document, {iframes: false}).then(found => found.violations)")
+        told = [(one["id"], [node["html"][:120] for node in one["nodes"]][:2]) for one in found]
+        assert told == [], target
