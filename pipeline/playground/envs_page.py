@@ -73,7 +73,9 @@ def beginning(gr: Any) -> tuple[Any, ...]:
         env = gr.Radio(names, value=names[0][1], label="Situation", info=about(names[0][1]), elem_id="situation")
         with gr.Row():
             level = gr.Slider(0, HARDEST, value=0, step=1, label="Difficulty", info="0 is the easiest.")
-            seed = gr.Number(1, precision=0, minimum=0, label="Number", info="The same number is the same task.")
+            seed = gr.Number(
+                1, precision=0, minimum=0, label="Number", info="The same number is the same task.", elem_id="number"
+            )
     begin = gr.Button("Begin", variant="primary", elem_id="begin")
     fault = gr.HTML(visible=False, elem_classes="shown")
     env.change(lambda name: gr.update(info=about(name)), env, env, api_visibility="private", show_progress="hidden")

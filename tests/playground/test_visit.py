@@ -1,5 +1,7 @@
 """A visitor's shopping task without any browser."""
 
+from threading import Thread
+
 import pytest
 
 from pipeline.playground.place import Place
@@ -81,3 +83,14 @@ def test_a_run_without_tasks_says_what_to_build(tmp_path):
         f"{tmp_path} has no shopping_tasks. Build it: shopwright build shopping_tasks --run {tmp_path}"
     )
     assert visit.play is None
+
+
+@pytest.mark.slow
+def test_without_a_run_a_small_shop_is_built_when_first_wanted():
+    place = Place("")
+    visit, found = Visit(place), []
+    thread = Thread(target=lambda: found.append(visit.reset(1, talk=True, personal=True)))  # as a server would
+    thread.start()
+    thread.join()
+    assert found == [""]
+    assert place.session(1).steps
