@@ -23,7 +23,7 @@ from schemas.shopping import Profile, ShoppingTask
 
 SMALL: dict[str, dict[str, Any]] = {
     "trajectories": {"products": 1_200, "count": 20, "tokens": "16k"},
-    "catalog_fine": {"leaves": 2},
+    "catalog_fine": {"leaves": 1},
     "shopping_tasks": {"count": 40, "personal": 12},
     "behaviors": {"sessions": 60},
 }
