@@ -1,0 +1,117 @@
+"""The pages that one plays in, made with Gradio: forms and buttons around `game`, `visit` and `guess`, which hold all that is so.
+
+Each visitor has a state of its own. Nothing leaves the machine: no analytics, no fonts or scripts from elsewhere.
+"""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from pipeline.playground.envs_page import envs_page
+from pipeline.playground.pages_page import pages_page
+from pipeline.playground.place import Place
+from pipeline.playground.steps_page import steps_page
+from pipeline.problem import Problem
+
+HERE = Path(__file__).parent
+INSTALL = "shopwright play needs Gradio. Install it: pip install 'shopwright[play]'"
+FONTS = ("system-ui", "-apple-system", "Segoe UI", "Roboto", "sans-serif")
+MONO = ("ui-monospace", "SFMono-Regular", "Menlo", "Consolas", "monospace")
+QUIET = {"GRADIO_ANALYTICS_ENABLED": "False", "HF_HUB_DISABLE_TELEMETRY": "1", "DO_NOT_TRACK": "1"}
+VISITORS = 1_000
+"""States that are kept; the oldest are forgotten first."""
+ABOUT = """# You are the agent
+Play what agents are trained on: **help** a shopper with the shop's tools, **find** one product in the shop's pages, or **predict** what a
+customer did next. Every reward is told by its parts, with what would have earned all of it."""
+
+
+def gradio() -> Any:
+    """Raises Problem where it is not installed."""
+    os.environ.update(QUIET)
+    try:
+        import gradio as gr
+    except ModuleNotFoundError as error:
+        raise Problem(INSTALL) from error
+    return gr
+
+
+def app(place: Place) -> Any:
+    """All pages, as Gradio's Blocks."""
+    gr = gradio()
+    with gr.Blocks(title="Shopwright: you are the agent", analytics_enabled=False) as found:
+        gr.Markdown(ABOUT)
+        with gr.Tab("Help"):
+            envs_page(gr, place)
+        with gr.Tab("Find"):
+            pages_page(gr, place)
+        with gr.Tab("Predict"):
+            steps_page(gr, place)
+    return found
+
+
+def launch(
+    run: str = "",
+    *,
+    host: str = "127.0.0.1",
+    port: int | None = None,
+    browser: bool = False,
+    told: Callable[[str], None] = print,
+    wait: bool = True,
+) -> Any:
+    """Serves the pages until Ctrl-C. Raises Problem where nothing can be played, or the port is taken."""
+    gr = gradio()
+    place = Place(run)
+    place.open()
+    pages = app(place)
+    try:
+        pages.launch(
+            server_name=host,
+            server_port=port,
+            inbrowser=browser,
+            share=False,
+            quiet=True,
+            prevent_thread_lock=True,
+            footer_links=[],
+            run_history=False,
+            enable_monitoring=False,
+            ssr_mode=False,
+            state_session_capacity=VISITORS,
+            theme=theme(gr),
+            css=(HERE / "page.css").read_text(encoding="utf-8"),
+        )
+    except OSError as error:
+        raise Problem(f"Port {port} is taken. Give another: shopwright play --port N") from error
+    told(f"Play at {pages.local_url} (Ctrl-C ends it)")
+    if wait:
+        waited(pages)
+    return pages
+
+
+def waited(pages: Any) -> None:
+    """Until Ctrl-C."""
+    try:
+        pages.server.thread.join()
+    except KeyboardInterrupt:
+        print("\nEnded.")
+    finally:
+        pages.close(verbose=False)
+
+
+def theme(gr: Any) -> Any:
+    return gr.themes.Base(
+        primary_hue="teal", secondary_hue="teal", neutral_hue="zinc", font=list(FONTS), font_mono=list(MONO)
+    ).set(
+        button_primary_background_fill="*primary_700",
+        button_primary_background_fill_hover="*primary_800",
+        button_primary_background_fill_dark="*primary_700",
+        button_primary_background_fill_hover_dark="*primary_800",
+        button_primary_text_color="white",
+        body_text_color_subdued="*neutral_600",
+        body_text_color_subdued_dark="*neutral_400",
+        block_info_text_color="*neutral_600",
+        block_info_text_color_dark="*neutral_400",
+        color_accent="*primary_700",
+        link_text_color="*primary_700",
+        link_text_color_dark="*primary_300",
+    )

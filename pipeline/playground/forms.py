@@ -1,0 +1,154 @@
+"""The tools of the shop as forms: what each field is, and what was typed as the arguments of a call."""
+
+import inspect
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from pipeline.envs.base import REFUSALS
+from pipeline.envs.players import STATUSES
+from pipeline.problem import Problem
+from pipeline.shop.tools import KINDS, TOOLS
+from pipeline.trainers.env import ShopEnv, schemas_of, signature
+
+SUBMIT = "submit"
+ASK = "ask_user"
+IDS = {
+    "product_id": "product_id",
+    "product_ids": "product_id",
+    "recommended_product_ids": "product_id",
+    "variant_id": "variant_id",
+    "order_id": "order_id",
+    "selected_order_id": "order_id",
+    "line_id": "line_id",
+    "selected_line_id": "line_id",
+    "category": "category",
+    "brand": "brand",
+}
+"""Fields that take what a tool has shown before, and under which name it was shown."""
+SEVERAL = ("product_ids", "recommended_product_ids")
+"""Fields that take several ids, with commas between them."""
+CHOICES = {"refusal": ("", *REFUSALS), "order_status": ("", *STATUSES)}
+WORDS = {kind: name for name, kind in (("words", "string"), ("a whole number", "integer"), ("a number", "number"))}
+
+
+@dataclass(frozen=True)
+class Field:
+    """One argument of a tool."""
+
+    name: str
+    kind: str
+    """string, integer, number or boolean."""
+    about: str
+    required: bool
+    default: Any
+    """None where it must be given."""
+
+    @property
+    def label(self) -> str:
+        """
+        >>> Field("max_price", "number", "", False, 0.0).label, Field("query", "string", "", True, None).label
+        ('max price', 'query (needed)')
+        """
+        return self.name.replace("_", " ") + (" (needed)" if self.required else "")
+
+    @property
+    def ids(self) -> str:
+        """Of which kind the ids are that it takes; empty where it takes none."""
+        return IDS.get(self.name, "")
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        return CHOICES.get(self.name, ())
+
+
+@dataclass(frozen=True)
+class Form:
+    """A tool: its manual and its fields."""
+
+    name: str
+    about: str
+    fields: tuple[Field, ...]
+
+
+@cache
+def forms() -> dict[str, Form]:
+    """A form for each tool by its name, made from signatures and docstrings; `submit`, which hands in the answer, last.
+
+    >>> [field.label for field in forms()["cart_add"].fields]
+    ['product id (needed)', 'variant id (needed)', 'quantity']
+    """
+    told = {each["function"]["name"]: each["function"] for each in schemas_of(ShopEnv)}
+    return {name: form(told[name]) for name in (*TOOLS, SUBMIT)}
+
+
+def form(told: Mapping[str, Any]) -> Form:
+    method = getattr(ShopEnv, told["name"])
+    defaults = inspect.signature(method).parameters
+    about = told["parameters"]["properties"]
+    fields = [
+        Field(
+            name,
+            KINDS[kind],
+            about[name]["description"],
+            needed,
+            None if needed else defaults[name].default,
+        )
+        for name, (kind, needed) in signature(method).items()
+    ]
+    return Form(told["name"], told["description"], tuple(fields))
+
+
+def arguments(form: Form, typed: Sequence[Any]) -> dict[str, Any]:
+    """What was typed into the fields, as the tool takes it; what was left empty is left out.
+
+    Raises Problem for a field that must be given or is of another kind: nothing is called then, and no turn is lost.
+
+    >>> arguments(forms()["cart_add"], [" B01 ", "B01-2", 2])
+    {'product_id': 'B01', 'variant_id': 'B01-2', 'quantity': 2}
+    """
+    given = {field.name: read(field, value) for field, value in zip(form.fields, typed, strict=True)}
+    missing = [field for field in form.fields if field.required and given[field.name] in (None, "")]
+    if missing and not may_be_empty(form, given):
+        raise Problem(f"{form.name} needs {listed(field.name for field in missing)}. Nothing was called.")
+    needed = {field.name for field in form.fields if field.required}
+    return {
+        name: value if value is not None else ""
+        for name, value in given.items()
+        if name in needed or value not in (None, "", False)
+    }
+
+
+def may_be_empty(form: Form, given: Mapping[str, Any]) -> bool:
+    """A search takes no words where a filter is given."""
+    return form.name == "catalog_search" and any(
+        given[field.name] for field in form.fields if field.name not in ("query", "page")
+    )
+
+
+def listed(names: Any) -> str:
+    return " and ".join(str(name).replace("_", " ") for name in names)
+
+
+def read(field: Field, value: Any) -> Any:
+    """None where nothing was typed."""
+    if isinstance(value, list | tuple):
+        return ",".join(each for each in (str(each).strip() for each in value) if each)
+    if field.kind == "boolean":
+        return bool(value)
+    text = "" if value is None else str(value).strip()
+    if not text or field.kind == "string":
+        return text or None
+    try:
+        number = float(text)
+        whole = int(number)
+    except (ValueError, OverflowError):
+        raise Problem(not_a(field, text)) from None
+    if field.kind == "integer" and whole != number:
+        raise Problem(not_a(field, text))
+    return whole if field.kind == "integer" else number
+
+
+def not_a(field: Field, text: str) -> str:
+    return f"{field.name.replace('_', ' ')} is {WORDS[field.kind]}, and {text[:40]!r} is none. Nothing was called."

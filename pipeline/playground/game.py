@@ -1,0 +1,215 @@
+"""One visitor's episode of an env: reset it, ask the shopper, call tools, hand in the answer, and see what it earned and why."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pipeline.envs.base import as_json
+from pipeline.playground.forms import ASK, SUBMIT, arguments, forms
+from pipeline.problem import Problem
+from pipeline.trainers.env import Call, ShopEnv, answered, solution
+from schemas.tasks import Reward, Task, Wish
+
+NOT_BEGUN = "Begin an episode first: choose a situation and press Begin."
+OVER = "The episode is over. Begin another."
+LABELS = {
+    "product_id": ("title",),
+    "variant_id": ("options", "price"),
+    "order_id": ("placed", "status"),
+    "line_id": ("title",),
+}
+"""What is said beside an id, from what stands beside it in a result."""
+BARE = ("variant_id", "product_id", "stock", "price")
+
+
+@dataclass(frozen=True)
+class Line:
+    """Something that was said or done."""
+
+    who: str
+    """shopper, you or shop."""
+    text: str = ""
+    call: str = ""
+    """The call as it would be written."""
+    result: Any = None
+    fault: str = ""
+    """Why a call did nothing."""
+
+
+@dataclass(frozen=True)
+class Ending:
+    """What is told when it is over."""
+
+    reward: Reward
+    wishes: list[Wish]
+    feasible: bool
+    refusal: str
+    """The right reason to refuse; empty where there is none."""
+    acceptable: Any
+    nearest_miss: Any
+    goal: Any
+    way: list[str]
+    """The solver's calls; empty where it found none."""
+
+
+@dataclass(repr=False)
+class Game:
+    """One visitor's episode; `run` is the folder of a run, empty for the shop in memory. A lock is not needed: who plays takes turns."""
+
+    run: str = ""
+    env: ShopEnv | None = None
+    lines: list[Line] = field(default_factory=list)
+    seen: dict[str, dict[str, str]] = field(default_factory=dict)
+    """Ids that tools have shown, by kind, each with what it is."""
+    fault: str = ""
+    """What was wrong with the last thing that was tried."""
+
+    # What is to be known
+
+    @property
+    def begun(self) -> bool:
+        return self.env is not None
+
+    @property
+    def task(self) -> Task:
+        return self.playing._episode.task
+
+    @property
+    def playing(self) -> ShopEnv:
+        if self.env is None:
+            raise Problem(NOT_BEGUN)
+        return self.env
+
+    @property
+    def over(self) -> bool:
+        return self.env is not None and self.env._done
+
+    @property
+    def reward(self) -> Reward | None:
+        return self.env._episode.reward if self.env is not None else None
+
+    @property
+    def left(self) -> int:
+        """Calls until the shopper leaves."""
+        episode = self.playing._episode
+        return episode.most - len(episode.turns)
+
+    def choices(self, kind: str) -> list[tuple[str, str]]:
+        """Ids that were shown, each with how it is offered."""
+        return [(f"{id} · {label}" if label else id, id) for id, label in self.seen.get(kind, {}).items()]
+
+    # What can be done
+
+    def reset(self, env: str, difficulty: int, seed: int) -> str:
+        """Begins an episode; gives why it could not, and then the one before goes on."""
+        begun = ShopEnv(self.run)
+        try:
+            begun.reset(extra_info={"task": {"env": env, "difficulty": difficulty, "seed": seed}})
+        except Problem as problem:
+            self.fault = str(problem)
+            return self.fault
+        self.env, self.seen, self.fault = begun, {}, ""
+        self.lines = [Line("shopper", self.task.opening)]
+        return ""
+
+    def say(self, words: str) -> str:
+        """A question to the shopper, who answers at once; gives why it could not be asked."""
+        return self.call(ASK, [words])
+
+    def call(self, name: str, typed: Sequence[Any]) -> str:
+        """A tool with what was typed into its form; gives what was wrong, empty where nothing was."""
+        self.fault = self.called(name, typed)
+        return self.fault
+
+    def finish(self, typed: Sequence[Any]) -> str:
+        """Hands in the answer."""
+        return self.call(SUBMIT, typed)
+
+    def called(self, name: str, typed: Sequence[Any]) -> str:
+        if not self.begun or self.over:
+            return OVER if self.over else NOT_BEGUN
+        try:
+            given = arguments(forms()[name], typed)
+        except Problem as problem:
+            return str(problem)
+        turns = len(self.playing._episode.turns)
+        result = json.loads(answered(self.playing, name, given)) if name == SUBMIT else self.full(name, given)
+        self.lines += self.told(name, given, result, turns)
+        return str(result.get("error", "")) if isinstance(result, Mapping) else ""
+
+    def full(self, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
+        """What a tool said, whole: what a model is told is cut where it is very long."""
+        episode = self.playing._episode
+        answered(self.playing, name, given)
+        results = json.loads(episode.turns[-1].results)
+        return dict(results[0]) if results else {"error": episode.reward.fault if episode.reward else OVER}
+
+    def told(self, name: str, given: Mapping[str, Any], result: Mapping[str, Any], before: int) -> Iterator[Line]:
+        fault = str(result.get("error", ""))
+        if name == ASK and not fault:
+            yield Line("you", given["question"])
+            yield Line("shopper", str(result["answer"]))
+        else:
+            yield Line("you", call=written(name, given))
+            if name != SUBMIT or fault or "noted" in result:
+                yield Line("shop", result=result, fault=fault)
+            self.keep(result)
+        yield from (Line("shopper", turn.user) for turn in self.playing._episode.turns[before:] if turn.user)
+
+    def keep(self, value: Any) -> None:
+        """Notes the ids of a result, wherever they stand."""
+        if isinstance(value, Mapping):
+            for kind in (*LABELS, "category", "brand"):
+                if isinstance(value.get(kind), str) and value[kind]:
+                    label = described(kind, value)
+                    found = self.seen.setdefault(kind, {})
+                    found[value[kind]] = label or found.get(value[kind], "")
+            value = list(value.values())
+        for each in value if isinstance(value, list) else ():
+            self.keep(each)
+
+    # What is told at the end
+
+    def ending(self) -> Ending | None:
+        """None until it is over."""
+        if self.reward is None:
+            return None
+        task = self.task
+        told = {"env": task.env, "difficulty": task.difficulty, "seed": task.seed}
+        goal = json.loads(task.goal)
+        return Ending(
+            reward=self.reward,
+            wishes=task.wishes,
+            feasible=task.feasible,
+            refusal=goal.get("refusal", ""),
+            acceptable=json.loads(task.acceptable),
+            nearest_miss=json.loads(task.nearest_miss),
+            goal={name: value for name, value in goal.items() if name != "wishes"},
+            way=[written(*call) for call in way(self.run, told)],
+        )
+
+
+def way(run: str, task: Mapping[str, Any]) -> list[Call]:
+    """The calls of the env's own solver, which knows the goal."""
+    return solution(ShopEnv(run), task)
+
+
+def described(kind: str, found: Mapping[str, Any]) -> str:
+    """What is said beside an id.
+
+    >>> described("variant_id", {"variant_id": "B01-2", "color": "red", "size": "M", "price": 9.5, "stock": 3})
+    'red, M, 9.5'
+    """
+    if kind == "variant_id" and "options" not in found:
+        found = {**found, "options": ", ".join(str(value) for name, value in found.items() if name not in BARE)}
+    parts = [str(found[name]) for name in LABELS.get(kind, ()) if found.get(name) not in (None, "")]
+    return ", ".join(parts)[:90]
+
+
+def written(name: str, given: Mapping[str, Any]) -> str:
+    """
+    >>> written("cart_add", {"product_id": "B01", "quantity": 2})
+    'cart_add(product_id="B01", quantity=2)'
+    """
+    return f"{name}({', '.join(f'{key}={as_json(value)}' for key, value in given.items())})"

@@ -1,0 +1,250 @@
+"""`shopwright play` as a person plays it: an episode won by clicking, a purchase in the shop's pages, a session guessed."""
+
+import os
+import shutil
+from contextlib import closing
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from pipeline.playground.app import launch
+from pipeline.playground.game import way
+from pipeline.playground.place import Place
+from pipeline.playground.visit import Visit
+from pipeline.render.pages import names
+
+CHROMIUM = shutil.which("chromium")
+MISSING = [name for name in ("gradio", "playwright") if find_spec(name) is None] + ["chromium"] * (not CHROMIUM)
+ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-renderer-backgrounding",
+    "--disable-background-timer-throttling",
+]
+MINUTE = 60_000
+SIZES = {"phone": (390, 844), "desktop": (1280, 900)}
+SEVERE = ("serious", "critical")
+SHOTS = os.environ.get("SHOPWRIGHT_SHOTS", "")
+"""A folder for screenshots, to be looked at."""
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(
+        bool(MISSING), reason=f"no {', '.join(MISSING)} here: pip install 'shopwright[play]' playwright"
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def pages(small):
+    with closing(launch(str(small.folder), told=lambda line: None, wait=False)) as found:
+        yield found.local_url
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        yield playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+
+
+@pytest.fixture
+def visitor(pages, chromium):
+    """Opens the pages as somebody; afterwards nothing was wrong in the console, and nothing was asked of other machines."""
+    wrong, elsewhere, open = [], [], []
+
+    def come(size="desktop", scheme="light"):
+        width, height = SIZES[size]
+        context = chromium.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)
+        context.set_default_timeout(MINUTE)
+        page = context.new_page()
+        page.on("console", lambda told: wrong.append(told.text) if told.type == "error" else None)
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.on("request", lambda asked: elsewhere.append(asked.url) if not asked.url.startswith(LOCAL) else None)
+        page.goto(pages)
+        page.wait_for_selector("#begin")
+        open.append(context)
+        return page
+
+    yield come
+    for context in open:
+        context.close()
+    assert (wrong, elsewhere) == ([], [])
+
+
+LOCAL = ("http://127.0.0.1", "data:", "blob:")
+
+
+def shot(page, name):
+    if SHOTS:
+        page.screenshot(path=Path(SHOTS) / f"{name}.png", full_page=True)
+
+
+def tab(page, name):
+    page.get_by_role("tab", name=name, exact=True).click()
+
+
+def begin(page, number=1):
+    page.locator("#number input").fill(str(number))
+    page.click("#begin")
+    page.wait_for_selector("#game .line")
+
+
+def label(field):
+    return field.replace("_", " ")
+
+
+def called(page, name, given):
+    """Fills in a tool's form and presses its button."""
+    if name == "submit":
+        form = page.locator("#hand-in")
+        form.get_by_text("Hand in the answer").click()
+    else:
+        choose(page, name)
+        form = page.locator(f"#form-{name}")
+    for field, value in given.items():
+        box = form.get_by_label(label(field)).first
+        box.fill(str(value))
+        box.press("Enter" if box.get_attribute("role") in ("listbox", "combobox") else "Tab")
+    lines = page.locator("#game .line").count()
+    page.click(f"#call-{name}")
+    return lines
+
+
+def choose(page, name):
+    tool = page.get_by_label("Tool", exact=True)
+    tool.click()
+    page.get_by_role("option", name=name, exact=True).click()
+    page.wait_for_selector(f"#call-{name}")
+
+
+def part(page, within, name):
+    return page.locator(f'{within} [data-part="{name}"] .number').first.inner_text()
+
+
+def test_an_episode_of_cart_building_is_won_by_clicking(visitor, small):
+    page = visitor()
+    begin(page, number=1)
+    for name, given in way(str(small.folder), {"env": "cart_building", "difficulty": 0, "seed": 1}):
+        lines = called(page, name, given)
+        if name != "submit":
+            page.wait_for_function("n => document.querySelectorAll('#game .line').length > n", arg=lines)
+    page.wait_for_selector("#earned .ending")
+    shot(page, "help-desktop")
+    assert page.locator("#earned h3").inner_text() == "Won."
+    assert part(page, "#earned", "task") == "1"
+    assert float(part(page, "#earned", "total")) > 0.75
+    page.locator("#earned summary", has_text="The solver's way").click()
+    assert page.locator("#earned .way code").last.inner_text() == "submit()"
+
+
+def test_a_wrong_id_and_a_missing_field_are_said_where_they_were_typed(visitor):
+    page = visitor()
+    begin(page)
+    called(page, "cart_add", {"product_id": "B0NOSUCH"})
+    fault = page.locator("#fault-cart_add .wrong")
+    fault.wait_for()
+    assert fault.inner_text() == "cart_add needs variant id. Nothing was called."
+    page.locator("#form-cart_add").get_by_label("variant id").first.fill("B0NOSUCH-1")
+    page.locator("#form-cart_add").get_by_label("variant id").first.press("Enter")
+    page.click("#call-cart_add")
+    page.wait_for_selector("#game .line.fault")
+    assert fault.inner_text() == "Product B0NOSUCH has no variant B0NOSUCH-1."
+    assert page.locator("#game .line.fault .wrong").inner_text() == "Product B0NOSUCH has no variant B0NOSUCH-1."
+
+
+def test_a_product_is_bought_in_the_shops_pages(visitor, small):
+    visit = Visit(Place(str(small.folder)))
+    visit.reset(1, talk=False, personal=False)
+    page = visitor()
+    tab(page, "Find")
+    page.click("#visit-begin")
+    page.wait_for_selector("#visit .shop-page")
+    for action in visit.solved():
+        verb, _, words = action.removesuffix("]").partition("[")
+        left = page.locator("#visit .state").inner_text()
+        if verb == "search":
+            page.locator("#visit .shop-page input").fill(words)
+            page.keyboard.press("Enter")
+            visit.search(words)
+        else:
+            name = {said: name for name, said in names(visit.playing.browser.page).items()}[words]
+            page.locator(f'#visit .shop-page [data-name="{name}"]').click()
+            visit.press(name)
+        page.wait_for_function("told => document.querySelector('#visit .state').innerText != told", arg=left)
+    page.wait_for_selector("#visit .ending")
+    shot(page, "find-desktop")
+    assert page.locator("#visit h3").first.inner_text() == "The right one."
+    assert part(page, "#visit", "strict") == "1"
+
+
+def test_a_step_is_guessed_and_then_told_on_a_phone(visitor):
+    page = visitor("phone", "dark")
+    tab(page, "Predict")
+    page.click("#guess-begin")
+    page.locator('#guess .shop-page [data-name="nav.view_cart"]').click()
+    page.wait_for_function("document.querySelector('#predict') && !document.querySelector('#predict').disabled")
+    page.wait_for_timeout(500)
+    page.click("#predict")
+    page.wait_for_selector("#guess .ending")
+    shot(page, "predict-phone")
+    assert page.locator("#guess .ending dd").first.inner_text() == "clicks nav.view_cart"
+    assert part(page, "#guess", "format") == "0.5"
+    page.click("#forward")
+    page.wait_for_function("document.querySelector('#guess .state').innerText.startsWith('Step 2')")
+    assert page.evaluate("document.documentElement.scrollWidth") <= SIZES["phone"][0]
+
+
+def test_two_visitors_do_not_see_one_anothers_episode(visitor):
+    mine, yours = visitor(), visitor("phone")
+    begin(mine)
+    begin(yours)
+    mine.bring_to_front()
+    mine.fill("#ask textarea, #ask input", "Which color do you want?")
+    mine.click("#ask-button")
+    mine.wait_for_selector("#game .line.you")
+    yours.bring_to_front()
+    begin(yours, number=2)
+    assert yours.locator("#game .line.you").count() == 0
+    assert yours.evaluate("document.documentElement.scrollWidth") <= SIZES["phone"][0]
+    shot(yours, "help-phone")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("size", SIZES)
+def test_nothing_serious_stands_in_the_way_of_assistive_technology(visitor, size, scheme):
+    page = visitor(size, scheme)
+    begin(page)
+    called(page, "user_get_visit_history", {})
+    page.wait_for_selector("#game table")
+    faults = audited(page)
+    for name, start, seen in (
+        ("Find", "#visit-begin", "#visit .shop-page"),
+        ("Predict", "#guess-begin", "#guess .shop-page"),
+    ):
+        tab(page, name)
+        page.click(start)
+        page.wait_for_selector(seen)
+        shot(page, f"{name.lower()}-{size}-{scheme}")
+        faults |= audited(page)
+    assert not faults
+
+
+def axe():
+    given = os.environ.get("SHOPWRIGHT_AXE", "")
+    home = Path(__file__).parents[2]
+    places = (
+        [Path(given)]
+        if given
+        else [home / each / "axe-core" / "axe.min.js" for each in ("node_modules", ".venv-browser")]
+    )
+    return next((path for path in places if path.is_file()), None)
+
+
+def audited(page):
+    found = axe() or pytest.skip("no axe-core here: SHOPWRIGHT_AXE=axe.min.js, or npm install axe-core")
+    page.evaluate(found.read_text(encoding="utf-8"))
+    told = page.evaluate("axe.run()")["violations"]
+    return {f"{each['id']}: {each['nodes'][0]['html'][:200]}" for each in told if each["impact"] in SEVERE}
