@@ -10,13 +10,16 @@ from typing import Any
 from pipeline.commands import (
     audit,
     behaviors,
+    browse,
     build,
     envs,
     evaluate,
     listing,
+    play,
     publish,
     questions,
     realism,
+    report,
     serve,
     shopping,
     show,
@@ -34,16 +37,21 @@ COMMANDS: dict[str, Any] = {
     "list": listing,
     "build": build,
     "show": show,
+    "browse": browse,
+    "report": report,
     "verify": verify,
     "audit": audit,
     "evaluate": evaluate,
     "publish": publish,
     "serve": serve,
+    "play": play,
 }
 EXAMPLES = (
     listing.EXAMPLE,
     build.EXAMPLE,
     show.EXAMPLE,
+    browse.EXAMPLE,
+    report.EXAMPLE,
     verify.EXAMPLE,
     envs.AUDIT,
     envs.EXAMPLE,
@@ -54,6 +62,7 @@ EXAMPLES = (
     realism.EXAMPLE,
     *publish.EXAMPLES,
     serve.EXAMPLE,
+    *play.EXAMPLES,
 )
 
 

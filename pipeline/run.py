@@ -34,7 +34,7 @@ from schemas.record import Record, Rejected
 
 ROWS_PER_BATCH = 1_000
 HOME = Path(__file__).parents[1]
-ONLY_SHOW = ("__main__.py", "progress.py", "verify.py", "commands", "publish", "trainers")
+ONLY_SHOW = ("__main__.py", "progress.py", "verify.py", "commands", "publish", "browse", "playground", "trainers")
 """Files and folders that decide no row."""
 OURS = re.compile(r"\.?part-\d{5,}(-across)?\.parquet(\.[0-9a-f]{8}\.tmp)?")
 """The only names that a build gives to files in a dataset's folders."""

@@ -2,7 +2,8 @@
 
 __main__ · flows                            over everything
 commands                                    what can be typed, and what it prints
-publish · verify · preview · recipe · gym · trainers   over a run
+playground                                  the situations as pages to be played in
+publish · browse · verify · preview · recipe · gym · trainers   over a run
 run · runners · progress
 stages                                      never one another: they meet through datasets
 checks                                      what must be true, of events and of questions
@@ -40,7 +41,16 @@ LAYERS = [
     ("pipeline.checks",),
     ("pipeline.stages",),
     ("pipeline.run", "pipeline.runners", "pipeline.progress"),
-    ("pipeline.publish", "pipeline.verify", "pipeline.preview", "pipeline.recipe", "pipeline.gym", "pipeline.trainers"),
+    (
+        "pipeline.publish",
+        "pipeline.browse",
+        "pipeline.verify",
+        "pipeline.preview",
+        "pipeline.recipe",
+        "pipeline.gym",
+        "pipeline.trainers",
+    ),
+    ("pipeline.playground",),
     ("pipeline.commands",),
     ("pipeline.__main__", "flows"),
 ]
@@ -56,6 +66,11 @@ HEAVY = {
     "prefect",
     "pandas",
     "sqlglot",
+    "gradio",
+    "distributed",
+    "ray",
+    "upath",
+    "playwright",
 }
 every_file = pytest.mark.parametrize("path", CODE, ids=lambda path: path.relative_to(HOME).as_posix())
 
