@@ -12,8 +12,11 @@ from pipeline.commands import (
     behaviors,
     browse,
     build,
+    completion,
+    doctor,
     envs,
     evaluate,
+    init,
     listing,
     play,
     publish,
@@ -25,7 +28,7 @@ from pipeline.commands import (
     show,
     verify,
 )
-from pipeline.commands.options import RUN, Parser
+from pipeline.commands.options import RUN, Parser, closest
 from pipeline.dataset import Manifest
 from pipeline.files import unanswered
 from pipeline.models.role import Models
@@ -45,6 +48,9 @@ COMMANDS: dict[str, Any] = {
     "publish": publish,
     "serve": serve,
     "play": play,
+    "init": init,
+    "doctor": doctor,
+    "completion": completion,
 }
 EXAMPLES = (
     listing.EXAMPLE,
@@ -63,6 +69,9 @@ EXAMPLES = (
     *publish.EXAMPLES,
     serve.EXAMPLE,
     *play.EXAMPLES,
+    init.EXAMPLE,
+    doctor.EXAMPLE,
+    completion.EXAMPLE,
 )
 
 
@@ -102,14 +111,25 @@ def run_command(arguments: Sequence[str] | None, make: Callable[..., Any]) -> in
 def parsed(arguments: Sequence[str] | None) -> dict[str, Any]:
     found, unknown = parser().parse_known_args(arguments)
     options = vars(found)
-    if unknown and options["command"] == "build":
-        known = ", ".join(f"--{name.replace('_', '-')}" for name in setting_names(options["dataset"]))
-        raise Problem(f"{options['dataset']} has no setting {' '.join(unknown)}. It has: {known}.")
     if unknown:
-        raise Problem(
-            f"{options['command']} does not take {' '.join(unknown)}. See: shopwright {options['command']} -h"
-        )
+        raise Problem(not_taken(options, unknown))
     return options
+
+
+def not_taken(options: dict[str, Any], unknown: Sequence[str]) -> str:
+    """What a command does not take, and what may have been meant."""
+    name, flag = options["command"], unknown[0].partition("=")[0]
+    path = f" {name} {options.get('dataset') if name == 'build' else options.get('what', '')}".rstrip()
+    known = next((place.options for place in completion.places(parser()) if place.path == path), {})
+    if near := closest(flag, known):
+        hint = f"Did you mean {near}?"
+    elif name == "build":
+        typed = [f"--{each.replace('_', '-')}" for each in setting_names(options["dataset"])]
+        hint = f"It has: {', '.join(typed)}."
+    else:
+        hint = f"See: shopwright{path} -h"
+    what = f"{options['dataset']} has no setting" if name == "build" else f"{name} does not take"
+    return f"{what} {' '.join(unknown)}. {hint}"
 
 
 def build_dataset(

@@ -149,7 +149,7 @@ def test_a_setting_that_there_is_not_is_told_with_those_that_there_are(refused, 
         "trajectories has no setting --colour red. It has: --tokens, --start, --tokenizer, --written-by, --per-category, --count, --source"
         in told
     )
-    assert "no setting --toke 6k" in refused(*build(tmp_path, "--toke", "6k"))
+    assert "no setting --toke 6k. Did you mean --tokens?" in refused(*build(tmp_path, "--toke", "6k"))
     assert "catalog has no setting --count 3" in refused(*build(tmp_path, "--count", "3", dataset="catalog"))
 
 
@@ -157,11 +157,11 @@ def test_a_setting_that_there_is_not_is_told_with_those_that_there_are(refused, 
     ("words", "said"),
     [
         ((), "the following arguments are required: COMMAND"),
-        (("bild",), "invalid choice: 'bild'"),
+        (("bild",), "There is no command bild. Did you mean build?"),
         (("build",), "the following arguments are required: DATASET"),
         (
             ("build", "lamps"),
-            f"invalid choice: 'lamps' (choose from {str(list(all_stages()))[1:-1]})",
+            f"There is no dataset lamps. There are: {', '.join(all_stages())}.",
         ),
         (
             ("show", "lamps"),

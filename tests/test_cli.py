@@ -11,8 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.__main__ import COMMANDS, parsed
+from flows import release
+from pipeline.__main__ import COMMANDS, build_dataset, parsed, parser
+from pipeline.commands.completion import places
 from pipeline.progress import Lines
+from pipeline.recipe import read_recipe
 from pipeline.run import Run, all_stages, setting_names, upstream
 from tests.folders import checksums
 
@@ -28,11 +31,14 @@ def test_list_names_every_dataset_its_inputs_and_settings(small, shopwright):
     code, out, err = shopwright("list", "--run", small.folder)
     assert (code, err) == (0, "")
     for name, stage in all_stages().items():
-        (line,) = [line for line in out.splitlines() if line.startswith(f"{name} ")]
-        assert f"{small.read(name).manifest.rows:,}" in line
-        assert stage.about in line
-        assert (", ".join(stage.reads) or "-") in line
+        lines = out.splitlines()
+        (first,) = [place for place, line in enumerate(lines) if line.startswith(f"{name} ")]
+        assert f"{small.read(name).manifest.rows:,}" in lines[first]
+        assert stage.about in lines[first]
+        if stage.reads:
+            assert lines[first + 1].endswith(f" reads {', '.join(stage.reads)}")
     assert "--tokens 32k,64k" in out
+    assert "--per-category 12" in out  # as it is typed
     assert not re.search(r"--\S+ (None|False)\b", out)
 
 
@@ -210,21 +216,27 @@ def help_of(capfd, *words):
     return capfd.readouterr().out
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        (),
-        *((name,) for name in COMMANDS),
-        *(("build", name) for name in all_stages()),
-        *((name, kind) for name in ("audit", "evaluate") for kind in COMMANDS[name].KINDS if kind != "envs"),
-    ],
-)
+PLACES = {tuple(place.path.split()): place for place in places(parser())}
+WITHOUT_JSON = {"build", "audit", "evaluate", "serve", "browse", "play", "report", "init", "completion"}
+"""Those that are followed by another word, go on until they are stopped, or print no more than a place or a script."""
+
+
+@pytest.mark.parametrize("words", PLACES, ids=" ".join)
 def test_help_has_an_example_that_can_be_typed(capfd, words):
+    if words[1:] == ("envs",):
+        pytest.skip("not yet")
     told = help_of(capfd, *words)
     examples = re.findall(r"^  (shopwright .*)$", told, re.MULTILINE)
     assert examples
     for example in examples:
-        assert parsed(shlex.split(example)[1:])["command"] in COMMANDS
+        typed = shlex.split(example.partition(" > ")[0])[1:]
+        assert parsed(typed)["command"] in COMMANDS
+        assert typed[: len(words)] == list(words)
+
+
+@pytest.mark.parametrize("words", PLACES, ids=" ".join)
+def test_what_is_worth_parsing_can_be_had_as_json(words):
+    assert not words or "--json" in PLACES[words].options or (len(words) == 1 and words[0] in WITHOUT_JSON)
 
 
 @pytest.mark.parametrize("name", list(all_stages()))
@@ -237,6 +249,109 @@ def test_help_tells_every_setting_of_a_dataset_and_of_what_it_reads(capfd, name)
             assert setting.about in told.replace("%%", "%")
     for option in ("--run", "--seed", "--workers", "--rebuild", "--json"):
         assert option in told
+
+
+# --- did you mean -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("bulid",), "There is no command bulid. Did you mean build?"),
+        (("build", "trajectorys"), "There is no dataset trajectorys. Did you mean trajectories?"),
+        (("build", "env-tasks"), "There is no dataset env-tasks. Did you mean env_tasks?"),
+        (("show", "Persona"), "There is no dataset Persona. Did you mean personas?"),
+        (("audit", "env"), "There is no env to audit. Did you mean envs?"),
+        (("evaluate", "everything"), "There is no everything to evaluate. There are: envs, questions, "),
+        (("build", "personas", "--cuont=3"), "personas has no setting --cuont=3. Did you mean --count?"),
+        (
+            ("build", "questions", "--sold-out", "1"),
+            "questions has no setting --sold-out 1. It has: --per-trajectory, ",
+        ),
+        (("build", "personas", "--worker", "3"), "personas has no setting --worker 3. Did you mean --workers?"),
+        (("show", "personas", "--reject"), "show does not take --reject. Did you mean --rejected?"),
+        (("audit", "envs", "--level", "3"), "audit does not take --level 3. Did you mean --levels?"),
+        (("init", "--datasets", "personas,question"), "There is no dataset question. Did you mean questions?"),
+    ],
+)
+def test_what_was_meant_is_told_in_one_line(shopwright, words, said):
+    code, out, err = shopwright(*words)
+    assert (code, out) == (2, "")
+    assert err.startswith(f"shopwright: error: {said}")
+    assert err.count("\n") == 1
+
+
+# --- init --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def recipe(tmp_path, shopwright):
+    """A recipe as it is written, to build these."""
+
+    def written(datasets):
+        path = tmp_path / "my-recipe.toml"
+        assert shopwright("init", path, "--datasets", datasets)[0] == 0
+        return path
+
+    return written
+
+
+def test_a_recipe_has_every_setting_with_its_help_and_default(recipe):
+    text = recipe("questions").read_text()
+    for name, stage in all_stages().items():
+        assert re.search(rf'^  (# )?"{name}",  # {re.escape(stage.about)}$', text, re.MULTILINE)
+        for setting in stage.settings.values():
+            (line,) = re.findall(rf'^(?:# )?"{name}.{setting.name}" = (.*)$', text, re.MULTILINE)
+            assert line.endswith(f"  # {setting.about}")
+
+
+def test_a_recipe_changes_nothing_until_it_is_edited_and_every_line_may_be_taken(recipe, tmp_path):
+    text = recipe("questions").read_text()
+    whole = tmp_path / "whole.toml"
+    whole.write_text(re.sub(r"^( *)# (\"|\w+ = |\[)", r"\1\2", text, flags=re.MULTILINE))
+    assert whole.read_text().count("\n# ") < text.count("\n# ") - 40
+    asis, full = read_recipe(str(tmp_path / "my-recipe.toml")), read_recipe(str(whole))
+    assert asis.datasets == ["questions"]
+    assert asis.model_options() == {}
+    assert full.datasets == list(all_stages())
+    assert {"model", "roles", "at_once", "max_cost", "prices", "sampling", "engine"} <= full.model_options().keys()
+    for name, stage in all_stages().items():
+        for found in (asis, full):
+            for key, value in found.settings_of(name).items():
+                owner, _, setting = key.partition(".")
+                default = all_stages()[owner].settings[setting].default
+                assert default is None or all_stages()[owner].settings[setting].parse(value) == stage_default(
+                    owner, setting
+                )
+        assert {f"{name}.{setting}" for setting in stage.settings} <= full.settings_of(name).keys()
+
+
+def stage_default(owner, setting):
+    found = all_stages()[owner].settings[setting]
+    return found.parse(found.default)
+
+
+def test_build_takes_a_recipe_as_it_is_written(recipe, shopwright, tmp_path):
+    few = ("--products", 1_200, "--count", 4, "--tokens", "4k")
+    words = ("build", "trajectories", "--recipe", recipe("questions"), *few, "--run", tmp_path / "run", "--workers", 1)
+    assert shopwright(*words)[0] == 0
+    assert Run(tmp_path / "run").read("trajectories").manifest.rows == 4
+
+
+def test_a_release_takes_a_recipe_as_it_is_written(recipe, tmp_path, capfd):
+    words = [recipe("personas"), "--run", tmp_path / "run", "--scale", 0.01, "--workers", 1]
+    assert release.main(list(map(str, words)), build_dataset) == 0
+    assert Run(tmp_path / "run").read("personas").manifest.rows == 2
+    assert "checks passed" in capfd.readouterr().out
+
+
+def test_a_recipe_that_is_there_is_left_as_it_is(recipe, shopwright, tmp_path):
+    path = recipe("questions")
+    path.write_text("mine")
+    code, out, err = shopwright("init", path)
+    assert (code, out, path.read_text()) == (2, "", "mine")
+    assert "is there already, and stays as it is" in err
+    assert "Cannot write" in shopwright("init", tmp_path / "nowhere" / "r.toml")[2]
 
 
 # --- the README --------------------------------------------------------------------------------------------------------

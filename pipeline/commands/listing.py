@@ -19,14 +19,15 @@ def run(run: str, json: bool) -> int:
     if json:
         print_json(rows)
         return 0
-    print(f"{'dataset':14} {'rows':>10}  {'reads':18} about")
+    wide = max(len(row["dataset"]) for row in rows)
+    print(f"{'dataset':{wide}}  {'rows':>10}  about")
     for row in rows:
         count = "-" if row["rows"] is None else f"{row['rows']:,}"
-        print(f"{row['dataset']:14} {count:>10}  {', '.join(row['reads']) or '-':18} {row['about']}")
-        settings = "  ".join(
-            f"--{key} {words(value)}" for key, value in row["settings"].items() if value not in NOTHING
-        )
-        print(f"{'':14} {'':>10}  {'':18} {settings}")
+        print(f"{row['dataset']:{wide}}  {count:>10}  {row['about']}")
+        if row["reads"]:
+            print(f"{'':{wide}}  {'':>10}  reads {', '.join(row['reads'])}")
+        if settings := settings_of(row):
+            print(f"{'':{wide}}  {'':>10}  {settings}")
     print(f"\nrows: of the run in {run}. More on a dataset: shopwright build DATASET --help")
     return 0
 
@@ -45,3 +46,9 @@ def rows_of(folder: str) -> list[dict[str, Any]]:
             }
         )
     return rows
+
+
+def settings_of(row: dict[str, Any]) -> str:
+    """Those with a default worth telling, as they are typed."""
+    told = {name.replace("_", "-"): default for name, default in row["settings"].items() if default not in NOTHING}
+    return "  ".join(f"--{name} {words(default)}" for name, default in told.items())

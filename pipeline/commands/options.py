@@ -1,7 +1,8 @@
 """What the commands' options have in common: how they are parsed, what they may be, what help says."""
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
 from typing import Any, NoReturn
 
 from pipeline.problem import Problem
@@ -17,6 +18,39 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         raise Problem(f"{message}. See: {self.prog} -h")
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """A command or a dataset that there is not is told with what may have been meant."""
+        if action.nargs != argparse.PARSER or action.choices is None or value in action.choices:
+            super()._check_value(action, value)
+            return
+        what = {"COMMAND": f"command {value}", "DATASET": f"dataset {value}"}
+        said = what.get(str(action.metavar), f"{value} to {self.prog.split()[-1]}")
+        raise Problem(f"There is no {said}. {meant(value, action.choices)}")
+
+
+def meant(name: str, known: Iterable[str]) -> str:
+    """What a name may have been meant to be, else all that there are.
+
+    >>> meant("trajectorys", ["personas", "trajectories"])
+    'Did you mean trajectories?'
+    >>> meant("lamps", ["personas", "trajectories"])
+    'There are: personas, trajectories.'
+    """
+    names = list(known)
+    near = closest(name, names)
+    return f"Did you mean {near}?" if near else f"There are: {', '.join(names)}."
+
+
+def closest(name: str, known: Iterable[str]) -> str:
+    """The name that is much like this one; empty where none is.
+
+    >>> closest("env-task", ["env_tasks", "env_episodes"]), closest("--colour", ["--columns"])
+    ('env_tasks', '')
+    """
+    plain = {each.lower().replace("_", "-").lstrip("-"): each for each in known}
+    near = get_close_matches(name.lower().replace("_", "-").lstrip("-"), plain, n=1, cutoff=0.7)
+    return plain[near[0]] if near else ""
 
 
 def positive(text: str) -> int:
@@ -41,7 +75,7 @@ def add_command(commands: Any, name: str, about: str, parents: Sequence[Parser],
     return commands.add_parser(
         name,
         help=about,
-        description=f"{about[0].upper()}{about[1:]}.",
+        description=f"{about[0].upper()}{about[1:]}.".replace("%%", "%"),  # help is formatted, this is not
         epilog="\n".join([f"{title}:", *(f"  {example}" for example in examples)]),
         formatter_class=argparse.RawDescriptionHelpFormatter,
         parents=parents,

@@ -1,0 +1,132 @@
+"""`shopwright completion`: a script that lets a shell complete commands, datasets and settings, made from the parser."""
+
+import argparse
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, get_args, get_origin
+
+from jinja2 import Environment, FileSystemLoader
+
+from pipeline.commands.options import Parser, add_command
+from pipeline.envs import all_envs
+from pipeline.run import all_stages
+from pipeline.runners import KINDS
+
+EXAMPLE = 'eval "$(shopwright completion bash)"'
+EXAMPLES = (
+    "shopwright completion bash > ~/.local/share/bash-completion/completions/shopwright",
+    "shopwright completion zsh > ~/.zfunc/_shopwright",
+    "shopwright completion fish > ~/.config/fish/completions/shopwright.fish",
+)
+SHELLS = ("bash", "zsh", "fish")
+TOP = {"-h": "what can be typed", "--help": "what can be typed", "--version": "which version this is"}
+
+
+@dataclass
+class Place:
+    """What can be typed after some commands: `["build", "personas"]`."""
+
+    path: str
+    names: dict[str, str] = field(default_factory=dict)
+    """Commands, or what an argument may be; with what help says."""
+    files: bool = False
+    """Whether an argument is a file or folder."""
+    options: dict[str, str] = field(default_factory=dict)
+    values: dict[str, list[str]] = field(default_factory=dict)
+    """Of options whose values are known."""
+    anything: list[str] = field(default_factory=list)
+    """Options that take a value, most often a file."""
+
+
+def add(commands: Any, folder: Parser, as_json: Parser) -> None:
+    about = "print a script that lets your shell complete commands, datasets and settings"
+    options = add_command(commands, "completion", about, [], *EXAMPLES)
+    options.add_argument("shell", choices=SHELLS, help="the shell it is for")
+    options.set_defaults(commands=commands)
+
+
+def run(shell: str, commands: Any) -> int:
+    """commands: what `add_subparsers` of the whole command line gave."""
+    top = Place("", options=TOP)
+    learn(top, commands)
+    below = [place for name, parser in commands.choices.items() for place in places(parser, f" {name}")]
+    print(script(shell, [top, *below]))
+    return 0
+
+
+def script(shell: str, places: Sequence[Place]) -> str:
+    """For one of SHELLS."""
+    found = Environment(
+        loader=FileSystemLoader(Path(__file__).parent), trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
+    )
+    found.filters |= {"quoted": quoted, "described": described}
+    return found.get_template(f"completion.{shell}.j2").render(places=places).rstrip("\n")
+
+
+def places(parser: argparse.ArgumentParser, path: str = "") -> Iterator[Place]:
+    """This one, and those after each of its commands."""
+    here = Place(path)
+    for action in parser._actions:
+        learn(here, action)
+    yield here
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for name, below in action.choices.items():
+                yield from places(below, f"{path} {name}")
+
+
+def learn(here: Place, action: argparse.Action) -> None:
+    about = " ".join((action.help or "").replace("%%", "%").split())
+    known = values_of(action)
+    if isinstance(action, argparse._SubParsersAction):
+        here.names.update({each.dest: each.help or "" for each in action._choices_actions})
+    elif not action.option_strings:
+        here.names.update(dict.fromkeys(known, ""))
+        here.files = not known
+    else:
+        here.options.update(dict.fromkeys(action.option_strings, about))
+        if known:
+            here.values.update(dict.fromkeys(action.option_strings, known))
+        elif action.nargs is None:
+            here.anything.extend(action.option_strings)
+
+
+def values_of(action: argparse.Action) -> list[str]:
+    """What may be said, where that is a list."""
+    dataset, _, setting = action.dest.rpartition(".")
+    if dataset:
+        return [value for kind in unfolded(all_stages()[dataset].settings[setting].annotation) for value in kind]
+    by_name = {"runner": KINDS, "dataset": all_stages(), "envs": all_envs()}
+    return list(map(str, action.choices or by_name.get(action.dest, ())))
+
+
+def unfolded(annotation: Any) -> Iterator[list[str]]:
+    """The values of each Literal in a type.
+
+    >>> list(unfolded(Literal["a", "b"] | None))
+    [['a', 'b']]
+    """
+    if get_origin(annotation) is Literal:
+        yield list(map(str, get_args(annotation)))
+    else:
+        for part in get_args(annotation):
+            yield from unfolded(part)
+
+
+def quoted(text: str) -> str:
+    """As zsh reads it back.
+
+    >>> print(quoted("a shop's"))
+    'a shop'\\''s'
+    """
+    return "'" + text.replace("'", "'\\''") + "'"
+
+
+def described(text: str) -> str:
+    """As fish reads it back.
+
+    >>> print(described("a shop's"))
+    'a shop\\'s'
+    """
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"

@@ -1,0 +1,115 @@
+"""`shopwright init`: a recipe file to edit, made from the stages, with every setting, what it is for and its default."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from pipeline.commands.models import add_players
+from pipeline.commands.options import Parser, add_command, meant
+from pipeline.models.role import Models
+from pipeline.problem import Problem
+from pipeline.recipe import ModelsOf, SamplingOf
+from pipeline.run import all_stages
+from pipeline.stage import ROLES, Setting
+
+EXAMPLE = "shopwright init my-recipe.toml --datasets questions,env_episodes"
+FILE = "my-recipe.toml"
+SIZES = ("products", "count", "sessions", "personal")
+"""Settings that say how many; `--scale` of a release makes them smaller."""
+MODEL = '"openai:NAME@http://127.0.0.1:8000/v1"'
+EXAMPLES = {"products": "2400", "max_tokens": "5000000", "max_cost": "20.0"}
+"""Of what has no value by default."""
+
+
+def add(commands: Any, folder: Parser, as_json: Parser) -> None:
+    about = "write a recipe to edit: every setting of every dataset, what it is for and its default"
+    options = add_command(commands, "init", about, [], "shopwright init", EXAMPLE)
+    options.add_argument("file", nargs="?", default=FILE, help=f"the new file (default: {FILE})")
+    options.add_argument(
+        "--datasets", default="questions", metavar="A,B", help="what a release builds (default: questions)"
+    )
+
+
+def run(file: str, datasets: str) -> int:
+    names = [name.strip().replace("-", "_") for name in datasets.split(",")]
+    text = recipe(names, file)
+    try:
+        with open(file, "x", encoding="utf-8") as new:
+            new.write(text)
+    except FileExistsError:
+        raise Problem(
+            f"{file} is there already, and stays as it is. Name another file: shopwright init FILE."
+        ) from None
+    except OSError as error:
+        raise Problem(f"Cannot write {file}: {error.strerror}.") from None
+    print(f"{file}\nBuild by it:   shopwright build {names[-1]} --recipe {file}")
+    print(f"Release by it: python -m flows.release {file}")
+    return 0
+
+
+def recipe(datasets: list[str], file: str = FILE) -> str:
+    """The text of a recipe that builds these. Raises Problem for one that there is not."""
+    for name in datasets:
+        if name not in all_stages():
+            raise Problem(f"There is no dataset {name}. {meant(name, all_stages())}")
+    found = Environment(
+        loader=FileSystemLoader(Path(__file__).parent),
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        undefined=StrictUndefined,
+    )
+    return found.get_template("init.toml.j2").render(
+        file=file,
+        datasets=datasets,
+        stages=list(all_stages().values()),
+        sizes={name: sizes_of(name) for name in all_stages()},
+        settings={name: settings_of(name) for name in all_stages()},
+        models=models(),
+        roles=ROLES,
+        sampling=SamplingOf().model_dump(),
+    )
+
+
+def sizes_of(name: str) -> list[Any]:
+    return [told(name, each) for each in all_stages()[name].settings.values() if each.name in SIZES]
+
+
+def settings_of(name: str) -> list[Any]:
+    return [told(name, each) for each in all_stages()[name].settings.values() if each.name not in SIZES]
+
+
+def told(dataset: str, setting: Setting) -> dict[str, Any]:
+    """A setting's line. TOML cannot say that there is none: where that is the default the value is an example."""
+    none = setting.default is None
+    return {
+        "key": json.dumps(f"{dataset}.{setting.name}"),
+        "value": EXAMPLES.get(setting.name, '""') if none else as_toml(setting.default),
+        "about": setting.about,
+        "none": none,
+    }
+
+
+def as_toml(value: Any) -> str:
+    """
+    >>> as_toml(["32k"]), as_toml(True), as_toml({})
+    ('["32k"]', 'true', '{}')
+    """
+    if isinstance(value, dict):
+        pairs = ", ".join(f"{json.dumps(name)} = {as_toml(each)}" for name, each in value.items())
+        return f"{{{pairs}}}"
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(map(as_toml, value))}]"
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def models() -> list[dict[str, str]]:
+    """What the command line says of models, for what a recipe may say of them."""
+    options = Parser(add_help=False)
+    add_players(options, *ROLES)
+    about = {action.dest: action.help or "" for action in options._actions}
+    given = {name: getattr(Models(), name, None) for name in ModelsOf.model_fields if name not in ("model", *ROLES)}
+    values = {name: EXAMPLES[name] if value is None else as_toml(value) for name, value in given.items()}
+    return [{"key": name, "value": values.get(name, MODEL), "about": about[name]} for name in ModelsOf.model_fields]
