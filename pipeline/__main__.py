@@ -28,11 +28,11 @@ from pipeline.commands import (
     show,
     verify,
 )
-from pipeline.commands.options import RUN, Parser, closest
+from pipeline.commands.options import RUN, Parser
 from pipeline.dataset import Manifest
 from pipeline.files import unanswered
 from pipeline.models.role import Models
-from pipeline.problem import Ended, Problem
+from pipeline.problem import Ended, Problem, closest
 from pipeline.progress import Progress
 from pipeline.run import Run, package_version, setting_names
 

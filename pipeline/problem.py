@@ -1,5 +1,8 @@
 """What the user can mend: said in one sentence, without a traceback, with exit code 2."""
 
+from collections.abc import Iterable
+from difflib import get_close_matches
+
 
 class Problem(Exception):
     """The message says what happened and what to do."""
@@ -11,3 +14,27 @@ class Stale(Problem):
 
 class Ended(Problem):
     """Work was ended from outside, or by a limit; unlike after other problems, what is finished is kept."""
+
+
+def meant(name: str, known: Iterable[str]) -> str:
+    """What a name may have been meant to be, else all that there are.
+
+    >>> meant("trajectorys", ["personas", "trajectories"])
+    'Did you mean trajectories?'
+    >>> meant("lamps", ["personas", "trajectories"])
+    'There are: personas, trajectories.'
+    """
+    names = list(known)
+    near = closest(name, names)
+    return f"Did you mean {near}?" if near else f"There are: {', '.join(names)}."
+
+
+def closest(name: str, known: Iterable[str]) -> str:
+    """The name that is much like this one; empty where none is.
+
+    >>> closest("env-task", ["env_tasks", "env_episodes"]), closest("--colour", ["--columns"])
+    ('env_tasks', '')
+    """
+    plain = {each.lower().replace("_", "-").lstrip("-"): each for each in known}
+    near = get_close_matches(name.lower().replace("_", "-").lstrip("-"), plain, n=1, cutoff=0.7)
+    return plain[near[0]] if near else ""

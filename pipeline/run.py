@@ -26,7 +26,7 @@ from pipeline.dataset import Dataset, Manifest, Recipe, ShardWriter, file_facts,
 from pipeline.files import absolute, alone, each, footer, is_here, is_whole, path_of, reachable, remove, write_whole
 from pipeline.models.replies import ask_anew, places
 from pipeline.models.role import Asked, Models, Role
-from pipeline.problem import Ended, Problem, Stale
+from pipeline.problem import Ended, Problem, Stale, meant
 from pipeline.progress import Progress, Silent
 from pipeline.runners import Executor, known_runner, running
 from pipeline.stage import Fault, Plan, Shard, Stage, reasons_against
@@ -144,7 +144,7 @@ class Run:
 
     def read(self, name: str) -> Dataset[Any]:
         if name not in all_stages():
-            raise Problem(f"There is no dataset {name}. There are: {', '.join(all_stages())}.")
+            raise Problem(f"There is no dataset {name}. {meant(name, all_stages())}")
         return Dataset(self.folder, name, all_stages()[name].makes)
 
     def build(self, name: str, *, rebuild: bool = False, progress: Progress | None = None, **settings: Any) -> Manifest:

@@ -223,8 +223,6 @@ WITHOUT_JSON = {"build", "audit", "evaluate", "serve", "browse", "play", "report
 
 @pytest.mark.parametrize("words", PLACES, ids=" ".join)
 def test_help_has_an_example_that_can_be_typed(capfd, words):
-    if words[1:] == ("envs",):
-        pytest.skip("not yet")
     told = help_of(capfd, *words)
     examples = re.findall(r"^  (shopwright .*)$", told, re.MULTILINE)
     assert examples
@@ -271,6 +269,8 @@ def test_help_tells_every_setting_of_a_dataset_and_of_what_it_reads(capfd, name)
         (("build", "personas", "--worker", "3"), "personas has no setting --worker 3. Did you mean --workers?"),
         (("show", "personas", "--reject"), "show does not take --reject. Did you mean --rejected?"),
         (("audit", "envs", "--level", "3"), "audit does not take --level 3. Did you mean --levels?"),
+        (("evaluate", "envs", "--envs", "cart_bulding"), "There is no env cart_bulding. Did you mean cart_building?"),
+        (("build", "env_tasks", "--envs", "policy"), "There is no env policy. "),
         (("init", "--datasets", "personas,question"), "There is no dataset question. Did you mean questions?"),
     ],
 )

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.commands.models import add_players, models_given
-from pipeline.commands.options import Parser, positive
+from pipeline.commands.options import Parser, add_command, positive
 from pipeline.commands.output import print_json
 from pipeline.files import path_of, write_whole
 from pipeline.models.role import Models
@@ -19,21 +19,21 @@ EXAMPLE = "shopwright evaluate envs --agent openai:NAME@http://127.0.0.1:8000/v1
 
 def add_audit(kinds: Any, folder: Parser, as_json: Parser) -> None:
     about = "the solver and eight cheap policies, level by level; exit 1 if one of them should not get out"
-    options = add_envs(kinds, about, as_json)
+    options = add_envs(kinds, about, as_json, AUDIT)
     options.add_argument("--workers", type=positive, metavar="N", help="processes (default: the cores)")
 
 
 def add(kinds: Any, folder: Parser, as_json: Parser) -> None:
-    options = add_envs(kinds, "success, reward by its parts and turns, with 95 %% intervals", as_json)
+    options = add_envs(kinds, "success, reward by its parts and turns, with 95 %% intervals", as_json, EXAMPLE)
     add_players(options, "agent")
     options.add_argument("--player", metavar="P", help="a scripted one instead: solver, do_nothing, first_result, ...")
     options.add_argument("--native", action="store_true", help="tell the server of the tools, for native calls")
     options.add_argument("--to", metavar="FILE", help="write the table as Parquet too")
 
 
-def add_envs(kinds: Any, about: str, as_json: Parser) -> Any:
+def add_envs(kinds: Any, about: str, as_json: Parser, example: str) -> Any:
     """What an audit and an evaluation have in common."""
-    options = kinds.add_parser("envs", help=about, description=about, parents=[as_json])
+    options = add_command(kinds, "envs", about, [as_json], example)
     options.add_argument("--run", metavar="FOLDER", help="the shop of a run (default: a sample shop, made in memory)")
     options.add_argument("--vectors", action="store_true", help="search by the run's embeddings too")
     options.add_argument("--envs", default="C8", metavar="E", help="C1, C2, C4, C8 or names, with commas (default: C8)")

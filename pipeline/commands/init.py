@@ -7,9 +7,9 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from pipeline.commands.models import add_players
-from pipeline.commands.options import Parser, add_command, meant
+from pipeline.commands.options import Parser, add_command
 from pipeline.models.role import Models
-from pipeline.problem import Problem
+from pipeline.problem import Problem, meant
 from pipeline.recipe import ModelsOf, SamplingOf
 from pipeline.run import all_stages
 from pipeline.stage import ROLES, Setting

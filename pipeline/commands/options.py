@@ -1,11 +1,10 @@
 """What the commands' options have in common: how they are parsed, what they may be, what help says."""
 
 import argparse
-from collections.abc import Iterable, Sequence
-from difflib import get_close_matches
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from pipeline.problem import Problem
+from pipeline.problem import Problem, meant
 
 RUN = "data/runs/demo"
 
@@ -27,30 +26,6 @@ class Parser(argparse.ArgumentParser):
         what = {"COMMAND": f"command {value}", "DATASET": f"dataset {value}"}
         said = what.get(str(action.metavar), f"{value} to {self.prog.split()[-1]}")
         raise Problem(f"There is no {said}. {meant(value, action.choices)}")
-
-
-def meant(name: str, known: Iterable[str]) -> str:
-    """What a name may have been meant to be, else all that there are.
-
-    >>> meant("trajectorys", ["personas", "trajectories"])
-    'Did you mean trajectories?'
-    >>> meant("lamps", ["personas", "trajectories"])
-    'There are: personas, trajectories.'
-    """
-    names = list(known)
-    near = closest(name, names)
-    return f"Did you mean {near}?" if near else f"There are: {', '.join(names)}."
-
-
-def closest(name: str, known: Iterable[str]) -> str:
-    """The name that is much like this one; empty where none is.
-
-    >>> closest("env-task", ["env_tasks", "env_episodes"]), closest("--colour", ["--columns"])
-    ('env_tasks', '')
-    """
-    plain = {each.lower().replace("_", "-").lstrip("-"): each for each in known}
-    near = get_close_matches(name.lower().replace("_", "-").lstrip("-"), plain, n=1, cutoff=0.7)
-    return plain[near[0]] if near else ""
 
 
 def positive(text: str) -> int:

@@ -3,7 +3,7 @@
 from json import dumps
 from typing import Any
 
-from pipeline.commands.options import Parser, add_command, meant, positive
+from pipeline.commands.options import Parser, add_command, positive
 from pipeline.commands.output import print_json
 from pipeline.problem import Problem
 from pipeline.run import Run, all_stages
@@ -19,8 +19,6 @@ def add(commands: Any, folder: Parser, as_json: Parser) -> None:
 
 
 def run(dataset: str, run: str, n: int, json: bool, rejected: bool) -> int:
-    if dataset not in all_stages():
-        raise Problem(f"There is no dataset {dataset}. {meant(dataset, all_stages())}")
     found = Run(run).read(dataset)
     if found.manifest is None:
         raise Problem(f"There is no {dataset} in {run}. Build it: shopwright build {dataset} --run {run}")

@@ -5,7 +5,7 @@ import pkgutil
 from functools import cache
 
 from pipeline.envs.base import Env
-from pipeline.problem import Problem
+from pipeline.problem import Problem, meant
 
 ORDER = (
     *("cart_building", "substitution", "product_discovery", "return_replacement"),
@@ -30,7 +30,7 @@ def all_envs() -> dict[str, Env]:
 def env_of(name: str) -> Env:
     """Raises Problem with the names that there are."""
     if name not in all_envs():
-        raise Problem(f"There is no env {name}. There are: {', '.join(all_envs())}.")
+        raise Problem(f"There is no env {name}. {meant(name, all_envs())}")
     return all_envs()[name]
 
 
