@@ -10,7 +10,7 @@ export DO_NOT_TRACK = 1
 export HF_HUB_DISABLE_TELEMETRY = 1
 export UV_SYSTEM_CERTS = 1
 
-.PHONY: help setup trajectories release publish serve deploy test test-slow test-trainers trainers test-cluster cluster check benchmarks clean
+.PHONY: help setup trajectories release publish serve deploy test test-slow test-trainers trainers test-cluster cluster docs check benchmarks clean
 
 help: ## print this
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -49,6 +49,7 @@ test-slow: $(READY) ## the tests that take longer
 
 test-trainers: trainers ## the trainers themselves on the training forms, on the CPU; installs them first
 	@.venv-trainers/bin/python -m pytest tests/trainers
+	@.venv-trainers/bin/python -m pytest tests/test_docs.py -m slow -k tutorial
 
 trainers: # TRL, verl, OpenEnv and Gymnasium in an environment of their own; verl asks for older ones than it needs
 	@test -x .venv-trainers/bin/python || $(PYTHON) -m venv .venv-trainers
@@ -61,6 +62,9 @@ test-cluster: cluster ## builds on Dask, Ray and object storage on this machine,
 
 cluster: $(READY)
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --constraint constraints.txt --editable '.[dev,ray]'
+
+docs: $(READY) ## the pages of the datasets, made again from schemas and stages
+	@$(BIN)/python -m docs.make
 
 check: $(READY) ## format, lint and types
 	@$(BIN)/ruff format --check .
