@@ -1,6 +1,7 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 
@@ -22,6 +23,8 @@ FEW = {
 LACKING = json.loads(subprocess.check_output([sys.executable, "-m", "pipeline.sandbox.kernel"]))
 """What this machine cannot keep foreign code in with; tests of that skip, and the others trust their own code."""
 os.environ[WITHOUT] = ",".join(LACKING)
+signal.signal(signal.SIGINT, signal.default_int_handler)
+"""Else what tests start would be deaf to it where these run in the background of a script."""
 settings.register_profile("shopwright", deadline=None, derandomize=True, max_examples=200)
 settings.load_profile("shopwright")
 

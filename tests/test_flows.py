@@ -105,7 +105,7 @@ WITHOUT_PREFECT = (
     [
         (("trajectories", "--count", "-1"), "--count -1: Input should be greater than or equal to 1."),
         (("trajectories", "--colour", "red"), "trajectories has no setting --colour red."),
-        (("lamps",), "invalid choice: 'lamps'"),
+        (("lamps",), "There is no dataset lamps."),
     ],
 )
 def test_bad_input_is_told_before_prefect_starts(tmp_path, words, said):

@@ -130,7 +130,7 @@ def undivided(small, tmp_path_factory):
     for name in ("catalog", "personas"):
         (folder / name).symlink_to(small.folder / name)
     stage, recipe = all_stages()["trajectories"], small.read("trajectories").manifest.recipe
-    settings = {**recipe.settings, "tokens": ["4k", "8k"]}
+    settings = {**recipe.settings, "tokens": ["32k", "64k"]}
     plan = stage.plan({name: small.read(name) for name in stage.reads}, settings)
     build = Build(folder, recipe.model_copy(update={"settings": settings}), 1, plan)
     make_shard(build, 0)
