@@ -263,6 +263,7 @@ def test_a_check_that_fails_stops_a_release_and_says_why(released, server, tmp_p
     assert told.startswith("**Failed, nothing was published:**")
 
 
+@pytest.mark.slow
 def test_a_release_that_takes_too_long_is_ended_and_goes_on_later(released, tmp_path):
     from flows.deployed import release
 

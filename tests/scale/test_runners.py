@@ -29,7 +29,7 @@ def sums(run):
     return {path: f.sha256 for name in upstream("trajectories") for path, f in run.read(name).manifest.files.items()}
 
 
-@pytest.fixture(params=["dask", pytest.param("ray", marks=pytest.mark.slow)])
+@pytest.fixture(params=CLUSTERS)
 def cluster(request):
     package, start = CLUSTERS[request.param]
     pytest.importorskip(package)
@@ -37,6 +37,7 @@ def cluster(request):
         yield found
 
 
+@pytest.mark.slow
 def test_a_cluster_of_two_makes_what_is_made_here_and_again_when_one_is_killed(cluster, here, tmp_path):
     runner, workers = cluster
     build = Build("pipeline", tmp_path / "run", "build", *SMALL, "--runner", runner, RAY_AUTH_TOKEN=servers.TOKEN)

@@ -72,6 +72,7 @@ def test_rows_are_read_there_as_they_are_here(bucket, small):
     assert theirs.sql(query) == mine.sql(query)
 
 
+@pytest.mark.slow
 def test_a_build_there_that_is_killed_goes_on_and_makes_no_finished_shard_again(bucket, keys, tmp_path):
     build = Build("pipeline", bucket, *WORDS, **keys, XDG_CACHE_HOME=str(tmp_path))
     build.until("trajectories:")
@@ -212,6 +213,7 @@ def test_where_a_file_shows_before_it_is_whole_it_is_sent_under_another_name_fir
     assert steps[0][1] != steps[1][1] == str(tmp_path / "a" / "b")
 
 
+@pytest.mark.slow
 def test_a_run_may_be_in_a_dataset_on_the_hub(small, tmp_path):
     with LocalHub(tmp_path / "hub") as hub:
         environment = {**os.environ, **hub.environment(tmp_path / "home", HF_HUB_DISABLE_XET="1")}
@@ -235,6 +237,7 @@ def test_a_run_may_be_in_a_dataset_on_the_hub(small, tmp_path):
     assert not [path for path in there if "/." in path]
 
 
+@pytest.mark.slow
 def test_storage_that_falls_silent_ends_a_build_in_one_line(tmp_path):
     with servers.storage() as keys:
         import s3fs
