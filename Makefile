@@ -41,8 +41,8 @@ serve: $(READY) ## a Prefect server and a worker here, for scheduled releases; C
 deploy: $(READY) ## register the releases of prefect.yaml: nightly, weekly, on-demand (PREFECT_API_URL=another server)
 	@$(BIN)/python -m flows.deploy $(ARGS)
 
-test: $(READY) ## the tests, a few minutes
-	@$(BIN)/python -m pytest -m "not slow" -n auto --dist loadfile
+test: $(READY) ## the tests, some minutes; one process more than cores, because many wait for processes of their own
+	@$(BIN)/python -m pytest -m "not slow" -n $$(($$(nproc) + 1)) --dist loadfile
 
 test-slow: $(READY) ## the tests that take longer
 	@$(BIN)/python -m pytest -m slow

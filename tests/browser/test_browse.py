@@ -71,6 +71,7 @@ def is_in_view(page, selector):
 
 
 def fits(page):
+    page.wait_for_load_state("load")  # with its style
     return page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
