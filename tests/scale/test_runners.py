@@ -71,6 +71,7 @@ def test_workers_of_a_cluster_write_to_storage(here):
     with pytest.MonkeyPatch.context() as patch, servers.storage() as keys:
         for name, value in keys.items():
             patch.setenv(name, value)
+        s3fs.S3FileSystem.clear_instance_cache()
         s3fs.S3FileSystem(skip_instance_cache=True).mkdir("bucket")
         with servers.dask() as (runner, workers):
             build = Build("pipeline", "s3://bucket/run", "build", *SMALL, "--runner", runner)

@@ -41,6 +41,7 @@ def bucket(keys, monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     import s3fs
 
+    s3fs.S3FileSystem.clear_instance_cache()  # they know the server of an earlier test
     name = f"b{time.monotonic_ns()}"
     s3fs.S3FileSystem(use_listings_cache=False, skip_instance_cache=True).mkdir(name)
     return f"s3://{name}/runs/one"
