@@ -198,6 +198,18 @@ def test_killed_while_rows_are_held_back_and_killed_again_while_that_is_mended(t
     assert 5 < step < 999
 
 
+def test_what_a_killed_worker_had_begun_is_taken_away_when_the_dataset_is_whole(tmp_path, toys):
+    run = Run(tmp_path / "run", workers=1)
+    with run.locked():
+        run.prepare("toys", {})
+        for folder in ("toys", "quarantine/toys"):
+            (run.folder / folder).mkdir(parents=True, exist_ok=True)
+            (run.folder / folder / ".part-00000.parquet.0123abcd.tmp").write_text("half")
+        assert len(list(run.folder.rglob("*.tmp"))) == 2
+    run.build("toys")
+    assert not list(run.folder.rglob("*.tmp"))
+
+
 def test_bad_input_that_shows_in_the_middle_of_a_build_leaves_nothing(tmp_path, toys, monkeypatch):
     def fails_late(build, index):
         if index == 2:

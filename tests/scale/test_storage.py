@@ -5,7 +5,9 @@ import os
 import socket
 import subprocess
 import sys
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -124,6 +126,20 @@ def test_a_lock_is_taken_over_only_from_the_dead(bucket, holder, taken):
         with pytest.raises(Problem, match="process 1 on elsewhere"):
             run.build("catalog", products=20)
         assert json.loads(lock.read_text()) == holder
+
+
+def test_of_many_that_come_for_a_lock_at_once_one_gets_it(bucket):
+    lock = Run(bucket, workers=1).folder / "manifests" / ".lock"
+    together = threading.Barrier(8)
+
+    def come(number):
+        together.wait()
+        return files.put_new(lock, {"host": "here", "pid": number, "key": str(number)})
+
+    with ThreadPoolExecutor(8) as threads:
+        got = list(threads.map(come, range(8)))
+    assert sum(got) == 1
+    assert json.loads(lock.read_text())["pid"] == got.index(True)
 
 
 def test_who_holds_a_lock_says_so_again_and_again(bucket, monkeypatch):
