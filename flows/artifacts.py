@@ -19,6 +19,9 @@ class Shown:
     def __init__(self, progress: Progress) -> None:
         self.progress = progress
 
+    def damaged(self, name: str, files: dict[str, str]) -> None:
+        self.progress.damaged(name, files)
+
     def start(self, name: str, units: int, shards: int, missing: int) -> None:
         from prefect.artifacts import create_progress_artifact
 

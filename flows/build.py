@@ -4,8 +4,8 @@
 
 uses the Prefect server that PREFECT_API_URL names, else one on this machine's port 4200, else one of its own for as long
 as it runs (which stays behind if this process is ended by `kill -9`). What is finished is told by the run's own
-manifests, so Prefect keeps no results and caches nothing. A shard has a time limit and is tried again (`flows.limits`);
-one at a time asks a model server.
+manifests, so Prefect keeps no results and caches nothing. A shard has a time limit (`pipeline.hands`) and is tried again;
+one build at a time asks a model server (`flows.limits`).
 
 Prefect is imported where it is used: worker processes import this file too, and bad input is told before it starts.
 """
@@ -20,10 +20,11 @@ from time import perf_counter
 from typing import Any
 
 from flows.artifacts import Shown
-from flows.limits import a_turn, hands
+from flows.limits import a_turn
 from pipeline.__main__ import run_command
 from pipeline.dataset import Manifest
 from pipeline.files import absolute
+from pipeline.hands import Late, Lost, hands, seconds_for
 from pipeline.models.role import Models
 from pipeline.problem import Problem
 from pipeline.progress import Progress, Silent
@@ -46,8 +47,8 @@ def build_dataset(
     minutes: float | None = None,
     **settings: Any,
 ) -> Manifest:
-    """`Run.build`, as a flow that shows in Prefect; `minutes` is the time limit of a shard (default: `flows.limits`)."""
-    run = Run(folder, seed=seed, workers=workers, models=models, runner=runner)
+    """`Run.build`, as a flow that shows in Prefect; `minutes` is the time limit of a shard (default: `pipeline.hands`)."""
+    run = Run(folder, seed=seed, workers=workers, models=models, runner=runner, minutes=minutes)
     found = run.read(dataset)
     settings_by_stage(dataset, settings)
     os.environ.setdefault("DO_NOT_TRACK", "1")  # read when prefect is imported
@@ -56,12 +57,12 @@ def build_dataset(
     for name in ("prefect.flow_runs", "prefect.task_runs"):
         logging.getLogger(name).addFilter(is_no_error)
     with temporary_settings(server_settings()):
-        build_flow(run, progress or Silent(), minutes)(dataset, folder, seed, rebuild, settings)
+        build_flow(run, progress or Silent())(dataset, folder, seed, rebuild, settings)
     assert found.manifest
     return found.manifest
 
 
-def build_flow(run: Run, progress: Progress, minutes: float | None = None) -> Any:
+def build_flow(run: Run, progress: Progress) -> Any:
     """The flow, with as many shards at work as there are workers."""
     from prefect import flow, task
     from prefect.cache_policies import NO_CACHE
@@ -80,7 +81,9 @@ def build_flow(run: Run, progress: Progress, minutes: float | None = None) -> An
     )
     def shard(dataset: str, index: int, build: Any, executor: Any) -> Any:
         """Makes one shard: in a worker process, or in this one where a model is asked, so that there is one budget."""
-        return executor.make(build, index) if executor else make_shard(build, index)
+        if executor is None:
+            return make_shard(build, index)
+        return executor.make(f"{dataset} {index}", seconds_for(dataset, run.minutes), make_shard, build, index)
 
     @task(name="finish", task_run_name="finish {dataset}", cache_policy=NO_CACHE, persist_result=False)
     def whole(dataset: str, build: Any, seconds: float) -> Any:
@@ -89,9 +92,12 @@ def build_flow(run: Run, progress: Progress, minutes: float | None = None) -> An
 
     def make(build: Build) -> None:
         started, missing, shown = perf_counter(), build.missing(), Shown(progress)
+        if build.damaged:
+            progress.damaged(build.name, build.damaged)
         shown.start(build.name, build.plan.units, build.shards, len(missing))
-        work = replace(build, run=absolute(build.run))
-        with a_turn() if build.asks else hands(run, len(missing), minutes) as executor:
+        work, here = replace(build, run=absolute(build.run)), run.runner == "local"
+        calls = max(1, min(run.workers, len(missing)))
+        with a_turn() if build.asks else hands(lambda: run.executor(calls), calls, here=here) as executor:
             futures = (shard.submit(build.name, index, quote(work), quote(executor)) for index in missing)
             for future in futures if build.asks else as_completed(list(futures)):
                 made = future.result()
@@ -113,8 +119,9 @@ def build_flow(run: Run, progress: Progress, minutes: float | None = None) -> An
 
 
 def worth_another_try(task: Any, run: Any, state: Any) -> bool:
-    """A fault of the machine may pass, and so may a shard that hung; bad input will not, and neither will a pool without workers."""
-    return not isinstance(state.result(raise_on_failure=False), Problem | BrokenExecutor | CancelledError)
+    """A fault of the machine may pass, and so may a shard that hung or lost its process; bad input will not, and what was stopped shall not."""
+    error = state.result(raise_on_failure=False)
+    return isinstance(error, Late | Lost) or not isinstance(error, Problem | BrokenExecutor | CancelledError)
 
 
 def is_no_error(record: logging.LogRecord) -> bool:

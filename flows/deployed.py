@@ -7,7 +7,6 @@ all is checked and published. A check that fails stops the release: its run is F
 import json
 from contextlib import redirect_stderr, redirect_stdout
 from datetime import datetime
-from functools import partial
 from io import StringIO
 from typing import Any
 
@@ -96,7 +95,7 @@ def perform(wanted: Wanted, steps: dict[str, Any]) -> dict[str, Any]:
 
 def make(wanted: Wanted, options: dict[str, Any]) -> dict[str, Any]:
     """A dataset, as a flow of its own."""
-    if build.run(partial(build_dataset, minutes=wanted.minutes), **options):
+    if build.run(build_dataset, **options | {"minutes": wanted.minutes}):
         raise Stopped(f"Rows of {options['dataset']} that were asked for are missing. See: {wanted.run}/report.html")
     return {}
 

@@ -31,7 +31,7 @@ from pipeline.commands import (
 )
 from pipeline.commands.options import RUN, Parser
 from pipeline.dataset import Manifest
-from pipeline.files import unanswered
+from pipeline.files import refused, unanswered
 from pipeline.models.role import Models
 from pipeline.problem import Ended, Problem, closest
 from pipeline.progress import Progress
@@ -86,7 +86,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def run_command(arguments: Sequence[str] | None, make: Callable[..., Any]) -> int:
     """`main`, with the function that builds: here, or as a flow."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    for stop in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(stop) == signal.SIG_DFL:  # not where `nohup` has made this deaf to it
+            signal.signal(stop, signal.default_int_handler)
     try:
         options = parsed(arguments)
         command = options.pop("command")
@@ -103,7 +105,7 @@ def run_command(arguments: Sequence[str] | None, make: Callable[..., Any]) -> in
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except Exception as error:
-        if why := unanswered(error):
+        if why := unanswered(error) or refused(error):
             print(f"shopwright: error: {why}. What is finished is kept: run the same command again.", file=sys.stderr)
             return 3
         raise
@@ -141,11 +143,12 @@ def build_dataset(
     workers: int | None,
     models: Models | None,
     runner: str = "local",
+    minutes: float | None = None,
     rebuild: bool,
     progress: Progress,
     **settings: Any,
 ) -> Manifest:
-    return Run(folder, seed=seed, workers=workers, models=models, runner=runner).build(
+    return Run(folder, seed=seed, workers=workers, models=models, runner=runner, minutes=minutes).build(
         dataset, rebuild=rebuild, progress=progress, **settings
     )
 

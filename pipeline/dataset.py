@@ -10,7 +10,9 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -20,7 +22,7 @@ import pyarrow.parquet as pq
 from pydantic import BaseModel, ConfigDict
 
 from pipeline.arrow import arrow_schema
-from pipeline.files import beside, duck, each, footer, parquet, path_of, publish, stamp
+from pipeline.files import AT_ONCE, beside, duck, each, footer, is_here, parquet, path_of, publish, sha256_of, stamp
 from pipeline.problem import Problem
 from schemas.record import Record, Rejected
 
@@ -258,16 +260,26 @@ class ShardWriter:
             )
         return self.file
 
-    def commit(self) -> None:
+    def close(self) -> bool:
+        """Whether there is something to commit: its file is finished then, beside its place."""
         if self.always:
             self.open()
         if self.file is not None:
             self.file.close()
+        return self.file is not None
+
+    def facts(self) -> FileFacts:
+        """Of the file that was closed."""
+        return file_facts(self.beside)
+
+    def commit(self) -> None:
+        if self.close():
             publish(self.beside, self.path)
 
     def discard(self) -> None:
-        if self.file is not None:
-            self.file.close()
+        with suppress(OSError):  # it writes what is left, for which there may be no room
+            if self.file is not None:
+                self.file.close()
         self.beside.unlink(missing_ok=True)
 
 
@@ -277,11 +289,51 @@ def read_whole(path: Path, kind: type[ModelT]) -> ModelT | None:
         return kind.model_validate_json(path.read_bytes())
     except FileNotFoundError:
         return None
-    except (ValueError, OSError):
+    except (ValueError, OSError) as error:
         raise Problem(
-            f"{path} cannot be read as a {kind.__name__.lower()} of this version. Use another --run folder, or build "
-            f"that dataset with --rebuild."
+            f"{path} cannot be read as a {kind.__name__.lower()} of this version{because(path, error)}. Use another --run "
+            f"folder, or build that dataset with --rebuild."
         ) from None
+
+
+def because(path: Path, error: Exception) -> str:
+    """Which version wrote it, where it says so; or what the machine says, where it could not be read at all."""
+    if isinstance(error, OSError):
+        return f" ({error.strerror})" if error.strerror else ""
+    try:
+        found = json.loads(path.read_bytes())
+        by = found.get("recipe", found)["version"]
+    except (ValueError, RecursionError, OSError, KeyError, TypeError, AttributeError):
+        return " (it is damaged)"
+    return f" (it was written by version {by})" if isinstance(by, str) and len(by) < 40 else ""
+
+
+def differs(path: Path, known: FileFacts) -> str:
+    """How a file is not what it was when it was written; empty where it is. Of one elsewhere only the size is looked at: its store guards the rest."""
+    try:
+        size = path.stat().st_size
+    except FileNotFoundError:
+        return "missing"
+    except OSError as error:
+        return f"cannot be read: {error.strerror}"
+    if size != known.bytes:
+        return f"{size:,} bytes instead of {known.bytes:,}"
+    if not is_here(path):
+        return ""
+    try:
+        found = sha256_of(path)
+    except OSError as error:
+        return f"cannot be read: {error.strerror}"
+    return (
+        "" if found == known.sha256 else f"not the bytes that were written (sha256 {known.sha256[:12]} -> {found[:12]})"
+    )
+
+
+def hurt(run: Path, files: Mapping[str, FileFacts]) -> dict[str, str]:
+    """Of these files, by their path from the run's folder, those that are not what they were, and how."""
+    with ThreadPoolExecutor(AT_ONCE) as threads:
+        found = threads.map(lambda name: differs(run / name, files[name]), files)
+        return {name: how for name, how in zip(files, found, strict=True) if how}
 
 
 def rows_of(path: Path) -> int:
@@ -289,10 +341,7 @@ def rows_of(path: Path) -> int:
 
 
 def file_facts(path: Path) -> FileFacts:
-    with path.open("rb") as file:
-        sha256 = hashlib.file_digest(file, "sha256").hexdigest()
-        size = file.tell()
-    return FileFacts(rows=rows_of(path), bytes=size, sha256=sha256)
+    return FileFacts(rows=rows_of(path), bytes=path.stat().st_size, sha256=sha256_of(path))
 
 
 def tally(dataset: Dataset[Any], column: str) -> dict[str, int]:

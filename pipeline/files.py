@@ -3,11 +3,13 @@
 Both are written as `pathlib` paths. A file elsewhere is made here and sent when it is whole, so that there too it is either whole or absent.
 """
 
+import errno
 import fcntl
 import hashlib
 import json
 import os
 import socket
+import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator
@@ -15,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
-from time import time
+from time import sleep, time
 from typing import Any, TypeVar
 from uuid import uuid4
 
@@ -34,8 +36,8 @@ IN_ONE_STEP = {"s3", "s3a", "gs", "gcs", "az", "abfs", "hf", "memory"}
 NEVER = datetime(1970, 1, 1)
 BEAT = 20.0
 """Seconds after which the holder of a lock says that it is still at work."""
-DEAD = 120.0
-"""Seconds of silence after which it counts as dead; clocks of machines differ by less."""
+SILENT = 120.0
+"""Seconds after its last word when it is watched for a while, and counts as dead if it says nothing: the clocks of two machines may differ."""
 
 
 def path_of(where: str | Path) -> Path:
@@ -144,6 +146,11 @@ def is_whole(path: Path) -> bool:
     return True
 
 
+def sha256_of(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
 def stamp(files: Iterable[Path]) -> tuple[Any, ...]:
     """Differs when one of these files does."""
     files = list(files)
@@ -218,17 +225,45 @@ def write_whole(path: Path, text: str) -> None:
 
 @contextmanager
 def alone(folder: Path, run: Path) -> Iterator[None]:
-    """One build at a time in a run: `folder` is where it keeps its lock. Raises Problem while another one is at work.
+    """One build at a time in a run: `folder` is where it keeps its lock. Raises Problem while another one is at work, and says which.
 
-    Here the lock goes with the process that holds it. Elsewhere it is a file that its holder renews: after two minutes
-    without, or at once where the holder was a process of this machine that is no more, another build takes it over.
+    Here the lock goes with the process that holds it. Elsewhere it is a file that its holder renews: when it has been silent for
+    two minutes and stays so while it is watched, or at once where the holder was a process of this machine that is no more, another
+    build takes it over.
     """
-    if is_here(folder):
-        with held(folder, run):
-            yield
-        return
     lock = folder / ".lock"
-    mine = {"host": socket.gethostname(), "pid": os.getpid(), "key": uuid4().hex}
+    since = datetime.now().astimezone().isoformat(" ", "seconds")
+    mine = {"host": socket.gethostname(), "pid": os.getpid(), "since": since, "key": uuid4().hex}
+    with held(lock, mine, run) if is_here(folder) else taken(lock, mine, run):
+        yield
+
+
+@contextmanager
+def held(lock: Path, mine: dict[str, Any], run: Path) -> Iterator[None]:
+    """The folder itself is locked; the file in it only tells others by whom."""
+    handle = os.open(lock.parent, os.O_RDONLY)
+    try:
+        if not all(os.access(each, os.W_OK) for each in (run, lock.parent)):
+            raise Problem(f"Cannot write to {run}: Permission denied. Choose another --run folder.")
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise at_work(run, holder(lock)) from None
+        except OSError as error:
+            raise Problem(f"{run} cannot be locked: {error.strerror}. Choose a --run folder on another disk.") from None
+        with suppress(OSError):
+            lock.write_text(json.dumps(mine), encoding="utf-8")
+        try:
+            yield
+        finally:
+            with suppress(OSError):
+                lock.unlink()
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def taken(lock: Path, mine: dict[str, Any], run: Path) -> Iterator[None]:
     with reached(run):
         take(lock, mine, run)
     over = threading.Event()
@@ -244,19 +279,10 @@ def alone(folder: Path, run: Path) -> Iterator[None]:
                 remove(lock)
 
 
-@contextmanager
-def held(folder: Path, run: Path) -> Iterator[None]:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        if not all(os.access(each, os.W_OK) for each in (run, folder)):
-            raise Problem(f"Cannot write to {run}: Permission denied. Choose another --run folder.")
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise Problem(f"Another build is at work in {run}. Wait for it, or use another --run folder.") from None
-        yield
-    finally:
-        os.close(handle)
+def at_work(run: Path, other: dict[str, Any]) -> Problem:
+    since = f" since {other['since']}" if other.get("since") else ""
+    who = f" (process {other.get('pid')} on {other.get('host')}{since})" if other else ""
+    return Problem(f"Another build is at work in {run}{who}. Wait for it, or use another --run folder.")
 
 
 @contextmanager
@@ -288,17 +314,49 @@ def unanswered(error: BaseException) -> str:
     return ""
 
 
+WITHOUT_IT = {
+    errno.ENOSPC,
+    errno.EDQUOT,
+    errno.EFBIG,
+    errno.EROFS,
+    errno.EIO,
+    errno.EACCES,
+    errno.EPERM,
+    errno.EMFILE,
+    errno.ENFILE,
+}
+"""What a machine lacks when it says this: room, rights, a sound disk, open files."""
+
+
+def refused(error: BaseException) -> str:
+    """Why this machine did not do what it was asked for; empty for every other error.
+
+    >>> refused(OSError(28, "No space left on device", "a.parquet")), refused(MemoryError()), refused(KeyError("a"))
+    ('a.parquet: No space left on device', 'memory ran out', '')
+    """
+    if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryException":
+        return "memory ran out"
+    words = " ".join(str(error).split())
+    if isinstance(error, OSError) and error.errno in WITHOUT_IT:
+        return f"{error.filename}: {error.strerror}" if error.filename else words
+    return words if any(os.strerror(each) in words for each in WITHOUT_IT) and is_io(error) else ""
+
+
+def is_io(error: BaseException) -> bool:
+    """Whether it tells of files, as the errors of libraries do that carry no number."""
+    return isinstance(error, OSError) or type(error).__name__ in ("IOException", "RuntimeError")
+
+
 def take(lock: Path, mine: dict[str, Any], run: Path) -> None:
     """Makes the lock file, or takes over that of a build that is no more."""
     if put_new(lock, mine):
         return
     other = holder(lock)
-    if not is_dead(other):
-        who = f"process {other.get('pid')} on {other.get('host')}"
-        raise Problem(f"Another build is at work in {run} ({who}). Wait for it, or use another --run folder.")
+    if not is_dead(lock, other):
+        raise at_work(run, other)
     remove(lock)
     if not put_new(lock, mine):
-        raise Problem(f"Another build has just begun in {run}. Wait for it, or use another --run folder.")
+        raise at_work(run, holder(lock))
 
 
 def put_new(lock: Path, mine: dict[str, Any]) -> bool:
@@ -319,18 +377,30 @@ def put_new(lock: Path, mine: dict[str, Any]) -> bool:
 
 
 def holder(lock: Path) -> dict[str, Any]:
+    """What a lock says of who made it; nothing where there is none, or one that was torn."""
     try:
-        found = json.loads(system(lock).cat_file(told(lock)))
+        found = json.loads(lock.read_bytes() if is_here(lock) else system(lock).cat_file(told(lock)))
     except (FileNotFoundError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}
 
 
-def is_dead(other: dict[str, Any]) -> bool:
+def is_dead(lock: Path, other: dict[str, Any]) -> bool:
+    """Whether who made the lock is no more. Where a clock says so, its word alone is not enough: it may have been set."""
     pid, beat = other.get("pid"), other.get("beat")
-    if not isinstance(pid, int) or not isinstance(beat, (int, float)) or time() - beat > DEAD:
+    if not isinstance(pid, int) or not isinstance(beat, (int, float)):
         return True
-    return other.get("host") == socket.gethostname() and not lives(pid)
+    if other.get("host") == socket.gethostname() and not lives(pid):
+        return True
+    if abs(time() - beat) < SILENT:
+        return False
+    print(
+        f"{lock.parent.parent}: a lock of process {pid} on {other.get('host')} is watched ...",
+        file=sys.stderr,
+        flush=True,
+    )
+    sleep(2.5 * BEAT)
+    return holder(lock) == other
 
 
 def lives(pid: int) -> bool:

@@ -10,6 +10,7 @@ SECONDS_BETWEEN_LINES = 5.0
 
 
 class Progress(Protocol):
+    def damaged(self, name: str, files: dict[str, str]) -> None: ...
     def start(self, name: str, units: int, shards: int, missing: int) -> None: ...
     def shard(self, rows: int, rejected: int) -> None: ...
     def end(self, manifest: Manifest) -> None: ...
@@ -17,6 +18,7 @@ class Progress(Protocol):
 
 
 class Silent:
+    def damaged(self, name: str, files: dict[str, str]) -> None: ...
     def start(self, name: str, units: int, shards: int, missing: int) -> None: ...
     def shard(self, rows: int, rejected: int) -> None: ...
     def end(self, manifest: Manifest) -> None: ...
@@ -25,6 +27,9 @@ class Silent:
 
 class Lines:
     """One line when a dataset begins, one every few seconds, one at its end."""
+
+    def damaged(self, name: str, files: dict[str, str]) -> None:
+        say_damaged(name, files)
 
     def start(self, name: str, units: int, shards: int, missing: int) -> None:
         self.name, self.missing, self.done, self.rows, self.rejected = name, missing, 0, 0, 0
@@ -55,6 +60,9 @@ class Lines:
 class Bar:
     """A bar with rows a second, rejects and the time left."""
 
+    def damaged(self, name: str, files: dict[str, str]) -> None:
+        say_damaged(name, files)
+
     def start(self, name: str, units: int, shards: int, missing: int) -> None:
         from rich.console import Console
         from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
@@ -83,6 +91,12 @@ class Bar:
     def stop(self) -> None:
         if hasattr(self, "bar"):
             self.bar.stop()
+
+
+def say_damaged(name: str, files: dict[str, str]) -> None:
+    """Which files of a dataset were not as they had been written, a line each."""
+    for path, how in files.items():
+        print(f"{name}: {path} was damaged: {how}. Its shard is made again.", file=sys.stderr, flush=True)
 
 
 def finished(manifest: Manifest) -> str:

@@ -7,7 +7,7 @@ import os
 import pkgutil
 import re
 from collections.abc import Generator, Iterable, Iterator
-from concurrent.futures import as_completed
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -19,16 +19,41 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from pydantic import TypeAdapter
 
 from pipeline import stages
 from pipeline.arrow import to_batch
-from pipeline.dataset import Dataset, Manifest, Recipe, ShardWriter, file_facts, read_whole, row_groups, tally
-from pipeline.files import absolute, alone, each, footer, is_here, is_whole, path_of, reachable, remove, write_whole
+from pipeline.dataset import (
+    Dataset,
+    FileFacts,
+    Manifest,
+    Recipe,
+    ShardWriter,
+    file_facts,
+    hurt,
+    read_whole,
+    row_groups,
+    tally,
+)
+from pipeline.files import (
+    absolute,
+    alone,
+    each,
+    footer,
+    is_here,
+    is_whole,
+    path_of,
+    reachable,
+    remove,
+    sha256_of,
+    write_whole,
+)
+from pipeline.hands import Hands, Late, Lost, hands, in_time, seconds_for
 from pipeline.models.replies import ask_anew, places
 from pipeline.models.role import Asked, Models, Role
 from pipeline.problem import Ended, Problem, Stale, meant
 from pipeline.progress import Progress, Silent
-from pipeline.runners import Executor, known_runner, running
+from pipeline.runners import TRIES, Executor, known_runner, running
 from pipeline.stage import Fault, Plan, Shard, Stage, reasons_against
 from schemas.record import Record, Rejected
 
@@ -65,6 +90,8 @@ class Build:
     shards: int
     plan: Plan
     models: Models = field(default_factory=Models)
+    damaged: dict[str, str] = field(default_factory=dict)
+    """Files of what was there that were not as they had been written, and how; their shards are made again."""
 
     @property
     def name(self) -> str:
@@ -100,15 +127,75 @@ class Build:
         """What models were asked for one shard."""
         return self.run / "replies" / f"{self.name}-{index:05d}.asked.json"
 
+    def note_path(self, index: int) -> Path:
+        """What is known of a shard's files while the dataset is not whole; elsewhere than here nothing is noted."""
+        return note_path(self.run, self.name, index)
+
     def missing(self) -> list[int]:
         """The shards still to be made, and those whose rows a judgement of the whole, since stopped, had thinned out."""
-        whole = each(is_whole, map(self.shard_path, range(self.shards)))
-        thinned = {path.name for path in (self.run / "quarantine" / self.name).glob("part-*-across.parquet")}
-        return [n for n, found in enumerate(whole) if not found or shard_name(n, "-across") in thinned]
+        if is_here(self.run):
+            noted = {path.stem for path in self.note_path(0).parent.glob("part-*.json")}
+            there = {path.stem for path in (self.run / self.name).glob("part-*.parquet")} & noted
+            whole = [f"part-{index:05d}" in there for index in range(self.shards)]
+        else:
+            whole = each(is_whole, map(self.shard_path, range(self.shards)))
+        thinned = self.thinned()
+        return [index for index, found in enumerate(whole) if not found or index in thinned]
+
+    def thinned(self) -> set[int]:
+        return {index_of(path.name) for path in (self.run / "quarantine" / self.name).glob("part-*-across.parquet")}
+
+    def noted(self, index: int) -> dict[str, FileFacts]:
+        """Path from the run's folder -> its facts; nothing where the note is damaged."""
+        try:
+            return NOTE.validate_json(self.note_path(index).read_bytes())
+        except (ValueError, OSError):
+            return {}
+
+    def made(self) -> list[int]:
+        missing = set(self.missing())
+        return [index for index in range(self.shards) if index not in missing]
+
+    def weed(self) -> dict[str, str]:
+        """Takes shards away that are not as they were written; their files, and how these differ. Elsewhere than here nothing is noted of them."""
+        noted = {index: self.noted(index) for index in (self.made() if is_here(self.run) else [])}
+        found = {self.told(self.note_path(index)): "cannot be read" for index, files in noted.items() if not files}
+        found |= hurt(self.run, {name: facts for files in noted.values() for name, facts in files.items()})
+        for index, files in noted.items():
+            if not files or found.keys() & files.keys():
+                remove(self.shard_path(index))
+                remove(self.note_path(index))
+        return found
+
+    def told(self, path: Path) -> str:
+        return path.relative_to(self.run).as_posix()
+
+
+NOTE = TypeAdapter(dict[str, FileFacts])
+
+
+def note_path(run: Path, name: str, index: int) -> Path:
+    return run / "manifests" / f"{name}.building" / f"part-{index:05d}.json"
+
+
+def note(run: Path, name: str, index: int, files: dict[str, FileFacts]) -> None:
+    """Says what a shard's files are, before they take their places."""
+    if is_here(run):
+        write_whole(note_path(run, name, index), NOTE.dump_json(files).decode())
 
 
 def shard_name(index: int, kind: str = "") -> str:
     return f"part-{index:05d}{kind}.parquet"
+
+
+def index_of(path: str) -> int:
+    """Of the shard that a file belongs to; -1 where it is of none.
+
+    >>> index_of("quarantine/toys/part-00012-across.parquet"), index_of("notes.txt")
+    (12, -1)
+    """
+    found = re.search(r"part-(\d{5,})(-across)?\.parquet$", path)
+    return int(found[1]) if found else -1
 
 
 @dataclass(frozen=True)
@@ -123,7 +210,7 @@ class Run:
 
     `build` makes a dataset and before it whatever it reads that is not there yet. `seed` and `workers` default
     to what the folder was made with (else 0), and to the machine's cores. `runner` says where shards are made
-    (`pipeline.runners`); the folder may be anywhere that fsspec reaches.
+    (`pipeline.runners`), `minutes` how long one may take (`pipeline.hands`); the folder may be anywhere that fsspec reaches.
     """
 
     def __init__(
@@ -134,6 +221,7 @@ class Run:
         workers: int | None = None,
         models: Models | None = None,
         runner: str = "local",
+        minutes: float | None = None,
     ) -> None:
         self.folder = path_of(folder)
         reachable(self.folder)
@@ -141,6 +229,7 @@ class Run:
         self.seed = seed
         self.workers = workers or cores()
         self.runner = as_known(runner)
+        self.minutes = minutes
 
     def read(self, name: str) -> Dataset[Any]:
         if name not in all_stages():
@@ -157,6 +246,8 @@ class Run:
         with closing(self.builds(name, settings, rebuild=rebuild)) as builds:
             for build in builds:
                 started = perf_counter()
+                if build.damaged:
+                    progress.damaged(build.name, build.damaged)
                 progress.start(build.name, build.plan.units, build.shards, len(build.missing()))
                 with closing(self.make(build)) as shards:
                     for made in shards:
@@ -181,20 +272,24 @@ class Run:
         """The work to be done for one dataset whose inputs are whole; None when it is there already."""
         stage, inputs = all_stages()[name], {read: self.read(read) for read in all_stages()[name].reads}
         old, whole = self.recipe_of(name, forgive=rebuild and target)
-        recipe = self.recipe_for(name, given, target=target, rebuild=rebuild)
+        damaged = self.damage(name) if whole and not (rebuild and target) else {}
+        whole = whole and not damaged
+        recipe = self.recipe_for(name, given, target=target or bool(damaged), rebuild=rebuild)
         plan = None
         if target or given or not whole:
             plan = stage.plan(inputs, recipe.settings)
             recipe = recipe.model_copy(update={"files": checksums(plan.files)})
         changed = changes(old, recipe) if old else ""
         if changed and not rebuild:
+            hurt_too = f"is damaged ({in_words(damaged)}) and " if damaged else ""
+            state = f"{hurt_too}was made" if whole or damaged else "is half-built"
             raise Stale(
-                f"{name} in {self.folder} {'was made' if whole else 'is half-built'} differently: {changed}. Build with "
-                f"--rebuild to make it again, or use another --run folder."
+                f"{name} in {self.folder} {state} differently: {changed}. Build with --rebuild to make it again, or use "
+                "another --run folder."
             )
         again = changed or (rebuild and target and whole)
         if whole and not again:
-            remove(self.draft_path(name))
+            self.forget(name)
             return None
         if plan is None:
             plan = stage.plan(inputs, recipe.settings)
@@ -207,11 +302,49 @@ class Run:
                 raise Problem(
                     f"--written-by model needs a model: say --model, or --{role}. See: shopwright build {name} -h"
                 )
+        build = Build(self.folder, recipe, stage.shards(plan.units, few=models.asks(roles)), plan, models)
         if again or old is None:
             self.clear(name)
-        build = Build(self.folder, recipe, stage.shards(plan.units, few=models.asks(roles)), plan, models)
+        elif damaged and (manifest := self.read(name).manifest):
+            self.reopen(manifest, without=damaged)
+        else:
+            damaged = build.weed()
         write_whole(self.draft_path(name), recipe.model_dump_json(indent=2))
-        return build
+        return replace(build, damaged=damaged)
+
+    def damage(self, name: str) -> dict[str, str]:
+        """Files of a finished dataset that are not what its manifest says, and how they differ. Raises Problem for one that it does not know."""
+        dataset, manifest = self.read(name), self.read(name).manifest
+        if manifest is None:
+            return {}
+        for path in (*dataset.files, *dataset.quarantine.files):
+            if path.relative_to(self.folder).as_posix() not in manifest.files:
+                raise Problem(
+                    f"{path} is not in the manifest of {name}. Take it away, or build that dataset with --rebuild."
+                )
+        return hurt(self.folder, manifest.files)
+
+    def reopen(self, manifest: Manifest, *, without: Iterable[str]) -> None:
+        """A finished dataset counts as half-built from now on: less the shards that these files belong to."""
+        name, lacking = manifest.dataset, {index_of(path) for path in without}
+        write_whole(self.draft_path(name), manifest.recipe.model_dump_json(indent=2))
+        for index in range(len(manifest.files)):
+            names = [f"{folder}{name}/{shard_name(index)}" for folder in ("quarantine/", "")]
+            files = {path: manifest.files[path] for path in names if path in manifest.files}
+            if index in lacking:
+                remove(self.folder / name / shard_name(index))
+            elif files:
+                note(self.folder, name, index, files)
+        remove(self.read(name).manifest_path)
+
+    def forget(self, name: str) -> None:
+        """Takes away what was known of a dataset while it was not whole."""
+        notes = self.draft_path(name).with_suffix("")
+        for path in notes.glob("*") if is_here(notes) else ():
+            remove(path)
+        if is_here(notes) and notes.is_dir():
+            notes.rmdir()
+        remove(self.draft_path(name))
 
     def recipe_for(self, name: str, given: dict[str, Any], *, target: bool = True, rebuild: bool = False) -> Recipe:
         """As the dataset is to be made: as before, but for what is given."""
@@ -255,14 +388,23 @@ class Run:
         """Makes the missing shards, on as many processes as there are workers, in any order."""
         missing = build.missing()
         with self.clearing(build):
+            work, seconds = replace(build, run=absolute(build.run)), seconds_for(build.name, self.minutes)
             if build.asks or (self.runner == "local" and (self.workers == 1 or len(missing) <= 1)):
-                for index in missing:
-                    yield make_shard(build, index)
-                return
-            with self.executor(len(missing)) as executor:
-                work = replace(build, run=absolute(build.run))
-                for done in as_completed([executor.submit(make_shard, work, index) for index in missing]):
-                    yield done.result()
+                yield from (make_shard(build, index) for index in missing)
+            elif self.runner == "local":
+                with (
+                    ThreadPoolExecutor(self.workers) as threads,
+                    hands(lambda: self.executor(1), min(self.workers, len(missing))) as found,
+                ):
+                    for done in as_completed(
+                        [threads.submit(in_hands, found, seconds, work, index) for index in missing]
+                    ):
+                        yield done.result()
+            else:
+                with self.executor(len(missing)) as executor:
+                    calls = [executor.submit(in_time, seconds, make_shard, work, index) for index in missing]
+                    for done in as_completed(calls):
+                        yield done.result()
 
     @contextmanager
     def executor(self, calls: int) -> Iterator[Executor]:
@@ -316,13 +458,8 @@ class Run:
                 f"No row of {name} that a model wrote is in quarantine for {reason!r}. Reasons there: {known}."
             )
         with self.locked():
-            write_whole(self.draft_path(name), manifest.recipe.model_dump_json(indent=2))
             ask_anew(self.folder / "replies", keys)
-            remove(dataset.manifest_path)
-            for path in again:
-                shard = path.name.replace("-across", "")
-                remove(dataset.folder / shard)
-                remove(path.parent / shard)
+            self.reopen(manifest, without=[path.name for path in again])
         return rows
 
     def clear(self, name: str) -> None:
@@ -331,8 +468,9 @@ class Run:
         files = [path for folder in folders if folder.is_dir() for path in folder.iterdir()]
         if stranger := next((path for path in files if not OURS.fullmatch(path.name)), None):
             raise Problem(f"{stranger} was made by no build. Take it away, or use another --run folder.")
-        for path in (self.read(name).manifest_path, *files, self.draft_path(name)):
+        for path in (self.read(name).manifest_path, *files):
             remove(path)
+        self.forget(name)
         for folder in (*folders, self.folder / "quarantine") if is_here(self.folder) else ():
             with suppress(OSError):
                 folder.rmdir()
@@ -362,6 +500,18 @@ class Run:
                     folder.rmdir()
 
 
+def in_hands(found: Hands, seconds: float, build: Build, index: int) -> ShardMade:
+    """Makes one shard in one of these processes. Raises Late or Lost when several of them have hung, or were ended from outside, over it."""
+    for again in reversed(range(TRIES)):
+        try:
+            made: ShardMade = found.make(f"{build.name} {index}", seconds, make_shard, build, index)
+            return made
+        except (Late, Lost):
+            if not again:
+                raise
+    raise AssertionError
+
+
 def make_shard(build: Build, index: int) -> ShardMade:
     """Makes one shard: the rows that pass into it, the others into quarantine with their reasons."""
     stage, datasets = build.stage, build.datasets
@@ -379,6 +529,8 @@ def make_shard(build: Build, index: int) -> ShardMade:
             kept.write(without(batch, [row for row, found in enumerate(reasons) if found]))
             rejected += [reject(batch, row, found) for row, found in enumerate(reasons) if found]
             held.write(to_batch(Rejected, rejected))
+        files = {build.told(writer.path): writer.facts() for writer in (held, kept) if writer.close()}
+        note(build.run, build.name, index, files)
         held.commit()
         if roles:
             note_asked(build, index, roles.values())
@@ -436,8 +588,7 @@ def asked_in(path: Path) -> dict[str, Any]:
 
 def so_far(build: Build) -> str:
     """What was asked for and what there is of it, in words."""
-    missing = set(build.missing())
-    made = [index for index in range(build.shards) if index not in missing]
+    made = build.made()
     rows = sum(found.num_rows for found in each(footer, map(build.shard_path, made)))
     held = [path for path in build.dataset.quarantine.files if path.name in set(map(shard_name, made))]
     rejected = sum(found.num_rows for found in each(footer, held))
@@ -486,12 +637,19 @@ def reject(batch: pa.RecordBatch, row: int, reasons: list[str]) -> Rejected:
 def finish(build: Build, *, seconds: float = 0.0, workers: int = 1) -> Manifest:
     """Judges the dataset as a whole and writes its manifest, which makes it whole."""
     sweep(build)
+    if damaged := build.weed():
+        raise Ended(
+            f"{in_words(damaged)}: not as it was written a moment ago; the disk may be failing. Its shard is taken away: run the "
+            "same command again."
+        )
     for check in build.stage.across:
         hold_back(build, list(check(build.dataset)))
     dataset, quarantine = build.dataset, build.dataset.quarantine
     files = [*dataset.files, *quarantine.files]
     names = [path.relative_to(build.run).as_posix() for path in files]
-    facts = dict(zip(names, each(file_facts, files), strict=True))
+    known = {name: facts for index in build.made() if is_here(build.run) for name, facts in build.noted(index).items()}
+    new = [path for path, name in zip(files, names, strict=True) if name not in known]
+    known |= dict(zip(map(build.told, new), each(file_facts, new), strict=True))
     manifest = Manifest(
         dataset=build.name,
         about=build.stage.about,
@@ -506,11 +664,20 @@ def finish(build: Build, *, seconds: float = 0.0, workers: int = 1) -> Manifest:
         tokens=sum_of(dataset, "tokens") if "tokens" in build.stage.makes.model_fields else None,
         seconds=round(seconds, 3),
         workers=workers,
-        files=facts,
+        files={name: known[name] for name in names},
     )
     write_whole(dataset.manifest_path, manifest.model_dump_json(indent=2))
-    remove(Run(build.run).draft_path(build.name))
+    Run(build.run).forget(build.name)
     return manifest
+
+
+def in_words(damaged: dict[str, str], most: int = 3) -> str:
+    """
+    >>> in_words({"toys/part-00000.parquet": "missing"})
+    'toys/part-00000.parquet: missing'
+    """
+    told = [f"{name}: {how}" for name, how in list(damaged.items())[:most]]
+    return "; ".join(told) + (f"; and {len(damaged) - most} more" if len(damaged) > most else "")
 
 
 def sweep(build: Build) -> None:
@@ -635,11 +802,6 @@ def checksums(files: Iterable[Path]) -> dict[str, str]:
         also = found.get(path.name)
         found[path.name] = hashlib.sha256((also + sha256_of(path)).encode()).hexdigest() if also else sha256_of(path)
     return found
-
-
-def sha256_of(path: Path) -> str:
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def as_known(runner: str) -> str:

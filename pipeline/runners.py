@@ -178,7 +178,7 @@ def pool(workers: int) -> Iterator[ProcessPoolExecutor]:
         executor.shutdown(wait=False, cancel_futures=True)  # from now on it starts no other
         while left := [process for process in multiprocessing.active_children() if process not in others]:
             for process in left:
-                process.terminate()
+                process.kill()  # one that was stopped would not hear anything milder
                 process.join(0.1)
         if isinstance(error, BrokenProcessPool):
             raise Ended(

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
+from socket import gethostname
 from tempfile import TemporaryDirectory
 
 import pyarrow as pa
@@ -219,32 +220,46 @@ def test_a_folder_without_the_right_to_write_is_told(there):
 
 
 def test_a_run_made_by_another_recipe_is_told_and_left_as_it_was(refused, copy):
-    before = {path: path.stat().st_mtime_ns for path in copy.folder.rglob("*")}
+    before = times(copy.folder)
     told = refused("build", "trajectories", "--run", copy.folder, "--count", "30", "--tokens", "8k")
     assert "personas in" in told
     assert "was made differently: count 20 -> 30. Build with --rebuild" in told
     told = refused("build", "trajectories", "--run", copy.folder, "--tokens", "8k")
     assert 'tokens ["6k"] -> ["8k"]' in told
-    assert {path: path.stat().st_mtime_ns for path in copy.folder.rglob("*")} == before
+    assert times(copy.folder) == before
+
+
+def times(folder):
+    return {path: path.stat().st_mtime_ns for path in folder.rglob("*") if path.is_file()}
 
 
 def of_the_future(text):
-    return json.dumps({**json.loads(text), "moon": "full"})
+    found = json.loads(text)
+    return json.dumps({**found, "moon": "full", "recipe": {**found["recipe"], "version": "9.1"}})
 
 
-@pytest.mark.parametrize("change", [of_the_future, lambda text: text[: len(text) // 2], lambda text: ""])
-def test_a_manifest_of_the_future_or_cut_in_half_is_told(refused, copy, change):
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (of_the_future, "it was written by version 9.1"),
+        (lambda text: text[: len(text) // 2], "it is damaged"),
+        (lambda text: "", "it is damaged"),
+        (lambda text: "[" * 100_000, "it is damaged"),
+    ],
+    ids=["of the future", "half", "empty", "deep"],
+)
+def test_a_manifest_of_the_future_or_damaged_is_told(refused, copy, change, why):
     path = copy.folder / "manifests" / "catalog.json"
     path.write_text(change(path.read_text()))
     for words in (("build", "trajectories", "--run"), ("verify",), ("list", "--run"), ("show", "catalog", "--run")):
-        assert f"{path} cannot be read as a manifest of this version." in refused(*words, copy.folder)
+        assert f"{path} cannot be read as a manifest of this version ({why})." in refused(*words, copy.folder)
 
 
 def test_a_second_build_in_one_folder_is_told_and_the_first_goes_on(refused, copy):
     with closing(copy.builds("trajectories", {"tokens": "7k"}, rebuild=True)) as builds:
         next(builds)
         told = refused("build", "trajectories", "--run", copy.folder, "--tokens", "7k")
-    assert f"Another build is at work in {copy.folder}. Wait for it" in told
+    assert f"Another build is at work in {copy.folder} (process {os.getpid()} on {gethostname()} since 20" in told
 
 
 def test_a_build_that_fails_late_leaves_what_was_there_before(refused, tmp_path):

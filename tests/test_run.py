@@ -238,12 +238,27 @@ def test_a_worker_that_memory_ran_out_for_costs_nothing_that_is_finished(tmp_pat
     assert set(kept) < set(times(tmp_path))
 
 
-def test_a_worker_that_is_killed_ends_the_build_with_advice(tmp_path):
+def test_a_worker_that_is_killed_is_replaced_and_its_shard_made_again(tmp_path, undisturbed):
     build = Build("pipeline", tmp_path / "run", *SMALL)
     build.until(AT_WORK)
     os.kill(build.a_worker(), signal.SIGKILL)
     code, told = build.ended()
-    assert code == 3
+    assert code == 0, told
+    assert build.gone()
+    assert files_in(tmp_path / "run") == files_in(undisturbed)
+    assert listing(tmp_path / "run") == listing(undisturbed)
+
+
+def test_workers_that_are_killed_again_and_again_end_the_build_with_advice(tmp_path):
+    build = Build("pipeline", tmp_path / "run", *SMALL)
+    build.until(AT_WORK)
+    while build.process.poll() is None:
+        for worker in build.workers():
+            with contextlib.suppress(OSError):
+                os.kill(worker, signal.SIGKILL)
+        time.sleep(0.01)
+    code, told = build.ended()
+    assert code == 3, told
     assert told.startswith("shopwright: error: A worker process was ended from outside")
     assert "accepted" in told
     assert told.count("\n") == 2

@@ -7,7 +7,7 @@ from shlex import quote
 from typing import Any
 
 from pipeline.commands.models import add_models, models_given
-from pipeline.commands.options import Parser, add_command, positive
+from pipeline.commands.options import Parser, add_command, amount, positive
 from pipeline.commands.output import NOTHING, print_json, words
 from pipeline.dataset import Manifest
 from pipeline.models.role import Asked
@@ -37,6 +37,12 @@ def add_dataset(datasets: Any, name: str, parents: list[Parser]) -> None:
         default="local",
         metavar="R",
         help="local processes, dask, ray, or a cluster that is there: dask:tcp://HOST:8786, ray:HOST:6379",
+    )
+    options.add_argument(
+        "--minutes",
+        type=amount,
+        metavar="M",
+        help="a shard that takes longer is begun again by another process (default: 60; 240 for embeddings)",
     )
     options.add_argument("--recipe", metavar="FILE", help="settings, models, sampling and prices, as TOML")
     options.add_argument(
@@ -83,6 +89,7 @@ def run(
     seed: int | None,
     workers: int | None,
     runner: str,
+    minutes: float | None,
     rebuild: bool,
     recipe: str | None,
     **settings: Any,
@@ -106,6 +113,7 @@ def run(
             workers=workers,
             models=models,
             runner=runner,
+            minutes=minutes,
             rebuild=rebuild,
             progress=progress,
             **settings,

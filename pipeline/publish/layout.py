@@ -6,7 +6,6 @@ FOLDER/
   files.json                                          written last: every other file, with bytes and SHA-256
 """
 
-import hashlib
 import json
 import re
 import shutil
@@ -20,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipeline.dataset import FileFacts, file_facts
-from pipeline.files import publish, write_whole
+from pipeline.files import publish, sha256_of, write_whole
 from pipeline.problem import Problem
 from pipeline.publish.forms import Config
 
@@ -230,11 +229,6 @@ def paths(folder: Path) -> list[str]:
 
 def files_in(folder: Path) -> Iterator[Path]:
     return (path for path in folder.rglob("*") if path.is_symlink() or not path.is_dir())
-
-
-def sha256_of(path: Path) -> str:
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def indexed(text: str) -> set[str]:

@@ -1,0 +1,115 @@
+"""A shard that hangs, or whose process is killed, is made again by another process, and no other shard with it."""
+
+import os
+import signal
+import time
+from concurrent.futures import BrokenExecutor, CancelledError, ThreadPoolExecutor
+
+import pytest
+
+from flows.build import worth_another_try
+from pipeline import hands as hands_module
+from pipeline.hands import Late, Lost, hands, in_time, seconds_for
+from pipeline.problem import Ended, Problem
+from pipeline.runners import pool
+
+
+def test_a_call_in_time_gives_what_it_made_and_its_clock_is_off():
+    with pool(1) as executor:
+        assert executor.submit(in_time, 0.5, sum, (1, 2)).result() == 3
+        executor.submit(time.sleep, 1).result()
+
+
+def test_a_process_whose_call_takes_too_long_ends_even_inside_a_library():
+    with pytest.raises(Ended), pool(1) as executor:
+        executor.submit(in_time, 0.3, time.sleep, 60).result()  # sleep gives Python nothing to interrupt
+
+
+def test_limits_differ_by_stage_and_can_be_given():
+    assert seconds_for("embeddings") > seconds_for("personas") == 3600
+    assert seconds_for("embeddings", 0.5) == seconds_for("personas", 0.5) == 30
+
+
+def a_process():
+    return pool(1)
+
+
+def stop_myself():
+    os.kill(os.getpid(), signal.SIGSTOP)
+
+
+def kill_myself():
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "function", "given", "error", "said"),
+    [
+        (0.3, time.sleep, (60,), Late, "toys 3 took longer than 0.005 minutes"),
+        (0.3, stop_myself, (), Late, "toys 3 took longer than 0.005 minutes"),
+        (30, kill_myself, (), Lost, "over toys 3"),
+    ],
+    ids=["hangs", "is stopped", "is killed"],
+)
+def test_a_process_that_does_not_come_back_is_replaced_and_takes_no_other_shard_with_it(
+    seconds, function, given, error, said, monkeypatch
+):
+    monkeypatch.setattr(hands_module, "GRACE", 0.3)
+    with ThreadPoolExecutor(1) as threads, hands(a_process, 2) as found:
+        other = threads.submit(found.make, "toys 4", 60, slowly, 1.2)
+        while found.idle.qsize() == 2:
+            time.sleep(0.01)
+        with pytest.raises(error, match=said):
+            found.make("toys 3", seconds, function, *given)
+        assert found.make("toys 3", 60, sum, (1, 2)) == 3
+        assert other.result() == 1.2
+        assert found.idle.qsize() == 2
+
+
+def slowly(seconds):
+    time.sleep(seconds)
+    return seconds
+
+
+def fails():
+    raise TimeoutError("of its own")
+
+
+def test_what_a_shard_raises_is_raised_and_its_process_stays():
+    with hands(a_process, 1) as found:
+        first = found.make("toys 0", 60, os.getpid)
+        with pytest.raises(TimeoutError, match="of its own"):
+            found.make("toys 0", 60, fails)
+        assert found.make("toys 0", 60, os.getpid) == first
+
+
+def test_nothing_is_begun_once_a_build_was_stopped():
+    with hands(a_process, 2) as found:
+        assert found.idle.qsize() == 2
+    with pytest.raises(CancelledError):
+        found.make("toys 0", 60, sum, (1, 2))
+    assert found.idle.qsize() == 2
+
+
+class State:
+    def __init__(self, result):
+        self.found = result
+
+    def result(self, raise_on_failure):
+        return self.found
+
+
+@pytest.mark.parametrize(
+    ("error", "again"),
+    [
+        (Late("toys 3", 60), True),
+        (Lost("toys 3"), True),
+        (OSError(), True),
+        (Problem(), False),
+        (Ended(), False),
+        (BrokenExecutor(), False),
+        (CancelledError(), False),
+    ],
+)
+def test_what_may_pass_is_tried_again(error, again):
+    assert worth_another_try(None, None, State(error)) is again
