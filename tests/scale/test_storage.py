@@ -108,17 +108,21 @@ def test_a_second_build_is_told_who_is_at_work(bucket):
 @pytest.mark.parametrize(
     ("holder", "taken"),
     [
-        ({"host": socket.gethostname(), "pid": 2**22 + 1, "key": "x", "beat": time.time() + 3600}, True),
-        ({"host": "elsewhere", "pid": 1, "key": "x", "beat": time.time() - files.DEAD - 10}, True),
-        ({"host": "elsewhere", "pid": 1, "key": "x", "beat": time.time() + 3600}, False),
+        ({"host": socket.gethostname(), "pid": 2**22 + 1, "key": "x", "beat": 3600}, True),
+        ({"host": "elsewhere", "pid": 1, "key": "x", "beat": -files.SILENT - 10}, True),
+        ({"host": "elsewhere", "pid": 1, "key": "x", "beat": 3600}, True),
+        ({"host": "elsewhere", "pid": 1, "key": "x", "beat": -10}, False),
         ("torn", True),
     ],
-    ids=["its process is gone", "silent for long", "at work elsewhere", "unreadable"],
+    ids=["its process is gone", "silent for long", "silent, its clock ahead", "at work elsewhere", "unreadable"],
 )
-def test_a_lock_is_taken_over_only_from_the_dead(bucket, holder, taken):
+def test_a_lock_is_taken_over_only_from_the_dead(bucket, holder, taken, monkeypatch):
+    monkeypatch.setattr(files, "BEAT", 0.1)
     run = Run(bucket, workers=1)
     lock = run.folder / "manifests" / ".lock"
-    lock.write_text(json.dumps(holder)[:40] if holder == "torn" else json.dumps(holder))
+    if holder != "torn":
+        holder = {**holder, "beat": time.time() + holder["beat"]}
+    lock.write_text("{" if holder == "torn" else json.dumps(holder))
     if taken:
         run.build("catalog", products=20)
         assert run.read("catalog").manifest
@@ -126,6 +130,16 @@ def test_a_lock_is_taken_over_only_from_the_dead(bucket, holder, taken):
         with pytest.raises(Problem, match="process 1 on elsewhere"):
             run.build("catalog", products=20)
         assert json.loads(lock.read_text()) == holder
+
+
+@pytest.mark.parametrize("set_by", [-3600, 3600])
+def test_whose_clock_was_set_keeps_its_lock_as_long_as_it_is_at_work(bucket, monkeypatch, set_by):
+    monkeypatch.setattr(files, "BEAT", 0.2)
+    with Run(bucket).locked(), monkeypatch.context() as patch:
+        patch.setattr(files.socket, "gethostname", lambda: "another")
+        patch.setattr(files, "time", lambda: time.time() + set_by)
+        with pytest.raises(Problem, match="Another build is at work"):
+            Run(bucket).build("catalog", products=20)
 
 
 def test_of_many_that_come_for_a_lock_at_once_one_gets_it(bucket):
