@@ -8,7 +8,10 @@ query join those with its words, and all are ranked by the share of the query's 
 Words alone give the same order on any machine. Vectors do for one index; FAISS may train another one elsewhere.
 """
 
+import json
 import re
+import shutil
+import sys
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -18,6 +21,7 @@ from math import log
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
 import pyarrow as pa
@@ -25,7 +29,7 @@ import pyarrow as pa
 from pipeline.catalog.embed import open_embedder, texts_of
 from pipeline.catalog.nearest import Nearest, mapped, nearest_in, write_nearest
 from pipeline.dataset import Dataset, digest
-from pipeline.files import here
+from pipeline.files import here, sha256_of
 from pipeline.problem import Problem
 from pipeline.shop.store import Store
 from pipeline.words import PRICE_CAP, content_words, hashed_words
@@ -38,8 +42,10 @@ BLOCK = 4_096
 """Places that are scored together."""
 MOST_WORDS = 16
 """Of a query, the rarest ones; more are not looked for."""
-FORMAT = 2
+FORMAT = 3
 """Of what `opened` keeps; another one is made again."""
+SUMS = "sums.json"
+"""Beside it: the SHA-256 of each file."""
 NEAR = 100
 """Products near a query that join those with its words."""
 FEW = 512
@@ -402,7 +408,7 @@ def opened(run: Path, store: Store) -> Search:
     if known and known.recipe.inputs.get("catalog") != made.fingerprint:
         raise Problem(f"The embeddings in {run} are of another catalog. Build them again, with --rebuild.")
     folder = here(run) / "search" / digest(f"{FORMAT} {made.fingerprint} {known.fingerprint if known else ''}")
-    if not folder.exists():
+    if not sound(folder):
         keep(folder, Search(store), embeddings if known else None)
     lists = WordLists(*(mapped(folder / f"{name}.npy") for name in ("hashes", "edges", "places")))
     nearest = Nearest.read(folder, open_embedder(known.recipe.settings["embedder"])) if known else None
@@ -421,8 +427,28 @@ def keep(folder: Path, search: Search, embeddings: Dataset[Embedding] | None) ->
             np.save(beside / f"{column}.npy", getattr(search.lists, column))
         if embeddings:
             write_nearest(beside, embeddings, search.store.ids, search.place_of)
+        sums = {path.name: sha256_of(path) for path in sorted(beside.iterdir())}
+        (beside / SUMS).write_text(json.dumps(sums), encoding="utf-8")
         with suppress(OSError):  # another process was first
             beside.rename(folder)
+
+
+def sound(folder: Path) -> bool:
+    """Whether an index is there as it was written; what is left of a damaged one is taken away, and told."""
+    if not folder.exists():
+        return False
+    try:
+        sums = json.loads((folder / SUMS).read_text(encoding="utf-8"))
+        wrong = [name for name, known in sums.items() if sha256_of(folder / name) != known]
+    except (OSError, ValueError, AttributeError):
+        wrong = [SUMS]
+    if wrong:
+        print(f"{folder}: {', '.join(wrong)} was damaged. The index is made again.", file=sys.stderr, flush=True)
+        aside = folder.with_name(f".{folder.name}.{uuid4().hex[:8]}")
+        with suppress(OSError):  # another process was first
+            folder.rename(aside)
+        shutil.rmtree(aside, ignore_errors=True)
+    return not wrong
 
 
 def blocks_of(edges: np.ndarray) -> np.ndarray:

@@ -1,12 +1,14 @@
 """Every reply that was paid for, kept by its address: what was asked once is not asked again.
 
 An append-only file of JSON lines for each process that asks. A line is written when the reply is there, so that a process
-that is killed loses only what was on its way; a last line that was torn is passed over. Where the run's folder is elsewhere, the files are kept
-here, and copied there every minute and at the end.
+that is killed loses only what was on its way. It ends with a checksum: one that was torn or damaged is passed over, and asked again. Where
+the run's folder is elsewhere, the files are kept here, and copied there every minute and at the end.
 """
 
+import hashlib
 import json
 import os
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from threading import Thread
@@ -63,9 +65,8 @@ class Replies:
         plain = {name: value for name, value in vars(reply).items() if value and name not in ("kept", "key")}
         if again := self.rounds.get(key):
             plain["round"] = again
-        line = json.dumps({"key": key, "prompt": prompt, **plain}, ensure_ascii=False, default=dict)
         self.places[key] = self.path, self.file.tell()
-        self.file.write(f"{line}\n".encode())
+        self.file.write(line_of({"key": key, "prompt": prompt, **plain}))
         self.file.flush()
         if monotonic() - self.synced > SYNCED:
             os.fsync(self.file.fileno())
@@ -91,7 +92,7 @@ class Replies:
 
 
 def read(found: dict[str, Any], key: str) -> Reply:
-    facts = {name: value for name, value in found.items() if name not in ("key", "prompt", "round")}
+    facts = {name: value for name, value in found.items() if name not in ("key", "prompt", "round", "sum")}
     return Reply(**{"text": "", **facts, "calls": tuple(facts.get("calls", ()))}, key=key, kept=True)
 
 
@@ -132,21 +133,42 @@ def mend(path: Path) -> None:
 
 
 def places(folder: Path, rounds: Mapping[str, int] = {}) -> Iterator[tuple[str, tuple[Path, int]]]:
-    """The address of every reply in a folder, and where it stands; of two replies the one in the later file comes last."""
+    """The address of every reply in a folder, and where it stands; of two replies the one in the later file comes last.
+
+    What is damaged is told on standard error, a line for each file.
+    """
     for path in sorted(here(folder).glob("*.jsonl"), key=lambda path: (path.stat().st_mtime_ns, path.name)):
-        offset = 0
+        offset = damaged = 0
         with open(path, "rb") as file:
             for line in file:
-                if line.endswith(b"\n") and (key := key_in(line, rounds)):
-                    yield key, (path, offset)
+                found = sound(line)
+                damaged += found is None and line.endswith(b"\n")
+                if found and found.get("round", 0) == rounds.get(found["key"], 0):
+                    yield found["key"], (path, offset)
                 offset += len(line)
+        if damaged:
+            print(
+                f"{path}: {damaged:,} replies are damaged, and are asked again where they are needed.", file=sys.stderr
+            )
 
 
-def key_in(line: bytes, rounds: Mapping[str, int]) -> str | None:
-    """The address of what stands in this line, if it counts."""
-    try:
-        found = json.loads(line)
-        key, again = found["key"], found.get("round", 0)
-    except (ValueError, KeyError, TypeError, AttributeError):
+def line_of(facts: Mapping[str, Any]) -> bytes:
+    """
+    >>> line_of({"key": "a"})
+    b'{"key": "a", "sum": "d3cba6c63a0f80fe"}\\n'
+    """
+    body = json.dumps(facts, ensure_ascii=False, default=dict)[:-1].encode("utf-8", "surrogatepass")
+    return b'%b, "sum": "%b"}\n' % (body, summed(body))
+
+
+def summed(body: bytes) -> bytes:
+    return hashlib.sha256(body).hexdigest()[:16].encode()
+
+
+def sound(line: bytes) -> dict[str, Any] | None:
+    """What a line says; None where it is not as it was written."""
+    body, sign, rest = line.rpartition(b', "sum": "')
+    if not sign or rest != summed(body) + b'"}\n':
         return None
-    return key if isinstance(key, str) and again == rounds.get(key, 0) else None
+    found = json.loads(body + b"}")
+    return found if isinstance(found.get("key"), str) else None

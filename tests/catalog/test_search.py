@@ -457,6 +457,20 @@ def test_a_run_is_searched_with_its_vectors_and_made_only_once(run):
         assert set(one.find(text, limit=10)) == set(fresh.find(text, limit=10))
 
 
+@pytest.mark.parametrize("hurt", ["codes.npy", "nearest.faiss", "places.npy", "sums.json"])
+def test_an_index_of_which_one_bit_was_flipped_is_told_and_made_again(run, capfd, hurt):
+    store = of(run)
+    want = opened(run.folder, store).find("lamp", limit=50).tolist()
+    (folder,) = (run.folder / "search").iterdir()
+    before = checksums(run.folder / "search")
+    content = bytearray((folder / hurt).read_bytes())
+    content[len(content) // 2] ^= 1
+    (folder / hurt).write_bytes(content)
+    assert opened(run.folder, store).find("lamp", limit=50).tolist() == want
+    assert f"{folder}: {hurt} was damaged" in capfd.readouterr().err
+    assert checksums(run.folder / "search") == before
+
+
 def test_without_embeddings_a_run_is_searched_by_words(tmp_path):
     run = Run(tmp_path / "run", seed=3, workers=1)
     run.build("catalog", products=1_200)

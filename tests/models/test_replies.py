@@ -139,6 +139,20 @@ def test_a_line_that_was_torn_off_is_asked_again(played, tmp_path):
     assert again == first
 
 
+def test_a_reply_of_which_one_bit_was_flipped_is_told_and_asked_again(played, tmp_path, capfd):
+    first, _ = played()
+    (path,) = (tmp_path / "replies").iterdir()
+    whole = bytearray(path.read_bytes())
+    place = whole.index(b'"text": "') + len(b'"text": "')  # it would still be JSON
+    whole[place] ^= 1
+    path.write_bytes(whole)
+    again, asked = played()
+    assert asked == 1
+    assert again == first
+    assert f"{path}: 1 replies are damaged" in capfd.readouterr().err
+    assert played()[1] == 0
+
+
 def test_all_of_a_reply_is_kept(tmp_path):
     reply = Reply("é\n\u2028", "hm", ({"name": "look", "arguments": {"for": ["tea"]}},), "tool_calls", 7, 3, "a fault")
     replies = Replies(tmp_path, "one")
