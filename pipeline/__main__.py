@@ -30,12 +30,12 @@ from pipeline.commands import (
     verify,
 )
 from pipeline.commands.options import RUN, Parser
-from pipeline.dataset import Manifest
+from pipeline.dataset import Manifest, package_version
 from pipeline.files import refused, unanswered
 from pipeline.models.role import Models
 from pipeline.problem import Ended, Problem, closest
 from pipeline.progress import Progress
-from pipeline.run import Run, all_stages, package_version, setting_names
+from pipeline.run import Run, all_stages, setting_names
 
 COMMANDS: dict[str, Any] = {
     "list": listing,

@@ -13,6 +13,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -22,12 +24,25 @@ import pyarrow.parquet as pq
 from pydantic import BaseModel, ConfigDict
 
 from pipeline.arrow import arrow_schema
-from pipeline.files import AT_ONCE, beside, duck, each, footer, is_here, parquet, path_of, publish, sha256_of, stamp
+from pipeline.files import (
+    AT_ONCE,
+    beside,
+    duck,
+    each,
+    footer,
+    is_here,
+    parquet,
+    path_of,
+    publish,
+    sha256_of,
+    stamp,
+    write_whole,
+)
 from pipeline.problem import Problem
 from schemas.record import Record, Rejected
 
 RecordT = TypeVar("RecordT", bound=Record)
-ModelT = TypeVar("ModelT", bound=BaseModel)
+ToldT = TypeVar("ToldT", bound="Told")
 T = TypeVar("T")
 
 AT_HAND = "2GB"
@@ -121,7 +136,7 @@ class Dataset(Generic[RecordT]):
     @property
     def manifest(self) -> Manifest | None:
         """None while the dataset is not whole."""
-        return read_whole(self.manifest_path, Manifest)
+        return read_told(self.manifest_path, Manifest)
 
     @property
     def quarantine(self) -> "Dataset[Rejected]":
@@ -283,29 +298,52 @@ class ShardWriter:
         self.beside.unlink(missing_ok=True)
 
 
-def read_whole(path: Path, kind: type[ModelT]) -> ModelT | None:
-    """What `write_whole` wrote; None if it is not there."""
+def write_told(path: Path, told: Told) -> None:
+    """Either whole or as it was before, and with a checksum of what it says."""
+    facts = told.model_dump(mode="json")
+    write_whole(path, json.dumps(facts | {"sum": sum_of(facts)}, indent=2, ensure_ascii=False))
+
+
+def read_told(path: Path, kind: type[ToldT]) -> ToldT | None:
+    """What `write_told` wrote; None if it is not there. Raises Problem where it is damaged, or of another version."""
     try:
-        return kind.model_validate_json(path.read_bytes())
+        facts = json.loads(path.read_bytes())
+        known = facts.pop("sum", None)
+        if known not in (None, sum_of(facts)):
+            raise ValueError("not as it was written")
+        return kind.model_validate_json(json.dumps(facts))
     except FileNotFoundError:
         return None
-    except (ValueError, OSError) as error:
+    except (ValueError, RecursionError, OSError, TypeError, AttributeError) as error:
         raise Problem(
             f"{path} cannot be read as a {kind.__name__.lower()} of this version{because(path, error)}. Use another --run "
             f"folder, or build that dataset with --rebuild."
         ) from None
 
 
+def sum_of(facts: dict[str, Any]) -> str:
+    return digest(json.dumps(facts, sort_keys=True))
+
+
 def because(path: Path, error: Exception) -> str:
-    """Which version wrote it, where it says so; or what the machine says, where it could not be read at all."""
+    """Which version wrote it, where that is another one; or what the machine says, where it could not be read at all."""
     if isinstance(error, OSError):
         return f" ({error.strerror})" if error.strerror else ""
     try:
         found = json.loads(path.read_bytes())
         by = found.get("recipe", found)["version"]
     except (ValueError, RecursionError, OSError, KeyError, TypeError, AttributeError):
-        return " (it is damaged)"
-    return f" (it was written by version {by})" if isinstance(by, str) and len(by) < 40 else ""
+        by = None
+    another = isinstance(by, str) and len(by) < 40 and by != package_version()
+    return f" (it was written by version {by})" if another else " (it is damaged)"
+
+
+@cache
+def package_version() -> str:
+    try:
+        return version("shopwright")
+    except PackageNotFoundError:
+        return "0"
 
 
 def differs(path: Path, known: FileFacts) -> str:

@@ -22,7 +22,7 @@ MINUTES = 60.0
 """A shard is cut to take half a minute to ten."""
 MINUTES_OF = {"embeddings": 240.0}
 """Of datasets whose shards may well take longer: a sentence embedder of one's own, on the CPU."""
-GRACE = 10.0
+GRACE = 2.0
 """Seconds more before a process that does not end itself is ended from here."""
 
 Start = Callable[[], AbstractContextManager[Any]]

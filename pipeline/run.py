@@ -11,7 +11,6 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from socket import gethostname
 from time import perf_counter
@@ -31,9 +30,11 @@ from pipeline.dataset import (
     ShardWriter,
     file_facts,
     hurt,
-    read_whole,
+    package_version,
+    read_told,
     row_groups,
     tally,
+    write_told,
 )
 from pipeline.files import (
     absolute,
@@ -309,7 +310,7 @@ class Run:
             self.reopen(manifest, without=damaged)
         else:
             damaged = build.weed()
-        write_whole(self.draft_path(name), recipe.model_dump_json(indent=2))
+        write_told(self.draft_path(name), recipe)
         return replace(build, damaged=damaged)
 
     def damage(self, name: str) -> dict[str, str]:
@@ -327,7 +328,7 @@ class Run:
     def reopen(self, manifest: Manifest, *, without: Iterable[str]) -> None:
         """A finished dataset counts as half-built from now on: less the shards that these files belong to."""
         name, lacking = manifest.dataset, {index_of(path) for path in without}
-        write_whole(self.draft_path(name), manifest.recipe.model_dump_json(indent=2))
+        write_told(self.draft_path(name), manifest.recipe)
         for index in range(len(manifest.files)):
             names = [f"{folder}{name}/{shard_name(index)}" for folder in ("quarantine/", "")]
             files = {path: manifest.files[path] for path in names if path in manifest.files}
@@ -374,7 +375,7 @@ class Run:
         """How the dataset that is there was made, and whether it is whole; what cannot be read may be forgiven."""
         try:
             manifest = self.read(name).manifest
-            return (manifest.recipe, True) if manifest else (read_whole(self.draft_path(name), Recipe), False)
+            return (manifest.recipe, True) if manifest else (read_told(self.draft_path(name), Recipe), False)
         except Problem:
             if forgive:
                 return None, False
@@ -661,12 +662,12 @@ def finish(build: Build, *, seconds: float = 0.0, workers: int = 1) -> Manifest:
         told=dict(build.plan.told),
         asked=asked_of_all(build),
         repairs=tally(dataset, "repairs") if "repairs" in build.stage.makes.model_fields else {},
-        tokens=sum_of(dataset, "tokens") if "tokens" in build.stage.makes.model_fields else None,
+        tokens=total_of(dataset, "tokens") if "tokens" in build.stage.makes.model_fields else None,
         seconds=round(seconds, 3),
         workers=workers,
         files={name: known[name] for name in names},
     )
-    write_whole(dataset.manifest_path, manifest.model_dump_json(indent=2))
+    write_told(dataset.manifest_path, manifest)
     Run(build.run).forget(build.name)
     return manifest
 
@@ -687,7 +688,7 @@ def sweep(build: Build) -> None:
             remove(path)
 
 
-def sum_of(dataset: Dataset[Any], column: str) -> int:
+def total_of(dataset: Dataset[Any], column: str) -> int:
     return sum(pc.sum(batch.column(0)).as_py() or 0 for batch in dataset.batches([column]))
 
 
@@ -786,13 +787,6 @@ def code_version() -> str:
             if path.is_file() and not {path.name, path.parent.name} & set(ONLY_SHOW):
                 found.update(path.relative_to(HOME).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
     return found.hexdigest()[:12]
-
-
-def package_version() -> str:
-    try:
-        return version("shopwright")
-    except PackageNotFoundError:
-        return "0"
 
 
 def checksums(files: Iterable[Path]) -> dict[str, str]:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.arrow import arrow_schema, to_batch
-from pipeline.dataset import Dataset, Manifest, ShardWriter, read_whole, row_groups
+from pipeline.dataset import Dataset, Manifest, ShardWriter, read_told, row_groups
 from pipeline.files import is_whole, write_whole
 from pipeline.problem import Problem
 from schemas.record import Part, Record
@@ -197,8 +197,8 @@ def test_a_manifest_comes_back_as_it_was_written(tmp_path):
 @pytest.mark.parametrize("broken", ["", "{", "[]", '{"dataset": "lots"}', "\x00"])
 def test_a_manifest_that_cannot_be_read_is_a_problem_that_names_the_file(tmp_path, broken):
     (tmp_path / "lots.json").write_text(broken)
-    with pytest.raises(Problem, match=r"lots\.json cannot be read as a manifest of this version\. Use another --run"):
-        read_whole(tmp_path / "lots.json", Manifest)
+    with pytest.raises(Problem, match=r"lots\.json cannot be read as a manifest of this version \(it is damaged\)\. Use another --run"):
+        read_told(tmp_path / "lots.json", Manifest)
 
 
 def test_a_manifest_with_a_field_of_the_future_is_not_half_read():

@@ -250,7 +250,7 @@ def test_a_check_that_fails_stops_a_release_and_says_why(released, server, tmp_p
     good, _ = released
     run = shutil.copytree(good.run, tmp_path / "run")
     manifest = run / "manifests" / "personas.json"
-    manifest.write_text(json.dumps({**json.loads(manifest.read_text()), "rejects": {"never": 7}}))
+    manifest.write_text(json.dumps({**json.loads(manifest.read_text()), "rejects": {"never": 7}, "sum": None}))
     where = str(tmp_path / to) if to else ""
     state = release(good.model_copy(update={"run": str(run), "to": where}), return_state=True)
     assert state.is_failed()

@@ -4,7 +4,7 @@ __main__ · flows                            over everything
 commands                                    what can be typed, and what it prints
 playground                                  the situations as pages to be played in
 publish · browse · verify · preview · recipe · gym · trainers   over a run
-run · runners · progress
+run · hands · runners · progress
 stages                                      never one another: they meet through datasets
 checks                                      what must be true, of events and of questions
 envs                                        situations in the shop, and episodes of them
@@ -40,7 +40,7 @@ LAYERS = [
     ("pipeline.envs",),
     ("pipeline.checks",),
     ("pipeline.stages",),
-    ("pipeline.run", "pipeline.runners", "pipeline.progress"),
+    ("pipeline.run", "pipeline.hands", "pipeline.runners", "pipeline.progress"),
     (
         "pipeline.publish",
         "pipeline.browse",

@@ -20,8 +20,9 @@ from urllib.request import urlopen
 
 from pipeline.commands.options import Parser, add_command
 from pipeline.commands.output import print_json
+from pipeline.dataset import package_version
 from pipeline.files import is_here, path_of
-from pipeline.run import HOME, cores, package_version
+from pipeline.run import HOME, cores
 from pipeline.sandbox.kernel import MEANS, may_be_missing
 
 EXAMPLE = "shopwright doctor"

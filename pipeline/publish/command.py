@@ -14,12 +14,13 @@ from json import dumps
 from pathlib import Path
 from typing import Any
 
+from pipeline.dataset import package_version
 from pipeline.envs.audit import aligned
 from pipeline.files import here, write_whole
 from pipeline.problem import Problem
 from pipeline.publish import forms, hub
 from pipeline.publish.layout import INDEX, Laid, lay, paths
-from pipeline.run import Run, all_stages, package_version
+from pipeline.run import Run, all_stages
 
 
 class Unfit(Exception):
