@@ -32,7 +32,11 @@ settings.load_profile("shopwright")
 @pytest.fixture(scope="session")
 def small(tmp_path_factory):
     """A small finished run; tests look at it and change nothing."""
-    run = Run(tmp_path_factory.mktemp("small"), seed=3, workers=1)
+    return small_run(tmp_path_factory.mktemp("small"))
+
+
+def small_run(folder):
+    run = Run(folder, seed=3, workers=1)
     run.build("questions", products=1_200, count=20, tokens="6k", per_trajectory=4)
     for name in all_stages():
         if run.read(name).manifest is None:

@@ -197,7 +197,9 @@ def test_a_manifest_comes_back_as_it_was_written(tmp_path):
 @pytest.mark.parametrize("broken", ["", "{", "[]", '{"dataset": "lots"}', "\x00"])
 def test_a_manifest_that_cannot_be_read_is_a_problem_that_names_the_file(tmp_path, broken):
     (tmp_path / "lots.json").write_text(broken)
-    with pytest.raises(Problem, match=r"lots\.json cannot be read as a manifest of this version \(it is damaged\)\. Use another --run"):
+    with pytest.raises(
+        Problem, match=r"lots\.json cannot be read as a manifest of this version \(it is damaged\)\. Use another --run"
+    ):
         read_told(tmp_path / "lots.json", Manifest)
 
 
