@@ -23,6 +23,9 @@ FEW = {
 LACKING = json.loads(subprocess.check_output([sys.executable, "-m", "pipeline.sandbox.kernel"]))
 """What this machine cannot keep foreign code in with; tests of that skip, and the others trust their own code."""
 os.environ[WITHOUT] = ",".join(LACKING)
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+"""Where it is forbidden, each of some hundred processes that these tests start compiles again all that it imports."""
 signal.signal(signal.SIGINT, signal.default_int_handler)
 """Else what tests start would be deaf to it where these run in the background of a script."""
 settings.register_profile("shopwright", deadline=None, derandomize=True, max_examples=200)
