@@ -1,3 +1,4 @@
+import fcntl
 import json
 import os
 import shutil
@@ -34,13 +35,29 @@ settings.load_profile("shopwright")
 
 @pytest.fixture(scope="session")
 def small(tmp_path_factory):
-    """A small finished run; tests look at it and change nothing."""
-    run = Run(tmp_path_factory.mktemp("small"), seed=3, workers=1)
+    """A small finished run; tests look at it and change nothing. Each process of the tests has a copy of one."""
+    mine = tmp_path_factory.getbasetemp()
+    shared = mine.parent if "PYTEST_XDIST_WORKER" in os.environ else mine
+    made = once(shared / "small-made", build_small)
+    return Run(shutil.copytree(made, mine / "small"), workers=1)
+
+
+def once(folder, make):
+    """Made by the first of several processes that ask for it, while the others wait."""
+    with open(f"{folder}.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not folder.exists():
+            make(folder.with_suffix(".begun"))
+            folder.with_suffix(".begun").rename(folder)
+    return folder
+
+
+def build_small(folder):
+    run = Run(folder, seed=3, workers=1)
     run.build("questions", products=1_200, count=20, tokens="6k", per_trajectory=4)
     for name in all_stages():
         if run.read(name).manifest is None:
             run.build(name, **FEW.get(name, {}))
-    return run
 
 
 @pytest.fixture
