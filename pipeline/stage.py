@@ -150,7 +150,7 @@ class Stage:
         """The roles that a model plays with these settings: where rows can be `written_by` code, none then."""
         return self.roles if settings.get("written_by", "model") == "model" else []
 
-    @property
+    @cached_property
     def reads(self) -> list[str]:
         """The datasets it needs, by name; those that only its checks look at come after."""
         named = [*self.needs, *(name for check in self.checks for name in check_needs(check))]

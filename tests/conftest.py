@@ -1,3 +1,4 @@
+import fcntl
 import json
 import os
 import shutil
@@ -23,6 +24,9 @@ FEW = {
 LACKING = json.loads(subprocess.check_output([sys.executable, "-m", "pipeline.sandbox.kernel"]))
 """What this machine cannot keep foreign code in with; tests of that skip, and the others trust their own code."""
 os.environ[WITHOUT] = ",".join(LACKING)
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+"""Where it is forbidden, each of some hundred processes that these tests start compiles again all that it imports."""
 signal.signal(signal.SIGINT, signal.default_int_handler)
 """Else what tests start would be deaf to it where these run in the background of a script."""
 settings.register_profile("shopwright", deadline=None, derandomize=True, max_examples=200)
@@ -31,11 +35,24 @@ settings.load_profile("shopwright")
 
 @pytest.fixture(scope="session")
 def small(tmp_path_factory):
-    """A small finished run; tests look at it and change nothing."""
-    return small_run(tmp_path_factory.mktemp("small"))
+    """A small finished run; tests look at it and change nothing. Each process of the tests has a copy of one."""
+    mine = tmp_path_factory.getbasetemp()
+    shared = mine.parent if "PYTEST_XDIST_WORKER" in os.environ else mine
+    made = once(shared / "small-made", build_small)
+    return Run(shutil.copytree(made, mine / "small"), workers=1)
 
 
-def small_run(folder):
+def once(folder, make):
+    """Made by the first of several processes that ask for it, while the others wait."""
+    with open(f"{folder}.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not folder.exists():
+            make(folder.with_suffix(".begun"))
+            folder.with_suffix(".begun").rename(folder)
+    return folder
+
+
+def build_small(folder):
     run = Run(folder, seed=3, workers=1)
     run.build("questions", products=1_200, count=20, tokens="6k", per_trajectory=4)
     for name in all_stages():
