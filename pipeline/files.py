@@ -328,15 +328,20 @@ WITHOUT_IT = {
 """What a machine lacks when it says this: room, rights, a sound disk, open files."""
 
 
+STARVED = (os.strerror(errno.ENOMEM), "can't start new thread", "failed to map segment", "std::bad_alloc")
+"""How libraries say that there is no more memory."""
+
+
 def refused(error: BaseException) -> str:
     """Why this machine did not do what it was asked for; empty for every other error.
 
     >>> refused(OSError(28, "No space left on device", "a.parquet")), refused(MemoryError()), refused(KeyError("a"))
     ('a.parquet: No space left on device', 'memory ran out', '')
     """
-    if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryException":
-        return "memory ran out"
     words = " ".join(str(error).split())
+    starved = isinstance(error, OSError | ImportError | RuntimeError) and any(sign in words for sign in STARVED)
+    if starved or isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryException":
+        return "memory ran out"
     if isinstance(error, OSError) and error.errno in WITHOUT_IT:
         return f"{error.filename}: {error.strerror}" if error.filename else words
     return words if any(os.strerror(each) in words for each in WITHOUT_IT) and is_io(error) else ""

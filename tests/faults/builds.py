@@ -13,7 +13,10 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from threading import Timer
 
+from pipeline.files import refused
 from pipeline.problem import Ended, Problem
 from pipeline.progress import Lines
 from pipeline.run import Run, all_stages
@@ -23,21 +26,27 @@ PHASES = ("before it began", "while shards were made", "when all shards were the
 
 
 class Forge:
-    """Starts builds. What they say is in the file `said` in their folder's parent."""
+    """Starts builds."""
 
     def __init__(self):
+        self.folder = TemporaryDirectory()
+        self.said = Path(self.folder.name) / "said"
         self.process = subprocess.Popen(
             [sys.executable, "-m", "tests.faults.builds"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
 
     def begin(self, folder, name, **options):
-        self.process.stdin.write(json.dumps({"folder": str(folder), "name": name, **options}) + "\n")
+        """Begins to build; the keywords are those of `attempt`."""
+        self.process.stdin.write(
+            json.dumps({"folder": str(folder), "name": name, "said": str(self.said), **options}) + "\n"
+        )
         self.process.stdin.flush()
-        return Begun(self.process.stdout, int(self.process.stdout.readline()), Path(folder).parent / "said")
+        return Begun(self.process.stdout, int(self.process.stdout.readline()), self.said)
 
     def close(self):
         self.process.stdin.close()
         self.process.wait()
+        self.folder.cleanup()
 
 
 class Begun:
@@ -46,13 +55,21 @@ class Begun:
     def __init__(self, told, pid, said):
         self.told, self.pid, self.said = told, pid, said
 
-    def ended(self, after=None, how=signal.SIGKILL):
-        """Its exit code, negative for a signal; it is sent one after so many seconds."""
+    def ended(self, after=None, how=signal.SIGKILL, most=300):
+        """Its exit code, negative for a signal: it is sent one after so many seconds, and killed where it is still there after `most`."""
         if after is not None:
             time.sleep(after)
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(self.pid, how)
-        return int(self.told.readline())
+            self.send(how)
+        alarm = Timer(most, self.send, (signal.SIGKILL,))
+        alarm.start()
+        try:
+            return int(self.told.readline())
+        finally:
+            alarm.cancel()
+
+    def send(self, how):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.pid, how)
 
 
 def main():
@@ -72,10 +89,10 @@ def main():
         print(os.waitstatus_to_exitcode(status), flush=True)
 
 
-def attempt(folder, name, *, workers=1, memory=None, file_size=None, without_rights=False, **settings):
+def attempt(folder, name, said, *, workers=1, memory=None, file_size=None, without_rights=False, **settings):
     """Builds as the command does; gives its exit code. `memory`: bytes more than there are now; `file_size`: of the largest file."""
     os.setpgid(0, 0)
-    os.dup2(os.open(Path(folder).parent / "said", os.O_WRONLY | os.O_CREAT | os.O_TRUNC), 2)
+    os.dup2(os.open(said, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), 2)
     os.dup2(2, 1)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     if memory is not None:
@@ -94,8 +111,6 @@ def attempt(folder, name, *, workers=1, memory=None, file_size=None, without_rig
         print(problem, file=sys.stderr, flush=True)
         return 3 if isinstance(problem, Ended) else 2
     except Exception as error:
-        from pipeline.files import refused
-
         if why := refused(error):
             print(why, file=sys.stderr, flush=True)
             return 3
@@ -127,12 +142,16 @@ class Case:
 
     def fresh(self, folder):
         """The run without this dataset, in a folder."""
-        shutil.rmtree(folder, ignore_errors=True)
-        shutil.copytree(self.base, folder, copy_function=os.link, ignore=shutil.ignore_patterns("report.html"))
+        self.whole(folder)
         for path in (folder / self.name, folder / "quarantine" / self.name):
             shutil.rmtree(path, ignore_errors=True)
         (folder / "manifests" / f"{self.name}.json").unlink()
         return folder
+
+    def copied(self, folder):
+        """The run without it, on another file system."""
+        with TemporaryDirectory(dir=self.base.parent) as name:
+            return Path(shutil.copytree(self.fresh(Path(name) / "run"), folder))
 
     def whole(self, folder):
         """The run with it."""
