@@ -112,11 +112,28 @@ def here(folder: Path) -> Path:
 
 
 def parquet(path: Path) -> pq.ParquetFile:
-    return pq.ParquetFile(path) if is_here(path) else pq.ParquetFile(told(path), filesystem=system(path))
+    """Raises ArrowInvalid where it is none."""
+    file = pq.ParquetFile(path) if is_here(path) else pq.ParquetFile(told(path), filesystem=system(path))
+    believed(file.metadata, path)
+    return file
 
 
 def footer(path: Path) -> pq.FileMetaData:
-    return pq.read_metadata(path) if is_here(path) else pq.read_metadata(told(path), filesystem=system(path))
+    """Raises ArrowInvalid where it is none."""
+    found = pq.read_metadata(path) if is_here(path) else pq.read_metadata(told(path), filesystem=system(path))
+    return believed(found, path)
+
+
+def believed(footer: pq.FileMetaData, path: Path) -> pq.FileMetaData:
+    """Raises ArrowInvalid where it counts more rows than its file has bytes: each row has an id of its own.
+
+    Room for all of them is asked for before the first is read, and a footer of somebody else may say what it likes.
+    """
+    most = path.stat().st_size if is_here(path) else 2**40
+    counts = [footer.num_rows, *(footer.row_group(number).num_rows for number in range(footer.num_row_groups))]
+    if max(counts) > most:
+        raise pa.ArrowInvalid(f"{path.name} counts {max(counts):,} rows in {most:,} bytes")
+    return footer
 
 
 def system(path: Path) -> Any:
