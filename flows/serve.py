@@ -65,8 +65,8 @@ def serve(port: int, limit: int) -> None:
         "PREFECT_SERVER_UI_API_URL": f"{url}/api",  # else the pages ask port 4200
         "DO_NOT_TRACK": "1",
     }
-    where = ("--host", HOST, "--port", str(port), "--log-level", "warning")
-    with running("uvicorn", "--factory", "flows.serve:guarded", *where) as server:
+    place = ("--host", HOST, "--port", str(port), "--log-level", "warning")
+    with running("uvicorn", "--factory", "flows.serve:guarded", *place) as server:
         wait_for(f"{url}/api", server)
         words = ("--pool", POOL, "--type", "process", "--limit", str(limit))
         with running("prefect", "worker", "start", *words) as worker:
