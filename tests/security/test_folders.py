@@ -1,5 +1,6 @@
 """A run's folder that somebody else made: whatever is in it, each command ends in one line, and touches nothing outside."""
 
+import hashlib
 import json
 import os
 import shutil
@@ -13,7 +14,8 @@ import pytest
 from pipeline.browse.pages import Browse
 from pipeline.browse.server import answer
 from pipeline.dataset import Manifest
-from pipeline.models.replies import Replies, places
+from pipeline.files import footer, is_whole, parquet
+from pipeline.models.replies import Replies, places, summed
 from pipeline.playground.space import take_along
 from pipeline.problem import Problem
 from pipeline.run import Run
@@ -54,6 +56,7 @@ def changed(folder, name="catalog", **fields):
     """The manifest with other fields; `recipe.x` by `recipe__x`."""
     path = folder / "manifests" / f"{name}.json"
     found = json.loads(path.read_text())
+    found.pop("sum", None)  # who writes such a manifest writes no sum, or the right one
     for field, value in fields.items():
         outer, _, inner = field.partition("__")
         (found[outer] if inner else found)[inner or outer] = value
@@ -210,12 +213,13 @@ def test_an_audit_that_is_none_is_told_in_one_line(told, theirs, text):
 
 def with_facts_of(folder, name="catalog"):
     """The manifest tells the file as it is now: somebody who spoils a folder spoils its manifest too."""
-    import hashlib
-
     path = next((folder / name).glob("part-*.parquet"))
     found = json.loads((folder / "manifests" / f"{name}.json").read_text())
+    found.pop("sum", None)
     facts = found["files"][f"{name}/{path.name}"]
     facts |= {"bytes": path.stat().st_size, "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
+    with suppress(pa.ArrowException, OSError):
+        facts["rows"] = found["rows"] = pq.read_metadata(path).num_rows
     (folder / "manifests" / f"{name}.json").write_text(json.dumps(found))
 
 
@@ -276,6 +280,16 @@ def test_parquet_that_lies_is_named_damage(told, theirs, spoil, outside):
     assert not (theirs.parent / "out").exists()
 
 
+def test_rows_that_no_file_of_that_size_can_hold_are_not_believed(theirs):
+    path = next((theirs / "catalog").glob("part-*.parquet"))
+    assert footer(path).num_rows == parquet(path).metadata.num_rows == Run(theirs).read("catalog").manifest.rows
+    billions(path)
+    for read in (footer, parquet):
+        with pytest.raises(pa.ArrowInvalid, match=r"counts 40,000,000,000 rows in [\d,]+ bytes"):
+            read(path)
+    assert not is_whole(path)
+
+
 @pytest.mark.parametrize("spoil", [billions, footer_of_lies, words])
 def test_a_page_of_parquet_that_lies_is_an_answer(theirs, spoil):
     spoil(next((theirs / "catalog").glob("part-*.parquet")))
@@ -312,8 +326,12 @@ REPLIES = [
 
 
 def test_lines_that_are_no_replies_are_passed_over(tmp_path):
-    lines = [*map(json.dumps, REPLIES), "[" * 100_000, '{"key": ' * 50_000, '{"key": "h", "text": "good"}']
-    (tmp_path / "hostile.jsonl").write_text("\n".join(lines) + "\n")
+    bodies = [json.dumps(each)[:-1].encode() for each in REPLIES] + [
+        b"[" * 100_000,
+        b'{"key": ' * 50_000,
+        b'{"key": "h", "text": "good"',
+    ]
+    (tmp_path / "hostile.jsonl").write_bytes(b"".join(b'%b, "sum": "%b"}\n' % (body, summed(body)) for body in bodies))
     assert [key for key, _ in places(tmp_path)] == ["h"]
     replies = Replies(tmp_path, "mine")
     assert replies.get("h").text == "good"
@@ -338,3 +356,11 @@ def test_what_a_build_writes_is_no_program(plain):
 def test_a_manifest_of_ours_passes(plain):
     for name in ("catalog", "personas"):
         assert isinstance(plain.read(name).manifest, Manifest)
+
+
+def test_a_published_folder_holds_data_and_a_card_and_no_code(plain, tmp_path, told):
+    assert told(("publish", "--to", "{out}"), plain.folder)[0] == 0
+    kinds = {path.suffix for path in (tmp_path / "out").rglob("*") if path.is_file()}
+    assert kinds <= {".parquet", ".md", ".json", ".svg", ".png"}
+    card = (tmp_path / "out" / "README.md").read_text()
+    assert "trust_remote_code" not in card

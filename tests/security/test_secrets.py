@@ -302,3 +302,13 @@ def test_the_command_line_takes_no_key():
         with contextlib.redirect_stdout(said), contextlib.suppress(SystemExit):
             main([command_name, *(["personas"] if command_name == "build" else []), "-h"])
         assert not any(word in said.getvalue() for word in ("--token", "--api-key", "--key", "--password", "--secret"))
+
+
+@pytest.mark.parametrize(
+    "url", ["http://127.0.0.1:99999/api", "http://[::1/api", "http://me:canary-pass@127.0.0.1:abc/api"]
+)
+def test_an_address_of_prefect_that_is_none_is_told_and_not_repeated(monkeypatch, url):
+    from pipeline.commands.doctor import prefect
+
+    monkeypatch.setenv("PREFECT_API_URL", url)
+    assert (prefect().state, prefect().found) == ("look", "PREFECT_API_URL is no address")
