@@ -14,9 +14,11 @@ import time
 from argparse import ArgumentParser
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from typing import Any
 
 from flows.build import answers
 from flows.deploy import POOL
+from pipeline.browse.guard import Guard
 from pipeline.problem import Problem
 
 HOST = "127.0.0.1"
@@ -63,14 +65,22 @@ def serve(port: int, limit: int) -> None:
         "PREFECT_SERVER_UI_API_URL": f"{url}/api",  # else the pages ask port 4200
         "DO_NOT_TRACK": "1",
     }
-    with running("server", "start", "--host", HOST, "--port", str(port)) as server:
+    place = ("--host", HOST, "--port", str(port), "--log-level", "warning")
+    with running("uvicorn", "--factory", "flows.serve:guarded", *place) as server:
         wait_for(f"{url}/api", server)
         words = ("--pool", POOL, "--type", "process", "--limit", str(limit))
-        with running("worker", "start", *words) as worker:
+        with running("prefect", "worker", "start", *words) as worker:
             print(f"server  {url}\nworker  of the pool {POOL}, {limit} releases at a time")
             where = "" if port == 4200 else f"PREFECT_API_URL={url}/api "
             print(f"deploy  {where}make deploy\nCtrl-C stops both.", flush=True)
             watch({"server": server, "worker": worker})
+
+
+def guarded() -> Any:
+    """Prefect's server, asked by this machine alone: by itself it answers every page of the web that asks it to run a command."""
+    from prefect.server.api.server import create_app
+
+    return Guard(create_app(final=True))
 
 
 def taken(port: int) -> bool:
@@ -85,8 +95,8 @@ def taken(port: int) -> bool:
 
 @contextmanager
 def running(*words: str) -> Iterator[subprocess.Popen[bytes]]:
-    """Prefect at work; in a session of its own, so that a Ctrl-C is for this process, which ends them in order."""
-    process = subprocess.Popen([sys.executable, "-m", "prefect", *words], start_new_session=True)
+    """A module at work; in a session of its own, so that a Ctrl-C is for this process, which ends them in order."""
+    process = subprocess.Popen([sys.executable, "-m", *words], start_new_session=True)
     try:
         yield process
     finally:

@@ -47,6 +47,7 @@ T = TypeVar("T")
 
 AT_HAND = "2GB"
 """Of memory for a query over a whole dataset; what needs more goes to the folder for temporary files."""
+SHARD = re.compile(r"part-\d{5,}(-across)?\.parquet")
 VIEWS: dict[tuple[Any, ...], Any] = {}
 
 
@@ -136,7 +137,17 @@ class Dataset(Generic[RecordT]):
     @property
     def manifest(self) -> Manifest | None:
         """None while the dataset is not whole."""
-        return read_told(self.manifest_path, Manifest)
+        found = read_told(self.manifest_path, Manifest)
+        if found and not (found.dataset == found.recipe.dataset == self.name and all(map(self.owns, found.files))):
+            raise Problem(
+                f"{self.manifest_path} tells of what is not {self.name}. Use another --run folder, or build that dataset with --rebuild."
+            )
+        return found
+
+    def owns(self, path: str) -> bool:
+        """Whether a path from the run's folder, as a manifest names it, is that of a shard of this dataset."""
+        folder, _, name = path.removeprefix("quarantine/").rpartition("/")
+        return folder == self.name and bool(SHARD.fullmatch(name))
 
     @property
     def quarantine(self) -> "Dataset[Rejected]":

@@ -71,6 +71,29 @@ def reachable(folder: Path) -> None:
             system(folder).exists(told(folder))
 
 
+def only_its_own(run: Path, names: Iterable[str]) -> None:
+    """Raises Problem where one of these folders of a run is or holds a link that leads out of it, or what is no file at all.
+
+    In the folder of somebody else such a link would have files elsewhere read, written over or taken away; a pipe is waited for without end.
+    """
+    base = os.path.realpath(run)
+    for path in (each for name in names for each in below(os.path.join(run, name))):
+        if os.path.islink(path) and os.path.commonpath([base, os.path.realpath(path)]) != base:
+            raise Problem(
+                f"{path} is a link that leads out of {run}. Put what it leads to there, or use another folder."
+            )
+        if os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path)):
+            raise Problem(f"{path} is neither a file nor a folder. Take it away, or use another folder.")
+
+
+def below(path: str) -> Iterator[str]:
+    """A path, and all that is in it where it is a folder; what links lead to is not looked into."""
+    yield path
+    if os.path.isdir(path) and not os.path.islink(path):
+        for each in os.scandir(path):
+            yield from below(each.path)
+
+
 def is_here(path: Path) -> bool:
     return isinstance(path, Path)
 
@@ -89,11 +112,28 @@ def here(folder: Path) -> Path:
 
 
 def parquet(path: Path) -> pq.ParquetFile:
-    return pq.ParquetFile(path) if is_here(path) else pq.ParquetFile(told(path), filesystem=system(path))
+    """Raises ArrowInvalid where it is none."""
+    file = pq.ParquetFile(path) if is_here(path) else pq.ParquetFile(told(path), filesystem=system(path))
+    believed(file.metadata, path)
+    return file
 
 
 def footer(path: Path) -> pq.FileMetaData:
-    return pq.read_metadata(path) if is_here(path) else pq.read_metadata(told(path), filesystem=system(path))
+    """Raises ArrowInvalid where it is none."""
+    found = pq.read_metadata(path) if is_here(path) else pq.read_metadata(told(path), filesystem=system(path))
+    return believed(found, path)
+
+
+def believed(footer: pq.FileMetaData, path: Path) -> pq.FileMetaData:
+    """Raises ArrowInvalid where it counts more rows than its file has bytes: each row has an id of its own.
+
+    Room for all of them is asked for before the first is read, and a footer of somebody else may say what it likes.
+    """
+    most = path.stat().st_size if is_here(path) else 2**40
+    counts = [footer.num_rows, *(footer.row_group(number).num_rows for number in range(footer.num_row_groups))]
+    if max(counts) > most:
+        raise pa.ArrowInvalid(f"{path.name} counts {max(counts):,} rows in {most:,} bytes")
+    return footer
 
 
 def system(path: Path) -> Any:
@@ -216,7 +256,9 @@ def write_whole(path: Path, text: str) -> None:
     first = path.with_name(f".{path.name}.tmp") if is_here(path) else beside(path)
     first.parent.mkdir(parents=True, exist_ok=True)
     try:
-        first.write_text(text, encoding="utf-8")
+        first.unlink(missing_ok=True)  # one that was left, or a link that somebody put there
+        with open(first, "x", encoding="utf-8") as file:
+            file.write(text)
         publish(first, path)
     except BaseException:
         first.unlink(missing_ok=True)

@@ -43,6 +43,7 @@ from pipeline.files import (
     footer,
     is_here,
     is_whole,
+    only_its_own,
     path_of,
     reachable,
     remove,
@@ -62,6 +63,8 @@ ROWS_PER_BATCH = 1_000
 HOME = Path(__file__).parents[1]
 ONLY_SHOW = ("__main__.py", "progress.py", "verify.py", "commands", "publish", "browse", "playground", "trainers")
 """Files and folders that decide no row."""
+BESIDE = ("manifests", "quarantine", "replies", "evaluations", ".publish")
+"""Folders of a run beside its datasets."""
 OURS = re.compile(r"\.?part-\d{5,}(-across)?\.parquet(\.[0-9a-f]{8}\.tmp)?")
 """The only names that a build gives to files in a dataset's folders."""
 
@@ -476,12 +479,18 @@ class Run:
             with suppress(OSError):
                 folder.rmdir()
 
+    def stands_alone(self) -> None:
+        """Raises Problem where a link in it leads out, or something is no file: for all that writes here, or judges what is here."""
+        if is_here(self.folder):
+            only_its_own(self.folder, (*all_stages(), *BESIDE))
+
     @contextmanager
     def locked(self) -> Iterator[None]:
         """One build at a time in a run's folder.
 
         What this made and the build did not fill is taken away again.
         """
+        self.stands_alone()
         manifests = self.folder / "manifests"
         if not is_here(manifests):
             with alone(manifests, self.folder):

@@ -38,6 +38,7 @@ class Verdict:
 
 def verify(run: Run) -> list[Verdict]:
     """Recompute the checks of every dataset in the run's folder. Raises Problem where there is nothing to verify."""
+    run.stands_alone()
     whole = [name for name in all_stages() if run.read(name).manifest_path.exists()]
     if not whole:
         raise Problem(

@@ -16,6 +16,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from pipeline.browse import shown
+from pipeline.browse.guard import OWN
 from pipeline.browse.pages import EVENTS, PAGE, Browse, Missing, Move, Page, address, at_event, page
 from pipeline.problem import Problem
 from pipeline.run import Run
@@ -34,8 +35,6 @@ HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
-OWN = ("", "none", "same-origin")
-"""What a browser says of where a request comes from: it does not say, the person, or one of these pages."""
 MOST_WORDS = 20
 SILENCE = 30.0
 """Seconds after which a connection that says nothing is closed."""

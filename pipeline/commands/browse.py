@@ -23,6 +23,7 @@ def run(folder: str, port: int, open: bool) -> int:
     from pipeline.run import Run, all_stages
 
     found = Run(folder)
+    found.stands_alone()
     if not any((found.folder / "manifests" / f"{name}.json").exists() for name in all_stages()):
         raise Problem(f"There is no finished dataset in {folder}. Build one: shopwright build catalog --run {folder}")
     try:

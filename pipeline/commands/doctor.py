@@ -265,8 +265,12 @@ def chromium() -> Finding:
 def prefect() -> Finding:
     """A server of this machine is asked; one elsewhere is only named."""
     url = os.environ.get("PREFECT_API_URL") or "http://127.0.0.1:4200/api"
-    place, about = urlsplit(url), "flows, seen in the browser; without one they start their own"
-    where = f"{place.hostname}:{place.port or (443 if place.scheme == 'https' else 80)}"  # never the name and password that may stand before it
+    about = "flows, seen in the browser; without one they start their own"
+    try:
+        place = urlsplit(url)
+        where = f"{place.hostname}:{place.port or (443 if place.scheme == 'https' else 80)}"  # never the name and password that may stand before it
+    except ValueError:
+        return Finding("Prefect server", "look", "PREFECT_API_URL is no address", about, "unset PREFECT_API_URL")
     if place.hostname not in ("127.0.0.1", "localhost", "::1"):
         return Finding("Prefect server", "ok", f"{where}, not asked", about)
     try:

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -11,6 +12,8 @@ from pipeline.problem import Ended, Problem
 
 Message = Mapping[str, Any]
 """`{"role": "user", "content": "..."}`, as chat servers take it."""
+PASSWORD = re.compile(r"(?<=//)[^/\s]*@")
+"""A name and a password in an address, which no model takes: the key is in the environment."""
 KINDS = ("scripted", "openai", "vllm")
 
 
@@ -163,7 +166,7 @@ def spec_of(text: str) -> Spec:
     }
     if kind not in KINDS or wrong[kind]:
         raise Problem(
-            f"There is no model {text!r}. Say scripted, openai:NAME@http://HOST:PORT/v1 or vllm:NAME_OR_PATH."
+            f"There is no model {PASSWORD.sub('…@', text)!r}. Say scripted, openai:NAME@http://HOST:PORT/v1 or vllm:NAME_OR_PATH."
         )
     return Spec(kind, model, url.rstrip("/"))
 

@@ -127,7 +127,7 @@ class OpenAI:
         await self.ready()
         try:
             async with self.session.post(f"{self.spec.url}/chat/completions", data=body) as answer:
-                text = await answer.text(encoding="utf-8", errors="replace")
+                text = without_key(await answer.text(encoding="utf-8", errors="replace"))
                 return answer.status, seconds(answer.headers.get("Retry-After")), text
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
             return AWAY, None, str(error)
@@ -140,7 +140,7 @@ class OpenAI:
         import aiohttp
 
         headers = {"Content-Type": "application/json"}
-        if key := os.environ.get("OPENAI_API_KEY"):
+        if key := api_key():
             headers["Authorization"] = f"Bearer {key}"
         return aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=60),
@@ -338,6 +338,16 @@ def tagged(content: str) -> list[dict[str, Any]]:
     if len(found) < content.count("<tool_call>"):
         raise ValueError("a tool call that is no JSON")
     return [{"name": str(call["name"]), "arguments": call.get("arguments") or {}} for call in found]
+
+
+def api_key() -> str:
+    return os.environ.get("OPENAI_API_KEY", "").strip()
+
+
+def without_key(text: str) -> str:
+    """What a server says goes into replies, rows and errors; some repeat the key that they were given."""
+    key = api_key()
+    return text.replace(key, "…") if key else text
 
 
 def said(text: str) -> str:

@@ -17,8 +17,16 @@ from typing import Any
 
 from pipeline.files import here, is_here, send, write_whole
 from pipeline.models.base import Reply
+from pipeline.problem import Problem
 
 ANEW = "anew.json"
+KINDS: dict[str, Any] = {
+    **dict.fromkeys(("key", "prompt", "text", "reasoning", "finish", "fault"), str),
+    **dict.fromkeys(("round", "prompt_tokens", "tokens"), int),
+    **dict.fromkeys(("calls", "chances"), list),
+    "seconds": (int, float),
+}
+"""What a line may say, and as what: the folder may be somebody else's."""
 SYNCED = 0.5
 """Seconds after which what was written is made to stay, at the latest with the next reply."""
 COPIED = 60.0
@@ -110,7 +118,11 @@ def fetch(folder: Path) -> None:
 
 def rounds(folder: Path) -> dict[str, int]:
     path = folder / ANEW
-    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    try:
+        found = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+        return {str(key): int(count) for key, count in found.items()}
+    except (ValueError, TypeError, AttributeError, RecursionError):
+        raise Problem(f"{path} cannot be read. Take it away, or use another --run folder.") from None
 
 
 def ask_anew(folder: Path, keys: Iterable[str]) -> None:
@@ -166,9 +178,14 @@ def summed(body: bytes) -> bytes:
 
 
 def sound(line: bytes) -> dict[str, Any] | None:
-    """What a line says; None where it is not as it was written."""
+    """What a line says; None where it is not as it was written, or is no reply."""
     body, sign, rest = line.rpartition(b', "sum": "')
     if not sign or rest != summed(body) + b'"}\n':
         return None
-    found = json.loads(body + b"}")
-    return found if isinstance(found.get("key"), str) else None
+    try:
+        found: dict[str, Any] = json.loads(body + b"}")
+        whole = "key" in found and all(isinstance(value, KINDS[name]) for name, value in found.items())
+        called = all(isinstance(each, dict) for each in found.get("calls", ()))
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return None
+    return found if whole and called else None

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from pipeline.browse.guard import Guard, is_loopback
 from pipeline.playground.envs_page import envs_page
 from pipeline.playground.pages_page import pages_page
 from pipeline.playground.place import Place
@@ -77,6 +78,8 @@ def launch(
             enable_monitoring=False,
             ssr_mode=False,
             state_session_capacity=VISITORS,
+            max_file_size=1,  # nothing here takes a file, but the route is there
+            app_kwargs={"middleware": guards(host)},
             theme=theme(gr),
             css=(HERE / "page.css").read_text(encoding="utf-8"),
         )
@@ -86,6 +89,13 @@ def launch(
     if wait:
         waited(pages)
     return pages
+
+
+def guards(host: str) -> list[Any]:
+    """What looks at each request before Gradio does."""
+    from starlette.middleware import Middleware
+
+    return [Middleware(Guard)] if is_loopback(host) else []
 
 
 def waited(pages: Any) -> None:

@@ -69,6 +69,7 @@ def name_of(requirement: str) -> str:
 
 def take_along(run: Run, folder: Path) -> None:
     """The datasets that are played, with their manifests."""
+    run.stands_alone()
     have = [found for found in map(run.read, PLAYED) if found.manifest is not None]
     if not {"catalog", "variants"} <= {found.name for found in have}:
         raise Problem(f"{run.folder} has no shop to play in. Build one: shopwright build behaviors --run {run.folder}")

@@ -48,6 +48,7 @@ def run(
     if not repo and not to:
         raise Problem("Say where to: --repo user/name, or --to FOLDER.")
     made = Run(folder)
+    made.stands_alone()
     configs = chosen(forms.configs(made), only, folder)
     if repo:
         hub.check(repo, revision=revision, private=private, endpoint=endpoint)

@@ -105,11 +105,18 @@ def parts_of(run: Run, manifests: list[Manifest]) -> dict[str, Any]:
         "sessions": behaviors.facts(run.folder),
         "rejected": {kind: tallied(manifests, kind) for kind in ("rejects", "repairs") if tallied(manifests, kind)},
         "models": [
-            (made.dataset, prompt, Asked.model_validate(asked))
-            for made in manifests
-            for prompt, asked in made.asked.items()
+            (made.dataset, prompt, asked_in(made, asked)) for made in manifests for prompt, asked in made.asked.items()
         ],
     }
+
+
+def asked_in(made: Manifest, told: Any) -> Asked:
+    try:
+        return Asked.model_validate(told)
+    except ValueError:
+        raise Problem(
+            f"The manifest of {made.dataset} does not tell what models were asked. Build it with --rebuild."
+        ) from None
 
 
 def tallied(manifests: Iterable[Manifest], kind: str) -> list[tuple[str, str, int]]:

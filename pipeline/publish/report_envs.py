@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from pipeline.problem import Problem
 from pipeline.publish.report_sample import sample
 from pipeline.run import Run
 
@@ -30,7 +31,15 @@ def audited(path: Path) -> dict[str, Any] | None:
     """What `shopwright audit envs --run` found last: for each env and policy its mean reward by level."""
     if not path.exists():
         return None
-    cells = json.loads(path.read_text(encoding="utf-8"))
+    try:
+        return drawn_from(json.loads(path.read_text(encoding="utf-8")))
+    except (ValueError, LookupError, TypeError, RecursionError):
+        raise Problem(
+            f"{path} is no audit. Take it away, or make it again: shopwright audit envs --run FOLDER"
+        ) from None
+
+
+def drawn_from(cells: list[dict[str, Any]]) -> dict[str, Any]:
     levels = sorted({cell["level"] for cell in cells})
     found = {(cell["env"], cell["policy"], cell["level"]): cell for cell in cells}
     rows = [

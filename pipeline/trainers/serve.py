@@ -2,6 +2,7 @@
 
 from importlib.util import find_spec
 
+from pipeline.browse.guard import guarded
 from pipeline.problem import Problem
 from pipeline.trainers.env import ENVIRONMENTS, count_of
 
@@ -19,5 +20,5 @@ def run(*, run: str, host: str, port: int, sessions: int) -> int:
 
     told = ", ".join(f"{name} ({count:,})" for name, count in counts.items())
     print(f"Serving {told} at http://{host}:{port}. Stop with Ctrl-C.", flush=True)
-    uvicorn.run(app_of(run, sessions=sessions), host=host, port=port, log_level="warning")
+    uvicorn.run(guarded(app_of(run, sessions=sessions), host), host=host, port=port, log_level="warning")
     return 0
