@@ -66,10 +66,11 @@ cluster: $(READY)
 docs: $(READY) ## the pages of the datasets, made again from schemas and stages
 	@$(BIN)/python -m docs.make
 
-check: $(READY) ## format, lint and types
+check: $(READY) ## format, lint, types, known vulnerabilities
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
+	@$(BIN)/python -m tests.security.audit
 
 benchmarks: $(READY) ## measure everything, an hour or more, and write the figures into benchmarks/README.md (ARGS="--quick")
 	@$(BIN)/python -m benchmarks $(ARGS)
