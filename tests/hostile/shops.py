@@ -1,6 +1,6 @@
 """A hostile catalog and all that is built on it, and what must hold of that whatever the catalog says.
 
-    python -m tests.hostile.shops --seeds 20        # so many catalogs, every dataset of each, with figures at the end
+python -m tests.hostile.shops --seeds 20        # so many catalogs, every dataset of each, with figures at the end
 """
 
 import argparse
@@ -10,6 +10,7 @@ import tempfile
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
+from unicodedata import category
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -41,7 +42,16 @@ CHAT = re.compile(r"<[|｜][^<>]*[|｜]>|</?(?:s|think|start_of_turn|end_of_turn
 """What ends a message in the templates of models."""
 TOLD = ("There are no ", "No question ", "Tasks with a profile need customers", "No product is left", "No two ")
 """How problems begin that say that a shop is too small for something."""
-ERRORS = (ArithmeticError, AttributeError, LookupError, OSError, RecursionError, TypeError, ValueError, pa.ArrowException)
+ERRORS = (
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    OSError,
+    RecursionError,
+    TypeError,
+    ValueError,
+    pa.ArrowException,
+)
 
 
 @dataclass
@@ -85,6 +95,13 @@ def texts(found: World, name: str) -> list[str]:
         for each in cells(batch)
         for text in each.texts.to_pylist()
     ]
+
+
+def commands_a_terminal(said: str) -> list[str]:
+    """The characters in it that a terminal would not show but do, or that turn what stands around them."""
+    turning = set("\u200e\u200f\u061c\u2028\u2029\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+    found = set(said) - {"\n", "\t"}
+    return [each for each in found if each in turning or category(each) in ("Cc", "Cs")]
 
 
 # What must hold. Each raises AssertionError.
@@ -173,9 +190,17 @@ def main(first: int, seeds: int, rows: int) -> int:
                     holds(found)
                 except (AssertionError, *ERRORS) as error:
                     wrong += 1
-                    print(f"seed {seed} ({form}): {holds.__name__}: {type(error).__name__} {str(error)[:500]!r}", flush=True)
-            print(f"seed {seed} ({form}): {found.rows} rows, {made.rows} products, {found.problems or 'all built'}", flush=True)
-    print(f"{seeds} catalogs, {tried:,} rows = {kept:,} products + {tried - kept:,} in quarantine; lost 0; {built} datasets; failures {wrong}")
+                    print(
+                        f"seed {seed} ({form}): {holds.__name__}: {type(error).__name__} {str(error)[:500]!r}",
+                        flush=True,
+                    )
+            print(
+                f"seed {seed} ({form}): {found.rows} rows, {made.rows} products, {found.problems or 'all built'}",
+                flush=True,
+            )
+    print(
+        f"{seeds} catalogs, {tried:,} rows = {kept:,} products + {tried - kept:,} in quarantine; lost 0; {built} datasets; failures {wrong}"
+    )
     for reason, count in rejects.most_common():
         print(f"{count:8,} {reason}")
     return 1 if wrong else 0
