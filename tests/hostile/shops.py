@@ -176,7 +176,7 @@ HOLD = [
 
 def main(first: int, seeds: int, rows: int) -> int:
     """So many catalogs; returns 1 where something does not hold of one of them."""
-    tried, kept, built, wrong = 0, 0, 0, 0
+    tried, kept, held, built, wrong = 0, 0, 0, 0, 0
     rejects: Counter[str] = Counter()
     for seed in range(first, first + seeds):
         form = ("csv", "jsonl", "parquet")[seed % 3]
@@ -184,7 +184,8 @@ def main(first: int, seeds: int, rows: int) -> int:
             found = world(Path(folder), seed, rows + 50 * (seed % 4), form)
             made = found.run.read("catalog").manifest
             rejects.update(made.rejects)
-            tried, kept, built = tried + found.rows, kept + made.rows, built + len(whole(found))
+            tried, kept, held = tried + found.rows, kept + made.rows, held + made.rejected
+            built += len(whole(found))
             for holds in HOLD:
                 try:
                     holds(found)
@@ -198,9 +199,8 @@ def main(first: int, seeds: int, rows: int) -> int:
                 f"seed {seed} ({form}): {found.rows} rows, {made.rows} products, {found.problems or 'all built'}",
                 flush=True,
             )
-    print(
-        f"{seeds} catalogs, {tried:,} rows = {kept:,} products + {tried - kept:,} in quarantine; lost 0; {built} datasets; failures {wrong}"
-    )
+    print(f"{seeds} catalogs, {tried:,} rows: {kept:,} products, {held:,} in quarantine, {tried - kept - held} lost")
+    print(f"{built} datasets built, {wrong} failures")
     for reason, count in rejects.most_common():
         print(f"{count:8,} {reason}")
     return 1 if wrong else 0

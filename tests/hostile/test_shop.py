@@ -144,6 +144,15 @@ def test_building_it_again_prints_nothing_that_commands_a_terminal(shop, shopwri
     assert shops.commands_a_terminal(out + err) == []
 
 
+def test_a_models_reply_commands_no_terminal_where_it_is_looked_at_first(shop, shopwright, tmp_path):
+    run = shutil.copytree(shop.run.folder, tmp_path / "run")
+    with Server(Plan(says=lambda body: {"content": "\x1b[2J\u202eno"})) as server:
+        model = ("--model", f"openai:toy@{server.url}")
+        _, out, err = shopwright("build", "queries", "--run", run, "--rebuild", "--preview", 1, *model)
+    assert "[reply] \\u001b[2J\\u202eno" in out
+    assert shops.commands_a_terminal(out + err) == []
+
+
 # --- shown -------------------------------------------------------------------------------------------------------------
 
 
