@@ -175,7 +175,7 @@ def test_no_word_of_a_shop_moves_the_border_between_system_and_user(order):
     system, user = messages("behavior_steps", **facts)
     assert (system["role"], user["role"]) == ("system", "user")
     assert user["content"] == "Nothing was done yet.\n\nThe page now:\n<html></html>"
-    assert json.dumps(order, ensure_ascii=False) in system["content"]
+    assert system["content"].count(json.dumps(order, ensure_ascii=False)) == 2
 
 
 def test_every_prompt_says_that_what_it_is_shown_is_data():
