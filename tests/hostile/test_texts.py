@@ -1,7 +1,10 @@
 """Single texts that mean harm, where they come in and where they go out."""
 
 import json
+from datetime import datetime, timedelta
+from decimal import Decimal
 from html.parser import HTMLParser
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -12,6 +15,7 @@ from pipeline.problem import Problem, harmless
 from pipeline.prompts import FOLDER, messages
 from pipeline.publish.forms_rows import flat
 from pipeline.render import pages
+from pipeline.render.trajectory import parse, render
 from pipeline.run import Run
 from pipeline.shop.store import Item
 from pipeline.shopping.profile import long_searches, repeats
@@ -139,6 +143,25 @@ class Counted(frozenset):
         Counted.asked += 1
         assert Counted.asked < 4 * 5_000 + 10
         return super().__contains__(words)
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: repr(next(iter(family))[:12]))
+def test_a_line_of_a_log_reads_back_whatever_stands_in_each_of_its_places(family):
+    said = [found for each in family if (found := text(each, set()))]
+    made = [event(n, *words) for n, words in enumerate(product(["lamp", *said], [None, *said], [None, *said][:12]))]
+    assert parse(render(made)) == made
+
+
+def event(number, title, brand, color):
+    is_search = number % 5 == 0
+    when = datetime(2024, 5, 1) + timedelta(seconds=number)
+    known = (
+        ("search", None, None, None, None, None, title)
+        if is_search
+        else ("click", "B1", title, brand, color, Decimal("9.99"), None)
+    )
+    names = "action_type asin product_name brand color price search_query".split()
+    return {"row_id": number, "timestamp": when} | dict(zip(names, known, strict=True))
 
 
 # --- pages -------------------------------------------------------------------------------------------------------------
