@@ -1,6 +1,8 @@
 """Single texts that mean harm, where they come in and where they go out."""
 
+import ast
 import json
+from contextlib import closing
 from datetime import datetime, timedelta
 from decimal import Decimal
 from html.parser import HTMLParser
@@ -8,14 +10,17 @@ from itertools import product
 from pathlib import Path
 
 import pytest
+from duckdb import connect
 
 from pipeline.catalog.mend.text import text
 from pipeline.catalog.normalize import normalize
 from pipeline.problem import Problem, harmless
 from pipeline.prompts import FOLDER, messages
 from pipeline.publish.forms_rows import flat
+from pipeline.questions.sql import literal
 from pipeline.render import pages
 from pipeline.render.trajectory import parse, render
+from pipeline.rollouts.pandas_code import quoted
 from pipeline.run import Run
 from pipeline.shop.store import Item
 from pipeline.shopping.profile import long_searches, repeats
@@ -162,6 +167,16 @@ def event(number, title, brand, color):
     )
     names = "action_type asin product_name brand color price search_query".split()
     return {"row_id": number, "timestamp": when} | dict(zip(names, known, strict=True))
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: repr(next(iter(family))[:12]))
+def test_code_and_sql_hold_a_text_as_one_literal(family):
+    for each in family:
+        code = ast.parse(f"df[df.brand == {quoted(each)}]", mode="eval").body
+        assert ast.literal_eval(code.slice.comparators[0]) == each
+        assert "</code" not in quoted(each)
+        with closing(connect()) as connection:
+            assert connection.execute(f"SELECT {literal(each).sql('duckdb')}").fetchall() == [(each,)]
 
 
 # --- pages -------------------------------------------------------------------------------------------------------------
