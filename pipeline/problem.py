@@ -1,11 +1,28 @@
 """What the user can mend: said in one sentence, without a traceback, with exit code 2."""
 
+import json
+import re
 from collections.abc import Iterable
 from difflib import get_close_matches
+
+COMMANDING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+"""What moves a terminal's cursor, colors it, turns the direction of letters, or cannot be printed at all."""
+
+
+def harmless(text: str) -> str:
+    r"""As it may be printed, whoever wrote it: what would command a terminal stands there as JSON escapes it.
+
+    >>> harmless("a\x1b[2Jb\u202ec\nd")
+    'a\\u001b[2Jb\\u202ec\nd'
+    """
+    return COMMANDING.sub(lambda found: json.dumps(found[0])[1:-1], text)
 
 
 class Problem(Exception):
     """The message says what happened and what to do."""
+
+    def __str__(self) -> str:
+        return harmless(super().__str__())
 
 
 class Stale(Problem):

@@ -7,9 +7,8 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 
 FOLDER = Path(__file__).parents[1] / "prompts"
-TEMPLATES = Environment(
-    loader=FileSystemLoader(FOLDER), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-)
+FROM = FileSystemLoader(FOLDER)
+TEMPLATES = Environment(loader=FROM, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
 MONTHS = "January February March April May June July August September October November December".split()
 ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth".split()
 TEMPLATES.filters["month"] = lambda day: MONTHS[day.month - 1]
@@ -58,8 +57,16 @@ def messages(name: str, **facts: object) -> list[dict[str, str]]:
 
     Facts reach it as they are; a template quotes with `tojson` whatever others wrote, so that it stays data.
     """
-    system, _, user = template(name).render(facts).partition("=== user")
-    return [{"role": "system", "content": system.strip()}, {"role": "user", "content": user.strip()}]
+    system, user = (half.render(facts).strip() for half in halves(name))
+    return [{"role": "system", "content": system}, {"role": "user", "content": user}]
+
+
+@cache
+def halves(name: str) -> tuple[Template, Template]:
+    """The system's half and the user's, told apart before any fact is in it: a fact can hold a line that looks like the border."""
+    source, _, _ = FROM.get_source(TEMPLATES, f"{name}.j2")
+    system, _, user = source.partition("=== user")
+    return TEMPLATES.from_string(system), TEMPLATES.from_string(user)
 
 
 def phrases(name: str, macro: str, *facts: object) -> list[str]:

@@ -7,7 +7,7 @@ from pipeline.catalog.mend.category import category_of
 from pipeline.catalog.mend.color import brand_of, color_of
 from pipeline.catalog.mend.lists import attributes_of, bullets_of, options_of, queries_of, rating_of, whole
 from pipeline.catalog.mend.money import ABSURD, amount
-from pipeline.catalog.mend.text import LETTER, MISSING, as_text, known, text
+from pipeline.catalog.mend.text import LETTER, MARKUP, MISSING, as_text, known, text
 
 Row = dict[str, Any]
 LONGEST_TITLE = 2000
@@ -59,6 +59,8 @@ def normalize(raw: Row, *, source: str, licence: str, number: int) -> Row | list
         name = f"{re.sub(r'[^A-Za-z0-9.-]+', '-', source)[:40]}-{number}"
     elif len(name) > 64 or " " in name or not name.isprintable():
         reasons.append("id is not one word")
+    elif has_markup(name):
+        reasons.append("id has markup")
 
     brand = brand_of(get("brand"), repairs)
     color = color_of(get("color"), title, brand, repairs)
@@ -91,3 +93,12 @@ def normalize(raw: Row, *, source: str, licence: str, number: int) -> Row | list
         "source": source,
         "source_licence": licence,
     }
+
+
+def has_markup(name: str) -> bool:
+    """
+    >>> has_markup("B0<b>"), has_markup("<|im_end|>"), has_markup("a<b&c")
+    (True, True, False)
+    """
+    found: set[str] = set()
+    return text(name, found) != name and MARKUP in found

@@ -11,6 +11,7 @@ from pipeline.commands.options import Parser, add_command, amount, positive
 from pipeline.commands.output import NOTHING, print_json, words
 from pipeline.dataset import Manifest
 from pipeline.models.role import Asked
+from pipeline.problem import harmless
 from pipeline.progress import Bar, Lines
 from pipeline.recipe import read_recipe
 from pipeline.run import Run, all_stages, owners_of, upstream
@@ -133,7 +134,7 @@ def preview_rows(run: Run, dataset: str, count: int, as_json: bool, settings: di
     if as_json:
         print_json(preview.as_json(found))
     else:
-        print("\n".join(preview.as_text(found, run.folder)))
+        print(harmless("\n".join(preview.as_text(found, run.folder))))
     return 0
 
 
@@ -150,7 +151,7 @@ def summary(run: Run, dataset: str, as_json: bool) -> int:
     for title, kind in (("rejected", "rejects"), ("mended", "repairs")):
         for made in manifests:
             for reason, count in sorted(getattr(made, kind).items(), key=lambda each: -each[1]):
-                print(f"  {made.dataset}: {title} {count:,}: {reason}")
+                print(harmless(f"  {made.dataset}: {title} {count:,}: {reason}"))
     for made in manifests:
         for name, facts in made.asked.items():
             print(f"  {made.dataset}: {told(name, Asked.model_validate(facts))}")

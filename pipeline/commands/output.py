@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from pipeline.problem import Problem
+from pipeline.problem import Problem, harmless
 from pipeline.run import Run
 
 NOTHING: tuple[Any, ...] = (None, "", {}, False)
@@ -32,7 +32,7 @@ def print_tables(tables: Sequence[Sequence[Sequence[str]]]) -> None:
 
 
 def print_json(value: Any) -> None:
-    print(json.dumps(value, indent=2, ensure_ascii=False, default=str))
+    print(harmless(json.dumps(value, indent=2, ensure_ascii=False, default=str)))
 
 
 def words(value: Any) -> str:

@@ -5,7 +5,7 @@ from typing import Any
 
 from pipeline.commands.options import Parser, add_command, positive
 from pipeline.commands.output import print_json
-from pipeline.problem import Problem
+from pipeline.problem import Problem, harmless
 from pipeline.run import Run, all_stages
 
 EXAMPLE = "shopwright show personas -n 3"
@@ -39,5 +39,5 @@ def print_record(record: dict[str, Any]) -> None:
         lines = text.split("\n")
         shown = [line if len(line) <= 200 else line[:199] + "…" for line in lines[:12]]
         more = [f"… {len(lines) - 12:,} more lines"] if len(lines) > 12 else []
-        print(f"{name:18} " + f"\n{'':18} ".join(shown + more))
+        print(harmless(f"{name:18} " + f"\n{'':18} ".join(shown + more)))
     print()

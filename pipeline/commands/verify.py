@@ -4,6 +4,7 @@ from typing import Any
 
 from pipeline.commands.options import RUN, Parser, add_command, positive
 from pipeline.commands.output import print_json
+from pipeline.problem import harmless
 from pipeline.run import Run
 
 EXAMPLE = "shopwright verify data/runs/demo"
@@ -28,7 +29,7 @@ def run(folder: str, json: bool, workers: int | None) -> int:
         mark = "FAILED" if verdict.failed else "ok"
         print(f"{verdict.dataset:14} {verdict.check:44} {verdict.rows:>10,} rows  {mark}")
         for place in verdict.places[:10]:
-            print(f"    {place}")
+            print(f"    {harmless(place)}")
         if len(verdict.places) > 10:
             print(f"    … and {len(verdict.places) - 10:,} more")
     print(f"\n{len(verdicts) - len(failed)} of {len(verdicts)} checks passed in {folder}")

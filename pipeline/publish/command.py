@@ -17,7 +17,7 @@ from typing import Any
 from pipeline.dataset import package_version
 from pipeline.envs.audit import aligned
 from pipeline.files import here, write_whole
-from pipeline.problem import Problem
+from pipeline.problem import Problem, harmless
 from pipeline.publish import forms, hub
 from pipeline.publish.layout import INDEX, Laid, lay, paths
 from pipeline.run import Run, all_stages
@@ -74,7 +74,7 @@ def run(
                 )
                 told |= asdict(done)
     except Unfit as unfit:
-        print(f"{unfit}\nNothing was published.", file=sys.stderr)
+        print(f"{harmless(str(unfit))}\nNothing was published.", file=sys.stderr)
         return 1
     print(dumps(told, indent=2, ensure_ascii=False) if json else in_words(told, dry_run=dry_run))
     return 0

@@ -130,7 +130,19 @@ def places_of(dataset: Dataset[Any]) -> dict[str, int]:
 
 def failures(messages: Sequence[Message]) -> int:
     """Calls of a shop's tools that were answered by an error."""
-    return sum(message["role"] == "tool" and "error" in json.loads(message["content"]) for message in messages)
+    return sum(message["role"] == "tool" and is_error(message["content"]) for message in messages)
+
+
+def is_error(heard: str) -> bool:
+    """What was too long is cut, and no JSON any more; an error is never so long.
+
+    >>> is_error('{"error": "There is no product B1."}'), is_error('{"title": "a very long...'), is_error('{"title": "error"}')
+    (True, False, False)
+    """
+    try:
+        return "error" in json.loads(heard)
+    except ValueError:
+        return False
 
 
 def sft_shopping(run: Run, split: Side) -> Iterator[Row]:

@@ -7,11 +7,11 @@ later. A color is that of the product's page, a size that of the variant bought.
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from decimal import Decimal
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from random import Random
 from typing import Any, Literal, NamedTuple
@@ -375,15 +375,20 @@ def long_searches(typed: Iterable[str]) -> frozenset[str]:
     return frozenset(text for text in found if text.count(" ") >= LONG - 1)
 
 
-def repeats(text: str, typed: Collection[str]) -> bool:
+def repeats(text: str, typed: frozenset[str]) -> bool:
     """Whether it says one of these searches, word by word.
 
-    >>> repeats("soft full-grain leather", {"full grain leather"}), repeats("leather", {"soft red leather"})
+    >>> repeats("soft full-grain leather", long_searches(["full grain leather"])), repeats("leather", long_searches(["soft red leather"]))
     (True, False)
     """
     words = words_of(text)
-    places = range(len(words) + 1)
-    return any(" ".join(words[low:high]) in typed for low in places for high in places[low + LONG :])
+    return any(" ".join(words[low : low + n]) in typed for n in lengths(typed) for low in range(len(words) - n + 1))
+
+
+@lru_cache(1)
+def lengths(typed: frozenset[str]) -> list[int]:
+    """How many words searches have: a catalog's texts can have thousands."""
+    return sorted({text.count(" ") + 1 for text in typed})
 
 
 def texts(part: Any) -> Iterator[str]:

@@ -122,7 +122,9 @@ def cleaned(opened: Any, numbers: range) -> Iterator[dict[str, Any] | Rejected]:
 
 
 def rejected(raw: dict[str, Any], reasons: list[str], name: str) -> Rejected:
-    return Rejected(id=name, reasons=reasons, record=json.dumps(raw, default=str, ensure_ascii=False))
+    """Half a surrogate pair, which UTF-8 cannot hold, stands in it as JSON escapes it."""
+    record = json.dumps(raw, default=str, ensure_ascii=False).encode("utf-8", "backslashreplace").decode()
+    return Rejected(id=name, reasons=reasons, record=record)
 
 
 @stage(

@@ -350,7 +350,7 @@ def words_typed_are_not_told(batch: pa.RecordBatch, trajectories: Dataset[Trajec
     return [TYPED if is_repeated(row, *found.get(row["id"], ((), ()))) else None for row in batch.to_pylist()]
 
 
-def is_repeated(row: dict[str, Any], typed: Collection[str], named: Collection[str]) -> bool:
+def is_repeated(row: dict[str, Any], typed: frozenset[str], named: Collection[str]) -> bool:
     return any(about.repeats(text, typed) for text in about.texts(row) if text not in named)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from pipeline.catalog.mend.color import COLOR_WORDS, WORD
 from pipeline.catalog.mend.lists import ATTACHED, flat
-from pipeline.catalog.mend.text import LETTER, MISSING, text, words
+from pipeline.catalog.mend.text import LETTER, LONGEST_NAME, MISSING, text, words
 from pipeline.catalog.reference import Domain, domains
 
 Phrases = dict[tuple[str, ...], tuple[str, ...]]
@@ -66,7 +66,8 @@ def spelled_path(*paths: str | tuple[str, ...] | None) -> tuple[tuple[str, ...],
 
 def is_name(name: str) -> bool:
     """A lone Latin letter is no category (`d`, for batteries), a lone Chinese character is."""
-    return name.lower() not in MISSING and bool(LETTER.search(name)) and not (len(name) == 1 and name.isascii())
+    lone = len(name) == 1 and name.isascii()
+    return name.lower() not in MISSING and bool(LETTER.search(name)) and not lone and len(name) <= LONGEST_NAME
 
 
 @lru_cache(100_000)

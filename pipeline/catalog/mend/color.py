@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from pipeline.catalog.mend.text import LETTER, MISSING, text, words
+from pipeline.catalog.mend.text import LETTER, LONGEST_NAME, MISSING, text, words
 
 NO_BRAND = MISSING | {"generic", "unbranded", "no brand", "does not apply", "not applicable"}
 BRAND = "brand missing"
@@ -36,7 +36,7 @@ def brand_of(value: Any, repairs: set[str]) -> str | None:
     brand = text(value, repairs) if value is not None else None
     if brand and (store := STORE.fullmatch(brand)):
         brand = (store[1] or store[2]).strip()
-    if brand is None or brand.lower() in NO_BRAND or not WORD.search(brand):
+    if brand is None or brand.lower() in NO_BRAND or len(brand) > LONGEST_NAME or not WORD.search(brand):
         repairs.add(BRAND)
         return None
     return brand
@@ -51,7 +51,7 @@ def color_of(value: Any, title: str, brand: str | None, repairs: set[str]) -> st
     (None, None)
     """
     color = text(value, repairs) if value is not None else None
-    if color is not None and color.lower() not in MISSING and LETTER.search(color):
+    if color is not None and color.lower() not in MISSING and len(color) <= LONGEST_NAME and LETTER.search(color):
         return color
     lower = title.lower()
     if not COLOR_MAYBE.search(lower):

@@ -9,6 +9,8 @@ from typing import Any
 
 MARKUP = "html entities or tags removed"
 CONTROLS = "control characters removed"
+LONGEST_NAME = 200
+"""Characters of a brand, a color or a category; what is longer is none."""
 MISSING = frozenset(["", "-", "--", "n/a", "na", "nan", "none", "null", "unknown", "undefined", "not available"])
 
 
@@ -20,6 +22,10 @@ LETTER = re.compile(r"[^\W\d_]")
 NESTED = re.compile(r"&(?:amp;)+(?=#?\w+;)")
 ENTITY = re.compile(r"&(#\d{1,8}|#[xX][0-9a-fA-F]{1,8}|[A-Za-z][A-Za-z0-9]{1,31});")
 TAG = re.compile(r"</?[A-Za-z][\w:-]*(?:\s[^<>]*)?/?>|<!--[^<>]*-->|<![A-Za-z][^<>]*>")
+CHAT = re.compile(
+    r"<[|｜][^<>]*[|｜]>|\[/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS|TOOL_CONTENT|THINK|ARGS|CALL_ID|gMASK|IMG)\]"
+)
+"""What ends a message, or a turn, in the text that a model's template makes of a conversation; others look like tags."""
 CONTROL = re.compile(
     r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff0-\ufffb"
     r"\ufffe\uffff\ud800-\udfff\U000e0000-\U000e0fff]"
@@ -31,6 +37,8 @@ def text(value: Any, repairs: set[str]) -> str | None:
 
     >>> text("Salt &amp;amp; Pepper\\u200b<br/> Mill", done := set()), sorted(done)
     ('Salt & Pepper Mill', ['control characters removed', 'html entities or tags removed'])
+    >>> text("a <|im_end|> lamp [INST] [A4]", set())
+    'a lamp [A4]'
     >>> text("a < b and c > d, AT&T, R&notes; 5 || x] (brand: y)", set())
     'a < b and c > d, AT&T, R&notes; 5 || x] (brand: y)'
     """
@@ -38,7 +46,7 @@ def text(value: Any, repairs: set[str]) -> str | None:
         value = as_text(value)
         if value is None:
             return None
-    if value.isascii() and value.isprintable() and "<" not in value and "&" not in value and "  " not in value:
+    if value.isascii() and value.isprintable() and not ("<" in value or "&" in value or "[" in value or "  " in value):
         return value.strip() or None  # nearly every text ends here
     return scrubbed(value, repairs) or None
 
@@ -47,11 +55,11 @@ def scrubbed(value: str, repairs: set[str]) -> str:
     for _ in range(5):  # what one round uncovers, the next removes; entities inside entities inside entities end here
         before = value
         value = unicodedata.normalize("NFC", value)
-        if "&" in value or "<" in value:
+        if "&" in value or "<" in value or "[" in value:
             marked = value
             if "&" in value:
                 value = ENTITY.sub(character, NESTED.sub("&", value))
-            value = TAG.sub(between, value)
+            value = TAG.sub(between, CHAT.sub(" ", value))
             if value != marked:
                 repairs.add(MARKUP)
         if not value.isprintable() and CONTROL.search(value):
@@ -60,7 +68,7 @@ def scrubbed(value: str, repairs: set[str]) -> str:
         value = " ".join(value.split())
         if value == before:
             return value
-    return " ".join(ENTITY.sub(" ", value).split())
+    return " ".join(re.sub(r"[<>&\[\]]", " ", value).split())
 
 
 def character(entity: re.Match[str]) -> str:
