@@ -89,7 +89,7 @@ def main():
         print(os.waitstatus_to_exitcode(status), flush=True)
 
 
-def attempt(folder, name, said, *, workers=1, memory=None, file_size=None, without_rights=False, **settings):
+def attempt(folder, name, said, *, seed=None, workers=1, memory=None, file_size=None, without_rights=False, **settings):
     """Builds as the command does; gives its exit code. `memory`: bytes more than there are now; `file_size`: of the largest file."""
     os.setpgid(0, 0)
     os.dup2(os.open(said, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), 2)
@@ -104,7 +104,7 @@ def attempt(folder, name, said, *, workers=1, memory=None, file_size=None, witho
     if without_rights:
         drop_rights()
     try:
-        Run(folder, workers=workers).build(name, progress=Lines(), **settings)
+        Run(folder, seed=seed, workers=workers).build(name, progress=Lines(), **settings)
     except KeyboardInterrupt:
         return 130
     except Problem as problem:
@@ -139,6 +139,7 @@ class Case:
         self.base, self.name = Path(base), name
         self.manifest = Run(base).read(name).manifest
         self.settings = {f"{name}.{key}": value for key, value in self.manifest.recipe.settings.items()}
+        self.settings["seed"] = self.manifest.recipe.seed
 
     def fresh(self, folder):
         """The run without this dataset, in a folder."""
@@ -173,22 +174,26 @@ class Case:
 
     def build(self, folder, **options):
         """As it was made; what was told of damage."""
-        told = Told()
-        Run(folder, workers=options.pop("workers", 1)).build(self.name, progress=told, **self.settings, **options)
+        told, settings = Told(), dict(self.settings)
+        run = Run(folder, seed=settings.pop("seed"), workers=options.pop("workers", 1))
+        run.build(self.name, progress=told, **settings, **options)
         return told.of
 
     def same(self, folder):
         """Raises AssertionError where the dataset is not as if nothing had happened, or something is left of what did."""
         here, there = (Run(each).read(self.name).manifest for each in (folder, self.base))
         assert here.model_dump(exclude={"seconds", "workers"}) == there.model_dump(exclude={"seconds", "workers"})
+        self.same_files(folder)
+        left = [path.name for path in (folder / "manifests").iterdir()]
+        assert sorted(left) == sorted(path.name for path in (self.base / "manifests").iterdir())
+
+    def same_files(self, folder):
         kept = ("part-", f"{self.name}/", f"quarantine/{self.name}/")
         mine, whole = (
             {path: sum_ for path, sum_ in checksums(each).items() if path.startswith(kept)}
             for each in (folder, self.base)
         )
         assert mine == whole
-        left = [path.name for path in (folder / "manifests").iterdir()]
-        assert sorted(left) == sorted(path.name for path in (self.base / "manifests").iterdir())
 
     def phase(self, folder):
         """How far a build had come that was killed there."""

@@ -1,0 +1,416 @@
+"""An hour of faults: builds are killed, stopped, starved and damaged, hostile catalogs are built, and everything is compared with what it should be.
+
+    python -m tests.faults.soak --minutes 60 --seed 1 --write docs/reliability.md
+
+Each round draws a dataset and a fault, lets it happen, builds again, and compares every byte with an undisturbed build; all checks are run again
+now and then. At the end it tells what was tried, what was lost (exit code 1 where anything was) and how memory grew in the process that builds
+again. A round is a function of the seed and its number; how many there are depends on the machine.
+"""
+
+import argparse
+import contextlib
+import gc
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+import traceback
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
+
+from pipeline.problem import Problem
+from pipeline.run import Run, all_stages
+from pipeline.verify import verify
+from tests.conftest import build_small
+from tests.faults import damage, disk
+from tests.faults.builds import Case, Forge, shard_times
+from tests.hostile import shops
+from tests.processes import Build
+
+MARKS = "<!-- soak -->\n", "<!-- /soak -->"
+HEAVY = {
+    "rl_prompts": 0.1,
+    "rollouts": 0.1,
+    "shopping_tasks": 0.3,
+    "behaviors": 0.3,
+    "questions": 0.5,
+    "shopping_episodes": 0.5,
+}
+"""How often a dataset is drawn, where not as often as the others: it takes many times as long."""
+
+
+@dataclass
+class Soak:
+    """What one has at hand, and what was counted."""
+
+    folder: Path
+    seed: int
+    base: Path
+    forge: Forge
+    counts: Counter = field(default_factory=Counter)
+    """Faults by kind."""
+    bad: Counter = field(default_factory=Counter)
+    """Bad input by kind."""
+    figures: Counter = field(default_factory=Counter)
+    wrong: list = field(default_factory=list)
+    memory: list = field(default_factory=list)
+    """Seconds since the beginning, and resident bytes of this process, whenever it had built something."""
+
+    def compared(self, case, folder):
+        """Every byte of a dataset is as it was made undisturbed."""
+        case.same(folder)
+        self.figures["datasets compared byte by byte"] += 1
+        self.figures["rows compared"] += case.manifest.rows + case.manifest.rejected
+
+    def again(self, case, folder, **options):
+        """The same build once more, undisturbed, which must end well."""
+        begun = self.forge.begin(folder, case.name, **case.settings, **options)
+        code = begun.ended()
+        assert code == 0, f"exit code {code}: {begun.said.read_text()[-2_000:]}"
+        self.compared(case, folder)
+
+    def weigh(self):
+        """What this process, which builds again and again, takes of memory now."""
+        gc.collect()
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+        self.memory.append((time.monotonic(), pages * os.sysconf("SC_PAGE_SIZE")))
+
+    def told_plainly(self, code, said):
+        assert code in (0, 2, 3, 130, -9), f"exit code {code}: {said[-2_000:]}"
+        assert "Traceback" not in said, said[-2_000:]
+
+
+# --- faults: each lets one happen to a build of one dataset, and sees to it that nothing came of it ----------------------
+
+
+def killed(soak, case, chance):
+    """`kill -9`, several times on the way."""
+    folder = case.fresh(soak.folder / "run")
+    took = max(0.1, case.manifest.seconds * 2)
+    for _ in range(chance.randrange(1, 7)):
+        kept = shard_times(folder, case.name)
+        begun = soak.forge.begin(folder, case.name, **case.settings)
+        code = begun.ended(chance.uniform(0, took))
+        assert code in (0, -9), begun.said.read_text()[-2_000:]
+        if code == 0:
+            break
+        soak.counts["kill -9"] += 1
+        now = shard_times(folder, case.name)
+        assert all(now[shard] == kept[shard] for shard in kept.keys() & now.keys()), "a finished shard was made again"
+    soak.again(case, folder)
+
+
+def asked_to_stop(soak, case, chance):
+    """Ctrl-C, SIGTERM, or its terminal was closed."""
+    folder = case.fresh(soak.folder / "run")
+    how = chance.choice([signal.SIGINT, signal.SIGTERM])
+    begun = soak.forge.begin(folder, case.name, **case.settings)
+    code = begun.ended(chance.uniform(0, max(0.1, case.manifest.seconds * 2)), how)
+    assert code in (0, 130, -how), begun.said.read_text()[-2_000:]
+    soak.counts[how.name] += code != 0
+    soak.again(case, folder)
+
+
+def damaged(soak, case, chance):
+    """A file of a finished dataset is not as it was."""
+    folder, path, hurt = case.whole(soak.folder / "run"), chance.choice(case.files()), chance.choice(damage.ALL)
+    hurt(folder / path, chance)
+    told = case.build(folder)
+    assert list(told) == [path], f"{hurt.__name__} {path}: told {told}"
+    soak.counts[f"file {hurt.__name__}"] += 1
+    soak.compared(case, folder)
+    soak.weigh()
+
+
+def disk_full(soak, case, chance):
+    folder = soak.folder / "full" / "run"
+    folder.parent.mkdir()
+    written = sum(facts.bytes for facts in case.manifest.files.values()) // 1024
+    room = str(chance.randrange(4, max(8, written + 8)))
+    words = [*disk.ALONE, sys.executable, "-m", "tests.faults.disk", case.base, case.name, folder, room]
+    done = subprocess.run(words, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-2_000:]
+    told = json.loads(done.stdout)
+    soak.told_plainly(told["code"], told["said"])
+    assert told["then"] == 0, told["then_said"][-2_000:]
+    soak.counts["disk full"] += told["code"] != 0
+    soak.compared(case, folder)
+
+
+def file_too_large(soak, case, chance):
+    folder = case.fresh(soak.folder / "run")
+    largest = max(facts.bytes for facts in case.manifest.files.values())
+    begun = soak.forge.begin(folder, case.name, file_size=chance.randrange(50, largest), **case.settings)
+    code = begun.ended()
+    soak.told_plainly(code, begun.said.read_text())
+    soak.counts["file too large"] += code != 0
+    soak.again(case, folder)
+
+
+def without_rights(soak, case, chance):
+    folder = case.fresh(soak.folder / "run")
+    place = folder / chance.choice([case.name, "quarantine", "manifests"])
+    place.mkdir(exist_ok=True)
+    place.chmod(0o555)
+    begun = soak.forge.begin(folder, case.name, without_rights=True, **case.settings)
+    code = begun.ended()
+    if place.exists():
+        place.chmod(0o755)
+    soak.told_plainly(code, begun.said.read_text())
+    soak.counts["no right to write"] += code != 0
+    soak.again(case, folder)
+
+
+def memory_short(soak, case, chance):
+    folder = case.fresh(soak.folder / "run")
+    begun = soak.forge.begin(folder, case.name, memory=chance.randrange(1, 64) << 20, **case.settings)
+    code = begun.ended(most=max(20, case.manifest.seconds * 5))
+    soak.counts["memory short"] += code != 0  # -9: it waited for a thread that there was no room for
+    soak.again(case, folder)
+
+
+def note_damaged(soak, case, chance):
+    """A half-built dataset, one file of which is not as it was."""
+    folder = case.half(soak.folder / "run")
+    there = [*(folder / case.name).glob("part-*"), *(folder / "manifests" / f"{case.name}.building").glob("part-*")]
+    hurt = chance.choice([damage.flipped, damage.cut, damage.zeros, damage.longer])
+    hurt(chance.choice(sorted(there)), chance)
+    case.build(folder)
+    soak.counts["half-built file damaged"] += 1
+    soak.compared(case, folder)
+    soak.weigh()
+
+
+def manifest_damaged(soak, case, chance):
+    folder = case.whole(soak.folder / "run")
+    path = folder / "manifests" / f"{case.name}.json"
+    chance.choice([damage.flipped, damage.cut, damage.zeros])(path, chance)
+    try:
+        case.build(folder)
+    except Problem as problem:
+        if str(path) not in str(problem):
+            raise
+        case.build(folder, rebuild=True)
+    soak.counts["manifest damaged"] += 1
+    soak.compared(case, folder)
+    soak.weigh()
+
+
+# --- faults of whole commands: workers, and builds that meet -------------------------------------------------------------
+
+TRAJECTORIES = ("build", "trajectories", "--products", "1200", "--count", "20", "--tokens", "6k", "--seed", "3")
+
+
+def command(soak, chance):
+    """A build with two workers on the command line, and where it is."""
+    folder = soak.folder / "commanded"
+    build = Build("pipeline", folder, *TRAJECTORIES, "--minutes", "0.2")
+    build.until("trajectories:")
+    return build, folder
+
+
+def goes_on(soak, folder):
+    code, said = Build("pipeline", folder, *TRAJECTORIES).ended()
+    assert code == 0, said[-2_000:]
+    for name in ("catalog", "personas", "queries", "trajectories"):
+        Case(soak.base, name).same_files(folder)
+    soak.figures["datasets compared byte by byte"] += 4
+
+
+def worker_killed(soak, chance):
+    build, folder = command(soak, chance)
+    os.kill(build.a_worker(), signal.SIGKILL)
+    code, said = build.ended()
+    soak.told_plainly(code, said)
+    assert build.gone()
+    soak.counts["worker killed"] += 1
+    goes_on(soak, folder)
+
+
+def worker_stopped(soak, chance):
+    build, folder = command(soak, chance)
+    os.kill(build.a_worker(), signal.SIGSTOP)
+    code, said = build.ended()
+    soak.told_plainly(code, said)
+    assert build.gone()
+    soak.counts["worker hung"] += 1
+    goes_on(soak, folder)
+
+
+def parent_killed(soak, chance):
+    build, folder = command(soak, chance)
+    time.sleep(chance.uniform(0, 0.6))
+    with contextlib.suppress(ProcessLookupError):
+        build.process.kill()
+    build.process.wait()
+    assert build.gone(), "a worker outlived it"
+    soak.counts["parent killed"] += 1
+    goes_on(soak, folder)
+
+
+def terminal_closed(soak, chance):
+    build, folder = command(soak, chance)
+    time.sleep(chance.uniform(0, 0.6))
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(build.process.pid, chance.choice([signal.SIGHUP, signal.SIGINT, signal.SIGTERM]))
+    code, said = build.ended()
+    assert code in (0, 130), said[-2_000:]
+    assert build.gone()
+    soak.counts["command asked to stop"] += 1
+    goes_on(soak, folder)
+
+
+def two_at_once(soak, chance):
+    folder = soak.folder / "commanded"
+    builds = [Build("pipeline", folder, *TRAJECTORIES) for _ in range(chance.randrange(2, 5))]
+    ends = [build.ended() for build in builds]
+    for code, said in ends:
+        assert code == 0 or (code == 2 and re.search(r"Another build is at work .*\(process \d+ on ", said)), said
+    assert any(code == 0 for code, _ in ends)
+    soak.counts["builds in one folder at once"] += len(builds)
+    goes_on(soak, folder)
+
+
+# --- bad input -----------------------------------------------------------------------------------------------------------
+
+
+def hostile_catalog(soak, chance):
+    """A random shop full of what breaks out elsewhere, and some or all datasets built on it."""
+    names = chance.choice([["catalog"], ["catalog", "personas", "queries", "trajectories"], list(all_stages())])
+    form = chance.choice(["csv", "jsonl", "parquet"])
+    place = soak.folder / "hostile"
+    place.mkdir()
+    found = shops.world(place, chance.randrange(10**6), chance.randrange(40, 200), form, names)
+    for holds in shops.HOLD:
+        if len(names) > 1 or "_log_" not in holds.__name__:
+            holds(found)
+    soak.bad["hostile catalogs"] += 1
+    soak.bad["rows of hostile catalogs"] += found.rows
+    soak.bad["datasets built on them"] += len(shops.whole(found))
+    soak.weigh()
+
+
+SINGLE = [
+    killed,
+    killed,
+    asked_to_stop,
+    damaged,
+    damaged,
+    file_too_large,
+    without_rights,
+    memory_short,
+    note_damaged,
+    manifest_damaged,
+]
+COMMANDS = [worker_killed, worker_stopped, parent_killed, terminal_closed, two_at_once]
+INPUT = [hostile_catalog]
+
+
+def round_of(soak, number):
+    """One round: what it was, and an error where something was lost."""
+    chance = Random(f"{soak.seed} {number}")
+    kind = chance.random()
+    names = list(all_stages())
+    if kind < 0.08:
+        what, given = chance.choice(COMMANDS), ()
+    elif kind < 0.16:
+        what, given = chance.choice(INPUT), ()
+    else:
+        faults = [*SINGLE, *([disk_full] if soak.figures["small disks"] else [])]
+        what = chance.choice(faults)
+        given = (Case(soak.base, *chance.choices(names, [HEAVY.get(name, 1) for name in names])),)
+    label = " ".join([what.__name__, *(case.name for case in given)])
+    try:
+        what(soak, *given, chance)
+    except Exception as error:  # noqa: BLE001 - whatever it is, the soak goes on and tells it
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        said = f"{type(error).__name__}: {str(error)[:1_500] or where.line}"
+        soak.wrong.append(f"round {number}, {label}: {said} ({Path(where.filename).name}:{where.lineno})")
+        print(soak.wrong[-1], flush=True)
+    for name in ("run", "full", "hostile", "commanded"):
+        subprocess.run(["rm", "-rf", soak.folder / name], check=False)
+    return label
+
+
+def checked(soak):
+    """All checks of the undisturbed run again."""
+    failed = [f"{verdict.dataset}: {verdict.check}" for verdict in verify(Run(soak.base, workers=1)) if verdict.failed]
+    soak.figures["times that all checks were run again"] += 1
+    if failed:
+        soak.wrong.append(f"verify: {failed}")
+    soak.weigh()
+
+
+def slope(memory):
+    """MB an hour: the line that fits best what the process weighed in its second half, when it knows all that it keeps."""
+    if len(memory) < 4:
+        return 0.0
+    late = memory[len(memory) // 2 :]
+    seconds, weights = zip(*late, strict=True)
+    at, of = sum(seconds) / len(late), sum(weights) / len(late)
+    across = sum((second - at) ** 2 for second in seconds)
+    return sum((s - at) * (w - of) for s, w in late) / across * 3600 / 1e6 if across else 0.0
+
+
+def told(soak, seconds):
+    """The figures, as lines of a table."""
+    lost = len(soak.wrong)
+    rows = [
+        ("minutes", f"{seconds / 60:.0f}"),
+        ("rounds", f"{soak.figures['rounds']:,}"),
+        ("**faults injected**", f"**{soak.counts.total():,}**"),
+        *((f"– {kind}", f"{count:,}") for kind, count in soak.counts.most_common()),
+        *((kind, f"{count:,}") for kind, count in soak.bad.most_common()),
+        *((kind, f"{count:,}") for kind, count in soak.figures.most_common() if kind not in ("rounds", "small disks")),
+        ("rounds after which anything differed, or that were not told in one line", f"{lost:,}"),
+        ("**rows lost**", "**0**" if not lost else "see below"),
+        (
+            "memory of the process that builds, at the end",
+            f"{soak.memory[-1][1] / 1e6:,.0f} MB" if soak.memory else "-",
+        ),
+        ("its slope in the second half", f"{slope(soak.memory):+.1f} MB an hour"),
+    ]
+    return [f"| {name} | {figure} |" for name, figure in rows]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--minutes", type=float, default=60)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--write", metavar="FILE", type=Path, help="put the figures there, between its marks")
+    options = parser.parse_args()
+    with TemporaryDirectory(prefix="shopwright-soak-") as name, contextlib.closing(Forge()) as forge:
+        print("building the run that everything is compared with ...", flush=True)
+        soak = Soak(Path(name), options.seed, build_small(Path(name) / "base").folder, forge)
+        soak.figures["small disks"] = int(disk.available())
+        began = said = time.monotonic()
+        while time.monotonic() - began < 60 * options.minutes:
+            label = round_of(soak, soak.figures["rounds"])
+            soak.figures["rounds"] += 1
+            if soak.figures["rounds"] % 50 == 1:
+                checked(soak)
+            if time.monotonic() - said > 30:
+                said = time.monotonic()
+                print(
+                    f"{(said - began) / 60:5.1f} min  {soak.figures['rounds']:,} rounds, {soak.counts.total():,} faults, "
+                    f"{len(soak.wrong)} wrong; last: {label}",
+                    flush=True,
+                )
+        lines = told(soak, time.monotonic() - began)
+    print("\n".join([*lines, *soak.wrong]))
+    if options.write:
+        text = options.write.read_text(encoding="utf-8")
+        first, last = text.index(MARKS[0]) + len(MARKS[0]), text.index(MARKS[1])
+        table = "\n".join(["| what | figure |", "| --- | --- |", *lines, ""])
+        options.write.write_text(text[:first] + table + text[last:], encoding="utf-8")
+    return 1 if soak.wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
