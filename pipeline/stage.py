@@ -107,7 +107,21 @@ class Setting:
         try:
             return self.adapter.dump_python(self.adapter.validate_python(value), mode="json")
         except ValidationError as error:
-            raise Problem(f"--{self.name.replace('_', '-')} {value}: {first_message(error)}.") from None
+            raise Problem(f"--{self.name.replace('_', '-')} {short(value)}: {first_message(error)}.") from None
+        except UnicodeEncodeError:  # half a character, as arguments have that are no UTF-8
+            raise Problem(f"--{self.name.replace('_', '-')} {short(value)!r} is no text.") from None
+
+
+def short(value: Any) -> str:
+    """
+    >>> short("x" * 300) == "x" * 200 + "…", short(16**5_000)
+    (True, 'a number of very many digits')
+    """
+    try:
+        text = str(value)
+    except ValueError:  # Python writes no more than 4,300
+        return "a number of very many digits"
+    return text if len(text) <= 200 else f"{text[:200]}…"
 
 
 def first_message(error: ValidationError) -> str:
