@@ -330,7 +330,7 @@ def is_json(text: str) -> bool:
 
 def native(call: dict[str, Any]) -> dict[str, Any]:
     function = call["function"]
-    return {"name": function["name"], "arguments": json.loads(function["arguments"] or "{}", strict=False)}
+    return {"name": str(function["name"]), "arguments": json.loads(function["arguments"] or "{}", strict=False)}
 
 
 def tagged(content: str) -> list[dict[str, Any]]:
