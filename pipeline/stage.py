@@ -15,6 +15,7 @@ a row must not ship. A check `across` looks at the whole dataset, once all its s
 
 import hashlib
 import inspect
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -103,13 +104,16 @@ class Setting:
         return next((note.description for note in notes if note.description), "")
 
     def parse(self, value: Any) -> Any:
-        """The value as JSON would hold it, so that it is the same in a recipe that was read back."""
+        """The value as JSON would hold it, so that it is the same in a recipe that was read back. Raises Problem."""
         try:
-            return self.adapter.dump_python(self.adapter.validate_python(value), mode="json")
+            found = self.adapter.dump_python(self.adapter.validate_python(value), mode="json")
+            json.dumps(found, allow_nan=False, ensure_ascii=False).encode()
+            return found
         except ValidationError as error:
-            raise Problem(f"--{self.name.replace('_', '-')} {short(value)}: {first_message(error)}.") from None
-        except UnicodeEncodeError:  # half a character, as arguments have that are no UTF-8
-            raise Problem(f"--{self.name.replace('_', '-')} {short(value)!r} is no text.") from None
+            fault = first_message(error)
+        except ValueError:  # infinite, of thousands of digits, or no UTF-8
+            fault = "a recipe cannot hold it"
+        raise Problem(f"--{self.name.replace('_', '-')} {short(value)}: {short(fault)}.")
 
 
 def short(value: Any) -> str:

@@ -20,7 +20,7 @@ from schemas.shop import Product
 Leaves = Annotated[int, Field(description="leaf categories that a first-level category has at least", ge=1)]
 Siblings = Annotated[int, Field(description="products kept in a leaf, about; fewer where they are little alike", ge=2)]
 Complexity = Annotated[
-    float, Field(description="facts and options that the products of a group have on average, at least", ge=0, le=1_000)
+    float, Field(description="facts and options that the products of a group have on average, at least", ge=0)
 ]
 """Below it there is nothing to tell apart."""
 LOW_DIVERSITY = 0.25

@@ -1,0 +1,59 @@
+import re
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from pipeline.render.trajectory import parse, render
+from tests.fuzz.hostile import some, texts
+
+BEGINNING = "2024-05-01 19:30:25 "
+pieces = texts(
+    BEGINNING, "click [B01 || ", "purchase [", "search [Search Amazon || ", "12.50)", "0.00)", "\\ ", "]\\ (brand: ", "\n"
+)
+line = st.tuples(
+    st.sampled_from([BEGINNING, "2024-02-30 19:30:25 ", "2024-05-01 25:00:00 ", ""]),
+    st.sampled_from(["click [B01 || ", "add to Cart [B01 || ", "search [Search Amazon || ", ""]),
+    pieces,
+    st.sampled_from(["] (brand: Norrvik, color: white, price: 12.50)", "] (brand: , color: , price: 1.00)", "]", ""]),
+).map("".join)
+GOOD = "2024-05-01 19:30:25 click [A || Lamp] (brand: , color: , price: 1.00)"
+
+
+@some
+@given(st.lists(line, max_size=3).map("\n".join) | pieces)
+@example(GOOD + "\n")
+@example(f"{GOOD}\n0000-01-01 00:00:00 search [Search Amazon || x]")
+def test_any_text_gives_events_or_names_the_line_that_is_none(text):
+    try:
+        parse(text)
+    except ValueError as fault:
+        number = int(re.match(r"line (\d+) ", str(fault))[1])
+        assert parse("\n".join(text.split("\n")[:number])) is not None, "the lines before it can be read"
+        with pytest.raises(ValueError, match="line 1 "):
+            parse("\n".join([GOOD, text.split("\n")[number]]))
+
+
+@some
+@given(st.lists(line, max_size=3).map("\n".join))
+def test_events_that_were_read_are_written_so_that_they_read_the_same(text):
+    try:
+        events = parse(text)
+        text.encode()
+    except ValueError:
+        return
+    assert parse(render(events)) == events
+
+
+@some
+@given(st.lists(line.filter(lambda each: "\n" not in each), min_size=1, max_size=4))
+def test_each_line_is_read_as_if_it_stood_alone(lines):
+    def alone(each):
+        try:
+            return parse(each)[0] if each else None
+        except ValueError:
+            return None
+
+    each = [alone(line) for line in lines]
+    if all(each):
+        assert parse("\n".join(lines)) == [event | {"row_id": row} for row, event in enumerate(each)]
