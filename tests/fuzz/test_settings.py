@@ -1,4 +1,6 @@
 import json
+from argparse import ArgumentTypeError
+from datetime import datetime
 
 import pytest
 from hypothesis import example, given
@@ -34,9 +36,9 @@ def test_a_settings_default_is_what_it_is_parsed_to(setting):
 
 
 @every_setting
-@pytest.mark.parametrize("value", WORST, ids=range(len(WORST)))
-def test_the_worst_of_values_is_a_problem_in_one_short_line_or_a_value_of_json(setting, value):
-    a_value_or_a_problem(setting, value)
+def test_the_worst_of_values_is_a_problem_in_one_short_line_or_a_value_of_json(setting):
+    for value in WORST:
+        a_value_or_a_problem(setting, value)
 
 
 @some
@@ -92,8 +94,8 @@ def test_an_option_is_a_number_above_nought_or_a_fault(text):
     for parse in (positive, amount):
         try:
             assert 0 < parse(text) < float("inf")
-        except (ValueError, OSError, Exception) as fault:
-            assert type(fault).__name__ in ("ArgumentTypeError", "ValueError"), fault
+        except (ValueError, ArgumentTypeError):  # argparse says what is wrong
+            pass
 
 
 plain_name = st.text("abcXYZ_ é", min_size=1).map(str.strip).filter(bool)
@@ -159,8 +161,6 @@ def test_any_path_of_a_recipe_is_read_or_a_problem(tmp_path_factory, name):
 @some
 @given(st.dictionaries(st.sampled_from([*Wanted.model_fields, "else"]), text | json_values, max_size=3))
 def test_a_form_of_a_release_is_one_or_says_which_field_is_not(given):
-    from datetime import datetime
-
     try:
         found = Wanted.model_validate(given)
     except ValidationError as fault:
