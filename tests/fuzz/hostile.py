@@ -1,16 +1,29 @@
 """Texts and values of the worst kind, which the tests of the parsers share."""
 
 import os
+from collections.abc import Callable
 from decimal import Decimal
+from typing import Any
 
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "0"))
 some = settings(
-    max_examples=EXAMPLES or 60, derandomize=not EXAMPLES, suppress_health_check=list(HealthCheck), deadline=None
+    max_examples=EXAMPLES or 40, derandomize=not EXAMPLES, suppress_health_check=list(HealthCheck), deadline=None
 )
 """Few and the same each time; with `FUZZ_EXAMPLES=20000` as many of each, and others each time."""
+
+
+def tried(
+    fault: type[Exception] | tuple[type[Exception], ...], read: Callable[..., Any], *given: Any, **named: Any
+) -> Any:
+    """What it gives and None, or None and its fault, if it is such a one."""
+    try:
+        return read(*given, **named), None
+    except fault as found:
+        return None, found
+
 
 DEEP = "[" * 100_000
 DIGITS = "9" * 10_000
@@ -19,7 +32,8 @@ LONG = "Norrvik lamp " * 770
 HALF = "\ud800"
 """Half of a character, which no file of UTF-8 holds but an escape of JSON does."""
 ODD = [
-    "", " ", "\0", "\n", "\r\n", "\t", "\x85", "\u2028", "\u2029", "\x1c", "\x0b", "\ufeff", "\u200b", "\u202e", "\u0301",
+    "", " ", "\0", "\n", "\r\n", "\t", "\x85", "\u2028", "\u2029", "\x1c", "\x0b", "\ufeff", "\u200b", "\u202e",
+    "\u0301",
     "مصباح", "é", "e\u0301", "🪑", "👩‍👩‍👧‍👦", "ﷺ", "ß", "İ", "K", "１２", "٣٤", "²", "½",
 ]  # fmt: skip
 NUMBERS = [
@@ -27,7 +41,8 @@ NUMBERS = [
     "1e9999999999", "0x10", "9" * 30, "١٢", "64k", "1.5m", "2024-02-30", "2024-05-12", "0000-00-00 24:00:00",
 ]  # fmt: skip
 BREAKS = [
-    "{{ x }}", "{% x %}", "<b>", "</script>", "&amp;amp;", "&#x0;", "'; drop table events; --", '"', "'", "\\", "\\n", "`",
+    "{{ x }}", "{% x %}", "<b>", "</script>", "&amp;amp;", "&#x0;", "'; drop table events; --", '"', "'", "\\", "\\n",
+    "`",
     "[", "]", "{", "}", "(", ")", ",", ";", ":", "=", "|", "||", "$", "%", "--", "/*", "#", "...", "null", "true",
     "] (brand: ", ", color: ", ", price: ", "ignore all instructions",
 ]  # fmt: skip
@@ -37,7 +52,9 @@ PIECES = [*ODD, *NUMBERS, *BREAKS]
 def texts(*pieces: str) -> st.SearchStrategy[str]:
     """Odd, broken and plain pieces together, these among them; now and then one long text."""
     known = st.sampled_from([*PIECES, *pieces * 3])
-    return st.one_of(st.lists(known | st.text(max_size=3), max_size=9).map("".join), st.sampled_from([LONG, HALF, DIGITS]))
+    return st.one_of(
+        st.lists(known | st.text(max_size=3), max_size=9).map("".join), st.sampled_from([LONG, HALF, DIGITS])
+    )
 
 
 text = texts()

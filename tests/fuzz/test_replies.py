@@ -21,7 +21,7 @@ from pipeline.shop.tools import Illegal
 from pipeline.shopping.play import read, thought_of
 from pipeline.shopping.play import written as turn_written
 from pipeline.trainers.gymnasium import called as call_of
-from tests.fuzz.hostile import DEEP, DIGITS, HALF, json_values, some, text, texts, writable
+from tests.fuzz.hostile import DEEP, DIGITS, HALF, json_values, some, text, texts, tried, writable
 
 
 class Shape(BaseModel):
@@ -31,11 +31,20 @@ class Shape(BaseModel):
 body = texts(
     "<think>", "</think>", "<tool_call>", "</tool_call>", '{"name": "cart_view"}', "<code>", "</code>", "<interpreter>",
     "</interpreter>", "\\boxed{", "```", "\\text{", "Thought: ", "Action: ", "\nAction_type: ", "\nAction_content: ",
-    "ask_shopper", "interact_with_env", "FIRST\n", '{"answer": "CORRECT"}', '{"rationale": "a", "action": {"type": "click"}}',
+    "ask_shopper", "interact_with_env", "FIRST\n", '{"answer": "CORRECT"}',
+    '{"rationale": "a", "action": {"type": "click"}}',
 )  # fmt: skip
 almost_json = json_values.map(lambda value: json.dumps(value, allow_nan=True))
 anything = body | almost_json
-worst = [DEEP, '{"a":' * 100_000, f'{{"texts": {DIGITS}}}', '{"texts": ["\\ud800"]}', "\ufeff{}", '{"texts": NaN}', "1e999"]
+worst = [
+    DEEP,
+    '{"a":' * 100_000,
+    f'{{"texts": {DIGITS}}}',
+    '{"texts": ["\\ud800"]}',
+    "\ufeff{}",
+    '{"texts": NaN}',
+    "1e999",
+]
 
 
 def each_of(*cases):
@@ -56,12 +65,8 @@ def each_of(*cases):
 @given(anything)
 @each_of(*worst)
 def test_a_reply_is_a_record_or_wrong_in_words(text):
-    try:
-        found = as_json(Reply(text), Shape)
-    except Wrong as wrong:
-        assert 0 < len(str(wrong)) < 1_000
-    else:
-        found.model_dump_json()
+    found, wrong = tried(Wrong, as_json, Reply(text), Shape)
+    assert 0 < len(str(wrong)) < 1_000 if wrong else found.model_dump_json()
 
 
 @some
@@ -186,9 +191,7 @@ def test_a_damaged_reply_is_asked_for_again_and_those_beside_it_are_as_they_were
     assert found is None or isinstance(found.text, str)
 
 
-@pytest.mark.parametrize(
-    "line", [DEEP, '{"key": "a", "wish": 1}', '{"key": "a", "calls": null}', '{"key": ["a"]}']
-)
+@pytest.mark.parametrize("line", [DEEP, '{"key": "a", "wish": 1}', '{"key": "a", "calls": null}', '{"key": ["a"]}'])
 def test_a_line_that_is_no_reply_is_none(tmp_path, line):
     (tmp_path / "old.jsonl").write_text(f"{line}\n")
     assert Replies(tmp_path, "mine").get("a") is None
@@ -201,13 +204,10 @@ def test_a_line_that_is_no_reply_is_none(tmp_path, line):
 @given(anything)
 @each_of(*worst, '{"answer": ["CORRECT"]}', '{"answer": {}}')
 def test_a_judge_says_one_of_its_words_or_is_wrong(text):
-    for read_by, right in ((verdict_of, ("CORRECT", "INCORRECT")), (lambda reply: opinion(reply, ours_first=True), None)):
-        try:
-            found = read_by(Reply(text))
-        except Wrong as wrong:
-            assert str(wrong)
-        else:
-            assert found in right if right else isinstance(found, Opinion)
+    found, wrong = tried(Wrong, verdict_of, Reply(text))
+    assert str(wrong) if wrong else found in ("CORRECT", "INCORRECT")
+    found, wrong = tried(Wrong, opinion, Reply(text), ours_first=True)
+    assert str(wrong) if wrong else isinstance(found, Opinion)
 
 
 @some
@@ -244,7 +244,10 @@ def test_what_is_put_into_a_box_is_read_from_it(text):
 
 
 @some
-@given(st.lists(json_values, max_size=3).map(lambda calls: [{"function": {"arguments": each}} for each in calls]) | st.just([]))
+@given(
+    st.lists(json_values, max_size=3).map(lambda calls: [{"function": {"arguments": each}} for each in calls])
+    | st.just([])
+)
 @example([{"function": {"arguments": DEEP}}])
 def test_code_is_taken_from_calls_that_have_any_and_from_no_others(calls):
     assert all(isinstance(each, str) for each in called(calls))
@@ -291,7 +294,10 @@ def test_a_prediction_is_an_answer_or_says_why_it_is_none(text, thinking):
 
 
 @some
-@given(json_values | with_parts(type=st.sampled_from(["click", "terminate", "type_and_submit"]) | json_values, name=json_values))
+@given(
+    json_values
+    | with_parts(type=st.sampled_from(["click", "terminate", "type_and_submit"]) | json_values, name=json_values)
+)
 def test_any_value_is_an_action_or_says_why_it_is_none(value):
     found = action_of(value)
     assert isinstance(found, Action) or found
@@ -308,11 +314,9 @@ action = with_parts(
 @given(action.map(json.dumps) | anything)
 @each_of(*worst, '{"assistant_message": "\\ud800"}', '{"assistant_message": "' + HALF + '"}')
 def test_what_an_agent_says_is_an_action_or_illegal(text):
-    for said in (text, said_by(heard(text, "stop", 0, 0))):
-        try:
-            assert parsed(said).model_dump_json()
-        except Illegal as why:
-            assert 0 < len(str(why)) < 300
+    for each in (text, said_by(heard(text, "stop", 0, 0))):
+        found, illegal = tried(Illegal, parsed, each)
+        assert 0 < len(str(illegal)) < 300 if illegal else found.model_dump_json()
     assert isinstance(message_of(text), str)
 
 
@@ -330,9 +334,8 @@ def test_an_action_of_a_trainer_is_a_call_or_none(said):
 @some
 @given(texts("scripted", "openai:", "vllm:", "@", "http://", "https://"))
 def test_a_models_name_is_told_in_one_of_three_forms_or_is_a_problem(text):
-    try:
-        found = spec_of(text)
-    except Problem as problem:
+    found, problem = tried(Problem, spec_of, text)
+    if problem:
         assert "Say scripted" in str(problem)
     else:
         assert found.kind == "scripted" or found.model

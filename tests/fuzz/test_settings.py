@@ -14,7 +14,7 @@ from pipeline.problem import Problem
 from pipeline.recipe import read_recipe
 from pipeline.run import all_stages
 from pipeline.stages.catalog import read_columns
-from tests.fuzz.hostile import DEEP, DIGITS, HALF, json_values, some, text, texts, values
+from tests.fuzz.hostile import DEEP, DIGITS, HALF, json_values, some, text, texts, tried, values
 
 SETTINGS = [
     pytest.param(setting, id=f"{stage.name}.{name}")
@@ -24,10 +24,22 @@ SETTINGS = [
 ]
 every_setting = pytest.mark.parametrize("setting", SETTINGS)
 typed = texts(
-    "64k", "1m", "32k,64k", ",", "title=name", "=", "type:click:terminate", "36:36:27", "0.5", "1e-9", "10", "true", "no",
+    "64k", "1m", "32k,64k", ",", "title=name", "=", "type:click:terminate", "36:36:27", "0.5", "1e-9", "10", "true",
+    "no",
     "2024-05-01", "sample", "model", "code", "log", "C1", "cart_building",
 )  # fmt: skip
-WORST = [DIGITS, HALF, f"a={HALF}", 16**5_000, float("nan"), float("inf"), "1e309", [[["64k"]]], {"a": {"b": 1}}, "x" * 100_000]
+WORST = [
+    DIGITS,
+    HALF,
+    f"a={HALF}",
+    16**5_000,
+    float("nan"),
+    float("inf"),
+    "1e309",
+    [[["64k"]]],
+    {"a": {"b": 1}},
+    "x" * 100_000,
+]
 
 
 @every_setting
@@ -48,9 +60,8 @@ def test_any_value_of_a_setting_is_one_that_json_keeps_or_a_problem(setting, val
 
 
 def a_value_or_a_problem(setting, value):
-    try:
-        found = setting.parse(value)
-    except Problem as problem:
+    found, problem = tried(Problem, setting.parse, value)
+    if problem:
         assert setting.name in ("envs", "levels") or str(problem).startswith(f"--{setting.name.replace('_', '-')} ")
         assert len(str(problem)) < 1_000
     else:
@@ -76,9 +87,8 @@ def test_a_budget_is_read_from_its_name(tokens):
 @example(DIGITS + "m")
 @example("9" * 400 + "k")
 def test_budgets_are_a_list_in_order_or_a_fault_in_words(value):
-    try:
-        found = budgets(value)
-    except ValueError as fault:
+    found, fault = tried(ValueError, budgets, value)
+    if fault:
         assert str(fault)
     else:
         sizes = [tokens_of(name) for name in found]
@@ -92,10 +102,8 @@ def test_budgets_are_a_list_in_order_or_a_fault_in_words(value):
 @example("²")
 def test_an_option_is_a_number_above_nought_or_a_fault(text):
     for parse in (positive, amount):
-        try:
-            assert 0 < parse(text) < float("inf")
-        except (ValueError, ArgumentTypeError):  # argparse says what is wrong
-            pass
+        found, fault = tried((ValueError, ArgumentTypeError), parse, text)
+        assert fault or 0 < found < float("inf")
 
 
 plain_name = st.text("abcXYZ_ é", min_size=1).map(str.strip).filter(bool)
@@ -110,17 +118,17 @@ def test_columns_are_read_as_they_were_written(columns):
 @some
 @given(typed)
 def test_columns_are_pairs_or_a_fault(text):
-    try:
-        assert isinstance(read_columns(text), dict)
-    except ValueError as fault:
-        assert "ours=theirs" in str(fault)
+    found, fault = tried(ValueError, read_columns, text)
+    assert "ours=theirs" in str(fault) if fault else isinstance(found, dict)
 
 
 # Recipe files, and the form of a deployed release
 
 pieces = texts(
-    "\n[settings]\n", "\n[sizes]\n", "\n[models]\n", "\n[prices.x]\n", "\n[sampling.writer]\n", "seed = 7\n", "count = 9\n",
-    '"personas.count" = 3\n', '"." = 1\n', "prompt = inf\n", "reply = 1.0\n", "temperature = nan\n", "max_cost = 1e999\n",
+    "\n[settings]\n", "\n[sizes]\n", "\n[models]\n", "\n[prices.x]\n", "\n[sampling.writer]\n", "seed = 7\n",
+    "count = 9\n",
+    '"personas.count" = 3\n', '"." = 1\n', "prompt = inf\n", "reply = 1.0\n", "temperature = nan\n",
+    "max_cost = 1e999\n",
     "datasets = []\n", "model = 'scripted'\n", "a.b = 0x" + "f" * 5_000 + "\n", "= 2024-05-12\n",
 )  # fmt: skip
 
@@ -136,34 +144,33 @@ pieces = texts(
 def test_any_file_is_a_recipe_or_a_problem(tmp_path_factory, text):
     path = tmp_path_factory.getbasetemp() / "any.toml"
     path.write_text(text, encoding="utf-8", errors="surrogatepass", newline="")
-    try:
-        found = read_recipe(str(path))
-        assert json.dumps(found.model_options(), default=vars, allow_nan=False)
-        for size in (0.5, 1):
-            found.sizes_of("questions", size)
-        for name, value in found.settings_of("questions").items():
-            owner, _, own = name.rpartition(".")
-            all_stages()[owner].settings[own].parse(value)
-    except Problem as problem:
-        assert str(problem).startswith(("--", "[settings]"))
-        assert len(str(problem)) < 2_000
+    _, problem = tried(Problem, taken_from, path)
+    assert not problem or str(problem).startswith(("--", "[settings]"))
+    assert len(str(problem)) < 2_000
+
+
+def taken_from(path):
+    """All that a build takes from a recipe."""
+    found = read_recipe(str(path))
+    assert json.dumps(found.model_options(), default=vars, allow_nan=False)
+    for size in (0.5, 1):
+        found.sizes_of("questions", size)
+    for name, value in found.settings_of("questions").items():
+        owner, _, own = name.rpartition(".")
+        all_stages()[owner].settings[own].parse(value)
 
 
 @some
 @given(st.text("\0/.~é" + HALF, max_size=9))
 def test_any_path_of_a_recipe_is_read_or_a_problem(tmp_path_factory, name):
-    try:
-        read_recipe(str(tmp_path_factory.getbasetemp() / "none") + name)
-    except Problem:
-        pass
+    tried(Problem, read_recipe, str(tmp_path_factory.getbasetemp() / "none") + name)
 
 
 @some
 @given(st.dictionaries(st.sampled_from([*Wanted.model_fields, "else"]), text | json_values, max_size=3))
 def test_a_form_of_a_release_is_one_or_says_which_field_is_not(given):
-    try:
-        found = Wanted.model_validate(given)
-    except ValidationError as fault:
+    found, fault = tried(ValidationError, Wanted.model_validate, given)
+    if fault:
         assert fault.errors(include_input=False, include_url=False)[0]["loc"]
     else:
         assert found.at(datetime(2026, 1, 1)).run

@@ -5,11 +5,19 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pipeline.render.trajectory import parse, render
-from tests.fuzz.hostile import some, texts
+from tests.fuzz.hostile import HALF, some, texts, tried
 
 BEGINNING = "2024-05-01 19:30:25 "
 pieces = texts(
-    BEGINNING, "click [B01 || ", "purchase [", "search [Search Amazon || ", "12.50)", "0.00)", "\\ ", "]\\ (brand: ", "\n"
+    BEGINNING,
+    "click [B01 || ",
+    "purchase [",
+    "search [Search Amazon || ",
+    "12.50)",
+    "0.00)",
+    "\\ ",
+    "]\\ (brand: ",
+    "\n",
 )
 line = st.tuples(
     st.sampled_from([BEGINNING, "2024-02-30 19:30:25 ", "2024-05-01 25:00:00 ", ""]),
@@ -25,9 +33,8 @@ GOOD = "2024-05-01 19:30:25 click [A || Lamp] (brand: , color: , price: 1.00)"
 @example(GOOD + "\n")
 @example(f"{GOOD}\n0000-01-01 00:00:00 search [Search Amazon || x]")
 def test_any_text_gives_events_or_names_the_line_that_is_none(text):
-    try:
-        parse(text)
-    except ValueError as fault:
+    _, fault = tried(ValueError, parse, text)
+    if fault:
         number = int(re.match(r"line (\d+) ", str(fault))[1])
         assert parse("\n".join(text.split("\n")[:number])) is not None, "the lines before it can be read"
         with pytest.raises(ValueError, match="line 1 "):
@@ -37,23 +44,13 @@ def test_any_text_gives_events_or_names_the_line_that_is_none(text):
 @some
 @given(st.lists(line, max_size=3).map("\n".join))
 def test_events_that_were_read_are_written_so_that_they_read_the_same(text):
-    try:
-        events = parse(text)
-        text.encode()
-    except ValueError:
-        return
-    assert parse(render(events)) == events
+    events, _ = tried(ValueError, parse, text.replace(HALF, ""))
+    assert not events or parse(render(events)) == events
 
 
 @some
 @given(st.lists(line.filter(lambda each: "\n" not in each), min_size=1, max_size=4))
 def test_each_line_is_read_as_if_it_stood_alone(lines):
-    def alone(each):
-        try:
-            return parse(each)[0] if each else None
-        except ValueError:
-            return None
-
-    each = [alone(line) for line in lines]
+    each = [tried(ValueError, parse, line)[0] for line in lines]
     if all(each):
-        assert parse("\n".join(lines)) == [event | {"row_id": row} for row, event in enumerate(each)]
+        assert parse("\n".join(lines)) == [event | {"row_id": row} for row, (event,) in enumerate(each)]
