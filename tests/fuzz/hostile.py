@@ -51,10 +51,10 @@ PIECES = [*ODD, *NUMBERS, *BREAKS]
 
 def texts(*pieces: str) -> st.SearchStrategy[str]:
     """Odd, broken and plain pieces together, these among them; now and then one long text."""
-    known = st.sampled_from([*PIECES, *pieces * 3])
-    return st.one_of(
-        st.lists(known | st.text(max_size=3), max_size=9).map("".join), st.sampled_from([LONG, HALF, DIGITS])
-    )
+    known = st.sampled_from(PIECES) | st.text(max_size=3)
+    likely = st.sampled_from(pieces) | known if pieces else known
+    mixed = st.lists(likely, max_size=9).map("".join)
+    return st.one_of(mixed, mixed, mixed, st.sampled_from([LONG, HALF, DIGITS]))
 
 
 text = texts()
