@@ -8,6 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from pipeline.catalog.mend.lists import unpacked
 from pipeline.catalog.mend.money import parse_price
 from pipeline.catalog.mend.text import DEEPEST, is_deep
 from pipeline.catalog.normalize import normalize
@@ -71,6 +72,13 @@ def test_deep_is_what_has_more_lists_in_each_other_than_are_read(value, times):
         value = [value]
     assert is_deep(value) or times <= DEEPEST
     assert not is_deep(value, most=times + 8)
+
+
+def test_lists_in_a_text_are_read_to_the_same_depth_whoever_asks():
+    deepest = "[" * DEEPEST + "]" * DEEPEST
+    assert unpacked(deepest) == json.loads(deepest)
+    assert unpacked(f"[{deepest}]") == f"[{deepest}]"
+    assert amazebay.details('{"a": ' + deepest + "}") == {}
 
 
 # Prices

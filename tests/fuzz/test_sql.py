@@ -37,14 +37,11 @@ part = st.sampled_from(
         "'/*'",
     ]
 )
+table = st.sampled_from(
+    ["events", "events", "events", "main.events", "read_csv('x')", "'x.csv'", "(SELECT 1 FROM events)"]
+)
 fitting = st.builds(
-    "SELECT {} FROM events WHERE {} = {} GROUP BY {} ORDER BY {} LIMIT {}".format,
-    part,
-    part,
-    part,
-    part,
-    part,
-    st.integers(0, 9),
+    "SELECT {} FROM {} WHERE {} = {} GROUP BY {} ORDER BY {} LIMIT 9".format, part, table, part, part, part, part
 )
 NESTED = ["(" * 3_900, "select " + "(" * 1_900 + "1" + ")" * 1_900 + " from events",
     "select 1" + "+1" * 1_900 + " from events",
@@ -69,7 +66,9 @@ def test_any_text_may_run_or_there_is_a_reason_why_not(sql):
 
 
 @some
-@given(query | likely)
+@given(query | likely | fitting)
+@example("select 1 from main.events")
+@example("with events as (select 1) select * from events")
 def test_what_may_run_reads_events_alone_and_calls_what_is_known(sql):
     from sqlglot import exp
 
@@ -101,6 +100,7 @@ def test_a_query_is_printed_so_that_it_is_read_the_same(sql):
         unique=True,
     )
 )
+@example(['a"b', 'x" FROM events --', "';"])
 def test_columns_stand_in_a_query_as_names_whatever_they_are_called(columns):
     from sqlglot import exp
 
