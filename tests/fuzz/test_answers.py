@@ -1,5 +1,6 @@
 import json
 from datetime import date, datetime, timedelta
+from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
@@ -13,6 +14,7 @@ from pipeline.playground.forms import read as typed
 from pipeline.problem import Problem
 from pipeline.questions.values import Unfit, canonical, from_json, from_rows, to_json
 from pipeline.rewards.matching import boxed, right, shown
+from pipeline.rollouts.teacher import Work
 from pipeline.rollouts.teacher_reading import Unreadable, literal, read
 from pipeline.rollouts.teacher_written import guessed
 from pipeline.sandbox.interpreter import plain
@@ -89,6 +91,15 @@ def test_a_literal_is_a_value_or_unreadable(text):
         tried(
             ArithmeticError, guessed, [[found]], "SELECT SUM(price) FROM events"
         )  # the teacher takes it for no answer
+
+
+def test_a_number_that_cents_cannot_be_told_of_is_no_answer_to_the_teacher():
+    question = SimpleNamespace(sql="SELECT SUM(price) FROM events", question="How much?")
+    asked, printed = (
+        SimpleNamespace(tree=None, question=question),
+        SimpleNamespace(ok=True, text="[(Decimal('1e40'),)]"),
+    )
+    assert Work.known(asked, printed, None) is None
 
 
 @pytest.mark.parametrize("answer_type", list(ANSWERS))

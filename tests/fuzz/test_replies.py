@@ -5,6 +5,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
+from pipeline.browse.server import read_json
 from pipeline.envs.conversation import message_of, said_by
 from pipeline.envs.episode import parsed
 from pipeline.models.base import Reply, spec_of
@@ -12,11 +13,12 @@ from pipeline.models.openai import heard, reply_of, said, seconds
 from pipeline.models.replies import Replies
 from pipeline.models.written import Unwritten, Wrong, as_json, refused, written
 from pipeline.problem import Problem
+from pipeline.publish.layout import indexed
 from pipeline.rewards.hierarchical import Action, Answer, action_of, answer_of, rationale_at
 from pipeline.rewards.matching import boxed
 from pipeline.rewards.tool_use import blocks, called, final, own
 from pipeline.rollouts.conversation import returned, turn_of
-from pipeline.rollouts.judge import Opinion, opinion, verdict_of
+from pipeline.rollouts.judge import Opinion, logs_of, opinion, verdict_of
 from pipeline.shop.tools import Illegal
 from pipeline.shopping.play import read, thought_of
 from pipeline.shopping.play import written as turn_written
@@ -209,6 +211,22 @@ def test_a_judge_says_one_of_its_words_or_is_wrong(text):
     assert str(wrong) if wrong else found in ("CORRECT", "INCORRECT")
     found, wrong = tried(Wrong, opinion, Reply(text), ours_first=True)
     assert str(wrong) if wrong else isinstance(found, Opinion)
+
+
+@pytest.mark.parametrize("text", [DEEP, '{"text": ["a"]}', '{"text": ' + DIGITS + "}", "3", HALF])
+def test_a_file_of_logs_that_are_none_is_a_problem(tmp_path, text):
+    path = tmp_path / "logs.jsonl"
+    path.write_text(text, errors="surrogatepass")
+    with pytest.raises(Problem, match="column `text`"):
+        logs_of(path)
+
+
+@some
+@given(anything)
+@each_of(*worst)
+def test_json_of_others_is_shown_as_text_where_it_is_none(text):
+    assert read_json(text) is not None or text.strip() == "null"
+    assert all(isinstance(each, str) for each in indexed(text))
 
 
 @some
