@@ -60,6 +60,8 @@ def each_nested(function):
 @some
 @given(query | likely | text)
 @each_nested
+@example("->")
+@example("select x -> from events")
 def test_any_text_may_run_or_there_is_a_reason_why_not(sql):
     for reason in (why_not(sql), browsed.why_not(sql), browsed.why_not(browsed.as_query(sql, ["n", 'a"b']))):
         assert reason is None or (reason and "\n" not in reason.splitlines()[0])
