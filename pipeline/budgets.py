@@ -12,7 +12,7 @@ def tokens_of(name: str) -> int:
     >>> tokens_of("64k"), tokens_of("1m"), tokens_of("1500000")
     (64000, 1000000, 1500000)
     """
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)([km]?)", name.strip().lower())
+    found = re.fullmatch(r"(\d{1,12}(?:\.\d{1,6})?)([km]?)", name.strip().lower())
     tokens = round(float(found[1]) * UNITS[found[2]]) if found else 0
     if tokens < LEAST:
         raise ValueError(f"{name!r} is not a number of tokens from {LEAST} on, such as 32k, 64k or 1000000")

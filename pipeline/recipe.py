@@ -25,7 +25,7 @@ What the command line says goes before what the file says.
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -37,8 +37,11 @@ from pipeline.stage import ROLES
 RoleName = Literal["writer", "shopper", "agent", "judge"]
 
 
+Size = Annotated[int, Field(ge=0, le=10**12)]
+
+
 class Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
 
 class SamplingOf(Strict):
@@ -65,9 +68,9 @@ class ModelsOf(Strict):
 
 
 class RecipeFile(Strict):
-    seed: int | None = None
+    seed: int | None = Field(default=None, ge=-(2**63), lt=2**63)
     datasets: list[str] = []
-    sizes: dict[str, int] = {}
+    sizes: dict[str, Size] = {}
     settings: dict[str, Any] = {}
     models: ModelsOf = ModelsOf()
     sampling: dict[RoleName, SamplingOf] = {}
@@ -123,3 +126,5 @@ def read_recipe(path: str | None) -> RecipeFile:
         raise Problem(f"--recipe {path}: {'.'.join(map(str, first['loc']))}: {first['msg']}.") from None
     except ValueError as error:  # no TOML, or no UTF-8
         raise Problem(f"--recipe {path} is no TOML: {error}.") from None
+    except RecursionError:
+        raise Problem(f"--recipe {path} is no TOML that can be read: it is nested too deep.") from None

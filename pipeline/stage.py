@@ -15,6 +15,7 @@ a row must not ship. A check `across` looks at the whole dataset, once all its s
 
 import hashlib
 import inspect
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -103,11 +104,28 @@ class Setting:
         return next((note.description for note in notes if note.description), "")
 
     def parse(self, value: Any) -> Any:
-        """The value as JSON would hold it, so that it is the same in a recipe that was read back."""
+        """The value as JSON would hold it, so that it is the same in a recipe that was read back. Raises Problem."""
         try:
-            return self.adapter.dump_python(self.adapter.validate_python(value), mode="json")
+            found = self.adapter.dump_python(self.adapter.validate_python(value), mode="json")
+            json.dumps(found, allow_nan=False, ensure_ascii=False).encode()
+            return found
         except ValidationError as error:
-            raise Problem(f"--{self.name.replace('_', '-')} {value}: {first_message(error)}.") from None
+            fault = first_message(error)
+        except ValueError:  # infinite, of thousands of digits, or no UTF-8
+            fault = "a recipe cannot hold it"
+        raise Problem(f"--{self.name.replace('_', '-')} {short(value)}: {short(fault)}.")
+
+
+def short(value: Any) -> str:
+    """
+    >>> short("x" * 300) == "x" * 200 + "…", short(16**5_000)
+    (True, 'a number of very many digits')
+    """
+    try:
+        text = str(value)
+    except ValueError:  # Python writes no more than 4,300
+        return "a number of very many digits"
+    return text if len(text) <= 200 else f"{text[:200]}…"
 
 
 def first_message(error: ValidationError) -> str:

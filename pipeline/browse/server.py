@@ -182,5 +182,5 @@ def read_json(text: str) -> Any:
     """What a text of JSON says; the text where it is none."""
     try:
         return json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return text

@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from pipeline.catalog.mend.text import CONTROL
 from pipeline.problem import Problem
 from pipeline.words import content_words, words
 
@@ -48,7 +49,7 @@ def read_queries(path: Path) -> RealQueries:
         raise Problem(f"There is no file of queries {path}.")
     try:
         rows = [row for row in read_rows(path) if row[0]]
-    except (ValueError, KeyError, TypeError, AttributeError, csv.Error) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, csv.Error) as error:
         raise Problem(
             f"{path} cannot be read as queries: {str(error)[:120]}. It needs a column or key `query`."
         ) from None
@@ -72,14 +73,14 @@ def read_rows(path: Path) -> Any:
     if isinstance(data, dict) and "judgmentRatings" in data:
         for item in data["judgmentRatings"]:
             for rating in item["ratings"]:
-                yield tidy(item["query"]), rating["docId"], grade_of(rating["rating"])
+                yield tidy(item["query"]), str(rating["docId"] or ""), grade_of(rating["rating"])
         return
     for item in data if isinstance(data, list) else [text for texts in data.values() for text in texts]:
         yield tidy(item["query"] if isinstance(item, dict) else item), None, None
 
 
 def tidy(text: str) -> str:
-    return " ".join(text.split())[:200]
+    return " ".join(CONTROL.sub(" ", text).split())[:200]
 
 
 def grade_of(value: Any) -> str | None:

@@ -30,7 +30,7 @@ def all_envs() -> dict[str, Env]:
 def env_of(name: str) -> Env:
     """Raises Problem with the names that there are."""
     if name not in all_envs():
-        raise Problem(f"There is no env {name}. {meant(name, all_envs())}")
+        raise Problem(f"There is no env {name[:60]}. {meant(name, all_envs())}")
     return all_envs()[name]
 
 

@@ -118,7 +118,7 @@ def levels_of(text: str) -> list[int]:
         first, between, last = each.strip().partition("-")
         last = last if between else first
         if not (first.isdecimal() and last.isdecimal() and int(first) <= int(last) <= HARDEST):
-            raise Problem(f"There are no levels {text!r}. Say 0-12, or 0,3,6; the hardest is {HARDEST}.")
+            raise Problem(f"There are no levels {text[:60]!r}. Say 0-12, or 0,3,6; the hardest is {HARDEST}.")
         found += range(int(first), int(last) + 1)
     return list(dict.fromkeys(found))
 

@@ -37,7 +37,8 @@ THOUGHT = re.compile(r"^\s*(?:<think>)?(.*?)</think>\s*", re.DOTALL)
 CUT = {"length": "cut short at its limit of tokens", "content_filter": "cut short by the server's filter of content"}
 LEAST = -9_999.0
 """The logarithm of what cannot be, as vLLM's server writes it: JSON has no infinity."""
-CALL = re.compile(r"<tool_call>\s*(\{.*?\})\s*</tool_call>", re.DOTALL)
+CALL, CALLED = re.compile(r"<tool_call>\s*"), re.compile(r"\s*</tool_call>")
+CALLS = json.JSONDecoder(strict=False)
 
 
 class OpenAI:
@@ -256,7 +257,7 @@ def reply_of(text: str) -> Reply | None:
         native_calls = message.get("tool_calls") or ()
         if finish in ("abort", "error"):
             return None
-    except (ValueError, LookupError, TypeError, AttributeError):
+    except (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError):
         return None
     reply = heard(content, finish, asked, told, reasoning=str(reasoning), calls=native_calls)
     return replace(reply, chances=told_chances(choice.get("logprobs"), reply.text))
@@ -318,7 +319,7 @@ def heard(content: str, finish: str, asked: int, told: int, *, reasoning: str = 
     fault = CUT.get(finish, "")
     try:
         found = [*map(native, calls), *([] if is_json(words) else tagged(words))]
-    except (ValueError, LookupError, TypeError, AttributeError):
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         found, fault = [], fault or "a tool call that is no JSON"
     return Reply(words, reasoning.strip(), tuple(found), finish, asked, told, fault)
 
@@ -329,15 +330,24 @@ def is_json(text: str) -> bool:
 
 def native(call: dict[str, Any]) -> dict[str, Any]:
     function = call["function"]
-    return {"name": function["name"], "arguments": json.loads(function["arguments"] or "{}", strict=False)}
+    return {"name": str(function["name"]), "arguments": json.loads(function["arguments"] or "{}", strict=False)}
 
 
 def tagged(content: str) -> list[dict[str, Any]]:
-    """Tool calls written as text tags."""
-    found = [json.loads(call, strict=False) for call in CALL.findall(content)] if "<tool_call>" in content else []
-    if len(found) < content.count("<tool_call>"):
-        raise ValueError("a tool call that is no JSON")
-    return [{"name": str(call["name"]), "arguments": call.get("arguments") or {}} for call in found]
+    """Tool calls written as text tags: each tag holds one JSON object, which may speak of tags itself.
+
+    >>> tagged('<tool_call>{"name": "say", "arguments": {"text": "a </tool_call>"}}</tool_call>')
+    [{'name': 'say', 'arguments': {'text': 'a </tool_call>'}}]
+    """
+    found, place = [], 0
+    while opened := CALL.search(content, place):
+        call, place = CALLS.raw_decode(content, opened.end())
+        closed = CALLED.match(content, place)
+        if not closed:
+            raise ValueError("a tool call that does not end")
+        place = closed.end()
+        found.append({"name": str(call["name"]), "arguments": call.get("arguments") or {}})
+    return found
 
 
 def api_key() -> str:
@@ -355,6 +365,6 @@ def said(text: str) -> str:
     try:
         found = json.loads(text)
         text = found.get("error", found).get("message", text) if isinstance(found, dict) else text
-    except (ValueError, AttributeError):
+    except (ValueError, AttributeError, RecursionError):
         pass
     return " ".join(str(text).split())[:300]

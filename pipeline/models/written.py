@@ -82,7 +82,7 @@ def as_json(reply: Reply, shape: type[Shape]) -> Shape:
     except ValidationError as error:
         first = error.errors()[0]
         raise Wrong(f"{'.'.join(map(str, first['loc'])) or 'the reply'}: {first['msg']}.") from None
-    except ValueError:
+    except (ValueError, RecursionError):
         raise Wrong("the reply is not JSON.") from None
 
 

@@ -239,7 +239,7 @@ def indexed(text: str) -> set[str]:
     """
     try:
         found = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return set()
     return set(found) if isinstance(found, dict) else set()
 

@@ -100,7 +100,7 @@ def from_json(text: str, answer_type: str) -> Any:
     """What `to_json` wrote. Raises Unfit for what it never writes."""
     try:
         value = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise Unfit(f"{text} is no JSON") from None
     if value is None:
         return None

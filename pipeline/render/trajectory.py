@@ -21,9 +21,9 @@ ESCAPED = {"\\n": "\n", "\\r": "\r", "\\ ": " ", "\\\\": "\\"}
 
 STAMP = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d ", re.ASCII)
 SEARCH = re.compile(r"search \[Search Amazon \|\| (.*)\]")
-PRODUCT = re.compile(
-    r"(click|add to Cart|purchase) \[(\S+) \|\| (.*)\] \(brand: (.*), color: (.*), price: (\d+\.\d\d)\)", re.ASCII
-)
+HEAD = re.compile(r"(click|add to Cart|purchase) \[(\S+) \|\| ", re.ASCII)
+PRICE = re.compile(r"(\d{1,10}\.\d\d)\)", re.ASCII)
+BRAND_MARK, COLOR_MARK, PRICE_MARK = MARKS
 Told = tuple[str, str | None, str | None, str | None, str | None, str | None, str | None]
 """What a line tells beside its time: action, asin, title, brand, color, price, query; all as text."""
 
@@ -84,12 +84,15 @@ def parse(text: str) -> list[dict[str, Any]]:
     """
     found = []
     for number, line in enumerate(text.split("\n") if text else []):
-        when, rest = halves(line, number)
-        action, asin, title, brand, color, price, query = told(rest)
+        try:
+            when, rest = halves(line)
+            action, asin, title, brand, color, price, query = told(rest)
+        except ValueError as error:
+            raise ValueError(f"line {number} {error}") from None
         found.append(
             {
                 "row_id": number,
-                "timestamp": datetime.fromisoformat(when),
+                "timestamp": when,
                 "action_type": action,
                 "asin": asin,
                 "product_name": title,
@@ -102,23 +105,36 @@ def parse(text: str) -> list[dict[str, Any]]:
     return found
 
 
-def halves(line: str, number: int) -> tuple[str, str]:
-    """The time of a line, and the rest."""
-    if not STAMP.match(line):
-        raise ValueError(f"line {number} does not begin with a time: {line[:80]!r}")
-    return line[:19], line[20:]
+def halves(line: str) -> tuple[datetime, str]:
+    """The time of a line, and the rest. Raises ValueError."""
+    try:
+        if STAMP.match(line):
+            return datetime.fromisoformat(line[:19]), line[20:]
+    except ValueError:  # a day or an hour that there is not
+        pass
+    raise ValueError(f"does not begin with a time: {line[:80]!r}")
 
 
 def told(rest: str) -> Told:
-    """What a line tells after its time."""
-    if found := PRODUCT.fullmatch(rest):
-        action, asin, title, brand, color, price = found.groups()
+    """What a line tells after its time. Raises ValueError.
+
+    The marks are looked for from the end: the last of each is the one that no field holds, and the work is one pass however
+    many others there are.
+    """
+    if found := HEAD.match(rest):
+        action, asin = found.groups()
+        body, priced, price = rest[found.end() :].rpartition(PRICE_MARK)
+        body, colored, color = body.rpartition(COLOR_MARK)
+        title, branded, brand = body.rpartition(BRAND_MARK)
+        cents = PRICE.fullmatch(price)
+        if not (priced and colored and branded and cents):
+            raise ValueError(f"is not an action: {rest[:80]!r}")
         if "\\" in rest:
             title, brand, color = plain(title), plain(brand), plain(color)
-        return action, asin, title, brand or None, color or None, price, None
+        return action, asin, title, brand or None, color or None, cents[1], None
     if found := SEARCH.fullmatch(rest):
         return "search", None, None, None, None, None, plain(found[1])
-    raise ValueError(f"not an action: {rest[:80]!r}")
+    raise ValueError(f"is not an action: {rest[:80]!r}")
 
 
 def plain(written: str) -> str:

@@ -111,7 +111,7 @@ def called(calls: Sequence[Mapping[str, Any]]) -> list[str]:
         arguments = call.get("function", call).get("arguments")
         try:
             arguments = json.loads(arguments) if isinstance(arguments, str) else arguments
-        except ValueError:
+        except (ValueError, RecursionError):
             continue
         if isinstance(arguments, Mapping) and "code" in arguments:
             found.append(str(arguments["code"]))

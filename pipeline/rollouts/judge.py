@@ -167,7 +167,7 @@ def logs_of(path: Path) -> list[str]:
         raise Problem(f"--real {path}: there is no such file.")
     try:
         found = {".parquet": in_parquet, ".jsonl": in_json_lines}.get(path.suffix, in_text)(path)
-    except (OSError, ValueError, KeyError, TypeError):  # Arrow's own errors are some of these
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):  # Arrow's own errors are some of these
         raise Problem(f"--real {path} is no {path.suffix[1:] or 'text'} with a column `text` of UTF-8 texts.") from None
     found = [text for text in found if text.strip()]
     if not found:

@@ -166,7 +166,7 @@ class Work:
             if self.tree is None:
                 return Known(guessed(literal(heard.text.strip()), self.question.sql, self.question.question))
             return Known(read(heard.text, code.form, type_of(self.tree), DIGITS.get(self.tree.node)))
-        except Unreadable:
+        except (Unreadable, ArithmeticError):  # a number that cents cannot be told of
             return None
 
     # Code

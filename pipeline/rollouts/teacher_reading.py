@@ -11,8 +11,10 @@ from pipeline.questions.values import SETS, Unfit, from_rows, one
 from pipeline.rollouts.pandas_code import Form
 
 NOTHING = frozenset({"None", "none", "nan", "NaN", "NaT", "<NA>"})
-SPAN = re.compile(r"(?P<days>-?\d+) days?,? \+?(?P<hours>\d+):(?P<minutes>\d\d):(?P<seconds>\d\d)(\.0+)?")
+SPAN = re.compile(r"(?P<days>-?\d{1,9}) days?,? \+?(?P<hours>\d{1,9}):(?P<minutes>\d\d):(?P<seconds>\d\d)(\.0+)?")
 ENTRY = re.compile(r"^\d+ +(?P<value>.*)$")
+LARGEST = 20
+"""Digits before a number's point, of which no answer has so many."""
 NUMBERS = ("integer", "decimal", "money", "duration")
 
 
@@ -75,7 +77,7 @@ def amount(value: Any, answer_type: str, digits: int | None) -> Any:
         number = value if isinstance(value, Decimal) else Decimal(str(value))
     except InvalidOperation:
         raise Unreadable(f"{value!r} is no {answer_type}") from None
-    if not number.is_finite():
+    if not number.is_finite() or number.adjusted() >= LARGEST:
         raise Unreadable(f"{value!r} is no {answer_type}")
     if answer_type == "decimal" and digits is not None:
         return number.quantize(Decimal(1).scaleb(-digits))
@@ -113,7 +115,7 @@ def literal(text: str) -> Any:
     for spelled in (text, text.replace("<NA>", "None")):
         try:
             return spoken(ast.parse(spelled, mode="eval").body)
-        except (SyntaxError, TypeError, InvalidOperation, ValueError, RecursionError, MemoryError):
+        except (SyntaxError, TypeError, ArithmeticError, ValueError, RecursionError, MemoryError):
             continue
     raise Unreadable(f"{text[:80]} is no value")
 

@@ -48,7 +48,8 @@ def parsed(sql: str) -> Any:
 
     try:
         found = [each for each in parse(sql, dialect="duckdb") if each is not None]
-    except (ParseError, TokenError, RecursionError) as error:
+    except (ParseError, TokenError, RecursionError, TypeError, AttributeError, LookupError, ValueError) as error:
+        # the last four where the parser itself stumbles, as over `->` alone
         first = error.errors[0]["description"] if isinstance(error, ParseError) and error.errors else "unreadable"
         raise ValueError(f"SQL does not parse: {first}") from None
     if len(found) != 1:

@@ -29,7 +29,7 @@ UNITS: dict[str, tuple[str, float]] = {
 }  # fmt: skip
 SAME = 1e-6
 """Numbers that differ by less than this share of them are the same: they were written in different units."""
-MEASURE = re.compile(r"^\s*(?P<number>-?\d+(?:\.\d+)?)\s*(?P<unit>\D.*)?$")
+MEASURE = re.compile(r"^\s*(?P<number>-?\d{1,15}(?:\.\d{1,15})?)\s*(?P<unit>\D.*)?$")
 
 
 def measured(value: str, number: float | None = None, unit: str | None = None) -> tuple[float, str] | None:

@@ -26,11 +26,13 @@ FILE = "human.json"
 """Among a run's evaluations."""
 SAMPLE = 20_000
 """Words, at most, of each side whose variety is compared: more words are always less various."""
-NUMBER = r"(?:\d+(?:[.,]\d+)?(?:/\d+)?)"
+LONGEST = 2_000
+"""Letters of an instruction that are read."""
+NUMBER = r"(?:\d{1,12}(?:[.,]\d{1,6})?(?:/\d{1,6})?)"
 WORDED = r"(?:one|two|three|four|five|six|seven|eight|nine|ten|twelve|twenty|single|double)"
 MONEY = re.compile(
-    rf"(?:(?:at\s+)?(?:a\s+|the\s+)?(?:and\s+)?(?:price[ds]?|cost(?:s|ing)?|budget|for|is|be|under|below|less|lower|cheaper|at)\s+)*"
-    rf"(?:is\s+|of\s+|be\s+)*(?:(?:at\s+most|up\s+to|no\s+more|not\s+more|lower|less|cheaper|under|below|within|maximum|max|around|about)\s+)*"
+    rf"(?:(?:at\s+)?(?:a\s+|the\s+)?(?:and\s+)?(?:price[ds]?|cost(?:s|ing)?|budget|for|is|be|under|below|less|lower|cheaper|at)\s+){{0,5}}"
+    rf"(?:is\s+|of\s+|be\s+){{0,2}}(?:(?:at\s+most|up\s+to|no\s+more|not\s+more|lower|less|cheaper|under|below|within|maximum|max|around|about)\s+){{0,3}}"
     rf"(?:than\s+|of\s+)?(?:\$\s*(?P<sign>{NUMBER})(?:\s*(?:dollars?|usd|bucks))?|(?P<word>{NUMBER})\s*(?:dollars?|usd|bucks|\$))",
     re.IGNORECASE,
 )
@@ -119,7 +121,7 @@ def read(instruction: str) -> Read:
     >>> found.thing, found.price, [each.kind for each in found.constraints]
     ('popcorn', 40.0, ['price', 'measure', 'feature'])
     """
-    head, listed, tail = parted(instruction.strip())
+    head, listed, tail = parted(instruction.strip()[:LONGEST])
     head = OPENER.sub("", head.lower(), count=1)
     price = MONEY.search(f"{head} . {tail.lower()}")
     found = [Constraint("price", price[0].strip())] if price else []

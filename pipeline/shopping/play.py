@@ -36,10 +36,13 @@ FORM = {
     False: "Your turn has to be two lines: Thought: ... and Action: search[words] or click[thing].",
     True: "Your turn has to be three lines: Thought: ..., Action_type: interact_with_env or ask_shopper, and Action_content: ...",
 }
-THOUGHT = re.compile(r"^\s*Thought\s*[:：]\s*(.*?)\s*(?=^\s*Action|\Z)", re.IGNORECASE | re.MULTILINE | re.DOTALL)
-ACTION = re.compile(r"^\s*Action\s*[:：]\s*(.*?)\s*$", re.IGNORECASE | re.MULTILINE)
-TYPE = re.compile(r"^\s*Action_type\s*[:：]\s*(\w+)\s*$", re.IGNORECASE | re.MULTILINE)
-CONTENT = re.compile(r"^\s*Action_content\s*[:：]\s*(.*?)\s*\Z", re.IGNORECASE | re.MULTILINE | re.DOTALL)
+LINE = r"^[^\S\n]*"
+"""Where a line begins: no more than its own white space, or a reply of empty lines alone would take hours."""
+THOUGHT = re.compile(rf"{LINE}Thought\s*[:：]", re.IGNORECASE | re.MULTILINE)
+ACTS = re.compile(rf"{LINE}Action", re.IGNORECASE | re.MULTILINE)
+ACTION = re.compile(rf"{LINE}Action\s*[:：]\s*(.*)", re.IGNORECASE | re.MULTILINE)
+TYPE = re.compile(rf"{LINE}Action_type\s*[:：]\s*(\w+)\s*$", re.IGNORECASE | re.MULTILINE)
+CONTENT = re.compile(rf"{LINE}Action_content\s*[:：](.*)", re.IGNORECASE | re.MULTILINE | re.DOTALL)
 Player = Generator[str, "Sight", None]
 """Says turn after turn, and is sent what it sees then."""
 
@@ -212,18 +215,27 @@ def read(said: str, multi: bool) -> tuple[str, str]:
     >>> read("Thought: ?\\nAction_type: ask_shopper\\nAction_content: Which color?", True)
     ('?', 'ask[Which color?]')
     """
-    found = THOUGHT.search(said)
-    thought = found[1] if found else ""
+    thought = thought_of(said)
     if not multi:
         action = ACTION.search(said)
-        return thought, action[1] if action else ""
+        return thought, action[1].rstrip() if action else ""
     kind, content = TYPE.search(said), CONTENT.search(said)
     if not kind or not content:
         return thought, ""
+    told = content[1].strip()
     if kind[1].lower() == "ask_shopper":
-        return thought, f"ask[{content[1]}]"
-    acts = kind[1].lower() == "interact_with_env" and not content[1].startswith("ask[")
-    return thought, content[1] if acts else ""
+        return thought, f"ask[{told}]"
+    acts = kind[1].lower() == "interact_with_env" and not told.startswith("ask[")
+    return thought, told if acts else ""
+
+
+def thought_of(said: str) -> str:
+    """What stands between the first `Thought:` and the line of the action; all that is left where there is none."""
+    found = THOUGHT.search(said)
+    if not found:
+        return ""
+    acts = ACTS.search(said, found.end())
+    return said[found.end() : acts.start() if acts else None].strip()
 
 
 def kept(said: str, multi: bool) -> str:

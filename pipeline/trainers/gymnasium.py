@@ -76,5 +76,5 @@ def called(action: str | Mapping[str, Any]) -> tuple[str, dict[str, Any]] | None
     try:
         found = json.loads(action) if isinstance(action, str) else action
         return str(found["name"]), dict(found.get("arguments") or {})
-    except (ValueError, TypeError, KeyError, AttributeError):
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return None

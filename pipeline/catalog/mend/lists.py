@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from pipeline.catalog.mend.text import as_text, known, text, words
+from pipeline.catalog.mend.text import as_text, is_deep, known, text, words
 
 Row = dict[str, Any]
 ATTACHED = words(
@@ -20,7 +20,7 @@ QUANTITY = re.compile(
     re.IGNORECASE,
 )
 CODES = words("model modelno model_number model_no part_number mpn sku upc ean isbn gtin asin number")
-BULLET = re.compile(r"[\r\n\u2028\u2029]+|\s*[•●▪◦‣]\s*|\s\|\s|<br\s*/?>|</?li>", re.IGNORECASE)
+BULLET = re.compile(r"[\r\n\u2028\u2029]+|[•●▪◦‣]|\s\|\s|<br\s*/?>|</?li>", re.IGNORECASE)
 GRADES = {
     name: grade
     for grade, words in {
@@ -50,7 +50,7 @@ def unpacked(value: Any) -> Any:
         except (ValueError, SyntaxError, RecursionError, MemoryError, TypeError):
             continue
         if isinstance(found, list | dict):
-            return found
+            return value if is_deep(found) else found
     return value
 
 

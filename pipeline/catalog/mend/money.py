@@ -11,6 +11,7 @@ ABSURD = "absurd price"
 UNREADABLE = "price unreadable"
 USUAL = re.compile(r"\$?([0-9]{1,6})(?:\.([0-9]{1,2}))?")
 PLAIN = re.compile(r"[+-]?\d+(?:\.\d*)?(?:[eE][+-]?\d{1,9})?")
+ENDLESS = re.compile(r"[+-]?[\d.]+[eE][+-]?\d{10,}")
 NUMBER = r"(\d+(?:[.,'’\s]\d+)*)"
 CURRENCY = r"(?:[^\W\d_]{0,4}\.?\s?[^\w\s.,'’+\-–—−()/~&%#*]?)"  # USD, US$, Rs., €, zł
 BEFORE = rf"(?:(?:from|only|now|price|starting at|approx\.?|ab)\b:?\s*)?([-−]?)\s?{CURRENCY}\s?([-−]?)\s?"
@@ -76,7 +77,7 @@ def prices_in(value: str) -> list[Decimal]:
     value = html.unescape(value).strip()
     if value.lower() in MISSING:
         return []
-    match = len(value) <= 80 and (ONE.fullmatch(value) or TWO.fullmatch(value))
+    match = len(value) <= 80 and not ENDLESS.fullmatch(value) and (ONE.fullmatch(value) or TWO.fullmatch(value))
     if not match:
         raise ValueError(UNREADABLE)
     european = "€" in value or "eur" in value.lower()

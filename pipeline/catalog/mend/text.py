@@ -14,6 +14,10 @@ LONGEST_NAME = 200
 MISSING = frozenset(["", "-", "--", "n/a", "na", "nan", "none", "null", "unknown", "undefined", "not available"])
 
 
+DEEPEST = 20
+"""So many lists and dictionaries in each other are read; how many more Python could read depends on where it is asked."""
+
+
 def words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
@@ -83,6 +87,18 @@ def between(tag: re.Match[str]) -> str:
     """A space for a tag; what only looks like one, as in `a <b and c> d`, stays."""
     inside = tag[0].rstrip("/> ")
     return tag[0] if re.search(r"\s", inside) and "=" not in inside and not inside.startswith("<!") else " "
+
+
+def is_deep(value: Any, most: int = DEEPEST) -> bool:
+    """Whether more than so many lists and dictionaries stand in each other.
+
+    >>> is_deep([[{"a": 1}]], 3), is_deep([[{"a": []}]], 3)
+    (False, True)
+    """
+    if not isinstance(value, list | tuple | dict):
+        return False
+    inside = value.values() if isinstance(value, dict) else value
+    return most == 0 or any(is_deep(each, most - 1) for each in inside)
 
 
 def as_text(value: Any) -> str | None:

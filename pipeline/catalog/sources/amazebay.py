@@ -8,6 +8,7 @@ author. Guessed: that `categories` is a list from broad to narrow. The card name
 
 import json
 
+from pipeline.catalog.mend.text import is_deep
 from pipeline.catalog.sources import located
 from pipeline.catalog.sources.file import Catalog, Parquet, Row, is_fact
 
@@ -55,4 +56,4 @@ def details(text: object) -> Row:
         value = json.loads(text) if isinstance(text, str) else text
     except (ValueError, RecursionError):
         return {}
-    return dict(value) if isinstance(value, dict) else {}
+    return dict(value) if isinstance(value, dict) and not is_deep(value) else {}

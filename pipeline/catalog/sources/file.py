@@ -19,6 +19,7 @@ from typing import IO, Any, Protocol, cast
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from pipeline.catalog.mend.text import is_deep
 from pipeline.catalog.sources import BadSource, exists, hidden, missing
 from schemas.shop import Product
 
@@ -191,7 +192,7 @@ def opened(where: str) -> Table:
 def beginning(path: Path) -> bytes:
     with stream(path) as binary:
         head = binary.read(1 << 16)
-    if not head.strip():
+    if not head.removeprefix(codecs.BOM_UTF8).strip():
         raise BadSource(f"{path} is empty. Give a file with at least one product.")
     if head.startswith(b"version https://git-lfs"):
         raise BadSource(f"{path} is a Git LFS pointer, not the data. Run `git lfs pull` where it came from.")
@@ -419,7 +420,8 @@ class JsonLines(Text):
         except (ValueError, RecursionError) as error:
             reason = "not UTF-8" if isinstance(error, UnicodeDecodeError) else "no JSON"
             return unreadable(reason, span.decode("utf-8", "replace").strip())
-        return row if isinstance(row, dict) else unreadable("no JSON object", span.decode().strip())
+        why = "" if isinstance(row, dict) else "no JSON object"
+        return unreadable(why or "nested too deep", span.decode().strip()) if why or is_deep(row) else row
 
 
 class JsonArray(Text):
@@ -465,6 +467,8 @@ class JsonArray(Text):
                 if row is None:
                     end = found.end() if found else len(text)
                     row = unreadable("no JSON", text[place:end].encode("utf-8", "replace").decode())
+                elif is_deep(row):
+                    row = unreadable("nested too deep", text[place:end].encode("utf-8", "replace").decode())
                 elif not text[place:end].isascii() and re.search("[\udc80-\udcff]", text[place:end]):
                     row = unreadable("not UTF-8", text[place:end].encode("utf-8", "replace").decode())
                 yield offset, row

@@ -1,0 +1,237 @@
+import json
+from datetime import date, datetime, timedelta
+from types import SimpleNamespace
+
+import pyarrow as pa
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from pipeline.checks.questions import DAY, day_of
+from pipeline.checks.rollouts import handed, loads
+from pipeline.playground.forms import Field
+from pipeline.playground.forms import read as typed
+from pipeline.problem import Problem
+from pipeline.questions.values import Unfit, canonical, from_json, from_rows, to_json
+from pipeline.rewards.matching import boxed, right, shown
+from pipeline.rollouts.teacher import Work
+from pipeline.rollouts.teacher_reading import Unreadable, literal, read
+from pipeline.rollouts.teacher_written import guessed
+from pipeline.sandbox.interpreter import plain
+from pipeline.sandbox.interpreter import shown as shortened
+from pipeline.shopping.blunders import ACTION
+from pipeline.shopping.facts import is_same, measured
+from pipeline.shopping.human import read as instruction
+from pipeline.tokens import estimate, estimates
+from tests.fuzz.hostile import DEEP, DIGITS, HALF, json_values, some, text, texts, tried, writable
+
+ANSWERS = {
+    "integer": "3", "decimal": "66.7", "money": "3.00", "date": "2024-05-12", "date-time": "2024-05-12 09:00:01",
+    "duration": "26:04:59", "text": "Pell & Thatch", "set": "a; b", "ordered list": "b; a", "yes/no": "yes; no",
+    "none": "none",
+}  # fmt: skip
+types = st.sampled_from(list(ANSWERS))
+spoken = texts(
+    *ANSWERS.values(), "1 day, 2:04:59", "['a', 'b']", "May 12, 2024", "at 9:00:01 PM", "3 hours", "%",
+    "datetime.date(2024, 5, 12)",
+    "datetime.timedelta(days=1)", "Decimal('3.00')", "\\text{", "}", "nan", "[]",
+)  # fmt: skip
+printed = texts(
+    "Decimal('1e40')", "Decimal('sNaN')", "datetime.date(2024, 5, 12)", "datetime.datetime(1, 1, 1, 99**99)",
+    "Timestamp('2024')",
+    "1 days 00:00:05", "0 days 99:00:00", "np.int64(3)", "[('a',), ('b',)]", "-", "nan", "NaT", "<NA>",
+    "\n0    Norrvik\nName: x",
+)  # fmt: skip
+MUCH = [DIGITS, "9" * 40, "1e309", "Decimal('1e999999999')", "datetime.date(99999999999999999999, 1, 1)", DEEP,
+    "-" * 50_000 + "1",
+        f"{DIGITS} days 00:00:00", "datetime.datetime(1, 1, 1, 1, 1, 1, 99999999999)", "1+" * 50_000 + "1", "f''",
+        "-'a'"]  # fmt: skip
+
+
+# What was said, beside the answer
+
+
+@some
+@given(spoken, types, st.booleans())
+@example(HALF, "set", False)
+@example("['\\ud800']", "set", False)
+def test_what_was_said_is_right_or_not_and_the_answer_itself_is(said, answer_type, strict):
+    answer = ANSWERS[answer_type]
+    assert right(said, answer, answer_type, strict=strict) in (True, False)
+    assert right(answer, answer, answer_type, strict=strict)
+    assert shown(said, answer, answer_type) in (True, False)
+    found = boxed(f"\\boxed{{{said}}}")
+    assert found is None or right(found, answer, answer_type) in (True, False)
+
+
+# What a block printed
+
+
+@some
+@given(
+    printed | st.sampled_from(MUCH),
+    st.sampled_from(["plain", "literal", "series", "table"]),
+    types,
+    st.sampled_from([None, 1, 2]),
+)
+@example("9" * 40, "plain", "decimal", 2)
+@example(f"{DIGITS} days 00:00:00", "plain", "duration", None)
+@example("datetime.date(99999999999999999999, 1, 1)", "literal", "date", None)
+@example("Decimal('1e999999')", "literal", "integer", None)
+def test_what_was_printed_is_a_value_that_can_be_told_or_unreadable(text, form, answer_type, digits):
+    found, _ = tried(Unreadable, read, text, form, answer_type, digits)
+    assert found is None or isinstance(canonical(found), str)
+
+
+@some
+@given(printed)
+def test_a_literal_is_a_value_or_unreadable(text):
+    found, unreadable = tried(Unreadable, literal, text)
+    if not unreadable:
+        tried(
+            ArithmeticError, guessed, [[found]], "SELECT SUM(price) FROM events"
+        )  # the teacher takes it for no answer
+
+
+def test_a_number_that_cents_cannot_be_told_of_is_no_answer_to_the_teacher():
+    question = SimpleNamespace(sql="SELECT SUM(price) FROM events", question="How much?")
+    asked, printed = (
+        SimpleNamespace(tree=None, question=question),
+        SimpleNamespace(ok=True, text="[(Decimal('1e40'),)]"),
+    )
+    assert Work.known(asked, printed, None) is None
+
+
+@pytest.mark.parametrize("answer_type", list(ANSWERS))
+@pytest.mark.parametrize(
+    "text", [DEEP, DIGITS, "1e999", "NaN", '"1e999999"', '{"a": 1}', '[["a"]]', '"\\ud800"', "[{}]"]
+)
+def test_json_that_is_no_result_is_unfit_or_a_value(answer_type, text):
+    found, unfit = tried(Unfit, from_json, text, answer_type)
+    assert str(unfit) if unfit else isinstance(canonical(found), str)
+
+
+@some
+@given(st.builds(json.dumps, json_values), types)
+def test_any_json_is_a_result_or_unfit(text, answer_type):
+    found, unfit = tried(Unfit, from_json, text, answer_type)
+    assert unfit or from_json(to_json(found), answer_type) == found
+
+
+@some
+@given(
+    st.lists(st.tuples(json_values | st.dates() | st.datetimes() | st.decimals()), max_size=3),
+    types.filter(lambda each: each != "none"),
+)
+def test_any_rows_of_a_database_are_a_value_or_unfit(rows, answer_type):
+    found, unfit = tried(Unfit, from_rows, rows, answer_type)
+    assert str(unfit) if unfit else isinstance(canonical(found), str)
+
+
+@some
+@given(
+    st.timedeltas(timedelta(days=-999_999), timedelta(days=999_999)).map(
+        lambda each: timedelta(seconds=int(each.total_seconds()))
+    )
+)
+def test_a_duration_reads_back_from_what_is_told_of_it(span):
+    assert right(canonical(span), canonical(span), "duration")
+    assert from_json(to_json(span), "duration") == span
+    assert right(str(span), canonical(span), "duration")
+
+
+@some
+@given(st.datetimes(datetime(1000, 1, 1), datetime(9999, 1, 1)).map(lambda each: each.replace(microsecond=0)))
+def test_a_day_and_a_time_are_understood_as_people_write_them(moment):
+    day = f"{moment:%B} {moment.day}, {moment.year}"
+    assert right(day, str(moment.date()), "date")
+    assert right(f"{day} at {moment:%I:%M:%S %p}", str(moment), "date-time")
+    assert [day_of(found) for found in DAY.finditer(f"On {day} or {moment:%Y-%m-%d}?")] == [moment.date()] * 2
+
+
+@some
+@given(texts("May 12, 2024", "31 February 2024", "2024-13-01", "0000-01-01", " 99 June 9999"))
+def test_a_day_in_a_question_is_one_or_there_is_none(text):
+    for found in DAY.finditer(text):
+        day, none = tried(ValueError, day_of, found)
+        assert none or isinstance(day, date)
+
+
+# Code, output, and what people type
+
+
+@some
+@given(texts("load_trajectory('a')", "print('x')", "x = 'y'", "\n", "f'{", "lambda: ", "select 1"))
+@example("-" * 100_000 + "1")
+@example(DEEP)
+@example("print('" + HALF + "')")
+def test_any_code_loads_or_does_not(code):
+    assert loads(code, "a") in (True, False)
+    assert all(isinstance(each, str) for each in handed(code))
+
+
+@some
+@given(texts("\x1b[2J", " at 0x7f", "/site-packages/"), st.integers(10, 90))
+def test_output_that_was_made_plain_and_short_stays_so(text, most):
+    once = plain(text)
+    assert plain(once) == once
+    assert not any(ord(each) < 32 and each not in "\t\n" for each in once)
+    assert len(shortened(once, most)) <= max(most, len(once)) + 80
+    assert shortened(once, len(once)) == once
+
+
+@some
+@given(
+    text | st.integers() | st.floats() | st.none() | st.lists(text, max_size=2),
+    st.sampled_from(["string", "integer", "number", "boolean"]),
+)
+def test_what_is_typed_into_a_form_is_a_value_or_a_problem(value, kind):
+    found, problem = tried(Problem, typed, Field("max_price", kind, "", False, None), value)
+    assert not problem or "Nothing was called" in str(problem)
+    assert found is None or kind == "string" or not isinstance(found, str) or isinstance(value, list)
+
+
+@some
+@given(
+    texts(
+        "price lower than ",
+        "at a price ",
+        "$",
+        "3x-large ",
+        "color: ",
+        "; ",
+        "a pack of 6",
+        "i am looking for ",
+        "9 x 9 in",
+    )
+)
+@example("at a price " * 999)
+@example(DIGITS)
+def test_any_instruction_is_understood_in_part(text):
+    found = instruction(text)
+    assert found.price is None or 0 <= found.price < float("inf")
+
+
+@some
+@given(text, text)
+@example(DIGITS, DIGITS + "0")
+@example("9" * 400, "9" * 401)
+def test_two_values_are_the_same_or_not_and_a_measure_is_finite(one, other):
+    assert is_same(one, one)
+    assert is_same(one, other) == is_same(other, one)
+    for each in (one, other):
+        found = measured(each)
+        assert found is None or abs(found[0]) < float("inf")
+
+
+@some
+@given(texts("search[", "click[", "ask[", "]", " "))
+def test_an_action_of_the_pages_is_one_or_none(text):
+    found = ACTION.fullmatch(text)
+    assert found is None or found[1].lower() in ("search", "click", "ask")
+
+
+@some
+@given(st.lists(writable, max_size=4))
+def test_tokens_are_counted_the_same_in_a_column_and_alone(lines):
+    assert estimates(pa.array(lines, pa.string())).tolist() == [estimate(each) for each in lines]
