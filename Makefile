@@ -10,7 +10,7 @@ export DO_NOT_TRACK = 1
 export HF_HUB_DISABLE_TELEMETRY = 1
 export UV_SYSTEM_CERTS = 1
 
-.PHONY: help setup trajectories release publish serve deploy test test-slow test-trainers trainers test-cluster cluster docs check benchmarks clean
+.PHONY: help setup trajectories release publish serve deploy test soak test-slow test-trainers trainers test-cluster cluster docs check benchmarks clean
 
 help: ## print this
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -46,6 +46,9 @@ test: $(READY) ## the tests, some minutes; one process more than cores, because 
 
 test-slow: $(READY) ## the tests that take longer
 	@$(BIN)/python -m pytest -m slow
+
+soak: $(READY) ## an hour of faults, bad input and comparisons, with figures at the end (MINUTES=60, ARGS="--seed 2")
+	@$(BIN)/python -m tests.faults.soak --minutes $(or $(MINUTES),60) $(ARGS)
 
 test-trainers: trainers ## the trainers themselves on the training forms, on the CPU; installs them first
 	@.venv-trainers/bin/python -m pytest tests/trainers
