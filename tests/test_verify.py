@@ -268,8 +268,9 @@ def test_what_was_made_from_other_rows_than_those_that_are_there_is_named(toybox
 def test_a_catalog_that_was_made_again_is_noticed_in_all_that_read_it(copy):
     copy.build("catalog", rebuild=True, products=1_300)
     said = "made from another catalog than the one that is here"
-    found = failed(copy)
-    for name in ("personas", "trajectories"):
+    names = ("personas", "trajectories")
+    found = failed(copy, *names)
+    for name in names:
         assert said in found[f"{name}: manifest tells what the files hold"]
 
 

@@ -19,7 +19,7 @@ from tests.models.server import Plan, Server, constant
 from tests.processes import Build
 
 AT_ONCE = 64
-COUNT = 2_000
+COUNT = 1_000
 
 
 @pytest.fixture(scope="module")
@@ -83,10 +83,10 @@ def assert_whole(folder, rows=COUNT):
 
 
 def test_a_build_that_is_killed_twice_asks_again_only_what_was_on_its_way(begun, server, tmp_path):
-    first = killed(begun(), server, 800)
+    first = killed(begun(), server, 300)
     kept = len(replies(tmp_path / "run"))
     assert first - AT_ONCE <= kept <= first < COUNT
-    second = killed(begun(), server, 1_500)
+    second = killed(begun(), server, 650)
     assert asked_again(server) <= AT_ONCE
     assert second < COUNT
     path = next((tmp_path / "run" / "replies").iterdir())
@@ -141,7 +141,7 @@ def test_a_flow_that_is_killed_asks_again_only_what_was_on_its_way(begun, server
     flow = {"module": "flows.build", "words": ("personas",)}
     try:
         build = begun(**flow, **quiet)
-        while server.count < 800:
+        while server.count < 400:
             assert build.process.poll() is None, build.process.stderr.read()
             time.sleep(0.001)
         build.process.kill()

@@ -35,7 +35,7 @@ class World:
         self.long = [row for row in self.rows if row["budget"] == "64k"]
 
 
-@pytest.fixture(scope="module", params=["small sample", "sample", "real"])
+@pytest.fixture(scope="module", params=["small sample", pytest.param("sample", marks=pytest.mark.slow), "real"])
 def world(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("world")
     if request.param != "real":
