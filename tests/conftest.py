@@ -29,8 +29,22 @@ sys.dont_write_bytecode = False
 """Where it is forbidden, each of some hundred processes that these tests start compiles again all that it imports."""
 signal.signal(signal.SIGINT, signal.default_int_handler)
 """Else what tests start would be deaf to it where these run in the background of a script."""
+LONGEST = """
+    test_run.py test_flows.py test_storage.py test_cli.py test_kills.py test_app.py test_contract.py test_play.py test_stage.py
+    test_evaluate.py test_questions.py test_trajectories.py test_report.py test_verify.py test_audit.py test_browse.py
+""".split()
+"""Begun first where several processes share the files: one that is begun last keeps the others waiting."""
 settings.register_profile("shopwright", deadline=None, derandomize=True, max_examples=200)
 settings.load_profile("shopwright")
+
+
+def pytest_configure(config):
+    config.option.loadscopereorder = False  # xdist would begin with the files of most tests, which take seconds
+
+
+def pytest_collection_modifyitems(items):
+    places = {name: place for place, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: places.get(item.path.name, len(places)))
 
 
 @pytest.fixture(scope="session")
