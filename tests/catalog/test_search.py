@@ -81,15 +81,23 @@ def store():
     return store_of(products_of(1_500))
 
 
+@pytest.fixture(scope="module")
+def made():
+    """Each search of `found`, once it was made."""
+    return {}
+
+
 @pytest.fixture(params=["words", "blocks", "vectors", "cells"])
-def found(store, request, monkeypatch):
+def found(store, request, monkeypatch, made):
     """The same promises with one block or many, without vectors or with them, looked at all or by cells."""
     if request.param == "blocks":
         monkeypatch.setattr(search, "BLOCK", 64)
         monkeypatch.setattr(search, "CHUNK", 400)
     if request.param == "cells":
         monkeypatch.setattr(nearest, "FLAT", 100)
-    return with_vectors(store, "hashed") if request.param in ("vectors", "cells") else Search(store)
+    if request.param not in made:
+        made[request.param] = with_vectors(store, "hashed") if request.param in ("vectors", "cells") else Search(store)
+    return made[request.param]
 
 
 def fits(item, category="", brand="", least=None, most=None, rating=None, days=None):
