@@ -88,13 +88,16 @@ def test_a_changed_row_is_found_and_the_reason_told(told, row, change, reason):
 
 def test_a_model_is_tried_and_its_rate_kept(copy, rows):
     truth = {row["prompt"][1]["content"]: row["ground_truth"] for row in rows}
+    hard = rows[1]["prompt"][1]["content"]
 
     def says(body):
-        right = body["seed"] % 2 == 0
-        return {"content": rf"\boxed{{{truth[body['messages'][1]['content']] if right else 'no idea'}}}"}
+        asked = body["messages"][1]["content"]
+        right = body["seed"] % 2 == 0 and asked != hard
+        return {"content": rf"\boxed{{{truth[asked] if right else 'no idea'}}}"}
 
     with Server(Plan(says=says)) as server:
         models = Models(roles={"agent": f"openai:small@{server.url}"})
         Run(copy.folder, workers=1, models=models).build("rl_prompts", rebuild=True, tries=2)
     for row in copy.read("rl_prompts").table().to_pylist():
-        assert row["pass_rates"][-1] == {"policy": "openai:small", "tries": 2, "right": 1}
+        right = int(row["prompt"][1]["content"] != hard)
+        assert row["pass_rates"][-1] == {"policy": "openai:small", "tries": 2, "right": right}
