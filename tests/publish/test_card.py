@@ -299,7 +299,7 @@ def test_folders_and_servers_of_the_machine_are_not_told(copy, tmp_path):
     manifest = json.loads(path.read_text(encoding="utf-8"))
     manifest["recipe"]["settings"]["source"] = "webshop:/home/jane/secret/items.json"
     manifest["recipe"]["models"] = {"writer": "openai:small@http://10.0.0.7:8000/v1 (Sampling(temperature=0.7))"}
-    path.write_text(json.dumps(manifest), encoding="utf-8")
+    path.write_text(json.dumps({**manifest, "sum": None}), encoding="utf-8")
     text = of(copy, tmp_path / "laid", "personas")
     assert "source webshop:items.json" in text
     assert "openai:small (Sampling(temperature" in text.replace("\\", "")
