@@ -7,6 +7,7 @@ RUN    ?= data/runs/demo
 RECIPE ?= everything
 READY  := $(VENV)/.ready
 export DO_NOT_TRACK = 1
+unexport PYTHONDONTWRITEBYTECODE  # else each process compiles all that it imports
 export HF_HUB_DISABLE_TELEMETRY = 1
 export UV_SYSTEM_CERTS = 1
 

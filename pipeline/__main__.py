@@ -33,7 +33,7 @@ from pipeline.commands.options import RUN, Parser
 from pipeline.dataset import Manifest, package_version
 from pipeline.files import refused, unanswered
 from pipeline.models.role import Models
-from pipeline.problem import Ended, Problem, closest
+from pipeline.problem import STOPS, Ended, Problem, closest, harmless, stop
 from pipeline.progress import Progress
 from pipeline.run import Run, all_stages, setting_names
 
@@ -86,29 +86,35 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def run_command(arguments: Sequence[str] | None, make: Callable[..., Any]) -> int:
     """`main`, with the function that builds: here, or as a flow."""
-    for stop in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(stop) == signal.SIG_DFL:  # not where `nohup` has made this deaf to it
-            signal.signal(stop, signal.default_int_handler)
+    STOPS.clear()
+    for asks in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(asks) != signal.SIG_IGN:  # as `nohup` has made this deaf to it
+            signal.signal(asks, stop)
     try:
         options = parsed(arguments)
         command = options.pop("command")
         code = build.run(make, **options) if command == "build" else COMMANDS[command].run(**options)
         sys.stdout.flush()
         return code
-    except Problem as problem:
-        print("\n".join([f"shopwright: error: {problem}", *getattr(problem, "__notes__", [])]), file=sys.stderr)
-        return 3 if isinstance(problem, Ended) else 2
-    except KeyboardInterrupt:
-        print("Stopped. What is finished is kept: run the same command again to go on.", file=sys.stderr)
-        return 130
     except BrokenPipeError:  # as in `shopwright show catalog | head -1`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except Exception as error:
-        if why := unanswered(error) or refused(error):
-            print(f"shopwright: error: {why}. What is finished is kept: run the same command again.", file=sys.stderr)
-            return 3
-        raise
+    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - what is none of those it tells is raised again
+        code, said = ending(error)
+        print(said, file=sys.stderr)
+        return code
+
+
+def ending(error: BaseException) -> tuple[int, str]:
+    """The exit code and the words for what ended a command; what nobody can mend but us is raised again."""
+    if STOPS or isinstance(error, KeyboardInterrupt):
+        return 130, "Stopped. What is finished is kept: run the same command again to go on."
+    if isinstance(error, Problem):
+        notes = getattr(error, "__notes__", [])
+        return 3 if isinstance(error, Ended) else 2, "\n".join([f"shopwright: error: {error}", *notes])
+    if why := unanswered(error) or refused(error):
+        return 3, f"shopwright: error: {harmless(why)}. What is finished is kept: run the same command again."
+    raise error
 
 
 def parsed(arguments: Sequence[str] | None) -> dict[str, Any]:

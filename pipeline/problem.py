@@ -25,6 +25,16 @@ class Problem(Exception):
         return harmless(super().__str__())
 
 
+STOPS: list[int] = []
+"""The signals that have asked this process to stop."""
+
+
+def stop(number: int, _: object) -> None:
+    """Handles such a signal. A library may turn what it raises into an error of its own, as DuckDB does; `STOPS` still tells."""
+    STOPS.append(number)
+    raise KeyboardInterrupt
+
+
 class Stale(Problem):
     """A dataset is there, but something that makes it has changed since; the message names it."""
 

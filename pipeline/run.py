@@ -53,7 +53,7 @@ from pipeline.files import (
 from pipeline.hands import Hands, Late, Lost, hands, in_time, seconds_for
 from pipeline.models.replies import ask_anew, places
 from pipeline.models.role import Asked, Models, Role
-from pipeline.problem import Ended, Problem, Stale, meant
+from pipeline.problem import STOPS, Ended, Problem, Stale, meant
 from pipeline.progress import Progress, Silent
 from pipeline.runners import TRIES, Executor, known_runner, running
 from pipeline.stage import Fault, Plan, Shard, Stage, reasons_against
@@ -426,7 +426,8 @@ class Run:
             error.add_note(so_far(build))
             raise
         except Problem:
-            self.clear(build.name)
+            if not STOPS:
+                self.clear(build.name)
             raise
 
     def requeue(self, name: str, reason: str, **settings: Any) -> int:

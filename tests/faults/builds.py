@@ -16,8 +16,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Timer
 
-from pipeline.files import refused
-from pipeline.problem import Ended, Problem
+from pipeline.__main__ import ending
+from pipeline.problem import stop
 from pipeline.progress import Lines
 from pipeline.run import Run, all_stages
 from tests.folders import checksums
@@ -94,7 +94,8 @@ def attempt(folder, name, said, *, seed=None, workers=1, memory=None, file_size=
     os.setpgid(0, 0)
     os.dup2(os.open(said, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), 2)
     os.dup2(2, 1)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    for each in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(each, stop)
     if memory is not None:
         pages = int(Path("/proc/self/statm").read_text().split()[0])
         limit(resource.RLIMIT_AS, pages * os.sysconf("SC_PAGE_SIZE") + memory)
@@ -105,16 +106,10 @@ def attempt(folder, name, said, *, seed=None, workers=1, memory=None, file_size=
         drop_rights()
     try:
         Run(folder, seed=seed, workers=workers).build(name, progress=Lines(), **settings)
-    except KeyboardInterrupt:
-        return 130
-    except Problem as problem:
-        print(problem, file=sys.stderr, flush=True)
-        return 3 if isinstance(problem, Ended) else 2
-    except Exception as error:
-        if why := refused(error):
-            print(why, file=sys.stderr, flush=True)
-            return 3
-        raise
+    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - as the command does
+        code, words = ending(error)
+        print(words, file=sys.stderr, flush=True)
+        return code
     return 0
 
 

@@ -13,6 +13,7 @@ from socket import gethostname
 
 import pytest
 
+from pipeline import run as run_module
 from pipeline.files import alone, refused
 from pipeline.problem import Problem
 from pipeline.run import Run
@@ -100,6 +101,26 @@ def test_asked_to_stop_at_any_moment_it_does_and_goes_on_later(tmp_path, undistu
         assert (code, said) == (130, STOPPED) or code == 0
     assert Build("pipeline", tmp_path / "run", *SMALL).ended()[0] == 0
     assert_same(tmp_path / "run", undisturbed)
+
+
+def test_what_a_library_makes_of_being_stopped_is_no_error_and_what_is_finished_is_kept(
+    shopwright, tmp_path, monkeypatch
+):
+    make_shard = run_module.make_shard
+
+    def query_interrupted(build, index):
+        if index < 2:
+            return make_shard(build, index)
+        with contextlib.suppress(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(5)
+        raise Problem("The file cannot be read: Query interrupted")
+
+    monkeypatch.setattr(run_module, "make_shard", query_interrupted)
+    code, _, err = shopwright("build", "catalog", "--products", "24000", "--run", tmp_path, "--workers", "1")
+    assert code == 130, err
+    assert err.endswith(STOPPED)
+    assert len(list((tmp_path / "catalog").glob("part-*.parquet"))) == 2
 
 
 def test_what_nohup_has_begun_outlives_its_terminal(tmp_path):
