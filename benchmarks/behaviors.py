@@ -22,7 +22,8 @@ import pyarrow as pa
 from benchmarks.trajectories import best, machine, write
 from pipeline.behaviors.evaluate import clickable
 from pipeline.dataset import Dataset, Manifest, ShardWriter
-from pipeline.run import Run, all_stages
+from pipeline.run import Run
+from pipeline.stages import all_stages
 
 SESSIONS, PRODUCTS, CUSTOMERS = 5_000, 24_000, 500
 SOME = 500

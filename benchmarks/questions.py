@@ -17,8 +17,9 @@ from typing import Any
 from benchmarks.trajectories import machine, write
 from pipeline.dataset import Dataset
 from pipeline.questions.engines import Engines
-from pipeline.run import Run, all_stages
+from pipeline.run import Run
 from pipeline.stage import check_needs
+from pipeline.stages import all_stages
 from schemas.questions import Question
 
 LOOKED_AT = 1_000

@@ -27,7 +27,8 @@ import pyarrow.parquet as pq
 
 from benchmarks import steps
 from pipeline.dataset import ShardWriter
-from pipeline.run import Run, all_stages
+from pipeline.run import Run
+from pipeline.stages import all_stages
 
 README = Path(__file__).parent / "README.md"
 ONE_BILLION = 15_625

@@ -21,8 +21,10 @@ from pydantic import BaseModel
 
 from pipeline.commands.build import build_example
 from pipeline.commands.output import words
-from pipeline.run import HOME, Run, all_stages
+from pipeline.run import Run
+from pipeline.shards import HOME
 from pipeline.stage import Check
+from pipeline.stages import all_stages
 
 FOLDER = Path(__file__).parent
 SMALL: dict[str, Any] = {"products": 1_200, "count": 20, "tokens": "6k", "per_trajectory": 4}

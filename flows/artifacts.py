@@ -7,7 +7,8 @@ from typing import Any
 
 from pipeline.dataset import Manifest
 from pipeline.progress import Progress
-from pipeline.run import Run, all_stages
+from pipeline.run import Run
+from pipeline.stages import all_stages
 
 SECONDS_BETWEEN = 1.0
 """Between two steps of a bar: each is a request to the server."""

@@ -28,7 +28,8 @@ from pipeline.hands import Late, Lost, hands, seconds_for
 from pipeline.models.role import Models
 from pipeline.problem import Problem
 from pipeline.progress import Progress, Silent
-from pipeline.run import Build, Run, finish, make_shard, settings_by_stage
+from pipeline.run import Run, settings_by_stage
+from pipeline.shards import Build, finish, make_shard
 
 LOCAL_SERVER = "http://127.0.0.1:4200/api"
 RETRIES = 2

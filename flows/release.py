@@ -18,7 +18,7 @@ from flows.build import build_dataset
 from pipeline.__main__ import run_command
 from pipeline.problem import Problem
 from pipeline.recipe import read_recipe
-from pipeline.run import all_stages, upstream
+from pipeline.stages import all_stages, upstream
 
 RECIPES = Path(__file__).parent / "recipes"
 

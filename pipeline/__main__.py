@@ -35,7 +35,8 @@ from pipeline.files import refused, unanswered
 from pipeline.models.role import Models
 from pipeline.problem import STOPS, Ended, Problem, closest, harmless, stop
 from pipeline.progress import Progress
-from pipeline.run import Run, all_stages, setting_names
+from pipeline.run import Run, setting_names
+from pipeline.stages import all_stages
 
 COMMANDS: dict[str, Any] = {
     "list": listing,

@@ -23,8 +23,10 @@ from pipeline.envs.world import MOST_CUSTOMERS, NEEDS, furnished
 from pipeline.files import path_of
 from pipeline.models.role import Models, Role
 from pipeline.problem import Problem
-from pipeline.run import Run, all_stages, in_batches, upstream
+from pipeline.run import Run
+from pipeline.shards import in_batches
 from pipeline.stage import ROLES, Shard
+from pipeline.stages import all_stages, upstream
 from schemas.record import Record
 
 T = TypeVar("T")

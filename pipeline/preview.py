@@ -11,8 +11,10 @@ from typing import Any
 from pipeline.models.base import Prompt, Reply
 from pipeline.models.role import Models
 from pipeline.problem import Problem
-from pipeline.run import Build, Run, all_stages, made, settings_by_stage, upstream
+from pipeline.run import Run, settings_by_stage
+from pipeline.shards import Build, made
 from pipeline.stage import Shard, reasons_against
+from pipeline.stages import all_stages, upstream
 
 
 @dataclass(frozen=True)

@@ -31,8 +31,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from pipeline.models.base import Price, Sampling
 from pipeline.problem import Problem
-from pipeline.run import all_stages, owners_of, upstream
+from pipeline.run import owners_of
 from pipeline.stage import ROLES
+from pipeline.stages import all_stages, upstream
 
 RoleName = Literal["writer", "shopper", "agent", "judge"]
 

@@ -13,8 +13,9 @@ from pipeline.arrow import arrow_schema, may_be_none
 from pipeline.dataset import Dataset, Manifest, file_facts, row_groups, tally
 from pipeline.files import parquet
 from pipeline.problem import Problem
-from pipeline.run import Run, all_stages
+from pipeline.run import Run
 from pipeline.stage import Check, Stage, first_message, judged, takes_batches
+from pipeline.stages import all_stages
 from schemas.record import Record
 
 

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import settings
 
 from pipeline.__main__ import main
-from pipeline.run import Run, all_stages
+from pipeline.run import Run
 from pipeline.sandbox.kernel import WITHOUT
+from pipeline.stages import all_stages
 from tests import toys as toy_stages
 
 FEW = {

@@ -14,7 +14,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipeline.run import Run, all_stages
+from pipeline.run import Run
+from pipeline.stages import all_stages
 from tests.folders import listing
 
 SHOP = "id,title,price,category\n" + "".join(f"item-{n},Lamp number {n},{10 + n},Lamps\n" for n in range(40))

@@ -16,7 +16,8 @@ from pipeline.__main__ import COMMANDS, build_dataset, parsed, parser
 from pipeline.commands.completion import places
 from pipeline.progress import Lines
 from pipeline.recipe import read_recipe
-from pipeline.run import Run, all_stages, setting_names, upstream
+from pipeline.run import Run, setting_names
+from pipeline.stages import all_stages, upstream
 from tests.folders import checksums
 
 HOME = Path(__file__).parents[1]

@@ -12,7 +12,7 @@ import pytest
 
 from docs.make import pages
 from pipeline.__main__ import parsed
-from pipeline.run import all_stages
+from pipeline.stages import all_stages
 from tests.pages import blocks, commands
 
 HOME = Path(__file__).parents[1]

@@ -17,7 +17,8 @@ from flows.wanted import Wanted
 from pipeline.models.role import models_of
 from pipeline.problem import Problem
 from pipeline.progress import Silent
-from pipeline.run import Run, all_stages, upstream
+from pipeline.run import Run
+from pipeline.stages import all_stages, upstream
 from tests.folders import checksums, listing
 from tests.models.asking import described
 from tests.models.server import Plan, Server

@@ -14,9 +14,10 @@ from pipeline import gym
 from pipeline.arrow import to_batch
 from pipeline.envs import all_envs
 from pipeline.problem import Problem
-from pipeline.run import Run, all_stages
+from pipeline.run import Run
 from pipeline.shop.store import Constraint, Customer, Facts, Store, moment
 from pipeline.stage import reasons_against
+from pipeline.stages import all_stages
 from schemas.shop import Product, Variant
 from tests.stages.test_variants import PLAIN
 

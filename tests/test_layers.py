@@ -4,7 +4,7 @@ __main__ · flows                            over everything
 commands                                    what can be typed, and what it prints
 playground                                  the situations as pages to be played in
 publish · browse · verify · preview · recipe · gym · trainers   over a run
-run · hands · runners · progress
+run · shards · hands · runners · progress
 stages                                      never one another: they meet through datasets
 checks                                      what must be true, of events and of questions
 envs                                        situations in the shop, and episodes of them
@@ -40,7 +40,7 @@ LAYERS = [
     ("pipeline.envs",),
     ("pipeline.checks",),
     ("pipeline.stages",),
-    ("pipeline.run", "pipeline.hands", "pipeline.runners", "pipeline.progress"),
+    ("pipeline.run", "pipeline.shards", "pipeline.hands", "pipeline.runners", "pipeline.progress"),
     (
         "pipeline.publish",
         "pipeline.browse",
@@ -159,7 +159,7 @@ def test_heavy_ones_wait_until_they_are_used(path):
 @pytest.mark.parametrize("name", ["pipeline.__main__", "flows.build"])
 def test_starting_loads_none_of_the_heavy_ones(name):
     """The parser needs every stage, and so do worker processes; measured, whoever imports them."""
-    script = f"import {name}; from pipeline.run import all_stages; all_stages()"
+    script = f"import {name}; from pipeline.stages import all_stages; all_stages()"
     words = [sys.executable, "-X", "importtime", "-c", script]
     told = subprocess.run(words, cwd=HOME, check=True, capture_output=True, text=True).stderr
     modules = {line.rpartition("|")[2].strip() for line in told.splitlines()}

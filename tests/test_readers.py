@@ -12,7 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipeline.arrow import arrow_schema
-from pipeline.run import Build, Run, all_stages, finish, make_shard
+from pipeline.run import Run
+from pipeline.shards import Build, finish, make_shard
+from pipeline.stages import all_stages
 
 NAMES = list(all_stages())
 EVENT = {

@@ -5,7 +5,8 @@ import pytest
 from flows import release
 from pipeline.__main__ import build_dataset
 from pipeline.recipe import read_recipe
-from pipeline.run import Run, all_stages
+from pipeline.run import Run
+from pipeline.stages import all_stages
 
 NAMES = sorted(path.stem for path in release.RECIPES.glob("*.toml"))
 OWN = """

@@ -17,9 +17,11 @@ import pytest
 
 from pipeline import run as run_module
 from pipeline.dataset import Manifest
-from pipeline.problem import Problem, Stale
-from pipeline.run import Ended, Run, all_stages, checksums, code_version, make_shard, upstream
+from pipeline.problem import Ended, Problem, Stale
+from pipeline.run import Run, checksums
 from pipeline.runners import pool
+from pipeline.shards import code_version, make_shard
+from pipeline.stages import all_stages, upstream
 from tests.folders import checksums as files_in
 from tests.folders import listing, times
 from tests.processes import Build

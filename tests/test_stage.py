@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 from pipeline.envs import all_envs
 from pipeline.problem import Problem
 from pipeline.prompts import FOLDER as PROMPTS
-from pipeline.run import HOME, Build, Run, all_stages, finish, make_shard
+from pipeline.run import Run
+from pipeline.shards import HOME, Build, finish, make_shard
 from pipeline.stage import GIVEN, ROLES, Setting, Shard
+from pipeline.stages import all_stages
 from tests.toys import boxes, toys
 
 STAGES = list(all_stages().values())

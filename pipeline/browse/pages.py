@@ -15,7 +15,9 @@ from pipeline.browse.sql import as_query
 from pipeline.browse.worker import Worker
 from pipeline.dataset import Manifest
 from pipeline.files import each
-from pipeline.run import Run, all_stages, tried
+from pipeline.run import Run
+from pipeline.shards import tried
+from pipeline.stages import all_stages
 
 PAGE = 25
 """Rows on a page."""

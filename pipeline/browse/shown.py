@@ -11,7 +11,7 @@ from functools import cache
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from pipeline.run import all_stages
+from pipeline.stages import all_stages
 from schemas.record import Record
 
 SHORT = 160

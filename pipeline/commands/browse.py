@@ -20,7 +20,8 @@ def add(commands: Any, folder: Parser, as_json: Parser) -> None:
 def run(folder: str, port: int, open: bool) -> int:
     """Serves until it is stopped."""
     from pipeline.browse.server import Server
-    from pipeline.run import Run, all_stages
+    from pipeline.run import Run
+    from pipeline.stages import all_stages
 
     found = Run(folder)
     found.stands_alone()

@@ -14,7 +14,8 @@ from pipeline.models.role import Asked
 from pipeline.problem import harmless
 from pipeline.progress import Bar, Lines
 from pipeline.recipe import read_recipe
-from pipeline.run import Run, all_stages, owners_of, upstream
+from pipeline.run import Run, owners_of
+from pipeline.stages import all_stages, upstream
 
 EXAMPLE = "shopwright build questions --count 100 --tokens 32k,64k --per-trajectory 10 --run data/runs/mine"
 

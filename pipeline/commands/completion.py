@@ -10,8 +10,8 @@ from jinja2 import Environment, FileSystemLoader
 
 from pipeline.commands.options import Parser, add_command
 from pipeline.envs import all_envs
-from pipeline.run import all_stages
 from pipeline.runners import KINDS
+from pipeline.stages import all_stages
 
 EXAMPLE = 'eval "$(shopwright completion bash)"'
 EXAMPLES = (

@@ -22,8 +22,9 @@ from pipeline.commands.options import Parser, add_command
 from pipeline.commands.output import print_json
 from pipeline.dataset import package_version
 from pipeline.files import is_here, path_of
-from pipeline.run import HOME, cores
+from pipeline.run import cores
 from pipeline.sandbox.kernel import MEANS, may_be_missing
+from pipeline.shards import HOME
 
 EXAMPLE = "shopwright doctor"
 State = Literal["ok", "look", "none", "bad"]

@@ -11,8 +11,8 @@ from pipeline.commands.options import Parser, add_command
 from pipeline.models.role import Models
 from pipeline.problem import Problem, meant
 from pipeline.recipe import ModelsOf, SamplingOf
-from pipeline.run import all_stages
 from pipeline.stage import ROLES, Setting
+from pipeline.stages import all_stages
 
 EXAMPLE = "shopwright init my-recipe.toml --datasets questions,env_episodes"
 FILE = "my-recipe.toml"

@@ -4,7 +4,8 @@ from typing import Any
 
 from pipeline.commands.options import Parser, add_command
 from pipeline.commands.output import NOTHING, print_json, words
-from pipeline.run import Run, all_stages
+from pipeline.run import Run
+from pipeline.stages import all_stages
 
 EXAMPLE = "shopwright list"
 

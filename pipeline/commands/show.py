@@ -6,7 +6,8 @@ from typing import Any
 from pipeline.commands.options import Parser, add_command, positive
 from pipeline.commands.output import print_json
 from pipeline.problem import Problem, harmless
-from pipeline.run import Run, all_stages
+from pipeline.run import Run
+from pipeline.stages import all_stages
 
 EXAMPLE = "shopwright show personas -n 3"
 

@@ -11,7 +11,8 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from pipeline.envs.world import NEEDS
 from pipeline.playground.app import INSTALL
 from pipeline.problem import Problem
-from pipeline.run import HOME, Run
+from pipeline.run import Run
+from pipeline.shards import HOME
 
 CODE = ("pipeline", "schemas", "prompts", "data/reference")
 NOT_PLAYED = ("prefect", "fastapi", "sqlalchemy", "pytest")

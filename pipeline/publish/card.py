@@ -19,7 +19,8 @@ from pipeline.publish.report import changed_settings
 from pipeline.publish.report_envs import audited
 from pipeline.rewards.hierarchical import Payoff
 from pipeline.rewards.hierarchical import payoffs as paid
-from pipeline.run import Run, all_stages
+from pipeline.run import Run
+from pipeline.stages import all_stages
 
 HERE = "path/to/this/folder"
 IMAGES = "images"

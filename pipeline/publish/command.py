@@ -20,7 +20,8 @@ from pipeline.files import here, write_whole
 from pipeline.problem import Problem, harmless
 from pipeline.publish import forms, hub
 from pipeline.publish.layout import INDEX, Laid, lay, paths
-from pipeline.run import Run, all_stages
+from pipeline.run import Run
+from pipeline.stages import all_stages
 
 
 class Unfit(Exception):

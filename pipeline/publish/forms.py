@@ -18,7 +18,8 @@ from pipeline.dataset import Dataset
 from pipeline.publish.forms_rl import Side, rl_behaviors, rl_envs, rl_questions, rl_shopping, side_of
 from pipeline.publish.forms_rows import RL, ROWS, SFT, TEXT, Row, batches, flat
 from pipeline.publish.forms_sft import sft_behaviors, sft_envs, sft_rollouts, sft_shopping
-from pipeline.run import Run, all_stages
+from pipeline.run import Run
+from pipeline.stages import all_stages
 from schemas.record import Record
 
 AS_TEXT = "In role and content alone: calls and tools as text."

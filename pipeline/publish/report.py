@@ -14,7 +14,8 @@ from pipeline.publish import behaviors, report_envs, report_questions, report_se
 from pipeline.publish.pictures import TURNED, UNSEEN, visible
 from pipeline.publish.report_charts import audits
 from pipeline.publish.report_envs import audited
-from pipeline.run import Run, all_stages
+from pipeline.run import Run
+from pipeline.stages import all_stages
 
 LONGEST = 400
 """Letters of a text that stands in a line; some catalogs have titles of thousands."""

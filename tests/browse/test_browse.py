@@ -22,7 +22,8 @@ from pipeline.browse.worker import Worker
 from pipeline.commands import browse
 from pipeline.dataset import ShardWriter, file_facts
 from pipeline.problem import Problem
-from pipeline.run import Run, all_stages
+from pipeline.run import Run
+from pipeline.stages import all_stages
 from schemas.questions import Question
 from schemas.record import Rejected
 from tests.browse.visitor import Read, served

@@ -21,8 +21,8 @@ from pipeline.checks.behaviors import (
     splits_share_no_customer,
 )
 from pipeline.dataset import Dataset
-from pipeline.run import all_stages
 from pipeline.stage import reasons_against
+from pipeline.stages import all_stages
 from pipeline.stages.behaviors import sessions_differ
 from schemas.behaviors import Behavior, BehaviorStep, NextAction
 from tests.behaviors.world import World, otherwise

@@ -41,9 +41,9 @@ from pipeline.questions.tree import (
 )
 from pipeline.questions.values import canonical
 from pipeline.questions.values import to_json as as_json
-from pipeline.run import all_stages
 from pipeline.sandbox.sql import parsed, why_not
 from pipeline.stage import judged, reasons_against
+from pipeline.stages import all_stages
 from schemas.questions import Question
 from schemas.samples import Event, Trajectory
 

@@ -25,8 +25,8 @@ from pipeline.envs.episode import Episode, draw, played, solver
 from pipeline.envs.players import CHEAP
 from pipeline.envs.world import NEEDS, furnished
 from pipeline.problem import Problem
-from pipeline.run import upstream
 from pipeline.shop.shopper import UNFILLED
+from pipeline.stages import upstream
 from schemas.record import Part
 from schemas.tasks import Action, Answer, Call, Task
 

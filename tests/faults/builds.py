@@ -19,7 +19,8 @@ from threading import Timer
 from pipeline.__main__ import ending
 from pipeline.problem import stop
 from pipeline.progress import Lines
-from pipeline.run import Run, all_stages
+from pipeline.run import Run
+from pipeline.stages import all_stages
 from tests.folders import checksums
 
 PHASES = ("before it began", "while shards were made", "when all shards were there", "while it ended")

@@ -25,7 +25,8 @@ from random import Random
 from tempfile import TemporaryDirectory
 
 from pipeline.problem import Problem
-from pipeline.run import Run, all_stages
+from pipeline.run import Run
+from pipeline.stages import all_stages
 from pipeline.verify import verify
 from tests.conftest import build_small
 from tests.faults import damage, disk

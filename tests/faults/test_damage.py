@@ -7,7 +7,9 @@ from random import Random
 import pytest
 
 from pipeline.problem import Problem, Stale
-from pipeline.run import Run, all_stages, finish, make_shard
+from pipeline.run import Run
+from pipeline.shards import finish, make_shard
+from pipeline.stages import all_stages
 from tests.faults import damage
 from tests.faults.builds import Case
 from tests.folders import times

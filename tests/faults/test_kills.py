@@ -2,7 +2,7 @@
 
 import pytest
 
-from pipeline.run import all_stages
+from pipeline.stages import all_stages
 from tests.faults.builds import PHASES, Case
 from tests.faults.kills import kill
 

@@ -11,7 +11,8 @@ from random import Random
 
 import pytest
 
-from pipeline.run import Run, all_stages
+from pipeline.run import Run
+from pipeline.stages import all_stages
 from tests.faults import disk
 from tests.faults.builds import Case
 from tests.faults.test_damage import half_built

@@ -12,7 +12,7 @@ from pipeline.budgets import LEAST, budgets, name_of, tokens_of
 from pipeline.commands.options import amount, positive
 from pipeline.problem import Problem
 from pipeline.recipe import read_recipe
-from pipeline.run import all_stages
+from pipeline.stages import all_stages
 from pipeline.stages.catalog import read_columns
 from tests.fuzz.hostile import DEEP, DIGITS, HALF, json_values, some, text, texts, tried, values
 

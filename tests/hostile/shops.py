@@ -18,8 +18,10 @@ import pyarrow.parquet as pq
 from pipeline.problem import Problem
 from pipeline.publish.texts import cells
 from pipeline.render.trajectory import parse
-from pipeline.run import OURS, Run, all_stages
+from pipeline.run import Run
 from pipeline.sandbox.data_loader import load_trajectory
+from pipeline.shards import OURS
+from pipeline.stages import all_stages
 from pipeline.verify import verify
 from tests.hostile.catalogs import COMPUTED, SECRET, write
 

@@ -25,7 +25,8 @@ from pipeline.publish.card import card
 from pipeline.publish.forms import configs
 from pipeline.publish.layout import lay
 from pipeline.publish.report import report
-from pipeline.run import Run, all_stages
+from pipeline.run import Run
+from pipeline.stages import all_stages
 from tests.browse.visitor import Read, served
 from tests.hostile import shops
 from tests.hostile.test_texts import Shape

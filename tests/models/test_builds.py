@@ -104,7 +104,7 @@ def test_the_command_tells_rates_and_that_nothing_is_missing(folder, capfd):
 
 
 def test_rows_that_get_lost_are_told_and_the_exit_code_says_so(tmp_path, shopwright, toys, monkeypatch):
-    from pipeline.run import all_stages
+    from pipeline.stages import all_stages
 
     toy = all_stages()["toys"]
     losing = replace(toy, planner=lambda **_: replace(toy.plan({}, {"count": 3}), rows=5))

@@ -18,7 +18,8 @@ from pipeline.publish.card import HERE, card, cell, fenced
 from pipeline.publish.forms import Config, configs
 from pipeline.publish.layout import lay
 from pipeline.publish.pictures import Bar, drawn, pictures
-from pipeline.run import Run, all_stages
+from pipeline.run import Run
+from pipeline.stages import all_stages
 
 HOSTILE = '# x|y\n---\n```\n</svg><script>alert(1)</script> {{ 7 * 7 }} [a](b) "q": \x00 \u202e & <!--'
 KINDS = (

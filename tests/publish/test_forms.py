@@ -34,7 +34,8 @@ from pipeline.publish.forms_rows import (
     told,
 )
 from pipeline.rewards.verl import RULES, compute_score
-from pipeline.run import Run, all_stages
+from pipeline.run import Run
+from pipeline.stages import all_stages
 from pipeline.tokens import estimate
 from pipeline.trainers.env import ENVIRONMENTS, conversation, schemas_of
 from schemas.behaviors import Behavior, BehaviorStep, NextAction

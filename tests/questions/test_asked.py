@@ -14,9 +14,9 @@ from pipeline.models.role import Models, Role
 from pipeline.problem import Problem
 from pipeline.questions.asked import KINDS, LETTERS, SHOWN, story_of, wishes
 from pipeline.questions.rating import THIRDS
-from pipeline.run import all_stages
 from pipeline.sandbox.data_loader import schema
 from pipeline.stage import Plan, Shard, reasons_against
+from pipeline.stages import all_stages
 from schemas.questions import Question
 from schemas.record import Rejected
 from schemas.samples import Trajectory

@@ -7,8 +7,9 @@ import threading
 import pytest
 
 from pipeline.problem import Ended, Problem
-from pipeline.run import Run, upstream
+from pipeline.run import Run
 from pipeline.runners import Tasks, call, known_runner
+from pipeline.stages import upstream
 from tests.processes import Build
 from tests.scale import servers
 
@@ -103,7 +104,7 @@ def test_a_runner_that_there_is_not_is_told(runner, tmp_path):
 def test_a_worker_with_other_code_is_refused(tmp_path, toys):
     from dataclasses import replace
 
-    from pipeline.run import make_shard
+    from pipeline.shards import make_shard
 
     run = Run(tmp_path, workers=1)
     with run.locked():

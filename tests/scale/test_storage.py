@@ -19,7 +19,8 @@ from pipeline.files import path_of, send, write_whole
 from pipeline.models.base import Reply
 from pipeline.models.replies import Replies
 from pipeline.problem import Problem
-from pipeline.run import Run, upstream
+from pipeline.run import Run
+from pipeline.stages import upstream
 from pipeline.verify import verify
 from tests.processes import Build
 from tests.publish.hub import LocalHub

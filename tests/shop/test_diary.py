@@ -12,11 +12,12 @@ from pipeline.models.base import Reply
 from pipeline.models.role import alone
 from pipeline.models.written import Wrong
 from pipeline.prompts import messages
-from pipeline.run import Run, all_stages
+from pipeline.run import Run
 from pipeline.shop import diary as module
 from pipeline.shop.diary import Need, Section, as_columns, diary, product_facts, read
 from pipeline.shop.stock import Stock
 from pipeline.stage import Shard, reasons_against
+from pipeline.stages import all_stages
 from pipeline.stages.trajectories import as_told, repertoire
 from tests.shop.writer import START, at, facts_of, found_by, own_searches, put, reply, section, swapped
 

@@ -9,13 +9,13 @@ from pipeline.catalog.search import Search
 from pipeline.envs.world import NUMBERS, SHOWN
 from pipeline.gym import made
 from pipeline.models.role import alone
-from pipeline.run import upstream
 from pipeline.shop.store import Store
 from pipeline.shopping import wording
 from pipeline.shopping.draw import Carried, wanted
 from pipeline.shopping.facts import Counters
 from pipeline.shopping.play import Play, Shop, conversation
 from pipeline.shopping.players import PLAYERS
+from pipeline.stages import upstream
 from schemas.shopping import Demographics, Habits, Interests, Need, Profile, ShoppingTask, Transaction, Weighted
 
 PRODUCTS = 600

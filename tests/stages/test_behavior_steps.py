@@ -8,8 +8,8 @@ import pytest
 
 from pipeline.behaviors.rows import answer
 from pipeline.problem import Problem
-from pipeline.run import all_stages
 from pipeline.stage import Shard
+from pipeline.stages import all_stages
 from pipeline.verify import verify_dataset
 
 STAGE = all_stages()["behavior_steps"]

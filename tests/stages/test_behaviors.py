@@ -16,8 +16,9 @@ from pipeline.models.base import Reply
 from pipeline.models.role import Models
 from pipeline.models.written import TRIES
 from pipeline.problem import Problem
-from pipeline.run import Run, all_stages
+from pipeline.run import Run
 from pipeline.stage import Plan, Shard
+from pipeline.stages import all_stages
 from pipeline.stages.behaviors import FEWER, Walked, doing, phrased, plan_behaviors, walks
 from pipeline.verify import verify_dataset
 from schemas.record import Rejected

@@ -11,8 +11,9 @@ import pytest
 
 from pipeline.arrow import to_batch
 from pipeline.dataset import Dataset
-from pipeline.run import Run, all_stages
+from pipeline.run import Run
 from pipeline.stage import reasons_against
+from pipeline.stages import all_stages
 from schemas.shop import Product
 
 STAGE = all_stages()["catalog"]

@@ -8,8 +8,9 @@ import pytest
 from pipeline.arrow import arrow_schema, to_batch
 from pipeline.dataset import Dataset
 from pipeline.problem import Problem
-from pipeline.run import Run, all_stages
+from pipeline.run import Run
 from pipeline.stage import reasons_against
+from pipeline.stages import all_stages
 from pipeline.stages.catalog_fine import chosen, diversity, most_alike
 from schemas.shop import Product
 

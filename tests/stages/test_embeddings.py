@@ -21,8 +21,8 @@ def run(tmp_path_factory):
 
 
 def judged(run, rows):
-    from pipeline.run import all_stages
     from pipeline.stage import reasons_against
+    from pipeline.stages import all_stages
 
     batch = pa.RecordBatch.from_pylist(rows, schema=arrow_schema(Embedding))
     return reasons_against(all_stages()["embeddings"], batch, {"catalog": run.read("catalog")})
@@ -92,8 +92,8 @@ def test_an_embedder_that_there_is_not_fails_before_the_work(tmp_path):
 
 def test_other_shards_give_the_same_rows(run, tmp_path, monkeypatch):
     """Rows are made in batches; where a batch begins must not matter."""
-    from pipeline.run import all_stages
     from pipeline.stage import Shard
+    from pipeline.stages import all_stages
 
     stage, catalog = all_stages()["embeddings"], run.read("catalog")
     plan = stage.plan({"catalog": catalog}, {"embedder": "hashed"})

@@ -9,8 +9,9 @@ from pipeline.arrow import to_batch
 from pipeline.envs.base import as_json
 from pipeline.models.role import Models
 from pipeline.problem import Problem
-from pipeline.run import Run, all_stages
+from pipeline.run import Run
 from pipeline.stage import reasons_against
+from pipeline.stages import all_stages
 from pipeline.verify import verify
 from schemas.tasks import EnvEpisode
 from tests.models.server import Plan, Server

@@ -10,8 +10,9 @@ from pipeline.checks.tasks import UNREADABLE
 from pipeline.envs import all_envs
 from pipeline.envs.base import as_json
 from pipeline.problem import Problem
-from pipeline.run import Run, all_stages
+from pipeline.run import Run
 from pipeline.stage import Shard, reasons_against
+from pipeline.stages import all_stages
 from pipeline.verify import verify
 from schemas.tasks import Task
 

@@ -12,9 +12,10 @@ import pytest
 
 from pipeline.arrow import to_batch
 from pipeline.dataset import Dataset
-from pipeline.run import Run, all_stages
+from pipeline.run import Run
 from pipeline.shop.orders import Bought, by_line, largest, together, travel, variant_of
 from pipeline.stage import Shard, reasons_against
+from pipeline.stages import all_stages
 from pipeline.stages.orders import DATES, OTHER_FACTS, OTHER_LOG, OTHER_ROWS, STRANGER, TORN
 from schemas.shop import Order
 

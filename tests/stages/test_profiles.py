@@ -9,10 +9,11 @@ import pytest
 
 from pipeline.arrow import to_batch
 from pipeline.dataset import Dataset, ShardWriter
-from pipeline.run import Run, all_stages
+from pipeline.run import Run
 from pipeline.shopping import profile as about
 from pipeline.shopping.profile import DAY, Act, Fact, Log, told
 from pipeline.stage import Shard, reasons_against
+from pipeline.stages import all_stages
 from pipeline.stages.profiles import (
     HOURS,
     NO_LOG,

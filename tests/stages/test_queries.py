@@ -13,10 +13,11 @@ from pipeline.dataset import Dataset
 from pipeline.models.role import Models
 from pipeline.models.written import TRIES
 from pipeline.problem import Problem
-from pipeline.run import Run, all_stages
+from pipeline.run import Run
 from pipeline.shop.kinds import Kinds, limit_of
 from pipeline.shop.market import by_name
 from pipeline.stage import reasons_against
+from pipeline.stages import all_stages
 from pipeline.stages.queries import ALIKE, ELSEWHERE, NO_SEARCH, PRICE, STRANGER, composed, is_typed
 from pipeline.verify import verify
 from pipeline.words import STOP, content_words, words

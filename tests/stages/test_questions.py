@@ -16,9 +16,10 @@ from pipeline.checks.questions import Roster, questions_of_a_trajectory_differ, 
 from pipeline.dataset import Dataset, ShardWriter
 from pipeline.models.role import Models
 from pipeline.problem import Problem
-from pipeline.run import Run, all_stages
+from pipeline.run import Run
 from pipeline.sandbox.data_loader import load_trajectory
 from pipeline.stage import Shard, reasons_against
+from pipeline.stages import all_stages
 from pipeline.stages.questions import PAPER, Mix, plan_questions, wanted
 from pipeline.verify import verify_dataset
 from schemas.questions import AnswerType, Difficulty, Kind, Question, Third

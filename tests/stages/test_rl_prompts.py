@@ -6,8 +6,9 @@ import pytest
 
 from pipeline.arrow import to_batch
 from pipeline.models.role import Models
-from pipeline.run import Run, all_stages
+from pipeline.run import Run
 from pipeline.stage import reasons_against
+from pipeline.stages import all_stages
 from schemas.rollouts import RlPrompt
 from tests.models.server import Plan, Server
 

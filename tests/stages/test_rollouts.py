@@ -10,8 +10,9 @@ from pipeline.arrow import to_batch
 from pipeline.models.role import Models
 from pipeline.problem import Problem
 from pipeline.rollouts.conversation import returned, spans_of
-from pipeline.run import Run, all_stages
+from pipeline.run import Run
 from pipeline.stage import reasons_against
+from pipeline.stages import all_stages
 from pipeline.tokens import estimate
 from schemas.rollouts import Message, Rollout
 from tests.models.server import Plan, Server

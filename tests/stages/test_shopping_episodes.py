@@ -7,10 +7,11 @@ import pytest
 from pipeline.arrow import to_batch
 from pipeline.checks.shopping import shop_of
 from pipeline.models.role import Models
-from pipeline.run import Run, all_stages
+from pipeline.run import Run
 from pipeline.shopping.play import Play, scenarios_of
 from pipeline.shopping.wording import leaves
 from pipeline.stage import reasons_against
+from pipeline.stages import all_stages
 from schemas.shopping import ShoppingEpisode
 from tests.models.server import Plan, Server
 

@@ -11,8 +11,9 @@ from pipeline.arrow import to_batch
 from pipeline.checks.shopping import instructions_differ, leak, splits_share_no_product
 from pipeline.dataset import Dataset
 from pipeline.problem import Problem
-from pipeline.run import Run, all_stages
+from pipeline.run import Run
 from pipeline.stage import reasons_against
+from pipeline.stages import all_stages
 from pipeline.stages.shopping_tasks import HELD_OUT, PAPER, quotas
 from pipeline.verify import verify_dataset
 from schemas.shopping import ShoppingTask

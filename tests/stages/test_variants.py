@@ -8,9 +8,10 @@ import pytest
 
 from pipeline.arrow import to_batch
 from pipeline.dataset import Dataset, ShardWriter
-from pipeline.run import Run, all_stages
+from pipeline.run import Run
 from pipeline.shop.variants import FEWEST, offers, said_in, spelled, values_by_leaf
 from pipeline.stage import Shard, reasons_against
+from pipeline.stages import all_stages
 from pipeline.stages.variants import COUNT, DENIED, NOTHING, OTHER_PRICE, RAGGED, SAME, STRANGER, UNFIT
 from schemas.shop import Product, Variant
 
