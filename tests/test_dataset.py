@@ -210,6 +210,14 @@ def test_a_manifest_with_a_field_of_the_future_is_not_half_read():
         Manifest.model_validate({**MANIFEST, "recipe": {**MANIFEST["recipe"], "model": "gpt"}})
 
 
+def test_a_text_is_there_whole_or_as_it_was(tmp_path):
+    write_whole(tmp_path / "a.json", "before")
+    with pytest.raises(UnicodeEncodeError):
+        write_whole(tmp_path / "a.json", "after \ud800")
+    assert (tmp_path / "a.json").read_text() == "before"
+    assert [path.name for path in tmp_path.iterdir()] == ["a.json"]
+
+
 def test_a_fingerprint_is_that_of_the_rows_that_passed():
     one = Manifest.model_validate(MANIFEST)
     files = dict(MANIFEST["files"])

@@ -55,7 +55,7 @@ PLANTED = (
         "pipeline/files.py",
         '    first = path.with_name(f".{path.name}.tmp") if is_here(path) else beside(path)\n',
         "    first = path\n",
-        "tests/test_run.py killed_between_any_two_steps",
+        "tests/test_dataset.py text_is_there_whole_or_as_it_was",
     ),
     Planted(
         "a dataset counts as whole before it was judged",
