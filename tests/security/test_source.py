@@ -63,7 +63,8 @@ ALLOWED = {
     ("pipeline/sandbox/block.py", "exec"): "code of a model, in the process that docs/sandbox.md is about",
     ("pipeline/sandbox/block.py", "eval"): "the same: the last expression of a block",
     ("pipeline/sandbox/block.py", "compile"): "the same",
-    ("pipeline/run.py", "import_module"): "the files of pipeline/stages, as they lie there",
+    ("pipeline/stages/__init__.py", "import_module"): "the files of pipeline/stages, as they lie there",
+    ("pipeline/prompts.py", "from_string"): "the halves of a file of prompts/, cut before any fact is in it",
     ("pipeline/envs/__init__.py", "import_module"): "the files of pipeline/envs, as they lie there",
     ("pipeline/catalog/sources/__init__.py", "import_module"): "only a name that is a file of pipeline/catalog/sources",
     (
