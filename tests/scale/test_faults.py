@@ -1,6 +1,8 @@
 """Faults of clusters and of storage: killed again and again, hung, damaged; the same bytes in the end."""
 
 import os
+import subprocess
+import sys
 import time
 from random import Random
 
@@ -12,7 +14,6 @@ from pipeline.run import Run, upstream
 from tests.processes import Build
 from tests.scale import servers
 from tests.scale.test_runners import CLUSTERS, SMALL
-from tests.test_flows import Stuck
 
 NAMES = upstream("trajectories")
 KILLS = int(os.environ.get("KILLS", "6"))
@@ -64,17 +65,25 @@ def test_killed_again_and_again_a_build_on_a_cluster_comes_out_as_here(cluster, 
     assert not [path for path in (tmp_path / "run").rglob("*") if path.suffix == ".tmp" or ".building" in path.name]
 
 
+HANGS = """
+import os, sys
+from pathlib import Path
+from pipeline.run import Run
+folder = Path(sys.argv[2])
+(folder / "shop.csv").write_text("title,price\\nRed lamp,12\\nBlue lamp,13\\n")
+stuck = Stuck(folder / "shop.csv")
+made = Run(folder / "run", runner=sys.argv[1], minutes=5 / 60).build("catalog", source=str(stuck.path), progress=stuck)
+assert (made.rows, stuck.tries) == (2, 1)
+"""
+
+
 @pytest.mark.slow
-def test_a_shard_that_hangs_in_a_worker_of_a_cluster_is_ended_and_made_again(cluster, tmp_path, monkeypatch):
+def test_a_shard_that_hangs_in_a_worker_of_a_cluster_is_ended_and_made_again(cluster, tmp_path):
     runner, _ = cluster
-    monkeypatch.setenv("RAY_AUTH_TOKEN", servers.TOKEN)
-    shop = tmp_path / "shop.csv"
-    shop.write_text("title,price\nRed lamp,12\nBlue lamp,13\n")
-    stuck = Stuck(shop)
-    run = Run(tmp_path / "run", runner=runner, minutes=5 / 60)
-    made = run.build("catalog", source=str(shop), progress=stuck)
-    os.close(stuck.pipe)
-    assert (made.rows, stuck.tries) == (2, 1)
+    words = [sys.executable, "-c", HANGS, runner, str(tmp_path)]
+    environment = {**os.environ, "RAY_AUTH_TOKEN": servers.TOKEN}
+    done = subprocess.run(words, env=environment, check=False, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.slow
