@@ -156,13 +156,11 @@ def file_too_large(soak, case, chance):
 
 def without_rights(soak, case, chance):
     folder = case.fresh(soak.folder / "run")
-    place = folder / chance.choice([case.name, "quarantine", "manifests"])
-    place.mkdir(exist_ok=True)
+    place = folder / chance.choice([".", "manifests"])
     place.chmod(0o555)
     begun = soak.forge.begin(folder, case.name, without_rights=True, **case.settings)
     code = begun.ended()
-    if place.exists():
-        place.chmod(0o755)
+    place.chmod(0o755)
     soak.told_plainly(code, begun.said.read_text())
     soak.counts["no right to write"] += code != 0
     soak.again(case, folder)
@@ -313,29 +311,32 @@ COMMANDS = [worker_killed, worker_stopped, parent_killed, terminal_closed, two_a
 INPUT = [hostile_catalog]
 
 
-def round_of(soak, number):
-    """One round: what it was, and an error where something was lost."""
+def drawn(soak, number):
+    """What happens in a round, to which dataset (none where it is a whole command), and the chance that it has left."""
     chance = Random(f"{soak.seed} {number}")
     kind = chance.random()
-    names = list(all_stages())
-    if kind < 0.08:
-        what, given = chance.choice(COMMANDS), ()
-    elif kind < 0.16:
-        what, given = chance.choice(INPUT), ()
-    else:
-        faults = [*SINGLE, *([disk_full] if soak.figures["small disks"] else [])]
-        what = chance.choice(faults)
-        given = (Case(soak.base, *chance.choices(names, [HEAVY.get(name, 1) for name in names])),)
-    label = " ".join([what.__name__, *(case.name for case in given)])
+    if kind < 0.16:
+        return chance.choice(COMMANDS if kind < 0.08 else INPUT), None, chance
+    fault = chance.choice([*SINGLE, *([disk_full] if soak.figures["small disks"] else [])])
+    (name,) = chance.choices(list(all_stages()), [HEAVY.get(name, 1) for name in all_stages()])
+    return fault, name, chance
+
+
+def one_round(soak, fault, name=None, *, chance):
+    """Lets it happen; what was lost is told and kept, and the next round can begin."""
+    label = f"{fault.__name__} {name or ''}".strip()
     try:
-        what(soak, *given, chance)
+        fault(soak, *([Case(soak.base, name)] if name else []), chance)
     except Exception as error:  # noqa: BLE001 - whatever it is, the soak goes on and tells it
         where = traceback.extract_tb(error.__traceback__)[-1]
         said = f"{type(error).__name__}: {str(error)[:1_500] or where.line}"
-        soak.wrong.append(f"round {number}, {label}: {said} ({Path(where.filename).name}:{where.lineno})")
+        soak.wrong.append(
+            f"round {soak.figures['rounds']}, {label}: {said} ({Path(where.filename).name}:{where.lineno})"
+        )
         print(soak.wrong[-1], flush=True)
-    for name in ("run", "full", "hostile", "commanded"):
-        subprocess.run(["rm", "-rf", soak.folder / name], check=False)
+    for folder in ("run", "full", "hostile", "commanded"):
+        subprocess.run(["rm", "-rf", soak.folder / folder], check=False)
+    soak.figures["rounds"] += 1
     return label
 
 
@@ -392,8 +393,8 @@ def main():
         soak.figures["small disks"] = int(disk.available())
         began = said = time.monotonic()
         while time.monotonic() - began < 60 * options.minutes:
-            label = round_of(soak, soak.figures["rounds"])
-            soak.figures["rounds"] += 1
+            fault, dataset, chance = drawn(soak, soak.figures["rounds"])
+            label = one_round(soak, fault, dataset, chance=chance)
             if soak.figures["rounds"] % 50 == 1:
                 checked(soak)
             if time.monotonic() - said > 30:

@@ -69,6 +69,7 @@ HANGS = """
 import os, sys
 from pathlib import Path
 from pipeline.run import Run
+from tests.test_flows import Stuck
 folder = Path(sys.argv[2])
 (folder / "shop.csv").write_text("title,price\\nRed lamp,12\\nBlue lamp,13\\n")
 stuck = Stuck(folder / "shop.csv")
