@@ -142,6 +142,22 @@ def test_a_shard_that_was_given_up_leaves_nothing(tmp_path):
     assert listing(tmp_path) == {"lots"}
 
 
+class Full:
+    """A file on a disk without room for its end."""
+
+    def close(self):
+        raise OSError(28, "No space left on device")
+
+
+def test_a_shard_that_was_given_up_for_want_of_room_leaves_nothing(tmp_path):
+    writer = ShardWriter(tmp_path / "lots" / "part-00000.parquet", Lot)
+    writer.write(to_batch(Lot, LOTS))
+    writer.file.close()
+    writer.file = Full()
+    writer.discard()
+    assert listing(tmp_path) == {"lots"}
+
+
 def test_no_file_is_made_for_no_rows_unless_it_is_wanted(tmp_path):
     ShardWriter(tmp_path / "one" / "part-00000.parquet", Lot).commit()
     assert listing(tmp_path) == set()

@@ -27,9 +27,7 @@ class Planted(NamedTuple):
     """Whether the test then waits for ever."""
 
 
-DAMAGE, KILLS, MACHINE, PROCESSES = (
-    f"tests/faults/test_{name}.py" for name in ("damage", "kills", "machine", "processes")
-)
+DAMAGE, KILLS, PROCESSES = (f"tests/faults/test_{name}.py" for name in ("damage", "kills", "processes"))
 PLANTED = (
     Planted(
         "a check is left out",
@@ -171,7 +169,7 @@ PLANTED = (
         "pipeline/dataset.py",
         "        with suppress(OSError):  # it writes what is left, for which there may be no room",
         "        if True:",
-        f"{MACHINE} grow_no_further",
+        "tests/test_dataset.py want_of_room",
     ),
     Planted(
         "asked to stop, it goes on",
