@@ -194,6 +194,12 @@ def test_the_place_of_a_planted_mistake_is_still_there(planted):
     assert (HOME / planted.found_by.split()[0]).exists()
 
 
+def test_the_page_lists_them():
+    page = (HOME / "docs" / "reliability.md").read_text(encoding="utf-8")
+    listed = [line.split(" | ")[0].removeprefix("| ") for line in page.splitlines() if "| `tests/" in line]
+    assert listed == [planted.mistake for planted in PLANTED]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("planted", PLANTED, ids=lambda planted: planted.mistake)
 def test_a_planted_mistake_is_found(planted, tmp_path):
