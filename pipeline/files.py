@@ -266,8 +266,8 @@ def write_whole(path: Path, text: str) -> None:
 
 
 @contextmanager
-def alone(folder: Path, run: Path) -> Iterator[None]:
-    """One build at a time in a run: `folder` is where it keeps its lock. Raises Problem while another one is at work, and says which.
+def alone(folder: Path, run: Path) -> Iterator[str]:
+    """One build at a time in a run: `folder` is where it keeps its lock; gives its key. Raises Problem while another one is at work, and says which.
 
     Here the lock goes with the process that holds it. Elsewhere it is a file that its holder renews: when it has been silent for
     two minutes and stays so while it is watched, or at once where the holder was a process of this machine that is no more, another
@@ -277,7 +277,7 @@ def alone(folder: Path, run: Path) -> Iterator[None]:
     since = datetime.now().astimezone().isoformat(" ", "seconds")
     mine = {"host": socket.gethostname(), "pid": os.getpid(), "since": since, "key": uuid4().hex}
     with held(lock, mine, run) if is_here(folder) else taken(lock, mine, run):
-        yield
+        yield str(mine["key"])
 
 
 @contextmanager
@@ -293,9 +293,8 @@ def held(lock: Path, mine: dict[str, Any], run: Path) -> Iterator[None]:
             raise at_work(run, holder(lock)) from None
         except OSError as error:
             raise Problem(f"{run} cannot be locked: {error.strerror}. Choose a --run folder on another disk.") from None
-        with suppress(OSError):
-            lock.write_text(json.dumps(mine), encoding="utf-8")
         try:
+            lock.write_text(json.dumps(mine), encoding="utf-8")
             yield
         finally:
             with suppress(OSError):

@@ -16,7 +16,7 @@ from queue import SimpleQueue
 from time import monotonic
 from typing import Any, NamedTuple
 
-from pipeline.problem import Ended
+from pipeline.problem import Ended, to_its_end
 
 MINUTES = 60.0
 """A shard is cut to take half a minute to ten."""
@@ -116,7 +116,8 @@ def hands(start: Start, at_once: int, *, here: bool = True) -> Iterator[Hands]:
     """For so many shards at once: `start` opens an executor, of a process alone here, or a cluster's, which all share."""
     with ExitStack() as stack:
         found = Hands(start, stack, here=here)
-        first = [found.hand() for _ in range(at_once if here else 1)]
+        with to_its_end():  # a process that is stopped while it begins tells of it at length
+            first = [found.hand() for _ in range(at_once if here else 1)]
         for hand in first if here else first * at_once:
             found.idle.put(hand)
         try:

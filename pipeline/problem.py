@@ -2,7 +2,8 @@
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from difflib import get_close_matches
 
 COMMANDING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -29,10 +30,27 @@ STOPS: list[int] = []
 """The signals that have asked this process to stop."""
 
 
+PUT_OFF: list[bool] = []
+"""Not empty while a stop has to wait."""
+
+
 def stop(number: int, _: object) -> None:
     """Handles such a signal. A library may turn what it raises into an error of its own, as DuckDB does; `STOPS` still tells."""
     STOPS.append(number)
-    raise KeyboardInterrupt
+    if not PUT_OFF:
+        raise KeyboardInterrupt
+
+
+@contextmanager
+def to_its_end() -> Iterator[None]:
+    """What begins in here comes to its end before a stop is heard; for the main thread."""
+    PUT_OFF.append(True)
+    try:
+        yield
+    finally:
+        PUT_OFF.pop()
+    if STOPS:
+        raise KeyboardInterrupt
 
 
 class Stale(Problem):

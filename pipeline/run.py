@@ -67,6 +67,7 @@ class Run:
         self.workers = workers or cores()
         self.runner = as_known(runner)
         self.minutes = minutes
+        self.key = ""
 
     def read(self, name: str) -> Dataset[Any]:
         if name not in all_stages():
@@ -147,7 +148,7 @@ class Run:
         else:
             damaged = build.weed()
         write_told(draft_path(self.folder, name), recipe)
-        return replace(build, damaged=damaged)
+        return replace(build, damaged=damaged, key=self.key)
 
     def damage(self, name: str) -> dict[str, str]:
         """Files of a finished dataset that are not what its manifest says, and how they differ. Raises Problem for one that it does not know."""
@@ -314,7 +315,7 @@ class Run:
         self.stands_alone()
         manifests = self.folder / "manifests"
         if not is_here(manifests):
-            with alone(manifests, self.folder):
+            with alone(manifests, self.folder) as self.key:
                 yield
             return
         new = [folder for folder in (manifests, *manifests.parents) if not folder.exists()]
@@ -323,7 +324,7 @@ class Run:
         except OSError as error:
             raise Problem(f"Cannot write to {self.folder}: {error.strerror}. Choose another --run folder.") from None
         try:
-            with alone(manifests, self.folder):
+            with alone(manifests, self.folder) as self.key:
                 yield
         finally:
             for folder in new:

@@ -27,7 +27,7 @@ from pipeline.dataset import (
     tally,
     write_told,
 )
-from pipeline.files import each, footer, is_here, is_whole, remove, write_whole
+from pipeline.files import each, footer, holder, is_here, is_whole, remove, write_whole
 from pipeline.models.replies import places
 from pipeline.models.role import Asked, Models, Role
 from pipeline.problem import Ended, Problem
@@ -54,6 +54,8 @@ class Build:
     models: Models = field(default_factory=Models)
     damaged: dict[str, str] = field(default_factory=dict)
     """Files of what was there that were not as they had been written, and how; their shards are made again."""
+    key: str = ""
+    """Of the lock that it is made under."""
 
     @property
     def name(self) -> str:
@@ -132,6 +134,11 @@ class Build:
     def told(self, path: Path) -> str:
         return path.relative_to(self.run).as_posix()
 
+    def still_ours(self) -> None:
+        """Raises Ended where this build is no more: a cluster's worker goes on when the one who asked it was killed, and another build may have begun."""
+        if self.key and holder(self.run / "manifests" / ".lock").get("key") != self.key:
+            raise Ended(f"The build of {self.name} in {self.run} that this was for is no more. Nothing is written.")
+
 
 NOTE = TypeAdapter(dict[str, FileFacts])
 
@@ -189,6 +196,7 @@ def make_shard(build: Build, index: int) -> ShardMade:
         raise Problem(
             f"The code has changed since this build began, or {gethostname()} has another. Use the same one everywhere."
         )
+    build.still_ours()
     remove(build.held_path(index))
     kept = ShardWriter(build.shard_path(index), stage.makes, always=True)
     held = ShardWriter(build.held_path(index), Rejected)
@@ -200,6 +208,7 @@ def make_shard(build: Build, index: int) -> ShardMade:
             rejected += [reject(batch, row, found) for row, found in enumerate(reasons) if found]
             held.write(to_batch(Rejected, rejected))
         files = {build.told(writer.path): writer.facts() for writer in (held, kept) if writer.close()}
+        build.still_ours()
         note(build.run, build.name, index, files)
         held.commit()
         if roles:

@@ -1,5 +1,6 @@
 """A shard that hangs, or whose process is killed, is made again by another process, and no other shard with it."""
 
+import contextlib
 import os
 import signal
 import time
@@ -10,7 +11,7 @@ import pytest
 from flows.build import worth_another_try
 from pipeline import hands as hands_module
 from pipeline.hands import Late, Lost, hands, in_time, seconds_for
-from pipeline.problem import Ended, Problem
+from pipeline.problem import STOPS, Ended, Problem, stop
 from pipeline.runners import pool
 
 
@@ -81,6 +82,24 @@ def test_what_a_shard_raises_is_raised_and_its_process_stays():
         with pytest.raises(TimeoutError, match="of its own"):
             found.make("toys 0", 60, fails)
         assert found.make("toys 0", 60, os.getpid) == first
+
+
+def test_a_stop_waits_for_processes_that_begin(monkeypatch):
+    begun = []
+
+    @contextlib.contextmanager
+    def start():
+        stop(signal.SIGTERM, None)
+        with pool(1) as executor:
+            begun.append(executor)
+            yield executor
+
+    try:
+        with pytest.raises(KeyboardInterrupt), hands(start, 2):
+            raise AssertionError("it went on")
+    finally:
+        STOPS.clear()
+    assert len(begun) == 2
 
 
 def test_nothing_is_begun_once_a_build_was_stopped():

@@ -293,6 +293,41 @@ def test_files_that_no_build_made_are_never_taken_away(tmp_path, toys):
     assert listing(tmp_path) == {"toys", "toys/notes.txt"}
 
 
+def test_a_worker_whose_build_is_no_more_writes_nothing(tmp_path, toys):
+    """As on a cluster, where it goes on when the one who asked it was killed."""
+    run = Run(tmp_path, workers=1)
+    with run.locked():
+        first = run.prepare("toys", {})
+    with pytest.raises(Ended, match="is no more"):
+        make_shard(first, 0)
+    with run.locked():
+        second = run.prepare("toys", {})
+        make_shard(second, 0)
+        before = times(tmp_path)
+        with pytest.raises(Ended, match="is no more"):
+            make_shard(first, 0)
+        assert times(tmp_path) == before
+        assert len(list(tmp_path.rglob("*.tmp"))) == 0
+
+
+def test_a_worker_whose_build_ends_while_it_is_at_work_writes_nothing(tmp_path, toys, monkeypatch):
+    from pipeline import shards
+
+    run = Run(tmp_path, workers=1)
+    judge = shards.reasons_against
+
+    def slowly(*given):
+        (tmp_path / "manifests" / ".lock").write_text("{}")
+        return judge(*given)
+
+    monkeypatch.setattr(shards, "reasons_against", slowly)
+    with run.locked():
+        build = run.prepare("toys", {})
+        with pytest.raises(Ended, match="is no more"):
+            make_shard(build, 0)
+    assert not list(tmp_path.glob("toys/*"))
+
+
 def test_only_one_build_is_at_work_in_a_folder(tmp_path, toys):
     run = Run(tmp_path, workers=1)
     with closing(run.builds("toys", {})) as builds:

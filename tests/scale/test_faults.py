@@ -1,6 +1,7 @@
 """Faults of clusters and of storage: killed again and again, hung, damaged; the same bytes in the end."""
 
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -39,14 +40,18 @@ def sums(run):
     return {path: f.sha256 for name in NAMES for path, f in run.read(name).manifest.files.items()}
 
 
-def killed_at_random(kills, chance, begin):
-    """Begins it again and again, and kills it; in the end it is let be."""
-    for _ in range(kills):
+def killed_at_random(kills, chance, begin, finished):
+    """Begins it again and again, and kills it; in the end it is let be. One that was finished in between is looked at, and begun anew."""
+    while kills:
         build = begin()
-        build.until("to make")
+        if not any("to make" in line for line in build.process.stderr):
+            assert build.process.wait() == 0
+            finished()
+            continue
         time.sleep(chance.uniform(0, 1.5))
         if build.process.poll() is None:
             os.killpg(build.process.pid, 9)
+            kills -= 1
         build.process.wait()
     code, said = begin().ended()
     assert code == 0, said
@@ -60,7 +65,11 @@ def test_killed_again_and_again_a_build_on_a_cluster_comes_out_as_here(cluster, 
         words = ("build", *SMALL, "--runner", runner)
         return Build("pipeline", tmp_path / "run", *words, RAY_AUTH_TOKEN=servers.TOKEN)
 
-    killed_at_random(KILLS, Random(runner.partition(":")[0]), begin)
+    def finished():
+        assert sums(Run(tmp_path / "run")) == here
+        shutil.rmtree(tmp_path / "run")
+
+    killed_at_random(KILLS, Random(runner.partition(":")[0]), begin, finished)
     assert sums(Run(tmp_path / "run")) == here
     assert not [path for path in (tmp_path / "run").rglob("*") if path.suffix == ".tmp" or ".building" in path.name]
 
@@ -99,7 +108,12 @@ def test_killed_again_and_again_a_build_on_storage_comes_out_as_here(here, tmp_p
         s3fs.S3FileSystem.clear_instance_cache()
         s3fs.S3FileSystem(skip_instance_cache=True).mkdir("bucket")
         where = "s3://bucket/run"
-        killed_at_random(KILLS, Random("storage"), lambda: Build("pipeline", where, "build", *SMALL))
+
+        def finished():
+            assert sums(Run(where)) == here
+            s3fs.S3FileSystem(skip_instance_cache=True).rm("bucket/run", recursive=True)
+
+        killed_at_random(KILLS, Random("storage"), lambda: Build("pipeline", where, "build", *SMALL), finished)
         assert sums(Run(where)) == here
         cut_there(where)
         told = Damaged()
