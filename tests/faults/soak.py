@@ -147,7 +147,7 @@ def disk_full(soak, case, chance):
 def file_too_large(soak, case, chance):
     folder = case.fresh(soak.folder / "run")
     largest = max(facts.bytes for facts in case.manifest.files.values())
-    begun = soak.forge.begin(folder, case.name, file_size=chance.randrange(50, largest), **case.settings)
+    begun = soak.forge.begin(folder, case.name, file_size=chance.randrange(1_000, max(1_001, largest)), **case.settings)
     code = begun.ended()
     soak.told_plainly(code, begun.said.read_text())
     soak.counts["file too large"] += code != 0
