@@ -26,7 +26,8 @@ TRIES = 8
 """Of a request that gets a bad answer, or whose connection is cut."""
 PATIENCE = 120.0
 """Seconds of nothing but bad answers after which the server counts as away."""
-PASSES = {408, 409, 425, 429, 500, 502, 503, 504, 529}
+PASSES = {408, 409, 425, 429}
+"""Of the statuses from 400 on those that another try may not meet; below 400 and from 500 on every one may pass."""
 BUSY = {429, 502, 503, 529}
 """Nothing that the request can help: it waits for as long as the server is not away."""
 AWAY = -1
@@ -102,7 +103,7 @@ class OpenAI:
                     f"{self.spec.url} answers no request for {self.spec.model}: HTTP {status}: {said(text)}. What is done is "
                     "kept: mend that (the key is OPENAI_API_KEY) and run the same command again to go on."
                 )
-            if status not in PASSES and status not in (AWAY, 0, 200):
+            if 400 <= status < 500 and status not in PASSES:
                 self.bad = None  # it answers; it only will not answer this
                 return Reply("", fault=f"HTTP {status}: {said(text)}", finish="refused")
             if status in (429, 503):
@@ -131,11 +132,11 @@ class OpenAI:
                 text = without_key(await answer.text(encoding="utf-8", errors="replace"))
                 return answer.status, seconds(answer.headers.get("Retry-After")), text
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
-            return AWAY, None, str(error)
+            return AWAY, None, said(str(error))
         except TimeoutError:
             return 0, None, f"no answer in {self.deadline:.0f} seconds"
-        except (aiohttp.ClientError, OSError) as error:
-            return 0, None, f"{type(error).__name__}: {error}"
+        except (aiohttp.ClientError, OSError, ValueError) as error:  # ValueError: sent on to what is no address
+            return 0, None, said(f"{type(error).__name__}: {error}")
 
     def open(self) -> Any:
         import aiohttp

@@ -51,6 +51,8 @@ class Models:
     """By the model's name."""
     patience: float = 120.0
     """Seconds without any good answer after which a server counts as away."""
+    deadline: float = 300.0
+    """Seconds after which a request that has no answer counts as lost."""
     engine: Mapping[str, Any] = field(default_factory=dict)
     """Options of vLLM's engine, where it runs in this process."""
     fresh: bool = False
@@ -189,7 +191,8 @@ def model_of(spec: Spec, role: str, models: Models) -> Model:
     if spec.kind == "openai":
         from pipeline.models.openai import OpenAI
 
-        return OpenAI(spec, models.drawn(role), at_once=models.at_once, patience=models.patience)
+        limits = {"patience": models.patience, "deadline": models.deadline}
+        return OpenAI(spec, models.drawn(role), at_once=models.at_once, **limits)
     if spec.kind == "vllm":
         from pipeline.models.vllm import Vllm
 

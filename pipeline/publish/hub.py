@@ -12,9 +12,10 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
+from io import BytesIO
 from pathlib import Path
 from time import monotonic, sleep
-from typing import Any, TypeVar
+from typing import IO, Any, TypeVar
 
 from pipeline.problem import Problem
 from pipeline.publish.layout import INDEX, indexed, paths
@@ -124,11 +125,15 @@ def digests(folder: Path) -> dict[str, set[str]]:
 
 
 def digests_of(path: Path) -> set[str]:
-    found = hashlib.sha256(), hashlib.sha1(b"blob %d\0" % path.stat().st_size)
     with open(path, "rb") as file:
-        while data := file.read(1 << 20):
-            for each in found:
-                each.update(data)
+        return digests_in(file, path.stat().st_size)
+
+
+def digests_in(file: IO[bytes], size: int) -> set[str]:
+    found = hashlib.sha256(), hashlib.sha1(b"blob %d\0" % size)
+    while data := file.read(1 << 20):
+        for each in found:
+            each.update(data)
     return {each.hexdigest() for each in found}
 
 
@@ -224,13 +229,16 @@ class Hub:
         return there
 
     def at(self, revision: str) -> There:
+        """Raises ValueError where the Hub names files of which its list has nothing: what is not listed would be left there."""
         info = self.api.repo_info(self.repo, repo_type="dataset", revision=revision, timeout=self.patience)
         tree = self.api.list_repo_tree(self.repo, repo_type="dataset", revision=info.sha, recursive=True)
         files = {each.path: each.lfs.sha256 if each.lfs else each.blob_id for each in tree if hasattr(each, "blob_id")}
+        if unlisted := {each.rfilename for each in info.siblings or ()} - files.keys():
+            raise ValueError(f"its list of files lacks {min(unlisted)}")
         return There(info.sha, bool(info.private), files)
 
     def put_before(self, there: There | None) -> set[str]:
-        """The files that a push put there, as its index says."""
+        """The files that a push put there, as its index says. Other bytes than the index's would leave shards behind for good."""
         from huggingface_hub.utils import build_hf_headers, get_session, hf_raise_for_status
 
         if there is None or INDEX not in there.files:
@@ -240,7 +248,9 @@ class Hub:
             headers = build_hf_headers(token=self.token, library_name="shopwright")
             answer = get_session().get(f"{self.url}/resolve/{there.commit}/{INDEX}", headers=headers)
             hf_raise_for_status(answer)
-            return answer.text
+            if there.files[INDEX] not in digests_in(BytesIO(answer.content), len(answer.content)):
+                raise ValueError(f"what it gave for {INDEX} is another file")
+            return str(answer.text)
 
         return indexed(self.asked(text)) & set(there.files)
 
@@ -271,9 +281,10 @@ class Hub:
         with telling(line, self.say) if total > BYTES_TOLD else nullcontext():
             for batch in batches(additions):
                 self.mind()
-                self.api.preupload_lfs_files(
-                    self.repo, batch, repo_type="dataset", revision=self.revision, free_memory=False
-                )
+                with understood():
+                    self.api.preupload_lfs_files(
+                        self.repo, batch, repo_type="dataset", revision=self.revision, free_memory=False
+                    )
                 sent += sum(each.upload_info.size for each in batch)
         return additions
 
@@ -308,22 +319,24 @@ class Hub:
 
         self.mind()
         deletions = [CommitOperationDelete(path_in_repo=path, is_folder=False) for path in removed]
-        made = self.api.create_commit(
-            self.repo,
-            [*additions, *deletions],
-            commit_message=message,
-            repo_type="dataset",
-            revision=self.revision,
-            parent_commit=there.commit,
-        )
-        return made.oid
+        with understood():
+            made = self.api.create_commit(
+                self.repo,
+                [*additions, *deletions],
+                commit_message=message,
+                repo_type="dataset",
+                revision=self.revision,
+                parent_commit=there.commit,
+            )
+            return made.oid
 
     def asked(self, call: Callable[[], T]) -> T:
         """What comes back, after some tries where that may help: of what may be done twice."""
         for tries in range(1, TRIES + 1):
             self.mind()
             try:
-                return call()
+                with understood():
+                    return call()
             except faults() as error:
                 if status(error) not in (None, *PASSING) or tries == TRIES:
                     raise
@@ -426,6 +439,15 @@ def faults() -> tuple[type[BaseException], ...]:
     from huggingface_hub.errors import HTTPError
 
     return (HTTPError, OSError, RuntimeError, ValueError)
+
+
+@contextmanager
+def understood() -> Iterator[None]:
+    """What the client stumbles over in an answer of another shape than the Hub's comes out as a fault."""
+    try:
+        yield
+    except (TypeError, LookupError, AttributeError) as error:
+        raise ValueError(f"it gave what no Hub says: {type(error).__name__}: {error}") from None
 
 
 def first_cause(error: BaseException) -> BaseException:
