@@ -35,6 +35,7 @@ async def play(conversations: Iterable[Working[T]], model: Model, *, at_once: in
 
     crew: set[asyncio.Task[None]] = set()
     failed: list[BaseException] = []
+    over = False
 
     async def work(most: int | None = None) -> None:
         for number, conversation in islice(numbered, most):
@@ -42,7 +43,7 @@ async def play(conversations: Iterable[Working[T]], model: Model, *, at_once: in
             ready.put_nowait((number, await talk(conversation, model)))
 
     def begin(most: int | None = None) -> None:
-        if len(crew) < 2 * at_once:
+        if len(crew) < 2 * at_once and not over:
             crew.add(task := asyncio.create_task(work(most)))
             task.add_done_callback(ended)
 
@@ -69,6 +70,7 @@ async def play(conversations: Iterable[Working[T]], model: Model, *, at_once: in
         if failed:
             raise failed[0]
     finally:
+        over = True  # what still waits to be asked again would begin others, whose replies nobody waits for
         left = list(crew)
         for task in left:
             task.cancel()
