@@ -51,7 +51,7 @@ BAD = ("length", "filtered", "short", "wrong")
 """Answers that are none, with the status of good ones: a conversation goes on from them, so that later replies are others."""
 SHARE = 0.6
 REFUSING = {("personas", "400"), ("personas", "short"), ("env_episodes", "length")}
-STOPPING = {("personas", signal.SIGKILL), ("env_episodes", signal.SIGTERM)}
+STOPPING = {("personas", signal.SIGKILL), ("trajectories", signal.SIGTERM)}
 SUM = re.compile(
     r"(\w+): (\d+) requested = (\d+) accepted \+ (\d+) rejected \+ (\d+) pending \((\d+) replies are kept\)"
 )
