@@ -71,7 +71,7 @@ def reference() -> dict[str, Any]:
     return tomllib.loads(REFERENCE.read_text(encoding="utf-8"))
 
 
-@cache
+@lru_cache(4_096)
 def named(name: str) -> str:
     """An option's name as it is said.
 

@@ -1,7 +1,7 @@
 """What can be bought of each product: choices, price and stock."""
 
 from collections.abc import Iterable, Iterator
-from functools import cache
+from functools import lru_cache
 from itertools import chain, islice
 from random import Random
 from typing import Annotated, Any, NamedTuple
@@ -159,7 +159,7 @@ def joined(choices: pa.ListArray, field: str) -> list[str]:
     return found
 
 
-@cache
+@lru_cache(4_096)
 def repeats(names: str) -> bool:
     found = names.split(BETWEEN)
     return len(set(found)) < len(found)
