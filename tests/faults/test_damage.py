@@ -14,17 +14,7 @@ from tests.faults import damage
 from tests.faults.builds import Case
 from tests.folders import times
 
-QUICK = (
-    "catalog",
-    "personas",
-    "queries",
-    "trajectories",
-    "variants",
-    "orders",
-    "embeddings",
-    "env_episodes",
-    "profiles",
-)
+QUICK = ("personas", "queries", "trajectories", "orders", "env_episodes")
 HURT = [pytest.param(hurt, id=hurt.__name__) for hurt in damage.ALL]
 
 

@@ -6,7 +6,7 @@ from pipeline.stages import all_stages
 from tests.faults.builds import PHASES, Case
 from tests.faults.kills import kill
 
-QUICK = {"personas": 10, "queries": 10, "orders": 20, "trajectories": 5, "variants": 5}
+QUICK = {"personas": 15, "queries": 15, "orders": 15, "trajectories": 5}
 
 
 def test_killed_fifty_times_at_random_moments_datasets_come_out_as_if_nothing_had_happened(small, forge, tmp_path):

@@ -18,7 +18,7 @@ from tests.faults.builds import Case
 from tests.faults.test_damage import half_built
 from tests.folders import listing
 
-QUICK = ("personas", "variants")
+QUICK = ("personas",)
 MOUNTS = disk.available()
 everywhere = pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[] if name in QUICK else pytest.mark.slow) for name in all_stages()]
