@@ -79,10 +79,18 @@ def main():
     import pandas  # noqa: F401
     import pyarrow.dataset  # noqa: F401
 
+    fork_each(attempt)
+
+
+def fork_each(attempt):
+    """For each line that comes in, one after the other: a process that makes the attempt, what it says in a file; tells its number, then its exit code."""
     for line in sys.stdin:
         asked = json.loads(line)
         child = os.fork()
         if not child:
+            os.setpgid(0, 0)
+            os.dup2(os.open(asked.pop("said"), os.O_WRONLY | os.O_CREAT | os.O_TRUNC), 2)
+            os.dup2(2, 1)
             os._exit(attempt(**asked))
         os.setpgid(child, child)
         print(child, flush=True)
@@ -90,11 +98,8 @@ def main():
         print(os.waitstatus_to_exitcode(status), flush=True)
 
 
-def attempt(folder, name, said, *, seed=None, workers=1, memory=None, file_size=None, without_rights=False, **settings):
+def attempt(folder, name, *, seed=None, workers=1, memory=None, file_size=None, without_rights=False, **settings):
     """Builds as the command does; gives its exit code. `memory`: bytes more than there are now; `file_size`: of the largest file."""
-    os.setpgid(0, 0)
-    os.dup2(os.open(said, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), 2)
-    os.dup2(2, 1)
     for each in (signal.SIGINT, signal.SIGTERM):
         signal.signal(each, stop)
     if memory is not None:

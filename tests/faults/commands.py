@@ -9,7 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import SimpleNamespace
 
-from tests.faults.builds import Begun, Forge
+from tests.faults.builds import Begun, Forge, fork_each
 
 LONGEST = 60
 """Seconds that a push may wait at a time."""
@@ -55,23 +55,12 @@ def main():
     from pipeline.__main__ import parser
 
     parser()
-    for line in sys.stdin:
-        asked = json.loads(line)
-        child = os.fork()
-        if not child:
-            os._exit(attempt(**asked))
-        os.setpgid(child, child)
-        print(child, flush=True)
-        _, status = os.waitpid(child, 0)
-        print(os.waitstatus_to_exitcode(status), flush=True)
+    fork_each(attempt)
 
 
-def attempt(words, said):
+def attempt(words):
     from pipeline.__main__ import main as command
 
-    os.setpgid(0, 0)
-    os.dup2(os.open(said, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), 2)
-    os.dup2(2, 1)
     return push(*words[1:]) if words[0] == "push" else command(words)
 
 

@@ -223,22 +223,20 @@ def goes_on(soak, folder):
 
 
 def worker_killed(soak, chance):
-    build, folder = command(soak, chance)
-    os.kill(build.a_worker(), signal.SIGKILL)
-    code, said = build.ended()
-    soak.told_plainly(code, said)
-    assert build.gone()
-    soak.counts["worker killed"] += 1
-    goes_on(soak, folder)
+    worker_sent(soak, chance, signal.SIGKILL, "worker killed")
 
 
 def worker_stopped(soak, chance):
+    worker_sent(soak, chance, signal.SIGSTOP, "worker hung")
+
+
+def worker_sent(soak, chance, how, kind):
     build, folder = command(soak, chance)
-    os.kill(build.a_worker(), signal.SIGSTOP)
+    os.kill(build.a_worker(), how)
     code, said = build.ended()
     soak.told_plainly(code, said)
     assert build.gone()
-    soak.counts["worker hung"] += 1
+    soak.counts[kind] += 1
     goes_on(soak, folder)
 
 
