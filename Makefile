@@ -11,7 +11,7 @@ unexport PYTHONDONTWRITEBYTECODE  # else each process compiles all that it impor
 export HF_HUB_DISABLE_TELEMETRY = 1
 export UV_SYSTEM_CERTS = 1
 
-.PHONY: help setup trajectories release publish serve deploy test soak test-slow test-trainers trainers test-cluster cluster docs check benchmarks clean
+.PHONY: help setup trajectories release publish serve deploy test soak test-slow test-trainers trainers test-cluster cluster docs check metrics benchmarks clean
 
 help: ## print this
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -28,19 +28,19 @@ $(READY): pyproject.toml constraints.txt
 	@touch $@
 
 trajectories: $(READY) ## catalog, personas, trajectories and questions in data/runs/demo (RUN=folder, ARGS="--count 1000 ...")
-	@$(BIN)/python -m flows.build questions --run $(RUN) $(ARGS)
+	@$(BIN)/python -m shopwright.flows.build questions --run $(RUN) $(ARGS)
 
 release: $(READY) ## a paper's datasets at its sizes: RECIPE=shoptrajqa, ecomrlve, shopsimulator, shop_r1 or everything (ARGS="--scale 0.01")
-	@$(BIN)/python -m flows.release $(RECIPE) $(ARGS)
+	@$(BIN)/python -m shopwright.flows.release $(RECIPE) $(ARGS)
 
 publish: trajectories ## the same, and its training forms, as on the Hub: TO=folder or REPO=user/name
 	@$(BIN)/shopwright publish $(RUN) $(if $(TO),--to $(TO)) $(if $(REPO),--repo $(REPO)) $(PUBLISH)
 
 serve: $(READY) ## a Prefect server and a worker here, for scheduled releases; Ctrl-C stops both (PORT=4200)
-	@$(BIN)/python -m flows.serve $(if $(PORT),--port $(PORT)) $(ARGS)
+	@$(BIN)/python -m shopwright.flows.serve $(if $(PORT),--port $(PORT)) $(ARGS)
 
-deploy: $(READY) ## register the releases of prefect.yaml: nightly, weekly, on-demand (PREFECT_API_URL=another server)
-	@$(BIN)/python -m flows.deploy $(ARGS)
+deploy: $(READY) ## register the releases of flows/prefect.yaml: nightly, weekly, on-demand (PREFECT_API_URL=another server)
+	@$(BIN)/python -m shopwright.flows.deploy $(ARGS)
 
 test: $(READY) ## the tests, some minutes; one process more than cores, because many wait for processes of their own
 	@$(BIN)/python -m pytest -m "not slow" -n $$(($$(nproc) + 1)) --dist loadfile
@@ -58,7 +58,7 @@ test-trainers: trainers ## the trainers themselves on the training forms, on the
 trainers: # TRL, verl, OpenEnv and Gymnasium in an environment of their own; verl asks for older ones than it needs
 	@test -x .venv-trainers/bin/python || $(PYTHON) -m venv .venv-trainers
 	@echo "Installing the trainers into .venv-trainers, which takes some minutes ..."
-	@.venv-trainers/bin/python -m pip install --quiet --disable-pip-version-check --requirement tests/trainers/requirements.txt --editable .
+	@.venv-trainers/bin/python -m pip install --quiet --disable-pip-version-check --requirement tests/trainers/requirements.txt --editable '.[hub,search]'
 	@.venv-trainers/bin/python -m pip install --quiet --disable-pip-version-check --no-deps verl==0.9.1
 
 test-cluster: cluster ## builds on Dask, Ray and object storage on this machine, with workers killed; installs Ray first
@@ -75,6 +75,9 @@ check: $(READY) ## format, lint, types, known vulnerabilities
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
 	@$(BIN)/python -m tests.security.audit
+
+metrics: $(READY) ## figures of the code's names and density, beside the goals (ARGS="--list")
+	@$(BIN)/python -m tests.metrics $(ARGS)
 
 benchmarks: $(READY) ## measure everything, an hour or more, and write the figures into benchmarks/README.md (ARGS="--quick")
 	@$(BIN)/python -m benchmarks $(ARGS)

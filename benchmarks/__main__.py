@@ -112,6 +112,12 @@ ALL = (
         "1.00",
         quick=("--quick",),
     ),
+    Benchmark(
+        "money",
+        "a price read; price-parser reads it",
+        r"\| ours \|.*\| ([^|]+) \|",
+        r"\| price-parser \|.*\| ([^|]+) \|",
+    ),
 )
 
 

@@ -20,10 +20,10 @@ import numpy as np
 import pyarrow as pa
 
 from benchmarks.trajectories import best, machine, write
-from pipeline.behaviors.evaluate import clickable
-from pipeline.dataset import Dataset, Manifest, ShardWriter
-from pipeline.run import Run
-from pipeline.stages import all_stages
+from shopwright.pipeline.behaviors.evaluate import list_clickable_names
+from shopwright.pipeline.dataset import Dataset, Manifest, ShardWriter
+from shopwright.pipeline.run import Run
+from shopwright.pipeline.stages import all_stages
 
 SESSIONS, PRODUCTS, CUSTOMERS = 5_000, 24_000, 500
 SOME = 500
@@ -108,7 +108,7 @@ def table(run: Run, sessions: int, customers: int, how: str) -> str:
 
 def clicks(html: list[str]) -> str:
     """How much can be clicked on these pages."""
-    counts = np.array([len(clickable(page)) for page in html])
+    counts = np.array([len(list_clickable_names(page)) for page in html])
     half, most = np.quantile(counts, [0.5, 0.99])
     return f"| can be clicked, of the first {len(html):,} | {counts.mean():.1f} | {half:.0f} | {most:.0f} | {counts.max()} |"
 

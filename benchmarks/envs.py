@@ -21,13 +21,13 @@ from typing import Any
 import pyarrow as pa
 
 from benchmarks.trajectories import machine, write
-from pipeline.catalog.search import Search
-from pipeline.envs import all_envs, env_of
-from pipeline.envs.base import World
-from pipeline.envs.episode import Episode, draw, solver
-from pipeline.envs.world import NEEDS, NUMBERS, SHOWN, customers_of
-from pipeline.run import Run
-from pipeline.shop.store import Store
+from shopwright.pipeline.catalog.search import Search
+from shopwright.pipeline.envs import all_envs, get_env
+from shopwright.pipeline.envs.base import World
+from shopwright.pipeline.envs.episode import Episode, draw_task, play_solution
+from shopwright.pipeline.envs.load_world import NEEDS, NUMBER_COLUMNS, SHOWN_COLUMNS, load_customers
+from shopwright.pipeline.run import Run
+from shopwright.pipeline.shop.store import Store
 
 CUSTOMERS, LEVEL, TASKS, ROUNDS = 60, 6, 60, 5
 PUBLIC = {1_000: (0.6, 0.2), 10_000: (30.0, 0.7), 100_000: (550.0, 2.6)}
@@ -84,7 +84,7 @@ def of_solver(episodes: list[Episode], only: bool | None) -> float:
     for _ in range(ROUNDS):
         for episode in episodes:
             observation, done = episode.reset(), False
-            agent = solver(episode)
+            agent = play_solution(episode)
             action = next(agent)
             while not done:
                 began = perf_counter()
@@ -100,8 +100,8 @@ def of_solver(episodes: list[Episode], only: bool | None) -> float:
 
 def calls(found: World, name: str, args: dict[str, Any]) -> float:
     """Milliseconds of a step with one call of this tool, each with another product of the shop."""
-    env, store = env_of("product_discovery"), found.store
-    episodes = [Episode(env, found, draw(env, found, LEVEL, seed)) for seed in range(TASKS)]
+    env, store = get_env("product_discovery"), found.store
+    episodes = [Episode(env, found, draw_task(env, found, LEVEL, seed)) for seed in range(TASKS)]
     rows = [number * 7_919 % len(store) for number in range(ROUNDS * TASKS)]
     titles = [" ".join(store.titles[row].as_py().split()[:4]) for row in rows]
     ids = [store.ids[row].as_py() for row in rows]
@@ -128,9 +128,9 @@ def calls(found: World, name: str, args: dict[str, Any]) -> float:
 def opened(folder: str) -> tuple[World, int, int]:
     """The world of a run, and the bytes of memory that its store (customers apart) and its search take."""
     have = {name: Run(folder).read(name) for name in NEEDS}
-    people = tuple(customers_of(have, have["catalog"].table(["id"])["id"], CUSTOMERS))
+    people = tuple(load_customers(have, have["catalog"].table(["id"])["id"], CUSTOMERS))
     begun = resident()
-    store = Store(have["catalog"].table([*SHOWN, *NUMBERS]), have["variants"].table(), people)
+    store = Store(have["catalog"].table([*SHOWN_COLUMNS, *NUMBER_COLUMNS]), have["variants"].table(), people)
     stored = resident()
     finder = Search(store)
     return World(store, finder), stored - begun, resident() - stored
@@ -151,7 +151,7 @@ def table(folder: str, how: str) -> str:
     ]
     for name, env in all_envs().items():
         began = perf_counter()
-        episodes = [Episode(env, found, draw(env, found, LEVEL, seed)) for seed in range(TASKS)]
+        episodes = [Episode(env, found, draw_task(env, found, LEVEL, seed)) for seed in range(TASKS)]
         drawn = 1000 * (perf_counter() - began) / TASKS
         reset = per_call(lambda episodes=episodes: resets(episodes))
         plain, searching = of_solver(episodes, False), of_solver(episodes, True)

@@ -29,8 +29,8 @@ import numpy as np
 
 from benchmarks.steps import usage
 from benchmarks.trajectories import machine, write
-from pipeline.run import Run
-from pipeline.stages import all_stages, upstream
+from shopwright.pipeline.run import Run
+from shopwright.pipeline.stages import all_stages, upstream
 
 FACTORS = (1, 4, 16)
 LEAST = {

@@ -32,15 +32,15 @@ import aiohttp
 from pydantic import BaseModel, ConfigDict
 
 from benchmarks.trajectories import machine, write
-from pipeline.arrow import to_batch
-from pipeline.dataset import ShardWriter
-from pipeline.models.base import Prompt, Reply, Sampling, spec_of
-from pipeline.models.openai import OpenAI
-from pipeline.models.play import Conversation
-from pipeline.models.role import Models, Role
-from pipeline.models.written import Unwritten, as_json, schema_of, written
-from pipeline.run import Run
-from schemas.record import Record
+from shopwright.pipeline.arrow import to_batch
+from shopwright.pipeline.dataset import ShardWriter
+from shopwright.pipeline.models.base import Prompt, Reply, Sampling, parse_spec
+from shopwright.pipeline.models.openai import OpenAI
+from shopwright.pipeline.models.play import Conversation
+from shopwright.pipeline.models.role import Models, Role
+from shopwright.pipeline.models.valid_replies import NoValidReply, ask_until_valid, parse_reply_json, schema_of
+from shopwright.pipeline.run import Run
+from shopwright.schemas.record import Record
 
 AT_ONCE = 64
 REQUESTS = 2_000
@@ -267,12 +267,12 @@ def prompt(number: int) -> Prompt:
 SCHEMA = schema_of(Described)
 
 
-def described(number: int) -> Conversation[Note | Unwritten]:
+def described(number: int) -> Conversation[Note | NoValidReply]:
     def read(reply: Reply) -> Note:
-        found = as_json(reply, Described)
+        found = parse_reply_json(reply, Described)
         return Note(id=f"note-{number:07d}", number=found.number, description=found.description)
 
-    return written(prompt(number), read)
+    return ask_until_valid(prompt(number), read)
 
 
 def ours(model: str) -> None:
@@ -289,7 +289,7 @@ def ours(model: str) -> None:
 
 def bare(url: str) -> None:
     """aiohttp alone: the same bodies, sent and read, and nothing made of the answers."""
-    model = OpenAI(spec_of(f"openai:some/model@{url}"), Sampling())
+    model = OpenAI(parse_spec(f"openai:some/model@{url}"), Sampling())
     bodies = iter([json.dumps(model.body(prompt(number))).encode() for number in range(REQUESTS)])
 
     async def run() -> None:
@@ -326,7 +326,7 @@ def by_rounds(model: str, count: int) -> None:
     """As most tools do it: as many conversations as may be, a turn of all of them, then the next turn of all."""
 
     async def run() -> None:
-        asks = OpenAI(spec_of(model), Sampling(), at_once=AT_ONCE)
+        asks = OpenAI(parse_spec(model), Sampling(), at_once=AT_ONCE)
         for first in range(0, count, AT_ONCE):
             asked = [prompt(number) for number in range(first, min(count, first + AT_ONCE))]
             for _ in range(TURNS):

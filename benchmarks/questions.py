@@ -15,12 +15,12 @@ from time import perf_counter
 from typing import Any
 
 from benchmarks.trajectories import machine, write
-from pipeline.dataset import Dataset
-from pipeline.questions.engines import Engines
-from pipeline.run import Run
-from pipeline.stage import check_needs
-from pipeline.stages import all_stages
-from schemas.questions import Question
+from shopwright.pipeline.dataset import Dataset
+from shopwright.pipeline.questions.engines import Engines
+from shopwright.pipeline.run import Run
+from shopwright.pipeline.stage import check_needs
+from shopwright.pipeline.stages import all_stages
+from shopwright.schemas.questions import Question
 
 LOOKED_AT = 1_000
 
@@ -60,7 +60,7 @@ def costs(folder: str) -> dict[str, float]:
 
 
 def ready(table: Any) -> None:
-    _ = table.log.by_action, table.in_order, table.shuffled, table.in_sqlite
+    _ = table.log.by_action, table.in_order, table.reversed_duckdb, table.in_sqlite
 
 
 def table(customers: int, each: int, workers: int, how: str) -> str:

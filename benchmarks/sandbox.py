@@ -24,9 +24,9 @@ from typing import Any
 import numpy as np
 
 from benchmarks.trajectories import machine, write
-from pipeline.arrow import arrow_schema
-from pipeline.sandbox.interpreter import Sandbox
-from schemas.samples import Event
+from shopwright.pipeline.arrow import arrow_schema
+from shopwright.pipeline.sandbox.interpreter import Sandbox
+from shopwright.schemas.samples import Event
 
 TURNS = 3
 FRESH, WARM, ASKED = 8, 200, 200

@@ -27,16 +27,15 @@ import pyarrow.compute as pc
 
 from benchmarks.steps import measured, on_disk
 from benchmarks.trajectories import best, machine, write
-from pipeline.arrow import arrow_schema
-from pipeline.catalog.nearest import loaded
-from pipeline.catalog.search import Search, opened
-from pipeline.dataset import Dataset, ShardWriter
-from pipeline.run import Run
-from pipeline.shop.kinds import Kinds
-from pipeline.shop.repertoire import Repertoire
-from pipeline.shop.store import Store
-from pipeline.words import content_words
-from schemas.shop import Variant
+from shopwright.pipeline.arrow import arrow_schema
+from shopwright.pipeline.catalog.nearest import import_faiss
+from shopwright.pipeline.catalog.search import Search, open_search
+from shopwright.pipeline.dataset import Dataset, ShardWriter
+from shopwright.pipeline.run import Run
+from shopwright.pipeline.shop.store import Store
+from shopwright.pipeline.words import content_words
+from shopwright.pipeline.world.catalog_columns import CatalogColumns
+from shopwright.schemas.shop import Variant
 
 SEARCHES = 1_000
 ASKED = 200
@@ -131,10 +130,14 @@ def exact(embeddings: Dataset[Any], vectors: np.ndarray, rows: list[np.ndarray])
 
 
 def typed(run: Run, rows: list[int]) -> list[tuple[str, int]]:
-    """What people type for these products (`pipeline.shop.repertoire`), who know what they want."""
-    repertoire = Repertoire(run.read("catalog").once(Kinds))
-    repertoire.learn(np.array(rows))
-    return [(repertoire.texts[at], row) for row in rows for at in repertoire.accurate[repertoire.slot[row]][:2]]
+    """Maker, thing and details of these products, as somebody types who knows what it wants."""
+    stock = run.read("catalog").once(CatalogColumns)
+    said = [(stock.speech(row), row) for row in rows]
+    return [
+        (f"{words.brand} {words.head} {' '.join(words.details[first : first + 2])}", row)
+        for words, row in said
+        for first in (0, 1)
+    ]
 
 
 def hits(search: Search, asked: list[tuple[str, int]]) -> float:
@@ -172,7 +175,7 @@ def once(find: Callable[[str], Any], texts: list[str]) -> list[float]:
 
 def scanned(search: Search, texts: list[str]) -> dict[str, Any]:
     """The peer: every vector, a byte a number, looked at for each query."""
-    faiss, near = loaded(), search.nearest
+    faiss, near = import_faiss(), search.nearest
     assert near is not None
     flat = faiss.IndexScalarQuantizer(near.codes.shape[1], faiss.ScalarQuantizer.QT_8bit, faiss.METRIC_INNER_PRODUCT)
     for begin in range(0, len(near.codes), CHUNK):
@@ -205,7 +208,7 @@ def embeddings(folder: Path, products: int) -> dict[str, Any]:
 def index(folder: Path, products: int) -> dict[str, Any]:
     store = store_of(Run(folder))
     began = perf_counter()
-    opened(folder, store)
+    open_search(folder, store)
     return {"index": perf_counter() - began}
 
 
@@ -213,7 +216,7 @@ def index(folder: Path, products: int) -> dict[str, Any]:
 def opening(folder: Path, products: int) -> dict[str, Any]:
     store = store_of(Run(folder))
     began = perf_counter()
-    found = opened(folder, store).find("blue lamp", limit=10)
+    found = open_search(folder, store).find("blue lamp", limit=10)
     return {"again": perf_counter() - began, "found": len(found)}
 
 
@@ -222,7 +225,7 @@ def searching(folder: Path, products: int) -> dict[str, Any]:
     """All figures of search itself."""
     run = Run(folder)
     store = store_of(run)
-    both = opened(folder, store)
+    both = open_search(folder, store)
     plain = Search(store, both.lists)
     asked = queries(store, ASKED)
     rows = sorted({row for _, row in asked})

@@ -19,21 +19,21 @@ from statistics import mean
 from time import perf_counter
 
 from benchmarks.trajectories import best, machine, write
-from pipeline.catalog.search import Search
-from pipeline.checks.shopping import Offers
-from pipeline.envs.world import NUMBERS, SHOWN
-from pipeline.models.role import alone
-from pipeline.render import pages
-from pipeline.run import Run
-from pipeline.shop.browser import Browser
-from pipeline.shop.store import Store
-from pipeline.shopping import wording
-from pipeline.shopping.draw import Wanted, wanted
-from pipeline.shopping.facts import Counters, is_met
-from pipeline.shopping.play import Play, Shop, conversation
-from pipeline.shopping.players import solver
-from pipeline.shopping.score import things
-from schemas.shopping import Scenario, ShoppingEpisode, ShoppingTask
+from shopwright.pipeline.catalog.search import Search
+from shopwright.pipeline.checks.shopping import Offers
+from shopwright.pipeline.envs.load_world import NUMBER_COLUMNS, SHOWN_COLUMNS
+from shopwright.pipeline.evaluate.situation import play_offline
+from shopwright.pipeline.render import pages
+from shopwright.pipeline.run import Run
+from shopwright.pipeline.shop.browser import Browser
+from shopwright.pipeline.shop.store import Store
+from shopwright.pipeline.shopping import wording
+from shopwright.pipeline.shopping.baselines import play_solver
+from shopwright.pipeline.shopping.draw import TaskDraft, draft_task
+from shopwright.pipeline.shopping.facts import VariantTables, is_need_met
+from shopwright.pipeline.shopping.play import Play, ShopResources, make_episode
+from shopwright.pipeline.shopping.score import list_product_variants
+from shopwright.schemas.shopping import Scenario, ShoppingEpisode, ShoppingTask
 
 USUAL, LARGE = 24_000, 1_300_000
 TASKS, LEAVES = 1_000, 20
@@ -48,10 +48,10 @@ def opened(run: Run, products: int) -> Store:
     """The shop of a run, built where it is not there."""
     if run.read("variants").manifest is None:
         run.build("variants", products=products)
-    return Store(run.read("catalog").table([*SHOWN, *NUMBERS]), run.read("variants").table(), ())
+    return Store(run.read("catalog").table([*SHOWN_COLUMNS, *NUMBER_COLUMNS]), run.read("variants").table(), ())
 
 
-def drawn(counters: Counters) -> list[Wanted]:
+def drawn(counters: VariantTables) -> list[TaskDraft]:
     """Tasks for products all over some categories."""
     store = counters.store
     step = max(1, len(store.leaves) // LEAVES)
@@ -59,61 +59,64 @@ def drawn(counters: Counters) -> list[Wanted]:
     for leaf in range(0, len(store.leaves), step):
         rows = store.shelf(leaf).rows
         for row in rows[:: max(1, len(rows) * LEAVES // TASKS)].tolist():
-            found.append(wanted(counters, row, Random(row)))
+            found.append(draft_task(counters, row, Random(row)))
     return [each for each in found if each is not None]
 
 
-def proved_by_a_loop(store: Store, rows: list[int], each: Wanted) -> bool:
+def proved_by_a_loop(store: Store, rows: list[int], each: TaskDraft) -> bool:
     """Whether only its own product meets all needs: the peer, with what it looks at already in memory."""
     ids = (store.ids[row].as_py() for row in rows)
     satisfied = {
         thing.item.id
         for id in ids
-        for thing in things(store, id)
+        for thing in list_product_variants(store, id)
         if (thing.option is None or thing.option.stock > 0)
-        and all(is_met(need, thing.item, thing.option) for need in each.needs)
+        and all(is_need_met(need, thing.item, thing.option) for need in each.needs)
     }
     return satisfied == {each.thing.item.id}
 
 
-def as_task(each: Wanted) -> ShoppingTask:
+def as_task(each: TaskDraft) -> ShoppingTask:
     random = Random(each.thing.item.id)
-    needs = [need.model_copy(update={"said": wording.said(need, each.category, "en", random)}) for need in each.needs]
+    needs = [
+        need.model_copy(update={"said": wording.phrase_need(need, each.category, "en", random)}) for need in each.needs
+    ]
     return ShoppingTask(
         id=each.thing.item.id,
         product_id=each.thing.item.id,
         variant_id=each.thing.option.id if each.thing.option else "",
         category=each.category,
         language="en",
-        instruction=wording.instruction(each.category, needs, "en", random),
-        simple_instruction=wording.opening(each.category, "en", random),
+        instruction=wording.phrase_instruction(each.category, needs, "en", random),
+        simple_instruction=wording.phrase_vague_opening(each.category, "en", random),
         options=[],
         attributes=[],
         price_limit=None,
         needs=needs,
         profile_id="",
         reason_keys=[],
+        acceptable=each.acceptable,
         nearest_miss=each.nearest_miss,
         title_overlap=0.0,
         split="train",
     )
 
 
-def episodes(shop: Shop, tasks: list[ShoppingTask], scenario: Scenario) -> list[ShoppingEpisode]:
+def episodes(shop: ShopResources, tasks: list[ShoppingTask], scenario: Scenario) -> list[ShoppingEpisode]:
     found = []
     for task in tasks:
         play = Play(shop, task, scenario)
-        found.append(alone(conversation(play, "solver", player=solver(play))))
+        found.append(make_episode(play_offline(play, play_solver)))
     return found
 
 
-def browsed(shop: Shop, played: list[ShoppingEpisode]) -> Iterator[Browser]:
+def browsed(shop: ShopResources, played: list[ShoppingEpisode]) -> Iterator[Browser]:
     """The same clicks again, without an agent, a shopper or a reward; the pages as texts."""
     for episode in played:
         browser = Browser(shop.store, shop.finder)
         for step in episode.steps:
             browser.act(step.action)
-            pages.text(browser.page), pages.clickables(browser.page)
+            pages.render_page_text(browser.page), pages.list_clickables(browser.page)
         yield browser
 
 
@@ -121,7 +124,9 @@ def sizes(browsers: list[Browser]) -> list[str]:
     found: dict[str, list[tuple[int, int]]] = defaultdict(list)
     for browser in browsers:
         for step in browser.history:
-            found[step.page.kind].append((len(pages.text(step.page).encode()), len(pages.html(step.page).encode())))
+            found[step.page.kind].append(
+                (len(pages.render_page_text(step.page).encode()), len(pages.render_page_html(step.page).encode()))
+            )
     return [
         f"| {kind} | {mean(text for text, _ in both):,.0f} | {max(text for text, _ in both):,} | {mean(html for _, html in both):,.0f} | "
         f"{max(html for _, html in both):,} |"
@@ -132,7 +137,7 @@ def sizes(browsers: list[Browser]) -> list[str]:
 def table(run: Run, products: int, how: str) -> str:
     store = opened(run, products)
     began = perf_counter()
-    counters = Counters(store)
+    counters = VariantTables(store)
     tasks = drawn(counters)
     drawing = (perf_counter() - began) / len(tasks)
     began = perf_counter()
@@ -151,7 +156,7 @@ def table(run: Run, products: int, how: str) -> str:
     counting = best(
         lambda: [counters.of(int(store.leaf_of[store.row(each.thing.item.id)])).where(each.needs) for each in some]
     )
-    shop = Shop(store, Search(store))
+    shop = ShopResources(store, Search(store))
     chosen = [as_task(each) for each in tasks[:: max(1, len(tasks) // PLAYED)][:PLAYED]]
     played = {scenario: episodes(shop, chosen, scenario) for scenario in (SINGLE, "multi")}
     spent = {scenario: best(lambda scenario=scenario: episodes(shop, chosen, scenario)) for scenario in played}

@@ -26,9 +26,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benchmarks import steps
-from pipeline.dataset import ShardWriter
-from pipeline.run import Run
-from pipeline.stages import all_stages
+from shopwright.pipeline.dataset import ShardWriter
+from shopwright.pipeline.run import Run
+from shopwright.pipeline.stages import all_stages
 
 README = Path(__file__).parent / "README.md"
 ONE_BILLION = 15_625

@@ -14,10 +14,10 @@ import os
 from time import perf_counter, process_time
 from typing import Any
 
-from pipeline.models.base import Model, Prompt, Reply, Sampling, spec_of
-from pipeline.models.openai import OpenAI
-from pipeline.models.play import Conversation, play
-from pipeline.models.vllm import Vllm
+from shopwright.pipeline.models.base import Model, Prompt, Reply, Sampling, parse_spec
+from shopwright.pipeline.models.openai import OpenAI
+from shopwright.pipeline.models.play import Conversation, play
+from shopwright.pipeline.models.vllm import Vllm
 
 REQUESTS = 1_000
 SAMPLING = Sampling(max_tokens=64)
@@ -57,7 +57,7 @@ async def ours(model: Model, at_once: int) -> tuple[float, float, int, int]:
 def batch(folder: str, at_once: int) -> tuple[float, float, int, int]:
     from vllm import LLM
 
-    engine = Vllm(spec_of(f"vllm:{folder}"), SAMPLING)
+    engine = Vllm(parse_spec(f"vllm:{folder}"), SAMPLING)
     engine.engine = llm = LLM(model=folder, max_num_seqs=at_once, disable_log_stats=True, **ON_CPU)
     llm.model_config = llm.llm_engine.model_config
     for asked in (prompts(at_once), prompts(REQUESTS)):
@@ -79,11 +79,11 @@ def main() -> None:
         os.environ.setdefault("VLLM_WORKER_MULTIPROC_METHOD", "spawn")
         found = batch(given.model, given.at_once)
     elif given.way == "process":
-        spec = spec_of(f"vllm:{given.model}")
+        spec = parse_spec(f"vllm:{given.model}")
         found = asyncio.run(ours(Vllm(spec, SAMPLING, max_num_seqs=given.at_once, **ON_CPU), given.at_once))
     else:
         found = asyncio.run(
-            ours(OpenAI(spec_of(f"openai:{given.model}"), SAMPLING, at_once=given.at_once), given.at_once)
+            ours(OpenAI(parse_spec(f"openai:{given.model}"), SAMPLING, at_once=given.at_once), given.at_once)
         )
     seconds, cpu, tokens, bad = found
     print(

@@ -19,19 +19,20 @@ from typing import Any, Literal, NewType, Union, get_args, get_origin
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from pydantic import BaseModel
 
-from pipeline.commands.build import build_example
-from pipeline.commands.output import words
-from pipeline.run import Run
-from pipeline.shards import HOME
-from pipeline.stage import Check
-from pipeline.stages import all_stages
+from shopwright.pipeline.commands.build import build_example
+from shopwright.pipeline.commands.output import format_option_value
+from shopwright.pipeline.evaluate.realism.figures import GOALS
+from shopwright.pipeline.run import Run
+from shopwright.pipeline.shards import HOME
+from shopwright.pipeline.stage import Check
+from shopwright.pipeline.stages import all_stages
 
 FOLDER = Path(__file__).parent
 SMALL: dict[str, Any] = {"products": 1_200, "count": 20, "tokens": "6k", "per_trajectory": 4}
 FEW: dict[str, dict[str, Any]] = {
     "env_tasks": {"count": 1, "levels": "0,3"},
     "catalog_fine": {"leaves": 1},
-    "shopping_tasks": {"count": 40, "personal": 12},
+    "shopping_tasks": {"count": 40, "personal": 24},
     "behaviors": {"sessions": 60},
 }
 """Settings of the small run, which are those of the tests' own."""
@@ -50,11 +51,34 @@ LONGEST, MOST, DEEPEST = 140, 2, 3
 """Characters of a text, items of a list, and lists inside one another, that are shown of a row."""
 
 
+def fill_figures(page: str) -> str:
+    """The page on realism with what the code says of each figure."""
+    begin, end = "<!-- figures: made by python -m docs.make -->", "<!-- end of figures -->"
+    head, tail = page.partition(begin)[0], page.partition(end)[2]
+    rows = [
+        f"| {goal.name.strip()} | {goal.definition} | {goal.goal} | {goal.source if goal.goal else ''} |"
+        for goal in GOALS.values()
+    ]
+    return "\n".join(
+        [
+            head + begin,
+            "",
+            "| figure | what it is | goal | source |",
+            "| --- | --- | --- | --- |",
+            *rows,
+            "",
+            end + tail,
+        ]
+    )
+
+
 def main() -> None:
     with TemporaryDirectory() as folder:
         made = pages(small_run(folder))
     for name, page in made.items():
         (FOLDER / "datasets" / f"{name}.md").write_text(page, encoding="utf-8")
+    realism = FOLDER / "realism.md"
+    realism.write_text(fill_figures(realism.read_text(encoding="utf-8")), encoding="utf-8")
     print(f"{len(made)} pages in {FOLDER / 'datasets'}")
 
 
@@ -106,7 +130,7 @@ def place(found: Any) -> str:
 
 
 def setting(found: Any) -> dict[str, str]:
-    default = words(found.default)
+    default = format_option_value(found.default)
     return {
         "flag": f"--{found.name.replace('_', '-')}",
         "default": f"`{default}`" if default not in ("", "{}", "None") else "",

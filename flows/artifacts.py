@@ -1,33 +1,38 @@
 """What people see of a build in Prefect: a bar while shards are made, tables of what there is, and where it lies."""
 
+import logging
 import re
 from collections.abc import Mapping, Sequence
 from time import monotonic
 from typing import Any
 
-from pipeline.dataset import Manifest
-from pipeline.progress import Progress
-from pipeline.run import Run
-from pipeline.stages import all_stages
+from shopwright.pipeline.dataset import Manifest
+from shopwright.pipeline.problem import harmless
+from shopwright.pipeline.progress import Progress, describe_finished_build
+from shopwright.pipeline.run import Run
+from shopwright.pipeline.stages import all_stages
 
+# Between two steps of a bar: each is a request to the server.
 SECONDS_BETWEEN = 1.0
-"""Between two steps of a bar: each is a request to the server."""
 
 
-class Shown:
-    """The same progress, and as a bar on the page of the flow run."""
+class PrefectProgress:
+    """The same progress, and as a bar on the page of the flow run and lines in its log."""
 
     def __init__(self, progress: Progress) -> None:
         self.progress = progress
 
-    def damaged(self, name: str, files: dict[str, str]) -> None:
-        self.progress.damaged(name, files)
+    def report_damage(self, name: str, files: dict[str, str]) -> None:
+        self.progress.report_damage(name, files)
+        for path, how in files.items():
+            log(f"{name}: {path} was damaged: {how}. Its shard is made again.", logging.WARNING)
 
     def start(self, name: str, units: int, shards: int, missing: int) -> None:
         from prefect.artifacts import create_progress_artifact
 
         self.progress.start(name, units, shards, missing)
         self.shards, self.done, self.said = shards, shards - missing, monotonic()
+        log(f"{name}: {missing} of {shards} shards to make")
         self.bar: Any = create_progress_artifact(self.share(), description=f"{name}: {shards} shards")
 
     def shard(self, rows: int, rejected: int) -> None:
@@ -38,6 +43,9 @@ class Shown:
 
     def end(self, manifest: Manifest) -> None:
         self.progress.end(manifest)
+        log(describe_finished_build(manifest))
+        for reason, rows in manifest.rejects.items():
+            log(harmless(f"{manifest.dataset}: rejected {rows:,}: {reason}"))
 
     def stop(self) -> None:
         self.progress.stop()
@@ -52,15 +60,22 @@ class Shown:
         return round(100 * self.done / self.shards, 1)
 
 
+def log(line: str, level: int = logging.INFO) -> None:
+    """In the log of the flow run, as Prefect keeps it."""
+    from prefect import get_run_logger
+
+    get_run_logger().log(level, line)
+
+
 def show_release(name: str, run: str, published: Mapping[str, Any], fault: str = "") -> None:
     """The tables and links of a release as it is now, each with a time line under `name`."""
     from prefect.artifacts import create_markdown_artifact, create_table_artifact
 
     made = manifests(Run(run))
     about = f"Of {run}" + (f", which failed: {fault}" if fault else "")
-    create_table_artifact(datasets(made), key=key(name, "datasets"), description=about)
-    create_table_artifact(rejects(made), key=key(name, "rejects"), description=about)
-    create_markdown_artifact(links(run, published, fault), key=key(name, "links"), description=about)
+    create_table_artifact(datasets(made), key=make_artifact_key(name, "datasets"), description=about)
+    create_table_artifact(rejects(made), key=make_artifact_key(name, "rejects"), description=about)
+    create_markdown_artifact(links(run, published, fault), key=make_artifact_key(name, "links"), description=about)
 
 
 def manifests(run: Run) -> list[Manifest]:
@@ -121,10 +136,10 @@ def links(run: str, published: Mapping[str, Any], fault: str = "") -> str:
     )
 
 
-def key(*words: str) -> str:
+def make_artifact_key(*words: str) -> str:
     """As Prefect wants it.
 
-    >>> key("my_recipe 2", "datasets")
+    >>> make_artifact_key("my_recipe 2", "datasets")
     'my-recipe-2-datasets'
     """
     return re.sub("[^a-z0-9]+", "-", "-".join(words).lower()).strip("-")

@@ -1,17 +1,15 @@
 """The builds as Prefect flows: the same datasets as `shopwright build`, one task for each shard.
 
-    python -m flows.build trajectories --count 100 --run data/runs/mine
+    python -m shopwright.flows.build trajectories --count 100 --run data/runs/mine
 
 uses the Prefect server that PREFECT_API_URL names, else one on this machine's port 4200, else one of its own for as long
 as it runs (which stays behind if this process is ended by `kill -9`). What is finished is told by the run's own
-manifests, so Prefect keeps no results and caches nothing. A shard has a time limit (`pipeline.hands`) and is tried again;
-one build at a time asks a model server (`flows.limits`).
+manifests, so Prefect keeps no results and caches nothing. A shard has a time limit (`shopwright.pipeline.worker_pool`) and is tried again;
+one build at a time asks a model server (`shopwright.flows.limits`).
 
 Prefect is imported where it is used: worker processes import this file too, and bad input is told before it starts.
 """
 
-import logging
-import os
 import sys
 from concurrent.futures import BrokenExecutor, CancelledError
 from contextlib import closing
@@ -19,23 +17,24 @@ from dataclasses import replace
 from time import perf_counter
 from typing import Any
 
-from flows.artifacts import Shown
-from flows.limits import a_turn
-from pipeline.__main__ import run_command
-from pipeline.dataset import Manifest
-from pipeline.files import absolute
-from pipeline.hands import Late, Lost, hands, seconds_for
-from pipeline.models.role import Models
-from pipeline.problem import Problem
-from pipeline.progress import Progress, Silent
-from pipeline.run import Run, settings_by_stage
-from pipeline.shards import Build, finish, make_shard
+from shopwright.flows.artifacts import PrefectProgress
+from shopwright.flows.limits import wait_for_turn
+from shopwright.flows.prefect_settings import hide_told_errors, prepare_prefect
+from shopwright.pipeline.__main__ import run_command
+from shopwright.pipeline.dataset import Manifest
+from shopwright.pipeline.files import absolute
+from shopwright.pipeline.models.role import Models
+from shopwright.pipeline.problem import Problem
+from shopwright.pipeline.progress import Progress, SilentProgress
+from shopwright.pipeline.run import Run, settings_by_stage
+from shopwright.pipeline.shards import Build, finish, make_shard
+from shopwright.pipeline.worker_pool import ShardTimeout, WorkerDied, open_worker_pool, seconds_for
 
 LOCAL_SERVER = "http://127.0.0.1:4200/api"
 RETRIES = 2
 
 
-def build_dataset(
+def build_in_prefect(
     dataset: str,
     folder: str,
     *,
@@ -48,17 +47,17 @@ def build_dataset(
     minutes: float | None = None,
     **settings: Any,
 ) -> Manifest:
-    """`Run.build`, as a flow that shows in Prefect; `minutes` is the time limit of a shard (default: `pipeline.hands`)."""
+    """`Run.build`, as a flow that shows in Prefect; `minutes` is the time limit of a shard (default: `shopwright.pipeline.worker_pool`)."""
     run = Run(folder, seed=seed, workers=workers, models=models, runner=runner, minutes=minutes)
     found = run.read(dataset)
     settings_by_stage(dataset, settings)
-    os.environ.setdefault("DO_NOT_TRACK", "1")  # read when prefect is imported
+    prepare_prefect("A flow")
+    from prefect import tags
     from prefect.settings import temporary_settings
 
-    for name in ("prefect.flow_runs", "prefect.task_runs"):
-        logging.getLogger(name).addFilter(is_no_error)
-    with temporary_settings(server_settings()):
-        build_flow(run, progress or Silent())(dataset, folder, seed, rebuild, settings)
+    hide_told_errors()
+    with temporary_settings(server_settings()), tags(dataset, runner):
+        build_flow(run, progress or SilentProgress())(dataset, folder, seed, rebuild, settings)
     assert found.manifest
     return found.manifest
 
@@ -92,13 +91,17 @@ def build_flow(run: Run, progress: Progress) -> Any:
         return finish(build, seconds=seconds, workers=run.workers)
 
     def make(build: Build) -> None:
-        started, missing, shown = perf_counter(), build.missing(), Shown(progress)
+        started, missing, shown = perf_counter(), build.missing(), PrefectProgress(progress)
         if build.damaged:
-            progress.damaged(build.name, build.damaged)
+            progress.report_damage(build.name, build.damaged)
         shown.start(build.name, build.plan.units, build.shards, len(missing))
         work, here = replace(build, run=absolute(build.run)), run.runner == "local"
         calls = max(1, min(run.workers, len(missing)))
-        with a_turn() if build.asks else hands(lambda: run.executor(calls), calls, here=here) as executor:
+        with (
+            wait_for_turn()
+            if build.asks
+            else open_worker_pool(lambda: run.executor(calls), calls, here=here) as executor
+        ):
             futures = (shard.submit(build.name, index, quote(work), quote(executor)) for index in missing)
             for future in futures if build.asks else as_completed(list(futures)):
                 made = future.result()
@@ -122,12 +125,9 @@ def build_flow(run: Run, progress: Progress) -> Any:
 def worth_another_try(task: Any, run: Any, state: Any) -> bool:
     """A fault of the machine may pass, and so may a shard that hung or lost its process; bad input will not, and what was stopped shall not."""
     error = state.result(raise_on_failure=False)
-    return isinstance(error, Late | Lost) or not isinstance(error, Problem | BrokenExecutor | CancelledError)
-
-
-def is_no_error(record: logging.LogRecord) -> bool:
-    """Prefect's own telling of an error is left out: the error reaches the caller, and is told there, once."""
-    return record.levelno < logging.ERROR
+    return isinstance(error, ShardTimeout | WorkerDied) or not isinstance(
+        error, Problem | BrokenExecutor | CancelledError
+    )
 
 
 def server_settings() -> dict[Any, Any]:
@@ -138,12 +138,12 @@ def server_settings() -> dict[Any, Any]:
     if FlowRunContext.get():
         return {}
     quiet: dict[Any, Any] = {PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None}
-    if not PREFECT_API_URL.value() and answers(LOCAL_SERVER):
+    if not PREFECT_API_URL.value() and is_server_up(LOCAL_SERVER):
         quiet[PREFECT_API_URL] = LOCAL_SERVER
     return quiet
 
 
-def answers(url: str, seconds: float = 0.3) -> bool:
+def is_server_up(url: str, seconds: float = 0.3) -> bool:
     from urllib.request import urlopen
 
     try:
@@ -154,7 +154,7 @@ def answers(url: str, seconds: float = 0.3) -> bool:
 
 
 def main() -> int:
-    return run_command(["build", *sys.argv[1:]], build_dataset)
+    return run_command(["build", *sys.argv[1:]], build_in_prefect)
 
 
 if __name__ == "__main__":

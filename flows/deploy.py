@@ -1,7 +1,7 @@
-"""What `make deploy` does: registers the deployments of `prefect.yaml` with a Prefect server, and what they need where it is missing.
+"""What `make deploy` does: registers the deployments of `flows/prefect.yaml` with a Prefect server, and what they need where it is missing.
 
-    python -m flows.deploy                                             # all of them
-    python -m flows.deploy --name nightly --cron "*/5 * * * *"         # as `prefect deploy` takes it
+    python -m shopwright.flows.deploy                                             # all of them
+    python -m shopwright.flows.deploy --name nightly --cron "*/5 * * * *"         # as `prefect deploy` takes it
 
 It is the server that PREFECT_API_URL names, else the one on this machine's port 4200. What is there already, a pool or a limit that was
 changed, stays as it is.
@@ -12,33 +12,38 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
-from flows.build import LOCAL_SERVER, answers
-from flows.limits import ensure_limit
-from pipeline.problem import Problem
+from shopwright.flows.build import LOCAL_SERVER, is_server_up
+from shopwright.flows.limits import ensure_limit
+from shopwright.flows.prefect_settings import prepare_prefect
+from shopwright.pipeline.problem import Problem
 
 POOL = "shopwright"
+DEPLOYMENTS = Path(__file__).parent / "prefect.yaml"
 ENDS = ("Completed", "Failed", "Cancelling", "Cancelled", "Crashed", "AwaitingRetry", "AwaitingConcurrencySlot")
+# Four heartbeats; `prefect.yaml` sets how often there is one.
 SILENT = ("Nothing was heard of it for", {"heartbeat"}, {"heartbeat", *ENDS}, timedelta(minutes=2))
-"""Four heartbeats; `prefect.yaml` sets how often there is one."""
 STUCK = ("It did not start in", {"Pending", "Submitting"}, {"Running", *ENDS}, timedelta(minutes=10))
+# Flows of others on the same server may be heard of less often.
 FLOWS = ["release", "build"]
-"""Flows of others on the same server may be heard of less often."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
     url = os.environ.get("PREFECT_API_URL") or LOCAL_SERVER
     try:
-        if not answers(url, seconds=5):
+        prepare_prefect("A deployment")
+        if not is_server_up(url, seconds=5):
             raise Problem(f"No Prefect server answers at {url}. Start one: make serve; or name one in PREFECT_API_URL.")
     except Problem as problem:
         print(f"deploy: error: {problem}", file=sys.stderr)
         return 2
-    os.environ |= {"PREFECT_API_URL": url, "DO_NOT_TRACK": "1"}
+    os.environ["PREFECT_API_URL"] = url
     prepare()
-    command = [sys.executable, "-m", "prefect", "--no-prompt", "deploy", *(words or ["--all"])]
+    deploy = ["--no-prompt", "deploy", "--prefect-file", str(DEPLOYMENTS)]
+    command = [sys.executable, "-m", "prefect", *deploy, *(words or ["--all"])]
     return subprocess.run(command, check=False).returncode
 
 

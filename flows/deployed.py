@@ -1,6 +1,6 @@
-"""A release as one flow that Prefect loads by its name, `flows.deployed.release`: for schedules and for the form in its pages.
+"""A release as one flow that Prefect loads by its name, `shopwright.flows.deployed.release`: for schedules and for the form in its pages.
 
-It does what the commands of `flows.release` do, one after the other: each dataset of the recipe is a flow of its own under it, then
+It does what the commands of `shopwright.flows.release` do, one after the other: each dataset of the recipe is a flow of its own under it, then
 all is checked and published. A check that fails stops the release: its run is Failed, and the state says why.
 """
 
@@ -10,20 +10,21 @@ from datetime import datetime
 from io import StringIO
 from typing import Any
 
-from flows.artifacts import show_release
-from flows.build import RETRIES, build_dataset, worth_another_try
-from flows.release import commands
-from flows.wanted import Wanted
-from pipeline.__main__ import parsed
-from pipeline.commands import build
-from pipeline.problem import Problem
-from pipeline.publish import command as publishing
-from pipeline.run import Run
+from shopwright.flows.artifacts import show_release
+from shopwright.flows.build import RETRIES, build_in_prefect, worth_another_try
+from shopwright.flows.prefect_settings import prepare_prefect
+from shopwright.flows.release import commands
+from shopwright.flows.release_options import ReleaseOptions
+from shopwright.pipeline.__main__ import parse_arguments
+from shopwright.pipeline.commands import build
+from shopwright.pipeline.problem import Problem
+from shopwright.pipeline.publish import command as publishing
+from shopwright.pipeline.run import Run
 
 SECONDS_PER_HOUR = 3600
 
 
-class Stopped(Problem):
+class ReleaseStopped(Problem):
     """Why the release does not go on, for the state of its run."""
 
 
@@ -44,81 +45,86 @@ def release_flow() -> Any:
         "persist_result": False,
     }
     steps = {
-        "verify": task(name="verify", task_run_name="verify {folder}", **again)(verify),
+        "verify": task(name="verify", task_run_name="verify {folder}", **again)(verify_step),
         "publish": task(name="publish", task_run_name="verify and publish {folder}", log_prints=False, **again)(
-            publish
+            publish_step
         ),
     }
 
     @flow(name="release", flow_run_name="{wanted.recipe} at {wanted.scale}", log_prints=True)
-    def release(wanted: Wanted) -> None:
+    def release(wanted: ReleaseOptions) -> None:
         """Make every dataset of a recipe, check all of it, and publish what passes."""
         from prefect.runtime import deployment, flow_run
         from prefect.utilities.timeout import timeout
 
-        name, wanted = deployment.name or wanted.recipe, wanted.at(scheduled(flow_run))
+        name, wanted = deployment.name or wanted.recipe, wanted.at(read_scheduled_start(flow_run))
         try:
             with timeout(wanted.hours * SECONDS_PER_HOUR, TooLong):
                 told = perform(wanted, steps)
         except Exception as error:
-            show_release(name, wanted.run, {}, reason(error, wanted))
+            show_release(name, wanted.run, {}, explain_failure(error, wanted))
             if isinstance(error, TooLong):
-                raise Stopped(reason(error, wanted)) from None
+                raise ReleaseStopped(explain_failure(error, wanted)) from None
             raise
         show_release(name, wanted.run, told)
 
     return release
 
 
-def scheduled(flow_run: Any) -> datetime:
+def read_scheduled_start(flow_run: Any) -> datetime:
     """When the run was to start, which a retry does not change; in UTC."""
     found: datetime = flow_run.scheduled_start_time
     return found
 
 
-def reason(error: Exception, wanted: Wanted) -> str:
+def explain_failure(error: Exception, wanted: ReleaseOptions) -> str:
     if isinstance(error, TooLong):
         said = f"The release took longer than {wanted.hours:g} hours. What is finished is kept"
         return f"{said}: run it again in {wanted.run}, with more."
     return f"{error}"
 
 
-def perform(wanted: Wanted, steps: dict[str, Any]) -> dict[str, Any]:
+def perform(wanted: ReleaseOptions, steps: dict[str, Any]) -> dict[str, Any]:
     """Each command of the release; gives what the last one told. Raises Problem for what stops it."""
     told: dict[str, Any] = {}
     for words in commands(wanted):
-        options = parsed(words)
+        options = parse_arguments(words)
         command = options.pop("command")
-        told = make(wanted, options) if command == "build" else steps[command](**options)
+        told = build_as_subflow(wanted, options) if command == "build" else steps[command](**options)
     return told
 
 
-def make(wanted: Wanted, options: dict[str, Any]) -> dict[str, Any]:
+def build_as_subflow(wanted: ReleaseOptions, options: dict[str, Any]) -> dict[str, Any]:
     """A dataset, as a flow of its own."""
-    if build.run(build_dataset, **options | {"minutes": wanted.minutes}):
-        raise Stopped(f"Rows of {options['dataset']} that were asked for are missing. See: {wanted.run}/report.html")
+    if build.run(build_in_prefect, **options | {"minutes": wanted.minutes}):
+        raise ReleaseStopped(
+            f"Rows of {options['dataset']} that were asked for are missing. See: {wanted.run}/report.html"
+        )
     return {}
 
 
-def verify(folder: str, workers: int | None, **_: Any) -> dict[str, Any]:
+def verify_step(folder: str, workers: int | None, **_: Any) -> dict[str, Any]:
     try:
-        publishing.verified(Run(folder, workers=workers))
+        publishing.require_verified(Run(folder, workers=workers))
     except publishing.Unfit as unfit:
-        raise Stopped(f"{unfit}") from None
+        raise ReleaseStopped(f"{unfit}") from None
     return {}
 
 
-def publish(folder: str, **options: Any) -> dict[str, Any]:
+def publish_step(folder: str, **options: Any) -> dict[str, Any]:
     """Verifies it too, as `shopwright publish` does; what that prints is told in the run's log."""
     from prefect.logging import get_run_logger
 
     told, heard = StringIO(), StringIO()
     with redirect_stdout(told), redirect_stderr(heard):
-        code = publishing.run(folder, **{**options, "json": True})
+        code = publishing.publish_run(folder, **{**options, "json": True})
     get_run_logger().info(heard.getvalue())
     if code:
-        raise Stopped("\n".join(line for line in heard.getvalue().splitlines() if not line.startswith(f"{folder}: ")))
+        raise ReleaseStopped(
+            "\n".join(line for line in heard.getvalue().splitlines() if not line.startswith(f"{folder}: "))
+        )
     return dict(json.loads(told.getvalue()))
 
 
+prepare_prefect("A release")
 release = release_flow()

@@ -5,14 +5,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
+# The name of Prefect's limit on builds that ask a model at the same time, whichever it is.
 MODEL_SERVER = "model-server"
-"""The name of Prefect's limit on builds that ask a model at the same time, whichever it is."""
+# Seconds after which the place of a build that was killed is free again.
 LEASE = 60.0
-"""Seconds after which the place of a build that was killed is free again."""
 
 
 @contextmanager
-def a_turn() -> Iterator[None]:
+def wait_for_turn() -> Iterator[None]:
     """Held while a model is asked; waits until there is a place."""
     from prefect.client.orchestration import get_client
     from prefect.concurrency.sync import concurrency

@@ -1,32 +1,33 @@
 """A release: every dataset of a recipe, verified, with its report, and where it is wished laid out or published.
 
-    python -m flows.release shop_r1                                  # the paper's sizes, into data/runs/shop_r1
-    python -m flows.release shop_r1 --scale 0.01 --to build/hub      # a hundredth of them, as they would be on the Hub
-    python -m flows.release my-recipe.toml --repo user/name --private
+    python -m shopwright.flows.release shop_r1                                  # the paper's sizes, into data/runs/shop_r1
+    python -m shopwright.flows.release shop_r1 --scale 0.01 --to build/hub      # a hundredth of them, as they would be on the Hub
+    python -m shopwright.flows.release my-recipe.toml --repo user/name --private
 
-`flows.deployed` does the same as one flow, from a form or by a schedule. Recipes are the files of `flows/recipes/`; one of your own is any file of that form. Each dataset is built as `flows.build` builds it, so a
+`shopwright.flows.deployed` does the same as one flow, from a form or by a schedule. Recipes are the files of `flows/recipes/`; one of your own is any file of that form. Each dataset is built as `shopwright.flows.build` builds it, so a
 release that was stopped goes on where it was. What fails a check is not published.
 """
 
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, RawDescriptionHelpFormatter
 from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from flows.build import build_dataset
-from pipeline.__main__ import run_command
-from pipeline.problem import Problem
-from pipeline.recipe import read_recipe
-from pipeline.stages import all_stages, upstream
+from shopwright.flows.build import build_in_prefect
+from shopwright.pipeline.__main__ import run_command
+from shopwright.pipeline.problem import Problem
+from shopwright.pipeline.recipe import read_recipe
+from shopwright.pipeline.stages import all_stages, upstream
 
 RECIPES = Path(__file__).parent / "recipes"
 
 
-def main(arguments: Sequence[str] | None = None, build: Callable[..., Any] = build_dataset) -> int:
+def main(arguments: Sequence[str] | None = None, build: Callable[..., Any] = build_in_prefect) -> int:
     """The exit code is that of the first command of `shopwright` that fails: 1 where a check did, 2 for bad input, 3 where there is more to do."""
     try:
-        for command in list(commands(parser().parse_args(arguments))):
+        for command in list(commands(make_release_parser().parse_args(arguments))):
             if code := run_command(command, build):
                 return code
     except Problem as problem:
@@ -35,9 +36,11 @@ def main(arguments: Sequence[str] | None = None, build: Callable[..., Any] = bui
     return 0
 
 
-def parser() -> ArgumentParser:
+def make_release_parser() -> ArgumentParser:
     names = ", ".join(sorted(path.stem for path in RECIPES.glob("*.toml")))
-    found = ArgumentParser("python -m flows.release", description=__doc__, formatter_class=RawDescriptionHelpFormatter)
+    found = ArgumentParser(
+        "python -m shopwright.flows.release", description=__doc__, formatter_class=RawDescriptionHelpFormatter
+    )
     found.add_argument("recipe", help=f"one of: {names}; or a file")
     found.add_argument("--run", metavar="FOLDER", help="the run's folder (default: data/runs/RECIPE)")
     found.add_argument("--scale", type=scale, default=1.0, metavar="X", help="share of the recipe's sizes (default: 1)")
@@ -65,27 +68,27 @@ def scale(text: str) -> float:
 
 def commands(options: Any) -> Iterator[list[str]]:
     """The commands of `shopwright` that make it, as their arguments; `options` has the parser's names. Raises Problem for a bad recipe."""
-    path = file_of(options.recipe)
+    path = find_recipe_file(options.recipe)
     recipe = read_recipe(str(path))
     if not recipe.datasets:
         raise Problem(f"{path} names no datasets. Write: datasets = [...], see {RECIPES.parent.name}/{RECIPES.name}/.")
     run = options.run or f"data/runs/{path.stem}"
-    plain = said(options, "seed", "workers", "runner")
+    plain = format_options(options, "seed", "workers", "runner")
     for dataset in recipe.datasets:
         sizes = recipe.sizes_of(dataset, options.scale).items()
-        given = [word for name, size in sizes for word in (option(dataset, name), str(size))]
-        asked = said(options, "model") if any(all_stages()[each].roles for each in upstream(dataset)) else []
+        given = list(chain.from_iterable((option(dataset, name), str(size)) for name, size in sizes))
+        asked = format_options(options, "model") if any(all_stages()[each].roles for each in upstream(dataset)) else []
         yield ["build", dataset, "--run", run, "--recipe", str(path), *given, *plain, *asked]
     if options.to or options.repo:
-        yield ["publish", run, *said(options, "to", "repo"), *(["--private"] if options.private else [])]
+        yield ["publish", run, *format_options(options, "to", "repo"), *(["--private"] if options.private else [])]
     else:
         yield ["verify", run]
 
 
-def said(options: Any, *names: str) -> list[str]:
+def format_options(options: Any, *names: str) -> list[str]:
     """Those that were given, as words of a command."""
     given = [(name, value) for name in names if (value := getattr(options, name)) not in (None, "")]
-    return [word for name, value in given for word in (f"--{name}", str(value))]
+    return list(chain.from_iterable((f"--{name}", str(value)) for name, value in given))
 
 
 def option(dataset: str, setting: str) -> str:
@@ -97,8 +100,8 @@ def option(dataset: str, setting: str) -> str:
     return f"--{setting.removeprefix(f'{dataset}.').replace('_', '-')}"
 
 
-def file_of(name: str) -> Path:
-    """Raises Problem for a recipe that there is not."""
+def find_recipe_file(name: str) -> Path:
+    """Raises Problem for an unknown recipe."""
     known = RECIPES / f"{name}.toml"
     found = known if known.is_file() else Path(name)
     if not found.is_file():

@@ -1,4 +1,4 @@
-"""The command line, made from the stages."""
+"""The command line, made from the stages. A command's own file is imported when that command is typed."""
 
 import argparse
 import os
@@ -6,75 +6,35 @@ import signal
 import sys
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-from pipeline.commands import (
-    audit,
-    behaviors,
-    browse,
-    build,
-    completion,
-    doctor,
-    envs,
-    evaluate,
-    init,
-    listing,
-    play,
-    publish,
-    questions,
-    realism,
-    report,
-    serve,
-    shopping,
-    show,
-    verify,
-)
-from pipeline.commands.options import RUN, Parser
-from pipeline.dataset import Manifest, package_version
-from pipeline.files import refused, unanswered
-from pipeline.models.role import Models
-from pipeline.problem import STOPS, Ended, Problem, closest, harmless, stop
-from pipeline.progress import Progress
-from pipeline.run import Run, setting_names
-from pipeline.stages import all_stages
+from shopwright import __version__
+from shopwright.pipeline.commands.options import Parser, add_run
+from shopwright.pipeline.problem import STOPS, Ended, Problem, closest, harmless, stop
 
-COMMANDS: dict[str, Any] = {
-    "list": listing,
-    "build": build,
-    "show": show,
-    "browse": browse,
-    "report": report,
-    "verify": verify,
-    "audit": audit,
-    "evaluate": evaluate,
-    "publish": publish,
-    "serve": serve,
-    "play": play,
-    "init": init,
-    "doctor": doctor,
-    "completion": completion,
+if TYPE_CHECKING:
+    from shopwright.pipeline.dataset import Manifest
+    from shopwright.pipeline.models.role import Models
+    from shopwright.pipeline.progress import Progress
+
+# What is typed -> its file in `commands/`.
+COMMANDS = {
+    "list": "listing",
+    "build": "build",
+    "show": "show",
+    "browse": "browse",
+    "report": "report",
+    "verify": "verify",
+    "audit": "audit",
+    "evaluate": "evaluate",
+    "publish": "publish",
+    "serve": "serve",
+    "play": "play",
+    "init": "init",
+    "doctor": "doctor",
+    "completion": "completion",
 }
-EXAMPLES = (
-    listing.EXAMPLE,
-    build.EXAMPLE,
-    show.EXAMPLE,
-    browse.EXAMPLE,
-    report.EXAMPLE,
-    verify.EXAMPLE,
-    envs.AUDIT,
-    envs.EXAMPLE,
-    questions.EXAMPLE,
-    shopping.AUDIT,
-    shopping.EXAMPLE,
-    behaviors.EXAMPLE,
-    realism.EXAMPLE,
-    *publish.EXAMPLES,
-    serve.EXAMPLE,
-    *play.EXAMPLES,
-    init.EXAMPLE,
-    doctor.EXAMPLE,
-    completion.EXAMPLE,
-)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -92,45 +52,54 @@ def run_command(arguments: Sequence[str] | None, make: Callable[..., Any]) -> in
         if signal.getsignal(asks) != signal.SIG_IGN:  # as `nohup` has made this deaf to it
             signal.signal(asks, stop)
     try:
-        options = parsed(arguments)
+        options = parse_arguments(arguments)
         command = options.pop("command")
-        code = build.run(make, **options) if command == "build" else COMMANDS[command].run(**options)
+        given = {"build": make} if command == "build" else {}
+        code: int = import_command(command).run(**given, **options)
         sys.stdout.flush()
         return code
     except BrokenPipeError:  # as in `shopwright show catalog | head -1`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - what is none of those it tells is raised again
-        code, said = ending(error)
+    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - what it cannot explain is raised again
+        code, said = explain_exit(error)
         print(said, file=sys.stderr)
         return code
 
 
-def ending(error: BaseException) -> tuple[int, str]:
+def explain_exit(error: BaseException) -> tuple[int, str]:
     """The exit code and the words for what ended a command; what nobody can mend but us is raised again."""
     if STOPS or isinstance(error, KeyboardInterrupt):
         return 130, "Stopped. What is finished is kept: run the same command again to go on."
     if isinstance(error, Problem):
         notes = getattr(error, "__notes__", [])
         return 3 if isinstance(error, Ended) else 2, "\n".join([f"shopwright: error: {error}", *notes])
-    if why := unanswered(error) or refused(error):
+    from shopwright.pipeline.files import describe_machine_error, describe_remote_error
+
+    if why := describe_remote_error(error) or describe_machine_error(error):
         return 3, f"shopwright: error: {harmless(why)}. What is finished is kept: run the same command again."
     raise error
 
 
-def parsed(arguments: Sequence[str] | None) -> dict[str, Any]:
-    found, unknown = parser().parse_known_args(arguments)
+def parse_arguments(arguments: Sequence[str] | None) -> dict[str, Any]:
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    found, unknown = make_parser(words).parse_known_args(words)
     options = vars(found)
     if unknown:
-        raise Problem(not_taken(options, unknown))
+        raise Problem(describe_unknown_options(options, unknown))
     return options
 
 
-def not_taken(options: dict[str, Any], unknown: Sequence[str]) -> str:
+def describe_unknown_options(options: dict[str, Any], unknown: Sequence[str]) -> str:
     """What a command does not take, and what may have been meant."""
+    from shopwright.pipeline.commands import completion
+    from shopwright.pipeline.run import setting_names
+
     name, flag = options["command"], unknown[0].partition("=")[0]
     path = f" {name} {options.get('dataset') if name == 'build' else options.get('what', '')}".rstrip()
-    known = next((place.options for place in completion.places(parser()) if place.path == path), {})
+    known = next(
+        (place.options for place in completion.list_completion_places(make_parser()) if place.path == path), {}
+    )
     if near := closest(flag, known):
         hint = f"Did you mean {near}?"
     elif name == "build":
@@ -148,40 +117,81 @@ def build_dataset(
     *,
     seed: int | None,
     workers: int | None,
-    models: Models | None,
+    models: "Models | None",
     runner: str = "local",
     minutes: float | None = None,
     rebuild: bool,
-    progress: Progress,
+    progress: "Progress",
     **settings: Any,
-) -> Manifest:
+) -> "Manifest":
+    from shopwright.pipeline.run import Run
+
     return Run(folder, seed=seed, workers=workers, models=models, runner=runner, minutes=minutes).build(
         dataset, rebuild=rebuild, progress=progress, **settings
     )
 
 
-def parser() -> Parser:
-    return parser_of(tuple(all_stages()))
+def make_parser(words: Sequence[str] = ()) -> Parser:
+    """Of all commands; where the words name one, of that one alone, and of none for `--version`: files that are not imported take no time."""
+    first = words[0] if words else ""
+    if first == "--version":
+        return parser_of((), ())
+    from shopwright.pipeline.stages import all_stages
+
+    alone = first in COMMANDS and first != "completion"  # which completes all the others
+    return parser_of((first,) if alone else tuple(COMMANDS), tuple(all_stages()))
 
 
-@lru_cache(1)
-def parser_of(datasets: tuple[str, ...]) -> Parser:
-    """It takes a quarter of a second to make, and is the same for the same datasets."""
+def import_command(name: str) -> Any:
+    return import_module(f"shopwright.pipeline.commands.{COMMANDS[name]}")
+
+
+@lru_cache(16)
+def parser_of(names: tuple[str, ...], datasets: tuple[str, ...]) -> Parser:
+    """It takes a quarter of a second to make, and is the same for the same commands and datasets."""
+    examples = list_examples() if len(names) > 1 else []
     top = Parser(
         prog="shopwright",
         description="Verified synthetic data for shopping agents.",
-        epilog="\n".join(["examples:", *(f"  {example}" for example in EXAMPLES)]),
+        epilog="\n".join(["examples:", *(f"  {example}" for example in examples)]),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    top.add_argument("--version", action="version", version=f"shopwright {package_version()}")
+    top.add_argument("--version", action="version", version=f"shopwright {__version__}")
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
     folder = Parser(add_help=False)
-    folder.add_argument("--run", default=RUN, metavar="FOLDER", help=f"the run's folder (default: {RUN})")
+    add_run(folder)
     as_json = Parser(add_help=False)
     as_json.add_argument("--json", action="store_true", help="print JSON, for scripts")
-    for command in COMMANDS.values():
-        command.add(commands, folder, as_json)
+    for name in names:
+        import_command(name).add(commands, folder, as_json)
     return top
+
+
+def list_examples() -> list[str]:
+    from shopwright.pipeline.commands import (
+        audit,
+        browse,
+        build,
+        completion,
+        doctor,
+        evaluate,
+        init,
+        listing,
+        play,
+        publish,
+        report,
+        serve,
+        show,
+        verify,
+    )
+
+    return [
+        *(each.EXAMPLE for each in (listing, build, show, browse, report, verify)),
+        *audit.list_examples(),
+        *evaluate.list_examples(),
+        *(*publish.EXAMPLES, serve.EXAMPLE, *play.EXAMPLES),
+        *(each.EXAMPLE for each in (init, doctor, completion)),
+    ]
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from pydantic import BaseModel
 
-from schemas.record import Half
+from shopwright.schemas.record import Half
 
 MONEY = pa.decimal128(12, 2)
 SCALARS: dict[object, pa.DataType] = {
@@ -29,14 +29,14 @@ SCALARS: dict[object, pa.DataType] = {
 @cache
 def arrow_schema(record: type[BaseModel]) -> pa.Schema:
     """
-    >>> from schemas.shop import Product
+    >>> from shopwright.schemas.shop import Product
     >>> arrow_schema(Product).field("price").type
     Decimal128Type(decimal128(12, 2))
     """
-    return pa.schema(fields(record))
+    return pa.schema(arrow_fields(record))
 
 
-def fields(record: type[BaseModel]) -> list[pa.Field]:
+def arrow_fields(record: type[BaseModel]) -> list[pa.Field]:
     return [pa.field(name, arrow_type(info.annotation)) for name, info in record.model_fields.items()]
 
 
@@ -52,7 +52,7 @@ def arrow_type(annotation: object) -> pa.DataType:
         (inner,) = [arg for arg in args if arg is not type(None)]
         return arrow_type(inner)
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return pa.struct(fields(annotation))
+        return pa.struct(arrow_fields(annotation))
     raise TypeError(f"no Arrow type for {annotation!r}")
 
 
@@ -66,11 +66,11 @@ def to_batch(record: type[BaseModel], rows: Iterable[BaseModel | Mapping[str, An
     return pa.RecordBatch.from_pylist(plain, schema=arrow_schema(record))
 
 
-def money(cents: np.ndarray, missing: np.ndarray | None = None) -> pa.Array:
+def cents_to_decimal(cents: np.ndarray, missing: np.ndarray | None = None) -> pa.Array:
     """Whole cents as exact decimals.
 
     >>> import numpy as np
-    >>> money(np.array([1999, 5]), np.array([False, True])).to_pylist()
+    >>> cents_to_decimal(np.array([1999, 5]), np.array([False, True])).to_pylist()
     [Decimal('19.99'), None]
     """
     words = np.zeros((len(cents), 2), dtype=np.int64)
@@ -82,11 +82,11 @@ def money(cents: np.ndarray, missing: np.ndarray | None = None) -> pa.Array:
     return pa.Array.from_buffers(MONEY, len(cents), [valid, pa.py_buffer(words)])
 
 
-def cents(prices: pa.Array) -> np.ndarray:
+def decimal_to_cents(prices: pa.Array) -> np.ndarray:
     """Exact decimals as whole cents; 0 where there is none.
 
     >>> from decimal import Decimal
-    >>> cents(pa.array([Decimal("19.99"), None], MONEY)).tolist()
+    >>> decimal_to_cents(pa.array([Decimal("19.99"), None], MONEY)).tolist()
     [1999, 0]
     """
     whole = prices.fill_null(0) if prices.null_count else prices

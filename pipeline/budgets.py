@@ -3,13 +3,13 @@
 import re
 
 UNITS = {"": 1, "k": 1_000, "m": 1_000_000}
+# Fewer tokens do not hold a session.
 LEAST = 2_000
-"""Fewer tokens do not hold a session."""
 
 
-def tokens_of(name: str) -> int:
+def parse_budget(name: str) -> int:
     """
-    >>> tokens_of("64k"), tokens_of("1m"), tokens_of("1500000")
+    >>> parse_budget("64k"), parse_budget("1m"), parse_budget("1500000")
     (64000, 1000000, 1500000)
     """
     found = re.fullmatch(r"(\d{1,12}(?:\.\d{1,6})?)([km]?)", name.strip().lower())
@@ -19,9 +19,9 @@ def tokens_of(name: str) -> int:
     return tokens
 
 
-def name_of(tokens: int) -> str:
+def format_budget(tokens: int) -> str:
     """
-    >>> name_of(64_000), name_of(1_000_000), name_of(1_500), name_of(100_001)
+    >>> format_budget(64_000), format_budget(1_000_000), format_budget(1_500), format_budget(100_001)
     ('64k', '1m', '1500', '100001')
     """
     for unit, size in (("m", 1_000_000), ("k", 1_000)):
@@ -30,10 +30,10 @@ def name_of(tokens: int) -> str:
     return str(tokens)
 
 
-def budgets(value: object) -> object:
+def parse_budgets(value: object) -> object:
     """A list of distinct budgets, smallest first, from `32k,64k`, `1000000` or a list of such.
 
-    >>> budgets("64k,32k"), budgets(1000000)
+    >>> parse_budgets("64k,32k"), parse_budgets(1000000)
     (['32k', '64k'], ['1m'])
     """
     if isinstance(value, int):
@@ -41,4 +41,4 @@ def budgets(value: object) -> object:
     parts = value.split(",") if isinstance(value, str) else value
     if not isinstance(parts, (list, tuple)) or not parts:
         raise ValueError("say how many tokens, such as 32k,64k")
-    return [name_of(tokens) for tokens in sorted({tokens_of(str(part)) for part in parts})]
+    return [format_budget(tokens) for tokens in sorted({parse_budget(str(part)) for part in parts})]

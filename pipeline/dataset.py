@@ -13,8 +13,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -23,47 +21,48 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pydantic import BaseModel, ConfigDict
 
-from pipeline.arrow import arrow_schema
-from pipeline.files import (
+from shopwright import __version__
+from shopwright.pipeline.arrow import arrow_schema
+from shopwright.pipeline.files import (
     AT_ONCE,
-    beside,
-    duck,
-    each,
+    compute_stamp,
+    connect_duckdb,
     footer,
     is_here,
+    map_paths,
+    move_into_place,
     parquet,
     path_of,
-    publish,
     sha256_of,
-    stamp,
+    temporary_path,
     write_whole,
 )
-from pipeline.problem import Problem
-from schemas.record import Record, Rejected
+from shopwright.pipeline.problem import Problem
+from shopwright.schemas.record import Record, Rejected
 
 RecordT = TypeVar("RecordT", bound=Record)
-ToldT = TypeVar("ToldT", bound="Told")
+JsonModelT = TypeVar("JsonModelT", bound="JsonModel")
 T = TypeVar("T")
 
-AT_HAND = "2GB"
-"""Of memory for a query over a whole dataset; what needs more goes to the folder for temporary files."""
+# Of memory for a query over a whole dataset; what needs more goes to the folder for temporary files.
+DUCKDB_MEMORY = "2GB"
 SHARD = re.compile(r"part-\d{5,}(-across)?\.parquet")
 VIEWS: dict[tuple[Any, ...], Any] = {}
 
 
-class Told(BaseModel):
+class JsonModel(BaseModel):
     """Part of a manifest; a field that this version does not know makes it unreadable, not half read."""
 
     model_config = ConfigDict(extra="forbid")
 
 
-class FileFacts(Told):
+class FileFacts(JsonModel):
     rows: int
     bytes: int
     sha256: str
 
 
-class Recipe(Told):
+class Recipe(JsonModel):
     """All that decides which rows a dataset has."""
 
     dataset: str
@@ -80,7 +79,7 @@ class Recipe(Told):
     version: str
 
 
-class Manifest(Told):
+class Manifest(JsonModel):
     """How a dataset was made and what came out. Written last: its presence means the dataset is whole."""
 
     dataset: str
@@ -92,10 +91,10 @@ class Manifest(Told):
     """Reason -> rows in quarantine with it (a row can have several)."""
     requested: int | None = None
     """Rows asked for, where that was known before: all of them accepted or rejected."""
-    told: dict[str, float] = {}
+    stats: dict[str, float] = {}
     """Figures of how it was planned: what each step of a selection left."""
-    asked: dict[str, Any] = {}
-    """Template -> what models were asked with it (`pipeline.models.role.Asked`)."""
+    usage: dict[str, Any] = {}
+    """Template -> what models were asked with it (`shopwright.pipeline.models.role.PromptUsage`)."""
     tokens: int | None = None
     """In all rows, where the record type counts them."""
     repairs: dict[str, int] = {}
@@ -124,7 +123,7 @@ class Dataset(Generic[RecordT]):
         self.name = name
         self.makes = makes
         self.folder = self.run / name
-        self.made: dict[Any, Any] = {}
+        self.cache: dict[Any, Any] = {}
 
     @property
     def files(self) -> list[Path]:
@@ -137,7 +136,7 @@ class Dataset(Generic[RecordT]):
     @property
     def manifest(self) -> Manifest | None:
         """None while the dataset is not whole."""
-        found = read_told(self.manifest_path, Manifest)
+        found = read_json_model(self.manifest_path, Manifest)
         if found and not (found.dataset == found.recipe.dataset == self.name and all(map(self.owns, found.files))):
             raise Problem(
                 f"{self.manifest_path} tells of what is not {self.name}. Use another --run folder, or build that dataset with --rebuild."
@@ -154,7 +153,7 @@ class Dataset(Generic[RecordT]):
         return Dataset(self.run / "quarantine", self.name, Rejected)
 
     def __len__(self) -> int:
-        return sum(each(rows_of, self.files))
+        return sum(map_paths(count_file_rows, self.files))
 
     def __iter__(self) -> Iterator[RecordT]:
         for batch in self.batches():
@@ -164,7 +163,7 @@ class Dataset(Generic[RecordT]):
     def batches(self, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
         """One batch for each row group, as the stage yielded it."""
         for path in self.files:
-            yield from row_groups(path, columns)
+            yield from read_row_groups(path, columns)
 
     def table(self, columns: list[str] | None = None) -> pa.Table:
         empty = arrow_schema(self.makes)
@@ -199,10 +198,10 @@ class Dataset(Generic[RecordT]):
 
     def footers(self) -> list[tuple[Path, Any]]:
         """Of every file, read once for this `Dataset`."""
-        if "footers" not in self.made:
+        if "footers" not in self.cache:
             files = self.files
-            self.made["footers"] = list(zip(files, each(footer, files), strict=True))
-        found: list[tuple[Path, Any]] = self.made["footers"]
+            self.cache["footers"] = list(zip(files, map_paths(footer, files), strict=True))
+        found: list[tuple[Path, Any]] = self.cache["footers"]
         return found
 
     def sql(self, query: str) -> list[tuple[Any, ...]]:
@@ -210,12 +209,12 @@ class Dataset(Generic[RecordT]):
         files = self.files
         if not files:
             return []
-        with duck(files) as connection:
+        with connect_duckdb(files) as connection:
             connection.execute("set preserve_insertion_order = true")
-            connection.execute(f"set memory_limit = '{AT_HAND}'")
+            connection.execute(f"set memory_limit = '{DUCKDB_MEMORY}'")
             connection.execute(
                 "create view rows as select *, filename, file_row_number "
-                f"from read_parquet([{quoted(files)}], filename = true, file_row_number = true)"
+                f"from read_parquet([{quote_paths(files)}], filename = true, file_row_number = true)"
             )
             return connection.execute(query).fetchall()
 
@@ -224,34 +223,34 @@ class Dataset(Generic[RecordT]):
 
         Files that changed are noticed by the next `Dataset` on them, not by this one.
         """
-        if make in self.made:
-            kept: T = self.made[make]
+        if make in self.cache:
+            kept: T = self.cache[make]
             return kept
-        key = (str(self.folder.resolve()), stamp(self.files), make)
+        key = (str(self.folder.resolve()), compute_stamp(self.files), make)
         if key not in VIEWS:
             for old in [old for old in VIEWS if old[0] == key[0] and old[2] == make]:
                 del VIEWS[old]
             VIEWS[key] = make(self)
         found: T = VIEWS[key]
-        self.made[make] = found
+        self.cache[make] = found
         return found
 
 
-def as_it_stands(path: str | Path) -> str:
+def escape_glob(path: str | Path) -> str:
     """A path in which DuckDB finds no wildcard.
 
-    >>> as_it_stands("a*b")
+    >>> escape_glob("a*b")
     'a[*]b'
     """
     return re.sub(r"([*?\[])", r"[\1]", str(path))
 
 
-def quoted(paths: Iterable[Path]) -> str:
+def quote_paths(paths: Iterable[Path]) -> str:
     """Paths as SQL has a list of texts."""
-    return ", ".join("'" + as_it_stands(path).replace("'", "''") + "'" for path in paths)
+    return ", ".join("'" + escape_glob(path).replace("'", "''") + "'" for path in paths)
 
 
-def row_groups(path: Path, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
+def read_row_groups(path: Path, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
     file = parquet(path)
     for group in range(file.num_row_groups):
         table = file.read_row_group(group, columns=columns).combine_chunks()
@@ -267,7 +266,7 @@ class ShardWriter:
 
     def __init__(self, path: Path, makes: type[Record], *, always: bool = False) -> None:
         self.path = path
-        self.beside = beside(path)
+        self.beside = temporary_path(path)
         self.schema = arrow_schema(makes)
         self.always = always
         self.rows = 0
@@ -300,7 +299,7 @@ class ShardWriter:
 
     def commit(self) -> None:
         if self.close():
-            publish(self.beside, self.path)
+            move_into_place(self.beside, self.path)
 
     def discard(self) -> None:
         with suppress(OSError):  # it writes what is left, for which there may be no room
@@ -309,34 +308,34 @@ class ShardWriter:
         self.beside.unlink(missing_ok=True)
 
 
-def write_told(path: Path, told: Told) -> None:
+def write_json_model(path: Path, model: JsonModel) -> None:
     """Either whole or as it was before, and with a checksum of what it says."""
-    facts = told.model_dump(mode="json")
-    write_whole(path, json.dumps(facts | {"sum": sum_of(facts)}, indent=2, ensure_ascii=False))
+    facts = model.model_dump(mode="json")
+    write_whole(path, json.dumps(facts | {"sum": compute_checksum(facts)}, indent=2, ensure_ascii=False))
 
 
-def read_told(path: Path, kind: type[ToldT]) -> ToldT | None:
-    """What `write_told` wrote; None if it is not there. Raises Problem where it is damaged, or of another version."""
+def read_json_model(path: Path, kind: type[JsonModelT]) -> JsonModelT | None:
+    """What `write_json_model` wrote; None if it is not there. Raises Problem where it is damaged, or of another version."""
     try:
         facts = json.loads(path.read_bytes())
         known = facts.pop("sum", None)
-        if known not in (None, sum_of(facts)):
+        if known not in (None, compute_checksum(facts)):
             raise ValueError("not as it was written")
         return kind.model_validate_json(json.dumps(facts))
     except FileNotFoundError:
         return None
     except (ValueError, RecursionError, OSError, TypeError, AttributeError) as error:
         raise Problem(
-            f"{path} cannot be read as a {kind.__name__.lower()} of this version{because(path, error)}. Use another --run "
+            f"{path} cannot be read as a {kind.__name__.lower()} of this version{explain_error(path, error)}. Use another --run "
             f"folder, or build that dataset with --rebuild."
         ) from None
 
 
-def sum_of(facts: dict[str, Any]) -> str:
+def compute_checksum(facts: dict[str, Any]) -> str:
     return digest(json.dumps(facts, sort_keys=True))
 
 
-def because(path: Path, error: Exception) -> str:
+def explain_error(path: Path, error: Exception) -> str:
     """Which version wrote it, where that is another one; or what the machine says, where it could not be read at all."""
     if isinstance(error, OSError):
         return f" ({error.strerror})" if error.strerror else ""
@@ -345,19 +344,11 @@ def because(path: Path, error: Exception) -> str:
         by = found.get("recipe", found)["version"]
     except (ValueError, RecursionError, OSError, KeyError, TypeError, AttributeError):
         by = None
-    another = isinstance(by, str) and len(by) < 40 and by != package_version()
+    another = isinstance(by, str) and len(by) < 40 and by != __version__
     return f" (it was written by version {by})" if another else " (it is damaged)"
 
 
-@cache
-def package_version() -> str:
-    try:
-        return version("shopwright")
-    except PackageNotFoundError:
-        return "0"
-
-
-def differs(path: Path, known: FileFacts) -> str:
+def find_file_difference(path: Path, known: FileFacts) -> str:
     """How a file is not what it was when it was written; empty where it is. Of one elsewhere only the size is looked at: its store guards the rest."""
     try:
         size = path.stat().st_size
@@ -378,22 +369,22 @@ def differs(path: Path, known: FileFacts) -> str:
     )
 
 
-def hurt(run: Path, files: Mapping[str, FileFacts]) -> dict[str, str]:
+def find_damaged_files(run: Path, files: Mapping[str, FileFacts]) -> dict[str, str]:
     """Of these files, by their path from the run's folder, those that are not what they were, and how."""
     with ThreadPoolExecutor(AT_ONCE) as threads:
-        found = threads.map(lambda name: differs(run / name, files[name]), files)
+        found = threads.map(lambda name: find_file_difference(run / name, files[name]), files)
         return {name: how for name, how in zip(files, found, strict=True) if how}
 
 
-def rows_of(path: Path) -> int:
+def count_file_rows(path: Path) -> int:
     return int(footer(path).num_rows)
 
 
 def file_facts(path: Path) -> FileFacts:
-    return FileFacts(rows=rows_of(path), bytes=path.stat().st_size, sha256=sha256_of(path))
+    return FileFacts(rows=count_file_rows(path), bytes=path.stat().st_size, sha256=sha256_of(path))
 
 
-def tally(dataset: Dataset[Any], column: str) -> dict[str, int]:
+def count_list_values(dataset: Dataset[Any], column: str) -> dict[str, int]:
     """How often each text stands in a column of lists of texts."""
     counts: Counter[str] = Counter()
     for batch in dataset.batches([column]):

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from datetime import datetime
+from itertools import chain
 from pathlib import Path
 from time import sleep, time
 from typing import Any, TypeVar
@@ -24,20 +25,20 @@ from uuid import uuid4
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipeline.problem import Problem
+from shopwright.pipeline.problem import Problem
 
 T = TypeVar("T")
+# Requests to another machine, which answers each after some milliseconds.
 AT_ONCE = 16
-"""Requests to another machine, which answers each after some milliseconds."""
+# What reads a protocol, where it is a package of its own.
 KNOWN_BY = {"s3": "s3fs", "s3a": "s3fs", "gs": "gcsfs", "gcs": "gcsfs", "az": "adlfs", "abfs": "adlfs"}
-"""What reads a protocol, where it is a package of its own."""
+# Where a file that is sent shows only when all of it is there.
 IN_ONE_STEP = {"s3", "s3a", "gs", "gcs", "az", "abfs", "hf", "memory"}
-"""Where a file that is sent shows only when all of it is there."""
 NEVER = datetime(1970, 1, 1)
+# Seconds after which the holder of a lock says that it is still at work.
 BEAT = 20.0
-"""Seconds after which the holder of a lock says that it is still at work."""
+# Seconds after its last word when it is watched for a while, and counts as dead if it says nothing: the clocks of two machines may differ.
 SILENT = 120.0
-"""Seconds after its last word when it is watched for a while, and counts as dead if it says nothing: the clocks of two machines may differ."""
 
 
 def path_of(where: str | Path) -> Path:
@@ -57,27 +58,27 @@ def path_of(where: str | Path) -> Path:
 
     try:
         found: Any = UPath(where, use_listings_cache=False)  # others write there at the same time
-        system(found)
+        filesystem_of(found)
     except (ImportError, ValueError) as error:
         needed = f"Install it: pip install {KNOWN_BY[protocol]}." if protocol in KNOWN_BY else f"{error}."
         raise Problem(f"{where} cannot be reached. {needed}") from None
     return found
 
 
-def reachable(folder: Path) -> None:
+def check_reachable(folder: Path) -> None:
     """Asks once for a folder elsewhere. Raises Problem where there is no way to it."""
     if not is_here(folder):
-        with reached(folder):
-            system(folder).exists(told(folder))
+        with explain_remote_errors(folder):
+            filesystem_of(folder).exists(path_in_filesystem(folder))
 
 
-def only_its_own(run: Path, names: Iterable[str]) -> None:
+def check_run_contents(run: Path, names: Iterable[str]) -> None:
     """Raises Problem where one of these folders of a run is or holds a link that leads out of it, or what is no file at all.
 
     In the folder of somebody else such a link would have files elsewhere read, written over or taken away; a pipe is waited for without end.
     """
     base = os.path.realpath(run)
-    for path in (each for name in names for each in below(os.path.join(run, name))):
+    for path in chain.from_iterable(below(os.path.join(run, name)) for name in names):
         if os.path.islink(path) and os.path.commonpath([base, os.path.realpath(path)]) != base:
             raise Problem(
                 f"{path} is a link that leads out of {run}. Put what it leads to there, or use another folder."
@@ -113,18 +114,26 @@ def here(folder: Path) -> Path:
 
 def parquet(path: Path) -> pq.ParquetFile:
     """Raises ArrowInvalid where it is none."""
-    file = pq.ParquetFile(path) if is_here(path) else pq.ParquetFile(told(path), filesystem=system(path))
-    believed(file.metadata, path)
+    file = (
+        pq.ParquetFile(path)
+        if is_here(path)
+        else pq.ParquetFile(path_in_filesystem(path), filesystem=filesystem_of(path))
+    )
+    check_footer(file.metadata, path)
     return file
 
 
 def footer(path: Path) -> pq.FileMetaData:
     """Raises ArrowInvalid where it is none."""
-    found = pq.read_metadata(path) if is_here(path) else pq.read_metadata(told(path), filesystem=system(path))
-    return believed(found, path)
+    found = (
+        pq.read_metadata(path)
+        if is_here(path)
+        else pq.read_metadata(path_in_filesystem(path), filesystem=filesystem_of(path))
+    )
+    return check_footer(found, path)
 
 
-def believed(footer: pq.FileMetaData, path: Path) -> pq.FileMetaData:
+def check_footer(footer: pq.FileMetaData, path: Path) -> pq.FileMetaData:
     """Raises ArrowInvalid where it counts more rows than its file has bytes: each row has an id of its own.
 
     Room for all of them is asked for before the first is read, and a footer of somebody else may say what it likes.
@@ -136,39 +145,35 @@ def believed(footer: pq.FileMetaData, path: Path) -> pq.FileMetaData:
     return footer
 
 
-def system(path: Path) -> Any:
+def filesystem_of(path: Path) -> Any:
     """The fsspec file system of a path that is not here."""
     found: Any = path
     return found.fs
 
 
-def told(path: Path) -> str:
+def path_in_filesystem(path: Path) -> str:
     """As its file system calls it."""
     found: Any = path
     name: str = found.path
     return name
 
 
-def duck(paths: Iterable[Path] = ()) -> Any:
+def connect_duckdb(paths: Iterable[Path] = ()) -> Any:
     """A DuckDB connection that can read these files, and puts what memory is too small for where temporary files go."""
     import duckdb
 
     connection = duckdb.connect(config={"temp_directory": str(Path(tempfile.gettempdir()) / "shopwright-duckdb")})
     first = next(iter(paths), None)
     if first is not None and not is_here(first):
-        files = system(first)
-        if in_commits(files):
+        files = filesystem_of(first)
+        # the Hub keeps files in commits, which have no time for each file; DuckDB asks for one
+        if "hf" in list_protocols(files):
             files.modified = lambda path: NEVER
         connection.register_filesystem(files)
     return connection
 
 
-def in_commits(files: Any) -> bool:
-    """Whether it keeps files in commits, as repositories on the Hub are, which have no time of their own; DuckDB asks for one."""
-    return "hf" in names_of(files)
-
-
-def each(function: Callable[[Path], T], paths: Iterable[Path]) -> list[T]:
+def map_paths(function: Callable[[Path], T], paths: Iterable[Path]) -> list[T]:
     """What a function gives for each path, many at once where each is a request."""
     paths = list(paths)
     if len(paths) < 2 or is_here(paths[0]):
@@ -177,7 +182,7 @@ def each(function: Callable[[Path], T], paths: Iterable[Path]) -> list[T]:
         return list(threads.map(function, paths))
 
 
-def is_whole(path: Path) -> bool:
+def is_readable_parquet(path: Path) -> bool:
     """Whether the Parquet file is there and its footer can be read."""
     try:
         footer(path)
@@ -191,23 +196,23 @@ def sha256_of(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def stamp(files: Iterable[Path]) -> tuple[Any, ...]:
+def compute_stamp(files: Iterable[Path]) -> tuple[Any, ...]:
     """Differs when one of these files does."""
     files = list(files)
     if files and not is_here(files[0]):
-        facts = system(files[0]).ls(told(files[0].parent), detail=True)
+        facts = filesystem_of(files[0]).ls(path_in_filesystem(files[0].parent), detail=True)
         kinds = ("name", "size", "ETag", "LastModified", "mtime", "created", "last_commit", "blob_id")
         return tuple(sorted(tuple(str(fact.get(kind, "")) for kind in kinds) for fact in facts))
     return tuple((path.name, path.stat().st_mtime_ns, path.stat().st_size) for path in files)
 
 
-def beside(path: Path) -> Path:
+def temporary_path(path: Path) -> Path:
     """Where a file is written before it takes its place: no other process has the same."""
     name = f".{path.name}.{uuid4().hex[:8]}.tmp"
     return path.with_name(name) if is_here(path) else Path(tempfile.gettempdir()) / f"shopwright{name}"
 
 
-def publish(beside: Path, path: Path) -> None:
+def move_into_place(beside: Path, path: Path) -> None:
     """Puts a finished file in its place, in one step and for good."""
     with open(beside, "rb") as file:
         os.fsync(file.fileno())
@@ -220,12 +225,12 @@ def publish(beside: Path, path: Path) -> None:
 
 def send(file: Path, path: Path) -> None:
     """Copies a file of this machine to another one; it is there when all of it is."""
-    files, name = system(path), told(path)
+    files, name = filesystem_of(path), path_in_filesystem(path)
     if in_one_step(files):
         files.put_file(str(file), name)
         return
-    files.makedirs(told(path.parent), exist_ok=True)
-    first = f"{told(path.parent)}/.{path.name}.{uuid4().hex[:8]}.tmp"
+    files.makedirs(path_in_filesystem(path.parent), exist_ok=True)
+    first = f"{path_in_filesystem(path.parent)}/.{path.name}.{uuid4().hex[:8]}.tmp"
     files.put_file(str(file), first)
     files.mv(first, name)
 
@@ -235,7 +240,7 @@ def remove(path: Path) -> None:
     if is_here(path):
         path.unlink(missing_ok=True)
         return
-    files, name = system(path), told(path)
+    files, name = filesystem_of(path), path_in_filesystem(path)
     if files.exists(name):
         with suppress(FileNotFoundError):
             files.rm_file(name)
@@ -243,30 +248,30 @@ def remove(path: Path) -> None:
 
 def in_one_step(files: Any) -> bool:
     """Whether what is sent to this file system shows only when all of it is there; folders need not be made there."""
-    return bool(names_of(files) & IN_ONE_STEP)
+    return bool(list_protocols(files) & IN_ONE_STEP)
 
 
-def names_of(files: Any) -> set[str]:
+def list_protocols(files: Any) -> set[str]:
     """The protocols that a file system goes by."""
     return {files.protocol} if isinstance(files.protocol, str) else set(files.protocol)
 
 
 def write_whole(path: Path, text: str) -> None:
     """The file with this text, either whole or as it was before."""
-    first = path.with_name(f".{path.name}.tmp") if is_here(path) else beside(path)
+    first = path.with_name(f".{path.name}.tmp") if is_here(path) else temporary_path(path)
     first.parent.mkdir(parents=True, exist_ok=True)
     try:
         first.unlink(missing_ok=True)  # one that was left, or a link that somebody put there
         with open(first, "x", encoding="utf-8") as file:
             file.write(text)
-        publish(first, path)
+        move_into_place(first, path)
     except BaseException:
         first.unlink(missing_ok=True)
         raise
 
 
 @contextmanager
-def alone(folder: Path, run: Path) -> Iterator[str]:
+def lock_run(folder: Path, run: Path) -> Iterator[str]:
     """One build at a time in a run: `folder` is where it keeps its lock; gives its key. Raises Problem while another one is at work, and says which.
 
     Here the lock goes with the process that holds it. Elsewhere it is a file that its holder renews: when it has been silent for
@@ -276,12 +281,12 @@ def alone(folder: Path, run: Path) -> Iterator[str]:
     lock = folder / ".lock"
     since = datetime.now().astimezone().isoformat(" ", "seconds")
     mine = {"host": socket.gethostname(), "pid": os.getpid(), "since": since, "key": uuid4().hex}
-    with held(lock, mine, run) if is_here(folder) else taken(lock, mine, run):
+    with lock_local_folder(lock, mine, run) if is_here(folder) else lock_remote_folder(lock, mine, run):
         yield str(mine["key"])
 
 
 @contextmanager
-def held(lock: Path, mine: dict[str, Any], run: Path) -> Iterator[None]:
+def lock_local_folder(lock: Path, mine: dict[str, Any], run: Path) -> Iterator[None]:
     """The folder itself is locked; the file in it only tells others by whom."""
     handle = os.open(lock.parent, os.O_RDONLY)
     try:
@@ -290,7 +295,7 @@ def held(lock: Path, mine: dict[str, Any], run: Path) -> Iterator[None]:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise at_work(run, holder(lock)) from None
+            raise at_work(run, read_lock(lock)) from None
         except OSError as error:
             raise Problem(f"{run} cannot be locked: {error.strerror}. Choose a --run folder on another disk.") from None
         try:
@@ -304,11 +309,11 @@ def held(lock: Path, mine: dict[str, Any], run: Path) -> Iterator[None]:
 
 
 @contextmanager
-def taken(lock: Path, mine: dict[str, Any], run: Path) -> Iterator[None]:
-    with reached(run):
-        take(lock, mine, run)
+def lock_remote_folder(lock: Path, mine: dict[str, Any], run: Path) -> Iterator[None]:
+    with explain_remote_errors(run):
+        acquire_lock(lock, mine, run)
     over = threading.Event()
-    keeper = threading.Thread(target=keep, args=(lock, mine, over), daemon=True)
+    keeper = threading.Thread(target=renew_lock, args=(lock, mine, over), daemon=True)
     keeper.start()
     try:
         yield
@@ -316,7 +321,7 @@ def taken(lock: Path, mine: dict[str, Any], run: Path) -> Iterator[None]:
         over.set()
         keeper.join()
         with suppress(Exception):  # nobody answers; it is taken over later
-            if holder(lock).get("key") == mine["key"]:
+            if read_lock(lock).get("key") == mine["key"]:
                 remove(lock)
 
 
@@ -327,7 +332,7 @@ def at_work(run: Path, other: dict[str, Any]) -> Problem:
 
 
 @contextmanager
-def reached(run: Path) -> Iterator[None]:
+def explain_remote_errors(run: Path) -> Iterator[None]:
     """Tells in one line why a folder elsewhere cannot be used."""
     try:
         yield
@@ -340,14 +345,14 @@ def reached(run: Path) -> Iterator[None]:
         ) from None
 
 
+# Whose errors tell of another machine.
 CLIENTS = {"botocore", "aiobotocore", "aiohttp", "gcsfs", "azure", "google", "httpx", "httpx2", "huggingface_hub"}
-"""Whose errors tell of another machine."""
 
 
-def unanswered(error: BaseException) -> str:
+def describe_remote_error(error: BaseException) -> str:
     """Why a machine elsewhere did not do what it was asked for; empty for every other error.
 
-    >>> unanswered(ConnectionResetError("reset by peer")), unanswered(ValueError("no number"))
+    >>> describe_remote_error(ConnectionResetError("reset by peer")), describe_remote_error(ValueError("no number"))
     ('reset by peer', '')
     """
     if isinstance(error, ConnectionError | TimeoutError) or type(error).__module__.partition(".")[0] in CLIENTS:
@@ -355,6 +360,7 @@ def unanswered(error: BaseException) -> str:
     return ""
 
 
+# What a machine lacks when it says this: room, rights, a sound disk, open files.
 WITHOUT_IT = {
     errno.ENOSPC,
     errno.EDQUOT,
@@ -366,21 +372,31 @@ WITHOUT_IT = {
     errno.EMFILE,
     errno.ENFILE,
 }
-"""What a machine lacks when it says this: room, rights, a sound disk, open files."""
 
 
-STARVED = (os.strerror(errno.ENOMEM), "can't start new thread", "failed to map segment", "std::bad_alloc")
-"""How libraries say that there is no more memory."""
+# How libraries say that there is no more memory, and Python where it runs out inside of the interpreter (a SystemError).
+STARVED = (
+    os.strerror(errno.ENOMEM),
+    "can't start new thread",
+    "failed to map segment",
+    "std::bad_alloc",
+    "without exception set",
+    "without setting an exception",
+)
 
 
-def refused(error: BaseException) -> str:
+def describe_machine_error(error: BaseException) -> str:
     """Why this machine did not do what it was asked for; empty for every other error.
 
-    >>> refused(OSError(28, "No space left on device", "a.parquet")), refused(MemoryError()), refused(KeyError("a"))
-    ('a.parquet: No space left on device', 'memory ran out', '')
+    >>> describe_machine_error(OSError(28, "No space left on device", "a.parquet")), describe_machine_error(KeyError("a"))
+    ('a.parquet: No space left on device', '')
+    >>> describe_machine_error(MemoryError()), describe_machine_error(SystemError("error return without exception set"))
+    ('memory ran out', 'memory ran out')
     """
     words = " ".join(str(error).split())
-    starved = isinstance(error, OSError | ImportError | RuntimeError) and any(sign in words for sign in STARVED)
+    starved = isinstance(error, OSError | ImportError | RuntimeError | SystemError) and any(
+        sign in words for sign in STARVED
+    )
     if starved or isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryException":
         return "memory ran out"
     if isinstance(error, OSError) and error.errno in WITHOUT_IT:
@@ -393,26 +409,26 @@ def is_io(error: BaseException) -> bool:
     return isinstance(error, OSError) or type(error).__name__ in ("IOException", "RuntimeError")
 
 
-def take(lock: Path, mine: dict[str, Any], run: Path) -> None:
+def acquire_lock(lock: Path, mine: dict[str, Any], run: Path) -> None:
     """Makes the lock file, or takes over that of a build that is no more."""
-    if put_new(lock, mine):
+    if create_lock_file(lock, mine):
         return
-    other = holder(lock)
-    if not is_dead(lock, other):
+    other = read_lock(lock)
+    if not is_lock_dead(lock, other):
         raise at_work(run, other)
     remove(lock)
-    if not put_new(lock, mine):
-        raise at_work(run, holder(lock))
+    if not create_lock_file(lock, mine):
+        raise at_work(run, read_lock(lock))
 
 
-def put_new(lock: Path, mine: dict[str, Any]) -> bool:
+def create_lock_file(lock: Path, mine: dict[str, Any]) -> bool:
     """Writes the lock where there is none; false where there is one."""
     words = json.dumps({**mine, "beat": time()}).encode()
-    files, name = system(lock), told(lock)
+    files, name = filesystem_of(lock), path_in_filesystem(lock)
     if files.exists(name):
         return False
     if not in_one_step(files):
-        files.makedirs(told(lock.parent), exist_ok=True)
+        files.makedirs(path_in_filesystem(lock.parent), exist_ok=True)
     try:
         files.pipe_file(name, words, mode="create")
     except FileExistsError:
@@ -422,21 +438,23 @@ def put_new(lock: Path, mine: dict[str, Any]) -> bool:
     return True
 
 
-def holder(lock: Path) -> dict[str, Any]:
+def read_lock(lock: Path) -> dict[str, Any]:
     """What a lock says of who made it; nothing where there is none, or one that was torn."""
     try:
-        found = json.loads(lock.read_bytes() if is_here(lock) else system(lock).cat_file(told(lock)))
+        found = json.loads(
+            lock.read_bytes() if is_here(lock) else filesystem_of(lock).cat_file(path_in_filesystem(lock))
+        )
     except (FileNotFoundError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}
 
 
-def is_dead(lock: Path, other: dict[str, Any]) -> bool:
+def is_lock_dead(lock: Path, other: dict[str, Any]) -> bool:
     """Whether who made the lock is no more. Where a clock says so, its word alone is not enough: it may have been set."""
     pid, beat = other.get("pid"), other.get("beat")
     if not isinstance(pid, int) or not isinstance(beat, (int, float)):
         return True
-    if other.get("host") == socket.gethostname() and not lives(pid):
+    if other.get("host") == socket.gethostname() and not is_process_alive(pid):
         return True
     if abs(time() - beat) < SILENT:
         return False
@@ -446,10 +464,10 @@ def is_dead(lock: Path, other: dict[str, Any]) -> bool:
         flush=True,
     )
     sleep(2.5 * BEAT)
-    return holder(lock) == other
+    return read_lock(lock) == other
 
 
-def lives(pid: int) -> bool:
+def is_process_alive(pid: int) -> bool:
     try:
         os.kill(max(pid, 1), 0)
     except ProcessLookupError:
@@ -459,9 +477,9 @@ def lives(pid: int) -> bool:
     return True
 
 
-def keep(lock: Path, mine: dict[str, Any], over: threading.Event) -> None:
+def renew_lock(lock: Path, mine: dict[str, Any], over: threading.Event) -> None:
     """Says from time to time that the holder is at work, unless another one took the lock over."""
     while not over.wait(BEAT):
         with suppress(Exception):
-            if holder(lock).get("key") == mine["key"]:
-                system(lock).pipe_file(told(lock), json.dumps({**mine, "beat": time()}).encode())
+            if read_lock(lock).get("key") == mine["key"]:
+                filesystem_of(lock).pipe_file(path_in_filesystem(lock), json.dumps({**mine, "beat": time()}).encode())

@@ -1,6 +1,6 @@
 """The world that episodes play in: from the datasets of a run's folder, or made in memory where there is none.
 
-from pipeline.gym import make
+from shopwright import make
 
 env = make("cart_building", difficulty=6, seed=7)
 observation = env.reset()
@@ -14,20 +14,20 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
-from pipeline.arrow import arrow_schema
-from pipeline.dataset import Dataset
-from pipeline.envs import env_of
-from pipeline.envs.base import World
-from pipeline.envs.episode import Episode, draw
-from pipeline.envs.world import MOST_CUSTOMERS, NEEDS, furnished
-from pipeline.files import path_of
-from pipeline.models.role import Models, Role
-from pipeline.problem import Problem
-from pipeline.run import Run
-from pipeline.shards import in_batches
-from pipeline.stage import ROLES, Shard
-from pipeline.stages import all_stages, upstream
-from schemas.record import Record
+from shopwright.pipeline.arrow import arrow_schema
+from shopwright.pipeline.dataset import Dataset
+from shopwright.pipeline.envs import get_env
+from shopwright.pipeline.envs.base import World
+from shopwright.pipeline.envs.episode import Episode, draw_task
+from shopwright.pipeline.envs.load_world import MOST_CUSTOMERS, NEEDS, build_world
+from shopwright.pipeline.files import path_of
+from shopwright.pipeline.models.role import Models, Role
+from shopwright.pipeline.problem import Problem
+from shopwright.pipeline.run import Run
+from shopwright.pipeline.shards import in_batches
+from shopwright.pipeline.stage import ROLES, Shard
+from shopwright.pipeline.stages import all_stages, upstream
+from shopwright.schemas.record import Record
 
 T = TypeVar("T")
 CUSTOMERS = 60
@@ -39,8 +39,8 @@ def make(
     name: str, difficulty: int = 0, seed: int = 0, run: str | Path | None = None, *, vectors: bool = False
 ) -> Episode:
     """An episode of an env, to be reset and stepped through. Raises Problem for an env or a level that there is not."""
-    env, found = env_of(name), world(run, vectors=vectors)
-    return Episode(env, found, draw(env, found, difficulty, seed))
+    env, found = get_env(name), world(run, vectors=vectors)
+    return Episode(env, found, draw_task(env, found, difficulty, seed))
 
 
 def world(
@@ -59,7 +59,7 @@ def world(
     if run is None and vectors:
         raise Problem("A shop in memory is searched by words alone. For vectors give a run that has embeddings.")
     if run is None:
-        return in_memory(products, CUSTOMERS if customers is None else customers, seed)
+        return build_world_in_memory(products, CUSTOMERS if customers is None else customers, seed)
     folder, needed = path_of(run), [*NEEDS, *(["embeddings"] if vectors else [])]
     manifests = {name: Run(folder).read(name).manifest for name in needed}
     if missing := [name for name in needed if manifests[name] is None]:
@@ -72,11 +72,11 @@ def world(
 def from_run(folder: str, customers: int, prints: tuple[str, ...], vectors: bool) -> World:
     """`prints` tell when a dataset was made again."""
     have = {name: Run(folder).read(name) for name in NEEDS}
-    return furnished(have, customers, (world, (folder, 0, customers, 0, vectors)), vectors=vectors)
+    return build_world(have, customers, (world, (folder, 0, customers, 0, vectors)), vectors=vectors)
 
 
 @lru_cache(4)
-def in_memory(products: int, customers: int, seed: int) -> World:
+def build_world_in_memory(products: int, customers: int, seed: int) -> World:
     """The stages as they are, on datasets that no file holds; for speed their checks are left out."""
     given: dict[str, dict[str, Any]] = {
         "catalog": {"products": products},
@@ -85,11 +85,11 @@ def in_memory(products: int, customers: int, seed: int) -> World:
     }
     have: dict[str, Dataset[Any]] = {}
     for name in upstream("orders"):
-        have[name] = made(name, have, given.get(name, {}), seed)
-    return furnished(have, customers, (world, (None, products, customers, seed)))
+        have[name] = build_dataset_in_memory(name, have, given.get(name, {}), seed)
+    return build_world(have, customers, (world, (None, products, customers, seed)))
 
 
-class Held(Dataset[Record]):
+class MemoryDataset(Dataset[Record]):
     """A dataset in memory."""
 
     def __init__(self, name: str, makes: type[Record], batches: Iterable[pa.RecordBatch]) -> None:
@@ -117,13 +117,15 @@ class Held(Dataset[Record]):
         raise NotImplementedError("nothing asks SQL of a dataset in memory")
 
     def once(self, make: Callable[[Dataset[Record]], T]) -> T:
-        if make not in self.made:
-            self.made[make] = make(self)
-        found: T = self.made[make]
+        if make not in self.cache:
+            self.cache[make] = make(self)
+        found: T = self.cache[make]
         return found
 
 
-def made(name: str, have: dict[str, Dataset[Any]], given: dict[str, Any], seed: int) -> Held:
+def build_dataset_in_memory(
+    name: str, have: dict[str, Dataset[Any]], given: dict[str, Any], seed: int
+) -> MemoryDataset:
     """A dataset as its stage makes it from others in memory, in one piece and without any model."""
     stage = all_stages()[name]
     settings = {key: setting.parse(given.get(key, setting.default)) for key, setting in stage.settings.items()}
@@ -132,4 +134,4 @@ def made(name: str, have: dict[str, Dataset[Any]], given: dict[str, Any], seed: 
     inputs: dict[str, Any] = {**have, **roles, "shard": Shard(0, 1, seed), "plan": plan}
     values = {key: stage.settings[key].adapter.validate_python(value) for key, value in settings.items()}
     found = in_batches(stage, stage.function(*map(inputs.get, stage.needs), **values))
-    return Held(name, stage.makes, (batch for batch, _, _ in found))
+    return MemoryDataset(name, stage.makes, (batch for batch, _, _ in found))

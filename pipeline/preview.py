@@ -3,22 +3,23 @@
 import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
+from itertools import chain
 from math import ceil
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from pipeline.models.base import Prompt, Reply
-from pipeline.models.role import Models
-from pipeline.problem import Problem
-from pipeline.run import Run, settings_by_stage
-from pipeline.shards import Build, made
-from pipeline.stage import Shard, reasons_against
-from pipeline.stages import all_stages, upstream
+from shopwright.pipeline.models.base import Prompt, Reply
+from shopwright.pipeline.models.role import Models
+from shopwright.pipeline.problem import Problem
+from shopwright.pipeline.run import Run, settings_by_stage
+from shopwright.pipeline.shards import Build, run_stage
+from shopwright.pipeline.stage import Shard, reasons_against
+from shopwright.pipeline.stages import all_stages, upstream
 
 
 @dataclass(frozen=True)
-class First(Shard):
+class FirstUnits(Shard):
     """The first so many units of the work."""
 
     most: int = 1
@@ -28,7 +29,7 @@ class First(Shard):
 
 
 @dataclass(frozen=True)
-class Seen:
+class PreviewRow:
     """A row as it would be made."""
 
     row: dict[str, Any]
@@ -52,7 +53,7 @@ class Projection:
 
 @dataclass(frozen=True)
 class Preview:
-    rows: list[Seen]
+    rows: list[PreviewRow]
     conversations: list[tuple[str, list[tuple[Prompt, Reply]]]]
     """The role that was played, and what was asked and replied, turn by turn."""
     projection: Projection
@@ -86,13 +87,13 @@ def first_rows(build: Build, units: int, at_once: int, workers: int) -> Preview:
     roles = {role: build.role(role, 0) for role in build.stage.roles}
     for role in roles.values():
         role.heard = []
-    rows: list[Seen] = []
-    for batch, records, rejected in made(build, First(0, 1, build.recipe.seed, units), roles):
-        rows += [Seen(json.loads(held.record), held.reasons) for held in rejected]
+    rows: list[PreviewRow] = []
+    for batch, records, rejected in run_stage(build, FirstUnits(0, 1, build.recipe.seed, units), roles):
+        rows += [PreviewRow(json.loads(held.record), held.reasons) for held in rejected]
         reasons = reasons_against(build.stage, batch, build.datasets, records)
-        rows += [Seen(row, found) for row, found in zip(batch.to_pylist(), reasons, strict=True)]
+        rows += [PreviewRow(row, found) for row, found in zip(batch.to_pylist(), reasons, strict=True)]
     heard = [(role.name, said) for role in roles.values() for said in role.heard or []]
-    asked = [found for role in roles.values() if role.asks for found in role.asked.values()]
+    asked = list(chain.from_iterable(role.asked.values() for role in roles.values() if role.asks))
     more = build.plan.units / max(1, units)
     waited = sum(reply.seconds for _, said in heard for _, reply in said)
     spent = waited / at_once if asked else (perf_counter() - began) / workers
@@ -107,7 +108,7 @@ def first_rows(build: Build, units: int, at_once: int, workers: int) -> Preview:
     return Preview(rows, heard if asked else [], projection)
 
 
-def as_json(found: Preview) -> dict[str, Any]:
+def preview_to_json(found: Preview) -> dict[str, Any]:
     """For scripts."""
     talks = [
         {"role": role, "turns": [{"prompt": prompt.messages, "reply": asdict(reply)} for prompt, reply in said]}
@@ -116,7 +117,7 @@ def as_json(found: Preview) -> dict[str, Any]:
     return {**asdict(replace(found, conversations=[])), "conversations": talks}
 
 
-def as_text(found: Preview, run: Path) -> Iterator[str]:
+def preview_to_text(found: Preview, run: Path) -> Iterator[str]:
     """For people: every conversation, then every row, then the projection."""
     for number, (role, said) in enumerate(found.conversations, 1):
         for turn, (prompt, reply) in enumerate(said, 1):
@@ -133,7 +134,7 @@ def as_text(found: Preview, run: Path) -> Iterator[str]:
             yield f"        {reply.prompt_tokens:,} + {reply.tokens:,} tokens, {reply.seconds:.2f} s{kept}"
     for number, seen in enumerate(found.rows, 1):
         yield f"\n=== row {number}: {'rejected: ' + '; '.join(seen.reasons) if seen.reasons else 'passes its checks'}"
-        yield "\n".join(f"{name:18} {short(value)}" for name, value in seen.row.items())
+        yield "\n".join(f"{name:18} {shorten_preview_value(value)}" for name, value in seen.row.items())
     whole = found.projection
     yield "\n=== the whole dataset, projected from these rows"
     yield f"rows       {'as many as there are' if whole.rows is None else format(whole.rows, ',')}"
@@ -149,7 +150,7 @@ def as_text(found: Preview, run: Path) -> Iterator[str]:
     )
 
 
-def short(value: Any, most: int = 300) -> str:
+def shorten_preview_value(value: Any, most: int = 300) -> str:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
     text = " ".join(text.split())
     return text if len(text) <= most else f"{text[: most - 1]}…"

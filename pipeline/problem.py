@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
 
+# What moves a terminal's cursor, colors it, turns the direction of letters, or cannot be printed at all.
 COMMANDING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-"""What moves a terminal's cursor, colors it, turns the direction of letters, or cannot be printed at all."""
 
 
 def harmless(text: str) -> str:
@@ -26,12 +26,12 @@ class Problem(Exception):
         return harmless(super().__str__())
 
 
+# The signals that have asked this process to stop.
 STOPS: list[int] = []
-"""The signals that have asked this process to stop."""
 
 
+# Not empty while a stop has to wait.
 PUT_OFF: list[bool] = []
-"""Not empty while a stop has to wait."""
 
 
 def stop(number: int, _: object) -> None:
@@ -42,7 +42,7 @@ def stop(number: int, _: object) -> None:
 
 
 @contextmanager
-def to_its_end() -> Iterator[None]:
+def finish_before_stopping() -> Iterator[None]:
     """What begins in here comes to its end before a stop is heard; for the main thread."""
     PUT_OFF.append(True)
     try:
@@ -61,12 +61,12 @@ class Ended(Problem):
     """Work was ended from outside, or by a limit; unlike after other problems, what is finished is kept."""
 
 
-def meant(name: str, known: Iterable[str]) -> str:
+def suggest_name(name: str, known: Iterable[str]) -> str:
     """What a name may have been meant to be, else all that there are.
 
-    >>> meant("trajectorys", ["personas", "trajectories"])
+    >>> suggest_name("trajectorys", ["personas", "trajectories"])
     'Did you mean trajectories?'
-    >>> meant("lamps", ["personas", "trajectories"])
+    >>> suggest_name("lamps", ["personas", "trajectories"])
     'There are: personas, trajectories.'
     """
     names = list(known)

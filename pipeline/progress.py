@@ -4,31 +4,31 @@ import sys
 from time import monotonic
 from typing import Any, Protocol
 
-from pipeline.dataset import Manifest
+from shopwright.pipeline.dataset import Manifest
 
 SECONDS_BETWEEN_LINES = 5.0
 
 
 class Progress(Protocol):
-    def damaged(self, name: str, files: dict[str, str]) -> None: ...
+    def report_damage(self, name: str, files: dict[str, str]) -> None: ...
     def start(self, name: str, units: int, shards: int, missing: int) -> None: ...
     def shard(self, rows: int, rejected: int) -> None: ...
     def end(self, manifest: Manifest) -> None: ...
     def stop(self) -> None: ...
 
 
-class Silent:
-    def damaged(self, name: str, files: dict[str, str]) -> None: ...
+class SilentProgress:
+    def report_damage(self, name: str, files: dict[str, str]) -> None: ...
     def start(self, name: str, units: int, shards: int, missing: int) -> None: ...
     def shard(self, rows: int, rejected: int) -> None: ...
     def end(self, manifest: Manifest) -> None: ...
     def stop(self) -> None: ...
 
 
-class Lines:
+class LineProgress:
     """One line when a dataset begins, one every few seconds, one at its end."""
 
-    def damaged(self, name: str, files: dict[str, str]) -> None:
+    def report_damage(self, name: str, files: dict[str, str]) -> None:
         say_damaged(name, files)
 
     def start(self, name: str, units: int, shards: int, missing: int) -> None:
@@ -49,7 +49,7 @@ class Lines:
             )
 
     def end(self, manifest: Manifest) -> None:
-        self.say(finished(manifest))
+        self.say(describe_finished_build(manifest))
 
     def stop(self) -> None: ...
 
@@ -57,10 +57,10 @@ class Lines:
         print(line, file=sys.stderr, flush=True)
 
 
-class Bar:
+class BarProgress:
     """A bar with rows a second, rejects and the time left."""
 
-    def damaged(self, name: str, files: dict[str, str]) -> None:
+    def report_damage(self, name: str, files: dict[str, str]) -> None:
         say_damaged(name, files)
 
     def start(self, name: str, units: int, shards: int, missing: int) -> None:
@@ -86,7 +86,7 @@ class Bar:
 
     def end(self, manifest: Manifest) -> None:
         self.bar.stop()
-        print(finished(manifest), file=sys.stderr)
+        print(describe_finished_build(manifest), file=sys.stderr)
 
     def stop(self) -> None:
         if hasattr(self, "bar"):
@@ -99,7 +99,7 @@ def say_damaged(name: str, files: dict[str, str]) -> None:
         print(f"{name}: {path} was damaged: {how}. Its shard is made again.", file=sys.stderr, flush=True)
 
 
-def finished(manifest: Manifest) -> str:
+def describe_finished_build(manifest: Manifest) -> str:
     return (
         f"{manifest.dataset}: {manifest.rows:,} rows, {manifest.rejected:,} rejected, "
         f"{manifest.seconds:.1f} s on {manifest.workers} worker{'s' if manifest.workers > 1 else ''}"

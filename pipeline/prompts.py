@@ -14,32 +14,32 @@ ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth".sp
 TEMPLATES.filters["month"] = lambda day: MONTHS[day.month - 1]
 
 
-def as_json(value: object) -> str:
+def to_prompt_json(value: object) -> str:
     r"""On one line, in letters that a model can read; what cannot be seen, and what would end a line, is escaped.
 
-    >>> as_json({"title": "茶 & <b>\u2028x"})
+    >>> to_prompt_json({"title": "茶 & <b>\u2028x"})
     '{"title": "茶 & <b>\\u2028x"}'
     """
     text = json.dumps(value, ensure_ascii=False, sort_keys=True)
-    return text if text.isprintable() else "".join(map(visible, text))
+    return text if text.isprintable() else "".join(map(escape_invisible, text))
 
 
-def visible(letter: str) -> str:
+def escape_invisible(letter: str) -> str:
     return letter if letter.isprintable() else json.dumps(letter)[1:-1]
 
 
-TEMPLATES.filters["tojson"] = as_json
+TEMPLATES.filters["tojson"] = to_prompt_json
 
 
-def ordinal(n: int) -> str:
+def name_ordinal(n: int) -> str:
     """
-    >>> ordinal(2), ordinal(-1), ordinal(-3)
+    >>> name_ordinal(2), name_ordinal(-1), name_ordinal(-3)
     ('second', 'last', 'third-to-last')
     """
     return "last" if n == -1 else f"{ORDINALS[-n - 1]}-to-last" if n < 0 else ORDINALS[n - 1]
 
 
-TEMPLATES.filters["ordinal"] = ordinal
+TEMPLATES.filters["ordinal"] = name_ordinal
 
 
 @cache
@@ -47,29 +47,29 @@ def template(name: str) -> Template:
     return TEMPLATES.get_template(f"{name}.j2")
 
 
-def say(name: str, **facts: object) -> str:
+def render_offline(name: str, **facts: object) -> str:
     """The facts in words, as the template's offline form says them."""
     return template(f"{name}.offline").render(facts).strip()
 
 
-def messages(name: str, **facts: object) -> list[dict[str, str]]:
+def render_messages(name: str, **facts: object) -> list[dict[str, str]]:
     """The template's text for a model: what stands before `=== user` is the system's, and the same for every row.
 
     Facts reach it as they are; a template quotes with `tojson` whatever others wrote, so that it stays data.
     """
-    system, user = (half.render(facts).strip() for half in halves(name))
+    system, user = (half.render(facts).strip() for half in split_template(name))
     return [{"role": "system", "content": system}, {"role": "user", "content": user}]
 
 
 @cache
-def halves(name: str) -> tuple[Template, Template]:
+def split_template(name: str) -> tuple[Template, Template]:
     """The system's half and the user's, told apart before any fact is in it: a fact can hold a line that looks like the border."""
     source, _, _ = FROM.get_source(TEMPLATES, f"{name}.j2")
     system, _, user = source.partition("=== user")
     return TEMPLATES.from_string(system), TEMPLATES.from_string(user)
 
 
-def phrases(name: str, macro: str, *facts: object) -> list[str]:
+def render_phrases(name: str, macro: str, *facts: object) -> list[str]:
     """The lines of a macro of the template's offline form, each a way to say the same."""
     said = getattr(template(f"{name}.offline").module, macro)(*facts)
     return [" ".join(line.split()) for line in said.splitlines() if line.strip()]

@@ -1,7 +1,7 @@
 """A recipe file: what to build and with which models, written down once.
 
     seed = 7
-    datasets = ["questions"]            # what `python -m flows.release` builds, one after the other
+    datasets = ["rollouts"]             # what `python -m shopwright.flows.release` builds, one after the other
     [sizes]
     "personas.count" = 400              # settings that its --scale makes smaller
     [settings]
@@ -29,11 +29,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from pipeline.models.base import Price, Sampling
-from pipeline.problem import Problem
-from pipeline.run import owners_of
-from pipeline.stage import ROLES
-from pipeline.stages import all_stages, upstream
+from shopwright.pipeline.models.base import Price, Sampling
+from shopwright.pipeline.problem import Problem
+from shopwright.pipeline.run import owners_of
+from shopwright.pipeline.stage import ROLES
+from shopwright.pipeline.stages import all_stages, upstream
 
 RoleName = Literal["writer", "shopper", "agent", "judge"]
 
@@ -80,15 +80,15 @@ class RecipeFile(Strict):
 
     def settings_of(self, dataset: str) -> dict[str, Any]:
         """Those that this dataset takes; a recipe may serve several. Raises Problem for one that no dataset has."""
-        return self.taken(dataset, {**self.sizes, **self.settings})
+        return self.select_settings(dataset, {**self.sizes, **self.settings})
 
     def sizes_of(self, dataset: str, scale: float) -> dict[str, Any]:
         """Its sizes, made smaller; a paper's own, which are exact, are then left out."""
         exact = {} if scale == 1 else {name: False for name in self.settings if name.rpartition(".")[2] == "paper"}
         scaled = {name: max(1, round(size * scale)) for name, size in self.sizes.items()}
-        return self.taken(dataset, scaled | exact)
+        return self.select_settings(dataset, scaled | exact)
 
-    def taken(self, dataset: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+    def select_settings(self, dataset: str, settings: Mapping[str, Any]) -> dict[str, Any]:
         found: dict[str, Any] = {}
         for key, value in settings.items():
             owner, _, name = key.rpartition(".")
@@ -102,7 +102,7 @@ class RecipeFile(Strict):
         return found
 
     def model_options(self) -> dict[str, Any]:
-        """As `models_of` takes them."""
+        """As `read_model_options` takes them."""
         given = {name: value for name, value in self.models.model_dump().items() if value is not None}
         roles = {role: given.pop(role) for role in ROLES if role in given}
         tables = {
@@ -126,6 +126,6 @@ def read_recipe(path: str | None) -> RecipeFile:
         first = error.errors()[0]
         raise Problem(f"--recipe {path}: {'.'.join(map(str, first['loc']))}: {first['msg']}.") from None
     except ValueError as error:  # no TOML, or no UTF-8
-        raise Problem(f"--recipe {path} is no TOML: {error}.") from None
+        raise Problem(f"--recipe {path} is not TOML: {error}.") from None
     except RecursionError:
-        raise Problem(f"--recipe {path} is no TOML that can be read: it is nested too deep.") from None
+        raise Problem(f"--recipe {path} cannot be read: it is nested too deep.") from None

@@ -1,45 +1,73 @@
 """A run: a folder of datasets that belong together, and the stages that fill it."""
 
 import hashlib
+import inspect
 import json
 import os
 from collections.abc import Generator, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from pipeline.dataset import Dataset, Manifest, Recipe, hurt, package_version, read_told, row_groups, write_told
-from pipeline.files import absolute, alone, is_here, only_its_own, path_of, reachable, remove, sha256_of
-from pipeline.hands import Hands, Late, Lost, hands, in_time, seconds_for
-from pipeline.models.replies import ask_anew
-from pipeline.models.role import Models
-from pipeline.problem import STOPS, Ended, Problem, Stale, meant
-from pipeline.progress import Progress, Silent
-from pipeline.runners import TRIES, Executor, known_runner, running
-from pipeline.shards import (
+from shopwright import __version__
+from shopwright.pipeline.dataset import (
+    Dataset,
+    Manifest,
+    Recipe,
+    find_damaged_files,
+    read_json_model,
+    read_row_groups,
+    write_json_model,
+)
+from shopwright.pipeline.files import (
+    absolute,
+    check_reachable,
+    check_run_contents,
+    is_here,
+    lock_run,
+    path_of,
+    remove,
+    sha256_of,
+)
+from shopwright.pipeline.models.base import UNANSWERED
+from shopwright.pipeline.models.replies import ask_anew
+from shopwright.pipeline.models.role import Models
+from shopwright.pipeline.problem import STOPS, Ended, Problem, Stale, suggest_name
+from shopwright.pipeline.progress import Progress, SilentProgress
+from shopwright.pipeline.runners import TRIES, Executor, check_runner, open_executor
+from shopwright.pipeline.shards import (
     OURS,
     Build,
     ShardMade,
     code_version,
+    describe_damage,
     draft_path,
     finish,
     forget,
-    in_words,
-    index_of,
     make_shard,
     note,
+    read_tries,
+    shard_index_of,
     shard_name,
     so_far,
-    tried,
 )
-from pipeline.stage import Stage
-from pipeline.stages import all_stages, upstream
+from shopwright.pipeline.stage import Reference, Stage, resolve_reference
+from shopwright.pipeline.stages import all_stages, upstream
+from shopwright.pipeline.worker_pool import (
+    ShardTimeout,
+    WorkerDied,
+    WorkerPool,
+    open_worker_pool,
+    run_with_deadline,
+    seconds_for,
+)
 
+# Folders of a run beside its datasets.
 BESIDE = ("manifests", "quarantine", "replies", "evaluations", ".publish")
-"""Folders of a run beside its datasets."""
 
 
 class Run:
@@ -47,7 +75,7 @@ class Run:
 
     `build` makes a dataset and before it whatever it reads that is not there yet. `seed` and `workers` default
     to what the folder was made with (else 0), and to the machine's cores. `runner` says where shards are made
-    (`pipeline.runners`), `minutes` how long one may take (`pipeline.hands`); the folder may be anywhere that fsspec reaches.
+    (`shopwright.pipeline.runners`), `minutes` how long one may take (`shopwright.pipeline.worker_pool`); the folder may be anywhere that fsspec reaches.
     """
 
     def __init__(
@@ -61,18 +89,28 @@ class Run:
         minutes: float | None = None,
     ) -> None:
         self.folder = path_of(folder)
-        reachable(self.folder)
+        check_reachable(self.folder)
         self.models = models
         self.seed = seed
-        self.workers = workers or cores()
-        self.runner = as_known(runner)
+        self.workers = workers or count_cores()
+        try:
+            self.runner = check_runner(runner)
+        except ValueError as error:
+            raise Problem(f"--runner {error}.") from None
         self.minutes = minutes
         self.key = ""
 
     def read(self, name: str) -> Dataset[Any]:
         if name not in all_stages():
-            raise Problem(f"There is no dataset {name}. {meant(name, all_stages())}")
+            raise Problem(f"There is no dataset {name}. {suggest_name(name, all_stages())}")
         return Dataset(self.folder, name, all_stages()[name].makes)
+
+    def call(self, reference: Reference, **given: Any) -> Any:
+        """A function with what its parameters name: what is given, `run`, and datasets."""
+        function = resolve_reference(reference)
+        known = {"run": self, **given}
+        wanted = [one.name for one in inspect.signature(function).parameters.values() if one.default is one.empty]
+        return function(**{name: known[name] if name in known else self.read(name) for name in wanted})
 
     def build(self, name: str, *, rebuild: bool = False, progress: Progress | None = None, **settings: Any) -> Manifest:
         """Make one dataset, and before it whatever it reads that is not there yet.
@@ -80,12 +118,12 @@ class Run:
         Settings are the dataset's own, or those of one it is made from (`source="a.csv"`,
         `**{"catalog.source": "a.csv"}`). Raises `Problem` for what the caller can mend.
         """
-        progress = progress or Silent()
+        progress = progress or SilentProgress()
         with closing(self.builds(name, settings, rebuild=rebuild)) as builds:
             for build in builds:
                 started = perf_counter()
                 if build.damaged:
-                    progress.damaged(build.name, build.damaged)
+                    progress.report_damage(build.name, build.damaged)
                 progress.start(build.name, build.plan.units, build.shards, len(build.missing()))
                 with closing(self.make(build)) as shards:
                     for made in shards:
@@ -100,7 +138,7 @@ class Run:
         """What has to be made for a dataset, one after the other: the next one when the last is finished."""
         self.read(name)
         given = settings_by_stage(name, settings)
-        with self.locked():
+        with self.lock():
             for each in upstream(name):
                 build = self.prepare(each, given[each], target=each == name, rebuild=rebuild)
                 if build is not None:
@@ -111,16 +149,17 @@ class Run:
         stage, inputs = all_stages()[name], {read: self.read(read) for read in all_stages()[name].reads}
         old, whole = self.recipe_of(name, forgive=rebuild and target)
         damaged = self.damage(name) if whole and not (rebuild and target) else {}
-        whole = whole and not damaged
+        lost = self.list_unanswered(name) if whole and target and not rebuild and not damaged else []
+        whole = whole and not damaged and not lost
         recipe = self.recipe_for(name, given, target=target or bool(damaged), rebuild=rebuild)
         plan = None
         if target or given or not whole:
             plan = stage.plan(inputs, recipe.settings)
             recipe = recipe.model_copy(update={"files": checksums(plan.files)})
-        changed = changes(old, recipe) if old else ""
+        changed = describe_changes(old, recipe) if old else ""
         if changed and not rebuild:
-            hurt_too = f"is damaged ({in_words(damaged)}) and " if damaged else ""
-            state = f"{hurt_too}was made" if whole or damaged else "is half-built"
+            hurt_too = f"is damaged ({describe_damage(damaged)}) and " if damaged else ""
+            state = f"{hurt_too}was made" if whole or damaged or lost else "is half-built"
             raise Stale(
                 f"{name} in {self.folder} {state} differently: {changed}. Build with --rebuild to make it again, or use "
                 "another --run folder."
@@ -132,7 +171,9 @@ class Run:
         if plan is None:
             plan = stage.plan(inputs, recipe.settings)
             recipe = recipe.model_copy(update={"files": checksums(plan.files)})
-        recipe = recipe.model_copy(update={"code": code_version(), "models": self.played(stage, recipe.settings)})
+        recipe = recipe.model_copy(
+            update={"code": code_version(), "models": self.describe_models(stage, recipe.settings)}
+        )
         models, roles = self.models or Models(), stage.asks(recipe.settings)
         for role in roles:
             models.price(role)
@@ -143,11 +184,11 @@ class Run:
         build = Build(self.folder, recipe, stage.shards(plan.units, few=models.asks(roles)), plan, models)
         if again or old is None:
             self.clear(name)
-        elif damaged and (manifest := self.read(name).manifest):
-            self.reopen(manifest, without=damaged)
+        elif (damaged or lost) and (manifest := self.read(name).manifest):
+            self.reopen(manifest, without=[*damaged, *lost])
         else:
-            damaged = build.weed()
-        write_told(draft_path(self.folder, name), recipe)
+            damaged = build.remove_damaged_shards()
+        write_json_model(draft_path(self.folder, name), recipe)
         return replace(build, damaged=damaged, key=self.key)
 
     def damage(self, name: str) -> dict[str, str]:
@@ -160,12 +201,25 @@ class Run:
                 raise Problem(
                     f"{path} is not in the manifest of {name}. Take it away, or build that dataset with --rebuild."
                 )
-        return hurt(self.folder, manifest.files)
+        return find_damaged_files(self.folder, manifest.files)
+
+    def list_unanswered(self, name: str) -> list[str]:
+        """Files of rows that are not there because a model's request was not answered, where a model may be asked again now."""
+        manifest, models = self.read(name).manifest, self.models or Models()
+        lost = manifest is not None and any(reason.startswith(UNANSWERED) for reason in manifest.rejects)
+        if manifest is None or not lost or not models.asks(all_stages()[name].asks(manifest.recipe.settings)):
+            return []
+        return [
+            path.name
+            for path in self.read(name).quarantine.files
+            for batch in read_row_groups(path)
+            if any(each.startswith(UNANSWERED) for row in batch["reasons"].to_pylist() for each in row)
+        ]
 
     def reopen(self, manifest: Manifest, *, without: Iterable[str]) -> None:
         """A finished dataset counts as half-built from now on: less the shards that these files belong to."""
-        name, lacking = manifest.dataset, {index_of(path) for path in without}
-        write_told(draft_path(self.folder, name), manifest.recipe)
+        name, lacking = manifest.dataset, {shard_index_of(path) for path in without}
+        write_json_model(draft_path(self.folder, name), manifest.recipe)
         for index in range(len(manifest.files)):
             names = [f"{folder}{name}/{shard_name(index)}" for folder in ("quarantine/", "")]
             files = {path: manifest.files[path] for path in names if path in manifest.files}
@@ -179,31 +233,35 @@ class Run:
         """As the dataset is to be made: as before, but for what is given."""
         stage, inputs = all_stages()[name], {read: self.read(read) for read in all_stages()[name].reads}
         old, whole = self.recipe_of(name, forgive=rebuild and target)
-        settings = {key: setting.default for key, setting in stage.settings.items()}
-        kept = {key: value for key, value in (old.settings if old else {}).items() if key in settings}
-        settings = parsed(stage, settings | kept | given)
+        defaults = {key: setting.default for key, setting in stage.settings.items()}
+        kept = {key: value for key, value in (old.settings if old else {}).items() if key in defaults}
+        settings = {key: stage.settings[key].parse(value) for key, value in (defaults | kept | given).items()}
+        theirs = [found.manifest.recipe.seed for found in inputs.values() if found.manifest]
+        seeds = [self.seed, old.seed if old else None, *theirs, 0]
         return Recipe(
             dataset=name,
             settings=settings,
-            seed=next(seed for seed in (self.seed, old.seed if old else seed_of(inputs), 0) if seed is not None),
+            seed=next(seed for seed in seeds if seed is not None),
             inputs={read: found.manifest.fingerprint for read, found in inputs.items() if found.manifest},
             files=old.files if old else {},
             code=old.code if old and whole and not target else code_version(),
-            version=package_version(),
+            version=__version__,
             models=old.models
             if old and whole and (self.models is None or not target)
-            else self.played(stage, settings),
+            else self.describe_models(stage, settings),
         )
 
-    def played(self, stage: Stage, settings: dict[str, Any]) -> dict[str, str]:
+    def describe_models(self, stage: Stage, settings: dict[str, Any]) -> dict[str, str]:
         """Which model plays each role of the stage, and how it is drawn from."""
-        return {role: (self.models or Models()).told(role) for role in stage.asks(settings)}
+        return {role: (self.models or Models()).describe(role) for role in stage.asks(settings)}
 
     def recipe_of(self, name: str, *, forgive: bool) -> tuple[Recipe | None, bool]:
         """How the dataset that is there was made, and whether it is whole; what cannot be read may be forgiven."""
         try:
             manifest = self.read(name).manifest
-            return (manifest.recipe, True) if manifest else (read_told(draft_path(self.folder, name), Recipe), False)
+            return (
+                (manifest.recipe, True) if manifest else (read_json_model(draft_path(self.folder, name), Recipe), False)
+            )
         except Problem:
             if forgive:
                 return None, False
@@ -219,15 +277,15 @@ class Run:
             elif self.runner == "local":
                 with (
                     ThreadPoolExecutor(self.workers) as threads,
-                    hands(lambda: self.executor(1), min(self.workers, len(missing))) as found,
+                    open_worker_pool(lambda: self.executor(1), min(self.workers, len(missing))) as found,
                 ):
                     for done in as_completed(
-                        [threads.submit(in_hands, found, seconds, work, index) for index in missing]
+                        [threads.submit(make_shard_in_pool, found, seconds, work, index) for index in missing]
                     ):
                         yield done.result()
             else:
                 with self.executor(len(missing)) as executor:
-                    calls = [executor.submit(in_time, seconds, make_shard, work, index) for index in missing]
+                    calls = [executor.submit(run_with_deadline, seconds, make_shard, work, index) for index in missing]
                     for done in as_completed(calls):
                         yield done.result()
 
@@ -235,7 +293,7 @@ class Run:
     def executor(self, calls: int) -> Iterator[Executor]:
         """What makes so many shards: of processes of its own no more than these are started."""
         workers = min(self.workers, max(1, calls)) if self.runner == "local" else self.workers
-        with running(self.runner, workers) as found:
+        with open_executor(self.runner, workers) as found:
             yield found
 
     @contextmanager
@@ -262,8 +320,8 @@ class Run:
         if manifest is None:
             raise Problem(f"There is no finished {name} in {self.folder}: build it first, then --requeue.")
         now = self.recipe_for(name, settings_by_stage(name, settings)[name])
-        now = now.model_copy(update={"models": self.played(all_stages()[name], now.settings)})
-        if changed := changes(manifest.recipe, now):
+        now = now.model_copy(update={"models": self.describe_models(all_stages()[name], now.settings)})
+        if changed := describe_changes(manifest.recipe, now):
             raise Stale(
                 f"{name} in {self.folder} was made differently: {changed}. --requeue asks again with what it was made with; to "
                 "change that, build with --rebuild."
@@ -272,8 +330,8 @@ class Run:
         again: set[Path] = set()
         rows = 0
         for path in dataset.quarantine.files:
-            for held in (row for batch in row_groups(path) for row in batch.to_pylist()):
-                tries = tried(held["record"]) if any(reason in each for each in held["reasons"]) else []
+            for held in chain.from_iterable(batch.to_pylist() for batch in read_row_groups(path)):
+                tries = read_tries(held["record"]) if any(reason in each for each in held["reasons"]) else []
                 keys += [key for one in tries if (key := one.get("key"))]
                 if tries:
                     rows += 1
@@ -283,7 +341,7 @@ class Run:
             raise Problem(
                 f"No row of {name} that a model wrote is in quarantine for {reason!r}. Reasons there: {known}."
             )
-        with self.locked():
+        with self.lock():
             ask_anew(self.folder / "replies", keys)
             self.reopen(manifest, without=[path.name for path in again])
         return rows
@@ -291,7 +349,7 @@ class Run:
     def clear(self, name: str) -> None:
         """Takes a dataset away, its manifest first, so that it is never whole in name only; and nothing else."""
         folders = [self.folder / name, self.folder / "quarantine" / name]
-        files = [path for folder in folders if folder.is_dir() for path in folder.iterdir()]
+        files = list(chain.from_iterable(folder.iterdir() for folder in folders if folder.is_dir()))
         if stranger := next((path for path in files if not OURS.fullmatch(path.name)), None):
             raise Problem(f"{stranger} was made by no build. Take it away, or use another --run folder.")
         for path in (self.read(name).manifest_path, *files):
@@ -304,10 +362,10 @@ class Run:
     def stands_alone(self) -> None:
         """Raises Problem where a link in it leads out, or something is no file: for all that writes here, or judges what is here."""
         if is_here(self.folder):
-            only_its_own(self.folder, (*all_stages(), *BESIDE))
+            check_run_contents(self.folder, (*all_stages(), *BESIDE))
 
     @contextmanager
-    def locked(self) -> Iterator[None]:
+    def lock(self) -> Iterator[None]:
         """One build at a time in a run's folder.
 
         What this made and the build did not fill is taken away again.
@@ -315,7 +373,7 @@ class Run:
         self.stands_alone()
         manifests = self.folder / "manifests"
         if not is_here(manifests):
-            with alone(manifests, self.folder) as self.key:
+            with lock_run(manifests, self.folder) as self.key:
                 yield
             return
         new = [folder for folder in (manifests, *manifests.parents) if not folder.exists()]
@@ -324,7 +382,7 @@ class Run:
         except OSError as error:
             raise Problem(f"Cannot write to {self.folder}: {error.strerror}. Choose another --run folder.") from None
         try:
-            with alone(manifests, self.folder) as self.key:
+            with lock_run(manifests, self.folder) as self.key:
                 yield
         finally:
             for folder in new:
@@ -332,13 +390,13 @@ class Run:
                     folder.rmdir()
 
 
-def in_hands(found: Hands, seconds: float, build: Build, index: int) -> ShardMade:
-    """Makes one shard in one of these processes. Raises Late or Lost when several of them have hung, or were ended from outside, over it."""
+def make_shard_in_pool(found: WorkerPool, seconds: float, build: Build, index: int) -> ShardMade:
+    """Makes one shard in one of these processes. Raises ShardTimeout or WorkerDied when several of them have hung, or were ended from outside, over it."""
     for again in reversed(range(TRIES)):
         try:
             made: ShardMade = found.make(f"{build.name} {index}", seconds, make_shard, build, index)
             return made
-        except (Late, Lost):
+        except (ShardTimeout, WorkerDied):
             if not again:
                 raise
     raise AssertionError
@@ -359,10 +417,6 @@ def settings_by_stage(name: str, settings: dict[str, Any]) -> dict[str, dict[str
     return given
 
 
-def seed_of(inputs: dict[str, Dataset[Any]]) -> int | None:
-    return next((found.manifest.recipe.seed for found in inputs.values() if found.manifest), None)
-
-
 def owners_of(name: str, setting: str) -> list[str]:
     if setting in all_stages()[name].settings:
         return [name]
@@ -378,15 +432,11 @@ def setting_names(name: str) -> list[str]:
     ]
 
 
-def parsed(stage: Stage, settings: dict[str, Any]) -> dict[str, Any]:
-    return {name: stage.settings[name].parse(value) for name, value in settings.items()}
-
-
-def changes(before: Recipe, now: Recipe) -> str:
+def describe_changes(before: Recipe, now: Recipe) -> str:
     """What differs, in words; empty when nothing does.
 
     >>> one = Recipe(dataset="a", settings={"count": 10}, seed=0, inputs={}, files={}, code="x", version="1")
-    >>> changes(one, one.model_copy(update={"settings": {"count": 20}}))
+    >>> describe_changes(one, one.model_copy(update={"settings": {"count": 20}}))
     'count 10 -> 20'
     """
     flat = [
@@ -397,10 +447,12 @@ def changes(before: Recipe, now: Recipe) -> str:
     ]
     keys = dict.fromkeys([*flat[0], *flat[1]])
     differ = [key for key in keys if flat[0].get(key) != flat[1].get(key)]
-    return ", ".join(f"{key} {shown(flat[0].get(key))} -> {shown(flat[1].get(key))}" for key in differ)
+    return ", ".join(
+        f"{key} {format_setting(flat[0].get(key))} -> {format_setting(flat[1].get(key))}" for key in differ
+    )
 
 
-def shown(value: Any) -> str:
+def format_setting(value: Any) -> str:
     return value if isinstance(value, str) and value else json.dumps(value)
 
 
@@ -413,12 +465,5 @@ def checksums(files: Iterable[Path]) -> dict[str, str]:
     return found
 
 
-def as_known(runner: str) -> str:
-    try:
-        return known_runner(runner)
-    except ValueError as error:
-        raise Problem(f"--runner {error}.") from None
-
-
-def cores() -> int:
+def count_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,6 +1,6 @@
 """Where the shards of a build are made: in processes of this machine, or as tasks on a cluster of Dask or Ray.
 
-`local`, `dask`, `ray` start what they need here; `dask:tcp://host:8786` and `ray:host:6379` use a cluster that is there. Its workers
+`local`, `connect_dask`, `connect_ray` start what they need here; `dask:tcp://host:8786` and `ray:host:6379` use a cluster that is there. Its workers
 need the same code, and the run's folder under the same name: a disk that all share, or `s3://` and the like.
 """
 
@@ -22,11 +22,11 @@ from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any, Protocol
 
-from pipeline.problem import Ended, Problem
+from shopwright.pipeline.problem import Ended, Problem
 
 KINDS = ("local", "dask", "ray")
+# How often a shard is begun again elsewhere because its worker was lost, before the build gives up.
 TRIES = 3
-"""How often a shard is begun again elsewhere because its worker was lost, before the build gives up."""
 LOST = (
     "A worker was lost {times} times in the same shard, most often because memory ran out. What is finished is kept: "
     "run the same command again, with more memory for each worker."
@@ -40,9 +40,9 @@ class Executor(Protocol):
     def submit(self, function: Callable[..., Any], /, *arguments: Any) -> "Future[Any]": ...
 
 
-def known_runner(text: str) -> str:
+def check_runner(text: str) -> str:
     """
-    >>> known_runner("dask:tcp://10.0.0.5:8786")
+    >>> check_runner("dask:tcp://10.0.0.5:8786")
     'dask:tcp://10.0.0.5:8786'
 
     Raises ValueError for another kind.
@@ -54,38 +54,38 @@ def known_runner(text: str) -> str:
 
 
 @contextmanager
-def running(runner: str, workers: int) -> Iterator[Executor]:
+def open_executor(runner: str, workers: int) -> Iterator[Executor]:
     """Takes the calls of a build for as long as it is open; `workers` counts for what is started here alone."""
     kind, _, address = runner.partition(":")
     if kind == "local":
-        with pool(workers) as executor:
+        with open_process_pool(workers) as executor:
             yield executor
     else:
-        yield {"dask": dask, "ray": ray}[kind](address, workers)
+        yield {"dask": connect_dask, "ray": connect_ray}[kind](address, workers)
 
 
 @cache
-def dask(address: str, workers: int) -> Executor:
+def connect_dask(address: str, workers: int) -> Executor:
     """A client for as long as this process lives. Raises Problem where Dask is not installed or no scheduler answers."""
     try:
         from distributed import Client, KilledWorker, LocalCluster
     except ImportError:
-        raise missing("dask") from None
+        raise explain_missing_runner("dask") from None
     for name in ("distributed", "asyncio", "tornado"):
         logging.getLogger(name).setLevel(logging.CRITICAL)  # what ends a build is told once, by us
-    if address and (error := silent(address)):
-        raise unreachable("Dask scheduler", address, error)
+    if address and (error := probe_address(address)):
+        raise explain_unreachable("Dask scheduler", address, error)
     try:
         mine = None if address else LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None)
         client = Client(mine or address, timeout=10, set_as_default=False)
     except (OSError, ValueError) as error:
-        raise unreachable("Dask scheduler", address, error) from None
+        raise explain_unreachable("Dask scheduler", address, error) from None
     atexit.register(mine.close if mine else client.close)
-    return Tasks(partial(client.get_executor(pure=False).submit, call), KilledWorker)
+    return Tasks(partial(client.get_executor(pure=False).submit, call_alone), KilledWorker)
 
 
 @cache
-def ray(address: str, workers: int) -> Executor:
+def connect_ray(address: str, workers: int) -> Executor:
     """A driver for as long as this process lives. Raises Problem where Ray is not installed or no head node answers."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
@@ -94,22 +94,22 @@ def ray(address: str, workers: int) -> Executor:
     try:
         import ray as engine
     except ImportError:
-        raise missing("ray") from None
-    if address and (error := silent(address)):
-        raise unreachable("Ray head node", address, error)
+        raise explain_missing_runner("ray") from None
+    if address and (error := probe_address(address)):
+        raise explain_unreachable("Ray head node", address, error)
     where: dict[str, Any] = {"address": address} if address else {"address": "local", "num_cpus": workers}
     try:
         engine.init(**where, log_to_driver=False, logging_level=logging.CRITICAL)
     except (ConnectionError, RuntimeError, ValueError, OSError) as error:
-        raise unreachable("Ray head node", address, error) from None
-    task = engine.remote(max_retries=TRIES, num_cpus=1)(call)
+        raise explain_unreachable("Ray head node", address, error) from None
+    task = engine.remote(max_retries=TRIES, num_cpus=1)(call_alone)
     return Tasks(lambda *given: task.remote(*given).future(), engine.exceptions.RaySystemError)
 
 
-def silent(address: str) -> Exception | None:
+def probe_address(address: str) -> Exception | None:
     """Why nobody listens there; Ray itself would go on asking for minutes.
 
-    >>> type(silent("nowhere"))
+    >>> type(probe_address("nowhere"))
     <class 'ValueError'>
     """
     host, _, port = address.rpartition("/")[2].rpartition(":")
@@ -148,25 +148,25 @@ def is_loss(error: BaseException, lost: type[Exception]) -> bool:
     return isinstance(error, lost) or type(error).__name__ in names
 
 
-def call(function: Callable[..., Any], *arguments: Any) -> Any:
+def call_alone(function: Callable[..., Any], *arguments: Any) -> Any:
     """One at a time in a process, even where its cluster gave it threads: a stage keeps what it knows for itself."""
     with ALONE:
         return function(*arguments)
 
 
-def missing(kind: str) -> Problem:
+def explain_missing_runner(kind: str) -> Problem:
     return Problem(
         f"--runner {kind} needs {kind}, which is not installed. Install it: pip install 'shopwright[{kind}]'."
     )
 
 
-def unreachable(what: str, address: str, error: Exception) -> Problem:
+def explain_unreachable(what: str, address: str, error: Exception) -> Problem:
     why = " ".join(str(error).split())[:200]
     return Problem(f"No {what} answers at {address or 'this machine'}: {why}")
 
 
 @contextmanager
-def pool(workers: int) -> Iterator[ProcessPoolExecutor]:
+def open_process_pool(workers: int) -> Iterator[ProcessPoolExecutor]:
     """Worker processes that end with this one, whatever ends it."""
     context = multiprocessing.get_context("forkserver")
     start_deaf_to_ctrl_c()
@@ -194,7 +194,7 @@ def pool(workers: int) -> Iterator[ProcessPoolExecutor]:
 def start_deaf_to_ctrl_c() -> None:
     """Starts the process that workers are forked from, and waits for it; it is this process that a Ctrl-C is for."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["pipeline.run"])
+    context.set_forkserver_preload(["shopwright.pipeline.run"])
     resource_tracker.ensure_running()  # which else would be started in between, and lets the signal through again
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     try:

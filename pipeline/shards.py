@@ -14,33 +14,33 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import TypeAdapter
 
-from pipeline.arrow import to_batch
-from pipeline.dataset import (
+from shopwright.pipeline.arrow import to_batch
+from shopwright.pipeline.dataset import (
     Dataset,
     FileFacts,
     Manifest,
     Recipe,
     ShardWriter,
+    count_list_values,
     file_facts,
-    hurt,
-    row_groups,
-    tally,
-    write_told,
+    find_damaged_files,
+    read_row_groups,
+    write_json_model,
 )
-from pipeline.files import each, footer, holder, is_here, is_whole, remove, write_whole
-from pipeline.models.replies import places
-from pipeline.models.role import Asked, Models, Role
-from pipeline.problem import Ended, Problem
-from pipeline.stage import Fault, Plan, Shard, Stage, reasons_against
-from pipeline.stages import all_stages
-from schemas.record import Record, Rejected
+from shopwright.pipeline.files import footer, is_here, is_readable_parquet, map_paths, read_lock, remove, write_whole
+from shopwright.pipeline.models.replies import list_reply_places
+from shopwright.pipeline.models.role import Models, PromptUsage, Role
+from shopwright.pipeline.problem import Ended, Problem
+from shopwright.pipeline.stage import Fault, Plan, Shard, Stage, reasons_against
+from shopwright.pipeline.stages import all_stages
+from shopwright.schemas.record import Record, Rejected
 
 ROWS_PER_BATCH = 1_000
 HOME = Path(__file__).parents[1]
+# Files and folders that decide no row.
 ONLY_SHOW = ("__main__.py", "progress.py", "verify.py", "commands", "publish", "browse", "playground", "trainers")
-"""Files and folders that decide no row."""
+# The only names that a build gives to files in a dataset's folders.
 OURS = re.compile(r"\.?part-\d{5,}(-across)?\.parquet(\.[0-9a-f]{8}\.tmp)?")
-"""The only names that a build gives to files in a dataset's folders."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class Build:
     def role(self, name: str, index: int) -> Role:
         return Role(name, self.models, self.run, f"{self.name}-{name}-{index:05d}")
 
-    def asked_path(self, index: int) -> Path:
+    def usage_path(self, index: int) -> Path:
         """What models were asked for one shard."""
         return self.run / "replies" / f"{self.name}-{index:05d}.asked.json"
 
@@ -102,41 +102,47 @@ class Build:
             there = {path.stem for path in (self.run / self.name).glob("part-*.parquet")} & noted
             whole = [f"part-{index:05d}" in there for index in range(self.shards)]
         else:
-            whole = each(is_whole, map(self.shard_path, range(self.shards)))
-        thinned = self.thinned()
+            whole = map_paths(is_readable_parquet, map(self.shard_path, range(self.shards)))
+        thinned = self.find_thinned_shards()
         return [index for index, found in enumerate(whole) if not found or index in thinned]
 
-    def thinned(self) -> set[int]:
-        return {index_of(path.name) for path in (self.run / "quarantine" / self.name).glob("part-*-across.parquet")}
+    def find_thinned_shards(self) -> set[int]:
+        return {
+            shard_index_of(path.name) for path in (self.run / "quarantine" / self.name).glob("part-*-across.parquet")
+        }
 
-    def noted(self, index: int) -> dict[str, FileFacts]:
+    def read_note(self, index: int) -> dict[str, FileFacts]:
         """Path from the run's folder -> its facts; nothing where the note is damaged."""
         try:
             return NOTE.validate_json(self.note_path(index).read_bytes())
         except (ValueError, OSError):
             return {}
 
-    def made(self) -> list[int]:
+    def list_made(self) -> list[int]:
         missing = set(self.missing())
         return [index for index in range(self.shards) if index not in missing]
 
-    def weed(self) -> dict[str, str]:
+    def remove_damaged_shards(self) -> dict[str, str]:
         """Takes shards away that are not as they were written; their files, and how these differ. Elsewhere than here nothing is noted of them."""
-        noted = {index: self.noted(index) for index in (self.made() if is_here(self.run) else [])}
-        found = {self.told(self.note_path(index)): "cannot be read" for index, files in noted.items() if not files}
-        found |= hurt(self.run, {name: facts for files in noted.values() for name, facts in files.items()})
+        noted = {index: self.read_note(index) for index in (self.list_made() if is_here(self.run) else [])}
+        found = {
+            self.relative_path(self.note_path(index)): "cannot be read" for index, files in noted.items() if not files
+        }
+        found |= find_damaged_files(
+            self.run, {name: facts for files in noted.values() for name, facts in files.items()}
+        )
         for index, files in noted.items():
             if not files or found.keys() & files.keys():
                 remove(self.shard_path(index))
                 remove(self.note_path(index))
         return found
 
-    def told(self, path: Path) -> str:
+    def relative_path(self, path: Path) -> str:
         return path.relative_to(self.run).as_posix()
 
     def still_ours(self) -> None:
         """Raises Ended where this build is no more: a cluster's worker goes on when the one who asked it was killed, and another build may have begun."""
-        if self.key and holder(self.run / "manifests" / ".lock").get("key") != self.key:
+        if self.key and read_lock(self.run / "manifests" / ".lock").get("key") != self.key:
             raise Ended(f"The build of {self.name} in {self.run} that this was for is no more. Nothing is written.")
 
 
@@ -157,10 +163,10 @@ def shard_name(index: int, kind: str = "") -> str:
     return f"part-{index:05d}{kind}.parquet"
 
 
-def index_of(path: str) -> int:
+def shard_index_of(path: str) -> int:
     """Of the shard that a file belongs to; -1 where it is of none.
 
-    >>> index_of("quarantine/toys/part-00012-across.parquet"), index_of("notes.txt")
+    >>> shard_index_of("quarantine/toys/part-00012-across.parquet"), shard_index_of("notes.txt")
     (12, -1)
     """
     found = re.search(r"part-(\d{5,})(-across)?\.parquet$", path)
@@ -202,12 +208,12 @@ def make_shard(build: Build, index: int) -> ShardMade:
     held = ShardWriter(build.held_path(index), Rejected)
     roles = {role: build.role(role, index) for role in stage.roles}
     try:
-        for batch, records, rejected in made(build, Shard(index, build.shards, build.recipe.seed), roles):
+        for batch, records, rejected in run_stage(build, Shard(index, build.shards, build.recipe.seed), roles):
             reasons = reasons_against(stage, batch, datasets, records)
-            kept.write(without(batch, [row for row, found in enumerate(reasons) if found]))
+            kept.write(drop_rows(batch, [row for row, found in enumerate(reasons) if found]))
             rejected += [reject(batch, row, found) for row, found in enumerate(reasons) if found]
             held.write(to_batch(Rejected, rejected))
-        files = {build.told(writer.path): writer.facts() for writer in (held, kept) if writer.close()}
+        files = {build.relative_path(writer.path): writer.facts() for writer in (held, kept) if writer.close()}
         build.still_ours()
         note(build.run, build.name, index, files)
         held.commit()
@@ -222,7 +228,7 @@ def make_shard(build: Build, index: int) -> ShardMade:
     return ShardMade(index, kept.rows, held.rows)
 
 
-def made(
+def run_stage(
     build: Build, shard: Shard, roles: dict[str, Role]
 ) -> Iterator[tuple[pa.RecordBatch, list[Record] | None, list[Rejected]]]:
     """What the stage makes for a shard, unjudged: batches, each with the rejects that came before it."""
@@ -232,7 +238,7 @@ def made(
     return in_batches(stage, stage.function(*map(given.get, stage.needs), **settings))
 
 
-def tried(record: str) -> list[dict[str, Any]]:
+def read_tries(record: str) -> list[dict[str, Any]]:
     """The tries in a rejected row's record, where models wrote it."""
     try:
         found = json.loads(record)
@@ -245,33 +251,33 @@ def tried(record: str) -> list[dict[str, Any]]:
 def note_asked(build: Build, index: int, roles: Iterable[Role]) -> None:
     asked = {name: found.model_dump() for role in roles if role.asks for name, found in role.asked.items()}
     if asked:
-        write_whole(build.asked_path(index), json.dumps(asked))
+        write_whole(build.usage_path(index), json.dumps(asked))
     else:
-        remove(build.asked_path(index))
+        remove(build.usage_path(index))
 
 
-def asked_of_all(build: Build) -> dict[str, Asked]:
+def sum_usage(build: Build) -> dict[str, PromptUsage]:
     """What was asked for the whole dataset, by template."""
-    found: dict[str, Asked] = {}
-    for told in each(asked_in, map(build.asked_path, range(build.shards))) if build.stage.roles else []:
-        for name, facts in told.items():
-            asked = Asked.model_validate(facts)
-            found[name] = found[name].joined(asked) if name in found else asked
+    found: dict[str, PromptUsage] = {}
+    for usage in map_paths(read_usage, map(build.usage_path, range(build.shards))) if build.stage.roles else []:
+        for name, facts in usage.items():
+            asked = PromptUsage.model_validate(facts)
+            found[name] = found[name].merge(asked) if name in found else asked
     return found
 
 
-def asked_in(path: Path) -> dict[str, Any]:
+def read_usage(path: Path) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     return found
 
 
 def so_far(build: Build) -> str:
     """What was asked for and what there is of it, in words."""
-    made = build.made()
-    rows = sum(found.num_rows for found in each(footer, map(build.shard_path, made)))
+    made = build.list_made()
+    rows = sum(found.num_rows for found in map_paths(footer, map(build.shard_path, made)))
     held = [path for path in build.dataset.quarantine.files if path.name in set(map(shard_name, made))]
-    rejected = sum(found.num_rows for found in each(footer, held))
-    kept = sum(1 for _ in places(build.run / "replies")) if build.asks else 0
+    rejected = sum(found.num_rows for found in map_paths(footer, held))
+    kept = sum(1 for _ in list_reply_places(build.run / "replies")) if build.asks else 0
     requested = build.plan.rows
     pending = f"{requested - rows - rejected:,} pending" if requested is not None else "others pending"
     of = f"{requested:,} requested = " if requested is not None else ""
@@ -301,7 +307,7 @@ def in_batches(
         yield to_batch(stage.makes, records), records, rejected
 
 
-def without(batch: pa.RecordBatch, rows: list[int]) -> pa.RecordBatch:
+def drop_rows(batch: pa.RecordBatch, rows: list[int]) -> pa.RecordBatch:
     if not rows:
         return batch
     keep = pc.invert(pc.is_in(pa.array(range(batch.num_rows)), value_set=pa.array(rows, pa.int64())))
@@ -316,47 +322,52 @@ def reject(batch: pa.RecordBatch, row: int, reasons: list[str]) -> Rejected:
 def finish(build: Build, *, seconds: float = 0.0, workers: int = 1) -> Manifest:
     """Judges the dataset as a whole and writes its manifest, which makes it whole."""
     sweep(build)
-    if damaged := build.weed():
+    if damaged := build.remove_damaged_shards():
         raise Ended(
-            f"{in_words(damaged)}: not as it was written a moment ago; the disk may be failing. Its shard is taken away: run the "
+            f"{describe_damage(damaged)}: not as it was written a moment ago; the disk may be failing. Its shard is taken away: run the "
             "same command again."
         )
     for check in build.stage.across:
-        hold_back(build, list(check(build.dataset)))
+        quarantine_faults(build, list(check(build.dataset)))
     dataset, quarantine = build.dataset, build.dataset.quarantine
     files = [*dataset.files, *quarantine.files]
     names = [path.relative_to(build.run).as_posix() for path in files]
-    known = {name: facts for index in build.made() if is_here(build.run) for name, facts in build.noted(index).items()}
+    known = {
+        name: facts
+        for index in build.list_made()
+        if is_here(build.run)
+        for name, facts in build.read_note(index).items()
+    }
     new = [path for path, name in zip(files, names, strict=True) if name not in known]
-    known |= dict(zip(map(build.told, new), each(file_facts, new), strict=True))
+    known |= dict(zip(map(build.relative_path, new), map_paths(file_facts, new), strict=True))
     manifest = Manifest(
         dataset=build.name,
         about=build.stage.about,
         recipe=build.recipe,
         rows=len(dataset),
         rejected=len(quarantine),
-        rejects=tally(quarantine, "reasons"),
+        rejects=count_list_values(quarantine, "reasons"),
         requested=build.plan.rows,
-        told=dict(build.plan.told),
-        asked=asked_of_all(build),
-        repairs=tally(dataset, "repairs") if "repairs" in build.stage.makes.model_fields else {},
+        stats=dict(build.plan.stats),
+        usage=sum_usage(build),
+        repairs=count_list_values(dataset, "repairs") if "repairs" in build.stage.makes.model_fields else {},
         tokens=total_of(dataset, "tokens") if "tokens" in build.stage.makes.model_fields else None,
         seconds=round(seconds, 3),
         workers=workers,
         files={name: known[name] for name in names},
     )
-    write_told(dataset.manifest_path, manifest)
+    write_json_model(dataset.manifest_path, manifest)
     forget(build.run, build.name)
     return manifest
 
 
-def in_words(damaged: dict[str, str], most: int = 3) -> str:
+def describe_damage(damaged: dict[str, str], most: int = 3) -> str:
     """
-    >>> in_words({"toys/part-00000.parquet": "missing"})
+    >>> describe_damage({"toys/part-00000.parquet": "missing"})
     'toys/part-00000.parquet: missing'
     """
-    told = [f"{name}: {how}" for name, how in list(damaged.items())[:most]]
-    return "; ".join(told) + (f"; and {len(damaged) - most} more" if len(damaged) > most else "")
+    lines = [f"{name}: {how}" for name, how in list(damaged.items())[:most]]
+    return "; ".join(lines) + (f"; and {len(damaged) - most} more" if len(damaged) > most else "")
 
 
 def sweep(build: Build) -> None:
@@ -370,7 +381,7 @@ def total_of(dataset: Dataset[Any], column: str) -> int:
     return sum(pc.sum(batch.column(0)).as_py() or 0 for batch in dataset.batches([column]))
 
 
-def hold_back(build: Build, faults: list[Fault]) -> None:
+def quarantine_faults(build: Build, faults: list[Fault]) -> None:
     """Moves rows from their shards to quarantine, a shard's rejects first: with them there, and no manifest, the
     shard counts as missing, so that a judgement that was stopped begins anew."""
     by_file: dict[str, dict[int, list[str]]] = {}
@@ -384,13 +395,13 @@ def hold_back(build: Build, faults: list[Fault]) -> None:
         kept = ShardWriter(path, build.stage.makes, always=True)
         held = ShardWriter(build.held_path(index, "-across"), Rejected)
         before = held.path if held.path.exists() else None
-        for batch in row_groups(before) if before else []:
+        for batch in read_row_groups(before) if before else []:
             held.write(batch)
         first = 0
-        for batch in row_groups(path):
+        for batch in read_row_groups(path):
             here = {row - first: found for row, found in rows.items() if first <= row < first + batch.num_rows}
             held.write(to_batch(Rejected, [reject(batch, row, found) for row, found in sorted(here.items())]))
-            kept.write(without(batch, list(here)))
+            kept.write(drop_rows(batch, list(here)))
             first += batch.num_rows
         held.commit()
         kept.commit()

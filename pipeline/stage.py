@@ -8,6 +8,8 @@ The name of the function is the name of the dataset. Its positional parameters a
 datasets by their names, and `shard`, `plan` or a model's role, which any stage may ask for. Its keyword-only parameters
 are its settings; they reach the command line, the flow and the manifest with no second description.
 
+What the dataset means to the rest (publishing, the report, browsing, the leak guard) are its `views`.
+
 It yields records, or Arrow batches where volume asks for it; and `Rejected` for what it could not make.
 A check looks at one record, or (when its first parameter is called `batch`) at a whole batch, and says why
 a row must not ship. A check `across` looks at the whole dataset, once all its shards are there.
@@ -19,22 +21,24 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from importlib import import_module
+from itertools import chain
 from pathlib import Path
 from random import Random
-from typing import Any, get_args
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 from pydantic import TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
 
-from pipeline.problem import Problem
-from schemas.record import Record
+from shopwright.pipeline.problem import Problem
+from shopwright.schemas.record import Record
 
+# `check(record, *datasets) -> reason or None`, or `check(batch, *datasets) -> one of these for each row`.
 Check = Callable[..., Any]
-"""`check(record, *datasets) -> reason or None`, or `check(batch, *datasets) -> one of these for each row`."""
 
+# What a model may be asked to be; a stage that has such a parameter is given one (`shopwright.pipeline.models.role`).
 ROLES = ("writer", "shopper", "agent", "judge")
-"""What a model may be asked to be; a stage that has such a parameter is given one (`pipeline.models.role`)."""
 GIVEN = ("shard", "plan", *ROLES)
 
 
@@ -59,7 +63,7 @@ class Plan:
     """What every shard needs to know of the whole."""
     rows: int | None = None
     """How many are asked for, where that is known before: each of them is accepted or rejected in the end."""
-    told: Mapping[str, float] = field(default_factory=dict)
+    stats: Mapping[str, float] = field(default_factory=dict)
     """Figures of how it was planned, for the manifest."""
 
 
@@ -113,12 +117,12 @@ class Setting:
             fault = first_message(error)
         except ValueError:  # infinite, of thousands of digits, or no UTF-8
             fault = "a recipe cannot hold it"
-        raise Problem(f"--{self.name.replace('_', '-')} {short(value)}: {short(fault)}.")
+        raise Problem(f"--{self.name.replace('_', '-')} {shorten_setting(value)}: {shorten_setting(fault)}.")
 
 
-def short(value: Any) -> str:
+def shorten_setting(value: Any) -> str:
     """
-    >>> short("x" * 300) == "x" * 200 + "…", short(16**5_000)
+    >>> shorten_setting("x" * 300) == "x" * 200 + "…", shorten_setting(16**5_000)
     (True, 'a number of very many digits')
     """
     try:
@@ -132,6 +136,82 @@ def first_message(error: ValidationError) -> str:
     return error.errors()[0]["msg"].removeprefix("Value error, ")
 
 
+# A function of a surface, as `module:function` from `shopwright.pipeline` on: a stage may not import what stands above it.
+Reference = str | Callable[..., Any]
+
+
+class Key(NamedTuple):
+    """What two splits must not share: the column that tells it, and its value in SQL where it is not the column's."""
+
+    column: str
+    sql: str = ""
+
+
+class Section(NamedTuple):
+    """A part of the report: `report_<key>.j2` shows its facts, or, where there is no such file, a table for each."""
+
+    key: str
+    title: str
+    """What the contents call it; empty for facts that stand in another section."""
+    facts: Reference
+    """Gives nothing where there is nothing to show."""
+
+
+@dataclass(frozen=True)
+class Views:
+    """What a dataset means to the rest: how it is published, reported, browsed and kept from leaking.
+
+    Functions are given what their parameters name, as stages are: datasets, or `run` (`Run.call`).
+    """
+
+    place: int = 1_000
+    """Where its forms, sections and pictures stand among those of others."""
+    apart: Mapping[str, Key] = field(default_factory=dict)
+    """What splits must not share, of this dataset and of those made from it; the first is what a form's `group` is of."""
+    named_by: tuple[str, ...] = ()
+    """Columns of other datasets that hold the id of one of its rows."""
+    extends: str = ""
+    """The dataset whose ids its rows have."""
+    forms: tuple[Reference, ...] = ()
+    """Training forms: functions of a split (`sft_...` or `rl_...`) that yield rows."""
+    purposes: tuple[str, ...] = ()
+    """What it is for, in the Hub's words."""
+    sample: tuple[str, ...] = ()
+    """Fields of a row that the card shows."""
+    card: Mapping[str, Reference] = field(default_factory=dict)
+    """Facts that the card's template knows by these names."""
+    pictures: Mapping[str, Reference] = field(default_factory=dict)
+    """Drawings on the card."""
+    report: tuple[Section, ...] = ()
+    columns: tuple[str, ...] = ()
+    """What a list of its rows shows beside the id; else the first fields."""
+    page: Reference = ""
+    """Facts of a row's page beyond its fields, of `(browse, dataset, batch, given)`; `<dataset>.html.j2` shows them where there is such a file."""
+    command: str = ""
+    """The module of `shopwright evaluate <dataset>`, and of its audit where it has one, from `shopwright.pipeline` on."""
+    environments: tuple[str, ...] = ()
+    """What plays its rows as tasks, by the names in `shopwright.pipeline.trainers.env`."""
+    proof: str = ""
+    """The column of the trajectory that its `evidence` stands in."""
+
+
+def resolve_reference(reference: Reference) -> Callable[..., Any]:
+    """
+    >>> resolve_reference("stage:first_message").__name__
+    'first_message'
+    """
+    if not isinstance(reference, str):
+        return reference
+    module, _, name = reference.partition(":")
+    found: Callable[..., Any] = getattr(import_module(f"shopwright.pipeline.{module}"), name)
+    return found
+
+
+def name_of(reference: Reference) -> str:
+    """The function's name, without importing it."""
+    return reference.rpartition(":")[2] if isinstance(reference, str) else reference.__name__
+
+
 @dataclass(frozen=True)
 class Stage:
     makes: type[Record]
@@ -141,6 +221,7 @@ class Stage:
     planner: Callable[..., Plan] | None = None
     per_shard: tuple[int, int] = (1_000, 100_000)
     """Fewest and most units in a shard; between them there are 16 shards, so that small runs use all cores."""
+    views: Views = field(default=Views(), compare=False)
 
     @property
     def name(self) -> str:
@@ -171,7 +252,7 @@ class Stage:
     @cached_property
     def reads(self) -> list[str]:
         """The datasets it needs, by name; those that only its checks look at come after."""
-        named = [*self.needs, *(name for check in self.checks for name in check_needs(check))]
+        named = [*self.needs, *chain.from_iterable(map(check_needs, self.checks))]
         return [name for name in dict.fromkeys(named) if name not in GIVEN]
 
     @cached_property
@@ -216,11 +297,12 @@ def stage(
     across: Iterable[Check] = (),
     plan: Callable[..., Plan] | None = None,
     per_shard: tuple[int, int] = (1_000, 100_000),
+    views: Views | None = None,
 ) -> Callable[[Callable[..., Iterator[Any]]], Stage]:
-    return lambda function: Stage(makes, function, tuple(checks), tuple(across), plan, per_shard)
+    return lambda function: Stage(makes, function, tuple(checks), tuple(across), plan, per_shard, views or Views())
 
 
-def judged(
+def judge_batch(
     checks: Sequence[Check], batch: Any, records: Sequence[Record], datasets: dict[str, Any]
 ) -> list[list[str | None]]:
     """For each check, what it says of each row of a batch, whose records are at hand where a check wants them.
@@ -246,7 +328,7 @@ def reasons_against(
     """For each row of a batch, what its checks have against it; `records` are its rows, where they are at hand."""
     if records is None and not all(map(takes_batches, stage.checks)):
         records = [stage.makes.model_validate(row) for row in batch.to_pylist()]
-    said = judged(stage.checks, batch, records or [], datasets)
+    said = judge_batch(stage.checks, batch, records or [], datasets)
     return [[reason for reason in row if reason] for row in zip(*said, strict=True)] or [
         [] for _ in range(batch.num_rows)
     ]

@@ -3,20 +3,21 @@
 from collections.abc import Callable, Iterator
 from concurrent.futures import as_completed
 from dataclasses import asdict, dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 from pydantic import BaseModel, ValidationError
 
-from pipeline.arrow import arrow_schema, may_be_none
-from pipeline.dataset import Dataset, Manifest, file_facts, row_groups, tally
-from pipeline.files import parquet
-from pipeline.problem import Problem
-from pipeline.run import Run
-from pipeline.stage import Check, Stage, first_message, judged, takes_batches
-from pipeline.stages import all_stages
-from schemas.record import Record
+from shopwright.pipeline.arrow import arrow_schema, may_be_none
+from shopwright.pipeline.dataset import Dataset, Manifest, count_list_values, file_facts, read_row_groups
+from shopwright.pipeline.files import parquet
+from shopwright.pipeline.problem import Problem
+from shopwright.pipeline.run import Run
+from shopwright.pipeline.stage import Check, Stage, first_message, judge_batch, takes_batches
+from shopwright.pipeline.stages import all_stages
+from shopwright.schemas.record import Record
 
 
 @dataclass
@@ -45,22 +46,26 @@ def verify(run: Run) -> list[Verdict]:
         raise Problem(
             f"There is no finished dataset in {run.folder}. Build one: shopwright build DATASET --run {run.folder}"
         )
-    return [verdict for name in whole for verdict in verify_dataset(run, name)]
+    return list(chain.from_iterable(verify_dataset(run, name) for name in whole))
 
 
 def verify_dataset(run: Run, name: str) -> Iterator[Verdict]:
     dataset = run.read(name)
     manifest = dataset.manifest
     assert manifest
-    sound = Verdict(name, "files are those of the manifest", len(manifest.files), list(damaged(dataset, manifest)))
+    sound = Verdict(
+        name, "files are those of the manifest", len(manifest.files), list(find_wrong_files(dataset, manifest))
+    )
     yield sound
     if sound.failed:
         return
-    yield Verdict(name, "manifest tells what the files hold", manifest.rows, list(miscounted(run, dataset, manifest)))
+    yield Verdict(
+        name, "manifest tells what the files hold", manifest.rows, list(find_wrong_counts(run, dataset, manifest))
+    )
     stage = all_stages()[name]
-    verdicts = {check.__name__: Verdict(name, words(check), manifest.rows) for check in stage.checks}
+    verdicts = {check.__name__: Verdict(name, name_check(check), manifest.rows) for check in stage.checks}
     columns = Verdict(name, "columns are the record's", manifest.rows)
-    for found in by_file(run, dataset):
+    for found in judge_files(run, dataset):
         columns.places += found.pop("columns")
         for name_of_check, places in found.items():
             verdicts[name_of_check].places += places
@@ -68,10 +73,10 @@ def verify_dataset(run: Run, name: str) -> Iterator[Verdict]:
     if not columns.failed:
         yield from verdicts.values()
         for check in stage.across:
-            yield Verdict(name, words(check), manifest.rows, list(faults(check, dataset)))
+            yield Verdict(name, name_check(check), manifest.rows, list(run_check(check, dataset)))
 
 
-def faults(check: Callable[..., Any], dataset: Dataset[Any]) -> Iterator[str]:
+def run_check(check: Callable[..., Any], dataset: Dataset[Any]) -> Iterator[str]:
     try:
         for fault in check(dataset):
             yield f"{Path(fault.file).name} row {fault.row}: {fault.reason}"
@@ -79,11 +84,11 @@ def faults(check: Callable[..., Any], dataset: Dataset[Any]) -> Iterator[str]:
         yield f"cannot be judged: {type(error).__name__}: {error}"
 
 
-def words(check: Callable[..., Any]) -> str:
+def name_check(check: Callable[..., Any]) -> str:
     return check.__name__.replace("_", " ")
 
 
-def damaged(dataset: Dataset[Any], manifest: Manifest) -> Iterator[str]:
+def find_wrong_files(dataset: Dataset[Any], manifest: Manifest) -> Iterator[str]:
     """Files that are missing, are not what they were, or do not belong there."""
     for path, known in manifest.files.items():
         try:
@@ -101,10 +106,10 @@ def damaged(dataset: Dataset[Any], manifest: Manifest) -> Iterator[str]:
                 yield f"{stray.relative_to(dataset.run)}: not in the manifest"
 
 
-def miscounted(run: Run, dataset: Dataset[Any], manifest: Manifest) -> Iterator[str]:
+def find_wrong_counts(run: Run, dataset: Dataset[Any], manifest: Manifest) -> Iterator[str]:
     if len(dataset) != manifest.rows or len(dataset.quarantine) != manifest.rejected:
         yield f"{len(dataset)} rows and {len(dataset.quarantine)} rejects, not {manifest.rows} and {manifest.rejected}"
-    if tally(dataset.quarantine, "reasons") != manifest.rejects:
+    if count_list_values(dataset.quarantine, "reasons") != manifest.rejects:
         yield "rejects by reason are not those in quarantine"
     for name, fingerprint in manifest.recipe.inputs.items():
         now = run.read(name).manifest
@@ -112,19 +117,19 @@ def miscounted(run: Run, dataset: Dataset[Any], manifest: Manifest) -> Iterator[
             yield f"made from another {name} than the one that is here"
 
 
-def by_file(run: Run, dataset: Dataset[Any]) -> Iterator[dict[str, list[str]]]:
+def judge_files(run: Run, dataset: Dataset[Any]) -> Iterator[dict[str, list[str]]]:
     """What the checks say of each file, in the order of the files."""
     files = dataset.files
     if run.workers == 1 or len(files) <= 1:
-        yield from (judge(run.folder, dataset.name, path) for path in files)
+        yield from (judge_file(run.folder, dataset.name, path) for path in files)
         return
     with run.executor(len(files)) as executor:
-        waiting = {executor.submit(judge, run.folder, dataset.name, path): path for path in files}
+        waiting = {executor.submit(judge_file, run.folder, dataset.name, path): path for path in files}
         done = {waiting[future]: future.result() for future in as_completed(waiting)}
     yield from (done[path] for path in files)
 
 
-def judge(folder: Path, name: str, path: Path) -> dict[str, list[str]]:
+def judge_file(folder: Path, name: str, path: Path) -> dict[str, list[str]]:
     """The rows of one file that fail a check, by the name of the check."""
     stage = all_stages()[name]
     datasets = {read: Dataset(folder, read, all_stages()[read].makes) for read in stage.reads}
@@ -133,14 +138,14 @@ def judge(folder: Path, name: str, path: Path) -> dict[str, list[str]]:
     if not parquet(path).schema_arrow.equals(wanted):
         found["columns"] = [f"{path.name}: columns are not those of {stage.makes.__name__}"]
         return found
-    for batch in row_groups(path):
+    for batch in read_row_groups(path):
         found["columns"] += [f"{path.name}: {column} has nulls" for column in null_columns(stage.makes, batch)]
         records = None
         if not found["columns"] and not all(takes_batches(check) for check in stage.checks):
             records = list(as_records(stage, batch, path, found["columns"]))
         if found["columns"]:
             return found
-        for check, reasons in judged_each(stage, batch, records or [], datasets):
+        for check, reasons in judge_rows(stage, batch, records or [], datasets):
             places = found.setdefault(check.__name__, [])
             if isinstance(reasons, str):
                 places.append(f"{path.name}: {reasons}")
@@ -151,16 +156,16 @@ def judge(folder: Path, name: str, path: Path) -> dict[str, list[str]]:
     return found
 
 
-def judged_each(
+def judge_rows(
     stage: Stage, batch: pa.RecordBatch, records: list[Record], datasets: dict[str, Any]
 ) -> Iterator[tuple[Check, list[str | None] | str]]:
     """What each check says of the rows; of a check that fails on them, how: what cannot be judged must not pass."""
     try:
-        yield from zip(stage.checks, judged(stage.checks, batch, records, datasets), strict=True)
+        yield from zip(stage.checks, judge_batch(stage.checks, batch, records, datasets), strict=True)
     except Exception:  # noqa: BLE001 - one of them; asked one by one it can be named
         for check in stage.checks:
             try:
-                yield check, judged([check], batch, records, datasets)[0]
+                yield check, judge_batch([check], batch, records, datasets)[0]
             except Exception as error:  # noqa: BLE001
                 yield check, f"cannot be judged: {type(error).__name__}: {error}"
 

@@ -3,10 +3,11 @@
 from datetime import datetime
 from typing import Literal
 
-from schemas.record import Part, Record
-from schemas.rollouts import Message
+from shopwright.schemas.record import Part, Record
+from shopwright.schemas.rollouts import Message
 
 ActionType = Literal["type_and_submit", "click", "terminate"]
+# Why a step was taken, as code knows it: of searches, of results, of leaving a product, of a product's page, of the cart, of the end.
 Reason = Literal[
     "look around", "look closer", "set a limit",
     "opens", "looks again", "next page", "page before", "narrow down", "widen again",
@@ -15,7 +16,6 @@ Reason = Literal[
     "put in the cart", "look into the cart", "buy",
     "gives up", "decides later",
 ]  # fmt: skip
-"""Why a step was taken, as code knows it: of searches, of results, of leaving a product, of a product's page, of the cart, of the end."""
 Outcome = Literal["bought", "left in the cart", "gave up"]
 Side = Literal["train", "test"]
 
@@ -53,7 +53,7 @@ class Behavior(Record):
     outcome: Outcome
     steps: list[BehaviorStep]
     tokens: int
-    """Of all pages, rationales and actions, by `pipeline.tokens.estimate`."""
+    """Of all pages, rationales and actions, by `shopwright.pipeline.tokens.estimate`."""
     split: Side
     """By customer."""
     written_by: Literal["code", "model"]
@@ -74,7 +74,7 @@ class NextAction(Record):
     rationale: str
     action_type: ActionType
     session_tokens: int
-    """Of the prompt with every page of the session so far, by `pipeline.tokens.estimate`."""
+    """Of the prompt with every page of the session so far, by `shopwright.pipeline.tokens.estimate`."""
     page_tokens: int
     """Of the prompt with the latest page alone."""
     in_rl: bool

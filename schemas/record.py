@@ -4,8 +4,8 @@ from typing import NewType
 
 from pydantic import BaseModel, ConfigDict
 
+# A number that two bytes are enough for.
 Half = NewType("Half", float)
-"""A number that two bytes are enough for."""
 
 
 class Part(BaseModel):

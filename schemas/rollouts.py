@@ -2,8 +2,8 @@
 
 from typing import Literal
 
-from schemas.questions import AnswerType, Difficulty, Kind, Split
-from schemas.record import Part, Record
+from shopwright.schemas.questions import AnswerType, Difficulty, Kind, Source, Split
+from shopwright.schemas.record import Part, Record
 
 
 class Message(Part):
@@ -59,9 +59,9 @@ class Rollout(Record):
     executed: int
     """Calls that ran without an error."""
     reward: float
-    """`pipeline.rewards.tool_use`."""
+    """`shopwright.pipeline.rewards.tool_use`."""
     prompt_tokens: int
-    """By `pipeline.tokens.estimate`, as are those of `text`."""
+    """By `shopwright.pipeline.tokens.estimate`, as are those of `text`."""
     tokens: int
 
 
@@ -84,6 +84,8 @@ class RlPrompt(Record):
     ground_truth: str
     answer_type: AnswerType
     kind: Kind
+    answerable_from: list[Source]
+    """As the question's: who is to learn without tools, with the text in the prompt, takes those with `text`."""
     difficulty: Difficulty
     split: Split
     pass_rates: list[PassRate]
@@ -96,11 +98,13 @@ class Attempt(Record):
     trajectory_id: str
     budget: str
     kind: Kind
+    answerable_from: list[Source]
     difficulty: Difficulty
     position: str
     """Where the evidence lies; empty without any."""
     policy: str
     mode: Literal["tool", "text"]
+    """With code over the file, or with the text in the prompt: asked is then only what the text can answer."""
     try_number: int
     said: str
     """The answer; empty where none was given."""

@@ -4,7 +4,9 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Literal
 
-from schemas.record import Half, Part, Record
+from pydantic import Field
+
+from shopwright.schemas.record import Half, Part, Record
 
 
 class Attribute(Part):
@@ -15,6 +17,30 @@ class Attribute(Part):
     number: float | None = None
     """The number in the value, where it has a unit."""
     unit: str | None = None
+
+
+class Fit(Part):
+    """Something that a product is made for, or a size in which it must agree with what it goes with."""
+
+    kind: Literal[
+        "device",
+        "vehicle",
+        "year",
+        "cartridge",
+        "battery",
+        "cell",
+        "memory",
+        "screen",
+        "voltage",
+        "bulb",
+        "bed",
+        "size",
+        "thread",
+        "paper",
+        "media",
+    ]
+    value: str
+    """As the shop writes it: `iphone 7 plus`, `tn360`, `aa`, `32-55` (inches)."""
 
 
 class Option(Part):
@@ -53,10 +79,16 @@ class Product(Record):
     color: str | None
     price: Decimal
     """List price in the shop's currency; what a promotion changes for some days."""
+    currency: str = "USD"
+    """Of `price`, as ISO 4217 names it: the shop's, which is the same for all of its products."""
+    price_written: str | None = None
+    """As the source writes it: what `price` was read from."""
     price_is_simulated: bool
     """The source had no price: this one was drawn once from its category's prices."""
     promotions: list[Promotion]
     attributes: list[Attribute]
+    fits: list[Fit] = Field(default_factory=list)
+    """Read from the title, where it says so; another product does in its place if it fits all of that."""
     options: list[Option]
     description: str | None
     bullets: list[str]

@@ -4,12 +4,12 @@ from datetime import date
 from decimal import Decimal
 from typing import Literal
 
-from schemas.record import Part, Record
-from schemas.rollouts import Message
-from schemas.shop import Choice
+from shopwright.schemas.record import Part, Record
+from shopwright.schemas.rollouts import Message
+from shopwright.schemas.shop import Choice
 
+# Everything said at once or revealed when asked; with the shopper's profile at hand or without.
 Scenario = Literal["single", "single personal", "multi", "multi personal"]
-"""Everything said at once or revealed when asked; with the shopper's profile at hand or without."""
 Language = Literal["en", "zh"]
 Level = Literal["low", "medium", "high"]
 
@@ -41,7 +41,7 @@ class Weighted(Part):
 
 
 class Transaction(Part):
-    """What the customer's purchases add up to; figures from its longest log, see `pipeline.shopping.profile`."""
+    """What the customer's purchases add up to; figures from its longest log, see `shopwright.pipeline.shopping.profile`."""
 
     coupon_use: float
     """Share of purchases below the list price."""
@@ -50,8 +50,14 @@ class Transaction(Part):
     mean_order_value: Decimal
     payment: Literal["card", "wallet", "instalments", "bank transfer"]
     promotion_sensitivity: Level
-    spend_30d: Decimal
-    orders_90d: int
+    spend: Decimal
+    """In the last `spend_days`."""
+    spend_days: int
+    """30, or as many as the log has, where these are fewer."""
+    orders: int
+    """In the last `orders_days`."""
+    orders_days: int
+    """90, or as many as the log has."""
 
 
 class Demographics(Part):
@@ -77,9 +83,11 @@ class Interests(Part):
 
 
 class Habits(Part):
-    """How it uses the shop, over its last 14 days unless said otherwise."""
+    """How it uses the shop: carts, searches, favourites, visits and minutes in its last `days`, the rest in all of its log."""
 
     device: str
+    days: int
+    """14, or as many as the log has, where these are fewer."""
     daily_minutes: float
     followed_shops: int
     carts: int
@@ -125,8 +133,10 @@ class ShoppingTask(Record):
     """Whose profile goes with it; empty for a standard task."""
     reason_keys: list[str]
     """What the profile carries: the facts that were taken out of the instruction."""
+    acceptable: str
+    """JSON of the certificate (`shopwright.schemas.certificates`): `AnyOf` with the one product that is to be bought, in every variant that satisfies it."""
     nearest_miss: str
-    """JSON: the product and variant that satisfy all but one need, and which one."""
+    """JSON: another product and variant, and the needs that it breaks, of which there are fewest; without any where there is no other."""
     title_overlap: float
     """Share of the title's words that the instruction has too."""
     split: Literal["train", "test"]
@@ -162,7 +172,7 @@ class Match(Part):
     """The first need that was not met, or why nothing was bought."""
 
 
-class Blunder(Part):
+class ErrorLabel(Part):
     """An error of the paper's taxonomy, and the step that shows it."""
 
     area: Literal["search", "click", "buy", "ask", "personalisation", "shopper"]
@@ -186,6 +196,6 @@ class ShoppingEpisode(Record):
     """By our own typed equality, which decides success."""
     literal: Match
     """By the formulas of WebShop and ShopSimulator as they are."""
-    blunders: list[Blunder]
+    errors: list[ErrorLabel]
     messages: list[Message]
     """To train on, where it was a success; else empty."""

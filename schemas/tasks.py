@@ -4,10 +4,10 @@ from typing import Literal
 
 from pydantic import Field
 
-from schemas.record import Part, Record
+from shopwright.schemas.record import Part, Record
 
 
-class Wish(Part):
+class Slot(Part):
     """One thing that the shopper wants, and how an agent can learn it."""
 
     name: str
@@ -62,14 +62,14 @@ class Task(Record):
     persona_id: str
     opening: str
     """The shopper's first words."""
-    wishes: list[Wish]
-    """The ledger: every constraint that is demanded, and where it can be learnt."""
+    slots: list[Slot]
+    """Every constraint that is demanded, and how an agent can learn it."""
     goal: str
     """JSON of the env's goal: everything that its score reads."""
     feasible: bool
     """False: the right answer is to refuse, with the reason that `acceptable` names."""
     acceptable: str
-    """JSON: the full set of end states that earn everything, or the proof that there is none."""
+    """JSON of the certificate (`shopwright.schemas.certificates`): every end state that earns everything, or the proof that there is none."""
     nearest_miss: str
     """JSON: an end state that breaks exactly one constraint, and which."""
     solution: str

@@ -1,4 +1,5 @@
 import fcntl
+import gc
 import json
 import os
 import shutil
@@ -9,30 +10,32 @@ import sys
 import pytest
 from hypothesis import settings
 
-from pipeline.__main__ import main
-from pipeline.run import Run
-from pipeline.sandbox.kernel import WITHOUT
-from pipeline.stages import all_stages
+from shopwright.pipeline.__main__ import main
+from shopwright.pipeline.run import Run
+from shopwright.pipeline.sandbox.kernel import WITHOUT
+from shopwright.pipeline.stages import all_stages
 from tests import toys as toy_stages
 
 FEW = {
     "env_tasks": {"count": 1, "levels": "0,3"},
     "catalog_fine": {"leaves": 1},
-    "shopping_tasks": {"count": 40, "personal": 12},
+    "shopping_tasks": {"count": 40, "personal": 24},
     "behaviors": {"sessions": 60},
 }
 """Settings of what else a small run holds."""
-LACKING = json.loads(subprocess.check_output([sys.executable, "-m", "pipeline.sandbox.kernel"]))
-"""What this machine cannot keep foreign code in with; tests of that skip, and the others trust their own code."""
-os.environ[WITHOUT] = ",".join(LACKING)
+if "PYTEST_XDIST_WORKER" not in os.environ:  # else the process that began this one has found it out
+    LACKING = json.loads(subprocess.check_output([sys.executable, "-m", "shopwright.pipeline.sandbox.kernel"]))
+    """What this machine cannot keep foreign code in with; tests of that skip, and the others trust their own code."""
+    os.environ[WITHOUT] = ",".join(LACKING)
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 """Where it is forbidden, each of some hundred processes that these tests start compiles again all that it imports."""
 signal.signal(signal.SIGINT, signal.default_int_handler)
 """Else what tests start would be deaf to it where these run in the background of a script."""
 LONGEST = """
-    test_run.py test_flows.py test_storage.py test_cli.py test_kills.py test_app.py test_contract.py test_play.py test_stage.py
-    test_evaluate.py test_questions.py test_trajectories.py test_report.py test_verify.py test_audit.py test_browse.py
+    test_run.py test_flows.py test_docs.py test_storage.py test_kills.py test_app.py test_model_server.py test_contract.py test_play.py
+    test_stage.py test_evaluate.py test_questions.py test_asked.py test_text_alone.py test_shop.py test_processes.py test_cli.py
+    test_trajectories.py test_report.py test_verify.py test_audit.py test_browse.py test_any_catalog.py test_unanswered.py
 """.split()
 """Begun first where several processes share the files: one that is begun last keeps the others waiting."""
 settings.register_profile("shopwright", deadline=None, derandomize=True, max_examples=200)
@@ -41,6 +44,12 @@ settings.load_profile("shopwright")
 
 def pytest_configure(config):
     config.option.loadscopereorder = False  # xdist would begin with the files of most tests, which take seconds
+    gc.disable()  # what is imported and collected stays to the end, and looking through it takes a fifth of the time
+
+
+def pytest_collection_finish():
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_collection_modifyitems(items):
@@ -55,6 +64,20 @@ def small(tmp_path_factory):
     shared = mine.parent if "PYTEST_XDIST_WORKER" in os.environ else mine
     made = once(shared / "small-made", build_small)
     return Run(shutil.copytree(made, mine / "small"), workers=1)
+
+
+@pytest.fixture(scope="session")
+def untuned(tmp_path_factory):
+    """A run with many questions, on customers on whom no threshold was tuned; tests look at it and change nothing."""
+    mine = tmp_path_factory.getbasetemp()
+    shared = mine.parent if "PYTEST_XDIST_WORKER" in os.environ else mine
+    return Run(once(shared / "untuned-made", build_untuned), workers=1)
+
+
+def build_untuned(folder):
+    run = Run(folder, seed=77, workers=1)
+    run.build("trajectories", products=3_000, count=16, tokens="16k")
+    run.build("questions", per_trajectory=25)
 
 
 def once(folder, make):

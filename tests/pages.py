@@ -44,7 +44,7 @@ def step(language, name, text):
 def run(words):
     tool = Path(words[0]).name
     if tool == "shopwright":
-        from pipeline.__main__ import main  # not before the page's own files are there
+        from shopwright.pipeline.__main__ import main  # not before the page's own files are there
 
         try:
             return main(words[1:])

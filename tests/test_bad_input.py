@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipeline.run import Run
-from pipeline.stages import all_stages
+from shopwright.pipeline.run import Run
+from shopwright.pipeline.stages import all_stages
 from tests.folders import listing
 
 SHOP = "id,title,price,category\n" + "".join(f"item-{n},Lamp number {n},{10 + n},Lamps\n" for n in range(40))
@@ -133,6 +133,11 @@ def test_a_tokenizer_that_is_none_is_told_before_anything_is_built(refused, tmp_
         ("--tokens", "32k,", "--tokens 32k,: '' is not a number of tokens"),
         ("--promoted", "2", "--promoted 2: Input should be less than or equal to 1."),
         ("--promoted", "nan", "--promoted nan: "),
+        ("--currency", "euro", "--currency euro: euro is no ISO code of a currency, as EUR is"),
+        ("--rates", "EUR", "--rates EUR: write it as code=dollars, as in EUR=1.08,GBP=1.27"),
+        ("--rates", "EUR=0", "--rates EUR=0: 0 is not a rate in dollars, such as EUR=1.08"),
+        ("--rates", "XYZ=1", "--rates XYZ=1: XYZ is no ISO code of a currency, as EUR is"),
+        ("--licence", "mine", "--licence mine: it is no identifier of the SPDX list, as CC-BY-4.0 and Apache-2.0 are"),
         ("--products", "0", "--products 0: Input should be greater than or equal to 1."),
         ("--start", "yesterday", "--start yesterday: Input should be a valid date"),
         ("--source", "", "--source : String should have at least 1 character."),
@@ -148,7 +153,7 @@ def test_a_value_that_is_not_allowed_is_told_with_its_setting(refused, tmp_path,
 def test_a_setting_that_there_is_not_is_told_with_those_that_there_are(refused, tmp_path):
     told = refused(*build(tmp_path, "--colour", "red"))
     assert (
-        "trajectories has no setting --colour red. It has: --tokens, --start, --tokenizer, --written-by, --per-category, --count, --source"
+        "trajectories has no setting --colour red. It has: --tokens, --start, --tokenizer, --written-by, --mix, --per-category, --count, --source"
         in told
     )
     assert "no setting --toke 6k. Did you mean --tokens?" in refused(*build(tmp_path, "--toke", "6k"))
@@ -194,8 +199,8 @@ def test_a_folder_that_cannot_be_made_is_told(refused, tmp_path):
 
 WITHOUT_RIGHTS = """
 import os, sys
-from pipeline.__main__ import main, parser
-parser()  # imports the stages, which may lie where only root can look
+from shopwright.pipeline.__main__ import main, make_parser
+make_parser()  # imports the stages, which may lie where only root can look
 if os.getuid() == 0:
     os.setgid(65534)
     os.setuid(65534)

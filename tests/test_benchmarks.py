@@ -9,7 +9,7 @@ import pytest
 from benchmarks import growth
 from benchmarks.__main__ import ALL, Benchmark, main, measured, ratio, table, told, unwritten
 from benchmarks.trajectories import README
-from pipeline.stages import all_stages
+from shopwright.pipeline.stages import all_stages
 
 SAYS = Benchmark("says", "a figure; another", r"ours: (\S+)", r"beside: (\S+)")
 FAILS = Benchmark("fails", "nothing", r"(.)", "1")

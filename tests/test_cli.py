@@ -11,18 +11,18 @@ from pathlib import Path
 
 import pytest
 
-from flows import release
-from pipeline.__main__ import COMMANDS, build_dataset, parsed, parser
-from pipeline.commands.completion import places
-from pipeline.progress import Lines
-from pipeline.recipe import read_recipe
-from pipeline.run import Run, setting_names
-from pipeline.stages import all_stages, upstream
+from shopwright.flows import release
+from shopwright.pipeline.__main__ import COMMANDS, build_dataset, make_parser, parse_arguments
+from shopwright.pipeline.commands.completion import list_completion_places
+from shopwright.pipeline.progress import LineProgress
+from shopwright.pipeline.recipe import read_recipe
+from shopwright.pipeline.run import Run, setting_names
+from shopwright.pipeline.stages import all_stages, upstream
 from tests.folders import checksums
 
 HOME = Path(__file__).parents[1]
 README = (HOME / "README.md").read_text(encoding="utf-8")
-PYTHON = [sys.executable, "-m", "pipeline"]
+PYTHON = [sys.executable, "-m", "shopwright.pipeline"]
 
 
 # --- list --------------------------------------------------------------------------------------------------------------
@@ -94,8 +94,8 @@ def test_a_build_elsewhere_than_on_a_terminal_tells_its_progress_in_lines(shopwr
 
 def test_a_long_build_tells_rows_a_second_rejects_and_the_time_left(capsys, monkeypatch):
     clock = iter([0.0, 2.0, 6.0, 6.0, 7.0, 8.0])
-    monkeypatch.setattr("pipeline.progress.monotonic", lambda: next(clock))
-    lines = Lines()
+    monkeypatch.setattr("shopwright.pipeline.progress.monotonic", lambda: next(clock))
+    lines = LineProgress()
     lines.start("toys", units=400, shards=6, missing=4)
     for _ in range(3):
         lines.shard(rows=90, rejected=10)
@@ -212,12 +212,12 @@ def test_publish_and_serve_tell_what_they_need(shopwright, words, said):
 
 def help_of(capfd, *words):
     with pytest.raises(SystemExit) as ended:
-        parsed([*words, "--help"])
+        parse_arguments([*words, "--help"])
     assert ended.value.code == 0
     return capfd.readouterr().out
 
 
-PLACES = {tuple(place.path.split()): place for place in places(parser())}
+PLACES = {tuple(place.path.split()): place for place in list_completion_places(make_parser())}
 WITHOUT_JSON = {"build", "audit", "evaluate", "serve", "browse", "play", "report", "init", "completion"}
 """Those that are followed by another word, go on until they are stopped, or print no more than a place or a script."""
 
@@ -229,7 +229,7 @@ def test_help_has_an_example_that_can_be_typed(capfd, words):
     assert examples
     for example in examples:
         typed = shlex.split(example.partition(" > ")[0])[1:]
-        assert parsed(typed)["command"] in COMMANDS
+        assert parse_arguments(typed)["command"] in COMMANDS
         assert typed[: len(words)] == list(words)
 
 
@@ -339,6 +339,7 @@ def test_build_takes_a_recipe_as_it_is_written(recipe, shopwright, tmp_path):
     assert Run(tmp_path / "run").read("trajectories").manifest.rows == 4
 
 
+@pytest.mark.slow
 def test_a_release_takes_a_recipe_as_it_is_written(recipe, tmp_path, capfd):
     words = [recipe("personas"), "--run", tmp_path / "run", "--scale", 0.01, "--workers", 1]
     assert release.main(list(map(str, words)), build_dataset) == 0
@@ -368,7 +369,7 @@ def commands(tool):
 def test_the_readmes_commands_can_be_typed():
     assert commands("shopwright")
     for words in commands("shopwright"):
-        assert parsed(words)
+        assert parse_arguments(words)
 
 
 def test_the_readmes_make_targets_are_there():
@@ -391,7 +392,9 @@ def test_the_readmes_lines_of_python_work(small, tmp_path):
     code = code.replace("data/runs/demo", str(small.folder)).replace('"64k"', '"6k"').replace("3-32k", "3-6k")
     offline = {"HF_HUB_OFFLINE": "1", "HF_HOME": str(tmp_path)}
     words = [sys.executable, "-c", code]
-    done = subprocess.run(words, env={**os.environ, **offline}, check=False, capture_output=True, text=True)
+    done = subprocess.run(
+        words, cwd=tmp_path, env={**os.environ, **offline}, check=False, capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr
     assert small.read("trajectories").head(1)[0].text[:100] in done.stdout
 

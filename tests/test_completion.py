@@ -9,10 +9,10 @@ import subprocess
 
 import pytest
 
-from pipeline.__main__ import parser
-from pipeline.commands.completion import SHELLS, places, script
+from shopwright.pipeline.__main__ import make_parser
+from shopwright.pipeline.commands.completion import SHELLS, list_completion_places, script
 
-PLACES = {tuple(place.path.split()): place for place in places(parser())}
+PLACES = {tuple(place.path.split()): place for place in list_completion_places(make_parser())}
 TYPED = [
     (("bui",), ["build"]),
     (("build", "shopping_t"), ["shopping_tasks"]),

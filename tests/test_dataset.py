@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.arrow import arrow_schema, to_batch
-from pipeline.dataset import Dataset, Manifest, ShardWriter, read_told, row_groups
-from pipeline.files import is_whole, write_whole
-from pipeline.problem import Problem
-from schemas.record import Part, Record
+from shopwright.pipeline.arrow import arrow_schema, to_batch
+from shopwright.pipeline.dataset import Dataset, Manifest, ShardWriter, read_json_model, read_row_groups
+from shopwright.pipeline.files import is_readable_parquet, write_whole
+from shopwright.pipeline.problem import Problem
+from shopwright.schemas.record import Part, Record
 from tests.folders import listing
 
 
@@ -120,7 +120,7 @@ def test_what_is_looked_up_is_made_once_and_again_when_the_files_change(lots):
 
 def test_each_batch_is_a_row_group_of_zstd(lots):
     path = lots.files[0]
-    assert [batch.num_rows for batch in row_groups(path)] == [2, 3]
+    assert [batch.num_rows for batch in read_row_groups(path)] == [2, 3]
     meta = pq.read_metadata(path)
     assert {meta.row_group(0).column(n).compression for n in range(meta.num_columns)} == {"ZSTD"}
 
@@ -173,10 +173,10 @@ def test_rows_of_another_kind_are_refused(tmp_path):
 
 def test_a_truncated_shard_is_not_whole(lots):
     path = lots.files[0]
-    assert is_whole(path)
+    assert is_readable_parquet(path)
     path.write_bytes(path.read_bytes()[:-9])
-    assert not is_whole(path)
-    assert not is_whole(path.with_name("part-00009.parquet"))
+    assert not is_readable_parquet(path)
+    assert not is_readable_parquet(path.with_name("part-00009.parquet"))
 
 
 MANIFEST = {
@@ -216,7 +216,7 @@ def test_a_manifest_that_cannot_be_read_is_a_problem_that_names_the_file(tmp_pat
     with pytest.raises(
         Problem, match=r"lots\.json cannot be read as a manifest of this version \(it is damaged\)\. Use another --run"
     ):
-        read_told(tmp_path / "lots.json", Manifest)
+        read_json_model(tmp_path / "lots.json", Manifest)
 
 
 def test_a_manifest_with_a_field_of_the_future_is_not_half_read():

@@ -11,7 +11,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 from packaging.requirements import Requirement
 
-from pipeline.commands import doctor
+from shopwright.pipeline.commands import doctor
+from shopwright.pipeline.extras import EXTRA_OF
 
 SECRET = "hf_neverToBeSeen"
 
@@ -27,10 +28,10 @@ def test_it_says_what_is_there_and_what_it_is_for(shopwright, tmp_path):
     code, out, err = shopwright("doctor", "--run", tmp_path)
     assert (code, err) == (0, "")
     assert "can build here." in out
-    for name, asked in doctor.wanted().items():
+    for name, asked in doctor.read_requirements().items():
         for each in asked if not name else []:
-            (line,) = [line for line in out.splitlines() if f" {doctor.plain(each.name)} " in line]
-            assert line.endswith(doctor.ABOUT[doctor.plain(each.name)])
+            (line,) = [line for line in out.splitlines() if f" {doctor.normalize_package_name(each.name)} " in line]
+            assert line.endswith(doctor.ABOUT[doctor.normalize_package_name(each.name)])
         if name:
             assert any(f"  {name} " in line and line.endswith(doctor.EXTRAS[name][0]) for line in out.splitlines())
     assert max(map(len, out.splitlines())) < 150
@@ -41,7 +42,7 @@ def test_it_tells_scripts_in_json(shopwright, tmp_path):
     assert code == 0
     assert told["works"] is True
     assert by_name["duckdb"]["state"] == "ok"
-    assert by_name["cores"]["found"] == str(doctor.cores())
+    assert by_name["cores"]["found"] == str(doctor.count_cores())
     states = {each["state"] for each in by_name.values()}
     assert states <= set(doctor.MARKS)
 
@@ -56,34 +57,35 @@ def test_it_tells_scripts_in_json(shopwright, tmp_path):
     ],
 )
 def test_a_package_is_held_against_the_range(asked, state, said, remedy):
-    one = doctor.package(Requirement(asked))
+    one = doctor.check_package(Requirement(asked))
     assert one.state == state
     assert one.found.endswith(said)
     assert bool(one.remedy) == remedy
     assert not remedy or asked.partition(">")[0] in one.remedy
 
 
-def test_what_only_flows_need_stops_no_build(monkeypatch):
+def test_what_only_an_extra_needs_stops_no_build(monkeypatch):
     monkeypatch.setattr(doctor, "version_of", lambda name: None)
-    assert doctor.package(Requirement("prefect>=3")).state == "none"
-    assert doctor.package(Requirement("duckdb>=2")).state == "bad"
+    assert {each.state for each in doctor.check_packages()} == {"bad"}
+    assert {each.state for each in doctor.check_extras()} == {"none"}
+    assert set(EXTRA_OF.values()) <= {each.name for each in doctor.check_extras()}
 
 
 def test_an_extra_is_whole_partly_there_or_not_and_says_how_to_get_it():
-    whole = doctor.extra("ray", [Requirement("pydantic>=2")])
-    partly = doctor.extra("ray", [Requirement("pydantic>=2"), Requirement("no-such-package")])
-    none = doctor.extra("ray", [Requirement("no-such-package")])
+    whole = doctor.check_extra("ray", [Requirement("pydantic>=2")])
+    partly = doctor.check_extra("ray", [Requirement("pydantic>=2"), Requirement("no-such-package")])
+    none = doctor.check_extra("ray", [Requirement("no-such-package")])
     assert [whole.state, partly.state, none.state] == ["ok", "look", "none"]
     assert partly.found == "no-such-package not there"
     assert none.remedy == "pip install 'shopwright[ray]'"
     assert not whole.remedy
 
 
-def test_what_was_installed_tells_the_ranges_where_there_is_no_pyproject(tmp_path, monkeypatch):
-    monkeypatch.setattr(doctor, "HOME", tmp_path)
-    asked = doctor.wanted()
+def test_the_installed_package_tells_the_ranges_and_each_extra_its_own():
+    asked = doctor.read_requirements()
     assert {"duckdb", "pyarrow", "pydantic"} <= {each.name for each in asked[""]}
-    assert {each.name for each in asked["train"]} >= {"trl", "gymnasium"}
+    assert {each.name for each in asked["flows"]} == {"prefect", "fastapi", "sqlalchemy"}
+    assert {each.name for each in asked["gymnasium"]} == {"gymnasium"}
     assert not {each.name for each in asked["dev"]} & {each.name for each in asked[""]}
 
 
@@ -107,9 +109,9 @@ def test_a_key_is_named_and_never_shown(shopwright, tmp_path, monkeypatch, varia
 def test_a_token_in_a_file_is_found_and_never_shown(shopwright, tmp_path, monkeypatch):
     monkeypatch.delenv("HF_TOKEN", raising=False)
     monkeypatch.setenv("HF_TOKEN_PATH", str(tmp_path / "token"))
-    assert doctor.key("Hub token", "", doctor.hub_places(), "HF_TOKEN").state == "none"
+    assert doctor.check_key("Hub token", "", doctor.hub_places(), "HF_TOKEN").state == "none"
     (tmp_path / "token").write_text(SECRET)
-    assert doctor.key("Hub token", "", doctor.hub_places(), "HF_TOKEN").found == f"in {tmp_path / 'token'}"
+    assert doctor.check_key("Hub token", "", doctor.hub_places(), "HF_TOKEN").found == f"in {tmp_path / 'token'}"
     assert SECRET not in shopwright("doctor", "--run", tmp_path)[1]
 
 
@@ -134,14 +136,14 @@ def server():
 
 def test_a_prefect_server_of_this_machine_is_asked(server, monkeypatch):
     monkeypatch.setenv("PREFECT_API_URL", f"http://127.0.0.1:{server}/api")
-    assert doctor.prefect().state == "ok"
+    assert doctor.check_prefect().state == "ok"
     monkeypatch.setenv("PREFECT_API_URL", f"http://127.0.0.1:{server}/nowhere")
-    assert doctor.prefect().state == "none"
+    assert doctor.check_prefect().state == "none"
 
 
 def test_nobody_elsewhere_is_asked(monkeypatch, tmp_path):
     monkeypatch.setenv("PREFECT_API_URL", f"https://me:{SECRET}@prefect.example/api")
-    told = doctor.prefect()
+    told = doctor.check_prefect()
     assert told.found == "prefect.example:443, not asked"
 
     def refused(*given, **named):
@@ -149,11 +151,13 @@ def test_nobody_elsewhere_is_asked(monkeypatch, tmp_path):
 
     monkeypatch.setattr(socket.socket, "connect", refused)
     monkeypatch.setattr(socket, "getaddrinfo", refused)
-    assert doctor.machine(f"s3://bucket/{tmp_path.name}")
+    assert doctor.check_machine(f"s3://bucket/{tmp_path.name}")
 
 
 def test_a_sandbox_that_lacks_a_means_is_told_with_where_to_read():
-    script = "import json; from pipeline.commands import doctor; print(json.dumps(vars(doctor.sandbox())))"
+    script = (
+        "import json; from shopwright.pipeline.commands import doctor; print(json.dumps(vars(doctor.check_sandbox())))"
+    )
     done = subprocess.run([sys.executable, "-c", script], env=os.environ, capture_output=True, text=True, check=True)
     told = json.loads(done.stdout)
     assert told["state"] == "ok" or (told["remedy"] == "docs/sandbox.md" and "no " in told["found"])
@@ -161,8 +165,8 @@ def test_a_sandbox_that_lacks_a_means_is_told_with_where_to_read():
 
 def test_what_cannot_run_is_found_missing(monkeypatch):
     monkeypatch.setenv("PATH", "/nowhere")
-    assert (doctor.gpu().state, doctor.gpu().found) == ("none", "none")
-    assert doctor.chromium().state == "none"
+    assert (doctor.check_gpu().state, doctor.check_gpu().found) == ("none", "none")
+    assert doctor.check_chromium().state == "none"
 
 
 def test_a_gpu_is_told_as_its_driver_says(tmp_path, monkeypatch):
@@ -170,4 +174,4 @@ def test_a_gpu_is_told_as_its_driver_says(tmp_path, monkeypatch):
     tool.write_text("#!/bin/sh\necho 'NVIDIA H200, 143771 MiB'\necho 'NVIDIA H200, 143771 MiB'\n")
     tool.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert doctor.gpu().found == "2 x NVIDIA H200, 143771 MiB"
+    assert doctor.check_gpu().found == "2 x NVIDIA H200, 143771 MiB"

@@ -7,9 +7,9 @@ from functools import cache
 
 import pytest
 
-from pipeline.catalog.reference import Domain, Leaf, domains
-from pipeline.shopping.facts import MEASURE
-from pipeline.shopping.wording import FOLDER
+from shopwright.pipeline.catalog.reference import Domain, Leaf, domains
+from shopwright.pipeline.shopping.facts import MEASURE
+from shopwright.pipeline.shopping.wording import FOLDER
 
 HAN = re.compile("[\u4e00-\u9fff]")
 ENGLISH, CHINESE = ("said", "vague"), ("zh_said", "zh_vague")

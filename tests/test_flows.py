@@ -8,17 +8,18 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 from urllib.request import Request, urlopen
 
 import pytest
 
-from flows.wanted import Wanted
-from pipeline.models.role import models_of
-from pipeline.problem import Problem
-from pipeline.progress import Silent
-from pipeline.run import Run
-from pipeline.stages import all_stages, upstream
+from shopwright.flows.release_options import ReleaseOptions
+from shopwright.pipeline.models.role import read_model_options
+from shopwright.pipeline.problem import Problem
+from shopwright.pipeline.progress import SilentProgress
+from shopwright.pipeline.run import Run
+from shopwright.pipeline.stages import all_stages, upstream
 from tests.folders import checksums, listing
 from tests.models.asking import described
 from tests.models.server import Plan, Server
@@ -49,32 +50,54 @@ def of_questions(paths):
 
 
 def test_a_flow_makes_what_a_build_makes(server, small, tmp_path):
-    from flows.build import build_dataset
+    from shopwright.flows.build import build_in_prefect
 
     given = {"products": 1_200, "count": 20, "tokens": "6k", "per_trajectory": 4}
-    made = build_dataset("questions", str(tmp_path), seed=3, workers=2, **given)
+    made = build_in_prefect("questions", str(tmp_path), seed=3, workers=2, **given)
     assert checksums(tmp_path) == of_questions(checksums(small.folder))
     assert listing(tmp_path) == set(of_questions(dict.fromkeys(listing(small.folder))))
     assert made.fingerprint == small.read("questions").manifest.fingerprint
 
 
 def test_a_flow_of_what_is_there_makes_nothing_again(server, copy):
-    from flows.build import build_dataset
+    from shopwright.flows.build import build_in_prefect
 
     before = {path: path.stat().st_mtime_ns for path in copy.folder.rglob("*.*")}
-    build_dataset("questions", str(copy.folder))
+    build_in_prefect("questions", str(copy.folder))
     assert {path: path.stat().st_mtime_ns for path in copy.folder.rglob("*.*")} == before
 
 
 def test_what_has_changed_is_told_in_one_line(server, copy):
-    words = [sys.executable, "-m", "flows.build", "trajectories", "--run", str(copy.folder), "--count", "30"]
+    words = [sys.executable, "-m", "shopwright.flows.build", "trajectories", "--run", str(copy.folder), "--count", "30"]
     done = subprocess.run(words, cwd=HOME, check=False, capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith(f"shopwright: error: personas in {copy.folder} was made differently: count 20 -> 30.")
     assert done.stderr.count("\n") == 1
 
 
-class Vandal(Silent):
+def test_tags_and_log_of_a_build_are_kept_by_prefect(server, tmp_path, capfd):
+    from shopwright.flows.build import build_in_prefect
+
+    build_in_prefect("catalog", str(tmp_path), workers=1, products=1_200)
+    named = {"flow_runs": {"name": {"any_": [f"catalog in {tmp_path}"]}}}
+    (run,) = api(server, "/flow_runs/filter", named)
+    assert set(run["tags"]) == {"catalog", "local"}
+    for said in ("catalog: 1 of 1 shards to make", "catalog: 1,200 rows, 0 rejected"):
+        assert is_logged(server, run["id"], said)
+    assert "Flow run" not in capfd.readouterr().err
+
+
+def is_logged(server, run, said, seconds=15):
+    """Whether Prefect keeps such a line of a run, soon: it gets them every few seconds."""
+    asked, deadline = {"logs": {"flow_run_id": {"any_": [run]}}}, time.monotonic() + seconds
+    while not (found := any(each["message"].startswith(said) for each in api(server, "/logs/filter", asked))):
+        if time.monotonic() > deadline:
+            break
+        time.sleep(0.2)
+    return found
+
+
+class Vandal(SilentProgress):
     """Takes a file away once the work on it has been planned."""
 
     def __init__(self, path):
@@ -85,19 +108,17 @@ class Vandal(Silent):
 
 
 def test_input_that_goes_bad_while_a_flow_is_at_work_leaves_nothing(server, tmp_path, capfd):
-    from flows.build import build_dataset
+    from shopwright.flows.build import build_in_prefect
 
     shop = tmp_path / "shop.csv"
     shop.write_text("title,price\nRed lamp,12\nBlue lamp,13\n")
     with pytest.raises(Problem, match=r"There is no file or folder .*shop\.csv"):
-        build_dataset("catalog", str(tmp_path / "run"), workers=1, source=str(shop), progress=Vandal(shop))
+        build_in_prefect("catalog", str(tmp_path / "run"), workers=1, source=str(shop), progress=Vandal(shop))
     assert not listing(tmp_path)
     assert "Traceback" not in capfd.readouterr().err
 
 
-WITHOUT_PREFECT = (
-    "import sys; from flows.build import main; code = main(); sys.exit(99 if 'prefect' in sys.modules else code)"
-)
+WITHOUT_PREFECT = "import sys; from shopwright.flows.build import main; code = main(); sys.exit(99 if 'prefect' in sys.modules else code)"
 
 
 @pytest.mark.parametrize(
@@ -119,7 +140,7 @@ def test_bad_input_is_told_before_prefect_starts(tmp_path, words, said):
 
 
 def test_a_killed_flow_leaves_no_process_and_a_build_goes_on_where_it_was(server, small, tmp_path):
-    flow = Build("flows.build", tmp_path / "run", *SMALL)
+    flow = Build("shopwright.flows.build", tmp_path / "run", *SMALL)
     flow.until("trajectories:")
     flow.a_worker()
     flow.process.kill()
@@ -128,8 +149,9 @@ def test_a_killed_flow_leaves_no_process_and_a_build_goes_on_where_it_was(server
     assert checksums(tmp_path / "run") == of_questions(checksums(small.folder))
 
 
+@pytest.mark.slow
 def test_a_flow_whose_worker_is_killed_makes_its_shard_again(server, small, tmp_path):
-    flow = Build("flows.build", tmp_path / "run", *SMALL)
+    flow = Build("shopwright.flows.build", tmp_path / "run", *SMALL)
     flow.until("trajectories:")
     os.kill(flow.a_worker(), signal.SIGKILL)
     code, told = flow.ended()
@@ -144,7 +166,7 @@ def api(server, path, body=None):
         return json.load(reply)
 
 
-class Stuck(Silent):
+class Stuck(SilentProgress):
     """Makes reading a file hang, once: it is a pipe that nobody writes to until a shard reads it."""
 
     def __init__(self, path):
@@ -161,19 +183,22 @@ class Stuck(Silent):
         self.aside.rename(self.path)
 
 
+@pytest.mark.slow
 def test_a_shard_that_hangs_is_ended_and_made_again(server, tmp_path):
-    from flows.build import build_dataset
+    from shopwright.flows.build import build_in_prefect
 
     shop = tmp_path / "shop.csv"
     shop.write_text("title,price\nRed lamp,12\nBlue lamp,13\n")
     stuck = Stuck(shop)
-    made = build_dataset("catalog", str(tmp_path / "run"), workers=1, source=str(shop), progress=stuck, minutes=5 / 60)
+    made = build_in_prefect(
+        "catalog", str(tmp_path / "run"), workers=1, source=str(shop), progress=stuck, minutes=5 / 60
+    )
     os.close(stuck.pipe)
     assert (made.rows, stuck.tries) == (2, 1)
 
 
 def test_a_build_holds_a_place_at_the_model_server_while_it_asks(server, tmp_path):
-    from flows.build import build_dataset
+    from shopwright.flows.build import build_in_prefect
 
     def places():
         return api(server, "/v2/concurrency_limits/model-server")["active_slots"]
@@ -185,8 +210,8 @@ def test_a_build_holds_a_place_at_the_model_server_while_it_asks(server, tmp_pat
         return described(body)
 
     with Server(Plan(says=says)) as asked:
-        models = models_of({"model": f"openai:test@{asked.url}"})
-        build_dataset("personas", str(tmp_path), workers=1, models=models, products=1_200, count=3)
+        models = read_model_options({"model": f"openai:test@{asked.url}"})
+        build_in_prefect("personas", str(tmp_path), workers=1, models=models, products=1_200, count=3)
     assert held
     assert set(held) == {1}
     assert places() == 0
@@ -203,11 +228,11 @@ datasets = ["personas", "variants"]
 @pytest.fixture(scope="module")
 def released(server, tmp_path_factory):
     """A release of two datasets, laid out in a folder: what was wanted, and the state of its run."""
-    from flows.deployed import release
+    from shopwright.flows.deployed import release
 
     folder = tmp_path_factory.mktemp("released")
     (folder / "own.toml").write_text(OWN)
-    wanted = Wanted().model_copy(
+    wanted = ReleaseOptions().model_copy(
         update={"recipe": str(folder / "own.toml"), "run": f"{folder}/run", "to": f"{folder}/hub", "workers": 1}
     )
     return wanted, release(wanted, return_state=True)
@@ -229,13 +254,13 @@ def test_a_release_is_one_flow_that_makes_checks_and_publishes(released, server)
 
 
 def test_a_release_shows_its_datasets_its_rejects_and_where_it_lies(released, server):
-    from flows.artifacts import key
+    from shopwright.flows.artifacts import make_artifact_key
 
     wanted, _ = released
-    rows = json.loads(artifact(server, key(wanted.recipe, "datasets"))["data"])
+    rows = json.loads(artifact(server, make_artifact_key(wanted.recipe, "datasets"))["data"])
     assert {row["dataset"]: row["rows"] for row in rows}["personas"] == 40
-    assert artifact(server, key(wanted.recipe, "rejects"))["type"] == "table"
-    assert f"`{wanted.to}`" in artifact(server, key(wanted.recipe, "links"))["data"]
+    assert artifact(server, make_artifact_key(wanted.recipe, "rejects"))["type"] == "table"
+    assert f"`{wanted.to}`" in artifact(server, make_artifact_key(wanted.recipe, "links"))["data"]
 
 
 def test_shards_are_shown_as_a_bar_that_reaches_its_end(released, server):
@@ -245,8 +270,8 @@ def test_shards_are_shown_as_a_bar_that_reaches_its_end(released, server):
 
 @pytest.mark.parametrize("to", ["hub", ""])
 def test_a_check_that_fails_stops_a_release_and_says_why(released, server, tmp_path, to):
-    from flows.artifacts import key
-    from flows.deployed import release
+    from shopwright.flows.artifacts import make_artifact_key
+    from shopwright.flows.deployed import release
 
     good, _ = released
     run = shutil.copytree(good.run, tmp_path / "run")
@@ -257,13 +282,13 @@ def test_a_check_that_fails_stops_a_release_and_says_why(released, server, tmp_p
     assert state.is_failed()
     assert "checks fail, first personas" in state.message
     assert not (tmp_path / "hub").exists()
-    told = artifact(server, key(good.recipe, "links"))["data"]
+    told = artifact(server, make_artifact_key(good.recipe, "links"))["data"]
     assert told.startswith("**Failed, nothing was published:**")
 
 
 @pytest.mark.slow
 def test_a_release_that_takes_too_long_is_ended_and_goes_on_later(released, tmp_path):
-    from flows.deployed import release
+    from shopwright.flows.deployed import release
 
     good, _ = released
     wanted = good.model_copy(update={"run": str(tmp_path / "run"), "to": "", "hours": 1 / 3600})

@@ -10,15 +10,16 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from pipeline import gym
-from pipeline.arrow import to_batch
-from pipeline.envs import all_envs
-from pipeline.problem import Problem
-from pipeline.run import Run
-from pipeline.shop.store import Constraint, Customer, Facts, Store, moment
-from pipeline.stage import reasons_against
-from pipeline.stages import all_stages
-from schemas.shop import Product, Variant
+from shopwright.pipeline import gym
+from shopwright.pipeline.arrow import to_batch
+from shopwright.pipeline.envs import all_envs
+from shopwright.pipeline.problem import Problem
+from shopwright.pipeline.run import Run
+from shopwright.pipeline.shop.store import Customer, FactColumns, Store, seconds_to_shop_time
+from shopwright.pipeline.stage import reasons_against
+from shopwright.pipeline.stages import all_stages
+from shopwright.schemas.certificates import Constraint
+from shopwright.schemas.shop import Product, Variant
 from tests.stages.test_variants import PLAIN
 
 
@@ -63,7 +64,7 @@ def test_what_is_made_in_memory_passes_the_checks_of_its_stages():
     have = {}
     for name in ("catalog", "variants", "personas", "queries", "trajectories", "orders"):
         settings = {"products": 1_200} if name == "catalog" else {"count": 4} if name == "personas" else {}
-        have[name] = gym.made(name, have, settings, 1)
+        have[name] = gym.build_dataset_in_memory(name, have, settings, 1)
         stage = all_stages()[name]
         assert len(have[name])
         assert not any(reasons for batch in have[name].batches() for reasons in reasons_against(stage, batch, have))
@@ -92,7 +93,9 @@ def test_visits_are_the_clicks_of_the_largest_log(run):
     for customer in found.customers:
         clicks = [event for event in logs[customer.id] if event["action_type"] == "click"]
         assert [found.item(int(row)).id for row in customer.visited] == [event["asin"] for event in clicks]
-        assert [moment(seconds) for seconds in customer.visited_at.tolist()] == [event["timestamp"] for event in clicks]
+        assert [seconds_to_shop_time(seconds) for seconds in customer.visited_at.tolist()] == [
+            event["timestamp"] for event in clicks
+        ]
 
 
 def test_some_customers_are_members(world):
@@ -112,10 +115,10 @@ def test_a_world_and_its_parts_pickle_to_those_of_this_process(world):
 
 
 def test_an_episode_plays_on_after_being_sent(world):
-    from pipeline.envs.episode import Episode, draw
+    from shopwright.pipeline.envs.episode import Episode, draw_task
 
     env = next(iter(all_envs().values()))
-    episode = Episode(env, world, draw(env, world, 2, 7))
+    episode = Episode(env, world, draw_task(env, world, 2, 7))
     begun = episode.reset()
     episode.step({"tool_calls": [{"name": "datetime_now"}]})
     sent = pickle.loads(pickle.dumps(episode))
@@ -125,9 +128,10 @@ def test_an_episode_plays_on_after_being_sent(world):
     assert sent.reset() == begun
 
 
+@pytest.mark.slow
 def test_another_process_has_the_same_world_whatever_its_hashes(world):
     code = (
-        "from pipeline import gym; w = gym.world(products=1200, customers=12, seed=3); import hashlib;"
+        "from shopwright.pipeline import gym; w = gym.world(products=1200, customers=12, seed=3); import hashlib;"
         "print(hashlib.sha256(repr([w.store.ids.to_pylist(), w.store.variant_ids.to_pylist(),"
         " w.store.variant_stock.tolist(), [c.orders for c in w.store.customers],"
         " [c.visited.tolist() for c in w.store.customers]]).encode()).hexdigest())"
@@ -161,7 +165,7 @@ def test_an_env_that_there_is_not_is_named():
 
 def test_making_an_episode_needs_neither_files_nor_heavy_modules():
     heavy = ("prefect", "duckdb", "vllm", "datasets", "faiss", "aiohttp")
-    code = f"import sys; from pipeline import gym; gym.world(products=240, customers=2); print([n for n in {heavy} if n in sys.modules])"
+    code = f"import sys; from shopwright.pipeline import gym; gym.world(products=240, customers=2); print([n for n in {heavy} if n in sys.modules])"
     assert python(code).strip() == "[]"
 
 
@@ -274,17 +278,17 @@ def test_a_shelf_of_the_sample_has_every_fact_of_its_items(world):
 
 
 def test_ids_are_found_in_a_column_that_is_too_large_for_a_dictionary(monkeypatch):
-    from pipeline.shop import store as module
+    from shopwright.pipeline.shop import store as module
 
     monkeypatch.setattr(module, "SMALL", 0)
     texts = [f"id-{number * 7919 % 1000}" for number in range(1000)]
-    places = module.Places(pa.array(texts))
+    places = module.TextIndex(pa.array(texts))
     assert [places.of(text) for text in texts] == list(range(1000))
     assert [places.of(text) for text in ("", "id-", "id-1000", "zzz")] == [None] * 4
 
 
 def test_texts_of_more_than_an_array_holds_are_kept(monkeypatch):
-    from pipeline.shop import store as module
+    from shopwright.pipeline.shop import store as module
 
     monkeypatch.setattr(module, "LARGE", 10)
     found = store([product("a", description="long " * 9), product("b", description=None)], [])
@@ -294,7 +298,7 @@ def test_texts_of_more_than_an_array_holds_are_kept(monkeypatch):
 
 def test_facts_of_a_slice_are_its_own():
     lists = to_batch(Product, AWKWARD)["attributes"]
-    assert [Facts(lists.slice(2)).of(row) for row in range(2)] == [Facts(lists).of(row) for row in (2, 3)]
+    assert [FactColumns(lists.slice(2)).of(row) for row in range(2)] == [FactColumns(lists).of(row) for row in (2, 3)]
 
 
 def test_a_store_made_by_hand_is_not_sent():

@@ -4,7 +4,7 @@ __main__ · flows                            over everything
 commands                                    what can be typed, and what it prints
 playground                                  the situations as pages to be played in
 publish · browse · verify · preview · recipe · gym · trainers   over a run
-run · shards · hands · runners · progress
+run · shards · worker_pool · runners · progress
 stages                                      never one another: they meet through datasets
 checks                                      what must be true, of events and of questions
 envs                                        situations in the shop, and episodes of them
@@ -12,8 +12,8 @@ rollouts · shopping · behaviors             answering from files; finding the 
 rewards                                     what an attempt earned
 questions                                   tree, SQL, answers, words, engines
 sandbox
-shop · catalog · render · models
-words · budgets · tokens · prompts · arrow · dataset · files · stage · problem
+world · shop · catalog · render · models · evaluate (shares, tables, results kept: what every evaluation has in common)
+words · reading · budgets · tokens · prompts · arrow · dataset · files · stage · extras · problem
 schemas                                     imports pydantic only
 """
 
@@ -21,6 +21,7 @@ import ast
 import re
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -28,31 +29,56 @@ import pytest
 HOME = Path(__file__).parents[1]
 FILES = [path for top in ("schemas", "pipeline", "flows") for path in (HOME / top).rglob("*.py")]
 CODE = sorted(path for path in FILES if path.name != "__init__.py" or path.stat().st_size)
-FOUNDATION = ("words", "budgets", "tokens", "prompts", "arrow", "dataset", "files", "stage", "problem")
+FOUNDATION = (
+    "words",
+    "reading",
+    "budgets",
+    "tokens",
+    "prompts",
+    "arrow",
+    "dataset",
+    "files",
+    "stage",
+    "extras",
+    "problem",
+)
 LAYERS = [
-    ("schemas",),
-    tuple(f"pipeline.{name}" for name in FOUNDATION),
-    ("pipeline.shop", "pipeline.catalog", "pipeline.render", "pipeline.models"),
-    ("pipeline.sandbox",),
-    ("pipeline.questions",),
-    ("pipeline.rewards",),
-    ("pipeline.rollouts", "pipeline.shopping", "pipeline.behaviors"),
-    ("pipeline.envs",),
-    ("pipeline.checks",),
-    ("pipeline.stages",),
-    ("pipeline.run", "pipeline.shards", "pipeline.hands", "pipeline.runners", "pipeline.progress"),
+    ("shopwright.schemas",),
+    tuple(f"shopwright.pipeline.{name}" for name in FOUNDATION),
     (
-        "pipeline.publish",
-        "pipeline.browse",
-        "pipeline.verify",
-        "pipeline.preview",
-        "pipeline.recipe",
-        "pipeline.gym",
-        "pipeline.trainers",
+        "shopwright.pipeline.world",
+        "shopwright.pipeline.shop",
+        "shopwright.pipeline.catalog",
+        "shopwright.pipeline.render",
+        "shopwright.pipeline.models",
+        "shopwright.pipeline.evaluate",
     ),
-    ("pipeline.playground",),
-    ("pipeline.commands",),
-    ("pipeline.__main__", "flows"),
+    ("shopwright.pipeline.sandbox",),
+    ("shopwright.pipeline.questions",),
+    ("shopwright.pipeline.rewards",),
+    ("shopwright.pipeline.rollouts", "shopwright.pipeline.shopping", "shopwright.pipeline.behaviors"),
+    ("shopwright.pipeline.envs",),
+    ("shopwright.pipeline.checks",),
+    ("shopwright.pipeline.stages",),
+    (
+        "shopwright.pipeline.run",
+        "shopwright.pipeline.shards",
+        "shopwright.pipeline.worker_pool",
+        "shopwright.pipeline.runners",
+        "shopwright.pipeline.progress",
+    ),
+    (
+        "shopwright.pipeline.publish",
+        "shopwright.pipeline.browse",
+        "shopwright.pipeline.verify",
+        "shopwright.pipeline.preview",
+        "shopwright.pipeline.recipe",
+        "shopwright.pipeline.gym",
+        "shopwright.pipeline.trainers",
+    ),
+    ("shopwright.pipeline.playground",),
+    ("shopwright.pipeline.commands",),
+    ("shopwright.pipeline.__main__", "shopwright.flows"),
 ]
 HEAVY = {
     "vllm",
@@ -72,26 +98,30 @@ HEAVY = {
     "upath",
     "playwright",
 }
-every_file = pytest.mark.parametrize("path", CODE, ids=lambda path: path.relative_to(HOME).as_posix())
+
+
+BLOCKS = (ast.ExceptHandler, ast.match_case)
+"""What holds statements and is none."""
+
+
+@cache
+def parse(path):
+    return ast.parse(path.read_text(encoding="utf-8"))
 
 
 def module(path):
-    return ".".join(path.relative_to(HOME).with_suffix("").parts).removesuffix(".__init__")
+    return ".".join(("shopwright", *path.relative_to(HOME).with_suffix("").parts)).removesuffix(".__init__")
 
 
+@cache
 def imports(path, *, at_the_top=False):
-    """The modules that a file imports, as they are written; with `from pipeline import stages` in full."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    inside = {
-        id(node)
-        for scope in ast.walk(tree)
-        if isinstance(scope, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
-        for node in ast.walk(scope)
-    }
-    found = set()
-    for node in ast.walk(tree):
-        if at_the_top and id(node) in inside:
+    """The modules that a file imports, as they are written; with `from shopwright.pipeline import stages` in full."""
+    nodes, found = [parse(path)], set()
+    while nodes:
+        node = nodes.pop()
+        if at_the_top and isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             continue
+        nodes += (each for each in ast.iter_child_nodes(node) if isinstance(each, (ast.stmt, *BLOCKS)))
         if isinstance(node, ast.Import):
             found |= {name.name for name in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -113,66 +143,79 @@ def layer(name):
     return None
 
 
-@every_file
-def test_a_file_opens_with_a_sentence(path):
-    said = (ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "").partition("\n\n")[0]
-    assert re.search(r"[.:]$", said), said
-    assert said[0].isupper() or said[0] in "`"
+def test_a_file_opens_with_a_sentence():
+    for path in CODE:
+        said = (ast.get_docstring(parse(path)) or "").partition("\n\n")[0]
+        assert re.search(r"[.:]$", said), path
+        assert said[0].isupper() or said[0] in "`", path
 
 
-@every_file
-def test_every_file_has_its_place_in_the_picture(path):
-    assert layer(module(path)) is not None
+def test_every_file_has_its_place_in_the_picture():
+    assert [path for path in CODE if layer(module(path)) is None] == []
 
 
-@every_file
-def test_imports_point_down(path):
-    here = layer(module(path))
-    for name in imports(path):
-        if name.partition(".")[0] in ("schemas", "pipeline", "flows") and layer(name) is not None:
-            assert layer(name) <= here, f"{module(path)} imports {name}"
+def test_imports_point_down():
+    for path in CODE:
+        here = layer(module(path))
+        up = [name for name in imports(path) if (layer(name) or 0) > here]
+        assert not up, f"{module(path)} imports {up}"
+
+
+@pytest.mark.parametrize("top", ["pipeline", "schemas", "flows", "tests", "benchmarks", "docs"])
+def test_the_package_is_imported_by_its_name_alone(top):
+    """A file imported as `pipeline.run` and as `shopwright.pipeline.run` would be two modules with two of every class."""
+    for path in (HOME / top).rglob("*.py"):
+        text = path.read_text(encoding="utf-8")
+        assert not re.search(r"^\s*(from|import) (pipeline|schemas|flows)\b", text, re.MULTILINE), path
 
 
 def test_stages_never_import_each_other():
     for path in (HOME / "pipeline" / "stages").glob("*.py"):
-        assert not {name for name in imports(path) if name.startswith("pipeline.stages")}
+        assert not {name for name in imports(path) if name.startswith("shopwright.pipeline.stages")}
 
 
 def test_records_know_nothing_but_pydantic():
     for path in (HOME / "schemas").glob("*.py"):
         outside = {name.partition(".")[0] for name in imports(path)} - sys.stdlib_module_names
-        assert outside <= {"pydantic", "schemas"}
+        assert outside <= {"pydantic", "shopwright"}
+        assert all(name.startswith("shopwright.schemas") for name in imports(path) if name.startswith("shopwright"))
 
 
 def test_prefect_stays_in_flows():
-    assert any("prefect" in name for path in CODE for name in imports(path) if module(path).startswith("flows"))
+    assert any(
+        "prefect" in name for path in CODE for name in imports(path) if module(path).startswith("shopwright.flows")
+    )
     for path in CODE:
-        if not module(path).startswith("flows"):
+        if not module(path).startswith("shopwright.flows"):
             assert not {name for name in imports(path) if name.partition(".")[0] == "prefect"}, path
 
 
-@every_file
-def test_heavy_ones_wait_until_they_are_used(path):
-    assert not {name.partition(".")[0] for name in imports(path, at_the_top=True)} & HEAVY
+def test_heavy_ones_wait_until_they_are_used():
+    for path in CODE:
+        assert not {name.partition(".")[0] for name in imports(path, at_the_top=True)} & HEAVY, path
 
 
-@pytest.mark.parametrize("name", ["pipeline.__main__", "flows.build"])
+@pytest.mark.parametrize("name", ["shopwright.pipeline.__main__", "shopwright.flows.build"])
 def test_starting_loads_none_of_the_heavy_ones(name):
     """The parser needs every stage, and so do worker processes; measured, whoever imports them."""
-    script = f"import {name}; from pipeline.stages import all_stages; all_stages()"
+    script = f"import {name}; from shopwright.pipeline.stages import all_stages; all_stages()"
     words = [sys.executable, "-X", "importtime", "-c", script]
     told = subprocess.run(words, cwd=HOME, check=True, capture_output=True, text=True).stderr
     modules = {line.rpartition("|")[2].strip() for line in told.splitlines()}
     loaded = {module.partition(".")[0] for module in modules}
-    assert {"pipeline", "pydantic", "pyarrow"} <= loaded
+    assert {"shopwright", "pydantic", "pyarrow"} <= loaded
     assert not loaded & HEAVY
-    assert not modules & {"pipeline.publish.command", "pipeline.trainers.serve"}
+    assert not modules & {"shopwright.pipeline.publish.command", "shopwright.pipeline.trainers.serve"}
 
 
 def test_the_picture_sees_an_import_that_points_up(tmp_path):
     (tmp_path / "one.py").write_text(
-        "def f():\n    from pipeline import run\nimport pipeline.stages.catalog\nimport duckdb\n"
+        "def f():\n    from shopwright.pipeline import run\nimport shopwright.pipeline.stages.catalog\nimport duckdb\n"
     )
-    assert imports(tmp_path / "one.py") == {"pipeline.run", "pipeline.stages.catalog", "duckdb"}
-    assert imports(tmp_path / "one.py", at_the_top=True) == {"pipeline.stages.catalog", "duckdb"}
-    assert layer("pipeline.stages.catalog") > layer("pipeline.checks.events") > layer("schemas.shop")
+    assert imports(tmp_path / "one.py") == {"shopwright.pipeline.run", "shopwright.pipeline.stages.catalog", "duckdb"}
+    assert imports(tmp_path / "one.py", at_the_top=True) == {"shopwright.pipeline.stages.catalog", "duckdb"}
+    assert (
+        layer("shopwright.pipeline.stages.catalog")
+        > layer("shopwright.pipeline.checks.events")
+        > layer("shopwright.schemas.shop")
+    )

@@ -11,10 +11,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipeline.arrow import arrow_schema
-from pipeline.run import Run
-from pipeline.shards import Build, finish, make_shard
-from pipeline.stages import all_stages
+from shopwright.pipeline.arrow import arrow_schema
+from shopwright.pipeline.run import Run
+from shopwright.pipeline.shards import Build, finish, make_shard
+from shopwright.pipeline.stages import all_stages
 
 NAMES = list(all_stages())
 EVENT = {

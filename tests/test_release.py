@@ -2,11 +2,11 @@ from pathlib import Path
 
 import pytest
 
-from flows import release
-from pipeline.__main__ import build_dataset
-from pipeline.recipe import read_recipe
-from pipeline.run import Run
-from pipeline.stages import all_stages
+from shopwright.flows import release
+from shopwright.pipeline.__main__ import build_dataset
+from shopwright.pipeline.recipe import read_recipe
+from shopwright.pipeline.run import Run
+from shopwright.pipeline.stages import all_stages
 
 NAMES = sorted(path.stem for path in release.RECIPES.glob("*.toml"))
 OWN = """
@@ -20,7 +20,7 @@ per_category = 3
 
 
 def asked(*arguments):
-    return list(release.commands(release.parser().parse_args([str(each) for each in arguments])))
+    return list(release.commands(release.make_release_parser().parse_args([str(each) for each in arguments])))
 
 
 @pytest.fixture
@@ -86,7 +86,7 @@ def test_a_release_stops_at_what_fails(own, tmp_path, capfd):
     [
         ("seed = 1", "names no datasets"),
         ('datasets = ["personas"]\n[settings]\nnonsense = 1', "no dataset has it"),
-        ("datasets = [", "is no TOML"),
+        ("datasets = [", "is not TOML"),
         ("datasets = 3", "datasets: Input should be a valid list"),
     ],
 )

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.envs import all_envs
-from pipeline.problem import Problem
-from pipeline.prompts import FOLDER as PROMPTS
-from pipeline.run import Run
-from pipeline.shards import HOME, Build, finish, make_shard
-from pipeline.stage import GIVEN, ROLES, Setting, Shard
-from pipeline.stages import all_stages
+from shopwright.pipeline.envs import all_envs
+from shopwright.pipeline.problem import Problem
+from shopwright.pipeline.prompts import FOLDER as PROMPTS
+from shopwright.pipeline.run import Run
+from shopwright.pipeline.shards import HOME, Build, finish, make_shard
+from shopwright.pipeline.stage import GIVEN, ROLES, Setting, Shard
+from shopwright.pipeline.stages import all_stages
 from tests.toys import boxes, toys
 
 STAGES = list(all_stages().values())
@@ -57,7 +57,7 @@ def test_a_setting_says_what_it_is_and_its_default_is_allowed(stage):
 def test_one_noun_names_the_file_the_function_and_the_dataset(stage):
     source = Path(inspect.getsourcefile(stage.function))
     assert source == HOME / "pipeline" / "stages" / f"{stage.name}.py"
-    assert (HOME / "tests" / "stages" / f"test_{stage.name}.py").exists()
+    assert (HOME.parent / "tests" / "stages" / f"test_{stage.name}.py").exists()
 
 
 @every_stage
@@ -75,7 +75,8 @@ def test_a_prompt_is_named_after_its_dataset_and_can_do_without_a_model():
         assert dataset in (all_envs() if folder == "envs" else {*all_stages(), *ROLES})
         assert (PROMPTS / f"{dataset}.offline.j2").exists() or (PROMPTS / folder / f"{dataset}.offline.j2").exists()
         code = [path.read_text(encoding="utf-8") for path in (HOME / "pipeline").rglob("*.py")]
-        said = [f'{how}("{dataset}"' for how in ("say", "phrases", "messages", "template", "macro")]
+        said = [f'{how}("{dataset}"' for how in ("render_offline", "render_phrases", "render_messages")]
+        said.append(f'TEMPLATE = "{dataset}"')
         assert folder == "envs" or any(each in text for text in code for each in said)
 
 

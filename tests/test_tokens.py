@@ -2,7 +2,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.tokens import estimate, estimates
+from shopwright.pipeline.tokens import estimate, estimates
 
 
 @given(st.lists(st.text() | st.from_regex(r"[A-Za-z ,0-9\n]{0,40}"), max_size=8))

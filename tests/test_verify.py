@@ -8,8 +8,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipeline.run import Run
-from pipeline.verify import verify, verify_dataset
+from shopwright.pipeline.run import Run
+from shopwright.pipeline.verify import verify, verify_dataset
 from tests.folders import listing
 
 

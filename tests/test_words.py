@@ -2,7 +2,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.words import hashed_words, words
+from shopwright.pipeline.words import hashed_words, split_words
 
 TEXT = (
     st.text()
@@ -14,7 +14,7 @@ TEXT = (
 @given(st.lists(TEXT, max_size=8))
 def test_the_column_form_finds_the_words_of_the_plain_one(texts):
     text_of, hashes = hashed_words(pa.array(texts, pa.string()))
-    plain = [(number, word) for number, text in enumerate(texts) for word in words(text)]
+    plain = [(number, word) for number, text in enumerate(texts) for word in split_words(text)]
     assert text_of.tolist() == [number for number, _ in plain]
     pairs = set(zip(hashes.tolist(), [word for _, word in plain], strict=True))
     assert len(pairs) == len(set(hashes.tolist())) == len({word for _, word in plain})

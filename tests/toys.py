@@ -5,10 +5,10 @@ from typing import Annotated
 
 from pydantic import Field
 
-from pipeline.checks.unique import ids_are_unique
-from pipeline.dataset import Dataset
-from pipeline.stage import Fault, Shard, stage
-from schemas.record import Record, Rejected
+from shopwright.pipeline.checks.unique import ids_are_unique
+from shopwright.pipeline.dataset import Dataset
+from shopwright.pipeline.stage import Fault, Shard, stage
+from shopwright.schemas.record import Record, Rejected
 
 
 class Toy(Record):

@@ -7,53 +7,54 @@ an agent was paid for its rationale is alpha times the least that its self-certa
 import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
 from html import unescape
 from math import fsum
-from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from pipeline.dataset import Dataset
-from pipeline.models.base import Chances, Prompt, Reply, Sampling
-from pipeline.models.play import Conversation
-from pipeline.models.role import Role, alone
-from pipeline.problem import Problem
-from pipeline.rewards import hierarchical
-from pipeline.rewards.figures import mean
-from pipeline.rewards.hierarchical import (
+from shopwright.pipeline.behaviors.steps import places_to_predict
+from shopwright.pipeline.dataset import Dataset
+from shopwright.pipeline.evaluate import situation
+from shopwright.pipeline.evaluate.audit import AuditCell, list_cheated, list_unsolved
+from shopwright.pipeline.evaluate.selection import digest_text, limit_evenly, read_split, read_with_ids
+from shopwright.pipeline.evaluate.situation import SOLVER, Trace
+from shopwright.pipeline.evaluate.statistics import estimate_mean
+from shopwright.pipeline.evaluate.table import Table
+from shopwright.pipeline.evaluate.verdict import AuditVerdict
+from shopwright.pipeline.models.base import Chances, Prompt, Reply, Sampling
+from shopwright.pipeline.problem import Problem
+from shopwright.pipeline.rewards import hierarchical
+from shopwright.pipeline.rewards.hierarchical import (
     TABLE,
     TYPES,
     Action,
+    ActionPrediction,
     ActionType,
-    Answer,
     Bounds,
     Context,
     Payoff,
     Policy,
+    PredictionReward,
     Rule,
     Scores,
-    Share,
-    answer_of,
-    earned,
-    rationale_at,
-    self_certainty,
-    tallied,
-    truth_of,
+    compute_self_certainty,
+    find_rationale,
+    parse_prediction,
+    parse_true_action,
+    reward_prediction,
+    tally_predictions,
 )
-from pipeline.rollouts import scores
-from pipeline.rollouts.evaluate import writable
-from pipeline.rollouts.scores import Lines, hashed
-from schemas.behaviors import Behavior, NextAction
-from schemas.record import Record
+from shopwright.pipeline.rollouts.evaluate import drop_surrogates
+from shopwright.schemas.behaviors import Behavior, NextAction
+from shopwright.schemas.record import Record
 
-DRAWN = Sampling(temperature=0.6, max_tokens=1_024)
+ANSWER_SAMPLING = Sampling(temperature=0.6, max_tokens=1_024)
 """The paper's temperature; a rationale is a sentence, and a model that thinks needs more."""
-TRUTH = "scripted"
-"""The agent that does and says what the shopper did and said."""
 POLICIES = {
     "terminate": "always terminate",
     "frequent-click": "most frequent click",
@@ -72,7 +73,7 @@ FAULTS = 8
 NAMED = re.compile(r'<(?!input\b)\w+\b[^<>]*?\sname="([^"]+)"')
 
 
-class Predicted(Record):
+class StepPrediction(Record):
     """What an agent predicted of a step, and what that earned."""
 
     step_id: str
@@ -147,60 +148,54 @@ class Step(NamedTuple):
     action: str
 
 
-Seen = Mapping[str, tuple[Context, Action]]
+PageContexts = Mapping[str, tuple[Context, Action]]
 """By a step's id: what policies that do not look use of it, and the true action."""
 
 
-def chosen(steps: Dataset[NextAction], split: str, limit: int | None = None) -> list[Step]:
+def select_prediction_steps(steps: Dataset[NextAction], split: str, limit: int | None = None) -> list[Step]:
     """The split's steps, in their order. Raises Problem where there are none."""
-    import pyarrow.compute as pc
-
-    found: list[Step] = []
-    for batch in steps.batches([*Step._fields, "split"]):
-        rows = batch.filter(pc.equal(batch["split"], split)).to_pylist()
-        found += [Step(**{name: row[name] for name in Step._fields}) for row in rows]
+    rows = read_split(steps, split, [*Step._fields, "split"])
+    found = [Step(**{name: row[name] for name in Step._fields}) for row in rows]
     if not found:
         raise Problem(f"There are no steps of the split {split} here.")
-    taken = {each.id for each in sorted(found, key=lambda each: hashed(each.id))[:limit]}
-    return [each for each in found if each.id in taken]
+    return list(limit_evenly(found, limit))
 
 
-def seen(behaviors: Dataset[Behavior], steps: Sequence[Step]) -> Seen:
+def collect_page_contexts(behaviors: Dataset[Behavior], steps: Sequence[Step]) -> PageContexts:
     """What was on the page of each step. Raises Problem where a session is not there."""
     wanted = {(each.behavior_id, each.step) for each in steps}
-    found = {place: context for place, context in contexts(behaviors, {id for id, _ in wanted}) if place in wanted}
+    found = {
+        place: context for place, context in read_page_contexts(behaviors, {id for id, _ in wanted}) if place in wanted
+    }
     if lost := wanted - found.keys():
         raise Problem(
             f"Step {min(lost)[1]} of {min(lost)[0]} has no page here. Build both again: shopwright build behavior_steps"
         )
-    return {each.id: (found[each.behavior_id, each.step], truth_of(each.action)) for each in steps}
+    return {each.id: (found[each.behavior_id, each.step], parse_true_action(each.action)) for each in steps}
 
 
-def contexts(behaviors: Dataset[Behavior], ids: set[str]) -> Iterator[tuple[tuple[str, int], Context]]:
+def read_page_contexts(behaviors: Dataset[Behavior], ids: set[str]) -> Iterator[tuple[tuple[str, int], Context]]:
     """Of each step of these sessions, by session and place."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    known = pa.array(sorted(ids), pa.string())
-    for batch in behaviors.batches(["id", "steps"]):
-        for row in batch.filter(pc.is_in(batch["id"], value_set=known)).to_pylist():
-            yield from (((row["id"], number), context) for number, (context, _) in enumerate(steps_of(row["steps"])))
+    for row in read_with_ids(behaviors, ids, ["id", "steps"]):
+        places = zip(places_to_predict(row["steps"]), read_contexts_and_actions(row["steps"]), strict=True)
+        yield from (((row["id"], place), context) for place, (context, _) in places)
 
 
-def steps_of(session: Iterable[Mapping[str, Any]]) -> Iterator[tuple[Context, Action]]:
-    """Of a session's steps, each with its `html` and `action`: what policies use that do not look, and the true action."""
+def read_contexts_and_actions(session: Iterable[Mapping[str, Any]]) -> Iterator[tuple[Context, Action]]:
+    """Of a session's steps but the first, each with its `html` and `action`: what policies use that do not look, and the true action."""
     last = Context()
-    for each in session:
-        action = truth_of(each["action"])
-        yield Context(clickable(each["html"]), last.query, last.box), action
+    for place, each in enumerate(session):
+        action = parse_true_action(each["action"])
+        if place:  # nobody is asked for the first move (`places_to_predict`)
+            yield Context(list_clickable_names(each["html"]), last.query, last.box), action
         if action.type == "type_and_submit":
             last = Context((), action.text, action.name)
 
 
-def clickable(html: str) -> tuple[str, ...]:
+def list_clickable_names(html: str) -> tuple[str, ...]:
     """All that has a name on a page of ours and nothing can be typed into.
 
-    >>> clickable('<input name="search_input"><p>a name="x"</p><button name="cart.buy_now">Buy Now</button>')
+    >>> list_clickable_names('<input name="search_input"><p>a name="x"</p><button name="cart.buy_now">Buy Now</button>')
     ('cart.buy_now',)
     """
     return tuple(unescape(name) for name in NAMED.findall(html))
@@ -209,65 +204,130 @@ def clickable(html: str) -> tuple[str, ...]:
 # Asking
 
 
-def predictions(
-    steps: Dataset[NextAction], asked: Sequence[Step], found: Seen, agent: Role | str, plan: Plan
-) -> Iterator[Predicted]:
-    """Of each of these steps, in the dataset's order, by a model's role, `scripted` or a policy. Raises Spent, Away."""
-    rows = whole(steps, {each.id for each in asked})
-    if isinstance(agent, Role):
-        yield from agent.play(by_model(row, agent.spec.name, plan) for row in rows)
-        return
-    policy = None if agent == TRUTH else policy_of(agent, found)
-    for row in rows:
-        action = policy(row) if policy else truth_of(row.action)
-        rationale = agent if policy else row.rationale
-        yield alone(by_model(row, agent, plan, offline=written(rationale, action)))
+class StepEpisode(situation.Episode):
+    """A step that is predicted in one turn."""
 
+    def __init__(self, row: NextAction, plan: Plan, context: Context) -> None:
+        self.row, self.plan, self.context = row, plan, context
+        self.reset()
 
-def whole(steps: Dataset[NextAction], ids: set[str]) -> Iterator[NextAction]:
-    """One after the other: all prompts at once may be more than memory holds."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
+    @property
+    def task_id(self) -> str:
+        return self.row.id
 
-    known = pa.array(sorted(ids), pa.string())
-    for batch in steps.batches():
-        for row in batch.filter(pc.is_in(batch["id"], value_set=known)).to_pylist():
-            yield NextAction.model_validate(row)
+    def reset(self) -> str:
+        self.reply = Reply("")
+        return self.row.prompt[-1].content
 
+    def prompt(self) -> Prompt:
+        return Prompt(
+            "behavior_steps",
+            tuple(message.model_dump() for message in self.row.prompt),
+            seed=int.from_bytes(digest_text(self.row.id)[:4]) >> 1,
+            likeliest=self.plan.likeliest if self.plan.vocabulary else 0,
+        )
 
-def by_model(row: NextAction, policy: str, plan: Plan, *, offline: str = "") -> Conversation[Predicted]:
-    reply = yield Prompt(
-        "behavior_steps",
-        tuple(message.model_dump() for message in row.prompt),
-        offline=offline,
-        seed=int.from_bytes(hashed(row.id)[:4]) >> 1,
-        likeliest=plan.likeliest if plan.vocabulary else 0,
-    )
-    return predicted(row, reply, policy, plan)
+    def step(self, action: str | Reply) -> situation.Step:
+        self.reply = Reply(action) if isinstance(action, str) else action
+        return situation.Step("", self.score().parts["reward"], True, {})
 
+    @property
+    def sure(self) -> Bounds | None:
+        return measure_self_certainty(self.reply, self.plan)
 
-def policy_of(agent: str, found: Seen) -> "Answering":
-    """Raises Problem for what is none."""
-    if agent not in POLICIES:
-        raise Problem(f"There is no agent {agent}. There are: {', '.join([TRUTH, *POLICIES])}, and models.")
-    draws: Policy = hierarchical.policies(list(found.values()))[POLICIES[agent]]
-    return Answering(draws, found)
+    def reward(self, rule: Rule) -> PredictionReward:
+        """A reply with a fault says nothing."""
+        text = "" if self.reply.fault else self.reply.text
+        return reward_prediction(text, self.row.action, self.sure.low if self.sure else 0.0, rule=rule)
+
+    def score(self) -> situation.Score:
+        earned = self.reward(self.plan.rule)
+        parts = {"reward": earned.total, **{part: float(getattr(earned, part)) for part in PARTS}}
+        return situation.Score(parts, earned.exact, earned.fault)
 
 
 @dataclass(frozen=True)
-class Answering:
-    """A policy that does not look, answering; one that draws draws by the step."""
+class NextActions(situation.Situation[NextAction, StepEpisode, StepPrediction]):
+    """Each of some steps, in the dataset's order."""
 
+    name = "behaviors"
+    makes = StepPrediction
+    steps: Dataset[NextAction]
+    chosen: Sequence[Step]
+    contexts: PageContexts
+    plan: Plan
+
+    @cached_property
+    def players(self) -> Mapping[str, situation.Player]:  # type: ignore[override]
+        draws = hierarchical.make_constant_policies(list(self.contexts.values()))
+        return {SOLVER: say_truth, **{name: BlindPlayer(name, draws[POLICIES[name]]) for name in POLICIES}}
+
+    @property
+    def asked(self) -> int:
+        return len(self.chosen)
+
+    def tasks(self) -> Iterator[NextAction]:
+        return map(NextAction.model_validate, read_with_ids(self.steps, {each.id for each in self.chosen}))
+
+    def begin(self, task: NextAction) -> StepEpisode:
+        return StepEpisode(task, self.plan, self.contexts[task.id][0])
+
+    def keep(self, trace: Trace[StepEpisode]) -> StepPrediction:
+        return make_prediction(trace)
+
+    @cached_property
+    def payoffs(self) -> list[Payoff]:
+        """What those earn that do not look."""
+        return hierarchical.measure_policy_payoffs(list(self.contexts.values()), rule=self.plan.rule)
+
+    def tables(self, rows: Sequence[StepPrediction]) -> list[Table]:
+        return tabulate_predictions(summarize_predictions(rows), self.payoffs)
+
+    def figures(self, rows: Sequence[StepPrediction]) -> dict[str, Any]:
+        return {
+            "rows": [asdict(each) for each in summarize_predictions(rows)],
+            "payoffs": [asdict(each) for each in self.payoffs],
+            "rule": asdict(self.plan.rule),
+            "self_certainty": describe_self_certainty(self.plan),
+        }
+
+    def facts(self) -> dict[str, str]:
+        return {"rule": json.dumps(asdict(self.plan.rule)), "self_certainty": describe_self_certainty(self.plan)}
+
+    def notes(self, rows: Sequence[StepPrediction]) -> list[str]:
+        return [
+            f"{len(self.chosen):,} steps of the split {self.plan.split}",
+            f"self-certainty {describe_self_certainty(self.plan)}",
+        ]
+
+    def group(self, task: NextAction) -> Mapping[str, Any]:
+        return {"split": task.split}
+
+    def judge(self, cells: Sequence[AuditCell]) -> AuditVerdict:
+        return AuditVerdict(list_unsolved(cells), list_cheated(cells))
+
+
+def say_truth(episode: StepEpisode) -> Generator[str, Any, None]:
+    """Does and says what the shopper did and said."""
+    row = episode.row
+    yield format_predicted_answer(row.rationale, parse_true_action(row.action))
+
+
+@dataclass(frozen=True)
+class BlindPlayer:
+    """Answers without having looked; where it draws, it draws by the step."""
+
+    name: str
     draws: Policy
-    found: Seen
 
-    def __call__(self, row: NextAction) -> Action:
-        return Random(row.id).choice(self.draws(self.found[row.id][0]))
+    def __call__(self, episode: StepEpisode) -> Generator[str, Any, None]:
+        action = Random(episode.row.id).choice(self.draws(episode.context))
+        yield format_predicted_answer(self.name, action)
 
 
-def written(rationale: str, action: Action) -> str:
+def format_predicted_answer(rationale: str, action: Action) -> str:
     """
-    >>> written("I want it.", Action("click", "buy_now"))
+    >>> format_predicted_answer("I want it.", Action("click", "buy_now"))
     '{"rationale": "I want it.", "action": {"type": "click", "name": "buy_now"}}'
     """
     parts = {name: getattr(action, name) for name in ("type", *TABLE[action.type])}
@@ -277,34 +337,30 @@ def written(rationale: str, action: Action) -> str:
 # What it was worth
 
 
-def predicted(row: NextAction, reply: Reply, policy: str, plan: Plan) -> Predicted:
-    """Whatever was said; a reply with a fault says nothing."""
-    text = "" if reply.fault else reply.text
-    sure = sureness(reply, plan)
-    got, gated = (
-        earned(text, row.action, sure.low if sure else 0.0, rule=rule)
-        for rule in (plan.rule, replace(plan.rule, gated=True))
-    )
-    answer = answer_of(text, thinking=plan.rule.thinking)
-    said = answer.action if isinstance(answer, Answer) else None
-    return Predicted(
-        id=f"{row.id}-{policy}",
+def make_prediction(trace: Trace[StepEpisode]) -> StepPrediction:
+    """Whatever was said."""
+    row, reply, plan, sure = trace.episode.row, trace.episode.reply, trace.episode.plan, trace.episode.sure
+    answer = parse_prediction("" if reply.fault else reply.text, thinking=plan.rule.thinking)
+    said = answer.action if isinstance(answer, ActionPrediction) and isinstance(answer.action, Action) else None
+    earned = trace.score.parts
+    return StepPrediction(
+        id=f"{row.id}-{trace.policy}",
         step_id=row.id,
         behavior_id=row.behavior_id,
         persona_id=row.persona_id,
         step=row.step,
-        policy=policy,
+        policy=trace.policy,
         true=row.action,
         true_type=row.action_type,
-        said=writable(reply.text)[:LONGEST],
+        said=drop_surrogates(reply.text)[:LONGEST],
         type=said.type if said else "",
-        name=said.name if said else "",
-        text=said.text if said else "",
-        exact=got.exact,
+        name=drop_surrogates(said.name) if said else "",
+        text=drop_surrogates(said.text) if said else "",
+        exact=trace.score.success,
         type_right=said is not None and said.type == row.action_type,
-        reward=got.total,
-        **{f"for_{part}": getattr(got, part) for part in PARTS},
-        gated=gated.total,
+        reward=earned["reward"],
+        **{f"for_{part}": earned[part] for part in PARTS},
+        gated=trace.episode.reward(replace(plan.rule, gated=True)).total,
         sure_low=sure.low if sure else None,
         sure_high=sure.high if sure else None,
         session_tokens=row.session_tokens,
@@ -312,20 +368,20 @@ def predicted(row: NextAction, reply: Reply, policy: str, plan: Plan) -> Predict
         prompt_tokens=reply.prompt_tokens,
         tokens=reply.tokens,
         seconds=reply.seconds,
-        fault=writable(reply.fault or got.fault),
+        fault=drop_surrogates(reply.fault or trace.score.fault),
     )
 
 
-def sureness(reply: Reply, plan: Plan) -> Bounds | None:
+def measure_self_certainty(reply: Reply, plan: Plan) -> Bounds | None:
     """The self-certainty of a reply's rationale; None where it has none, or the server did not say what it takes."""
-    place = rationale_at(reply.text, thinking=plan.rule.thinking)
+    place = find_rationale(reply.text, thinking=plan.rule.thinking)
     rows = [Chances(*each) for each in reply.chances]
     if not rows or place is None or reply.fault:
         return None
     ends = [*(each.place for each in rows[1:]), len(reply.text)]
     inside = [row for row, end in zip(rows, ends, strict=True) if row.place < place.stop and end > place.start]
     try:
-        found = [self_certainty([row.logs], plan.vocabulary, top=row.top) for row in inside]
+        found = [compute_self_certainty([row.logs], plan.vocabulary, top=row.top) for row in inside]
     except Problem:  # a server may say anything; that is no reason to stop
         return None
     return Bounds(*(fsum(side) / len(found) for side in zip(*found, strict=True)))
@@ -364,43 +420,43 @@ class Figures:
     """Why it was not the true action, the commonest first."""
 
 
-def figures(found: Iterable[Predicted]) -> list[Figures]:
+def summarize_predictions(found: Iterable[StepPrediction]) -> list[Figures]:
     """For each agent, in the order in which they come."""
-    by: dict[str, list[Predicted]] = defaultdict(list)
+    by: dict[str, list[StepPrediction]] = defaultdict(list)
     for each in found:
         by[each.policy].append(each)
-    return [figure(policy, rows) for policy, rows in by.items()]
+    return [summarize_agent_predictions(policy, rows) for policy, rows in by.items()]
 
 
-def figure(policy: str, rows: Sequence[Predicted]) -> Figures:
+def summarize_agent_predictions(policy: str, rows: Sequence[StepPrediction]) -> Figures:
     tally = [(each.action_type, each.true_type, float(each.exact)) for each in rows]
     low, high = f1_interval(tally)
-    reward, half = mean([each.reward for each in rows])
+    reward, half = estimate_mean([each.reward for each in rows])
     known = [each.sure for each in rows if each.sure is not None]
-    sure = Bounds(*(mean(ends)[0] for ends in zip(*known, strict=True))) if known else None
+    sure = Bounds(*(estimate_mean(ends)[0] for ends in zip(*known, strict=True))) if known else None
     return Figures(
         policy=policy,
         steps=len(rows),
-        scores=tallied(tally),
+        scores=tally_predictions(tally),
         f1_low=low,
         f1_high=high,
         reward=reward,
         half=half,
-        parts={part: mean([getattr(each, f"for_{part}") for each in rows])[0] for part in PARTS},
-        gated=mean([each.gated for each in rows])[0],
-        said=said_of(tally),
+        parts={part: estimate_mean([getattr(each, f"for_{part}") for each in rows])[0] for part in PARTS},
+        gated=estimate_mean([each.gated for each in rows])[0],
+        said=compute_type_confusion(tally),
         sure=sure,
         sure_of=len(known),
-        prompt_tokens=mean([each.prompt_tokens for each in rows])[0],
-        tokens=mean([each.tokens for each in rows])[0],
-        seconds=mean([each.seconds for each in rows])[0],
-        faults=dict(Counter(kind_of(each) for each in rows if not each.exact).most_common()),
+        prompt_tokens=estimate_mean([each.prompt_tokens for each in rows])[0],
+        tokens=estimate_mean([each.tokens for each in rows])[0],
+        seconds=estimate_mean([each.seconds for each in rows])[0],
+        faults=dict(Counter(classify_prediction_fault(each) for each in rows if not each.exact).most_common()),
     )
 
 
-def said_of(tally: hierarchical.Tally) -> dict[ActionType, dict[str, float]]:
+def compute_type_confusion(tally: hierarchical.Tally) -> dict[ActionType, dict[str, float]]:
     """
-    >>> said_of([("click", "click", 1.0), (None, "click", 0.0)])
+    >>> compute_type_confusion([("click", "click", 1.0), (None, "click", 0.0)])
     {'click': {'type_and_submit': 0.0, 'click': 0.5, 'terminate': 0.0, 'none': 0.5}}
     """
     counts = Counter[tuple[ActionType, str]]((true, said or "none") for said, true, _ in tally)
@@ -429,7 +485,7 @@ def f1_interval(tally: hierarchical.Tally, *, rounds: int = ROUNDS) -> tuple[flo
     return float(low), float(high)
 
 
-def kind_of(each: Predicted) -> str:
+def classify_prediction_fault(each: StepPrediction) -> str:
     """The fault of a prediction without what was said in it."""
     if each.type:
         return f"another {each.fault.partition(' ')[0]}"
@@ -439,47 +495,52 @@ def kind_of(each: Predicted) -> str:
 # Tables
 
 
-def tables(found: Sequence[Figures], payoffs: Sequence[Payoff]) -> list[Lines]:
+def tabulate_predictions(found: Sequence[Figures], payoffs: Sequence[Payoff]) -> list[Table]:
     """All of them, to be printed."""
-    return [score_table(found, payoffs), type_table(found, payoffs), reward_table(found, payoffs), *said_tables(found)]
+    return [
+        tabulate_prediction_scores(found, payoffs),
+        tabulate_type_scores(found, payoffs),
+        tabulate_step_rewards(found, payoffs),
+        *tabulate_type_confusion(found),
+    ]
 
 
-def score_table(found: Iterable[Figures], payoffs: Iterable[Payoff]) -> Lines:
+def tabulate_prediction_scores(found: Iterable[Figures], payoffs: Iterable[Payoff]) -> Table:
     """Table 2, with the reward; below the agents what those earn that do not look."""
-    lines = [["agent", "steps", "exact, %", "type, %", "macro F1, %", "reward"]]
+    lines = []
     for each in found:
         f1 = f"{100 * each.scores.macro_f1:.1f} ({100 * each.f1_low:.1f} - {100 * each.f1_high:.1f})"
-        shares = [between(each.scores.exact), between(each.scores.type)]
+        shares = [each.scores.exact.format_interval(), each.scores.type.format_interval()]
         lines.append([each.policy, f"{each.steps:,}", *shares, f1, f"{each.reward:.2f} ±{each.half:.2f}"])
     for one in payoffs:
-        shares = [between(one.scores.exact), between(one.scores.type)]
+        shares = [one.scores.exact.format_interval(), one.scores.type.format_interval()]
         count, f1 = f"{one.scores.exact.count:,}", f"{100 * one.scores.macro_f1:.1f}"
         lines.append([one.policy, count, *shares, f1, f"{one.reward:.2f} ±{one.half:.2f}"])
-    return lines
+    return Table(["agent", "steps", "exact, %", "type, %", "macro F1, %", "reward"], lines)
 
 
-def type_table(found: Iterable[Figures], payoffs: Iterable[Payoff]) -> Lines:
+def tabulate_type_scores(found: Iterable[Figures], payoffs: Iterable[Payoff]) -> Table:
     """Table 3: by the true type."""
     rows = [(each.policy, each.scores) for each in found] + [(one.policy, one.scores) for one in payoffs]
-    lines = [["agent", *(f"{kind}, {what} %" for what in ("exact", "type") for kind in TYPES)]]
+    lines = []
     for policy, got in rows:
-        both = (got.exact_by_type, got.type_by_type)
-        lines.append([policy, *(between(by[kind]) if by[kind].count else "–" for by in both for kind in TYPES)])
-    return lines
+        shares = [by[kind] for by in (got.exact_by_type, got.type_by_type) for kind in TYPES]
+        lines.append([policy, *(share.format_interval() if share.count else "–" for share in shares)])
+    return Table(["agent", *(f"{kind}, {what} %" for what in ("exact", "type") for kind in TYPES)], lines)
 
 
-def reward_table(found: Iterable[Figures], payoffs: Iterable[Payoff]) -> Lines:
+def tabulate_step_rewards(found: Iterable[Figures], payoffs: Iterable[Payoff]) -> Table:
     """What the parts of the reward were on average, and what is left where being there is paid only to what is right."""
-    lines = [["agent", *PARTS, "reward", "gated", "self-certainty, nats"]]
+    lines = []
     for each in found:
         parts = [f"{each.parts[part]:.3f}" for part in PARTS]
-        lines.append([each.policy, *parts, f"{each.reward:.2f}", f"{each.gated:.2f}", sure_shown(each)])
+        lines.append([each.policy, *parts, f"{each.reward:.2f}", f"{each.gated:.2f}", format_self_certainty(each)])
     for one in payoffs:
         lines.append([one.policy, *("" for _ in PARTS), f"{one.reward:.2f}", f"{one.gated:.2f}", ""])
-    return lines
+    return Table(["agent", *PARTS, "reward", "gated", "self-certainty, nats"], lines)
 
 
-def sure_shown(each: Figures) -> str:
+def format_self_certainty(each: Figures) -> str:
     """At least and at most, and of how many steps where not of all."""
     if each.sure is None:
         return "not known"
@@ -488,28 +549,19 @@ def sure_shown(each: Figures) -> str:
     return (low if low == high else f"{low} - {high}") + some
 
 
-def said_tables(found: Iterable[Figures]) -> Iterator[Lines]:
+def tabulate_type_confusion(found: Iterable[Figures]) -> Iterator[Table]:
     """For each agent what it said by what was true, and what its mistakes were."""
     for each in found:
-        lines = [[f"{each.policy}: true", *(f"said {kind}, %" for kind in (*TYPES, "none"))]]
-        lines += [[true, *(f"{100 * share:.1f}" for share in said.values())] for true, said in each.said.items()]
-        yield lines
+        lines = [[true, *(f"{100 * share:.1f}" for share in said.values())] for true, said in each.said.items()]
+        yield Table([f"{each.policy}: true", *(f"said {kind}, %" for kind in (*TYPES, "none"))], lines)
         few = list(each.faults.items())[:FAULTS]
-        yield [["steps", f"{each.policy}: why it is not the true action"], *([f"{n:,}", fault] for fault, n in few)]
+        yield Table(["steps", f"{each.policy}: why it is not the true action"], [[f"{n:,}", fault] for fault, n in few])
 
 
-def between(share: Share) -> str:
-    """
-    >>> between(Share(0.5, 0.4, 0.6, 10))
-    '50.0 (40.0 - 60.0)'
-    """
-    return f"{100 * share.share:.1f} ({100 * share.low:.1f} - {100 * share.high:.1f})"
-
-
-def form_of(plan: Plan) -> str:
+def describe_self_certainty(plan: Plan) -> str:
     """In which form self-certainty was computed.
 
-    >>> form_of(Plan(vocabulary=151_936)), form_of(Plan(vocabulary=10)), form_of(Plan())
+    >>> describe_self_certainty(Plan(vocabulary=151_936)), describe_self_certainty(Plan(vocabulary=10)), describe_self_certainty(Plan())
     ('at least and at most, from the 20 likeliest of 151,936 tokens', 'over all 10 tokens', 'not measured, so it pays 0')
     """
     if not plan.vocabulary:
@@ -517,34 +569,3 @@ def form_of(plan: Plan) -> str:
     if plan.likeliest >= plan.vocabulary:
         return f"over all {plan.vocabulary:,} tokens"
     return f"at least and at most, from the {plan.likeliest} likeliest of {plan.vocabulary:,} tokens"
-
-
-def as_json(found: Sequence[Figures], payoffs: Sequence[Payoff], plan: Plan) -> dict[str, Any]:
-    """The figures for scripts."""
-    return {
-        "rows": [asdict(each) for each in found],
-        "payoffs": [asdict(each) for each in payoffs],
-        "rule": asdict(plan.rule),
-        "self_certainty": form_of(plan),
-    }
-
-
-# Files
-
-
-def file_of(run: Path, policy: str) -> Path:
-    """
-    >>> file_of(Path("run"), "terminate").as_posix()
-    'run/evaluations/behaviors-terminate.parquet'
-    """
-    return scores.file_of(run, policy, what="behaviors")
-
-
-def write(found: Iterable[Predicted], path: Path, plan: Plan, made: str) -> None:
-    """made: the fingerprint of the steps."""
-    facts = {"split": plan.split, "made": made, "rule": json.dumps(asdict(plan.rule)), "self_certainty": form_of(plan)}
-    scores.write_rows(Predicted, found, path, facts)
-
-
-def read(path: Path) -> tuple[list[Predicted], dict[str, str]] | None:
-    return scores.read_rows(Predicted, path)

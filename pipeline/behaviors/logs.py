@@ -6,27 +6,29 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from pipeline.behaviors.sessions import Log, acts_of, bought_in, log_of
-from pipeline.dataset import Dataset
-from pipeline.questions.engines import Shelf
-from pipeline.shop.orders import largest
-from pipeline.shop.store import Store
-from schemas.samples import Trajectory
-from schemas.shop import Order
+from shopwright.pipeline.behaviors.sessions import Log, build_log, convert_log_events, map_purchases_to_variants
+from shopwright.pipeline.dataset import Dataset
+from shopwright.pipeline.questions.engines import TrajectoryReader
+from shopwright.pipeline.shop.store import Store
+from shopwright.pipeline.world.orders import find_largest_trajectories
+from shopwright.schemas.samples import Trajectory
+from shopwright.schemas.shop import Order
 
+# Events whose logs are kept as objects: those of some 130 customers of 64k tokens each.
 AT_HAND = 150_000
-"""Events whose logs are kept as objects: those of some 130 customers of 64k tokens each."""
 
 
 class Logs:
     """The largest log of each customer; for `trajectories.once`."""
 
     def __init__(self, trajectories: Dataset[Trajectory]) -> None:
-        rows = trajectories.table(["id", "persona_id"]).take(pa.array(largest(trajectories))).to_pylist()
+        rows = (
+            trajectories.table(["id", "persona_id"]).take(pa.array(find_largest_trajectories(trajectories))).to_pylist()
+        )
+        # Trajectory and customer.
         self.largest = [(row["id"], row["persona_id"]) for row in rows]
-        """Trajectory and customer."""
         self.customer = dict(self.largest)
-        self.shelf = Shelf(trajectories)
+        self.shelf = TrajectoryReader(trajectories)
         self.orders = Dataset(trajectories.run, "orders", Order).table(["trajectory_id", "rows", "lines"])
         of = self.orders["trajectory_id"].to_pylist()
         self.places: dict[str, list[int]] = {}
@@ -36,10 +38,12 @@ class Logs:
         self.events_kept = 0
 
     def of(self, trajectory: str, store: Store) -> Log:
-        """Raises Problem where there is none such."""
+        """Raises Problem for an unknown one."""
         if trajectory not in self.kept:
-            acts = acts_of(self.shelf.events(trajectory))
-            self.kept[trajectory] = log_of(acts, bought_in(self.bought(trajectory), acts), store)
+            acts = convert_log_events(self.shelf.events(trajectory))
+            self.kept[trajectory] = build_log(
+                acts, map_purchases_to_variants(self.list_orders(trajectory), acts), store
+            )
             self.events_kept += len(acts)
             while self.events_kept > AT_HAND and len(self.kept) > 1:
                 self.events_kept -= len(self.kept.popitem(last=False)[1].acts)
@@ -49,7 +53,7 @@ class Logs:
         """As the log has them; None where it is no customer's largest."""
         return self.shelf.events(trajectory) if trajectory in self.customer else None
 
-    def bought(self, trajectory: str) -> list[dict[str, Any]]:
+    def list_orders(self, trajectory: str) -> list[dict[str, Any]]:
         places = np.array(self.places.get(trajectory, []), dtype=np.int64)
         found: list[dict[str, Any]] = self.orders.take(pa.array(places)).to_pylist()
         return found

@@ -5,21 +5,23 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 from html import unescape
+from itertools import chain
 from typing import Any, Literal, NamedTuple
 
 import pyarrow as pa
 
-from pipeline.behaviors import wording
-from pipeline.behaviors.sessions import split_of
-from pipeline.behaviors.walk import Walk
-from pipeline.tokens import estimates
-from schemas.behaviors import Behavior, BehaviorStep, Outcome
+from shopwright.pipeline.behaviors import wording
+from shopwright.pipeline.behaviors.session_replay import SessionReplay
+from shopwright.pipeline.behaviors.sessions import assign_customer_split
+from shopwright.pipeline.tokens import estimates
+from shopwright.schemas.behaviors import Behavior, BehaviorStep, Outcome
 
-NAMED = re.compile(r'<(\w+) name="([^"]*)">')
+# What can be clicked or typed into has a name.
+NAMED_ELEMENT = re.compile(r'<(\w+) name="([^"]*)">')
 TAG = re.compile(r"<[^>]*>")
 
 
-class Sight(NamedTuple):
+class PageContent(NamedTuple):
     """What is to be seen on a page, read from its HTML."""
 
     text: str
@@ -27,24 +29,24 @@ class Sight(NamedTuple):
     """Tag and name of each element that can be acted on."""
 
     words: frozenset[str]
-    """Of the text, as `wording.words_seen` has them."""
+    """Of the text, as `wording.collect_page_words` has them."""
 
 
 @lru_cache(256)
-def sight(html: str) -> Sight:
+def parse_page_html(html: str) -> PageContent:
     """
-    >>> sight('<p>Price: $9.00 &amp; up</p><button name="cart.buy_now">Buy Now</button>')[:2]
+    >>> parse_page_html('<p>Price: $9.00 &amp; up</p><button name="cart.buy_now">Buy Now</button>')[:2]
     ('Price: $9.00 & up Buy Now', (('button', 'cart.buy_now'),))
     """
     text = " ".join(unescape(TAG.sub(" ", html)).split())
-    names = tuple((tag, unescape(name)) for tag, name in NAMED.findall(html))
-    return Sight(text, names, frozenset(wording.words_seen(text)))
+    names = tuple((tag, unescape(name)) for tag, name in NAMED_ELEMENT.findall(html))
+    return PageContent(text, names, frozenset(wording.collect_page_words(text)))
 
 
-def behavior(
+def build_behavior(
     id: str,
     trajectory: str,
-    walk: Walk,
+    walk: SessionReplay,
     outcome: Outcome,
     rationales: Sequence[tuple[str, list[str]]],
     by: Literal["code", "model"],
@@ -68,35 +70,36 @@ def behavior(
         persona_id=walk.person.id,
         trajectory_id=trajectory,
         persona=walk.person.description,
-        intent=wording.intent(walk.session.errands),
+        intent=wording.describe_intent(walk.session.errands),
         start=steps[0].at,
         end=steps[-1].at,
         rows=[act.row for act in acts],
         outcome=outcome,
         steps=steps,
-        tokens=tokens_of(steps),
-        split=split_of(walk.person.id),
+        tokens=count_session_tokens(steps),
+        split=assign_customer_split(walk.person.id),
         written_by=by,
     )
 
 
-def tokens_of(steps: Sequence[BehaviorStep]) -> int:
+def count_session_tokens(steps: Sequence[BehaviorStep]) -> int:
     """Of all pages and answers."""
-    return sizes([text for step in steps for text in (step.html, answer(step))])
+    texts = chain.from_iterable((step.html, format_step_answer(step)) for step in steps)
+    return count_tokens_in_texts(list(texts))
 
 
-def sizes(texts: Sequence[str]) -> int:
+def count_tokens_in_texts(texts: Sequence[str]) -> int:
     """Tokens of all these pages and answers: `estimate`, of all of them at once."""
     return int(estimates(pa.array(texts, pa.large_string())).sum())
 
 
 @lru_cache(4_096)
-def size(text: str) -> int:
+def count_text_tokens(text: str) -> int:
     """The same of one that stands in every prompt after it."""
-    return sizes([text])
+    return count_tokens_in_texts([text])
 
 
-def answer(step: BehaviorStep) -> str:
+def format_step_answer(step: BehaviorStep) -> str:
     """What a model is to say: one JSON object and nothing around it.
 
     The action is the row's own text, so that it is the same to the letter wherever it stands.
@@ -104,6 +107,6 @@ def answer(step: BehaviorStep) -> str:
     return f'{{"rationale": {json.dumps(step.rationale, ensure_ascii=False)}, "action": {step.action}}}'
 
 
-def action_of(step: BehaviorStep) -> dict[str, Any]:
+def parse_step_action(step: BehaviorStep) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(step.action)
     return found

@@ -5,21 +5,22 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from hashlib import sha256
+from itertools import chain
 from typing import Any, Literal, NamedTuple
 
-from pipeline.arrow import cents
-from pipeline.shop.store import Store
-from pipeline.words import content_words
-from schemas.behaviors import Side
+from shopwright.pipeline.arrow import decimal_to_cents
+from shopwright.pipeline.shop.store import Store
+from shopwright.pipeline.words import content_words
+from shopwright.schemas.behaviors import Side
 
 Cut = Literal["errand", "visit"]
 SEARCH, CLICK, CART, PURCHASE = "search", "click", "add to Cart", "purchase"
+# After so long without an action another visit begins.
 APART = timedelta(minutes=30)
-"""After so long without an action another visit begins."""
+# Things that the shop keeps in a cart; the one that was put in first goes first.
 CART_LINES = 40
-"""Things that the shop keeps in a cart; the one that was put in first goes first."""
+# Of a hundred customers.
 TEST = 10
-"""Of a hundred customers."""
 COLUMNS = ["row_id", "timestamp", "action_type", "asin", "price", "search_query"]
 
 
@@ -36,8 +37,8 @@ class Act(NamedTuple):
     """Empty for all but a search."""
 
 
-Thing = tuple[str, str]
-"""A product and its variant, by id."""
+# A product and its variant, by id.
+CartItem = tuple[str, str]
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ class Session:
 
     errands: tuple[tuple[Act, ...], ...]
     """What it came for, one after the other."""
-    cart: tuple[Thing, ...]
+    cart: tuple[CartItem, ...]
     """A thing stands there once for each piece, the oldest first."""
     variants: Mapping[int, str]
     """Which variant an event puts into the cart or buys, by its row."""
@@ -55,13 +56,13 @@ class Session:
 
     @property
     def acts(self) -> list[Act]:
-        return [act for errand in self.errands for act in errand]
+        return list(chain.from_iterable(self.errands))
 
 
-def acts_of(events: Any) -> list[Act]:
+def convert_log_events(events: Any) -> list[Act]:
     """The events of one trajectory, an Arrow table."""
     columns = [events[name].to_pylist() for name in COLUMNS if name != "price"]
-    prices = cents(events["price"].combine_chunks()).tolist()
+    prices = decimal_to_cents(events["price"].combine_chunks()).tolist()
     rows = zip(*columns, prices, strict=True)
     return [Act(row, at, kind, asin or "", paid, query or "") for row, at, kind, asin, query, paid in rows]
 
@@ -72,7 +73,7 @@ class Log:
 
     acts: Sequence[Act]
     variants: Mapping[int, str]
-    carts: Mapping[int, tuple[Thing, ...]]
+    carts: Mapping[int, tuple[CartItem, ...]]
     """What lies in the cart before each event, by its row."""
 
     def session(self, errands: Sequence[tuple[Act, ...]]) -> Session:
@@ -81,18 +82,18 @@ class Log:
         return Session(tuple(errands), self.carts[first], self.variants, until)
 
 
-def log_of(acts: Sequence[Act], bought: Mapping[int, str], store: Store) -> Log:
+def build_log(acts: Sequence[Act], bought: Mapping[int, str], store: Store) -> Log:
     """`bought`: which variant a purchase is of, by its row."""
-    variants = variants_of(acts, bought, store)
-    return Log(acts, variants, carts_of(acts, variants))
+    variants = assign_variants(acts, bought, store)
+    return Log(acts, variants, track_carts(acts, variants))
 
 
-def sessions(log: Log, cut: Cut) -> list[Session]:
+def cut_sessions(log: Log, cut: Cut) -> list[Session]:
     """All of a log."""
-    return [log.session(errands) for errands in together(log.acts, cut)]
+    return [log.session(errands) for errands in group_errands(log.acts, cut)]
 
 
-def session_of(log: Log, rows: Sequence[int]) -> Session | None:
+def find_session(log: Log, rows: Sequence[int]) -> Session | None:
     """The one of these events, which follow one another; none where they do not, or are not of one visit."""
     if (
         not rows
@@ -100,17 +101,17 @@ def session_of(log: Log, rows: Sequence[int]) -> Session | None:
         or not 0 <= rows[0] <= rows[-1] < len(log.acts)
     ):
         return None
-    found = list(together(log.acts[rows[0] : rows[-1] + 1], "visit"))
+    found = list(group_errands(log.acts[rows[0] : rows[-1] + 1], "visit"))
     return log.session(found[0]) if len(found) == 1 else None
 
 
-def together(acts: Sequence[Act], cut: Cut) -> Iterator[list[tuple[Act, ...]]]:
+def group_errands(acts: Sequence[Act], cut: Cut) -> Iterator[list[tuple[Act, ...]]]:
     """The errands of each session."""
     visit: list[tuple[Act, ...]] = []
     errand: list[Act] = []
     for act in acts:
         away = bool(errand) and act.at - errand[-1].at > APART
-        if errand and (away or is_new(errand, act)):
+        if errand and (away or is_new_errand(errand, act)):
             visit.append(tuple(errand))
             errand = []
             if away or cut == "errand":
@@ -121,22 +122,22 @@ def together(acts: Sequence[Act], cut: Cut) -> Iterator[list[tuple[Act, ...]]]:
         yield [*visit, tuple(errand)]
 
 
-def is_new(errand: Sequence[Act], act: Act) -> bool:
+def is_new_errand(errand: Sequence[Act], act: Act) -> bool:
     """Whether a search begins another errand: it has no word of the search before it."""
     before = next((each.query for each in reversed(errand) if each.kind == SEARCH), "")
-    return act.kind == SEARCH and not shared(act.query, before)
+    return act.kind == SEARCH and not has_common_word(act.query, before)
 
 
-def shared(one: str, other: str) -> bool:
+def has_common_word(one: str, other: str) -> bool:
     """Whether two searches have a word in common that is not a number.
 
-    >>> shared("cheap oak lamp", "lamps under 40"), shared("cheap lamp 12 in", "cheap rug 12 in")
+    >>> has_common_word("cheap oak lamp", "lamps under 40"), has_common_word("cheap lamp 12 in", "cheap rug 12 in")
     (True, False)
     """
     return any(not word.isdigit() for word in set(content_words(one)) & set(content_words(other)))
 
 
-def variants_of(acts: Iterable[Act], bought: Mapping[int, str], store: Store) -> dict[int, str]:
+def assign_variants(acts: Iterable[Act], bought: Mapping[int, str], store: Store) -> dict[int, str]:
     """What is bought is what was put in the cart first; of what is never bought, the variant that the title is about."""
     found = dict(bought)
     waiting: dict[str, deque[int]] = defaultdict(deque)
@@ -146,42 +147,42 @@ def variants_of(acts: Iterable[Act], bought: Mapping[int, str], store: Store) ->
         elif act.kind == PURCHASE and act.row in bought and waiting[act.product]:
             found[waiting[act.product].popleft()] = bought[act.row]
     for product, rows in waiting.items():
-        found |= dict.fromkeys(rows, usual(product, store))
+        found |= dict.fromkeys(rows, find_title_variant(product, store))
     return found
 
 
-def usual(product: str, store: Store) -> str:
+def find_title_variant(product: str, store: Store) -> str:
     """The variant that a product's title is about; empty where it has none."""
     row = store.row(product)
     return next((option.id for option in store.options(row) if option.is_title), "") if row is not None else ""
 
 
-def carts_of(acts: Sequence[Act], variants: Mapping[int, str]) -> dict[int, tuple[Thing, ...]]:
+def track_carts(acts: Sequence[Act], variants: Mapping[int, str]) -> dict[int, tuple[CartItem, ...]]:
     """What lies in the cart before each event, by its row."""
-    found: dict[int, tuple[Thing, ...]] = {}
-    cart: tuple[Thing, ...] = ()
+    found: dict[int, tuple[CartItem, ...]] = {}
+    cart: tuple[CartItem, ...] = ()
     for act in acts:
         found[act.row] = cart
         if act.kind == CART:
-            cart = tuple(kept([*cart, (act.product, variants.get(act.row, ""))]))
+            cart = tuple(trim_cart([*cart, (act.product, variants.get(act.row, ""))]))
         elif act.kind == PURCHASE:
-            cart = without(cart, (act.product, variants.get(act.row, "")))
+            cart = remove_from_cart(cart, (act.product, variants.get(act.row, "")))
     return found
 
 
-def without(cart: tuple[Thing, ...], thing: Thing) -> tuple[Thing, ...]:
+def remove_from_cart(cart: tuple[CartItem, ...], thing: CartItem) -> tuple[CartItem, ...]:
     """One piece less of it, the oldest.
 
-    >>> without((("a", ""), ("b", ""), ("a", "")), ("a", "")), without((), ("a", ""))
+    >>> remove_from_cart((("a", ""), ("b", ""), ("a", "")), ("a", "")), remove_from_cart((), ("a", ""))
     ((('b', ''), ('a', '')), ())
     """
     place = cart.index(thing) if thing in cart else len(cart)
     return cart[:place] + cart[place + 1 :]
 
 
-def kept(cart: list[Thing]) -> list[Thing]:
+def trim_cart(cart: list[CartItem]) -> list[CartItem]:
     """
-    >>> len(kept([(str(n), "") for n in range(60)])), kept([("a", ""), ("a", "")])
+    >>> len(trim_cart([(str(n), "") for n in range(60)])), trim_cart([("a", ""), ("a", "")])
     (40, [('a', ''), ('a', '')])
     """
     while len(set(cart)) > CART_LINES:
@@ -190,7 +191,7 @@ def kept(cart: list[Thing]) -> list[Thing]:
     return cart
 
 
-def bought_in(orders: Iterable[Mapping[str, Any]], acts: Sequence[Act]) -> dict[int, str]:
+def map_purchases_to_variants(orders: Iterable[Mapping[str, Any]], acts: Sequence[Act]) -> dict[int, str]:
     """Which variant each purchase of a log is of, by its row; `orders` are that log's, with their rows and lines."""
     of = {act.row: act for act in acts if act.kind == PURCHASE}
     found: dict[int, str] = {}
@@ -200,10 +201,10 @@ def bought_in(orders: Iterable[Mapping[str, Any]], acts: Sequence[Act]) -> dict[
     return found
 
 
-def split_of(customer: str) -> Side:
+def assign_customer_split(customer: str) -> Side:
     """Of all that a customer did.
 
-    >>> split_of("persona-000001")
+    >>> assign_customer_split("persona-000001")
     'train'
     """
     return "test" if int(sha256(f"side/{customer}".encode()).hexdigest(), 16) % 100 < TEST else "train"

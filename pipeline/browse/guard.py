@@ -9,8 +9,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 NAMES = ("127.0.0.1", "localhost", "::1")
+# What a browser says of where a request comes from: it does not say, the person, or one of these pages.
 OWN = ("", "none", "same-origin")
-"""What a browser says of where a request comes from: it does not say, the person, or one of these pages."""
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
@@ -26,11 +26,11 @@ def is_loopback(host: str) -> bool:
     return host in NAMES
 
 
-def why_not(headers: Mapping[str, str]) -> tuple[int, str] | None:
+def find_request_violation(headers: Mapping[str, str]) -> tuple[int, str] | None:
     """The status and the words for a request that is not to be answered. headers: their names in small letters.
 
-    >>> why_not({"host": "localhost:8000", "origin": "http://127.0.0.1:8000"})
-    >>> why_not({"host": "shop.example:8000"})[0], why_not({"host": "localhost:8000", "origin": "http://localhost:9000"})[0]
+    >>> find_request_violation({"host": "localhost:8000", "origin": "http://127.0.0.1:8000"})
+    >>> find_request_violation({"host": "shop.example:8000"})[0], find_request_violation({"host": "localhost:8000", "origin": "http://localhost:9000"})[0]
     (421, 403)
     """
     host = port_of(f"//{headers.get('host', '')}")
@@ -56,7 +56,7 @@ def port_of(address: str) -> int | None:
 
 
 class Guard:
-    """An ASGI application that passes on what `why_not` has nothing against."""
+    """An ASGI application that passes on what `find_request_violation` has nothing against."""
 
     def __init__(self, app: App) -> None:
         self.app = app
@@ -66,7 +66,7 @@ class Guard:
         for name, value in scope.get("headers", ()):
             key = name.decode("latin-1").lower()
             headers[key] = f"{headers[key]}, {value.decode('latin-1')}" if key in headers else value.decode("latin-1")
-        why = why_not(headers) if scope["type"] in ("http", "websocket") else None
+        why = find_request_violation(headers) if scope["type"] in ("http", "websocket") else None
         if why is None:
             await self.app(scope, receive, send)
         elif scope["type"] == "websocket":
@@ -78,6 +78,6 @@ class Guard:
             await send({"type": "http.response.body", "body": body})
 
 
-def guarded(app: App, host: str) -> App:
+def guard_app(app: App, host: str) -> App:
     """For a server of this machine alone; one that was asked to listen to others answers them."""
     return Guard(app) if is_loopback(host) else app

@@ -3,36 +3,37 @@
 import html
 import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline.browse.rows import Shards, asked, number_of, row, shards, table
-from pipeline.browse.shown import columns_of, manual, referring, refers
-from pipeline.browse.sql import as_query
-from pipeline.browse.worker import Worker
-from pipeline.dataset import Manifest
-from pipeline.files import each
-from pipeline.run import Run
-from pipeline.shards import tried
-from pipeline.stages import all_stages
+from shopwright.pipeline.browse.display import choose_columns, list_references_to, read_field_docs
+from shopwright.pipeline.browse.rows import Shards, find_row_number, query_rows, read_row, read_row_dicts, shards
+from shopwright.pipeline.browse.sql import as_query
+from shopwright.pipeline.browse.worker import Worker
+from shopwright.pipeline.dataset import Manifest
+from shopwright.pipeline.files import map_paths
+from shopwright.pipeline.run import Run
+from shopwright.pipeline.shards import read_tries
+from shopwright.pipeline.stage import resolve_reference
+from shopwright.pipeline.stages import all_stages, find_reference
 
+HERE = Path(__file__).parent
+# Rows on a page.
 PAGE = 25
-"""Rows on a page."""
+# Events, or lines of a text, on a page.
 EVENTS = 200
-"""Events, or lines of a text, on a page."""
+# Rows of evidence that stand under their question.
 PROOF = 30
-"""Rows of evidence that stand under their question."""
+# Of the largest number of a row.
 DIGITS = 12
-"""Of the largest number of a row."""
 Facts = dict[str, Any]
-SPECIAL = ("trajectories", "questions", "env_episodes", "shopping_episodes", "behaviors", "rollouts")
-"""Datasets whose rows have a page of their own kind."""
 
 
-class Missing(Exception):
+class NotFound(Exception):
     """There is no such page; says why."""
 
 
@@ -42,7 +43,7 @@ class Page(NamedTuple):
     status: int = 200
 
 
-class Move(NamedTuple):
+class Redirect(NamedTuple):
     """The page is elsewhere."""
 
     to: str
@@ -55,60 +56,60 @@ class Browse:
         self.run = run
         self.worker = worker or Worker()
 
-    def made(self, name: str) -> Manifest:
+    def read_manifest(self, name: str) -> Manifest:
         if name not in all_stages():
-            raise Missing(f"There is no dataset {name}.")
+            raise NotFound(f"There is no dataset {name}.")
         found = self.run.read(name).manifest
         if found is None:
-            raise Missing(f"There is no {name} in this run. Build it: shopwright build {name} --run {self.run.folder}")
+            raise NotFound(f"There is no {name} in this run. Build it: shopwright build {name} --run {self.run.folder}")
         return found
 
     def shards(self, name: str, *, rejected: bool = False) -> Shards:
-        return shards(self.run, self.made(name), rejected=rejected)
+        return shards(self.run, self.read_manifest(name), rejected=rejected)
 
     def number(self, name: str, id: str) -> int | None:
         """Of the row with this id, where this dataset is in the run and has it."""
         try:
-            return number_of(self.shards(name), id)
-        except Missing:
+            return find_row_number(self.shards(name), id)
+        except NotFound:
             return None
 
     def manifests(self) -> dict[str, Manifest | None]:
-        found = each(
+        found = map_paths(
             lambda folder: self.run.read(folder.name).manifest, [self.run.folder / name for name in all_stages()]
         )
         return dict(zip(all_stages(), found, strict=True))
 
 
-def page(browse: Browse, parts: list[str], given: Mapping[str, str]) -> Page | Move:
-    """The page at an address. Raises Missing, Problem."""
+def open_page(browse: Browse, parts: list[str], given: Mapping[str, str]) -> Page | Redirect:
+    """The page at an address. Raises NotFound, Problem."""
     match parts:
         case []:
-            return home(browse)
+            return home_page(browse)
         case ["data", name]:
             return rows_page(browse, name, given)
         case ["data", name, "id"]:
-            return by_id(browse, name, given)
-        case ["data", "questions", number, "evidence"]:
-            return evidence(browse, whole_number(number))
+            return redirect_to_id(browse, name, given)
+        case ["data", name, number, "evidence"] if name in all_stages() and all_stages()[name].views.proof:
+            return redirect_to_evidence(browse, name, whole_number(number))
         case ["data", name, number]:
             return row_page(browse, name, whole_number(number), given)
         case ["rejected", name]:
             return rejects_page(browse, name, given)
         case ["rejected", name, number]:
             return reject_page(browse, name, whole_number(number))
-    raise Missing("There is no such page.")
+    raise NotFound("There is no such page.")
 
 
 def whole_number(text: str) -> int:
-    if not is_number(text):
-        raise Missing(f"{text[:40]} is not the number of a row.")
+    if not is_row_number(text):
+        raise NotFound(f"{text[:40]} is not the number of a row.")
     return int(text)
 
 
-def is_number(text: str) -> bool:
+def is_row_number(text: str) -> bool:
     """
-    >>> is_number("12"), is_number("-1"), is_number("9" * 13)
+    >>> is_row_number("12"), is_row_number("-1"), is_row_number("9" * 13)
     (True, False, False)
     """
     return text.isascii() and text.isdecimal() and len(text) <= DIGITS
@@ -117,7 +118,7 @@ def is_number(text: str) -> bool:
 def given_number(given: Mapping[str, str], name: str) -> int:
     """A number of an address; 0 where it is none."""
     text = given.get(name, "").strip()
-    return int(text) if is_number(text) else 0
+    return int(text) if is_row_number(text) else 0
 
 
 def address(*parts: object, **given: object) -> str:
@@ -133,21 +134,21 @@ def address(*parts: object, **given: object) -> str:
 # --- lists -------------------------------------------------------------------------------------------------------------
 
 
-def home(browse: Browse) -> Page:
+def home_page(browse: Browse) -> Page:
     found = browse.manifests()
     made = {name: manifest for name, manifest in found.items() if manifest}
     return Page(
         "home.html.j2",
         {
             "made": made,
-            "changed": {name: changed(manifest) for name, manifest in made.items()},
+            "changed": {name: find_changed_settings(manifest) for name, manifest in made.items()},
             "missing": [name for name, manifest in found.items() if manifest is None],
             "abouts": {name: stage.about for name, stage in all_stages().items()},
         },
     )
 
 
-def changed(made: Manifest) -> Facts:
+def find_changed_settings(made: Manifest) -> Facts:
     """The settings that are not the stage's defaults."""
     known = all_stages()[made.dataset].settings
     settings = made.recipe.settings
@@ -160,16 +161,16 @@ def changed(made: Manifest) -> Facts:
 
 def rows_page(browse: Browse, name: str, given: Mapping[str, str]) -> Page:
     """The rows of a dataset, all of them or those that a query gives."""
-    made, found = browse.made(name), browse.shards(name)
+    made, found = browse.read_manifest(name), browse.shards(name)
     fields = list(all_stages()[name].makes.model_fields)
-    columns, sql, skip = columns_of(name, fields), given.get("sql", "").strip(), given_number(given, "from")
+    columns, sql, skip = choose_columns(name, fields), given.get("sql", "").strip(), given_number(given, "from")
     facts: Facts = {"name": name, "made": made, "sql": sql, "skip": skip, "total": found.rows, "error": None}
-    facts |= {"fields": field_types(name), "manual": manual(all_stages()[name].makes)}
+    facts |= {"fields": field_types(name), "manual": read_field_docs(all_stages()[name].makes)}
     if not sql:
-        rows = table(found, range(skip, min(skip + PAGE, found.rows)), ["id", *columns])
+        rows = read_row_dicts(found, range(skip, min(skip + PAGE, found.rows)), ["id", *columns])
         facts |= {"columns": ["id", *columns], "rows": rows, "more": skip + PAGE < found.rows}
         return Page("rows.html.j2", facts)
-    reply = asked(browse.worker, found, as_query(sql, ["n", "id", *columns]), skip=skip, most=PAGE + 1)
+    reply = query_rows(browse.worker, found, as_query(sql, ["n", "id", *columns]), skip=skip, most=PAGE + 1)
     facts |= {"error": reply.get("error"), "columns": [c for c in reply.get("columns", []) if c != "n"]}
     rows = [dict(zip(reply["columns"], each, strict=True)) for each in reply.get("rows", [])]
     facts |= {"rows": rows[:PAGE], "more": len(rows) > PAGE, "total": None}
@@ -178,7 +179,7 @@ def rows_page(browse: Browse, name: str, given: Mapping[str, str]) -> Page:
 
 def field_types(name: str) -> list[tuple[str, str]]:
     """Each column with its type, as SQL sees it."""
-    from pipeline.arrow import arrow_schema
+    from shopwright.pipeline.arrow import arrow_schema
 
     return [(field.name, type_in_words(field.type)) for field in arrow_schema(all_stages()[name].makes)]
 
@@ -198,9 +199,9 @@ def type_in_words(kind: pa.DataType) -> str:
 
 
 def rejects_page(browse: Browse, name: str, given: Mapping[str, str]) -> Page:
-    made, found = browse.made(name), browse.shards(name, rejected=True)
+    made, found = browse.read_manifest(name), browse.shards(name, rejected=True)
     skip = given_number(given, "from")
-    rows = table(found, range(skip, min(skip + PAGE, found.rows)), ["id", "reasons"])
+    rows = read_row_dicts(found, range(skip, min(skip + PAGE, found.rows)), ["id", "reasons"])
     facts = {"name": name, "made": made, "rows": rows, "skip": skip, "total": found.rows}
     return Page("rejects.html.j2", facts | {"more": skip + PAGE < found.rows})
 
@@ -208,82 +209,88 @@ def rejects_page(browse: Browse, name: str, given: Mapping[str, str]) -> Page:
 # --- one row -----------------------------------------------------------------------------------------------------------
 
 
-def by_id(browse: Browse, name: str, given: Mapping[str, str]) -> Move:
-    browse.made(name)
+def redirect_to_id(browse: Browse, name: str, given: Mapping[str, str]) -> Redirect:
+    browse.read_manifest(name)
     number = browse.number(name, given.get("is", ""))
     if number is None:
-        raise Missing(f"No row of {name} has the id {given.get('is', '')[:80]}.")
-    return Move(address("data", name, number, step=given_number(given, "step")))
+        raise NotFound(f"No row of {name} has the id {given.get('is', '')[:80]}.")
+    return Redirect(address("data", name, number, step=given_number(given, "step")))
 
 
 def row_page(browse: Browse, name: str, number: int, given: Mapping[str, str]) -> Page:
     """A row: its fields, or a page of the kind that its dataset has."""
-    made, found = browse.made(name), browse.shards(name)
-    batch = row(found, number)
+    made, found = browse.read_manifest(name), browse.shards(name)
+    batch = read_row(found, number)
     if batch is None:
-        raise Missing(f"{name} has {found.rows:,} rows; there is no row {number}.")
+        raise NotFound(f"{name} has {found.rows:,} rows; there is no row {number}.")
     if given.get("as") == "json":
         return Page("json", batch.to_pylist()[0])
     facts: Facts = {"name": name, "number": number, "total": found.rows, "made": made}
-    facts |= {"manual": manual(all_stages()[name].makes), "of": None}
-    if name == "trajectories":
-        facts |= trajectory_facts(browse, batch, given)
-    else:
-        facts["row"] = batch.to_pylist()[0]
-    if name == "questions":
-        facts |= question_facts(browse, facts["row"])
-    if name == "behaviors":
-        facts |= behavior_facts(facts["row"], given)
-    facts["others"] = others(browse, name, facts["row"])
-    return Page(f"{name}.html.j2" if name in SPECIAL else "row.html.j2", facts)
+    facts |= {"manual": read_field_docs(all_stages()[name].makes), "of": None}
+    views = all_stages()[name].views
+    own = resolve_reference(views.page)(browse, name, batch, given) if views.page else {}
+    facts |= own if "row" in own else {"row": batch.to_pylist()[0], **own}
+    facts["others"] = link_related_rows(browse, name, facts["row"])
+    return Page(f"{name}.html.j2" if (HERE / f"{name}.html.j2").exists() else "row.html.j2", facts)
 
 
-def others(browse: Browse, name: str, row: Facts) -> list[tuple[str, str]]:
+def link_related_rows(browse: Browse, name: str, row: Facts) -> list[tuple[str, str]]:
     """Where else this row plays a part: what it names, and who names it, each with its address."""
-    found = [(field, target) for field in row if (target := refers(name, field)) and row[field]]
+    found = [(field, target) for field in row if (target := find_reference(name, field)) and row[field]]
     there = {each for each, made in browse.manifests().items() if made}
     up = [(target, address("data", target, "id", **{"is": row[field]})) for field, target in found if target in there]
     same = str(row["id"]).replace("'", "''")
-    down = [(other, field) for other, field in referring(name) if other in there]
+    down = [(other, field) for other, field in list_references_to(name) if other in there]
     return up + [(f"{other} of it", address("data", other, sql=f"{field} = '{same}'")) for other, field in down]
 
 
 def reject_page(browse: Browse, name: str, number: int) -> Page:
-    made, found = browse.made(name), browse.shards(name, rejected=True)
-    batch = row(found, number)
+    made, found = browse.read_manifest(name), browse.shards(name, rejected=True)
+    batch = read_row(found, number)
     if batch is None:
-        raise Missing(f"{name} has {found.rows:,} rejected rows; there is no row {number}.")
+        raise NotFound(f"{name} has {found.rows:,} rejected rows; there is no row {number}.")
     rejected = batch.to_pylist()[0]
     try:
         record = json.loads(rejected["record"])
     except ValueError:
         record = rejected["record"]
     facts = {"name": name, "made": made, "number": number, "total": found.rows, "row": rejected, "record": record}
-    facts |= {"tries": tried(rejected["record"]), "manual": manual(all_stages()[name].makes)}
+    facts |= {"tries": read_tries(rejected["record"]), "manual": read_field_docs(all_stages()[name].makes)}
     return Page("reject.html.j2", facts)
 
 
-# --- questions and their evidence --------------------------------------------------------------------------------------
+# --- rows and their evidence -------------------------------------------------------------------------------------------
 
 
-def question_facts(browse: Browse, question: Facts) -> Facts:
-    place = browse.number("trajectories", question["trajectory_id"])
-    batch = row(browse.shards("trajectories"), place) if place is not None else None
-    if batch is None:
+def gather_proof(browse: Browse, name: str, batch: pa.RecordBatch, given: Mapping[str, str]) -> Facts:
+    """The trajectory of a question, and the first events that the answer rests on."""
+    row = batch.to_pylist()[0]
+    place, trajectories = find_trajectory(browse, name, row)
+    found = read_row(browse.shards(trajectories), place) if place is not None else None
+    if found is None:
         return {"trajectory": None, "proof": []}
-    return {"trajectory": place, "proof": of_rows(events_of(batch), question["evidence"][:PROOF])}
+    events, numbers = flatten_events(found), pa.array(row["evidence"][:PROOF], pa.int64())
+    proof = events.filter(pc.is_in(events.field("row_id"), value_set=numbers)).to_pylist()
+    return {"trajectory": place, "proof": proof}
 
 
-def evidence(browse: Browse, number: int) -> Move:
-    """The trajectory of a question, at the first row that the answer rests on."""
-    batch = row(browse.shards("questions"), number)
+def find_trajectory(browse: Browse, name: str, row: Facts) -> tuple[int | None, str]:
+    """Its number, where it is in the run, and the dataset that it would be in."""
+    column = all_stages()[name].views.proof
+    dataset = find_reference(name, column)
+    return browse.number(dataset, row[column]), dataset
+
+
+def redirect_to_evidence(browse: Browse, name: str, number: int) -> Redirect:
+    """The trajectory of a row, at the first event that the row rests on."""
+    batch = read_row(browse.shards(name), number)
     if batch is None:
-        raise Missing(f"There is no question {number}.")
-    question = batch.to_pylist()[0]
-    place = browse.number("trajectories", question["trajectory_id"])
+        raise NotFound(f"{name} has no row {number}.")
+    row = batch.to_pylist()[0]
+    place, _ = find_trajectory(browse, name, row)
     if place is None:
-        raise Missing(f"There is no trajectory {question['trajectory_id']} in this run.")
-    return Move(at_event(place, number, min(question["evidence"], default=None)))
+        raise NotFound(f"There is no trajectory {row[all_stages()[name].views.proof]} in this run.")
+    return Redirect(at_event(place, number, min(row["evidence"], default=None)))
 
 
 def at_event(trajectory: int, question: int | None, event: int | None) -> str:
@@ -298,18 +305,13 @@ def at_event(trajectory: int, question: int | None, event: int | None) -> str:
     return f"{place}#event-{event}" if event is not None else place
 
 
-def events_of(batch: pa.RecordBatch) -> pa.StructArray:
+def flatten_events(batch: pa.RecordBatch) -> pa.StructArray:
     return batch.column("events").flatten()
 
 
-def of_rows(events: pa.StructArray, numbers: list[int]) -> list[Facts]:
-    """The events with these row_ids."""
-    return events.filter(pc.is_in(events.field("row_id"), value_set=pa.array(numbers, pa.int64()))).to_pylist()
-
-
-def trajectory_facts(browse: Browse, batch: pa.RecordBatch, given: Mapping[str, str]) -> Facts:
+def gather_trajectory_page(browse: Browse, name: str, batch: pa.RecordBatch, given: Mapping[str, str]) -> Facts:
     """A page of a trajectory's events, those that a question rests on marked."""
-    events = events_of(batch)
+    events = flatten_events(batch)
     skip = min(given_number(given, "from"), max(0, len(events) - 1)) // EVENTS * EVENTS
     found = batch.drop_columns(["events", "text"]).to_pylist()[0]
     facts: Facts = {"row": found, "skip": skip, "length": len(events), "page": EVENTS, "question": None, "asked": None}
@@ -317,25 +319,26 @@ def trajectory_facts(browse: Browse, batch: pa.RecordBatch, given: Mapping[str, 
     if facts["as_text"]:
         facts["lines"] = batch.column("text")[0].as_py().split("\n")[skip : skip + EVENTS]
     if "question" in given:
-        facts |= asked_of(browse, found["id"], given["question"])
+        facts |= find_question(browse, found["id"], given["question"])
     return facts
 
 
-def asked_of(browse: Browse, trajectory: str, number: str) -> Facts:
-    """A question of this trajectory. Raises Missing where it is of another."""
-    batch = row(browse.shards("questions"), whole_number(number))
+def find_question(browse: Browse, trajectory: str, number: str) -> Facts:
+    """A question of this trajectory. Raises NotFound where it is of another."""
+    name, column = next((name, stage.views.proof) for name, stage in all_stages().items() if stage.views.proof)
+    batch = read_row(browse.shards(name), whole_number(number))
     question = batch.to_pylist()[0] if batch is not None else {}
-    if question.get("trajectory_id") != trajectory:
-        raise Missing(f"Question {number} is not about this trajectory.")
-    return {"question": int(number), "asked": question, "marked": sorted(question["evidence"])}
+    if question.get(column) != trajectory:
+        raise NotFound(f"Question {number} is not about this trajectory.")
+    return {"question": int(number), "asked": question, "asked_in": name, "marked": sorted(question["evidence"])}
 
 
 # --- sessions ----------------------------------------------------------------------------------------------------------
 
 
-def behavior_facts(session: Facts, given: Mapping[str, str]) -> Facts:
+def gather_session_step(browse: Browse, name: str, batch: pa.RecordBatch, given: Mapping[str, str]) -> Facts:
     """One step of a session: the page as it was seen, and what was done on it."""
-    steps = session["steps"]
+    steps = batch.to_pylist()[0]["steps"]
     if not steps:
         return {"step": 0, "now": None}
     number = min(given_number(given, "step"), len(steps) - 1)
@@ -344,14 +347,14 @@ def behavior_facts(session: Facts, given: Mapping[str, str]) -> Facts:
         action = json.loads(now["action"])
     except ValueError:
         action = {}
-    name = action.get("name") if isinstance(action, dict) else None
-    return {"step": number, "now": now, "seen": framed(now["html"], name), "action": action}
+    acted = action.get("name") if isinstance(action, dict) else None
+    return {"step": number, "now": now, "seen": frame_page(now["html"], acted), "action": action}
 
 
-def framed(page: str, name: Any) -> str:
+def frame_page(page: str, name: Any) -> str:
     """A simplified page for a frame of its own, with what was acted on marked.
 
-    >>> framed('<a name="lamp">Lamp</a>', "lamp").partition("frame.css")[2]
+    >>> frame_page('<a name="lamp">Lamp</a>', "lamp").partition("frame.css")[2]
     '"><a class="acted" name="lamp">Lamp</a>'
     """
     if isinstance(name, str) and name:

@@ -2,20 +2,20 @@
 
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import accumulate
+from itertools import accumulate, chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from pipeline.browse.sql import answered
-from pipeline.browse.worker import Worker
-from pipeline.dataset import Manifest
-from pipeline.files import parquet
-from pipeline.run import Run
+from shopwright.pipeline.browse.sql import query_files
+from shopwright.pipeline.browse.worker import Worker
+from shopwright.pipeline.dataset import Manifest
+from shopwright.pipeline.files import parquet
+from shopwright.pipeline.run import Run
 
+# Rows unpacked together.
 AT_ONCE = 16
-"""Rows unpacked together."""
 
 
 class Shards(NamedTuple):
@@ -34,16 +34,16 @@ def shards(run: Run, made: Manifest, *, rejected: bool = False) -> Shards:
     return Shards([run.folder / path for path in mine], ends[:-1], ends[-1])
 
 
-def read(found: Shards, numbers: range, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+def read_row_batches(found: Shards, numbers: range, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
     """The batches of these row numbers."""
     place = max(0, bisect_right(found.firsts, numbers.start) - 1)
     for path, first in zip(found.paths[place:], found.firsts[place:], strict=True):
         if first >= numbers.stop:
             return
-        yield from in_file(path, range(max(0, numbers.start - first), numbers.stop - first), columns)
+        yield from read_file_rows(path, range(max(0, numbers.start - first), numbers.stop - first), columns)
 
 
-def in_file(path: Path, numbers: range, columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
+def read_file_rows(path: Path, numbers: range, columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
     """A few rows of the row groups at a time: one may hold long texts."""
     file = parquet(path)
     first = 0
@@ -61,28 +61,29 @@ def in_file(path: Path, numbers: range, columns: Sequence[str] | None) -> Iterat
         first += rows
 
 
-def row(found: Shards, number: int) -> pa.RecordBatch | None:
+def read_row(found: Shards, number: int) -> pa.RecordBatch | None:
     """One row as a batch; None where there are not so many."""
-    return next(read(found, range(number, number + 1)), None)
+    return next(read_row_batches(found, range(number, number + 1)), None)
 
 
-def table(found: Shards, numbers: range, columns: Sequence[str]) -> list[dict[str, Any]]:
+def read_row_dicts(found: Shards, numbers: range, columns: Sequence[str]) -> list[dict[str, Any]]:
     """Rows with their numbers as `n`, shortened by nothing."""
-    rows = [each for batch in read(found, numbers, columns) for each in batch.to_pylist()]
+    batches = read_row_batches(found, numbers, columns)
+    rows = list(chain.from_iterable(batch.to_pylist() for batch in batches))
     return [{"n": number} | each for number, each in zip(numbers, rows, strict=False)]
 
 
-def asked(worker: Worker, found: Shards, sql: str, *, skip: int = 0, most: int = 1) -> Mapping[str, Any]:
+def query_rows(worker: Worker, found: Shards, sql: str, *, skip: int = 0, most: int = 1) -> Mapping[str, Any]:
     """What a query gives over a dataset's rows."""
     if not found.rows:
         return {"columns": [], "rows": []}
     return worker.ask([str(path) for path in found.paths], found.firsts, sql, skip, most)
 
 
-def number_of(found: Shards, id: str) -> int | None:
+def find_row_number(found: Shards, id: str) -> int | None:
     """The number of the row with this id."""
     if not found.rows or len(id) > 1_000:
         return None
     words = "SELECT n FROM rows WHERE id = '" + id.replace("'", "''") + "'"
-    rows = answered([str(path) for path in found.paths], found.firsts, words, 0, 1).get("rows", [])
+    rows = query_files([str(path) for path in found.paths], found.firsts, words, 0, 1).get("rows", [])
     return int(rows[0][0]) if rows else None

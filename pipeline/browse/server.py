@@ -15,16 +15,27 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from pipeline.browse import shown
-from pipeline.browse.guard import OWN
-from pipeline.browse.pages import EVENTS, PAGE, Browse, Missing, Move, Page, address, at_event, page
-from pipeline.problem import Problem
-from pipeline.run import Run
+from shopwright.pipeline.browse import display
+from shopwright.pipeline.browse.guard import OWN
+from shopwright.pipeline.browse.pages import (
+    EVENTS,
+    PAGE,
+    Browse,
+    NotFound,
+    Page,
+    Redirect,
+    address,
+    at_event,
+    open_page,
+)
+from shopwright.pipeline.problem import Problem
+from shopwright.pipeline.run import Run
+from shopwright.pipeline.stages import find_reference
 
 HERE = Path(__file__).parent
 ADDRESS = "127.0.0.1"
+# All that is served beside pages, by name.
 FILES = {"style.css": "text/css", "frame.css": "text/css", "icon.svg": "image/svg+xml"}
-"""All that is served beside pages, by name."""
 HEADERS = {
     "Content-Security-Policy": "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; "
     "frame-ancestors 'none'",
@@ -36,8 +47,8 @@ HEADERS = {
     "Cache-Control": "no-store",
 }
 MOST_WORDS = 20
+# Seconds after which a connection that says nothing is closed.
 SILENCE = 30.0
-"""Seconds after which a connection that says nothing is closed."""
 
 
 class Reply(NamedTuple):
@@ -87,26 +98,28 @@ class Handler(BaseHTTPRequestHandler):
         try:
             found = reply(self.server, self.path, dict(self.headers))
         except Exception as error:
-            self.send(said(500, f"This page cannot be shown: {type(error).__name__}. The terminal says more."))
+            self.send(
+                make_error_reply(500, f"This page cannot be shown: {type(error).__name__}. The terminal says more.")
+            )
             raise
         self.send(found)
 
     def refuse(self) -> None:
-        self.send(said(405, "Only GET is answered here."))
+        self.send(make_error_reply(405, "Only GET is answered here."))
 
     do_HEAD = do_POST = do_PUT = do_PATCH = do_DELETE = do_OPTIONS = refuse
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
-        self.send(said(code, "That request is not understood."))
+        self.send(make_error_reply(code, "That request is not understood."))
 
     def send(self, found: Reply) -> None:
         body = found.body.encode("utf-8", "replace")
         self.send_response(found.status)
-        told = {"Content-Type": f"{found.kind}; charset=utf-8", "Content-Length": str(len(body)), **HEADERS}
-        told |= {"Location": found.to} if found.to else {}
-        told |= {"Allow": "GET"} if found.status == 405 else {}
-        told |= {"Cross-Origin-Resource-Policy": "cross-origin"} if found.kind in FILES.values() else {}
-        for name, value in told.items():
+        headers = {"Content-Type": f"{found.kind}; charset=utf-8", "Content-Length": str(len(body)), **HEADERS}
+        headers |= {"Location": found.to} if found.to else {}
+        headers |= {"Allow": "GET"} if found.status == 405 else {}
+        headers |= {"Cross-Origin-Resource-Policy": "cross-origin"} if found.kind in FILES.values() else {}
+        for name, value in headers.items():
             self.send_header(name, value)
         self.end_headers()
         if self.command != "HEAD":
@@ -119,44 +132,48 @@ class Handler(BaseHTTPRequestHandler):
 def reply(server: Server, target: str, headers: Mapping[str, str]) -> Reply:
     """The answer to a GET request."""
     if headers.get("Host", "") not in {f"{name}:{server.server_port}" for name in (ADDRESS, "localhost")}:
-        return said(421, f"This is not the server of that name. Its address is {server.url}")
+        return make_error_reply(421, f"This is not the server of that name. Its address is {server.url}")
     if target.lstrip("/") in FILES:  # to a frame that is kept apart they are another site's
         return Reply(200, (HERE / target.lstrip("/")).read_text(encoding="utf-8"), FILES[target.lstrip("/")])
     if headers.get("Sec-Fetch-Site", "") not in OWN:
-        return said(403, "Another site's page asked for this. Type the address, or start at the first page.")
+        return make_error_reply(
+            403, "Another site's page asked for this. Type the address, or start at the first page."
+        )
     try:
         split = urlsplit(target)
         parts = [unquote(part, errors="strict") for part in split.path.strip("/").split("/") if part]
         given = dict(parse_qsl(split.query, keep_blank_values=True, max_num_fields=MOST_WORDS))
     except ValueError:
-        return said(400, "That address is not understood.")
-    return answer(server.browse, parts, given)
+        return make_error_reply(400, "That address is not understood.")
+    return route_request(server.browse, parts, given)
 
 
-def answer(browse: Browse, parts: list[str], given: Mapping[str, str]) -> Reply:
+def route_request(browse: Browse, parts: list[str], given: Mapping[str, str]) -> Reply:
     try:
-        found = page(browse, parts, given)
-    except Missing as missing:
-        return said(404, str(missing))
+        found = open_page(browse, parts, given)
+    except NotFound as missing:
+        return make_error_reply(404, str(missing))
     except Problem as problem:
-        return said(500, str(problem))
+        return make_error_reply(500, str(problem))
     except FileNotFoundError:
-        return said(503, "Its files have just changed or gone: is it being built again? Try again when that is done.")
-    if isinstance(found, Move):
+        return make_error_reply(
+            503, "Its files have just changed or gone: is it being built again? Try again when that is done."
+        )
+    if isinstance(found, Redirect):
         return Reply(303, "", to=found.to)
     if found.template == "json":
         return Reply(
             found.status, json.dumps(found.facts, indent=2, ensure_ascii=False, default=str), "application/json"
         )
-    return Reply(found.status, drawn(found, folder=str(browse.run.folder)))
+    return Reply(found.status, render_browse_page(found, folder=str(browse.run.folder)))
 
 
-def said(status: int, what: str) -> Reply:
+def make_error_reply(status: int, what: str) -> Reply:
     """A page that says what is the matter."""
-    return Reply(status, drawn(Page("said.html.j2", {"what": what, "status": status}), folder=""))
+    return Reply(status, render_browse_page(Page("said.html.j2", {"what": what, "status": status}), folder=""))
 
 
-def drawn(found: Page, folder: str) -> str:
+def render_browse_page(found: Page, folder: str) -> str:
     return templates().get_template(found.template).render(found.facts, folder=folder)
 
 
@@ -165,20 +182,25 @@ def templates() -> Environment:
     made = Environment(
         loader=FileSystemLoader(HERE), undefined=StrictUndefined, autoescape=True, trim_blocks=True, lstrip_blocks=True
     )
-    made.filters |= {"cell": shown.cell, "plain": shown.plain, "number": "{:,}".format, "pieces": shown.said}
+    made.filters |= {
+        "cell": display.format_cell,
+        "plain": display.format_scalar,
+        "number": "{:,}".format,
+        "pieces": display.split_message,
+    }
     made.globals |= {
-        "look": shown.look,
-        "refers": shown.refers,
+        "look": display.choose_display,
+        "refers": find_reference,
         "address": address,
         "at_event": at_event,
-        "read_json": read_json,
+        "read_json": parse_json_or_text,
         "PAGE": PAGE,
         "EVENTS": EVENTS,
     }
     return made
 
 
-def read_json(text: str) -> Any:
+def parse_json_or_text(text: str) -> Any:
     """What a text of JSON says; the text where it is none."""
     try:
         return json.loads(text)

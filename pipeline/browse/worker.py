@@ -1,6 +1,6 @@
 """The process in which a visitor's SQL runs: it has so much memory, and is ended where a query does not end.
 
-python -m pipeline.browse.worker < one request a line, as JSON
+python -m shopwright.pipeline.browse.worker < one request a line, as JSON
 """
 
 import json
@@ -14,13 +14,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from pipeline.browse.sql import SECONDS, answered
+from shopwright.pipeline.browse.sql import SECONDS, query_files
 
-HOME = Path(__file__).parents[2]
+HOME = Path(__file__).parents[3]
+# Bytes of addresses, where the kernel counts them.
 MEMORY = 4 << 30
-"""Bytes of addresses, where the kernel counts them."""
+# Seconds beyond those of a query, to begin and to read.
 PATIENCE = 5.0
-"""Seconds beyond those of a query, to begin and to read."""
 
 
 class Worker:
@@ -32,10 +32,10 @@ class Worker:
         self.lock = threading.Lock()
 
     def ask(self, files: Sequence[str], firsts: Sequence[int], sql: str, skip: int, most: int) -> dict[str, Any]:
-        """What `pipeline.browse.sql.answered` gives, in any case."""
+        """What `shopwright.pipeline.browse.sql.query_files` gives, in any case."""
         line = json.dumps([list(files), list(firsts), sql, skip, most]).encode() + b"\n"
         with self.lock:
-            process = self.process or started()
+            process = self.process or start_worker_process()
             self.process = process
             assert process.stdin
             assert process.stdout
@@ -60,11 +60,11 @@ class Worker:
             self.process = None
 
 
-def started() -> subprocess.Popen[bytes]:
+def start_worker_process() -> subprocess.Popen[bytes]:
     """A worker that is ready to import what it needs."""
     paths = os.pathsep.join(filter(None, [str(HOME), os.environ.get("PYTHONPATH")]))
     return subprocess.Popen(
-        [sys.executable, "-m", "pipeline.browse.worker"],
+        [sys.executable, "-m", "shopwright.pipeline.browse.worker"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
@@ -77,7 +77,7 @@ def main() -> None:
     with suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     for line in sys.stdin:
-        print(json.dumps(answered(*json.loads(line)), default=str), flush=True)
+        print(json.dumps(query_files(*json.loads(line)), default=str), flush=True)
 
 
 if __name__ == "__main__":

@@ -11,18 +11,19 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline.problem import Problem
-from pipeline.words import STOP, WORD, ascii_lower, joined, singular
+from shopwright.pipeline.extras import require
+from shopwright.pipeline.problem import Problem
+from shopwright.pipeline.words import STOP, WORD, ascii_lower, join_text_columns, strip_plural
 
 HASHED = "hashed"
+# Of the hashed embedder.
 DIMENSIONS = 256
-"""Of the hashed embedder."""
+# Dimensions that each part of a word is spread over.
 SIGNS = 8
-"""Dimensions that each part of a word is spread over."""
+# Whose vectors are kept, a kB each.
 WORDS_KEPT = 100_000
-"""Whose vectors are kept, a kB each."""
+# What all parts of a word count together, beside the word itself.
 PARTS = 0.6
-"""What all parts of a word count together, beside the word itself."""
 
 
 class Embedder(Protocol):
@@ -32,7 +33,7 @@ class Embedder(Protocol):
         """float32 [texts, dimensions], each row of length 1; a text that says nothing is all zeros."""
 
 
-class Hashed:
+class HashedEmbedder:
     """Words and their runs of three letters, hashed: no model, the same on any machine.
 
     It knows how words are written and nothing of what they mean: `lmap` is near `lamp`, `sofa` is not near `couch`.
@@ -61,7 +62,7 @@ class KnownWords(dict[str, int]):
         self.lock = Lock()
 
     def __missing__(self, met: str) -> int:
-        word = singular(met)
+        word = strip_plural(met)
         with self.lock:  # threads of a server share one embedder
             if word not in self.row:
                 self.learn(word)
@@ -100,11 +101,10 @@ class Transformer:
     """A model of sentence-transformers: a name on the Hub or a folder."""
 
     def __init__(self, name: str) -> None:
-        try:
-            from sentence_transformers import SentenceTransformer
-        except ImportError:
-            raise Problem(f"sentence-transformers:{name} needs `pip install sentence-transformers`.") from None
-        self.model = loaded(SentenceTransformer, name)
+        require("sentence_transformers", f"sentence-transformers:{name}")
+        from sentence_transformers import SentenceTransformer
+
+        self.model = load_embedder(SentenceTransformer, name)
 
     def vectors(self, texts: Sequence[str]) -> np.ndarray:
         found = self.model.encode(list(texts), batch_size=128, normalize_embeddings=True, show_progress_bar=False)
@@ -115,11 +115,10 @@ class Static:
     """A model of model2vec: a folder, or a name on the Hub."""
 
     def __init__(self, name: str) -> None:
-        try:
-            from model2vec import StaticModel
-        except ImportError:
-            raise Problem(f"model2vec:{name} needs `pip install model2vec`.") from None
-        self.model = loaded(StaticModel.from_pretrained, name)
+        require("model2vec", f"model2vec:{name}")
+        from model2vec import StaticModel
+
+        self.model = load_embedder(StaticModel.from_pretrained, name)
 
     def vectors(self, texts: Sequence[str]) -> np.ndarray:
         found = np.asarray(self.model.encode(list(texts)), dtype=np.float32)
@@ -127,7 +126,7 @@ class Static:
         return found / np.where(lengths > 0, lengths, 1)
 
 
-def loaded(load: Any, name: str) -> Any:
+def load_embedder(load: Any, name: str) -> Any:
     try:
         return load(name)
     except Exception as error:  # noqa: BLE001  (each library raises what it likes for a name that it cannot load)
@@ -137,10 +136,10 @@ def loaded(load: Any, name: str) -> Any:
 
 @lru_cache(maxsize=4)
 def open_embedder(name: str) -> Embedder:
-    """`hashed`, `sentence-transformers:NAME` or `model2vec:FOLDER`. Raises Problem where there is none such."""
+    """`hashed`, `sentence-transformers:NAME` or `model2vec:FOLDER`. Raises Problem for any other name."""
     kind, _, which = name.partition(":")
     if name == HASHED:
-        return Hashed()
+        return HashedEmbedder()
     if kind == "sentence-transformers" and which:
         return Transformer(which)
     if kind == "model2vec" and which:
@@ -148,19 +147,21 @@ def open_embedder(name: str) -> Embedder:
     raise Problem(f"There is no embedder {name}. Use hashed, sentence-transformers:NAME or model2vec:FOLDER.")
 
 
-def texts_of(titles: pa.Array, brands: pa.Array, colors: pa.Array, kinds: pa.Array, values: pa.ListArray) -> pa.Array:
+def join_product_texts(
+    titles: pa.Array, brands: pa.Array, colors: pa.Array, kinds: pa.Array, values: pa.ListArray
+) -> pa.Array:
     """What a product is found by, by its words as by its vector: its title, brand, color, category, and what is known of it.
 
     >>> words = [pa.array([each], pa.string()) for each in ("Lamp", "Lumo", None, "Desk Lamps")]
-    >>> texts_of(*words, pa.array([["oak", "12 in"]])).to_pylist()
+    >>> join_product_texts(*words, pa.array([["oak", "12 in"]])).to_pylist()
     ['Lamp Lumo  Desk Lamps oak 12 in']
     """
-    return joined(titles, brands, colors, kinds, pc.binary_join(values, " "))
+    return join_text_columns(titles, brands, colors, kinds, pc.binary_join(values, " "))
 
 
-def values_of(attributes: pa.ListArray) -> pa.ListArray:
+def take_attribute_values(attributes: pa.ListArray) -> pa.ListArray:
     """
-    >>> values_of(pa.array([[{"name": "material", "value": "oak"}], []])).to_pylist()
+    >>> take_attribute_values(pa.array([[{"name": "material", "value": "oak"}], []])).to_pylist()
     [['oak'], []]
     """
     return pa.ListArray.from_arrays(attributes.offsets, attributes.values.field("value")).fill_null([])

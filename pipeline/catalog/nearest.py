@@ -9,17 +9,19 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline.catalog.embed import Embedder
-from pipeline.dataset import Dataset
-from pipeline.problem import Problem
-from schemas.shop import Embedding
+from shopwright.pipeline.catalog.embed import Embedder
+from shopwright.pipeline.dataset import Dataset
+from shopwright.pipeline.extras import require
+from shopwright.pipeline.problem import Problem
+from shopwright.schemas.shop import Embedding
 
+# Up to so many vectors all are looked at.
 FLAT = 4_000
-"""Up to so many vectors all are looked at."""
+# Cells, of about 4 sqrt(n), that are looked at above: so many at least, and one of so many.
 FEWEST, ONE_OF = 24, 32
-"""Cells, of about 4 sqrt(n), that are looked at above: so many at least, and one of so many."""
+# Vectors of each cell that its centre is learnt from.
 TAUGHT = 40
-"""Vectors of each cell that its centre is learnt from."""
+# Rounds of k-means in which FAISS trains its lists.
 ROUNDS = 6
 CHUNK = 50_000
 
@@ -44,7 +46,7 @@ class Nearest:
 
     def find(self, vector: np.ndarray, count: int, among: np.ndarray | None = None) -> np.ndarray:
         """At most so many places, the nearest first; `among`: a bit for each place, from the lowest, of those that may be found."""
-        faiss = loaded()
+        faiss = import_faiss()
         chosen = None if among is None else faiss.IDSelectorBitmap(among)
         if isinstance(self.index, faiss.IndexScalarQuantizer):
             how = faiss.SearchParameters(sel=chosen)
@@ -61,20 +63,20 @@ class Nearest:
     @classmethod
     def read(cls, folder: Path, embedder: Embedder) -> "Nearest":
         """What `write_nearest` wrote, mapped into memory."""
-        faiss = loaded()
+        faiss = import_faiss()
         index = faiss.read_index(str(folder / "nearest.faiss"), faiss.IO_FLAG_MMAP_IFC)
-        return cls(mapped(folder / "codes.npy"), mapped(folder / "scales.npy"), index, embedder)
+        return cls(open_mapped_array(folder / "codes.npy"), open_mapped_array(folder / "scales.npy"), index, embedder)
 
 
 def nearest_in(vectors: np.ndarray, embedder: Embedder) -> Nearest:
     """`vectors`: float16 [n, dimensions]."""
-    return Nearest(*coded(vectors), index_of(vectors), embedder)
+    return Nearest(*quantize_vectors(vectors), build_faiss_index(vectors), embedder)
 
 
-def coded(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def quantize_vectors(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Codes and scales: a byte a number, because NumPy reads them ten times as fast as float16.
 
-    >>> codes, scales = coded(np.array([[0.6, -0.8], [0, 0]], np.float16))
+    >>> codes, scales = quantize_vectors(np.array([[0.6, -0.8], [0, 0]], np.float16))
     >>> (codes.astype(float) * scales[:, None]).round(2).tolist()
     [[0.6, -0.8], [0.0, 0.0]]
     """
@@ -84,14 +86,16 @@ def coded(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return codes, scales
 
 
-def loaded() -> Any:
+def import_faiss() -> Any:
+    """Raises Problem where it is not installed."""
+    require("faiss", "Search by vectors")
     import faiss
 
     return faiss
 
 
-def index_of(vectors: np.ndarray) -> Any:
-    faiss = loaded()
+def build_faiss_index(vectors: np.ndarray) -> Any:
+    faiss = import_faiss()
     count, dimensions = vectors.shape
     if count <= FLAT:
         index = faiss.IndexScalarQuantizer(dimensions, faiss.ScalarQuantizer.QT_8bit, faiss.METRIC_INNER_PRODUCT)
@@ -113,7 +117,7 @@ def write_nearest(folder: Path, embeddings: Dataset[Embedding], ids: pa.Array, p
 
     A product without one (it was rejected) has zeros, which are near nothing.
     """
-    faiss = loaded()
+    faiss = import_faiss()
     row_of = pc.index_in(embeddings.table(["id"])["id"], value_set=ids).to_numpy()
     out, codes, first = None, None, 0
     scales = np.zeros(len(place_of), np.float32)
@@ -126,15 +130,15 @@ def write_nearest(folder: Path, embeddings: Dataset[Embedding], ids: pa.Array, p
         places = place_of[row_of[first : first + len(batch)]]
         first += len(batch)
         out[places] = vectors
-        codes[places], scales[places] = coded(vectors)
+        codes[places], scales[places] = quantize_vectors(vectors)
     if out is None or codes is None:
         raise Problem(f"There are no vectors in {embeddings.folder}. Look at why they were rejected.")
     codes.flush()
     np.save(folder / "scales.npy", scales)
-    faiss.write_index(index_of(out), str(folder / "nearest.faiss"))
+    faiss.write_index(build_faiss_index(out), str(folder / "nearest.faiss"))
     (folder / "vectors.npy").unlink()
 
 
-def mapped(path: Path) -> np.ndarray:
+def open_mapped_array(path: Path) -> np.ndarray:
     """A plain array over the file: slices of a memmap itself cost ten times as much."""
     return np.asarray(np.load(path, mmap_mode="r"))

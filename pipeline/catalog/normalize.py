@@ -3,21 +3,29 @@
 import re
 from typing import Any
 
-from pipeline.catalog.mend.category import category_of
-from pipeline.catalog.mend.color import brand_of, color_of
-from pipeline.catalog.mend.lists import attributes_of, bullets_of, options_of, queries_of, rating_of, whole
-from pipeline.catalog.mend.money import ABSURD, amount
-from pipeline.catalog.mend.text import LETTER, MARKUP, MISSING, as_text, known, text
+from shopwright.pipeline.catalog.repair.category import category_of
+from shopwright.pipeline.catalog.repair.color import brand_of, find_color
+from shopwright.pipeline.catalog.repair.lists import (
+    parse_count,
+    repair_attributes,
+    repair_bullets,
+    repair_options,
+    repair_queries,
+    repair_rating,
+)
+from shopwright.pipeline.catalog.repair.money import SHOP, PriceRules, convert_to_cents, read_price
+from shopwright.pipeline.catalog.repair.text import LETTER, MARKUP, MISSING, clean_text, drop_missing, value_to_text
 
 Row = dict[str, Any]
+# Characters.
 LONGEST_TITLE = 2000
+LONGEST_PRICE = 200
 NO_ID = "id missing"
-NO_PRICE = "price unreadable"
-RANGE = "price range: lowest taken"
+RULES = PriceRules()
 
 
-def normalize(raw: Row, *, source: str, licence: str, number: int) -> Row | list[str]:
-    """The fields of a `Product` with its price in cents, or why the row is rejected.
+def normalize(raw: Row, *, source: str, licence: str, number: int, rules: PriceRules = RULES) -> Row | list[str]:
+    """The fields of a `Product` with its price in the shop's cents, or why the row is rejected.
 
     >>> row = {"id": "B01", "title": "Koss <b>Portapro</b> Headphones", "brand": "Koss", "category": "headphones", "price": "$1,299.00"}
     >>> product = normalize(row, source="file", licence="unknown", number=7)
@@ -32,7 +40,7 @@ def normalize(raw: Row, *, source: str, licence: str, number: int) -> Row | list
     repairs: set[str] = set()
     reasons: list[str] = []
 
-    title = text(get("title"), repairs)
+    title = clean_text(get("title"), repairs)
     if title is None or title.lower() in MISSING:
         reasons.append("title missing")
         title = ""
@@ -43,17 +51,13 @@ def normalize(raw: Row, *, source: str, licence: str, number: int) -> Row | list
 
     price = None
     try:
-        price, ranged = amount(get("price"))
-        if ranged:
-            repairs.add(RANGE)
+        price, notes = convert_to_cents(read_price(get("price"), get("currency"), rules), rules.rates)
+        repairs |= notes
     except ValueError as error:
-        if error.args == (ABSURD,):
-            reasons.append(ABSURD)
-        else:
-            repairs.add(NO_PRICE)
+        reasons.append(str(error))
 
-    name = as_text(get("id"))
-    name = known(name.strip()) if name else None
+    name = value_to_text(get("id"))
+    name = drop_missing(name.strip()) if name else None
     if name is None:
         repairs.add(NO_ID)
         name = f"{re.sub(r'[^A-Za-z0-9.-]+', '-', source)[:40]}-{number}"
@@ -63,7 +67,7 @@ def normalize(raw: Row, *, source: str, licence: str, number: int) -> Row | list
         reasons.append("id has markup")
 
     brand = brand_of(get("brand"), repairs)
-    color = color_of(get("color"), title, brand, repairs)
+    color = find_color(get("color"), title, brand, repairs)
     if reasons:
         return reasons
 
@@ -79,20 +83,36 @@ def normalize(raw: Row, *, source: str, licence: str, number: int) -> Row | list
         "category": path[-1],
         "color": color,
         "price": price,
+        "currency": SHOP,
+        "price_written": join_price_text(get("price"), get("currency")),
         "price_is_simulated": False,
         "promotions": [],
-        "attributes": attributes_of(attributes, repairs) if attributes else [],
-        "options": options_of(options, repairs) if options else [],
-        "description": known(text(description, repairs)) if description is not None else None,
-        "bullets": bullets_of(bullets, repairs) if bullets else [],
-        "rating": rating_of(rating) if rating is not None else None,
-        "review_count": whole(review_count, 10**9) if review_count is not None else None,
-        "shipping_days": whole(shipping_days, 365) if shipping_days is not None else None,
-        "queries": queries_of(queries, repairs) if queries else [],
+        "attributes": repair_attributes(attributes, repairs) if attributes else [],
+        "options": repair_options(options, repairs) if options else [],
+        "description": drop_missing(clean_text(description, repairs)) if description is not None else None,
+        "bullets": repair_bullets(bullets, repairs) if bullets else [],
+        "rating": repair_rating(rating) if rating is not None else None,
+        "review_count": parse_count(review_count, 10**9) if review_count is not None else None,
+        "shipping_days": parse_count(shipping_days, 365) if shipping_days is not None else None,
+        "queries": repair_queries(queries, repairs) if queries else [],
         "repairs": sorted(repairs),
         "source": source,
         "source_licence": licence,
     }
+
+
+def join_price_text(price: Any, currency: Any) -> str | None:
+    """The price in the source's own words, with the currency that stands beside it.
+
+    >>> join_price_text("1.299,00&nbsp;€", None), join_price_text([10.0, 20.0], "EUR"), join_price_text(None, "EUR")
+    ('1.299,00 €', '10 - 20 EUR', None)
+    """
+    if isinstance(price, list | tuple):
+        found = " - ".join(filter(None, (join_price_text(each, None) for each in price)))
+    else:
+        found = drop_missing(clean_text(price, set())) or ""
+    said = drop_missing(clean_text(currency, set())) if found else None
+    return " ".join(filter(None, [found, said if said != SHOP else None]))[:LONGEST_PRICE] or None
 
 
 def has_markup(name: str) -> bool:
@@ -101,4 +121,4 @@ def has_markup(name: str) -> bool:
     (True, True, False)
     """
     found: set[str] = set()
-    return text(name, found) != name and MARKUP in found
+    return clean_text(name, found) != name and MARKUP in found

@@ -9,33 +9,34 @@ from random import Random
 from statistics import NormalDist, median
 from typing import Any
 
-from pipeline.catalog.reference import domains
+from shopwright.pipeline.catalog.reference import list_leaves
 
+# The shop's promotions are dated from here on.
 OPENED = date(2024, 1, 1)
-"""The shop's promotions are dated from here on."""
+# Years for which promotions are drawn.
 YEARS = 3
+# Fewer known prices than these say nothing about a category.
 ENOUGH = 5
-"""Fewer known prices than these say nothing about a category."""
+# Median and spread where nothing at all is known.
 UNKNOWN = (24.0, 0.6)
-"""Median and spread where nothing at all is known."""
 NORMAL = NormalDist()
 
+# Median in dollars, and the standard deviation of the logarithm.
 Level = tuple[float, float]
-"""Median in dollars, and the standard deviation of the logarithm."""
 
 
-def levels(known: Iterable[tuple[str, int]]) -> dict[str, Level]:
+def compute_price_levels(known: Iterable[tuple[str, int]]) -> dict[str, Level]:
     """The price level of every category from (category, cents) pairs; under `""` that of the whole shop."""
     prices: dict[str, list[float]] = {}
     for category, cents in known:
         prices.setdefault(category, []).append(cents / 100)
         prices.setdefault("", []).append(cents / 100)
-    return {category: level(found) for category, found in prices.items() if len(found) >= ENOUGH}
+    return {category: compute_price_level(found) for category, found in prices.items() if len(found) >= ENOUGH}
 
 
-def level(dollars: list[float]) -> Level:
+def compute_price_level(dollars: list[float]) -> Level:
     """
-    >>> level([10.0, 10.0, 10.0])
+    >>> compute_price_level([10.0, 10.0, 10.0])
     (10.0, 0.1)
     """
     middle = median(dollars)
@@ -43,11 +44,11 @@ def level(dollars: list[float]) -> Level:
     return middle, min(max(spread, 0.1), 1.0)
 
 
-def reference_levels() -> dict[str, Level]:
-    return {leaf.name: leaf.price for domain in domains() for leaf in domain.leaves}
+def load_reference_prices() -> dict[str, Level]:
+    return {leaf.name: leaf.price for leaf in list_leaves()}
 
 
-def simulated(seed: int, product: str, category: str, known: dict[str, Level], reference: dict[str, Level]) -> int:
+def simulate_price(seed: int, product: str, category: str, known: dict[str, Level], reference: dict[str, Level]) -> int:
     """A price in cents for a product without one: the same whenever and wherever it is asked."""
     middle, spread = known.get(category) or reference.get(category) or known.get("") or UNKNOWN
     place = min(max(Random(f"{seed}/price/{product}").random(), 0.02), 0.98)

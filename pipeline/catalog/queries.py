@@ -2,12 +2,13 @@
 
 import csv
 import json
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from pipeline.catalog.mend.text import CONTROL
-from pipeline.problem import Problem
-from pipeline.words import content_words, words
+from shopwright.pipeline.catalog.repair.text import CONTROL
+from shopwright.pipeline.problem import Problem
+from shopwright.pipeline.words import content_words, split_words
 
 GRADES = {
     "100": "E",
@@ -36,11 +37,10 @@ class RealQueries:
         """The queries of a product: those judged for it, else those of which its title and brand hold every word."""
         if found := self.judged.get(product["id"]):
             return [{"text": text, "grade": grade} for text, grade in found]
-        have = set(words(f"{product['title']} {product['brand'] or ''}"))
-        fitting = [
-            text for word in sorted(have & self.by_word.keys()) for text, all_of in self.by_word[word] if all_of <= have
-        ]
-        return [{"text": text, "grade": None} for text in fitting[:5]]
+        have = set(split_words(f"{product['title']} {product['brand'] or ''}"))
+        candidates = chain.from_iterable(self.by_word[word] for word in sorted(have & self.by_word.keys()))
+        fitting = (text for text, all_of in candidates if all_of <= have)
+        return [{"text": text, "grade": None} for text in islice(fitting, 5)]
 
 
 def read_queries(path: Path) -> RealQueries:
@@ -48,7 +48,7 @@ def read_queries(path: Path) -> RealQueries:
     if not path.is_file():
         raise Problem(f"There is no file of queries {path}.")
     try:
-        rows = [row for row in read_rows(path) if row[0]]
+        rows = [row for row in read_query_rows(path) if row[0]]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, csv.Error) as error:
         raise Problem(
             f"{path} cannot be read as queries: {str(error)[:120]}. It needs a column or key `query`."
@@ -63,23 +63,23 @@ def read_queries(path: Path) -> RealQueries:
     return RealQueries(judged, texts)
 
 
-def read_rows(path: Path) -> Any:
+def read_query_rows(path: Path) -> Any:
     if path.suffix in (".csv", ".tsv"):
         with open(path, newline="", encoding="utf-8") as file:
             for row in csv.DictReader(file, delimiter="\t" if path.suffix == ".tsv" else ","):
-                yield tidy(row["query"]), row.get("product_id"), grade_of(row.get("esci_label"))
+                yield clean_query(row["query"]), row.get("product_id"), grade_of(row.get("esci_label"))
         return
     data = json.loads(path.read_text(encoding="utf-8"))
     if isinstance(data, dict) and "judgmentRatings" in data:
         for item in data["judgmentRatings"]:
             for rating in item["ratings"]:
-                yield tidy(item["query"]), str(rating["docId"] or ""), grade_of(rating["rating"])
+                yield clean_query(item["query"]), str(rating["docId"] or ""), grade_of(rating["rating"])
         return
-    for item in data if isinstance(data, list) else [text for texts in data.values() for text in texts]:
-        yield tidy(item["query"] if isinstance(item, dict) else item), None, None
+    for item in data if isinstance(data, list) else chain.from_iterable(data.values()):
+        yield clean_query(item["query"] if isinstance(item, dict) else item), None, None
 
 
-def tidy(text: str) -> str:
+def clean_query(text: str) -> str:
     return " ".join(CONTROL.sub(" ", text).split())[:200]
 
 

@@ -3,12 +3,13 @@
 import re
 import tomllib
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from string import Formatter
 
 from pydantic import Field, model_validator
 
-from schemas.record import Part
+from shopwright.schemas.record import Part
 
 FOLDER = Path(__file__).parents[2] / "data" / "reference" / "catalog"
 QUANTITY = re.compile(r"(\d+(?:\.\d+)?) ?([A-Za-z%\"°][\w%\"°./ -]*)")
@@ -34,8 +35,6 @@ class Leaf(Part):
     price: tuple[float, float]
     """Median in US dollars, and the standard deviation of its natural logarithm."""
     shipping_days: tuple[int, int]
-    again_after_days: int = 0
-    """After how many days a shopper needs it again; 0: it lasts."""
     colors: list[str] = Field(max_length=12)
     """Colors it comes in; none where a color makes no sense."""
     attributes: dict[str, list[str]] = Field(min_length=3, max_length=6)
@@ -43,10 +42,10 @@ class Leaf(Part):
     dearer: dict[str, float] = Field(default_factory=dict)
     """Attribute value -> factor on the price."""
     options: list[str] = Field(min_length=1)
-    """What the shopper picks on the page: names of attributes, or `color`."""
+    """What the shopper picks on the page: names of attributes, or `color`. No text names them: they are facts of a variant."""
     titles: list[str] = Field(min_length=2)
     bullets: list[str] = Field(min_length=3)
-    description: list[str] = Field(min_length=2)
+    description: list[str] = Field(min_length=1)
     searches: list[str] = Field(min_length=5)
     """What people type before they know what they want."""
     uses: list[str] = Field(min_length=4)
@@ -56,21 +55,25 @@ class Leaf(Part):
     def hangs_together(self) -> "Leaf":
         known = {"brand", "series", "noun", "use", *self.attributes} | ({"color"} if self.colors else set())
         for pattern in [*self.titles, *self.bullets, *self.description]:
-            if unknown := fields(pattern) - known:
+            if unknown := list_pattern_fields(pattern) - known:
                 raise ValueError(f"{self.name}: {pattern!r} names {sorted(unknown)}, which it does not have")
+            if chosen := list_pattern_fields(pattern) & set(self.options):
+                raise ValueError(f"{self.name}: {pattern!r} names {sorted(chosen)}, which is the shopper's to choose")
         for title in self.titles:
-            if missing := known - {"use"} - fields(title):
+            if missing := known - {"use", *self.options} - list_pattern_fields(title):
                 raise ValueError(f"{self.name}: title {title!r} leaves out {sorted(missing)}")
         if unknown := set(self.options) - known:
             raise ValueError(f"{self.name}: options {sorted(unknown)} are not attributes")
-        if stray := set(self.dearer) - {value for values in self.attributes.values() for value in values}:
+        if stray := set(self.dearer).difference(*self.attributes.values()):
             raise ValueError(f"{self.name}: dearer names {sorted(stray)}, which no attribute has")
         for name, values in self.attributes.items():
             if not re.fullmatch(r"[a-z][a-z_]*", name) or name in ("brand", "series", "noun", "use", "color"):
                 raise ValueError(f"{self.name}: {name!r} cannot name an attribute")
             if not 3 <= len(values) <= 10 or len(set(values)) != len(values):
                 raise ValueError(f"{self.name}: {name} needs 3 to 10 distinct values")
-        if sum(sorted((len(v) for v in [*self.attributes.values(), self.colors]), reverse=True)[:2]) < 9:
+        lists = {**self.attributes, "color": self.colors}
+        sizes = sorted((len(values) for name, values in lists.items() if name not in self.options), reverse=True)
+        if any(have < want for have, want in zip([*sizes, 0, 0, 0], (4, 3, 2), strict=False)):
             raise ValueError(f"{self.name}: too few values to tell 120 siblings apart")
         return self
 
@@ -81,28 +84,30 @@ class Domain(Part):
     leaves: list[Leaf] = Field(min_length=17)
 
 
-def fields(pattern: str) -> set[str]:
+def list_pattern_fields(pattern: str) -> set[str]:
     """
-    >>> sorted(fields("{brand} {noun}, 3 pack"))
+    >>> sorted(list_pattern_fields("{brand} {noun}, 3 pack"))
     ['brand', 'noun']
     """
     return {name for _, name, _, _ in Formatter().parse(pattern) if name is not None}
 
 
-def read(path: Path) -> Domain:
-    return Domain.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
-
-
 @cache
 def domains() -> list[Domain]:
     """Every domain, in the order of the file names."""
-    return [read(path) for path in sorted(FOLDER.glob("*.toml"))]
+    return [
+        Domain.model_validate(tomllib.loads(path.read_text(encoding="utf-8"))) for path in sorted(FOLDER.glob("*.toml"))
+    ]
 
 
-def quantity(name: str, value: str) -> dict[str, str | float | None]:
+def list_leaves() -> list[Leaf]:
+    return list(chain.from_iterable(domain.leaves for domain in domains()))
+
+
+def make_attribute(name: str, value: str) -> dict[str, str | float | None]:
     """An attribute's columns, with the number and the unit where the value has them.
 
-    >>> quantity("height", "12 in")
+    >>> make_attribute("height", "12 in")
     {'name': 'height', 'value': '12 in', 'number': 12.0, 'unit': 'in'}
     """
     found = QUANTITY.fullmatch(value)

@@ -4,10 +4,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline.words import hashed_texts
+from shopwright.pipeline.dataset import Dataset
+from shopwright.pipeline.words import hashed_texts
+from shopwright.schemas.shop import Product
 
+# Texts that are hashed together.
 CHUNK = 50_000
-"""Texts that are hashed together."""
+
+
+def index_product_ids(catalog: Dataset[Product]) -> "Rows":
+    """For `catalog.once`: the row of each product by its id."""
+    return Rows(catalog.table(["id"])["id"].combine_chunks())
 
 
 class Rows:

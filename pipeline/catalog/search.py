@@ -26,40 +26,43 @@ from uuid import uuid4
 import numpy as np
 import pyarrow as pa
 
-from pipeline.catalog.embed import open_embedder, texts_of
-from pipeline.catalog.nearest import Nearest, mapped, nearest_in, write_nearest
-from pipeline.dataset import Dataset, digest
-from pipeline.files import here, sha256_of
-from pipeline.problem import Problem
-from pipeline.shop.store import Store
-from pipeline.words import PRICE_CAP, content_words, hashed_words
-from schemas.shop import Embedding, Product
+from shopwright.pipeline.catalog.embed import join_product_texts, open_embedder
+from shopwright.pipeline.catalog.nearest import Nearest, nearest_in, open_mapped_array, write_nearest
+from shopwright.pipeline.dataset import Dataset, digest
+from shopwright.pipeline.files import here, sha256_of
+from shopwright.pipeline.problem import Problem
+from shopwright.pipeline.shop.store import Store
+from shopwright.pipeline.words import PRICE_CAP, content_words, hash_word, hashed_words
+from shopwright.schemas.shop import Embedding, Product
 
 CAP = re.compile(PRICE_CAP)
+# Texts that are looked at together while the lists are made.
 CHUNK = 50_000
-"""Texts that are looked at together while the lists are made."""
+# Places that are scored together.
 BLOCK = 4_096
-"""Places that are scored together."""
+# Of a query, the rarest ones; more are not looked for.
 MOST_WORDS = 16
-"""Of a query, the rarest ones; more are not looked for."""
+# Of what `open_search` keeps; another one is made again.
 FORMAT = 3
-"""Of what `opened` keeps; another one is made again."""
+# Beside it: the SHA-256 of each file.
 SUMS = "sums.json"
-"""Beside it: the SHA-256 of each file."""
+# Products near a query that join those with its words.
 NEAR = 100
-"""Products near a query that join those with its words."""
+# Places that are looked up in a word's list one by one.
 FEW = 512
-"""Places that are looked up in a word's list one by one."""
+# Words of which there is a bit for every product at hand.
 WORDS_KEPT = 512
-"""Words of which there is a bit for every product at hand."""
+# Reviews of the usual rating that everybody is given, so that one good review makes nothing popular.
 SURE = 20
-"""Reviews of the usual rating that everybody is given, so that one good review makes nothing popular."""
+# Hundredths: the rating of a product that nobody has rated.
 USUAL = 350
-"""Hundredths: the rating of a product that nobody has rated."""
 
 
-Terms = list[tuple[int, int]]
-"""The words of a query: what each is worth, and the number of its list."""
+# Searches by words that are remembered: other texts often come to the same words.
+SEARCHES_KEPT = 120_000
+WORDS_KNOWN = 200_000
+# The words of a query: what each is worth, and the number of its list.
+Terms = tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True)
@@ -83,17 +86,19 @@ def word_lists(chunks: Iterable[pa.Array]) -> WordLists:
     parts, first = [(np.zeros(0, np.uint64), np.zeros(0, np.int64), np.zeros(0, np.int32))], 0
     for texts in chunks:
         text_of, found = hashed_words(texts)
-        hashes, word = numbered(found)
+        hashes, word = number_hashes(found)
+        # Word and text in one number: sorting plain numbers is faster than sorting pairs.
         pairs = np.sort(word * np.int64(len(texts)) + text_of)
         word, text = np.divmod(pairs[np.flatnonzero(np.diff(pairs, prepend=-1))], len(texts))
         parts.append((hashes, np.bincount(word, minlength=len(hashes)), (text + first).astype(np.int32)))
         first += len(texts)
-    known, _ = numbered(np.concatenate([hashes for hashes, _, _ in parts]))
+    known, _ = number_hashes(np.concatenate([hashes for hashes, _, _ in parts]))
     numbers = [np.searchsorted(known, hashes) for hashes, _, _ in parts]
     lengths = np.zeros(len(known), np.int64)
     for number, (_, counts, _) in zip(numbers, parts, strict=True):
         lengths[number] += counts
     edges = np.concatenate([[0], np.cumsum(lengths)])
+    # `free`: where the next place of each word's list goes; chunks come in order, so lists are ascending.
     free, places = edges[:-1].copy(), np.zeros(edges[-1], np.int32)
     for number, (_, counts, found) in zip(numbers, parts, strict=True):
         before = np.cumsum(counts) - counts
@@ -102,15 +107,10 @@ def word_lists(chunks: Iterable[pa.Array]) -> WordLists:
     return WordLists(known, edges, places)
 
 
-@lru_cache(maxsize=100_000)
-def hash_of(word: str) -> int:
-    return int(hashed_words(pa.array([word]))[1][0])
-
-
-def numbered(hashes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def number_hashes(hashes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The different ones in order, and the number of each; as `np.unique`, in a tenth of its time where they repeat.
 
-    >>> [found.tolist() for found in numbered(np.array([7, 3, 7], np.uint64))]
+    >>> [found.tolist() for found in number_hashes(np.array([7, 3, 7], np.uint64))]
     [[3, 7], [1, 0, 1]]
     """
     met = pa.array(hashes).dictionary_encode()
@@ -121,7 +121,7 @@ def numbered(hashes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return different[order], number[met.indices.to_numpy()]
 
 
-def readable(text: str) -> str:
+def replace_surrogates(text: str) -> str:
     """Without halves of characters, which JSON can hold and nothing else."""
     return text.encode("utf-8", "replace").decode()
 
@@ -169,11 +169,11 @@ class Search:
             nearest: By place; None: words alone.
         """
         self.store, self.nearest = store, nearest
+        # What makes the same in another process.
         self.origin: tuple[Any, ...] = (Search, (store,))
-        """What makes the same in another process."""
         fame = popularity(store.ratings, store.reviews)
+        # The row at each place.
         self.rows = np.lexsort((np.arange(len(store)), -fame, store.leaf_of)).astype(np.int32)
-        """The row at each place."""
         self.place_of = np.empty_like(self.rows)
         self.place_of[self.rows] = np.arange(len(self.rows), dtype=np.int32)
         self.fame = fame[self.rows]
@@ -183,16 +183,20 @@ class Search:
         self.leaf_of_name = {leaf.lower(): place for place, leaf in enumerate(store.leaves)}
         brands = store.brands.dictionary_encode()
         made = brands.dictionary.to_pylist()
-        lower = {brand: place for place, brand in enumerate(dict.fromkeys(brand.lower() for brand in made))}
+        different = dict.fromkeys(brand.lower() for brand in made)
+        lower = {brand: place for place, brand in enumerate(different)}
+        # The last one is for products without a brand: place -1 of the list.
         number = np.array([lower[brand.lower()] for brand in made] + [-1], np.int32)
         maker = number[brands.indices.fill_null(-1).to_numpy()][self.rows]
         self.number_of_brand = lower
+        # All places, the most popular first.
         self.famous = np.argsort(-self.fame, kind="stable").astype(np.int32)
-        """All places, the most popular first."""
         self.by_brand = self.famous[np.argsort(maker[self.famous], kind="stable")]
         self.brand_edges = np.searchsorted(maker[self.by_brand], np.arange(len(lower) + 1))
         self.lists = lists or word_lists(self.texts())
         self.has = lru_cache(WORDS_KEPT)(self.make_has)
+        self.term = lru_cache(WORDS_KNOWN)(self.make_term)
+        self.fitting = lru_cache(SEARCHES_KEPT)(self.make_fitting)
         self.blocks = blocks_of(store.leaf_edges)
         self.widest = int(np.diff(self.blocks).max(initial=1))
         starts = self.blocks[:-1]
@@ -207,14 +211,18 @@ class Search:
             rows = pa.array(self.rows[begin : begin + CHUNK])
             kinds = leaves.take(pa.array(store.leaf_of[rows.to_numpy()]))
             titles, brands, colors = (each.take(rows) for each in (store.titles, store.brands, store.colors))
-            yield texts_of(titles, brands, colors, kinds, store.facts.texts(rows.to_numpy()))
+            yield join_product_texts(titles, brands, colors, kinds, store.facts.texts(rows.to_numpy()))
 
     def terms(self, text: str) -> Terms:
         """The known words of a query as (weight, number of the list), the rarest first."""
-        numbers = {self.lists.number(hash_of(word)) for word in content_words(text)} - {-1}
-        edges, total = self.lists.edges, len(self.rows)
-        found = [(weight(int(edges[number + 1] - edges[number]), total), number) for number in numbers]
-        return sorted(found, key=lambda term: (-term[0], term[1]))[:MOST_WORDS]
+        found = {term for word in content_words(text) if (term := self.term(word))}
+        return tuple(sorted(found, key=lambda term: (-term[0], term[1]))[:MOST_WORDS])
+
+    def make_term(self, word: str) -> tuple[int, int] | None:
+        number = self.lists.number(hash_word(word))
+        if number < 0:
+            return None
+        return weight(int(self.lists.edges[number + 1] - self.lists.edges[number]), len(self.rows)), number
 
     def find(
         self,
@@ -232,12 +240,12 @@ class Search:
 
         With a category or brand all of its products within the limits are found, those that fit the query first; without, those
         with one of its words, or near it; without words the most popular ones. Prices in cents; "under 40" at the end of a query
-        is a limit, too. A category or brand that there is not finds nothing.
+        is a limit, too. An unknown category or brand finds nothing.
         """
-        text = readable(text)
+        text = replace_surrogates(text)
         capped = CAP.search(text)
         if capped:
-            text, cap = text[: capped.start()], 100 * int(capped["cap"][:12])
+            text, cap = text[: capped.start()], 100 * int(capped["cap"][:12])  # cents; more digits are no price
             most = cap if most is None else min(most, cap)
         limits, terms = Limits(least, most, rating, days), self.terms(text)
         among = self.within(category.lower(), brand.lower(), limits) if category or brand else None
@@ -259,13 +267,15 @@ class Search:
         vector = self.nearest.vector(text)
         if not vector.any():
             return best
-        near = self.kept(self.near(vector, among), limits)
+        near = self.filter(self.near(vector, among), limits)
+        # Limits that few of the nearest meet: look again among those alone that meet them.
         if len(near) < NEAR // 4 and len(best) < limit and among is None and limits.any:
-            near = self.near(vector, self.kept(np.arange(len(self.rows)), limits))
+            near = self.near(vector, self.filter(np.arange(len(self.rows)), limits))
         places = np.sort(np.concatenate([best, near]))
         places = places[np.flatnonzero(np.diff(places, prepend=-1))]
-        share = self.scores(places, terms) / max(1, sum(worth for worth, _ in terms))
-        order: np.ndarray = np.argsort(-(share + self.nearest.cosines(vector, places)), kind="stable")[:limit]
+        most = max(1, sum(worth for worth, _ in terms))
+        fit = self.scores(places, terms) / most + self.nearest.cosines(vector, places)
+        order: np.ndarray = np.argsort(-fit, kind="stable")[:limit]
         return places[order]
 
     def near(self, vector: np.ndarray, among: np.ndarray | None) -> np.ndarray:
@@ -286,13 +296,13 @@ class Search:
             return np.zeros(0, np.int64)
         first, last = self.store.leaf_edges[leaf : leaf + 2].tolist() if leaf is not None else (0, len(self.rows))
         if maker is None:
-            return self.kept(np.arange(first, last), limits)
+            return self.filter(np.arange(first, last), limits)
         places = self.by_brand[self.brand_edges[maker] : self.brand_edges[maker + 1]]
         if leaf is not None:
             places = places[(places >= first) & (places < last)]
-        return self.kept(places, limits)
+        return self.filter(places, limits)
 
-    def kept(self, places: np.ndarray, limits: Limits) -> np.ndarray:
+    def filter(self, places: np.ndarray, limits: Limits) -> np.ndarray:
         """Those of the places that are within the limits; a number that is not known is within none."""
         good = np.ones(len(places), dtype=bool)
         if limits.least is not None:
@@ -311,8 +321,10 @@ class Search:
         if len(places) <= FEW:
             for worth, number in terms:
                 have = self.lists.of(number)
-                found += worth * (have[np.minimum(have.searchsorted(places), len(have) - 1)] == places)
+                at = np.minimum(have.searchsorted(places), len(have) - 1)
+                found += worth * (have[at] == places)
             return found
+        # `packbits` puts the first place into the highest bit.
         byte, bit = places >> 3, np.right_shift(128, places & 7, dtype=np.uint8, casting="unsafe")
         for worth, number in terms:
             found += worth * ((self.has(number)[byte] & bit) > 0)
@@ -324,7 +336,7 @@ class Search:
         has[self.lists.of(number)] = True
         return np.packbits(has)
 
-    def fitting(self, terms: Terms, limits: Limits, limit: int) -> np.ndarray:
+    def make_fitting(self, terms: Terms, limits: Limits, limit: int) -> np.ndarray:
         """The places with the best scores above 0: the blocks that can hold them first, until no other block can."""
         lists = [self.lists.of(number) for _, number in terms]
         cuts = [have.searchsorted(self.blocks) for have in lists]
@@ -343,14 +355,16 @@ class Search:
                 board[have[cut[block] : cut[block + 1]] - begin] += worth
             found = np.flatnonzero(board > bar)
             if limits.any:
-                found = self.kept(found + begin, limits) - begin
+                found = self.filter(found + begin, limits) - begin
             if len(found):
                 best, scores = np.concatenate([best, found + begin]), np.concatenate([scores, board[found]])
                 if len(best) >= limit:
                     order = best_of(scores, limit)
                     best, scores = best[order], scores[order]
                     bar = int(scores[-1])
-        return best[best_of(scores, limit)]
+        found = best[best_of(scores, limit)].astype(np.int32)
+        found.flags.writeable = False  # it is remembered
+        return found
 
     def can_hold(self, limits: Limits) -> np.ndarray:
         """For each block whether its cheapest, dearest, best rated and first shipped are within the limits."""
@@ -369,13 +383,13 @@ class Search:
         """The most popular places within the limits."""
         found, count, begin, step = [], 0, 0, max(limit, BLOCK)
         while begin < len(self.famous) and count < limit:
-            found.append(self.kept(self.famous[begin : begin + step], limits))
+            found.append(self.filter(self.famous[begin : begin + step], limits))
             count, begin, step = count + len(found[-1]), begin + step, 4 * step
         return np.concatenate([np.zeros(0, np.int64), *found])[:limit]
 
     def rank(self, text: str, rows: np.ndarray) -> np.ndarray:
         """The same rows, those that fit the text best first; among equals as they came."""
-        text = readable(text)
+        text = replace_surrogates(text)
         places, terms = self.place_of[rows], self.terms(text)
         if self.nearest is None:
             return rows[best_of(self.scores(places, terms), len(rows))]
@@ -386,16 +400,16 @@ class Search:
         return self.origin
 
 
-def with_vectors(store: Store, embedder: str) -> Search:
+def search_with_vectors(store: Store, embedder: str) -> Search:
     """A search by words and vectors, all made now in memory."""
     found, model = Search(store), open_embedder(embedder)
     vectors = [np.float16(model.vectors(texts.to_pylist())) for texts in found.texts()]
     found.nearest = nearest_in(np.concatenate(vectors), model) if vectors else None
-    found.origin = (with_vectors, (store, embedder))
+    found.origin = (search_with_vectors, (store, embedder))
     return found
 
 
-def opened(run: Path, store: Store) -> Search:
+def open_search(run: Path, store: Store) -> Search:
     """The search of a run's catalog: with the vectors of its `embeddings` where it has them, else by words alone.
 
     What takes long to make is kept in the run's folder `search`, by the content that it was made of, and mapped into memory.
@@ -408,16 +422,16 @@ def opened(run: Path, store: Store) -> Search:
     if known and known.recipe.inputs.get("catalog") != made.fingerprint:
         raise Problem(f"The embeddings in {run} are of another catalog. Build them again, with --rebuild.")
     folder = here(run) / "search" / digest(f"{FORMAT} {made.fingerprint} {known.fingerprint if known else ''}")
-    if not sound(folder):
-        keep(folder, Search(store), embeddings if known else None)
-    lists = WordLists(*(mapped(folder / f"{name}.npy") for name in ("hashes", "edges", "places")))
+    if not is_index_intact(folder):
+        write_search(folder, Search(store), embeddings if known else None)
+    lists = WordLists(*(open_mapped_array(folder / f"{name}.npy") for name in ("hashes", "edges", "places")))
     nearest = Nearest.read(folder, open_embedder(known.recipe.settings["embedder"])) if known else None
     found = Search(store, lists, nearest)
-    found.origin = (opened, (run, store))
+    found.origin = (open_search, (run, store))
     return found
 
 
-def keep(folder: Path, search: Search, embeddings: Dataset[Embedding] | None) -> None:
+def write_search(folder: Path, search: Search, embeddings: Dataset[Embedding] | None) -> None:
     """Writes the folder in one step, so that an interrupted one is never half there."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=folder.parent, prefix=".") as name:
@@ -433,8 +447,8 @@ def keep(folder: Path, search: Search, embeddings: Dataset[Embedding] | None) ->
             beside.rename(folder)
 
 
-def sound(folder: Path) -> bool:
-    """Whether an index is there as it was written; what is left of a damaged one is taken away, and told."""
+def is_index_intact(folder: Path) -> bool:
+    """Whether an index is there as it was written; a damaged one is removed, and a line on stderr says so."""
     if not folder.exists():
         return False
     try:
@@ -444,6 +458,7 @@ def sound(folder: Path) -> bool:
         wrong = [SUMS]
     if wrong:
         print(f"{folder}: {', '.join(wrong)} was damaged. The index is made again.", file=sys.stderr, flush=True)
+        # renamed first: nobody may open a folder that is being removed
         aside = folder.with_name(f".{folder.name}.{uuid4().hex[:8]}")
         with suppress(OSError):  # another process was first
             folder.rename(aside)

@@ -3,27 +3,46 @@
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any
 
-from pipeline.behaviors import wording
-from pipeline.behaviors.logs import Logs
-from pipeline.behaviors.rows import action_of, answer, sight, size, tokens_of
-from pipeline.behaviors.sessions import APART, CART, CLICK, PURCHASE, SEARCH, Act, Thing, session_of, split_of
-from pipeline.behaviors.walk import day_of, visit
-from pipeline.checks.nearby import Nearby
-from pipeline.checks.shopping import shop_of
-from pipeline.dataset import Dataset
-from pipeline.render.pages import SEARCH_INPUT, dollars, html, visible
-from pipeline.rewards.hierarchical import action_of as parsed
-from pipeline.shop.browser import Browser
-from pipeline.shop.kinds import Kinds
-from pipeline.shop.stock import Stock
-from pipeline.stage import Fault
-from pipeline.words import content_words
-from schemas.behaviors import Behavior, BehaviorStep, NextAction
-from schemas.samples import Trajectory
-from schemas.shop import Persona, Product
+from shopwright.pipeline.behaviors import wording
+from shopwright.pipeline.behaviors.logs import Logs
+from shopwright.pipeline.behaviors.rows import (
+    count_session_tokens,
+    count_text_tokens,
+    format_step_answer,
+    parse_page_html,
+    parse_step_action,
+)
+from shopwright.pipeline.behaviors.session_replay import build_visit_day, open_session_browser
+from shopwright.pipeline.behaviors.sessions import (
+    APART,
+    CART,
+    CLICK,
+    PURCHASE,
+    SEARCH,
+    Act,
+    CartItem,
+    assign_customer_split,
+    find_session,
+)
+from shopwright.pipeline.checks.claims import find_contradiction
+from shopwright.pipeline.checks.record_cache import RecordCache
+from shopwright.pipeline.checks.shopping import shop_of
+from shopwright.pipeline.dataset import Dataset
+from shopwright.pipeline.render.pages import SEARCH_INPUT, format_dollars, render_page_html, sanitize_text
+from shopwright.pipeline.rewards.hierarchical import read_true_action as parsed
+from shopwright.pipeline.shop.browser import Browser
+from shopwright.pipeline.shop.store import Item
+from shopwright.pipeline.stage import Fault
+from shopwright.pipeline.words import content_words
+from shopwright.pipeline.world.catalog_columns import CatalogColumns
+from shopwright.pipeline.world.category_terms import CategoryTermIndex
+from shopwright.schemas.behaviors import Behavior, BehaviorStep, NextAction
+from shopwright.schemas.rollouts import Message
+from shopwright.schemas.samples import Trajectory
+from shopwright.schemas.shop import Persona, Product
 
 Logged = Dataset[Trajectory]
 
@@ -42,7 +61,7 @@ def events_are_the_logs(behavior: Behavior, trajectories: Logged) -> str | None:
     for step, event in zip(steps, found, strict=True):
         if step.at != event["timestamp"]:
             return "an event at another time"
-        if fault := told_as(step, event, after.get(id(step))):
+        if fault := find_event_mismatch(step, event, after.get(id(step))):
             return fault
     gaps = (later.at - step.at for step, later in pairwise(steps))
     if any(gap > APART for gap in gaps):
@@ -53,9 +72,9 @@ def events_are_the_logs(behavior: Behavior, trajectories: Logged) -> str | None:
     return None
 
 
-def told_as(step: BehaviorStep, event: dict[str, Any], after: BehaviorStep | None) -> str | None:
+def find_event_mismatch(step: BehaviorStep, event: dict[str, Any], after: BehaviorStep | None) -> str | None:
     """Whether the page after a step shows what the log says was done."""
-    action, kind = action_of(step), event["action_type"]
+    action, kind = parse_step_action(step), event["action_type"]
     if kind == SEARCH:
         return None if action.get("text") == event["search_query"] else "another search than the log's"
     name = action.get("name", "")
@@ -65,19 +84,19 @@ def told_as(step: BehaviorStep, event: dict[str, Any], after: BehaviorStep | Non
         return f"a {kind} that is another action"
     if after is None:
         return None
-    page = sight(after.html).text
-    if visible(event["product_name"]) not in page:
+    page = parse_page_html(after.html).text
+    if sanitize_text(event["product_name"]) not in page:
         return f"a {kind} after which the page shows another product"
     cents = int(event["price"] * 100)
     if kind == CLICK:
-        return None if holds(page, cents) else "a product at another price than the log's"
-    return None if dollars(cents) in page else "a product at another price than the log's"
+        return None if shows_price(page, cents) else "a product at another price than the log's"
+    return None if format_dollars(cents) in page else "a product at another price than the log's"
 
 
-def holds(page: str, cents: int) -> bool:
+def shows_price(page: str, cents: int) -> bool:
     """Whether a product's page shows this price, or two between which it lies.
 
-    >>> holds("Price: $9.99 to $12.50 Rating", 1100), holds("Price: $9.99 Rating", 1100)
+    >>> shows_price("Price: $9.99 to $12.50 Rating", 1100), shows_price("Price: $9.99 Rating", 1100)
     (True, False)
     """
     words = page.partition("Price: ")[2].split()[:3]
@@ -94,39 +113,39 @@ def pages_follow_from_actions(
     shop, logs = catalog.once(shop_of), trajectories.once(Logs)
     if behavior.trajectory_id not in logs.customer:
         return "a log that is not there"
-    session = session_of(logs.of(behavior.trajectory_id, shop.store), behavior.rows)
+    session = find_session(logs.of(behavior.trajectory_id, shop.store), behavior.rows)
     if session is None:
         return "events that are no session"
-    browser = visit(session, shop, day_of(session, shop.store, catalog.once(Stock)))
+    browser = open_session_browser(session, shop, build_visit_day(session, shop.store, catalog.once(CatalogColumns)))
     acts = {act.row: act for act in session.acts}
     for step in behavior.steps:
-        if html(browser.page) != step.html:
+        if render_page_html(browser.page) != step.html:
             return "a page that the actions before it do not lead to"
-        action = action_of(step)
+        action = parse_step_action(step)
         if action["type"] == "terminate":
             break
-        text, name, cart = action.get("text"), action.get("name", ""), in_cart(browser)
+        text, name, cart = action.get("text"), action.get("name", ""), count_cart_pieces(browser)
         if browser.press(name) if text is None else browser.submit(name, text):
             return "an action that does nothing"
-        if step.row in acts and not does(acts[step.row], session.variants, browser, cart):
+        if step.row in acts and not shop_matches_event(acts[step.row], session.variants, browser, cart):
             return "another product or variant than the log's and its order's"
-    told = wording.intent(session.errands)
-    return None if behavior.intent == told else "an intent that is not the session's"
+    intent = wording.describe_intent(session.errands)
+    return None if behavior.intent == intent else "an intent that is not the session's"
 
 
-def does(act: Act, variants: Mapping[int, str], browser: Browser, before: Counter[Thing]) -> bool:
+def shop_matches_event(act: Act, variants: Mapping[int, str], browser: Browser, before: Counter[CartItem]) -> bool:
     """Whether the shop is as this event leaves it: the product open, one piece of its variant more in the cart, or one less.
 
     before: what was in the cart.
     """
     if act.kind == CLICK:
         return browser.view.row == browser.store.row(act.product)
-    after, thing = in_cart(browser), (act.product, variants.get(act.row, ""))
+    after, thing = count_cart_pieces(browser), (act.product, variants.get(act.row, ""))
     after[thing] -= {CART: 1, PURCHASE: -1}.get(act.kind, 0)
     return after == before
 
 
-def in_cart(browser: Browser) -> Counter[Thing]:
+def count_cart_pieces(browser: Browser) -> Counter[CartItem]:
     """Pieces of each thing."""
     return Counter({thing: line.pieces for thing, line in browser.lines.items()})
 
@@ -134,11 +153,11 @@ def in_cart(browser: Browser) -> Counter[Thing]:
 def actions_are_on_their_page(behavior: Behavior) -> str | None:
     """Each is one of the three, in the paper's JSON, and what it names can be acted on so, by the page's HTML."""
     for step in behavior.steps:
-        told = json.loads(step.action)
-        action = parsed(told)
-        if isinstance(action, str) or action.lacks or step.action != as_told(told):
-            return "an action that is none"
-        tags = {name: tag for tag, name in sight(step.html).names}
+        facts = json.loads(step.action)
+        action = parsed(facts)
+        if isinstance(action, str) or action.lacks or step.action != format_paper_action(facts):
+            return "a malformed action"
+        tags = {name: tag for tag, name in parse_page_html(step.html).names}
         if action.type == "click" and tags.get(action.name) not in ("a", "button"):
             return "a click on what is not on the page"
         if action.type == "type_and_submit" and (tags.get(action.name) != "input" or action.name != SEARCH_INPUT):
@@ -146,10 +165,10 @@ def actions_are_on_their_page(behavior: Behavior) -> str | None:
     return None
 
 
-def as_told(action: dict[str, str]) -> str:
+def format_paper_action(action: dict[str, str]) -> str:
     """The paper's JSON of it.
 
-    >>> as_told({"name": "nav.home", "type": "click", "why": "to begin again"})
+    >>> format_paper_action({"name": "nav.home", "type": "click", "why": "to begin again"})
     '{"type": "click", "name": "nav.home"}'
     """
     return json.dumps({part: action[part] for part in ("type", "name", "text") if part in action}, ensure_ascii=False)
@@ -157,7 +176,7 @@ def as_told(action: dict[str, str]) -> str:
 
 def names_are_unique(behavior: Behavior) -> str | None:
     for step in behavior.steps:
-        names = [name for _, name in sight(step.html).names]
+        names = [name for _, name in parse_page_html(step.html).names]
         if len(set(names)) < len(names):
             return "two elements of a page with one name"
     return None
@@ -167,7 +186,7 @@ def typed_text_is_the_intents(behavior: Behavior) -> str | None:
     """It has a word of what the customer came for, or of a search after it that has."""
     about = set(content_words(behavior.intent))
     for step in reversed(behavior.steps):
-        text = action_of(step).get("text")
+        text = parse_step_action(step).get("text")
         if text is not None:
             said = set(content_words(text))
             if about.isdisjoint(said):
@@ -182,60 +201,82 @@ def rationales_tell_what_was_seen(
     """In the first person, without an element's name; every number, and every title that it names, was on a page by then."""
     words, pages = set[str](), list[str]()
     for step in behavior.steps:
-        action, seen = action_of(step), sight(step.html)
+        action, seen = parse_step_action(step), parse_page_html(step.html)
         text = action.get("text", "")
-        words |= seen.words | wording.words_seen(text)
+        words |= seen.words | wording.collect_page_words(text)
         pages += [seen.text, text]
-        if fault := wording.fault_of(step.rationale, words, action.get("name", "")):
+        if fault := wording.find_rationale_fault(step.rationale, words, action.get("name", "")):
             return fault
         if any(each not in step.rationale for each in step.said):
             return "words of a rationale that it does not say"
-        if any(not any(each in page for page in reversed(pages)) for each in step.said):
+        if not all(was_shown(each, pages) for each in step.said):
             return "a rationale that names what no page has shown"
         if behavior.written_by == "model" and (
-            brand := strange_brand(step.rationale, words, behavior, catalog, personas)
+            brand := find_unexplained_brand(step.rationale, words, behavior, catalog, personas)
         ):
             return f"a rationale with a brand that no page has shown: {brand}"
     return None
 
 
-def strange_brand(
+def rationales_are_not_contradicted(
+    behavior: Behavior, catalog: Dataset[Product], personas: Dataset[Persona]
+) -> str | None:
+    """What they claim, read from their words, is so by the pages, and what is done next does not give it the lie."""
+    store, person = catalog.once(shop_of).store, personas.once(RecordCache).of(behavior.persona_id)
+
+    def item(id: str) -> Item | None:
+        row = store.row(id)
+        return None if row is None else store.item(row)
+
+    return find_contradiction(behavior, item, person.brands if person else ())
+
+
+def was_shown(text: str, pages: list[str]) -> bool:
+    return any(text in page for page in reversed(pages))
+
+
+def find_unexplained_brand(
     text: str, words: set[str], behavior: Behavior, catalog: Dataset[Product], personas: Dataset[Persona]
 ) -> str:
     """A brand of the catalog that a model names out of nowhere; empty: there is none."""
-    seen = {word.lower() for word in words}
-    person = personas.once(Nearby).of(behavior.persona_id)
+    seen = [word.lower() for word in words]
+    person = personas.once(RecordCache).of(behavior.persona_id)
     own = set(content_words(" ".join(person.brands))) if person else set[str]()
-    for brand in catalog.once(Kinds).named(text):
-        if not all(any(word in each for each in seen) or word in own for word in brand):
+    for brand in catalog.once(CategoryTermIndex).list_brands_in(text):
+        unexplained = set(brand) - own
+        if not all(was_shown(word, seen) for word in unexplained):
             return " ".join(brand)
     return ""
 
 
 def ends_at_its_end(behavior: Behavior, trajectories: Logged) -> str | None:
     """`terminate` stands last and nowhere else, and not after a purchase; the outcome is that of the events."""
-    types = [action_of(step)["type"] for step in behavior.steps]
+    types = [parse_step_action(step)["type"] for step in behavior.steps]
     events = trajectories.once(Logs).events(behavior.trajectory_id)
     if events is None or not behavior.rows or not 0 <= behavior.rows[0] <= behavior.rows[-1] < len(events):
         return "events that are not the log's"
     kinds = events["action_type"].slice(behavior.rows[0], len(behavior.rows)).to_pylist()
     if "terminate" in types[:-1] or (types[-1] == "terminate") == (kinds[-1] == PURCHASE):
-        return "an end that is none"
+        return "a malformed end"
     outcome = "bought" if PURCHASE in kinds else "left in the cart" if CART in kinds else "gave up"
     return None if behavior.outcome == outcome else "another outcome than the log's"
 
 
 def customer_is_the_personas(behavior: Behavior, trajectories: Logged, personas: Dataset[Persona]) -> str | None:
-    person = personas.once(Nearby).of(behavior.persona_id)
+    person = personas.once(RecordCache).of(behavior.persona_id)
     own = trajectories.once(Logs).customer.get(behavior.trajectory_id) == behavior.persona_id
     if person is None or not own or person.description != behavior.persona:
         return "a customer that is somebody else"
-    return None if behavior.split == split_of(behavior.persona_id) else "a split that is not its customer's"
+    return (
+        None if behavior.split == assign_customer_split(behavior.persona_id) else "a split that is not its customer's"
+    )
 
 
 def tokens_are_counted(behavior: Behavior) -> str | None:
     return (
-        None if behavior.tokens == tokens_of(behavior.steps) else "tokens that are not those of its pages and answers"
+        None
+        if behavior.tokens == count_session_tokens(behavior.steps)
+        else "tokens that are not those of its pages and answers"
     )
 
 
@@ -252,7 +293,7 @@ def splits_share_no_customer(behaviors: Dataset[Any]) -> Iterable[Fault]:
 
 def step_is_the_sessions(step: NextAction, behaviors: Dataset[Behavior]) -> str | None:
     """Action, rationale, customer and split are those of that step there."""
-    behavior = behaviors.once(Nearby).of(step.behavior_id)
+    behavior = behaviors.once(RecordCache).of(step.behavior_id)
     if behavior is None or not 0 <= step.step < len(behavior.steps):
         return "a step of no session"
     true = behavior.steps[step.step]
@@ -265,9 +306,19 @@ def step_is_the_sessions(step: NextAction, behaviors: Dataset[Behavior]) -> str 
     return "a test step to learn on" if step.in_rl and step.split == "test" else None
 
 
+def something_was_seen_before(step: NextAction) -> str | None:
+    """The first move of a session is made before anything was seen: nobody could predict it."""
+    return None if step.step >= 1 else "a first move, before which nothing was seen"
+
+
+def shows_only_latest_page(prompt: list[Message]) -> bool:
+    """Whether it shows the latest page alone."""
+    return len(prompt) == 2 and prompt[1].content.startswith("Done so far:")
+
+
 def prompt_shows_what_came_before(step: NextAction, behaviors: Dataset[Behavior]) -> str | None:
     """The page of the step stands at its end; before it all pages and answers, or all answers; and nothing of the truth."""
-    behavior = behaviors.once(Nearby).of(step.behavior_id)
+    behavior = behaviors.once(RecordCache).of(step.behavior_id)
     if behavior is None or not 0 <= step.step < len(behavior.steps):
         return "a step of no session"
     roles = [each.role for each in step.prompt]
@@ -276,33 +327,26 @@ def prompt_shows_what_came_before(step: NextAction, behaviors: Dataset[Behavior]
         return "a prompt that does not end with the page"
     if any(each.rationale in step.prompt[0].content for each in behavior.steps):
         return "a prompt that tells what it asks for"
-    if len(roles) == 2:
-        told, rest = step.prompt[1].content.removesuffix(now.html.strip()), ""
+    if shows_only_latest_page(step.prompt):
+        history, rest = step.prompt[1].content.removesuffix(now.html.strip()), ""
         for each in before:
-            other, found, told = told.partition(answer(each))
+            other, found, history = history.partition(format_step_answer(each))
             if not found:
                 return "a prompt without what was done before"
             rest += other
         hints = ('"rationale":', now.action, now.rationale)
-        return "a prompt that tells what it asks for" if any(each in rest + told for each in hints) else None
-    if roles[1:] != ["user", "assistant"] * len(before) + ["user"] or step.prompt[-1].content != now.html.strip():
+        return "a prompt that tells what it asks for" if any(each in rest + history for each in hints) else None
+    if not before or roles[1:] != ["user", "assistant"] * (len(before) - 1) + ["user"]:
         return "a prompt that is no conversation"
-    for number, each in enumerate(before):
-        page, said = step.prompt[1 + 2 * number].content, json.loads(step.prompt[2 + 2 * number].content)
-        if page.strip() != each.html.strip() or said != {
-            "rationale": each.rationale,
-            "action": json.loads(each.action),
-        }:
-            return "a prompt without what was done before"
-    return None
+    parts = [*chain.from_iterable((each.html.strip(), format_step_answer(each)) for each in before), now.html.strip()]
+    shown = ["\n".join(parts[:3]), *parts[3:]]  # nobody is asked for the first move, so it stands in the first message
+    return None if shown == [each.content for each in step.prompt[1:]] else "a prompt without what was done before"
 
 
 def prompt_tokens_are_counted(step: NextAction) -> str | None:
     """The stored prompt's are the one of the two counts that is of its context."""
-    counted = sum(size(each.content) for each in step.prompt)
-    own = (
-        step.page_tokens if len(step.prompt) == 2 and "The page now:" in step.prompt[1].content else step.session_tokens
-    )
+    counted = sum(count_text_tokens(each.content) for each in step.prompt)
+    own = step.page_tokens if shows_only_latest_page(step.prompt) else step.session_tokens
     return None if counted == own else "tokens that are not those of its prompt"
 
 

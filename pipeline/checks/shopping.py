@@ -1,30 +1,32 @@
 """What must be true of a shopping task, found out from the catalog's Parquet by DuckDB, and not by what drew it."""
 
-import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import Any
 
 import pyarrow as pa
 
-from pipeline.checks.nearby import Nearby
-from pipeline.checks.unique import repeated
-from pipeline.dataset import Dataset, as_it_stands
-from pipeline.envs.world import beside
-from pipeline.files import duck
-from pipeline.shopping import wording
-from pipeline.shopping.facts import UNITS, measured
-from pipeline.shopping.play import UNHEARD, Play, Shop, scenarios_of, written
-from pipeline.shopping.profile import told
-from pipeline.stage import Fault
-from schemas.shop import Product, Variant
-from schemas.shopping import Profile, ShoppingEpisode, ShoppingTask, Step
+from shopwright.pipeline.checks.record_cache import RecordCache
+from shopwright.pipeline.checks.unique import find_repeated_rows
+from shopwright.pipeline.dataset import Dataset, escape_glob
+from shopwright.pipeline.envs.load_world import load_world_beside
+from shopwright.pipeline.files import connect_duckdb
+from shopwright.pipeline.shopping import wording
+from shopwright.pipeline.shopping.facts import UNITS, parse_measurement
+from shopwright.pipeline.shopping.play import Play, ShopResources, format_turn, list_scenarios
+from shopwright.pipeline.shopping.profile import describe_profile
+from shopwright.pipeline.stage import Fault
+from shopwright.schemas.certificates import AnyOf, Lines, Malformed, describe, parse_certificate, parse_miss
+from shopwright.schemas.shop import Product, Variant
+from shopwright.schemas.shopping import Profile, ShoppingEpisode, ShoppingTask
 
+# Words in a row that no profile may share with its target's title.
 GRAM = 3
 Catalog = Dataset[Product]
 Variants = Dataset[Variant]
+# By task: product, variant and the facts that it breaks.
 Met = dict[int, list[tuple[str, str, tuple[str, ...]]]]
-"""By task: product, variant and the facts that it breaks."""
 
 
 class Offers:
@@ -34,11 +36,11 @@ class Offers:
     """
 
     def __init__(self, catalog: Catalog, variants: Variants) -> None:
-        self.connection = connection = duck([*catalog.files, *variants.files])
+        self.connection = connection = connect_duckdb([*catalog.files, *variants.files])
         connection.execute("SET threads = 1")
         connection.execute("SET preserve_insertion_order = false")
         for name, dataset in (("product", catalog), ("variant", variants)):
-            files = [as_it_stands(path) for path in dataset.files]
+            files = [escape_glob(path) for path in dataset.files]
             connection.execute(f"CREATE VIEW {name} AS SELECT * FROM read_parquet({files!r})")
         units = [{"unit": unit, "base": base, "factor": factor} for unit, (base, factor) in UNITS.items()]
         connection.register("units", pa.Table.from_pylist(units))
@@ -47,11 +49,11 @@ class Offers:
 
     def few(self, tasks: list[dict[str, Any]], most: int) -> Met:
         """For each task what breaks at most so many of its needs."""
-        rows = [
-            {"task": place, "category": task["category"], "place": number, **asked(need)}
-            for place, task in enumerate(tasks)
-            for number, need in enumerate(task["needs"])
-        ]
+        rows = []
+        for place, task in enumerate(tasks):
+            for number, need in enumerate(task["needs"]):
+                about = {"task": place, "category": task["category"], "place": number}
+                rows.append({**about, **convert_need_to_row(need)})
         if not rows:
             return {}
         self.connection.register("need", pa.Table.from_pylist(rows, schema=NEEDS))
@@ -112,11 +114,11 @@ BROKEN = """
 """
 
 
-def asked(need: dict[str, Any]) -> dict[str, Any]:
+def convert_need_to_row(need: dict[str, Any]) -> dict[str, Any]:
     """A need as a row: its value in lower case, and as a measure."""
     if need["fact"] == "price":
         return {"fact": "price", "op": need["op"], "value": None, "amount": float(need["value"]), "base": "dollars"}
-    found = measured(need["value"])
+    found = parse_measurement(need["value"])
     amount, base = found or (None, None)
     return {
         "fact": need["fact"],
@@ -127,61 +129,99 @@ def asked(need: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-OFFERED: dict[str, tuple[tuple[str, str], Offers]] = {}
+OFFERS_CACHE: dict[str, tuple[tuple[str, str], Offers]] = {}
 
 
-def offers(catalog: Catalog, variants: Variants) -> Offers:
+def load_offers(catalog: Catalog, variants: Variants) -> Offers:
     """Made once in this process for what is there now."""
     prints = tuple(found.manifest.fingerprint if found.manifest else "" for found in (catalog, variants))
     key = str(catalog.run)
-    if key not in OFFERED or OFFERED[key][0] != prints:
-        OFFERED.clear()
-        OFFERED[key] = (prints[0], prints[1]), Offers(catalog, variants)
-    return OFFERED[key][1]
+    if key not in OFFERS_CACHE or OFFERS_CACHE[key][0] != prints:
+        OFFERS_CACHE.clear()
+        OFFERS_CACHE[key] = (prints[0], prints[1]), Offers(catalog, variants)
+    return OFFERS_CACHE[key][1]
 
 
 def no_other_product_satisfies_it(batch: pa.RecordBatch, catalog: Catalog, variants: Variants) -> Iterator[str | None]:
-    """Of everything in the whole catalog that can be bought only its target meets every need, and its variant does."""
+    """Of everything in the whole catalog that can be bought only its target meets every need, in just the variants of its certificate."""
     tasks = batch.to_pylist()
-    met = offers(catalog, variants).few(tasks, 0)
+    met = load_offers(catalog, variants).few(tasks, 0)
     for place, task in enumerate(tasks):
         found = met.get(place, [])
+        bought = (
+            task["product_id"],
+            {variant for product, variant, _ in found if product == task["product_id"]} - {""},
+        )
         if (task["product_id"], task["variant_id"]) not in {(product, variant) for product, variant, _ in found}:
             yield "its target does not satisfy it"
         elif {product for product, _, _ in found} != {task["product_id"]}:
             yield "another product satisfies it too"
         else:
-            yield None
+            yield wrong_certificate(task["acceptable"], *bought)
+
+
+def wrong_certificate(text: str, product: str, variants: set[str]) -> str | None:
+    """Whether the certificate says that this product is to be bought, in these variants and no other."""
+    try:
+        found = parse_certificate(text)
+    except Malformed as error:
+        return f"its certificate: {error}"
+    if not isinstance(found, AnyOf) or len(found.ends) != 1 or len(found.ends[0].bought) != 1:
+        return f"its certificate: expected AnyOf with 1 end and 1 product, found {describe(found)}"
+    line = found.ends[0].bought[0]
+    if line.product_id != product or line.quantity != 1:
+        return "its certificate has another product, or more than one piece"
+    if variants - set(line.variants):
+        return "its certificate lacks a variant that satisfies it"
+    return "its certificate has a variant that does not satisfy it" if set(line.variants) - variants else None
+
+
+def parse_shopping_miss(text: str) -> tuple[str, str, tuple[str, ...]]:
+    """Product and variant of a nearest miss, empty where there is none, and what it breaks. Raises Malformed."""
+    found = parse_miss(text)
+    line = found.end.bought[0] if found.end.bought else Lines(product_id="")
+    return line.product_id, line.variants[0] if line.variants else "", tuple(sorted(found.breaks))
 
 
 def nearest_miss_misses(batch: pa.RecordBatch, catalog: Catalog, variants: Variants) -> Iterator[str | None]:
     """It is another product that can be bought, and breaks just the needs that are said, of which there are fewest."""
     tasks = batch.to_pylist()
-    misses = [json.loads(task["nearest_miss"]) for task in tasks]
-    most = [len(miss["breaks"] or task["needs"]) for miss, task in zip(misses, tasks, strict=True)]
-    found = offers(catalog, variants).few(tasks, max(most, default=0))
+    misses: list[tuple[str, str, tuple[str, ...]] | Malformed] = []
+    for task in tasks:
+        try:
+            misses.append(parse_shopping_miss(task["nearest_miss"]))
+        except Malformed as error:
+            misses.append(error)
+    most = [
+        len(task["needs"] if isinstance(miss, Malformed) else miss[2] or task["needs"])
+        for miss, task in zip(misses, tasks, strict=True)
+    ]
+    found = load_offers(catalog, variants).few(tasks, max(most, default=0))
     for place, (task, miss) in enumerate(zip(tasks, misses, strict=True)):
-        others = {
-            (product, variant): broken
-            for product, variant, broken in found.get(place, [])
-            if product != task["product_id"]
-        }
-        if not miss["product_id"]:
+        if isinstance(miss, Malformed):
+            yield f"its nearest miss: {miss}"
+            continue
+        product, variant, breaks = miss
+        others = {(one, other): broken for one, other, broken in found.get(place, []) if one != task["product_id"]}
+        if not product:
             yield None if not others else "there is a nearer miss"
-        elif others.get((miss["product_id"], miss["variant_id"])) != tuple(sorted(miss["breaks"])):
+        elif others.get((product, variant)) != breaks:
             yield "a nearest miss that breaks something else"
         else:
-            nearer = any(len(broken) < len(miss["breaks"]) for broken in others.values())
+            nearer = any(len(broken) < len(breaks) for broken in others.values())
             yield "there is a nearer miss" if nearer else None
 
 
 def row_agrees_with_its_needs(task: ShoppingTask) -> str | None:
     """Options, attributes, limit and what the profile carries are those of the needs."""
-    of = {kind: [need for need in task.needs if need.kind == kind] for kind in ("option", "attribute", "price")}
+    options = [need for need in task.needs if need.kind == "option"]
+    attributes = [need for need in task.needs if need.kind == "attribute"]
+    prices = [need for need in task.needs if need.kind == "price"]
+    limit = [] if task.price_limit is None else [f"{task.price_limit:.2f}"]
     same = (
-        [(each.name, each.value) for each in task.options] == [(need.fact, need.value) for need in of["option"]]
-        and task.attributes == [need.value for need in of["attribute"]]
-        and ([] if task.price_limit is None else [f"{task.price_limit:.2f}"]) == [need.value for need in of["price"]]
+        [(each.name, each.value) for each in task.options] == [(need.fact, need.value) for need in options]
+        and task.attributes == [need.value for need in attributes]
+        and limit == [need.value for need in prices]
         and task.reason_keys == [need.fact for need in task.needs if need.known == "profile"]
         and bool(task.profile_id) == bool(task.reason_keys)
         and len({need.fact for need in task.needs}) == len(task.needs)
@@ -194,29 +234,36 @@ def instruction_says_what_is_stated(task: ShoppingTask) -> str | None:
     for need in task.needs:
         if need.known == "stated" and need.said not in task.instruction:
             return "a need that the instruction does not say"
-        if need.known == "profile" and (need.said in task.instruction or stands(need.value, task.instruction)):
+        if need.known == "profile" and (
+            need.said in task.instruction or text_contains_value(need.value, task.instruction)
+        ):
             return "the instruction says what the profile carries"
         if need.said in task.simple_instruction:
             return "the opening tells a need"
     return None
 
 
-def stands(value: str, text: str) -> bool:
-    """Whether a value stands there as words of its own."""
-    return f" {value.lower()} " in f" {' '.join(wording.words_of(text))} "
+def text_contains_value(value: str, text: str) -> bool:
+    """Whether a value stands there as words of its own, of whatever length.
+
+    >>> text_contains_value("red", "likes Red, blue"), text_contains_value("red", "hundred"), text_contains_value("Semi-Gloss", "a semi-gloss finish")
+    (True, False, True)
+    """
+    said = " ".join(wording.split_lowercase_words(value))
+    return bool(said) and f" {said} " in f" {' '.join(wording.split_lowercase_words(text))} "
 
 
 def title_is_not_copied(batch: pa.RecordBatch, catalog: Catalog) -> Iterator[str | None]:
-    known = catalog.once(titles)
+    known = catalog.once(map_product_titles)
     for task in batch.select(["product_id", "instruction", "title_overlap"]).to_pylist():
-        share = wording.overlap(known.get(task["product_id"], ""), task["instruction"])
+        share = wording.compute_copied_share(known.get(task["product_id"], ""), task["instruction"])
         if share != task["title_overlap"]:
             yield "another overlap with the title"
         else:
-            yield "too many of the title's words" if share > wording.COPIED else None
+            yield "too many of the title's words" if share > wording.MOST_TITLE_OVERLAP else None
 
 
-def titles(catalog: Catalog) -> dict[str, str]:
+def map_product_titles(catalog: Catalog) -> dict[str, str]:
     table = catalog.table(["id", "title"])
     return dict(zip(table["id"].to_pylist(), table["title"].to_pylist(), strict=True))
 
@@ -225,43 +272,46 @@ def profile_gives_nothing_away(task: ShoppingTask, profiles: Dataset[Profile], c
     """The profile is there; it holds no value of a stated need, and no three words of the target's title."""
     if not task.profile_id:
         return None
-    text = profiles.once(texts).get(task.profile_id)
+    text = profiles.once(render_profile_texts).get(task.profile_id)
     if text is None:
         return "a profile that is not there"
-    return leak(task, text, catalog.once(titles).get(task.product_id, ""))
+    return find_profile_leak(task, text, catalog.once(map_product_titles).get(task.product_id, ""))
 
 
-def leak(task: ShoppingTask, text: str, title: str) -> str | None:
+def find_profile_leak(task: ShoppingTask, text: str, title: str) -> str | None:
     """What a profile, as it is told, says of a target that it should not."""
     for need in task.needs:
-        if need.known == "stated" and need.kind != "price" and len(need.value) > 3 and stands(need.value, text):
+        named = any(
+            letter.isalpha() for letter in need.value
+        )  # an hour or a price of the profile may be the same bare number
+        if need.known == "stated" and need.kind != "price" and named and text_contains_value(need.value, text):
             return "the profile tells what the instruction states"
     carried = [task.category, *(need.value for need in task.needs if need.known == "profile")]
-    own = {word for each in carried for word in wording.words_of(each)}
-    shared = grams(title) & grams(text)
+    own = set(chain.from_iterable(map(wording.split_lowercase_words, carried)))
+    shared = collect_task_word_grams(title) & collect_task_word_grams(text)
     return "the profile holds words of its target" if any(not own.issuperset(gram) for gram in shared) else None
 
 
-def grams(text: str) -> set[tuple[str, ...]]:
-    said = wording.words_of(text)
+def collect_task_word_grams(text: str) -> set[tuple[str, ...]]:
+    said = wording.split_lowercase_words(text)
     return {tuple(said[n : n + GRAM]) for n in range(len(said) - GRAM + 1)}
 
 
-def texts(profiles: Dataset[Profile]) -> dict[str, str]:
-    return {profile.id: told(profile) for profile in profiles}
+def render_profile_texts(profiles: Dataset[Profile]) -> dict[str, str]:
+    return {profile.id: describe_profile(profile) for profile in profiles}
 
 
 # Episodes
 
 
-def shop_of(catalog: Catalog) -> Shop:
+def shop_of(catalog: Catalog) -> ShopResources:
     """The run's shop, for `catalog.once`."""
-    world = beside(catalog)
+    world = load_world_beside(catalog)
     bullets = catalog.table(["bullets"])["bullets"].combine_chunks()
-    return Shop(world.store, world.finder, lambda row: bullets[row].as_py() or ())
+    return ShopResources(world.store, world.finder, lambda row: bullets[row].as_py() or ())
 
 
-def by_id(rows: Dataset[Any]) -> dict[str, Any]:
+def index_profile_records(rows: Dataset[Any]) -> dict[str, Any]:
     return {row.id: row for row in rows}
 
 
@@ -269,27 +319,23 @@ def actions_bring_it_about(
     episode: ShoppingEpisode, shopping_tasks: Dataset[ShoppingTask], profiles: Dataset[Profile], catalog: Catalog
 ) -> str | None:
     """Played again action by action, it is the same: every page, every word of the shopper's, both rewards, the errors."""
-    task = shopping_tasks.once(Nearby).of(episode.task_id)
+    task = shopping_tasks.once(RecordCache).of(episode.task_id)
     if task is None:
         return "a task that is not there"
-    if episode.scenario not in scenarios_of(task):
+    if episode.scenario not in list_scenarios(task):
         return "a scenario that its task is not for"
-    play = Play(catalog.once(shop_of), task, episode.scenario, profiles.once(by_id).get(task.profile_id))
+    play = Play(
+        catalog.once(shop_of), task, episode.scenario, profiles.once(index_profile_records).get(task.profile_id)
+    )
     for step in episode.steps:
         if play.done:
             return "actions after its end"
-        if step.fault.startswith(UNHEARD):
-            play.stop(step.fault.removeprefix(UNHEARD))
-        else:
-            play.step(written(step.thought, step.action, play.multi) if is_action(step) else step.action)
+        malformed = step.fault.startswith("Your turn has to be")
+        play.step(step.action if malformed else format_turn(step.thought, step.action, play.multi))
     if not play.done:
         return "it does not end"
     again = play.episode(episode.policy)
     return None if again == episode else "played again it is another episode"
-
-
-def is_action(step: Step) -> bool:
-    return not step.fault.startswith("Your turn has to be")
 
 
 def solver_buys_what_is_wanted(episode: ShoppingEpisode) -> str | None:
@@ -297,6 +343,24 @@ def solver_buys_what_is_wanted(episode: ShoppingEpisode) -> str | None:
     if episode.policy != "solver":
         return None
     return None if episode.typed.success and episode.typed.same_product else "the solver does not succeed"
+
+
+def shared_nodes_are_one_type(
+    episode: ShoppingEpisode, shopping_tasks: Dataset[ShoppingTask], catalog: Catalog
+) -> str | None:
+    """By the published formula what shares two nodes of the catalog's category paths with the target is of its type."""
+    task, known = shopping_tasks.once(RecordCache).of(episode.task_id), catalog.once(map_category_paths)
+    if task is None or not episode.bought_product:
+        return None
+    shared = set(known.get(episode.bought_product, ())) & set(known.get(task.product_id, ()))
+    return "two shared category nodes and another type" if len(shared) >= 2 and episode.literal.type < 1 else None
+
+
+def map_category_paths(catalog: Catalog) -> dict[str, tuple[str, ...]]:
+    table = catalog.table(["id", "category_path"])
+    once: dict[tuple[str, ...], tuple[str, ...]] = {}  # thousands of products share a path
+    rows = (tuple(path) for path in table["category_path"].to_pylist())
+    return {id: once.setdefault(path, path) for id, path in zip(table["id"].to_pylist(), rows, strict=True)}
 
 
 def strict_is_never_above_loose(episode: ShoppingEpisode) -> str | None:
@@ -317,4 +381,4 @@ def splits_share_no_product(shopping_tasks: Dataset[ShoppingTask]) -> Iterable[F
 
 def instructions_differ(shopping_tasks: Dataset[ShoppingTask]) -> Iterable[Fault]:
     """No two tasks are said alike for the same customer."""
-    return repeated(shopping_tasks, "instruction || '|' || profile_id", "said like another task")
+    return find_repeated_rows(shopping_tasks, "instruction || '|' || profile_id", "said like another task")

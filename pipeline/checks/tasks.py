@@ -1,188 +1,323 @@
 """What must be true of a task and of an episode, found out from their rows by playing them in the run's own shop."""
 
 import json
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+import sys
+from collections.abc import Callable, Iterable, Iterator
 from functools import wraps
-from typing import Any
+from itertools import chain
+from pathlib import Path
+from traceback import extract_tb
+from typing import Any, TypeVar
 
-from pipeline.checks.nearby import Nearby
-from pipeline.dataset import Dataset
-from pipeline.envs import all_envs, env_of
-from pipeline.envs.base import Goal, Score
-from pipeline.envs.episode import Episode, draw, played
-from pipeline.envs.players import do_nothing, terminate_at_once
-from pipeline.envs.policy_qa import VISITOR
-from pipeline.envs.visits import NOBODY
-from pipeline.envs.world import beside
-from pipeline.problem import Problem
-from pipeline.shop.phrased import why_not
-from pipeline.shop.shopper import Heard, Shopper
-from pipeline.shop.store import Item, Store
-from pipeline.shop.tools import Shop
-from schemas.shop import Product
-from schemas.tasks import Answer, EnvEpisode, Reward, Task, Wish
+from pydantic import ValidationError
 
-UNREADABLE = "a row that cannot be read"
+from shopwright.pipeline.checks.certificates import JUDGES, find_certificate_fault
+from shopwright.pipeline.checks.devices import is_for_another
+from shopwright.pipeline.checks.record_cache import RecordCache
+from shopwright.pipeline.checks.titles import find_denied_choice
+from shopwright.pipeline.dataset import Dataset
+from shopwright.pipeline.envs import all_envs, get_env
+from shopwright.pipeline.envs.base import Goal, GoalScore
+from shopwright.pipeline.envs.baselines import do_nothing, terminate_at_once
+from shopwright.pipeline.envs.customers import NOBODY
+from shopwright.pipeline.envs.difficulty import compute_axes
+from shopwright.pipeline.envs.episode import Episode, draw_task, play_episode
+from shopwright.pipeline.envs.load_world import load_world_beside
+from shopwright.pipeline.envs.policy_qa import VISITOR
+from shopwright.pipeline.models.base import LONGEST, plain_reason
+from shopwright.pipeline.problem import Problem
+from shopwright.pipeline.shop.rephrasing import find_rephrasing_fault
+from shopwright.pipeline.shop.store import Option, Store
+from shopwright.pipeline.shop.tools import Shop
+from shopwright.pipeline.shop.user_simulator import SimulatorReply, UserSimulator
+from shopwright.schemas.certificates import (
+    AnyOf,
+    Certificate,
+    End,
+    Infeasible,
+    Malformed,
+    Miss,
+    OneOfEach,
+    Parts,
+    describe,
+    parse_certificate,
+    parse_miss,
+)
+from shopwright.schemas.shop import Product
+from shopwright.schemas.tasks import Answer, EnvEpisode, Reward, Slot, Task
+
+T = TypeVar("T")
+# Of many end states that are as good as one another, so many are tried.
 SOME = 12
-"""Of many end states that are as good as one another, so many are tried."""
-IDS = {"product_id", "product_ids", "recommended_product_ids", "any_of"}
-VARIANTS = {"variant_id", "variants", "sold_out"}
 
 
-def readable(check: Callable[..., str | None]) -> Callable[..., str | None]:
-    """The same check, which says so of a row that it cannot make sense of."""
+def report_unreadable(check: Callable[..., str | None]) -> Callable[..., str | None]:
+    """The same check, which says of a row that it cannot make sense of what was expected, and what it found."""
 
     @wraps(check)
-    def tried(*given: Any) -> str | None:
+    def tried(row: Task | EnvEpisode, *given: Any) -> str | None:
         try:
-            return check(*given)
-        except (ValueError, LookupError, TypeError, AttributeError, Problem):
-            return UNREADABLE
+            return check(row, *given)
+        except (Malformed, Problem) as error:
+            return str(error)[:LONGEST]
+        except Exception as error:  # noqa: BLE001 - an env is anybody's code
+            return raised_by(row.env, error)
 
     return tried
 
 
+def raised_by(name: str, error: BaseException) -> str:
+    """Which method of an env raised what, and where; of an error elsewhere the place alone.
+
+    Words and ids of the row itself are left out.
+    """
+    frames = extract_tb(error.__traceback__)
+    home = getattr(sys.modules.get(type(get_env(name)).__module__), "__file__", "")
+    here = [frame for frame in frames if frame.filename == home]
+    last = (here or frames)[-1]
+    what = f"{name}.{here[0].name}" if here else f"{name}: {last.name}"
+    why = plain_reason(str(error))
+    return f"{what} raised {type(error).__name__}: {why} ({Path(last.filename).name}, line {last.lineno})"
+
+
+def parse_task_goal(task: Task) -> Goal:
+    """Raises Malformed for what is no goal of its env."""
+    env = get_env(task.env)
+    try:
+        found: Goal = env.Goal.model_validate_json(task.goal)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        at = ".".join(map(str, first["loc"])) or "its top"
+        raise Malformed(
+            f"its goal: expected {env.Goal.__name__} of {task.env}; at {at}: {first['msg'].partition(' at line')[0]}"
+        ) from None
+    return found
+
+
+def parse_task_certificate(task: Task) -> Certificate:
+    return parse_task_column("certificate", parse_certificate, task.acceptable)
+
+
+def parse_task_miss(task: Task) -> Miss:
+    return parse_task_column("nearest miss", parse_miss, task.nearest_miss)
+
+
+def parse_task_column(name: str, read: Callable[[str], T], text: str) -> T:
+    try:
+        return read(text)
+    except Malformed as error:
+        raise Malformed(f"its {name}: {error}") from None
+
+
+def parse_solution(task: Task) -> list[dict[str, Any]]:
+    try:
+        found = json.loads(task.solution)
+    except ValueError:
+        found = task.solution
+    if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
+        raise Malformed(f"its solution: expected a JSON list of actions, found {describe(found)}")
+    return found
+
+
 def env_is_known(task: Task) -> str | None:
-    return None if task.env in all_envs() else "an env that there is not"
+    return None if task.env in all_envs() else "an unknown env"
 
 
-@readable
+@report_unreadable
 def task_is_its_seeds(task: Task, catalog: Dataset[Product]) -> str | None:
     """Drawn again it is the same, the whole certificate included."""
-    again = draw(env_of(task.env), beside(catalog), task.difficulty, task.seed)
+    again = draw_task(get_env(task.env), load_world_beside(catalog), task.difficulty, task.seed)
     return None if again == task.model_copy(update={"solution": ""}) else "drawn again it is another task"
 
 
-@readable
+@report_unreadable
 def goal_agrees_with_the_row(task: Task, catalog: Dataset[Product]) -> str | None:
     goal = episode_of(task, catalog).goal
-    same = (goal.persona_id, goal.feasible, goal.wishes) == (task.persona_id, task.feasible, task.wishes)
+    same = (goal.persona_id, goal.feasible, goal.slots) == (task.persona_id, task.feasible, task.slots)
     return None if same else "its goal says something else than the row"
 
 
-@readable
+@report_unreadable
 def solution_earns_everything(task: Task, catalog: Dataset[Product]) -> str | None:
     """The stored actions, played through the tools."""
     episode = episode_of(task, catalog)
     episode.reset()
-    for action in json.loads(task.solution):
+    for action in parse_solution(task):
         _, _, done, info = episode.step(action)
         if done:
             return None if earns_everything(info["reward"]) else "its solution does not earn everything"
     return "its solution never ends"
 
 
-@readable
+@report_unreadable
 def silence_earns_nothing(task: Task, catalog: Dataset[Product]) -> str | None:
-    """Nor does an empty answer, nor one with a product that there is not."""
+    """Nor does an empty answer, nor one with an unknown product."""
     episode = episode_of(task, catalog)
-    if played(episode, do_nothing).success or played(episode, terminate_at_once).success:
+    if play_episode(episode, do_nothing).success or play_episode(episode, terminate_at_once).success:
         return "silence is a success"
     episode.reset()
     made_up = Answer(env=task.env, recommended_product_ids=["no-such-product"])
     _, _, _, info = episode.step({"answer": made_up.model_dump(exclude_defaults=True)})
-    return "a product that there is not is a success" if info["reward"].success else None
+    return "an unknown product is a success" if info["reward"].success else None
 
 
-@readable
+@report_unreadable
 def acceptable_ends_are_successes(task: Task, catalog: Dataset[Product]) -> str | None:
     """Each end state of the certificate, set up directly and scored.
 
     Of a set of products any is a success; only the best of them, in their order, earn everything, as the solution does.
     """
     episode = episode_of(task, catalog)
-    ends = list(ends_of(json.loads(task.acceptable)))
-    if not ends:
-        return "a certificate without an end state"
-    for end in ends:
-        score = reached(episode, end)
-        if not score.success:
+    found = parse_task_certificate(task)
+    if isinstance(found, Infeasible) == task.feasible:
+        return f"its certificate: expected {'what can be done' if task.feasible else 'Infeasible'}, found {describe(found)}"
+    for ends in list_right_ends(found):
+        if not score_ends(episode, ends).success:
             return "an acceptable end state is no success"
     return None
 
 
-@readable
+@report_unreadable
 def nearest_miss_fails(task: Task, catalog: Dataset[Product]) -> str | None:
     """It breaks one thing that it names, and so is no success and earns less than everything."""
-    miss = json.loads(task.nearest_miss)
-    score = reached(episode_of(task, catalog), miss)
-    if score.success or score.task == 1:
-        return "its nearest miss is a success"
-    return None if breaks(miss) else "a nearest miss that does not say what it breaks"
+    miss, right = parse_task_miss(task), parse_task_certificate(task)
+    if len(miss.breaks) != 1 or not miss.breaks[0]:
+        return "a nearest miss that does not say the one thing that it breaks"
+    ends = [miss.end]
+    if isinstance(right, Parts):
+        ends = next(list_right_ends(right))
+        ends[miss.part - 1] = miss.end
+    score = score_ends(episode_of(task, catalog), ends)
+    return "its nearest miss is a success" if score.success or score.task == 1 else None
 
 
-@readable
+@report_unreadable
 def certificate_is_computed_twice(task: Task, catalog: Dataset[Product]) -> str | None:
-    """Which products of a category do is exactly what plain Python finds, one product at a time."""
-    store = beside(catalog).store
-    for text, certificate in parts_of(task):
-        goal = json.loads(text)
-        sold_out = set(goal["sold_out"])
-        for end in as_ends(certificate):
-            if "any_of" in end and "constraints" in goal:
-                gone = sold_out | (set(goal["event"]["variants"]) if "after" in end else set())
-                found = fitting(store, goal["category"], goal["constraints"], gone)
-                if {item.id for item in found} != set(end["any_of"]):
-                    return "its acceptable products are not those that fit"
-            for line in [*end.get("one of each", ()), *end.get("proof", {}).get("one of each", ())]:
-                found = fitting(store, line["category"], line["constraints"], sold_out)
-                least = min((item.cents for item in found), default=None)
-                named = store.row(line["cheapest"])
-                if len(found) != line["do"] or (named is not None and int(store.cents[named])) != (
-                    least is not None and least
-                ):
-                    return "a line of its list does not have the products that fit"
+    """It is just what is found by who shares no code with the env; where nobody knows the env, nothing beside it is right.
+
+    Then each other product of the categories of the right ones, and each other variant of what is to be in the cart, is tried.
+    """
+    found, store = parse_task_certificate(task), load_world_beside(catalog).store
+    parse_task_goal(task)
+    if task.env in JUDGES:
+        return find_certificate_fault(
+            task.env, json.loads(task.goal), found, store, compute_axes(task.difficulty).orders
+        )
+    episode = episode_of(task, catalog)
+    for end in found.ends if isinstance(found, AnyOf) else ():
+        if any(score_ends(episode, [other]).success for other in list_wrong_ends(store, end)):
+            return f"its certificate lacks an end state that {task.env}.score calls a success"
     return None
+
+
+@report_unreadable
+def substitutes_are_for_the_same_device(task: Task, catalog: Dataset[Product]) -> str | None:
+    """Read from the titles alone, by another reader than that of the catalog."""
+    store = load_world_beside(catalog).store
+    for goal, certificate in split_task_into_parts(task):
+        original = goal["product_id"] if goal.get("wants") == "product" else goal.get("original")
+        ends = certificate.ends if original and isinstance(certificate, AnyOf) else ()
+        for other in sorted(set(chain.from_iterable(end.some_of for end in ends))):
+            if is_for_another(find_title_in_store(store, str(original)), find_title_in_store(store, other)):
+                return "a substitute for another device"
+    return None
+
+
+@report_unreadable
+def titles_agree_with_what_is_asked(task: Task, catalog: Dataset[Product]) -> str | None:
+    """No product is wanted in a variant that its title denies."""
+    store = load_world_beside(catalog).store
+    for goal, _ in split_task_into_parts(task):
+        for line in goal.get("lines", ()):
+            row = store.row(line["product_id"])
+            if row is None:
+                return "an unknown product"
+            item = store.item(row)
+            title = item.title.replace(item.brand, "", 1) if item.brand else item.title
+            if find_denied_choice(title, [(each["name"], each["value"]) for each in line["choices"]]):
+                return "a variant that the product's title denies"
+    return None
+
+
+def list_wrong_ends(store: Store, end: End) -> Iterator[End]:
+    """End states that an end state leaves out: another product, or a line of the cart in another variant."""
+    leaves = {int(store.leaf_of[row]) for id in end.some_of if (row := store.row(id)) is not None}
+    rows = list(chain.from_iterable(store.rows_of(leaf).tolist() for leaf in sorted(leaves)))
+    for id in store.ids.take(rows).to_pylist() if rows else ():
+        if id not in end.some_of:
+            yield end.model_copy(update={"some_of": [id]})
+    for place, line in enumerate(end.cart):
+        row = store.row(line.product_id)
+        for option in store.options(row) if row is not None else ():
+            if option.id not in line.variants:
+                other = line.model_copy(update={"variants": [option.id]})
+                yield end.model_copy(update={"cart": [*end.cart[:place], other, *end.cart[place + 1 :]]})
+
+
+def split_task_into_parts(task: Task) -> Iterator[tuple[dict[str, Any], Certificate]]:
+    """Goal and certificate of the task, or of each part of one that has several."""
+    goal, certificate = json.loads(task.goal), parse_task_certificate(task)
+    if not isinstance(certificate, Parts):
+        yield goal, certificate
+        return
+    for part, own in zip(goal["parts"], certificate.parts, strict=True):
+        yield json.loads(part["goal"]), own.certificate
+
+
+def find_title_in_store(store: Store, product_id: str) -> str:
+    row = store.row(product_id)
+    return "" if row is None else str(store.titles[row])
 
 
 def opening_has_no_open_place(task: Task) -> str | None:
     opening = task.opening
-    for wish in task.wishes:
-        opening = opening.replace(wish.said, "")
+    for slot in task.slots:
+        opening = opening.replace(slot.said, "")
     wrong = "{{" in opening or "{%" in opening or "Undefined" in opening
     return "an opening with an open place" if wrong or not task.opening.strip() else None
 
 
-@readable
-def every_wish_can_be_learnt(task: Task, catalog: Dataset[Product]) -> str | None:
+@report_unreadable
+def every_slot_can_be_learnt(task: Task, catalog: Dataset[Product]) -> str | None:
     """Stated in the opening as it is written, brought up later in a journey, or told when asked by its name.
 
     No two have one name.
     """
-    names = [wish.name for wish in task.wishes]
+    goal = parse_task_goal(task)
+    names = [slot.name for slot in task.slots]
     if len(set(names)) < len(names):
-        return "two wishes of one name"
+        return "two slots of one name"
     heard = " ".join(task.opening.split()).lower()
-    later = " ".join(json.loads(task.goal).get("later", "").split()).lower()
-    for wish in task.wishes:
-        said = " ".join(wish.said.split()).rstrip(".").lower()
+    later = " ".join(getattr(goal, "later", "").split()).lower()
+    for slot in task.slots:
+        said = " ".join(slot.said.split()).rstrip(".").lower()
         if not said:
-            return "a wish without words"
-        if wish.known == "stated" and said not in heard:
-            return "a wish that is stated is not in the opening"
-        if wish.known == "asked" and said not in later and said not in asked_for(task, wish):
-            return "a wish that is not told when asked"
+            return "a slot without words"
+        if slot.known == "stated" and said not in heard:
+            return "a slot that is stated is not in the opening"
+        if slot.known == "asked" and said not in later and said not in ask_for_slot(task, slot):
+            return "a slot that is not told when asked"
     return None
 
 
-def asked_for(task: Task, wish: Wish) -> str:
-    shopper = Shopper(task.wishes, seed=task.id)
-    return " ".join(shopper.answer(f"What about the {wish.name}?").split()).lower()
+def ask_for_slot(task: Task, slot: Slot) -> str:
+    shopper = UserSimulator(task.slots, seed=task.id)
+    return " ".join(shopper.answer(f"What about the {slot.name}?").split()).lower()
 
 
-@readable
+@report_unreadable
 def everything_named_exists(task: Task, catalog: Dataset[Product]) -> str | None:
     """Products, variants, orders and the customer of goal, certificate and nearest miss."""
-    store = beside(catalog).store
-    for text in (task.acceptable, task.nearest_miss, task.goal):
-        for kind, id in ids_in(json.loads(text)):
+    store = load_world_beside(catalog).store
+    goal = json.loads(parse_task_goal(task).model_dump_json())
+    for text in (parse_task_certificate(task).model_dump(), parse_task_miss(task).model_dump(), goal):
+        for kind, id in find_ids(text):
             if kind == "product" and store.row(id) is None:
-                return "a product that there is not"
+                return "an unknown product"
             if kind == "variant" and store.option_of(id) is None:
-                return "a variant that there is not"
+                return "an unknown variant"
     if task.persona_id not in store.place_of_customer and task.persona_id not in (VISITOR, NOBODY):
-        return "a customer that there is not"
+        return "an unknown customer"
     return None
 
 
@@ -195,20 +330,20 @@ def earns_everything(reward: Reward) -> bool:
 
 
 def task_is_there(episode: EnvEpisode, env_tasks: Dataset[Task]) -> str | None:
-    task = env_tasks.once(Nearby).of(episode.task_id)
+    task = env_tasks.once(RecordCache).of(episode.task_id)
     if task is None:
-        return "a task that there is not"
+        return "an unknown task"
     same = (task.env, task.difficulty, task.opening) == (episode.env, episode.difficulty, episode.opening)
     return None if same else "its task is another one"
 
 
-@readable
+@report_unreadable
 def actions_bring_it_about(episode: EnvEpisode, env_tasks: Dataset[Task], catalog: Dataset[Product]) -> str | None:
     """Played again from its actions alone: the same results, words, acts and reward.
 
     Where a model put the shopper's words, they may be others that say the same.
     """
-    task = env_tasks.once(Nearby).of(episode.task_id)
+    task = env_tasks.once(RecordCache).of(episode.task_id)
     if task is None:
         return None  # said by another check
     again = episode_of(task, catalog)
@@ -233,143 +368,92 @@ def solver_earns_everything(episode: EnvEpisode) -> str | None:
     return None if earns_everything(episode.reward) else "the solver does not earn everything"
 
 
-def says_the_same(words: str, plain: str, shopper: Shopper) -> bool:
+def says_the_same(words: str, plain: str, shopper: UserSimulator) -> bool:
     if words == plain:
         return True
-    heard: Heard | None = shopper.said[-1] if shopper.said else None
-    hidden = [wish.said for place, wish in enumerate(shopper.wishes) if place not in shopper.told]
-    return heard is not None and heard.text == plain and why_not(words, heard, hidden) is None
+    heard: SimulatorReply | None = shopper.said[-1] if shopper.said else None
+    hidden = [slot.said for place, slot in enumerate(shopper.slots) if place not in shopper.told]
+    return heard is not None and heard.text == plain and find_rephrasing_fault(words, heard, hidden) is None
 
 
 # Certificates
 
 
 def episode_of(task: Task, catalog: Dataset[Product]) -> Episode:
-    return Episode(env_of(task.env), beside(catalog), task)
+    return Episode(get_env(task.env), load_world_beside(catalog), task)
 
 
-def parts_of(task: Task) -> Iterator[tuple[str, Any]]:
-    """Goal and certificate of the task, or of each part of a journey."""
-    certificate, goal = json.loads(task.acceptable), json.loads(task.goal)
-    if task.env != "journey":
-        yield task.goal, certificate
-        return
-    for part, own in zip(goal["parts"], certificate, strict=True):
-        yield part["goal"], own["acceptable"]
+def list_right_ends(certificate: Certificate) -> Iterator[list[End]]:
+    """Right end states, each a list: one for each part of a task with parts, else one alone. Of many that are alike some."""
+    if isinstance(certificate, Parts):
+        parts = [list(list_right_ends(each.certificate)) for each in certificate.parts]
+        for number in range(max(map(len, parts))):
+            yield list(chain.from_iterable(own[number % len(own)] for own in parts))
+    elif isinstance(certificate, Infeasible):
+        yield [End(answer=Answer(refusal=certificate.refusal))]
+    elif isinstance(certificate, OneOfEach):
+        yield [End(answer=Answer(recommended_product_ids=[item.cheapest for item in certificate.items]))]
+    else:
+        for end in certificate.ends:
+            yield from ([one] for one in pick_single_products(end))
 
 
-def cheapest(end: dict[str, Any]) -> dict[str, Any]:
-    """A shopping list as an end state: the cheapest product of each category."""
-    return {"recommended_product_ids": [line["cheapest"] for line in end["one of each"]]}
+def pick_single_products(end: End) -> Iterator[End]:
+    """The end state with one product of those that are right: some of them, spread over all."""
+    some = min(SOME, len(end.some_of))
+    for number in range(some):
+        yield end.model_copy(update={"some_of": [end.some_of[number * len(end.some_of) // some]]})
+    if not some:
+        yield end
 
 
-def as_ends(certificate: Any) -> list[dict[str, Any]]:
-    """The end states of a certificate: one, a list of them, or under `ends`."""
-    if isinstance(certificate, list):
-        return certificate
-    found = certificate.get("ends", [certificate])
-    return list(found)
-
-
-def ends_of(certificate: Any) -> Iterator[dict[str, Any]]:
-    """Single end states: of a set in which any is right some, spread over it; of a journey's parts each in its turn."""
-    found = as_ends(certificate)
-    if found and "acceptable" in found[0]:
-        parts = [list(ends_of(each["acceptable"])) for each in found]
-        if all(parts):
-            for number in range(max(map(len, parts))):
-                yield {"parts": [own[number % len(own)] for own in parts]}
-        return
-    for end in found:
-        any_of = choices(end)
-        if any_of is None:
-            yield cheapest(end) if "one of each" in end else end
-            continue
-        for number in range(min(SOME, len(any_of))):
-            yield chosen(end, any_of[number * len(any_of) // min(SOME, len(any_of))])
-
-
-def choices(end: dict[str, Any]) -> list[str] | None:
-    """The products of which any one is right; None where there is no choice."""
-    if "any_of" in end:
-        return list(end["any_of"])
-    named = end.get("recommended_product_ids")
-    return list(next(iter(named.values()))) if isinstance(named, dict) else None
-
-
-def chosen(end: dict[str, Any], product: str) -> dict[str, Any]:
-    return {key: value for key, value in end.items() if key != "any_of"} | {"recommended_product_ids": [product]}
-
-
-def breaks(miss: dict[str, Any]) -> str:
-    return str(miss["nearest_miss"].get("breaks", "") if "nearest_miss" in miss else miss.get("breaks", ""))
-
-
-def reached(episode: Episode, end: dict[str, Any]) -> Score:
-    """What an end state earns that is set up without any tool."""
+def score_ends(episode: Episode, ends: list[End]) -> GoalScore:
+    """What it earns to end so, set up without any tool."""
     shop = episode.env.shop(episode.world, episode.goal, episode.axes, episode.task.id)
-    if "nearest_miss" in end:
-        right = next(ends_of(json.loads(episode.task.acceptable)))["parts"]
-        right[end["part"] - 1] = next(ends_of(end["nearest_miss"]))
-        end = {"parts": right}
-    for each in end.get("parts", [end]):
-        furnish(shop, each, episode.goal)
-    parts = [answer_of(each) for each in end.get("parts", ())]
-    return episode.env.score(episode.goal, shop, Answer(parts=parts) if parts else answer_of(end))
+    for end in ends:
+        set_up_end(shop, end, episode.goal)
+    answers = [build_end_answer(end) for end in ends]
+    given = Answer(parts=answers) if isinstance(parse_task_certificate(episode.task), Parts) else answers[0]
+    return episode.env.score(episode.goal, shop, given)
 
 
-def furnish(shop: Shop, end: dict[str, Any], goal: Goal) -> None:
-    """Cart, returns and what was sold out as the end state has them."""
-    if "after" in end and goal.event:
+def set_up_end(shop: Shop, end: End, goal: Goal) -> None:
+    """Cart, purchases, returns and what was sold out as the end state has them."""
+    if end.after_sell_out and goal.event:
         shop.gone |= set(goal.event.variants)
-    for line in end.get("cart", ()):
-        options = [shop.store.option_of(id) for id in line.get("variants", [line.get("variant_id")])]
-        enough = [option for option in options if option and shop.stock(option) >= line["quantity"]]
-        for option in (enough or options)[:1]:
-            if option:
-                shop.cart[option.id] = line["quantity"]
-    shop.returns += end.get("returns", [])
+    for held, lines in ((shop.cart, end.cart), (shop.bought, end.bought)):
+        for line in lines:
+            options = [option for id in line.variants if (option := shop.store.option_of(id))]
+            for option in filter_stocked_options(shop, options, line.quantity)[:1]:
+                held[option.id] = line.quantity
+    shop.returns += [each.model_dump() for each in end.returns]
 
 
-def answer_of(end: dict[str, Any]) -> Answer:
-    """The fields of an answer that an end state has, its own or under `answer`."""
-    found = {**end, **end.get("answer", {})}
-    if (products := choices(end)) is not None:
-        found["recommended_product_ids"] = products[:1]
-    return Answer(**{name: found[name] for name in Answer.model_fields if name in found and name != "parts"})
+def filter_stocked_options(shop: Shop, options: list[Option], quantity: int) -> list[Option]:
+    """Those of which there are so many pieces, or all."""
+    return [option for option in options if shop.stock(option) >= quantity] or options
 
 
-def fitting(store: Store, leaf: str, constraints: list[dict[str, Any]], sold_out: set[str]) -> list[Item]:
-    """The products of a category that meet constraints and are in stock, one product at a time."""
-    place = store.place_of_leaf.get(leaf)
-    rows = store.rows_of(place).tolist() if place is not None else []
-    items = [store.item(row) for row in rows if any(o.stock and o.id not in sold_out for o in store.options(row))]
-    return [item for item in items if all(fits(item, constraint) for constraint in constraints)]
+def build_end_answer(end: End) -> Answer:
+    return end.answer.model_copy(update={"recommended_product_ids": end.some_of}) if end.some_of else end.answer
 
 
-def fits(item: Item, constraint: dict[str, Any]) -> bool:
-    value = item.facts.get(constraint["fact"])
-    if value is None:
-        return False
-    if constraint["op"] == "is":
-        return str(value).casefold() == constraint["value"].casefold()
-    number = constraint["number"]
-    return not isinstance(value, str) and (value <= number if constraint["op"] == "at most" else value >= number)
-
-
-def ids_in(value: Any, under: str = "") -> Iterator[tuple[str, str]]:
+def find_ids(value: Any, under: str = "") -> Iterable[tuple[str, str]]:
     """Every id in a JSON value, with what it is of; a goal within it is looked into."""
     if isinstance(value, dict):
         for name, each in value.items():
-            yield from ids_in(each, under if name in ("any of", "some of") else name)
+            yield from find_ids(each, name)
     elif isinstance(value, list):
         for each in value:
-            yield from ids_in(each, under)
+            yield from find_ids(each, under)
     elif isinstance(value, str) and value:
         if under == "goal":
-            with suppress(ValueError):
-                yield from ids_in(json.loads(value))
+            yield from find_ids(json.loads(value))
         elif under in IDS:
             yield "product", value
         elif under in VARIANTS:
             yield "variant", value
+
+
+IDS = {"product_id", "product_ids", "recommended_product_ids", "some_of", "cheapest", "sells_out", "products_sold_out"}
+VARIANTS = {"variant_id", "variants", "sold_out"}

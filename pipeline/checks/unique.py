@@ -3,19 +3,20 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from pipeline.dataset import Dataset
-from pipeline.stage import Fault
+from shopwright.pipeline.dataset import Dataset
+from shopwright.pipeline.stage import Fault
 
 
 def ids_are_unique(dataset: Dataset[Any]) -> Iterable[Fault]:
-    return repeated(dataset, "id", "duplicate id")
+    return find_repeated_rows(dataset, "id", "duplicate id")
 
 
-def repeated(dataset: Dataset[Any], key: str, reason: str) -> list[Fault]:
+def find_repeated_rows(dataset: Dataset[Any], key: str, reason: str) -> list[Fault]:
     """All but the first row with the same value of an SQL expression.
 
     Only rows whose hash comes twice are held against each other: texts are not kept.
     """
+    # DuckDB's hash may differ between versions: here it is compared inside one query only, and never leaves it
     found = dataset.sql(
         f"with twice as (select hash({key}) as key from rows group by all having count(*) > 1) "
         f"select filename, file_row_number from rows where hash({key}) in (from twice) qualify row_number() over "
@@ -24,18 +25,22 @@ def repeated(dataset: Dataset[Any], key: str, reason: str) -> list[Fault]:
     return [Fault(file, row, reason) for file, row in found]
 
 
-def alike_but_for_one(dataset: Dataset[Any], traits: Sequence[str], reason: str) -> Iterator[Fault]:
+def find_rows_alike_but_for_one(dataset: Dataset[Any], traits: Sequence[str], reason: str) -> Iterator[Fault]:
     """All but the first of the rows that have the same values of all but one of these SQL expressions.
 
     One pass finds the traits without which the hashes of two rows are equal; only those are looked at closely.
     """
     places = range(len(traits))
+    # DuckDB's hash stays inside this query, too: of it only the numbers of traits come back
     hashes = ", ".join(f"hash({trait}) as t{place}" for place, trait in enumerate(traits))
-    others = ["hash(" + ", ".join(f"t{place}" for place in places if place != one) + ")" for one in places]
+    columns = [f"t{place}" for place in places]
+    others = [f"hash({', '.join(columns[:one] + columns[one + 1 :])})" for one in places]
     found = dataset.sql(
         f"with traits as (select {hashes} from rows), "
         f"keys as (select unnest(range({len(traits)})) as one, unnest([{', '.join(others)}]) as key from traits) "
         "select distinct one from (select one from keys group by one, key having count(*) > 1) order by all"
     )
     for (one,) in found:
-        yield from repeated(dataset, ", ".join(trait for place, trait in enumerate(traits) if place != one), reason)
+        yield from find_repeated_rows(
+            dataset, ", ".join(trait for place, trait in enumerate(traits) if place != one), reason
+        )

@@ -1,21 +1,25 @@
-"""`shopwright audit`: whether what can be played can be solved, and cannot be cheated."""
+"""`shopwright audit`: whether tasks can be solved, and whether simple baselines fail on them."""
 
 from typing import Any
 
-from pipeline.commands import envs, shopping
-from pipeline.commands.options import Parser, add_command
+from shopwright.pipeline.commands import envs
+from shopwright.pipeline.commands.evaluate import list_situations
+from shopwright.pipeline.commands.options import Parser, add_command
+from shopwright.pipeline.commands.situations import add_audit, run_audit
 
-KINDS: dict[str, Any] = {"envs": envs, "shopping_tasks": shopping}
+
+def list_examples() -> list[str]:
+    return [kind.AUDIT for kind in list_situations().values()]
 
 
 def add(commands: Any, folder: Parser, as_json: Parser) -> None:
-    about = "whether what can be played can be solved, and cannot be cheated"
+    about = "check that the solver solves every task and that simple baselines do not"
     kinds = add_command(commands, "audit", about, [], envs.AUDIT).add_subparsers(
         dest="what", required=True, metavar="WHAT"
     )
-    for kind in KINDS.values():
-        kind.add_audit(kinds, folder, as_json)
+    for name, kind in list_situations().items():
+        add_audit(kind, kinds, name, as_json)
 
 
 def run(what: str, **options: Any) -> int:
-    return KINDS[what].run_audit(**options)
+    return run_audit(list_situations()[what], what, **options)

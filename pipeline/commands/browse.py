@@ -3,14 +3,14 @@
 import threading
 from typing import Any
 
-from pipeline.commands.options import RUN, Parser, add_command
-from pipeline.problem import Problem
+from shopwright.pipeline.commands.options import RUN, Parser, add_command
+from shopwright.pipeline.problem import Problem
 
 EXAMPLE = "shopwright browse data/runs/mine --open"
 
 
 def add(commands: Any, folder: Parser, as_json: Parser) -> None:
-    about = "look at a run in a web browser: every row, what was turned away, SQL over them"
+    about = "look at a run in a web browser: every row, rejected rows with reasons, SQL queries"
     options = add_command(commands, "browse", about, [], EXAMPLE)
     options.add_argument("folder", nargs="?", default=RUN, help=f"the run's folder (default: {RUN})")
     options.add_argument("--port", type=int, default=0, help="the port to listen at (default: a free one)")
@@ -19,9 +19,9 @@ def add(commands: Any, folder: Parser, as_json: Parser) -> None:
 
 def run(folder: str, port: int, open: bool) -> int:
     """Serves until it is stopped."""
-    from pipeline.browse.server import Server
-    from pipeline.run import Run
-    from pipeline.stages import all_stages
+    from shopwright.pipeline.browse.server import Server
+    from shopwright.pipeline.run import Run
+    from shopwright.pipeline.stages import all_stages
 
     found = Run(folder)
     found.stands_alone()

@@ -3,25 +3,26 @@
 import argparse
 import sys
 from collections.abc import Callable
+from itertools import chain
 from shlex import quote
 from typing import Any
 
-from pipeline.commands.models import add_models, models_given
-from pipeline.commands.options import Parser, add_command, amount, positive
-from pipeline.commands.output import NOTHING, print_json, words
-from pipeline.dataset import Manifest
-from pipeline.models.role import Asked
-from pipeline.problem import harmless
-from pipeline.progress import Bar, Lines
-from pipeline.recipe import read_recipe
-from pipeline.run import Run, owners_of
-from pipeline.stages import all_stages, upstream
+from shopwright.pipeline.commands.models import add_models, models_given
+from shopwright.pipeline.commands.options import Parser, add_command, parse_amount, parse_positive
+from shopwright.pipeline.commands.output import NOTHING, format_option_value, print_json
+from shopwright.pipeline.dataset import Manifest
+from shopwright.pipeline.models.role import PromptUsage
+from shopwright.pipeline.problem import harmless
+from shopwright.pipeline.progress import BarProgress, LineProgress
+from shopwright.pipeline.recipe import read_recipe
+from shopwright.pipeline.run import Run, owners_of
+from shopwright.pipeline.stages import all_stages, upstream
 
 EXAMPLE = "shopwright build questions --count 100 --tokens 32k,64k --per-trajectory 10 --run data/runs/mine"
 
 
 def add(commands: Any, folder: Parser, as_json: Parser) -> None:
-    about = "make a dataset, and before it whatever it reads that is not there yet"
+    about = "make a dataset, and first the datasets it reads that are missing"
     datasets = add_command(commands, "build", about, [], EXAMPLE).add_subparsers(
         dest="dataset", required=True, metavar="DATASET"
     )
@@ -32,25 +33,25 @@ def add(commands: Any, folder: Parser, as_json: Parser) -> None:
 def add_dataset(datasets: Any, name: str, parents: list[Parser]) -> None:
     about = all_stages()[name].about.rstrip(".")
     options = add_command(datasets, name, about, parents, build_example(name))
-    options.add_argument("--seed", type=int, help="the run's seed (default: what the folder was made with, else 0)")
-    options.add_argument("--workers", type=positive, metavar="N", help="processes (default: the cores)")
+    options.add_argument("--seed", type=int, help="the run's seed (default: that of the folder, else 0)")
+    options.add_argument(
+        "--workers", type=parse_positive, metavar="N", help="number of processes (default: one for each core)"
+    )
     options.add_argument(
         "--runner",
         default="local",
         metavar="R",
-        help="local processes, dask, ray, or a cluster that is there: dask:tcp://HOST:8786, ray:HOST:6379",
+        help="where shards are made: local, dask, ray, or a running cluster: dask:tcp://HOST:8786, ray:HOST:6379",
     )
     options.add_argument(
         "--minutes",
-        type=amount,
+        type=parse_amount,
         metavar="M",
-        help="a shard that takes longer is begun again by another process (default: 60; 240 for embeddings)",
+        help="time limit of a shard in minutes; after it another process tries again (default: 60; 240 for embeddings)",
     )
-    options.add_argument("--recipe", metavar="FILE", help="settings, models, sampling and prices, as TOML")
-    options.add_argument(
-        "--rebuild", action="store_true", help="make it again, and what it reads where that has changed"
-    )
-    add_models(options, [role for each in upstream(name) for role in all_stages()[each].roles])
+    options.add_argument("--recipe", metavar="FILE", help="TOML file with settings, models, sampling and prices")
+    options.add_argument("--rebuild", action="store_true", help="make it again, and its inputs if they have changed")
+    add_models(options, list(chain.from_iterable(all_stages()[each].roles for each in upstream(name))))
     for each in reversed(upstream(name)):
         add_settings(options.add_argument_group(f"settings of {each}"), each, name)
 
@@ -61,7 +62,7 @@ def add_settings(group: Any, stage: str, name: str) -> None:
         short = f"--{setting.name.replace('_', '-')}"
         flags = [short] if owners_of(name, setting.name) == [stage] else []
         flags += [f"--{stage}.{setting.name}".replace("_", "-")] if stage != name else []
-        default = "" if setting.default in NOTHING else f" (default: {words(setting.default)})"
+        default = "" if setting.default in NOTHING else f" (default: {format_option_value(setting.default)})"
         flag: dict[str, Any] = {"nargs": "?", "const": True} if setting.default is False else {}
         group.add_argument(
             *flags,
@@ -79,7 +80,9 @@ def build_example(name: str) -> str:
     'shopwright build personas --run data/runs/mine --count 200'
     """
     own = all_stages()[name].settings.values()
-    settings = [f"--{s.name.replace('_', '-')} {quote(words(s.default))}" for s in own if s.default not in NOTHING]
+    settings = [
+        f"--{s.name.replace('_', '-')} {quote(format_option_value(s.default))}" for s in own if s.default not in NOTHING
+    ]
     return " ".join([f"shopwright build {name} --run data/runs/mine", *settings])
 
 
@@ -106,7 +109,7 @@ def run(
     if reason:
         again = Run(run, seed=seed, models=models).requeue(dataset, reason, **settings)
         print(f"{again:,} rows of {dataset} are asked for again.", file=sys.stderr)
-    progress = Bar() if sys.stderr.isatty() else Lines()
+    progress = BarProgress() if sys.stderr.isatty() else LineProgress()
     try:
         build(
             dataset,
@@ -122,20 +125,20 @@ def run(
         )
     finally:
         progress.stop()
-    from pipeline.publish.report import write_report
+    from shopwright.pipeline.publish.report import write_report
 
     write_report(Run(run))
     return summary(Run(run), dataset, json)
 
 
 def preview_rows(run: Run, dataset: str, count: int, as_json: bool, settings: dict[str, Any]) -> int:
-    from pipeline import preview
+    from shopwright.pipeline import preview
 
     found = preview.preview(run, dataset, count, **settings)
     if as_json:
-        print_json(preview.as_json(found))
+        print_json(preview.preview_to_json(found))
     else:
-        print(harmless("\n".join(preview.as_text(found, run.folder))))
+        print(harmless("\n".join(preview.preview_to_text(found, run.folder))))
     return 0
 
 
@@ -144,7 +147,7 @@ def summary(run: Run, dataset: str, as_json: bool) -> int:
     manifests = [found for name in upstream(dataset) if (found := run.read(name).manifest)]
     if as_json:
         print_json([manifest.model_dump(mode="json") for manifest in manifests])
-        return 1 if any(map(lost, manifests)) else 0
+        return 1 if any(map(count_missing_rows, manifests)) else 0
     print(f"\n{'dataset':14} {'rows':>10} {'tokens':>15} {'rejected':>9}  folder")
     for made in manifests:
         tokens = f"{made.tokens:,}" if made.tokens is not None else "-"
@@ -154,24 +157,24 @@ def summary(run: Run, dataset: str, as_json: bool) -> int:
             for reason, count in sorted(getattr(made, kind).items(), key=lambda each: -each[1]):
                 print(harmless(f"  {made.dataset}: {title} {count:,}: {reason}"))
     for made in manifests:
-        for name, facts in made.asked.items():
-            print(f"  {made.dataset}: {told(name, Asked.model_validate(facts))}")
+        for name, facts in made.usage.items():
+            print(f"  {made.dataset}: {describe_prompt_use(name, PromptUsage.model_validate(facts))}")
     for made in manifests:
-        if made.requested is not None and (made.asked or lost(made)):
-            sums = f"{made.requested:,} requested = {made.rows:,} accepted + {made.rejected:,} rejected + {lost(made):,} pending"
+        if made.requested is not None and (made.usage or count_missing_rows(made)):
+            sums = f"{made.requested:,} requested = {made.rows:,} accepted + {made.rejected:,} rejected + {count_missing_rows(made):,} pending"
             print(f"  {made.dataset}: {sums}")
     print(f"\ndata       {run.folder}")
     print(f"rejects    {run.folder / 'quarantine'}" + ("" if any(m.rejected for m in manifests) else " (none)"))
     print(f"report     {run.folder / 'report.html'}")
-    return 1 if any(map(lost, manifests)) else 0
+    return 1 if any(map(count_missing_rows, manifests)) else 0
 
 
-def lost(made: Manifest) -> int:
+def count_missing_rows(made: Manifest) -> int:
     """Rows that were asked for and are neither accepted nor rejected."""
     return 0 if made.requested is None else made.requested - made.rows - made.rejected
 
 
-def told(name: str, asked: Asked) -> str:
+def describe_prompt_use(name: str, asked: PromptUsage) -> str:
     """What was asked with a template, in words."""
     first, *again = asked.times or [0]
     back = f", {again[0] / first:.1%} sent back" if again and first else ""

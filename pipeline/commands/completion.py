@@ -3,15 +3,16 @@
 import argparse
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
 from jinja2 import Environment, FileSystemLoader
 
-from pipeline.commands.options import Parser, add_command
-from pipeline.envs import all_envs
-from pipeline.runners import KINDS
-from pipeline.stages import all_stages
+from shopwright.pipeline.commands.options import Parser, add_command
+from shopwright.pipeline.envs import all_envs
+from shopwright.pipeline.runners import KINDS
+from shopwright.pipeline.stages import all_stages
 
 EXAMPLE = 'eval "$(shopwright completion bash)"'
 EXAMPLES = (
@@ -50,7 +51,7 @@ def run(shell: str, commands: Any) -> int:
     """commands: what `add_subparsers` of the whole command line gave."""
     top = Place("", options=TOP)
     learn(top, commands)
-    below = [place for name, parser in commands.choices.items() for place in places(parser, f" {name}")]
+    below = [place for name, parser in commands.choices.items() for place in list_completion_places(parser, f" {name}")]
     print(script(shell, [top, *below]))
     return 0
 
@@ -60,11 +61,11 @@ def script(shell: str, places: Sequence[Place]) -> str:
     found = Environment(
         loader=FileSystemLoader(Path(__file__).parent), trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
     )
-    found.filters |= {"quoted": quoted, "described": described}
+    found.filters |= {"quoted": quote_for_zsh, "described": quote_for_fish}
     return found.get_template(f"completion.{shell}.j2").render(places=places).rstrip("\n")
 
 
-def places(parser: argparse.ArgumentParser, path: str = "") -> Iterator[Place]:
+def list_completion_places(parser: argparse.ArgumentParser, path: str = "") -> Iterator[Place]:
     """This one, and those after each of its commands."""
     here = Place(path)
     for action in parser._actions:
@@ -73,12 +74,12 @@ def places(parser: argparse.ArgumentParser, path: str = "") -> Iterator[Place]:
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
             for name, below in action.choices.items():
-                yield from places(below, f"{path} {name}")
+                yield from list_completion_places(below, f"{path} {name}")
 
 
 def learn(here: Place, action: argparse.Action) -> None:
     about = " ".join((action.help or "").replace("%%", "%").split())
-    known = values_of(action)
+    known = list_option_values(action)
     if isinstance(action, argparse._SubParsersAction):
         here.names.update({each.dest: each.help or "" for each in action._choices_actions})
     elif not action.option_strings:
@@ -92,41 +93,41 @@ def learn(here: Place, action: argparse.Action) -> None:
             here.anything.extend(action.option_strings)
 
 
-def values_of(action: argparse.Action) -> list[str]:
+def list_option_values(action: argparse.Action) -> list[str]:
     """What may be said, where that is a list."""
     dataset, _, setting = action.dest.rpartition(".")
     if dataset:
-        return [value for kind in unfolded(all_stages()[dataset].settings[setting].annotation) for value in kind]
+        return list(chain.from_iterable(find_literal_values(all_stages()[dataset].settings[setting].annotation)))
     by_name = {"runner": KINDS, "dataset": all_stages(), "envs": all_envs()}
     return list(map(str, action.choices or by_name.get(action.dest, ())))
 
 
-def unfolded(annotation: Any) -> Iterator[list[str]]:
+def find_literal_values(annotation: Any) -> Iterator[list[str]]:
     """The values of each Literal in a type.
 
-    >>> list(unfolded(Literal["a", "b"] | None))
+    >>> list(find_literal_values(Literal["a", "b"] | None))
     [['a', 'b']]
     """
     if get_origin(annotation) is Literal:
         yield list(map(str, get_args(annotation)))
     else:
         for part in get_args(annotation):
-            yield from unfolded(part)
+            yield from find_literal_values(part)
 
 
-def quoted(text: str) -> str:
+def quote_for_zsh(text: str) -> str:
     """As zsh reads it back.
 
-    >>> print(quoted("a shop's"))
+    >>> print(quote_for_zsh("a shop's"))
     'a shop'\\''s'
     """
     return "'" + text.replace("'", "'\\''") + "'"
 
 
-def described(text: str) -> str:
+def quote_for_fish(text: str) -> str:
     """As fish reads it back.
 
-    >>> print(described("a shop's"))
+    >>> print(quote_for_fish("a shop's"))
     'a shop\\'s'
     """
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"

@@ -8,63 +8,59 @@ import os
 import shutil
 import subprocess
 import sys
-import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, metadata, requires, version
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
 from urllib.request import urlopen
 
-from pipeline.commands.options import Parser, add_command
-from pipeline.commands.output import print_json
-from pipeline.dataset import package_version
-from pipeline.files import is_here, path_of
-from pipeline.run import cores
-from pipeline.sandbox.kernel import MEANS, may_be_missing
-from pipeline.shards import HOME
+from shopwright import __version__
+from shopwright.pipeline.commands.options import Parser, add_command
+from shopwright.pipeline.commands.output import print_json
+from shopwright.pipeline.files import is_here, path_of
+from shopwright.pipeline.run import count_cores
+from shopwright.pipeline.sandbox.kernel import MEANS, read_waived_means
 
 EXAMPLE = "shopwright doctor"
 State = Literal["ok", "look", "none", "bad"]
+# There; there, but not as it should be; not there, and only needed for some things; not there, and nothing works without it.
 MARKS: dict[State, str] = {"ok": "ok", "look": "look", "none": "-", "bad": "BAD"}
-"""There; there, but not as it should be; not there, and only needed for some things; not there, and nothing works without it."""
+# Letters of what was found before what it is for.
 FOUND = 38
-"""Letters of what was found before what it is for."""
-FLOWS = ("prefect", "fastapi", "sqlalchemy")
-"""What `shopwright` itself does without."""
 ABOUT = {
-    "aiohttp": "asks model servers",
-    "datasets": "reads the rows, for trainers and for you",
+    "aiohttp": "requests to model servers",
+    "babel": "currencies: their names, digits and signs, for prices of a catalog",
     "duckdb": "SQL over the datasets, and one of three engines that prove answers",
-    "faiss-cpu": "search by vectors",
-    "huggingface-hub": "publishes to the Hub",
     "jinja2": "prompts, pages, the report",
     "numpy": "columns of numbers",
     "pandas": "tables for code that agents write",
-    "prefect": "flows: make trajectories, make release",
-    "fastapi": "part of Prefect; a newer one breaks its flows",
-    "sqlalchemy": "part of Prefect; a newer one breaks its schedules",
-    "packaging": "compares versions, here",
+    "packaging": "compares versions for this command",
     "pyarrow": "the Parquet files",
-    "pydantic": "what a row is",
+    "pydantic": "types of the rows",
     "rich": "the bar while a build goes on",
     "sqlglot": "reads SQL before it runs",
-    "tokenizers": "counts tokens exactly, with --tokenizer",
     "universal-pathlib": "folders on s3:// and elsewhere",
 }
+# What each adds, and how it is installed where that is not by pip.
 EXTRAS = {
-    "vllm": ("models in this process, on its GPU; wants an environment of its own", "see docs/models.md"),
+    "flows": ("builds as Prefect flows: make trajectories, make release", ""),
+    "hub": ("publishes to the Hub, reads from it, counts tokens exactly with --tokenizer", ""),
+    "search": ("search by vectors", ""),
+    "vllm": ("models in this process, on its GPU; not beside flows", "see docs/models.md"),
     "embedders": ("search that understands other words, with --embedder", ""),
-    "train": ("TRL, OpenEnv and Gymnasium: docs/training.md", "make trainers"),
+    "train": ("TRL: docs/training.md", "make trainers"),
+    "openenv": ("serves the environments by OpenEnv: shopwright serve; not beside vllm", ""),
+    "gymnasium": ("the environments as Gymnasium's", ""),
     "dask": ("shards made on a Dask cluster, with --runner dask", ""),
     "ray": ("shards made on a Ray cluster, with --runner ray", ""),
-    "s3": ("runs in folders on S3 and what speaks like it", ""),
+    "s3": ("runs in folders on S3 and compatible stores", ""),
     "play": ("the shop to play in the browser: shopwright play", ""),
     "dev": ("the tests and the linter", "make setup"),
 }
-"""What each adds, and how it is installed where that is not by pip."""
 
 
 @dataclass(frozen=True)
@@ -79,23 +75,25 @@ class Finding:
 
 
 def add(commands: Any, folder: Parser, as_json: Parser) -> None:
-    about = "what is installed, what each extra adds, what this machine can do; exit 1 if nothing can be built"
+    about = (
+        "print what is installed, what each extra adds, and what this machine can do; exit 1 if nothing can be built"
+    )
     add_command(commands, "doctor", about, [folder, as_json], EXAMPLE, "shopwright doctor --json")
 
 
 def run(run: str, json: bool) -> int:
-    found = {"machine": machine(run), "packages": packages(), "extras": extras()}
-    works = not any(each.state == "bad" for group in found.values() for each in group)
+    found = {"machine": check_machine(run), "packages": check_packages(), "extras": check_extras()}
+    works = not any(each.state == "bad" for each in chain.from_iterable(found.values()))
     if json:
-        told = {name: [asdict(each) for each in group] for name, group in found.items()}
-        print_json({"shopwright": package_version(), "works": works, **told})
+        groups = {name: [asdict(each) for each in group] for name, group in found.items()}
+        print_json({"shopwright": __version__, "works": works, **groups})
     else:
-        print("\n".join(in_words(found, works)))
+        print("\n".join(format_findings(found, works)))
     return 0 if works else 1
 
 
-def in_words(found: dict[str, list[Finding]], works: bool) -> Iterator[str]:
-    wide = max(len(each.name) for group in found.values() for each in group)
+def format_findings(found: dict[str, list[Finding]], works: bool) -> Iterator[str]:
+    wide = max(len(each.name) for each in chain.from_iterable(found.values()))
     for title, group in found.items():
         yield title
         for each in group:
@@ -103,72 +101,58 @@ def in_words(found: dict[str, list[Finding]], works: bool) -> Iterator[str]:
             if each.remedy:
                 yield f"  {'':4}  {'':{wide}}  > {each.remedy}"
         yield ""
-    yield f"Shopwright {package_version()} {'can build here.' if works else 'cannot build here: see what is BAD.'}"
+    yield f"Shopwright {__version__} {'can build here.' if works else 'cannot build here: see what is BAD.'}"
 
 
 # --- packages ----------------------------------------------------------------------------------------------------------
 
 
-def packages() -> list[Finding]:
+def check_packages() -> list[Finding]:
     """What the project asks for, each with whether it is there in that range."""
-    return [package(each) for each in wanted()[""] if each.marker is None or each.marker.evaluate({"extra": ""})]
+    return [
+        check_package(each)
+        for each in read_requirements()[""]
+        if each.marker is None or each.marker.evaluate({"extra": ""})
+    ]
 
 
-def package(asked: Any) -> Finding:
+def check_package(asked: Any) -> Finding:
     """asked: a `packaging.requirements.Requirement`."""
-    have, name = version_of(asked.name), plain(asked.name)
+    have, name = version_of(asked.name), normalize_package_name(asked.name)
     about = ABOUT.get(name, "")
     if have is None:
-        state: State = "none" if name in FLOWS else "bad"
-        return Finding(name, state, "not there", about, f"pip install '{asked}'")
+        return Finding(name, "bad", "not there", about, f"pip install '{asked}'")
     if not asked.specifier.contains(have, prereleases=True):
         return Finding(name, "look", f"{have}, not {asked.specifier}", about, f"pip install '{asked}'")
     return Finding(name, "ok", have, about)
 
 
-def extras() -> list[Finding]:
-    return [extra(name, asked) for name, asked in wanted().items() if name]
+def check_extras() -> list[Finding]:
+    return [check_extra(name, asked) for name, asked in read_requirements().items() if name]
 
 
-def extra(name: str, asked: list[Any]) -> Finding:
+def check_extra(name: str, asked: list[Any]) -> Finding:
     about, install = EXTRAS.get(name, ("", ""))
-    parts = [package(each) for each in asked if each.marker is None or each.marker.evaluate({"extra": name})]
+    parts = [check_package(each) for each in asked if each.marker is None or each.marker.evaluate({"extra": name})]
     lacking = [each for each in parts if each.state != "ok"]
     if not lacking:
-        return Finding(name, "ok", ", ".join(f"{each.name} {each.found}" for each in parts[:3]), about)
+        return Finding(name, "ok", ", ".join(f"{each.name} {each.found}" for each in parts[:2]), about)
     there = [each for each in parts if each.found != "not there"]
     said = ", ".join(f"{each.name} {each.found}" for each in lacking[:2]) if there else "not installed"
     return Finding(name, "look" if there else "none", said, about, install or f"pip install 'shopwright[{name}]'")
 
 
-def wanted() -> dict[str, list[Any]]:
-    """The requirements of the project (under "") and of each extra, but for those that are extras themselves."""
+def read_requirements() -> dict[str, list[Any]]:
+    """The requirements of the installed package (under "") and of each extra, but for those that are extras themselves."""
     from packaging.requirements import Requirement
 
-    found = {name: [Requirement(line) for line in lines] for name, lines in texts().items()}
-    return {name: [each for each in asked if plain(each.name) != "shopwright"] for name, asked in found.items()}
-
-
-def texts() -> dict[str, list[str]]:
-    """From pyproject.toml where the code lies beside it, else from what was installed."""
-    try:
-        told = tomllib.loads((HOME / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    except OSError:
-        return of_the_installed()
-    return {"": told["dependencies"], **told["optional-dependencies"]}
-
-
-def of_the_installed() -> dict[str, list[str]]:
-    from packaging.requirements import Requirement
-
-    lines = requires("shopwright") or []
     names = ["", *(metadata("shopwright").get_all("Provides-Extra") or [])]
-    found: dict[str, list[str]] = {name: [] for name in names}
-    for line in lines:
-        marker = Requirement(line).marker
-        wants = [name for name in names if marker is None or marker.evaluate({"extra": name})]
+    found: dict[str, list[Requirement]] = {name: [] for name in names}
+    for asked in map(Requirement, requires("shopwright") or []):
+        wants = [name for name in names if asked.marker is None or asked.marker.evaluate({"extra": name})]
         for name in wants[:1]:  # what the project itself asks for, each extra would too
-            found[name].append(line)
+            if normalize_package_name(asked.name) != "shopwright":
+                found[name].append(asked)
     return found
 
 
@@ -179,9 +163,9 @@ def version_of(name: str) -> str | None:
         return None
 
 
-def plain(name: str) -> str:
+def normalize_package_name(name: str) -> str:
     """
-    >>> plain("huggingface_hub")
+    >>> normalize_package_name("huggingface_hub")
     'huggingface-hub'
     """
     return name.lower().replace("_", "-")
@@ -190,36 +174,47 @@ def plain(name: str) -> str:
 # --- the machine -------------------------------------------------------------------------------------------------------
 
 
-def machine(run: str) -> list[Finding]:
+def check_machine(run: str) -> list[Finding]:
     python = ".".join(map(str, sys.version_info[:3]))
-    looks: list[Callable[[], Finding]] = [memory, lambda: disk(run), sandbox, gpu, chromium, prefect]
+    looks: list[Callable[[], Finding]] = [
+        check_memory,
+        lambda: check_disk(run),
+        check_sandbox,
+        check_gpu,
+        check_chromium,
+        check_prefect,
+    ]
     return [
         Finding("python", "ok", python, "the language"),
-        Finding("cores", "ok", str(cores()), "so many processes build at a time, unless --workers says otherwise"),
+        Finding(
+            "cores", "ok", str(count_cores()), "so many processes build at a time, unless --workers says otherwise"
+        ),
         *(look() for look in looks),
-        key("Hub token", "publishes to the Hub: HF_TOKEN, or `hf auth login`", hub_places(), "HF_TOKEN"),
-        key("S3 keys", "runs on s3://", s3_places(), "AWS_ACCESS_KEY_ID", "AWS_PROFILE"),
-        key("OPENAI_API_KEY", "model servers that want a key", [], "OPENAI_API_KEY"),
+        check_key("Hub token", "publishes to the Hub: HF_TOKEN, or `hf auth login`", hub_places(), "HF_TOKEN"),
+        check_key("S3 keys", "runs on s3://", s3_places(), "AWS_ACCESS_KEY_ID", "AWS_PROFILE"),
+        check_key("OPENAI_API_KEY", "model servers that want a key", [], "OPENAI_API_KEY"),
     ]
 
 
-def memory() -> Finding:
+def check_memory() -> Finding:
     about = "shared by the processes that build: fewer --workers need less"
     with suppress(OSError, ValueError, KeyError):
         lines = dict(line.split(":") for line in Path("/proc/meminfo").read_text().splitlines())
         total, free = (int(lines[name].split()[0]) / 2**20 for name in ("MemTotal", "MemAvailable"))
-        return Finding("memory", "ok" if free >= 1 else "look", f"{total:.1f} GiB, {free:.1f} free{limit()}", about)
+        return Finding(
+            "memory", "ok" if free >= 1 else "look", f"{total:.1f} GiB, {free:.1f} free{describe_memory_limit()}", about
+        )
     return Finding("memory", "look", "not known", about)
 
 
-def limit() -> str:
+def describe_memory_limit() -> str:
     """That of the container, where it has one."""
     with suppress(OSError, ValueError):
         return f", at most {int(Path('/sys/fs/cgroup/memory.max').read_text()) / 2**30:.1f} here"
     return ""
 
 
-def disk(run: str) -> Finding:
+def check_disk(run: str) -> Finding:
     """Where the run is, or would be."""
     folder, about = path_of(run), f"for {run}"
     if not is_here(folder):
@@ -231,30 +226,30 @@ def disk(run: str) -> Finding:
     return Finding("disk", "ok" if free >= 1 else "look", f"{free:.1f} GiB free", about)
 
 
-def sandbox() -> Finding:
+def check_sandbox() -> Finding:
     """The kernel's means, tried in a process of its own."""
-    words = [sys.executable, "-m", "pipeline.sandbox.kernel"]
+    words = [sys.executable, "-m", "shopwright.pipeline.sandbox.kernel"]
     about = "code that agents write: rollouts, evaluate questions, models' SQL"
-    done = subprocess.run(words, cwd=HOME, capture_output=True, text=True, check=False)
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
     lacking: dict[str, str] = json.loads(done.stdout) if done.returncode == 0 else dict.fromkeys(MEANS, "not tried")
     if not lacking:
         return Finding("sandbox", "ok", ", ".join(MEANS), about)
     said = "; ".join(f"no {name}: {why}" for name, why in lacking.items())
-    forgiven = set(lacking) <= may_be_missing()
+    forgiven = set(lacking) <= read_waived_means()
     return Finding("sandbox", "look" if forgiven else "none", said, about, "docs/sandbox.md")
 
 
-def gpu() -> Finding:
+def check_gpu() -> Finding:
     about = "vllm: in this process, and training; a model server may have its own elsewhere"
     with suppress(OSError, subprocess.SubprocessError):
         words = ["nvidia-smi", "--query-gpu=name,memory.total", "--format=csv,noheader"]
-        told = subprocess.run(words, capture_output=True, text=True, check=True, timeout=20).stdout
-        if lines := told.strip().splitlines():
+        output = subprocess.run(words, capture_output=True, text=True, check=True, timeout=20).stdout
+        if lines := output.strip().splitlines():
             return Finding("GPU", "ok", f"{len(lines)} x {lines[0]}", about)
     return Finding("GPU", "none", "none", about)
 
 
-def chromium() -> Finding:
+def check_chromium() -> Finding:
     about = "the tests of the pages, in a browser"
     names = ("chromium", "chromium-browser", "google-chrome")
     found = next(filter(None, map(shutil.which, names)), None)
@@ -263,7 +258,7 @@ def chromium() -> Finding:
     return Finding("chromium", "ok" if found and driver else "none", said or "none", about)
 
 
-def prefect() -> Finding:
+def check_prefect() -> Finding:
     """A server of this machine is asked; one elsewhere is only named."""
     url = os.environ.get("PREFECT_API_URL") or "http://127.0.0.1:4200/api"
     about = "flows, seen in the browser; without one they start their own"
@@ -282,7 +277,7 @@ def prefect() -> Finding:
     return Finding("Prefect server", "ok" if answers else "none", where if answers else f"none at {where}", about)
 
 
-def key(name: str, about: str, places: list[Path], *variables: str) -> Finding:
+def check_key(name: str, about: str, places: list[Path], *variables: str) -> Finding:
     """Whether there is one; never what it is."""
     there = [each for each in variables if os.environ.get(each)] + [str(path) for path in places if path.is_file()]
     return Finding(name, "ok" if there else "none", f"in {there[0]}" if there else "none", about)

@@ -1,27 +1,39 @@
-"""`shopwright evaluate`: how well a model does, or a scripted player."""
+"""`shopwright evaluate`: how well a model or a player does."""
 
+from importlib import import_module
 from typing import Any
 
-from pipeline.commands import behaviors, envs, questions, realism, shopping
-from pipeline.commands.options import Parser, add_command
+from shopwright.pipeline.commands import envs, instructions, realism
+from shopwright.pipeline.commands.options import Parser, add_command
+from shopwright.pipeline.commands.situations import add_evaluation, run_evaluation
+from shopwright.pipeline.stages import views_in_place
 
-KINDS: dict[str, Any] = {
-    "envs": envs,
-    "questions": questions,
-    "realism": realism,
-    "shopping_tasks": shopping,
-    "behaviors": behaviors,
-}
+OTHERS = {each.NAME: each for each in (realism, instructions)}
+"""What is evaluated and is no situation."""
+
+
+def list_situations() -> dict[str, Any]:
+    """What can be evaluated: the environments, and the datasets whose views name a command."""
+    named = {name: views.command for name, views in views_in_place().items() if views.command}
+    return {"envs": envs, **{name: import_module(f"shopwright.pipeline.{module}") for name, module in named.items()}}
+
+
+def list_examples() -> list[str]:
+    return [kind.EXAMPLE for kind in (*list_situations().values(), *OTHERS.values())]
 
 
 def add(commands: Any, folder: Parser, as_json: Parser) -> None:
-    about = "how well a model does, or a scripted player"
+    about = "measure how well a model or a player without a model does"
     kinds = add_command(commands, "evaluate", about, [], envs.EXAMPLE).add_subparsers(
         dest="what", required=True, metavar="WHAT"
     )
-    for kind in KINDS.values():
-        kind.add(kinds, folder, as_json)
+    for name, kind in list_situations().items():
+        add_evaluation(kind, kinds, name, as_json)
+    for other in OTHERS.values():
+        other.add(kinds, folder, as_json)
 
 
 def run(what: str, **options: Any) -> int:
-    return KINDS[what].run(**options)
+    if what in OTHERS:
+        return OTHERS[what].run(**options)
+    return run_evaluation(list_situations()[what], what, **options)

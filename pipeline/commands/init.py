@@ -6,35 +6,35 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from pipeline.commands.models import add_players
-from pipeline.commands.options import Parser, add_command
-from pipeline.models.role import Models
-from pipeline.problem import Problem, meant
-from pipeline.recipe import ModelsOf, SamplingOf
-from pipeline.stage import ROLES, Setting
-from pipeline.stages import all_stages
+from shopwright.pipeline.commands.models import add_players
+from shopwright.pipeline.commands.options import Parser, add_command
+from shopwright.pipeline.models.role import Models
+from shopwright.pipeline.problem import Problem, suggest_name
+from shopwright.pipeline.recipe import ModelsOf, SamplingOf
+from shopwright.pipeline.stage import ROLES, Setting
+from shopwright.pipeline.stages import all_stages
 
 EXAMPLE = "shopwright init my-recipe.toml --datasets questions,env_episodes"
 FILE = "my-recipe.toml"
+# Settings that say how many; `--scale` of a release makes them smaller.
 SIZES = ("products", "count", "sessions", "personal")
-"""Settings that say how many; `--scale` of a release makes them smaller."""
 MODEL = '"openai:NAME@http://127.0.0.1:8000/v1"'
+# Of what has no value by default.
 EXAMPLES = {"products": "2400", "max_tokens": "5000000", "max_cost": "20.0"}
-"""Of what has no value by default."""
 
 
 def add(commands: Any, folder: Parser, as_json: Parser) -> None:
-    about = "write a recipe to edit: every setting of every dataset, what it is for and its default"
+    about = "write a recipe file to edit: every setting of every dataset, with its meaning and default"
     options = add_command(commands, "init", about, [], "shopwright init", EXAMPLE)
     options.add_argument("file", nargs="?", default=FILE, help=f"the new file (default: {FILE})")
     options.add_argument(
-        "--datasets", default="questions", metavar="A,B", help="what a release builds (default: questions)"
+        "--datasets", default="questions", metavar="A,B", help="datasets that a release builds (default: questions)"
     )
 
 
 def run(file: str, datasets: str) -> int:
     names = [name.strip().replace("-", "_") for name in datasets.split(",")]
-    text = recipe(names, file)
+    text = render_recipe(names, file)
     try:
         with open(file, "x", encoding="utf-8") as new:
             new.write(text)
@@ -45,15 +45,15 @@ def run(file: str, datasets: str) -> int:
     except OSError as error:
         raise Problem(f"Cannot write {file}: {error.strerror}.") from None
     print(f"{file}\nBuild by it:   shopwright build {names[-1]} --recipe {file}")
-    print(f"Release by it: python -m flows.release {file}")
+    print(f"Release by it: python -m shopwright.flows.release {file}")
     return 0
 
 
-def recipe(datasets: list[str], file: str = FILE) -> str:
-    """The text of a recipe that builds these. Raises Problem for one that there is not."""
+def render_recipe(datasets: list[str], file: str = FILE) -> str:
+    """The text of a recipe that builds these. Raises Problem for an unknown one."""
     for name in datasets:
         if name not in all_stages():
-            raise Problem(f"There is no dataset {name}. {meant(name, all_stages())}")
+            raise Problem(f"There is no dataset {name}. {suggest_name(name, all_stages())}")
     found = Environment(
         loader=FileSystemLoader(Path(__file__).parent),
         trim_blocks=True,
@@ -65,23 +65,21 @@ def recipe(datasets: list[str], file: str = FILE) -> str:
         file=file,
         datasets=datasets,
         stages=list(all_stages().values()),
-        sizes={name: sizes_of(name) for name in all_stages()},
-        settings={name: settings_of(name) for name in all_stages()},
-        models=models(),
+        sizes={name: list_setting_lines(name, sizes=True) for name in all_stages()},
+        settings={name: list_setting_lines(name, sizes=False) for name in all_stages()},
+        models=list_model_lines(),
         roles=ROLES,
         sampling=SamplingOf().model_dump(),
     )
 
 
-def sizes_of(name: str) -> list[Any]:
-    return [told(name, each) for each in all_stages()[name].settings.values() if each.name in SIZES]
+def list_setting_lines(name: str, *, sizes: bool) -> list[Any]:
+    """The settings of a dataset that are sizes, or all the others."""
+    settings = all_stages()[name].settings.values()
+    return [describe_setting(name, each) for each in settings if (each.name in SIZES) == sizes]
 
 
-def settings_of(name: str) -> list[Any]:
-    return [told(name, each) for each in all_stages()[name].settings.values() if each.name not in SIZES]
-
-
-def told(dataset: str, setting: Setting) -> dict[str, Any]:
+def describe_setting(dataset: str, setting: Setting) -> dict[str, Any]:
     """A setting's line. TOML cannot say that there is none: where that is the default the value is an example."""
     none = setting.default is None
     return {
@@ -105,7 +103,7 @@ def as_toml(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, default=str)
 
 
-def models() -> list[dict[str, str]]:
+def list_model_lines() -> list[dict[str, str]]:
     """What the command line says of models, for what a recipe may say of them."""
     options = Parser(add_help=False)
     add_players(options, *ROLES)

@@ -2,21 +2,21 @@
 
 from typing import Any
 
-from pipeline.commands.options import Parser, add_command
-from pipeline.commands.output import NOTHING, print_json, words
-from pipeline.run import Run
-from pipeline.stages import all_stages
+from shopwright.pipeline.commands.options import Parser, add_command
+from shopwright.pipeline.commands.output import NOTHING, format_option_value, print_json
+from shopwright.pipeline.run import Run
+from shopwright.pipeline.stages import all_stages
 
 EXAMPLE = "shopwright list"
 
 
 def add(commands: Any, folder: Parser, as_json: Parser) -> None:
-    about = "every dataset: what it holds, what it reads, its settings"
+    about = "list every dataset: content, inputs, settings"
     add_command(commands, "list", about, [folder, as_json], EXAMPLE)
 
 
 def run(run: str, json: bool) -> int:
-    rows = rows_of(run)
+    rows = list_datasets(run)
     if json:
         print_json(rows)
         return 0
@@ -27,13 +27,13 @@ def run(run: str, json: bool) -> int:
         print(f"{row['dataset']:{wide}}  {count:>10}  {row['about']}")
         if row["reads"]:
             print(f"{'':{wide}}  {'':>10}  reads {', '.join(row['reads'])}")
-        if settings := settings_of(row):
+        if settings := format_settings(row):
             print(f"{'':{wide}}  {'':>10}  {settings}")
     print(f"\nrows: of the run in {run}. More on a dataset: shopwright build DATASET --help")
     return 0
 
 
-def rows_of(folder: str) -> list[dict[str, Any]]:
+def list_datasets(folder: str) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     for name, stage in all_stages().items():
         manifest = Run(folder).read(name).manifest
@@ -49,7 +49,7 @@ def rows_of(folder: str) -> list[dict[str, Any]]:
     return rows
 
 
-def settings_of(row: dict[str, Any]) -> str:
+def format_settings(row: dict[str, Any]) -> str:
     """Those with a default worth telling, as they are typed."""
-    told = {name.replace("_", "-"): default for name, default in row["settings"].items() if default not in NOTHING}
-    return "  ".join(f"--{name} {words(default)}" for name, default in told.items())
+    changed = {name.replace("_", "-"): default for name, default in row["settings"].items() if default not in NOTHING}
+    return "  ".join(f"--{name} {format_option_value(default)}" for name, default in changed.items())

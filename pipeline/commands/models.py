@@ -1,50 +1,65 @@
 """The options that name the models which play the roles, and what they may cost."""
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
-from pipeline.commands.options import amount, positive
-from pipeline.models.role import Models, models_of
-from pipeline.recipe import RecipeFile
-from pipeline.stage import ROLES
+from shopwright.pipeline.commands.options import parse_amount, parse_positive
+from shopwright.pipeline.evaluate.situation import SOLVER
+from shopwright.pipeline.files import path_of
+from shopwright.pipeline.models.base import Sampling
+from shopwright.pipeline.models.role import Models, Role, read_model_options
+from shopwright.pipeline.recipe import RecipeFile, read_recipe
+from shopwright.pipeline.stage import ROLES
+
+NO_SAMPLING: Mapping[str, Sampling] = {}
 
 
 def add_models(options: Any, roles: list[str], *, plans: bool = True) -> None:
     """The models that play the roles of these stages, and what they may cost."""
     if not roles:
         return
-    group = options.add_argument_group("models (default: scripted, which is none at all)")
+    group = options.add_argument_group("models (default: scripted, that is, no model)")
     about = "scripted, openai:NAME@http://HOST:PORT/v1 or vllm:NAME_OR_PATH"
-    group.add_argument("--model", metavar="M", help=f"of every role: {about}")
+    group.add_argument("--model", metavar="M", help=f"model for every role: {about}")
     for role in dict.fromkeys(roles):
-        group.add_argument(f"--{role}", metavar="M", help=f"of the {role} alone")
-    group.add_argument("--at-once", type=positive, metavar="N", help="conversations at a time (default: 64)")
+        group.add_argument(f"--{role}", metavar="M", help=f"model for the {role} only")
     group.add_argument(
-        "--max-tokens", type=positive, metavar="N", help="stop cleanly after so many; the next command goes on"
+        "--at-once", type=parse_positive, metavar="N", help="number of conversations at a time (default: 64)"
     )
     group.add_argument(
-        "--max-cost", type=amount, metavar="D", help="stop cleanly after so many dollars, at the recipe's prices"
+        "--max-tokens",
+        type=parse_positive,
+        metavar="N",
+        help="stop cleanly after N tokens; the same command then goes on",
+    )
+    group.add_argument(
+        "--max-cost", type=parse_amount, metavar="D", help="stop cleanly after D dollars, at the recipe's prices"
     )
     group.add_argument(
         "--patience",
-        type=amount,
+        type=parse_amount,
         metavar="S",
-        help="seconds without a good answer until a server is away (default: 120)",
+        help="seconds without a valid reply after which a server counts as unreachable (default: 120)",
     )
-    group.add_argument("--fresh", action="store_true", help="ask again what was asked before")
+    group.add_argument("--fresh", action="store_true", help="send every request again; use no stored replies")
     if not plans:
         return
     group.add_argument(
-        "--preview", type=positive, metavar="N", help="print N rows with prompts and replies, and what all would cost"
+        "--preview",
+        type=parse_positive,
+        metavar="N",
+        help="print N rows with prompts and replies, and the projected cost of the whole",
     )
     group.add_argument(
-        "--requeue", metavar="REASON", help="ask again for the rows in quarantine whose reason holds these words"
+        "--requeue", metavar="REASON", help="try the rows in quarantine again whose reason contains these words"
     )
 
 
 def add_players(options: Any, *roles: str) -> None:
     """The models of an evaluation, and the file that may name them."""
     add_models(options, list(roles), plans=False)
-    options.add_argument("--recipe", metavar="FILE", help="models, sampling and prices, as TOML")
+    options.add_argument("--recipe", metavar="FILE", help="TOML file with models, sampling and prices")
 
 
 def models_given(settings: dict[str, Any], recipe: RecipeFile) -> Models | None:
@@ -57,4 +72,23 @@ def models_given(settings: dict[str, Any], recipe: RecipeFile) -> Models | None:
     options = recipe.model_options()
     before = {} if "model" in said else options.get("roles", {})  # --model is of every role, whatever the file says
     options |= {**said, "roles": {**before, **roles}}
-    return models_of(options) if said or roles or recipe.model_options() else None
+    return read_model_options(options) if said or roles or recipe.model_options() else None
+
+
+def choose_agent(
+    settings: dict[str, Any], recipe: str | None, run: str, what: str, sampling: Mapping[str, Sampling] = NO_SAMPLING
+) -> tuple[Role | str, Models]:
+    """Takes who is evaluated out of the settings: the agent's model, or the name of a player; the solver where there is neither.
+
+    sampling: of each role, unless a recipe says otherwise. Raises Problem for a model without the prices that a limit needs.
+    """
+    named = settings.get("agent") or ""
+    is_player = bool(named) and named != "scripted" and ":" not in named
+    player = settings.pop("agent") if is_player else SOLVER
+    models = models_given(settings, read_recipe(recipe)) or Models()
+    models = replace(models, sampling={**sampling, **models.sampling})
+    role = Role("agent", models, path_of(run), f"evaluate-{what}")
+    if is_player or not role.asks:
+        return player, models
+    models.price("agent")
+    return role, models

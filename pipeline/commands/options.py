@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from pipeline.problem import Problem, meant
+from shopwright.pipeline.problem import Problem, suggest_name
 
 RUN = "data/runs/demo"
 
@@ -19,22 +19,22 @@ class Parser(argparse.ArgumentParser):
         raise Problem(f"{message}. See: {self.prog} -h")
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
-        """A command or a dataset that there is not is told with what may have been meant."""
+        """The error for an unknown command or dataset suggests the nearest name."""
         if action.nargs != argparse.PARSER or action.choices is None or value in action.choices:
             super()._check_value(action, value)
             return
         what = {"COMMAND": f"command {value}", "DATASET": f"dataset {value}"}
         said = what.get(str(action.metavar), f"{value} to {self.prog.split()[-1]}")
-        raise Problem(f"There is no {said}. {meant(value, action.choices)}")
+        raise Problem(f"There is no {said}. {suggest_name(value, action.choices)}")
 
 
-def positive(text: str) -> int:
+def parse_positive(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text} is not a whole number from 1 on")
     return int(text)
 
 
-def amount(text: str) -> float:
+def parse_amount(text: str) -> float:
     try:
         found = float(text)
     except ValueError:
@@ -42,6 +42,10 @@ def amount(text: str) -> float:
     if not 0 < found < float("inf"):
         raise argparse.ArgumentTypeError(f"{text} is not a number above 0")
     return found
+
+
+def add_run(options: Any) -> None:
+    options.add_argument("--run", default=RUN, metavar="FOLDER", help=f"the run's folder (default: {RUN})")
 
 
 def add_command(commands: Any, name: str, about: str, parents: Sequence[Parser], *examples: str) -> Any:

@@ -5,14 +5,15 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from pipeline.problem import Problem, harmless
-from pipeline.run import Run
+from shopwright.pipeline.evaluate.table import Table
+from shopwright.pipeline.problem import Problem, harmless
+from shopwright.pipeline.run import Run
 
+# Defaults that say nothing, so `list` leaves them out.
 NOTHING: tuple[Any, ...] = (None, "", {}, False)
-"""Defaults that need not be told."""
 
 
-def whole(run: str, dataset: str) -> Any:
+def open_finished_dataset(run: str, dataset: str) -> Any:
     """Raises Problem where it is not there."""
     found = Run(run).read(dataset)
     if found.manifest is None:
@@ -20,20 +21,18 @@ def whole(run: str, dataset: str) -> Any:
     return found
 
 
-def say(line: str) -> None:
+def print_to_stderr(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 
-def print_tables(tables: Sequence[Sequence[Sequence[str]]]) -> None:
+def print_tables(tables: Sequence[Table]) -> None:
     """Those that have rows."""
-    from pipeline.envs.audit import aligned
-
-    print("\n\n".join(aligned(table) for table in tables if len(table) > 1))
+    print("\n\n".join(str(table) for table in tables if table.rows))
 
 
 def print_json(value: Any) -> None:
     print(harmless(json.dumps(value, indent=2, ensure_ascii=False, default=str)))
 
 
-def words(value: Any) -> str:
+def format_option_value(value: Any) -> str:
     return ",".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from pipeline.commands.options import Parser, add_command
+from shopwright.pipeline.commands.options import Parser, add_command
 
 EXAMPLES = (
     "shopwright play --open",
@@ -12,26 +12,24 @@ EXAMPLES = (
 
 
 def add(commands: Any, folder: Parser, as_json: Parser) -> None:
-    about = "play the shop in a browser, as the agent; it needs: pip install 'shopwright[play]'"
+    about = "act as the agent in a web browser; needs: pip install 'shopwright[play]'"
     options = add_command(commands, "play", about, [], *EXAMPLES)
     options.add_argument(
-        "--run", metavar="FOLDER", help="the shop and tasks of a run (default: a small shop made for it)"
+        "--run", metavar="FOLDER", help="use shop and tasks of this run (default: a small shop, made at the start)"
     )
-    options.add_argument("--host", default="127.0.0.1", help="the address to listen at (default: this machine's own)")
-    options.add_argument("--port", type=int, help="the port to listen at (default: 7860, or the next that is free)")
+    options.add_argument("--host", default="127.0.0.1", help="the address to listen on (default: this machine only)")
+    options.add_argument("--port", type=int, help="the port to listen on (default: 7860, or the next free one)")
     options.add_argument("--open", action="store_true", help="open a browser")
-    options.add_argument(
-        "--space", metavar="FOLDER", help="serve nothing, but write the files of a Hugging Face Space that does"
-    )
+    options.add_argument("--space", metavar="FOLDER", help="write the files of a Hugging Face Space instead of serving")
 
 
 def run(run: str | None, host: str, port: int | None, open: bool, space: str | None) -> int:
     if space is not None:
-        from pipeline.playground.space import write_space
+        from shopwright.pipeline.playground.space import write_space
 
         print(f"A Space is in {write_space(space, run)}. Try it: python {space}/app.py")
         return 0
-    from pipeline.playground.app import launch
+    from shopwright.pipeline.playground.app import launch_playground
 
-    launch(run or "", host=host, port=port, browser=open)
+    launch_playground(run or "", host=host, port=port, browser=open)
     return 0

@@ -1,89 +1,73 @@
-"""`shopwright evaluate questions`: an agent on questions over trajectories."""
+"""`shopwright evaluate questions` and `shopwright audit questions`: answering from a customer's months."""
 
-from dataclasses import asdict, replace
-from pathlib import Path
 from typing import Any, get_args
 
-from pipeline.commands.models import add_players, models_given
-from pipeline.commands.options import Parser, add_command, positive
-from pipeline.commands.output import print_json, print_tables, say, whole
-from pipeline.files import path_of
-from pipeline.models.role import Models
-from pipeline.recipe import read_recipe
-from pipeline.run import Run
-from schemas.questions import Split
+from shopwright.pipeline.commands.options import add_run, parse_positive
+from shopwright.pipeline.commands.output import open_finished_dataset
+from shopwright.pipeline.files import path_of
+from shopwright.schemas.questions import Split
 
+ABOUT = "measure how well an agent (solver, random, majority or a model) answers questions: the figures of the paper's Tables 1 and 3"
 EXAMPLE = "shopwright evaluate questions --run data/runs/mine --agent openai:NAME@http://127.0.0.1:8000/v1"
+AUDIT_ABOUT = (
+    "answer the same questions by the solver and by two that guess; exit 1 if the solver fails or a guess pays"
+)
+AUDIT = "shopwright audit questions --run data/runs/mine --limit 200"
+ROLES = ("agent", "judge")
 
 
-def add(kinds: Any, folder: Parser, as_json: Parser) -> None:
-    about = "an agent (scripted, random, majority or a model) on questions: the figures of the paper's Tables 1 and 3"
-    options = add_command(kinds, "questions", about, [folder, as_json], EXAMPLE)
-    add_players(options, "agent", "judge")
+def add_selection(options: Any) -> None:
+    add_run(options)
+    options.add_argument("--split", choices=get_args(Split), default="test", help="which questions (default: test)")
+    options.add_argument("--budgets", metavar="B", help="token budgets, as 32k,64k (default: all)")
+    options.add_argument(
+        "--limit", type=parse_positive, metavar="N", help="number of questions, spread over kinds and budgets"
+    )
+
+
+def add_options(options: Any) -> None:
     options.add_argument(
         "--mode",
         choices=("tool", "text", "both"),
         default="tool",
-        help="code over the file, the whole trajectory in the prompt, or both (default: tool)",
+        help="tool: code over the file; text: the whole trajectory in the prompt, only questions that the text can answer; or both "
+        "(default: tool)",
     )
-    options.add_argument("--split", choices=get_args(Split), default="test", help="which questions (default: test)")
-    options.add_argument("--budgets", metavar="B", help="as 32k,64k (default: all that there are)")
-    options.add_argument("--limit", type=positive, metavar="N", help="so many questions, spread over kinds and budgets")
     options.add_argument(
-        "--tries", type=positive, default=1, metavar="K", help="of each question, for pass@k (default: 1)"
+        "--tries", type=parse_positive, default=1, metavar="K", help="tries for each question, for pass@k (default: 1)"
     )
-    options.add_argument("--strict", action="store_true", help="right is only the same text, not what means the same")
     options.add_argument(
-        "--to", metavar="FILE", help="the tries as Parquet (default: RUN/evaluations/questions-AGENT.parquet, replaced)"
+        "--strict", action="store_true", help="accept only the same text, not another spelling of the same value"
     )
 
 
-def run(
+def read_sampling() -> dict[str, Any]:
+    from shopwright.pipeline.rollouts import evaluate, judge
+
+    return {"agent": evaluate.AGENT_SAMPLING, "judge": judge.JUDGE_SAMPLING}
+
+
+def open_situation(
     run: str,
-    mode: str,
+    what: str,
+    agent: Any,
+    models: Any,
+    *,
     split: str,
     budgets: str | None,
     limit: int | None,
-    tries: int,
-    strict: bool,
-    to: str | None,
-    recipe: str | None,
-    json: bool,
-    **given: Any,
-) -> int:
-    from pipeline.models.role import Role
-    from pipeline.publish.report import write_report
-    from pipeline.rollouts import evaluate, judge, scores
-    from pipeline.rollouts.policies import POLICIES, SCRIPTED
+    mode: str = "tool",
+    tries: int = 1,
+    strict: bool = False,
+) -> tuple[Any, Any]:
+    from shopwright.pipeline.models.role import Role
+    from shopwright.pipeline.rollouts import evaluate, judge
 
-    policy = given.pop("agent") if given.get("agent") in POLICIES else None
-    models = models_given(given, read_recipe(recipe)) or Models()
-    models = replace(models, sampling={"agent": evaluate.DRAWN, "judge": judge.DRAWN, **models.sampling})
-    role = Role("agent", models, path_of(run), "evaluate-questions")
-    agent = policy or (role if role.asks else SCRIPTED)
-    critic = Role("judge", models, path_of(run), "evaluate-judge") if "judge" in models.roles else None
-    for each in filter(None, [agent if isinstance(agent, Role) else None, critic and judge.judge_of(critic)]):
-        models.price(each.name)
-    questions, trajectories = whole(run, "questions"), whole(run, "trajectories")
-    modes = evaluate.modes_of(mode, agent)
-    plan = evaluate.Plan(modes, split, evaluate.budgets_of(budgets), limit, tries, strict)
-    asked = evaluate.chosen(questions, plan)
-    total = len(asked) * tries * len(modes)
-    played = evaluate.attempts(asked, questions, trajectories, agent, plan)
-    rows = evaluate.told(played, total, say, "questions")
-    if critic:
-        texts = {each.id: each.question for each in asked}
-        rows = evaluate.told(judge.judged(rows, texts, critic), total, say, "judge")
-    path = Path(to) if to else scores.file_of(path_of(run), rows[0].policy)
-    scores.write_attempts(rows, path, {"split": split, "questions": questions.manifest.fingerprint})
-    write_report(Run(run))
-    found = scores.figures(rows)
-    if json:
-        print_json([asdict(each) for each in found])
-        return 0
-    print_tables([*scores.tables(found), scores.fault_table(rows)])
-    print(
-        f"\n{len(asked):,} questions of the split {split}, {tries} {'try' if tries == 1 else 'tries'} each\ntries      {path}"
-    )
-    print(f"report     {path_of(run) / 'report.html'}")
-    return 0
+    critic = None
+    if "judge" in models.roles:
+        critic = judge.get_judge(Role("judge", models, path_of(run), "evaluate-judge"))
+        models.price("judge")
+    questions, trajectories = open_finished_dataset(run, what), open_finished_dataset(run, "trajectories")
+    modes = evaluate.parse_modes(mode, agent)
+    plan = evaluate.Plan(modes, split, evaluate.parse_token_budgets(budgets), limit, tries, strict)
+    return evaluate.open_questions(questions, trajectories, plan, critic), questions

@@ -2,20 +2,20 @@
 
 from typing import Any
 
-from pipeline.commands.options import Parser, add_command
+from shopwright.pipeline.commands.options import Parser, add_command
 
 EXAMPLE = "shopwright serve --run data/runs/mine --port 8000"
 
 
 def add(commands: Any, folder: Parser, as_json: Parser) -> None:
-    about = "serve the environments of a run to trainers, by OpenEnv; it needs: pip install openenv"
+    about = "serve the environments of a run to trainers, by OpenEnv; it needs: pip install 'shopwright[openenv]'"
     options = add_command(commands, "serve", about, [folder], EXAMPLE)
-    options.add_argument("--host", default="127.0.0.1", help="the address to listen at (default: this machine's own)")
-    options.add_argument("--port", type=int, default=8000, help="the port to listen at (default: 8000)")
-    options.add_argument("--sessions", type=int, default=64, help="episodes at once (default: 64)")
+    options.add_argument("--host", default="127.0.0.1", help="the address to listen on (default: this machine only)")
+    options.add_argument("--port", type=int, default=8000, help="the port to listen on (default: 8000)")
+    options.add_argument("--sessions", type=int, default=64, help="most episodes at the same time (default: 64)")
 
 
 def run(**options: Any) -> int:
-    from pipeline.trainers import serve
+    from shopwright.pipeline.trainers import serve
 
-    return serve.run(**options)
+    return serve.serve_environments(**options)

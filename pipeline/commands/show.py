@@ -3,11 +3,11 @@
 from json import dumps
 from typing import Any
 
-from pipeline.commands.options import Parser, add_command, positive
-from pipeline.commands.output import print_json
-from pipeline.problem import Problem, harmless
-from pipeline.run import Run
-from pipeline.stages import all_stages
+from shopwright.pipeline.commands.options import Parser, add_command, parse_positive
+from shopwright.pipeline.commands.output import print_json
+from shopwright.pipeline.problem import Problem, harmless
+from shopwright.pipeline.run import Run
+from shopwright.pipeline.stages import all_stages
 
 EXAMPLE = "shopwright show personas -n 3"
 
@@ -15,8 +15,10 @@ EXAMPLE = "shopwright show personas -n 3"
 def add(commands: Any, folder: Parser, as_json: Parser) -> None:
     options = add_command(commands, "show", "print a dataset's first rows", [folder, as_json], EXAMPLE)
     options.add_argument("dataset", help=f"one of: {', '.join(all_stages())}")
-    options.add_argument("-n", type=positive, default=3, metavar="ROWS", help="how many rows (default: 3)")
-    options.add_argument("--rejected", action="store_true", help="rows in quarantine, with their reasons, instead")
+    options.add_argument("-n", type=parse_positive, default=3, metavar="ROWS", help="how many rows (default: 3)")
+    options.add_argument(
+        "--rejected", action="store_true", help="print the rows in quarantine with their reasons instead"
+    )
 
 
 def run(dataset: str, run: str, n: int, json: bool, rejected: bool) -> int:

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from pipeline.commands.options import RUN, Parser, add_command, positive
-from pipeline.commands.output import print_json
-from pipeline.problem import harmless
-from pipeline.run import Run
+from shopwright.pipeline.commands.options import RUN, Parser, add_command, parse_positive
+from shopwright.pipeline.commands.output import print_json
+from shopwright.pipeline.problem import harmless
+from shopwright.pipeline.run import Run
 
 EXAMPLE = "shopwright verify data/runs/demo"
 
@@ -14,11 +14,13 @@ def add(commands: Any, folder: Parser, as_json: Parser) -> None:
     about = "recompute every check from the Parquet files alone; exit 1 if any fails"
     options = add_command(commands, "verify", about, [as_json], EXAMPLE)
     options.add_argument("folder", nargs="?", default=RUN, help=f"the run's folder (default: {RUN})")
-    options.add_argument("--workers", type=positive, metavar="N", help="processes (default: the cores)")
+    options.add_argument(
+        "--workers", type=parse_positive, metavar="N", help="number of processes (default: one for each core)"
+    )
 
 
 def run(folder: str, json: bool, workers: int | None) -> int:
-    from pipeline.verify import verify
+    from shopwright.pipeline.verify import verify
 
     verdicts = verify(Run(folder, workers=workers))
     failed = [verdict for verdict in verdicts if verdict.failed]

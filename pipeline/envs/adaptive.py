@@ -7,10 +7,10 @@ from typing import Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from pipeline.envs import collection
+from shopwright.pipeline.envs import select_collection
 
 
-class Adaptive(BaseModel):
+class AdaptiveDifficulty(BaseModel):
     """The hardest level that an agent is ready for, in one env. It rises with what the agent can do and never falls.
 
     With its defaults it is RLVE's: tasks come evenly from the hardest level and the three below, only those of the hardest count, and
@@ -33,7 +33,7 @@ class Adaptive(BaseModel):
     def levels(self) -> range:
         """Those that are played now.
 
-        >>> list(Adaptive(hardest=5).levels), list(Adaptive(hardest=1).levels)
+        >>> list(AdaptiveDifficulty(hardest=5).levels), list(AdaptiveDifficulty(hardest=1).levels)
         ([2, 3, 4, 5], [0, 1])
         """
         return range(max(0, self.hardest - self.window + 1), self.hardest + 1)
@@ -44,7 +44,7 @@ class Adaptive(BaseModel):
 
     def heard(self, level: int, success: bool) -> bool:
         """Counts a rollout; whether it made the next level the hardest."""
-        if level != self.hardest:
+        if level != self.hardest:  # RLVE counts samples of the hardest level alone
             return False
         self.rollouts += 1
         self.successes += success
@@ -52,13 +52,13 @@ class Adaptive(BaseModel):
             return False
         ready = self.successes >= self.threshold * self.rollouts
         self.hardest += ready
-        self.rollouts = self.successes = 0
+        self.rollouts = self.successes = 0  # whether or not it was enough
         return ready
 
 
-def ecomrlve() -> Adaptive:
+def make_ecomrlve_controller() -> AdaptiveDifficulty:
     """EcomRLVE-GYM's: a window of five levels, and a decision after 32 rollouts."""
-    return Adaptive(window=5, count=32)
+    return AdaptiveDifficulty(window=5, count=32)
 
 
 class Curriculum(BaseModel):
@@ -72,12 +72,14 @@ class Curriculum(BaseModel):
     """
 
     model_config = ConfigDict(extra="forbid")
-    envs: dict[str, Adaptive]
+    envs: dict[str, AdaptiveDifficulty]
 
     @classmethod
-    def of(cls, name: str, controller: Adaptive | None = None) -> Self:
+    def of(cls, name: str, controller: AdaptiveDifficulty | None = None) -> Self:
         """Of C1, C2, C4, C8 or one env; all begin as `controller`, which is EcomRLVE-GYM's where none is given."""
-        return cls(envs={each: (controller or ecomrlve()).model_copy() for each in collection(name)})
+        return cls(
+            envs={each: (controller or make_ecomrlve_controller()).model_copy() for each in select_collection(name)}
+        )
 
     def draw(self, random: Random) -> tuple[str, int]:
         """The env and the level of the next task; every env is as likely as the others."""
@@ -88,10 +90,10 @@ class Curriculum(BaseModel):
         return self.envs[env].heard(level, success)
 
 
-def telling(groups: Iterable[Sequence[float]]) -> list[int]:
+def find_informative_groups(groups: Iterable[Sequence[float]]) -> list[int]:
     """Which groups of rewards of one prompt each are kept: those whose rewards differ, as DAPO samples (arXiv 2503.14476).
 
-    >>> telling([[1.0, 1.0], [1.0, -1.0], []])
+    >>> find_informative_groups([[1.0, 1.0], [1.0, -1.0], []])
     [1]
     """
     return [place for place, rewards in enumerate(groups) if len(set(rewards)) > 1]

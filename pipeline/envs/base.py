@@ -11,17 +11,19 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
-from pipeline.envs.difficulty import Axes
-from pipeline.shop.store import Constraint, Customer, Store
-from pipeline.shop.tools import Finder, Shop
-from schemas.record import Part
-from schemas.tasks import Action, Answer, Wish
+from shopwright.pipeline.envs.difficulty import Axes
+from shopwright.pipeline.problem import Problem
+from shopwright.pipeline.shop.store import Customer, Store
+from shopwright.pipeline.shop.tools import Finder, Shop
+from shopwright.schemas.certificates import Certificate, Constraint, Miss
+from shopwright.schemas.record import Part
+from shopwright.schemas.tasks import Action, Answer, Slot
 
 REFUSALS = ("not_found", "sold_out", "not_eligible", "contradiction", "over_budget", "not_covered")
+# Share of tasks whose right answer is to refuse, in every env where that makes sense.
 INFEASIBLE = 0.15
-"""Share of tasks whose right answer is to refuse, in every env where that makes sense."""
+# Yields actions and is sent what the shop said to each.
 Solution = Generator[Action, dict[str, Any], None]
-"""Yields actions and is sent what the shop said to each."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,7 @@ class SellOut(Part):
     variants: list[str]
 
 
-class Aside(Part):
+class SideQuestion(Part):
     """Something else that the shopper brings up after a turn of the agent's, and every answer that is right."""
 
     after: int
@@ -52,13 +54,13 @@ class Goal(Part):
 
     persona_id: str
     now: datetime
-    wishes: list[Wish]
+    slots: list[Slot]
     refusal: str = ""
     """The right reason where it cannot be done, one of REFUSALS; empty where it can."""
     sold_out: list[str] = Field(default_factory=list)
     """Variants that are sold out from the start, beside those of the store."""
     event: SellOut | None = None
-    aside: Aside | None = None
+    aside: SideQuestion | None = None
 
     @property
     def feasible(self) -> bool:
@@ -66,15 +68,15 @@ class Goal(Part):
 
 
 @dataclass(frozen=True)
-class Drawn:
+class DrawnTask:
     """A task before it has words."""
 
     goal: Goal
     facts: dict[str, Any]
     """What the template of the opening is told; only what is stated."""
-    acceptable: Any
-    """The full set of end states that earn everything, as JSON can hold it; of an infeasible one the proof."""
-    nearest_miss: Any
+    acceptable: Certificate
+    """The full set of end states that earn everything; of an infeasible one the proof (`shopwright.schemas.certificates`)."""
+    nearest_miss: Miss
 
 
 @dataclass(frozen=True)
@@ -87,7 +89,7 @@ class Notice:
 
 
 @dataclass(frozen=True)
-class Score:
+class GoalScore:
     """How well a goal was reached, from -1 to 1; a success is exactly an acceptable end state."""
 
     task: Fraction
@@ -95,7 +97,11 @@ class Score:
     fault: str = ""
 
 
-class Undrawable(Exception):
+class InvalidDraw(Problem):
+    """An env drew something else than it has to; the message says what was expected and what was found."""
+
+
+class CannotDraw(Exception):
     """The store has nothing to draw such a task from; the message says what is missing."""
 
 
@@ -104,19 +110,21 @@ class Env(ABC):
 
     name: ClassVar[str]
     Goal: ClassVar[type[Any]]
+    refusals: ClassVar[tuple[str, ...]] = ()
+    """The reasons for which refusing can be right here; none where every task can be done."""
     takes_asides: ClassVar[bool] = True
     """Whether the shopper may ask something else on the way."""
 
     @abstractmethod
-    def draw(self, world: World, axes: Axes, random: Random) -> Drawn:
-        """A task. Raises Undrawable where the store cannot give one."""
+    def draw(self, world: World, axes: Axes, random: Random) -> DrawnTask:
+        """A task. Raises CannotDraw where the store cannot give one."""
 
     @abstractmethod
     def solve(self, goal: Any, shop: Shop, axes: Axes) -> Solution:
         """A perfect agent, who knows the goal and acts through the tools; it earns everything."""
 
     @abstractmethod
-    def score(self, goal: Any, shop: Shop, answer: Answer | None) -> Score:
+    def score(self, goal: Any, shop: Shop, answer: Answer | None) -> GoalScore:
         """By the facts alone: what the shop holds at the end, and what was handed in."""
 
     def notices(self, goal: Any, shop: Shop) -> Iterable[Notice]:
@@ -135,7 +143,7 @@ class Env(ABC):
         """The shop as an episode of this goal begins."""
         store = world.store
         place = store.place_of_customer.get(goal.persona_id)
-        customer = store.customers[place] if place is not None else nobody(goal.persona_id)
+        customer = store.customers[place] if place is not None else make_unknown_customer(goal.persona_id)
         return Shop(
             store=store,
             finder=world.finder,
@@ -149,15 +157,15 @@ class Env(ABC):
         )
 
 
-def nobody(id: str) -> Customer:
+def make_unknown_customer(id: str) -> Customer:
     import numpy as np
 
     return Customer(id, np.zeros(0, np.int64), np.zeros(0, np.int64), ())
 
 
-def ledger(
+def draw_disclosure(
     constraints: Iterable[tuple[str, str]], axes: Axes, random: Random, *, always: Iterable[str] = ()
-) -> list[Wish]:
+) -> list[Slot]:
     """Who learns what how: each (name, as it is said) is left out of the opening by chance, but for those `always` stated.
 
     One at least is stated, so that there is something to begin with.
@@ -168,18 +176,18 @@ def ledger(
     if named and not any(drawn):
         drawn[0] = True
     return [
-        Wish(name=name, said=said, known="stated" if stated else "asked")
+        Slot(name=name, said=said, known="stated" if stated else "asked")
         for (name, said), stated in zip(named, drawn, strict=True)
     ]
 
 
-def said_of(constraint: Constraint) -> str:
+def phrase_constraint(constraint: Constraint) -> str:
     """
-    >>> said_of(Constraint(fact="price", op="at most", value="$40", number=4000))
+    >>> phrase_constraint(Constraint(fact="price", op="at most", value="$40", number=4000))
     'a price of at most $40'
-    >>> said_of(Constraint(fact="shipping days", op="at most", value="2", number=2))
+    >>> phrase_constraint(Constraint(fact="shipping days", op="at most", value="2", number=2))
     'shipping within 2 days'
-    >>> said_of(Constraint(fact="players", op="is", value="2 to 6 players"))
+    >>> phrase_constraint(Constraint(fact="players", op="is", value="2 to 6 players"))
     '2 to 6 players'
     """
     fact, value = constraint.fact, constraint.value
@@ -190,13 +198,13 @@ def said_of(constraint: Constraint) -> str:
     return f"{'an' if fact[0] in 'aeiou' else 'a'} {fact} of {constraint.op} {value}"
 
 
-def right_refusal(goal: Goal, answer: Answer | None) -> bool:
+def is_right_refusal(goal: Goal, answer: Answer | None) -> bool:
     return answer is not None and bool(goal.refusal) and answer.refusal == goal.refusal
 
 
-def needless_refusal(goal: Goal, answer: Answer | None) -> bool:
+def is_needless_refusal(goal: Goal, answer: Answer | None) -> bool:
     return answer is not None and bool(answer.refusal) and goal.feasible
 
 
-def as_json(value: Any) -> str:
+def dump_compact_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str, sort_keys=True)

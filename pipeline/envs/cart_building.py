@@ -3,51 +3,52 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from itertools import product
+from itertools import chain, product
 from random import Random
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from pipeline.envs.base import (
+from shopwright.pipeline.envs.base import (
     INFEASIBLE,
-    Drawn,
+    CannotDraw,
+    DrawnTask,
     Env,
     Goal,
+    GoalScore,
     Notice,
-    Score,
     SellOut,
     Solution,
-    Undrawable,
     World,
-    ledger,
+    draw_disclosure,
 )
-from pipeline.envs.difficulty import Axes, sigma
-from pipeline.envs.recall import asking
-from pipeline.envs.visits import Comer, comer
-from pipeline.shop.shopper import SOLD_OUT
-from pipeline.shop.store import Item, Option, Store, moment
-from pipeline.shop.tools import PAGE, Shop
-from schemas.record import Part
-from schemas.shop import Choice
-from schemas.tasks import Action, Answer, Call, Wish
+from shopwright.pipeline.envs.customers import VisitingCustomer, draw_customer
+from shopwright.pipeline.envs.difficulty import Axes, compute_sigmoid
+from shopwright.pipeline.envs.referring_expressions import ask_about_missing_slots
+from shopwright.pipeline.shop.store import Item, Option, Store, seconds_to_shop_time
+from shopwright.pipeline.shop.tools import PAGE, Shop
+from shopwright.pipeline.shop.user_simulator import SOLD_OUT
+from shopwright.schemas.certificates import AnyOf, End, Infeasible, Lines, Miss, NotForSale, Unavailable
+from shopwright.schemas.record import Part
+from shopwright.schemas.shop import Choice
+from shopwright.schemas.tasks import Action, Answer, Call, Slot
 
+# Share of products that are named by their title; of the others the shopper says which of its visits it means.
 BY_TITLE = 0.25
-"""Share of products that are named by their title; of the others the shopper says which of its visits it means."""
+# Share of those that are told in the fewest words.
 BRIEFLY = 0.5
-"""Share of those that are told in the fewest words."""
+# Of the visit history on which a product may stand, where more than one tool call can be made in a turn.
 PAGES = 2
-"""Of the visit history on which a product may stand, where more than one tool call can be made in a turn."""
+# First results of a search for its title, of which a product named by it is one.
 FOUND_AMONG = 5
-"""First results of a search for its title, of which a product named by it is one."""
+# Products looked at for each that is asked for.
 TRIES = 30
-"""Products looked at for each that is asked for."""
+# Products of the same kind that are looked at for a value that a product does not come in.
 NEIGHBORS = 12
-"""Products of the same kind that are looked at for a value that a product does not come in."""
 RULE = "leave out what is not to be had, and tell me why if nothing is left"
 
 
-class Wanted(Part):
+class RequestedLine(Part):
     """So many pieces of a product."""
 
     said: str
@@ -62,13 +63,13 @@ class Wanted(Part):
     """Of the visit history on which it stands; 0: it is named by its title."""
 
 
-class Asked(Goal):
+class CartGoal(Goal):
     """The lines that the cart must hold."""
 
-    lines: list[Wanted]
+    lines: list[RequestedLine]
 
 
-class Named(NamedTuple):
+class MentionedProduct(NamedTuple):
     row: int
     said: str
     page: int
@@ -83,66 +84,69 @@ class CartBuilding(Env):
     """
 
     name = "cart_building"
-    Goal = Asked
+    Goal = CartGoal
+    refusals = ("sold_out", "contradiction")
 
-    def draw(self, world: World, axes: Axes, random: Random) -> Drawn:
-        store, who = world.store, comer(world.store, random)
+    def draw(self, world: World, axes: Axes, random: Random) -> DrawnTask:
+        store, who = world.store, draw_customer(world.store, random)
         refusal = random.choice(("sold_out", "contradiction")) if random.random() < INFEASIBLE else ""
-        lines = asked_for(world, who, axes, refusal, random)
-        miss = nearest_miss(store, lines, refusal)
+        lines = draw_cart_lines(world, who, axes, refusal, random)
+        miss = find_nearest_cart(store, lines, refusal)
         event = None
         if not refusal and random.random() < axes.sells_out:
             event = SellOut(after=random.randint(1, 2), variants=random.choice(lines).variants)
-        goal = Asked(
+        goal = CartGoal(
             persona_id=who.id,
             now=who.now,
-            wishes=wishes(lines, axes, random),
+            slots=list_cart_slots(lines, axes, random),
             refusal=refusal,
-            sold_out=[id for line in lines for id in line.variants] if refusal == "sold_out" else [],
+            sold_out=list(chain.from_iterable(line.variants for line in lines)) if refusal == "sold_out" else [],
             event=event,
             lines=lines,
         )
-        return Drawn(goal, {"items": openings(goal)}, acceptable(goal, store), miss)
+        return DrawnTask(goal, {"items": list_stated_lines(goal)}, list_right_carts(goal, store), miss)
 
-    def solve(self, goal: Asked, shop: Shop, axes: Axes) -> Solution:
-        looks = [Call(name="user_get_visit_history", args={"page": page}) for page in pages(goal)]
+    def solve(self, goal: CartGoal, shop: Shop, axes: Axes) -> Solution:
+        looks = [Call(name="user_get_visit_history", args={"page": page}) for page in make_history_calls(goal)]
         looks += [Call(name="catalog_search", args={"query": line.said}) for line in goal.lines if not line.page]
         looks_at = [Call(name="catalog_get_variants", args={"product_id": line.product_id}) for line in goal.lines]
-        question = asking(goal.wishes)
-        for calls in (*batches(looks, axes.tool_calls), *batches(looks_at, axes.tool_calls)):
+        question = ask_about_missing_slots(goal.slots)
+        for calls in (*batch_turn_calls(looks, axes.tool_calls), *batch_turn_calls(looks_at, axes.tool_calls)):
             yield Action(assistant_message=question, tool_calls=calls)
             question = ""
-        adds = [added(line, pieces, shop) for line, pieces in due(goal, shop) if pieces]
+        adds = [make_cart_add_call(line, pieces, shop) for line, pieces in count_available_pieces(goal, shop) if pieces]
         awaits = goal.event is not None and not shop.gone.issuperset(goal.event.variants)
-        turns = batches(adds, axes.tool_calls)
+        turns = batch_turn_calls(adds, axes.tool_calls)
         for place, batch in enumerate(turns, 1):
             last = place == len(turns) and not awaits
             yield Action(tool_calls=batch, answer=self.handed_in(goal, shop) if last else None)
         yield Action(answer=self.handed_in(goal, shop))
 
-    def handed_in(self, goal: Asked, shop: Shop) -> Answer:
-        return Answer(env=self.name, refusal=refusal_of(goal, shop))
+    def handed_in(self, goal: CartGoal, shop: Shop) -> Answer:
+        return Answer(env=self.name, refusal=find_due_refusal(goal, shop))
 
-    def score(self, goal: Asked, shop: Shop, answer: Answer | None) -> Score:
+    def score(self, goal: CartGoal, shop: Shop, answer: Answer | None) -> GoalScore:
         if answer is None:
-            return Score(Fraction(-1), False, "nothing was handed in")
-        right = refusal_of(goal, shop)
+            return GoalScore(Fraction(-1), False, "nothing was handed in")
+        right = find_due_refusal(goal, shop)
         if answer.refusal != right:
-            return Score(Fraction(-1), False, "a needless refusal" if not right else f"not refused as {right}")
+            return GoalScore(Fraction(-1), False, "a needless refusal" if not right else f"not refused as {right}")
         held = Counter(shop.cart) + Counter(shop.bought)
-        pieces, asked = held.total(), due(goal, shop)
+        pieces, asked = held.total(), count_available_pieces(goal, shop)
         if right:
-            return Score(Fraction(-1 if pieces else 1), not pieces, "something is in the cart" if pieces else "")
-        matched = sum(min(pieces, sum(held[id] for id in line.variants)) for line, pieces in asked)
+            return GoalScore(Fraction(-1 if pieces else 1), not pieces, "something is in the cart" if pieces else "")
+        matched = 0
+        for line, due in asked:
+            matched += min(due, sum(held[id] for id in line.variants))
         f1 = Fraction(2 * matched, pieces + sum(pieces for _, pieces in asked))
-        return Score(2 * f1 - 1, f1 == 1, "" if f1 == 1 else "the cart is not what was asked for")
+        return GoalScore(2 * f1 - 1, f1 == 1, "" if f1 == 1 else "the cart is not what was asked for")
 
-    def notices(self, goal: Asked, shop: Shop) -> Iterator[Notice]:
+    def notices(self, goal: CartGoal, shop: Shop) -> Iterator[Notice]:
         numbers = {line.product_id: number for number, line in enumerate(goal.lines)}
         if goal.event is not None and shop.gone.issuperset(goal.event.variants):
             for line in goal.lines:
                 if set(line.variants) <= set(goal.event.variants):
-                    yield Notice(f"{SOLD_OUT} {line.product_id}", f"{named(line)} is sold out now")
+                    yield Notice(f"{SOLD_OUT} {line.product_id}", f"{phrase_cart_line(line)} is sold out now")
         for id in shop.cart:
             option = shop.store.option_of(id)
             assert option is not None
@@ -150,10 +154,10 @@ class CartBuilding(Env):
                 row = shop.store.row(option.product_id)
                 assert row is not None
                 yield Notice(f"not asked {option.product_id}", f"I did not ask for {shop.store.item(row).title}")
-            elif wrong := wrong_choice(goal.lines[numbers[option.product_id]], option):
-                is_now = next((said(each) for each in option.choices if each.name == wrong.name), option.said)
+            elif wrong := find_wrong_choice(goal.lines[numbers[option.product_id]], option):
+                is_now = next((phrase_choice(each) for each in option.choices if each.name == wrong.name), option.label)
                 key = f"{wrong.name} of item {numbers[option.product_id] + 1}"
-                yield Notice(key, f"that is {is_now}, I need {said(wrong)}")
+                yield Notice(key, f"that is {is_now}, I need {phrase_choice(wrong)}")
         for number, line in enumerate(goal.lines, 1):
             have = sum(shop.cart.get(id, 0) + shop.bought.get(id, 0) for id in line.variants)
             if have and have != line.quantity:
@@ -164,36 +168,38 @@ class CartBuilding(Env):
 # What is asked for
 
 
-def asked_for(world: World, who: Comer, axes: Axes, refusal: str, random: Random) -> list[Wanted]:
+def draw_cart_lines(
+    world: World, who: VisitingCustomer, axes: Axes, refusal: str, random: Random
+) -> list[RequestedLine]:
     """As many lines as the level asks for, of different products, each named so that exactly one fits."""
     count = min(5, 1 + axes.difficulty // 3)
     reach = PAGE * (PAGES if axes.tool_calls > 1 else 1)
-    found: dict[int, Wanted] = {}
+    found: dict[int, RequestedLine] = {}
     for _ in range(TRIES * count):
         by_title = not len(who.rows) or random.random() < BY_TITLE
-        each = titled(world, random) if by_title else visited(world.store, who, reach, random)
+        each = draw_titled_product(world, random) if by_title else draw_visited_product(world.store, who, reach, random)
         if each is None or each.row in found:
             continue
-        line = wanted(world.store, each, axes, refusal, random)
+        line = draw_cart_line(world.store, each, axes, refusal, random)
         if line is not None:
             found[each.row] = line
         if len(found) == count:
             return list(found.values())
-    raise Undrawable(
+    raise CannotDraw(
         f"no {count} products in stock that can be named so that no other is meant, with variants to choose"
     )
 
 
-def titled(world: World, random: Random) -> Named | None:
+def draw_titled_product(world: World, random: Random) -> MentionedProduct | None:
     """Any product of the shop, by its title, where a search for that finds it and no other is called so."""
     row = random.randrange(len(world.store))
     title = " ".join(world.store.titles[row].as_py().split())
     found = world.finder.find(title, limit=FOUND_AMONG).tolist()
     same = [other for other in found if " ".join(world.store.titles[other].as_py().split()).lower() == title.lower()]
-    return Named(row, title, 0) if same == [row] else None
+    return MentionedProduct(row, title, 0) if same == [row] else None
 
 
-def visited(store: Store, who: Comer, reach: int, random: Random) -> Named | None:
+def draw_visited_product(store: Store, who: VisitingCustomer, reach: int, random: Random) -> MentionedProduct | None:
     """One of the latest visits, by what no other product fits that the customer ever looked at."""
     back = random.randrange(min(reach, len(who.rows)))
     place = len(who.rows) - 1 - back
@@ -216,12 +222,12 @@ def visited(store: Store, who: Comer, reach: int, random: Random) -> Named | Non
         return None
     first = int(np.flatnonzero(who.rows == item.row)[-1])
     way = ways[0] if random.random() < BRIEFLY else random.choice(ways)
-    return Named(item.row, recalled(item, way, who, day), (len(who.rows) - 1 - first) // PAGE + 1)
+    return MentionedProduct(item.row, describe_visit(item, way, who, day), (len(who.rows) - 1 - first) // PAGE + 1)
 
 
-def recalled(item: Item, way: str, who: Comer, day: int) -> str:
+def describe_visit(item: Item, way: str, who: VisitingCustomer, day: int) -> str:
     """A product as the shopper remembers it: `the one from Desk Lamps that I looked at on May 14`."""
-    when = moment(day * 86_400)
+    when = seconds_to_shop_time(day * 86_400)
     date = f"{when:%B} {when.day}" + (f", {when.year}" if when.year != who.now.year else "")
     brand = f"{item.brand} " if way == "brand" else ""
     price = f" for ${item.cents / 100:.2f}" if way == "price" else ""
@@ -229,7 +235,9 @@ def recalled(item: Item, way: str, who: Comer, day: int) -> str:
     return f"the {brand}one from {item.category}{price} that I looked at{then}"
 
 
-def wanted(store: Store, each: Named, axes: Axes, refusal: str, random: Random) -> Wanted | None:
+def draw_cart_line(
+    store: Store, each: MentionedProduct, axes: Axes, refusal: str, random: Random
+) -> RequestedLine | None:
     """What is wanted of a product; None where it has no variant as the level asks for."""
     options = store.options(each.row)
     quantity = random.randint(2, 4) if random.random() < min(0.5, 0.1 * axes.difficulty) else 1
@@ -239,13 +247,13 @@ def wanted(store: Store, each: Named, axes: Axes, refusal: str, random: Random) 
     choices: list[Choice] | None = []
     variants = [option.id for option in options]
     if refusal == "contradiction":
-        choices, variants = impossible(store, each.row, enough, random), []
-    elif len(options) > 1 and random.random() < sigma((axes.difficulty - 2) / 1.5):
+        choices, variants = make_impossible_choices(store, each.row, enough, random), []
+    elif len(options) > 1 and random.random() < compute_sigmoid((axes.difficulty - 2) / 1.5):
         option = random.choice(enough)
-        choices, variants = telling(option, options), [option.id]
+        choices, variants = find_telling_choices(option, options), [option.id]
     if choices is None:
         return None
-    return Wanted(
+    return RequestedLine(
         said=each.said,
         product_id=options[0].product_id,
         choices=choices,
@@ -255,68 +263,78 @@ def wanted(store: Store, each: Named, axes: Axes, refusal: str, random: Random) 
     )
 
 
-def telling(option: Option, options: Sequence[Option]) -> list[Choice]:
+def find_telling_choices(option: Option, options: Sequence[Option]) -> list[Choice]:
     """The choices that not all variants share: together only this one has them."""
-    return [each for each in option.choices if any(each not in other.choices for other in options)]
+    shared = set(option.choices).intersection(*(other.choices for other in options))
+    return [each for each in option.choices if each not in shared]
 
 
-def impossible(store: Store, row: int, enough: Sequence[Option], random: Random) -> list[Choice] | None:
+def count_differences(one: tuple[str, ...], other: tuple[str, ...]) -> int:
+    return sum(a != b for a, b in zip(one, other, strict=True))
+
+
+def make_impossible_choices(store: Store, row: int, enough: Sequence[Option], random: Random) -> list[Choice] | None:
     """Choices that no variant has, all but one of them as one has them; None where there are none.
 
     First such whose values are all offered, but not together; else a value that only other products come in.
     """
     options = store.options(row)
     option = random.choice(enough)
-    names = [choice.name for choice in telling(option, options)] or [option.choices[0].name]
-    offered = {name: {each.value for other in options for each in other.choices if each.name == name} for name in names}
-    have = {tuple(value_of(other, name) for name in names) for other in options}
-    near = tuple(value_of(option, name) for name in names)
-    pairs = [
-        each
-        for each in product(*(sorted(offered[name]) for name in names))
-        if each not in have and sum(a != b for a, b in zip(each, near, strict=True)) == 1
-    ]
+    names = [choice.name for choice in find_telling_choices(option, options)] or [option.choices[0].name]
+
+    def get_values(variant: Option) -> tuple[str, ...]:
+        return tuple(get_choice_value(variant, name) for name in names)
+
+    offered: dict[str, set[str]] = {name: set() for name in names}
+    for choice in chain.from_iterable(other.choices for other in options):
+        if choice.name in offered:
+            offered[choice.name].add(choice.value)
+    have, near = set(map(get_values, options)), get_values(option)
+    combinations = product(*(sorted(values) for values in offered.values()))
+    pairs = [each for each in combinations if each not in have and count_differences(each, near) == 1]
     if pairs:
         return [Choice(name=name, value=value) for name, value in zip(names, random.choice(pairs), strict=True)]
     name, others = random.choice(names), store.rows_of(int(store.leaf_of[row]))
     known = {value.lower() for value in offered[name]}
     for _ in range(NEIGHBORS):
         for other in store.options(int(others[random.randrange(len(others))])):
-            value = value_of(other, name)
+            value = get_choice_value(other, name)
             if value and value.lower() not in known:
-                return [Choice(name=each, value=value if each == name else value_of(option, each)) for each in names]
+                return [
+                    Choice(name=each, value=value if each == name else get_choice_value(option, each)) for each in names
+                ]
     return None
 
 
-def value_of(option: Option, name: str) -> str:
+def get_choice_value(option: Option, name: str) -> str:
     return next((each.value for each in option.choices if each.name == name), "")
 
 
 # In words
 
 
-def said(choice: Choice) -> str:
+def phrase_choice(choice: Choice) -> str:
     """
-    >>> said(Choice(name="size", value="M")), said(Choice(name="players", value="2 to 6 players"))
+    >>> phrase_choice(Choice(name="size", value="M")), phrase_choice(Choice(name="players", value="2 to 6 players"))
     ('size M', '2 to 6 players')
     """
     return choice.value if choice.name in choice.value.lower() else f"{choice.name} {choice.value}"
 
 
-def counted(pieces: int) -> str:
+def phrase_quantity(pieces: int) -> str:
     """
-    >>> counted(3)
+    >>> phrase_quantity(3)
     '3 of these'
     """
     return f"{pieces} of these"
 
 
-def named(line: Wanted) -> str:
-    return ", ".join([line.said, *map(said, line.choices)])
+def phrase_cart_line(line: RequestedLine) -> str:
+    return ", ".join([line.said, *map(phrase_choice, line.choices)])
 
 
-def wishes(lines: Sequence[Wanted], axes: Axes, random: Random) -> list[Wish]:
-    """The ledger.
+def list_cart_slots(lines: Sequence[RequestedLine], axes: Axes, random: Random) -> list[Slot]:
+    """The disclosure.
 
     One piece is what nobody needs to say: told when asked, and right where nothing is said. A title may say another
     variant than is wanted, so that with a title the choices are always stated.
@@ -325,73 +343,85 @@ def wishes(lines: Sequence[Wanted], axes: Axes, random: Random) -> list[Wish]:
     for number, line in enumerate(lines, 1):
         pairs.append((f"item {number}", line.said))
         always.append(f"item {number}")
-        choices = [(f"{choice.name} of item {number}", said(choice)) for choice in line.choices]
+        choices = [(f"{choice.name} of item {number}", phrase_choice(choice)) for choice in line.choices]
         pairs += choices
         always += [name for name, _ in choices if not line.page]
-        quantity = f"quantity of item {number}", counted(line.quantity)
+        quantity = f"quantity of item {number}", phrase_quantity(line.quantity)
         if line.quantity > 1:
             pairs.append(quantity)
         else:
-            unsaid.append(Wish(name=quantity[0], said=quantity[1], known="inferable"))
-    return ledger(pairs, axes, random, always=always) + unsaid
+            unsaid.append(Slot(name=quantity[0], said=quantity[1], known="inferable"))
+    return draw_disclosure(pairs, axes, random, always=always) + unsaid
 
 
-def openings(goal: Asked) -> list[dict[str, Any]]:
+def list_stated_lines(goal: CartGoal) -> list[dict[str, Any]]:
     """Each line with what is stated of it."""
-    stated = {wish.name: wish.said for wish in goal.wishes if wish.known == "stated"}
-    return [
-        {"said": line.said, "details": [text for name, text in stated.items() if name.endswith(f" of item {number}")]}
-        for number, line in enumerate(goal.lines, 1)
-    ]
+    stated = {slot.name: slot.said for slot in goal.slots if slot.known == "stated"}
+    lines = []
+    for number, line in enumerate(goal.lines, 1):
+        details = [text for name, text in stated.items() if name.endswith(f" of item {number}")]
+        lines.append({"said": line.said, "details": details})
+    return lines
 
 
 # The certificate
 
 
-def due(goal: Asked, shop: Shop) -> list[tuple[Wanted, int]]:
+def count_available_pieces(goal: CartGoal, shop: Shop) -> list[tuple[RequestedLine, int]]:
     """The pieces of each line that can be had: of what is sold out, those that were bought before."""
-    return [
-        (line, line.quantity)
-        if not shop.gone.issuperset(line.variants)
-        else (line, min(line.quantity, sum(shop.bought.get(id, 0) for id in line.variants)))
-        for line in goal.lines
-    ]
+    pieces = []
+    for line in goal.lines:
+        count = line.quantity
+        if shop.gone.issuperset(line.variants):
+            count = min(count, sum(shop.bought.get(id, 0) for id in line.variants))
+        pieces.append((line, count))
+    return pieces
 
 
-def refusal_of(goal: Asked, shop: Shop) -> str:
+def find_due_refusal(goal: CartGoal, shop: Shop) -> str:
     """Why nothing of it can be had at this moment; empty where something can."""
-    return "" if any(pieces for _, pieces in due(goal, shop)) else goal.refusal or "sold_out"
+    return "" if any(pieces for _, pieces in count_available_pieces(goal, shop)) else goal.refusal or "sold_out"
 
 
-def wrong_choice(line: Wanted, option: Option) -> Choice | None:
+def find_wrong_choice(line: RequestedLine, option: Option) -> Choice | None:
     """The first choice in which a variant is not what is asked for."""
     return next((each for each in line.choices if each not in option.choices), None)
 
 
-def acceptable(goal: Asked, store: Store) -> dict[str, Any]:
+def list_right_carts(goal: CartGoal, store: Store) -> AnyOf | Infeasible:
     """Every end state that earns everything: of each line its pieces, in any of the variants named."""
     if goal.refusal:
-        offered = {line.product_id: offers(store, line.product_id) for line in goal.lines}
-        proof = [{"asked": named(line), "offered": offered[line.product_id]} for line in goal.lines]
-        return {"ends": [{"cart": [], "refusal": goal.refusal}], "sold_out": goal.sold_out, "proof": proof}
-    ends = [{"cart": [end(line) for line in goal.lines], "refusal": ""}]
+        return Infeasible(
+            refusal=goal.refusal, proof=NotForSale(lines=[prove_unavailable(line, store) for line in goal.lines])
+        )
+    ends = [End(cart=[make_line_end_state(line) for line in goal.lines])]
     if goal.event is not None:
         left = [line for line in goal.lines if not set(line.variants) <= set(goal.event.variants)]
-        ends.append({"cart": [end(line) for line in left], "refusal": "" if left else "sold_out", "after": "sold out"})
-    return {"ends": ends}
+        answer = Answer(refusal="" if left else "sold_out")
+        ends.append(End(cart=[make_line_end_state(line) for line in left], answer=answer, after_sell_out=True))
+    return AnyOf(ends=ends)
 
 
-def end(line: Wanted) -> dict[str, Any]:
-    return {"product_id": line.product_id, "variants": line.variants, "quantity": line.quantity}
+def prove_unavailable(line: RequestedLine, store: Store) -> Unavailable:
+    return Unavailable(
+        product_id=line.product_id,
+        choices={each.name: each.value for each in line.choices},
+        sold_out=line.variants,
+        offered=list_offered_options(store, line.product_id),
+    )
 
 
-def offers(store: Store, product_id: str) -> list[str]:
+def make_line_end_state(line: RequestedLine) -> Lines:
+    return Lines(product_id=line.product_id, variants=line.variants, quantity=line.quantity)
+
+
+def list_offered_options(store: Store, product_id: str) -> list[str]:
     row = store.row(product_id)
-    return [] if row is None else [option.said for option in store.options(row)]
+    return [] if row is None else [option.label for option in store.options(row)]
 
 
-def nearest_miss(store: Store, lines: Sequence[Wanted], refusal: str) -> dict[str, Any]:
-    """A cart, handed in, that breaks exactly one wish.
+def find_nearest_cart(store: Store, lines: Sequence[RequestedLine], refusal: str) -> Miss:
+    """A cart, handed in, that breaks exactly one slot.
 
     Another variant of a line where one differs in a single choice, else a piece too many or too few, else a line left out.
     """
@@ -401,31 +431,30 @@ def nearest_miss(store: Store, lines: Sequence[Wanted], refusal: str) -> dict[st
         for option in store.options(row):
             wrong = [each for each in line.choices if each not in option.choices]
             if len(wrong) == 1 and option.stock >= line.quantity and option.id not in line.variants:
-                return miss(store, lines, refusal, number, f"{wrong[0].name} of item {number}", option, line.quantity)
+                return make_cart_miss(
+                    store, lines, refusal, number, f"{wrong[0].name} of item {number}", option, line.quantity
+                )
     if refusal:
-        return {"breaks": "what is missing", "cart": [], "answer": {"refusal": ""}}
+        return Miss(breaks=["what is missing"], end=End())
     for number, line in enumerate(lines, 1):
-        option = best(store, line)
+        option = find_best_variant(store, line)
         other = line.quantity + 1 if option.stock > line.quantity else line.quantity - 1
         if other:
-            return miss(store, lines, refusal, number, f"quantity of item {number}", option, other)
-    return miss(store, lines, refusal, 1, "item 1", best(store, lines[0]), 0)
+            return make_cart_miss(store, lines, refusal, number, f"quantity of item {number}", option, other)
+    return make_cart_miss(store, lines, refusal, 1, "item 1", find_best_variant(store, lines[0]), 0)
 
 
-def miss(
-    store: Store, lines: Sequence[Wanted], refusal: str, number: int, breaks: str, option: Option, pieces: int
-) -> dict[str, Any]:
+def make_cart_miss(
+    store: Store, lines: Sequence[RequestedLine], refusal: str, number: int, breaks: str, option: Option, pieces: int
+) -> Miss:
     """The cart with this many pieces of this variant for one line, and the others as they are asked for."""
-    cart = [] if refusal else [(best(store, line), line.quantity) for line in lines]
+    cart = [] if refusal else [(find_best_variant(store, line), line.quantity) for line in lines]
     cart[number - 1 : number] = [(option, pieces)] if pieces else []
-    return {
-        "breaks": breaks,
-        "cart": [{"product_id": o.product_id, "variant_id": o.id, "quantity": count} for o, count in cart],
-        "answer": {"refusal": ""},
-    }
+    held = [Lines(product_id=each.product_id, variants=[each.id], quantity=count) for each, count in cart]
+    return Miss(breaks=[breaks], end=End(cart=held))
 
 
-def best(store: Store, line: Wanted) -> Option:
+def find_best_variant(store: Store, line: RequestedLine) -> Option:
     """The right variant of which there are the most pieces."""
     options = [option for id in line.variants if (option := store.option_of(id)) is not None]
     return max(options, key=lambda option: (option.stock, option.id))
@@ -434,17 +463,17 @@ def best(store: Store, line: Wanted) -> Option:
 # The way through
 
 
-def batches(calls: list[Call], most: int) -> list[list[Call]]:
+def batch_turn_calls(calls: list[Call], most: int) -> list[list[Call]]:
     """The calls of one turn after the other."""
     return [calls[first : first + most] for first in range(0, len(calls), most)]
 
 
-def pages(goal: Asked) -> range:
+def make_history_calls(goal: CartGoal) -> range:
     """Of the visit history, until everything on it was seen."""
     return range(1, max(line.page for line in goal.lines) + 1)
 
 
-def added(line: Wanted, pieces: int, shop: Shop) -> Call:
+def make_cart_add_call(line: RequestedLine, pieces: int, shop: Shop) -> Call:
     """The call that puts a line into the cart, in the first right variant that has enough."""
     for id in line.variants:
         option = shop.store.option_of(id)

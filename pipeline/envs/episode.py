@@ -7,92 +7,171 @@ from fractions import Fraction
 from random import Random
 from typing import Any
 
+from jinja2 import TemplateError, TemplateNotFound
 from pydantic import ValidationError
 from pydantic_core import to_json
 
-from pipeline.envs.base import Aside, Drawn, Env, Goal, Score, Undrawable, World, as_json
-from pipeline.envs.difficulty import Axes, axes
-from pipeline.problem import Problem
-from pipeline.rewards.three_part import broken, efficiency, hallucination, three_part
-from pipeline.shop.policies import quick_question
-from pipeline.shop.shopper import Shopper, opened
-from pipeline.shop.tools import Illegal, Shop, call
-from schemas.tasks import Action, Answer, Reward, Task, Turn
+from shopwright.pipeline.envs.base import (
+    CannotDraw,
+    DrawnTask,
+    Env,
+    Goal,
+    GoalScore,
+    InvalidDraw,
+    SideQuestion,
+    World,
+    dump_compact_json,
+)
+from shopwright.pipeline.envs.difficulty import Axes, compute_axes
+from shopwright.pipeline.evaluate import situation
+from shopwright.pipeline.evaluate.situation import NothingToDraw, Score, Step, play_offline
+from shopwright.pipeline.models.base import UNHEARD, Prompt, Reply, plain_reason
+from shopwright.pipeline.models.play import Working
+from shopwright.pipeline.problem import Problem
+from shopwright.pipeline.prompts import render_messages, render_offline
+from shopwright.pipeline.rewards.ecomrlve import (
+    combine_reward_parts,
+    penalize_illegal_action,
+    score_efficiency,
+    score_hallucination,
+)
+from shopwright.pipeline.shop.policies import draw_quick_question
+from shopwright.pipeline.shop.rephrasing import rephrase_reply
+from shopwright.pipeline.shop.tools import IllegalCall, Shop, build_tool_schemas, call_tool
+from shopwright.pipeline.shop.user_simulator import UserSimulator, phrase_opening
+from shopwright.schemas.certificates import (
+    KINDS,
+    AnyOf,
+    Infeasible,
+    Miss,
+    OneOfEach,
+    Parts,
+    certificate_to_text,
+    describe,
+)
+from shopwright.schemas.tasks import Action, Answer, Reward, Task, Turn
 
 LONGEST_ACTION = 100_000
 """Characters; more is no action."""
-ASIDE = Fraction(1, 10)
+SIDE_QUESTION_WEIGHT = Fraction(1, 10)
 """Weight of what the shopper asked in between, where it did."""
+PARTS = ("task", "efficiency", "hallucination")
+"""Of a reward."""
 TRIES = 40
 """Draws of a task until one can be made."""
 
 
-def draw(env: Env, world: World, difficulty: int, seed: int, *, at: Axes | None = None) -> Task:
-    """The task of this number: the same in any process. Raises Problem where the store is too small for the level."""
-    found = at or axes(difficulty)
+def draw_task(env: Env, world: World, difficulty: int, seed: int, *, at: Axes | None = None) -> Task:
+    """The task of this number: the same in any process. Raises NothingToDraw where the store is too small for the level."""
+    found = at or compute_axes(difficulty)
     why = ""
     for attempt in range(TRIES):
         random = Random(f"{env.name}/{difficulty}/{seed}/{attempt}")
         try:
-            return told(env, env.draw(world, found, random), found, seed, random)
-        except Undrawable as error:
+            return make_task(env, env.draw(world, found, random), found, seed, random)
+        except CannotDraw as error:
             why = str(error)
-    raise Problem(
-        f"{env.name} has no task of difficulty {difficulty} in this shop: {why}. {supported(env, world, difficulty)}"
+    raise NothingToDraw(
+        f"{env.name} has no task of difficulty {difficulty} in this shop: {why}. {describe_supported_level(env, world, difficulty)}"
     )
 
 
-def supported(env: Env, world: World, difficulty: int) -> str:
+def describe_supported_level(env: Env, world: World, difficulty: int) -> str:
     """Which level the shop is large enough for, in words."""
     for lower in range(difficulty - 1, -1, -1):
         for attempt in range(TRIES):
             try:
-                env.draw(world, axes(lower), Random(f"{env.name}/{lower}/0/{attempt}"))
-            except Undrawable:
+                env.draw(world, compute_axes(lower), Random(f"{env.name}/{lower}/0/{attempt}"))
+            except CannotDraw:
                 continue
             return f"The hardest that it supports is {lower}."
     return "It supports none: use a larger catalog, or one with customers and orders."
 
 
-def told(env: Env, drawn: Drawn, at: Axes, seed: int, random: Random) -> Task:
+def make_task(env: Env, drawn: DrawnTask, at: Axes, seed: int, random: Random) -> Task:
     goal = drawn.goal
+    check_drawn(env, drawn)
     if env.takes_asides and random.random() < at.switch:
-        question, answers = quick_question(random)
-        goal = goal.model_copy(update={"aside": Aside(after=random.randint(1, 2), question=question, answers=answers)})
+        question, answers = draw_quick_question(random)
+        goal = goal.model_copy(
+            update={"aside": SideQuestion(after=random.randint(1, 2), question=question, answers=answers)}
+        )
+    try:
+        opening = phrase_opening(env.name, goal.slots, drawn.facts, noise=at.noise, random=random)
+    except (AssertionError, TemplateError) as error:
+        why = "there is no such file" if isinstance(error, TemplateNotFound) else str(error)
+        raise InvalidDraw(f"prompts/envs/{env.name}.offline.j2: {plain_reason(why)}") from None
     return Task(
         id=f"{env.name}-d{at.difficulty:02d}-{seed:07d}",
         env=env.name,
         difficulty=at.difficulty,
         seed=seed,
         persona_id=goal.persona_id,
-        opening=opened(env.name, goal.wishes, drawn.facts, noise=at.noise, random=random),
-        wishes=goal.wishes,
+        opening=opening,
+        slots=goal.slots,
         goal=goal.model_dump_json(),
         feasible=goal.feasible,
-        acceptable=as_json(drawn.acceptable),
-        nearest_miss=as_json(drawn.nearest_miss),
+        acceptable=certificate_to_text(drawn.acceptable),
+        nearest_miss=certificate_to_text(drawn.nearest_miss),
         solution="",
     )
 
 
-class Episode:
+def check_drawn(env: Env, drawn: Any) -> None:
+    """Raises InvalidDraw where `draw` gave something else than it has to."""
+    kinds = {"goal": (env.Goal,), "acceptable": (AnyOf, OneOfEach, Parts, Infeasible), "nearest_miss": (Miss,)}
+    if not isinstance(drawn, DrawnTask):
+        raise InvalidDraw(f"{env.name}.draw: expected DrawnTask, found {describe(drawn)}")
+    for name, kind in kinds.items():
+        if not isinstance(found := getattr(drawn, name), kind):
+            wanted = KINDS if len(kind) > 1 else kind[0].__name__
+            raise InvalidDraw(f"{env.name}.draw: {name} expected {wanted}, found {describe(found)}")
+    refusal, right = drawn.goal.refusal, drawn.acceptable
+    if refusal and refusal not in env.refusals:
+        raise InvalidDraw(
+            f"{env.name}.draw: refusal expected one of {list(env.refusals)}, its refusals, found {refusal!r}"
+        )
+    if (right.refusal if isinstance(right, Infeasible) else "") != refusal:
+        wanted = f"Infeasible as {refusal!r}" if refusal else "what can be done"
+        raise InvalidDraw(f"{env.name}.draw: acceptable expected {wanted}, as its goal has it, found {describe(right)}")
+
+
+class Episode(situation.Episode):
     """
     env = Episode(CartBuilding(), world, task)
     observation = env.reset()
     observation, reward, done, info = env.step('{"tool_calls": [{"name": "datetime_now"}]}')
 
     A reward is 0 until the end; `info["reward"]` then has its parts. Pickles: the world is made again in the other process.
+
+    words: the shopper's words are asked of a model too (prompts named `shopper`). native: the server is told of the tools, for models
+    that call them natively; calls in a reply and JSON text are understood either way.
     """
 
-    def __init__(self, env: Env, world: World, task: Task, *, at: Axes | None = None) -> None:
-        self.env, self.world = env, world
-        self.given = at
-        self.take(task)
+    silence = Action()
 
-    def take(self, task: Task) -> None:
+    def __init__(
+        self,
+        env: Env,
+        world: World,
+        task: Task,
+        *,
+        at: Axes | None = None,
+        words: bool = False,
+        native: bool = False,
+    ) -> None:
+        self.env, self.world = env, world
+        self.given, self.words, self.native = at, words, native
+        self.load(task)
+
+    @property
+    def task_id(self) -> str:
+        return self.task.id
+
+    def load(self, task: Task) -> None:
         """Another task of the same env: what `reset` begins from then on."""
         self.task = task
-        self.axes = self.given or axes(task.difficulty)
+        self.axes = self.given or compute_axes(task.difficulty)
         self.goal: Goal = self.env.Goal.model_validate_json(task.goal)
         self.most = self.env.turns(self.goal, self.axes)
         self.reward: Reward | None = None
@@ -103,8 +182,8 @@ class Episode:
         """Everything as it was at the beginning; returns the first observation."""
         self.shop = self.env.shop(self.world, self.goal, self.axes, self.task.id)
         aside = self.goal.aside
-        self.shopper = Shopper(
-            self.goal.wishes,
+        self.shopper = UserSimulator(
+            self.goal.slots,
             seed=self.task.id,
             noise=self.axes.noise,
             aside=(aside.after, aside.question) if aside else None,
@@ -112,6 +191,7 @@ class Episode:
         self.shop.ask = self.shopper.answer
         self.turns, self.reward = [], None
         self.caused = 0
+        self.history: list[dict[str, str]] = []
         return self.observation([], self.task.opening, "open")
 
     def observation(self, results: list[Any], user: str, act: str) -> dict[str, Any]:
@@ -125,12 +205,43 @@ class Episode:
             "done": self.reward is not None,
         }
 
-    def step(self, action: Action | dict[str, Any] | str) -> tuple[dict[str, Any], float, bool, dict[str, Any]]:
+    def prompt(self) -> Prompt:
+        if not self.history:
+            first = {"turns_left": self.most, "tool_calls": self.axes.tool_calls}
+            tools = [dict(tool) for tool in build_tool_schemas()]
+            self.history = render_messages("agent", tools=tools, opening=self.task.opening, **first)
+        return Prompt(
+            "agent",
+            tuple(self.history),
+            render_offline("agent", action="{}"),
+            tools=build_tool_schemas() if self.native else (),
+            seed=self.task.seed,
+        )
+
+    def take(self, action: Action | dict[str, Any] | str | Reply) -> Working[Step]:
+        if isinstance(action, Reply) and action.finish == "refused":
+            return self.over(penalize_illegal_action(UNHEARD + action.fault), [], "", "")
+        said = parse_agent_reply(action) if isinstance(action, Reply) else action
+        step = self.act(said)
+        seen = step.observation
+        if self.words and seen["user"]:
+            message = parse_user_message(self.turns[-1].action)
+            text = yield from rephrase_reply(self.shopper, self.shopper.said[-1], message, number=len(self.turns))
+            self.turns[-1] = self.turns[-1].model_copy(update={"user": text})
+            seen["user"] = text
+        if self.history:
+            self.history += [
+                {"role": "assistant", "content": self.turns[-1].action},
+                {"role": "user", "content": render_observation(seen)},
+            ]
+        return step
+
+    def act(self, action: Action | dict[str, Any] | str) -> Step:
         """One turn of the agent: what came back, the reward (0 until the end), whether it is over, and more."""
         if self.shop is None:
             raise Problem("Call reset() before step().")
         if self.reward is not None:
-            return self.observation([], "", "over"), 0.0, True, {"reward": self.reward}
+            return Step(self.observation([], "", "over"), 0.0, True, {"reward": self.reward})
         said = (
             action
             if isinstance(action, str)
@@ -139,11 +250,11 @@ class Episode:
             else json.dumps(action, default=str)
         )
         try:
-            meant = action if isinstance(action, Action) else parsed(said)
+            meant = action if isinstance(action, Action) else parse_action(said)
             results = self.run(meant)
-        except Illegal as error:
+        except IllegalCall as error:
             self.turns.append(Turn(action=said[:LONGEST_ACTION], results="[]", user="", user_act=""))
-            return self.over(broken(str(error)), [], "", "")
+            return self.over(penalize_illegal_action(str(error)), [], "", "")
         user, act = "", ""
         if not (meant.answer and meant.answer.done):
             self.happen(len(self.turns) + 1)
@@ -160,14 +271,14 @@ class Episode:
             return self.over(self.judged(None, "the shopper gave up"), results, user, act)
         if len(self.turns) >= self.most:
             return self.over(self.judged(None, "the shopper left before anything was handed in"), results, user, act)
-        return self.observation(results, user, act), 0.0, False, {}
+        return Step(self.observation(results, user, act), 0.0, False, {})
 
     def run(self, action: Action) -> list[dict[str, Any]]:
-        """The tools' results, in order. Raises Illegal for a call that no tool takes, or one too many."""
+        """The tools' results, in order. Raises IllegalCall for a call that no tool takes, or one too many."""
         if len(action.tool_calls) > self.axes.tool_calls:
-            raise Illegal(f"{len(action.tool_calls)} tool calls in one turn, of {self.axes.tool_calls}")
+            raise IllegalCall(f"{len(action.tool_calls)} tool calls in one turn, of {self.axes.tool_calls}")
         assert self.shop is not None
-        return [call(self.shop, each.name, each.args) for each in action.tool_calls]
+        return [call_tool(self.shop, each.name, each.args) for each in action.tool_calls]
 
     def happen(self, turn: int) -> None:
         """What the world does after a turn, whoever is at work."""
@@ -182,71 +293,86 @@ class Episode:
         most = self.env.recommendations(self.goal, self.axes)
         if answer is not None and len(answer.recommended_product_ids) > most:
             answer, fault = None, f"more than {most} products recommended"
-        score = self.env.score(self.goal, self.shop, answer) if answer else Score(Fraction(-1), False, fault)
-        score = self.with_aside(score, answer)
-        named = self.shop.carted | recommended(answer)
+        score = self.env.score(self.goal, self.shop, answer) if answer else GoalScore(Fraction(-1), False, fault)
+        score = self.score_with_aside(score, answer)
+        named = self.shop.carted | list_recommended_ids(answer)
         turns = max(1, len(self.turns) - self.caused)
-        made_up = hallucination(named, self.shop.seen)
-        return three_part(
-            score.task, efficiency(turns, self.most), made_up, success=score.success, fault=fault or score.fault
+        made_up = score_hallucination(named, self.shop.seen)
+        return combine_reward_parts(
+            score.task, score_efficiency(turns, self.most), made_up, success=score.success, fault=fault or score.fault
         )
 
-    def with_aside(self, score: Score, answer: Answer | None) -> Score:
+    def score_with_aside(self, score: GoalScore, answer: Answer | None) -> GoalScore:
         """The question in between counts where the shopper came to ask it."""
         aside = self.goal.aside
         if aside is None or answer is None or aside.after >= len(self.turns):
             return score
         right = answer.policy_answer.strip().lower() in {each.lower() for each in aside.answers}
-        task = (1 - ASIDE) * score.task + (ASIDE if right else -ASIDE)
+        task = (1 - SIDE_QUESTION_WEIGHT) * score.task + (SIDE_QUESTION_WEIGHT if right else -SIDE_QUESTION_WEIGHT)
         fault = score.fault or ("" if right else "the question in between is not answered")
         return replace(score, task=task, success=score.success and right, fault=fault)
 
-    def over(
-        self, reward: Reward, results: list[Any], user: str, act: str
-    ) -> tuple[dict[str, Any], float, bool, dict[str, Any]]:
+    def over(self, reward: Reward, results: list[Any], user: str, act: str) -> Step:
         self.reward = reward
-        return self.observation(results, user, act), reward.total, True, {"reward": reward}
+        return Step(self.observation(results, user, act), reward.total, True, {"reward": reward})
+
+    def score(self) -> Score:
+        reward = self.reward or self.judged(None, "nothing was handed in")
+        parts = {"reward": reward.total, **{name: getattr(reward, name) for name in PARTS}}
+        return Score(parts, reward.success, reward.fault)
 
 
-def recommended(answer: Answer | None) -> set[str]:
+def list_recommended_ids(answer: Answer | None) -> set[str]:
     if answer is None:
         return set()
-    return set(answer.recommended_product_ids).union(*(recommended(part) for part in answer.parts))
+    return set(answer.recommended_product_ids).union(*(list_recommended_ids(part) for part in answer.parts))
 
 
-def parsed(text: str) -> Action:
-    """What an agent said, as an action. Raises Illegal where it is none: no JSON, a field too many, a wrong type."""
+def parse_action(text: str) -> Action:
+    """What an agent said, as an action. Raises IllegalCall where it is none: no JSON, a field too many, a wrong type."""
     if len(text) > LONGEST_ACTION:
-        raise Illegal(f"an action of more than {LONGEST_ACTION} characters")
+        raise IllegalCall(f"an action of more than {LONGEST_ACTION} characters")
     try:
         return Action.model_validate_json(text, strict=True)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
-        raise Illegal(f"malformed action: {'.'.join(map(str, first['loc']))[:80]}: {first['msg'][:120]}") from None
+        raise IllegalCall(f"malformed action: {'.'.join(map(str, first['loc']))[:80]}: {first['msg'][:120]}") from None
+
+
+def parse_agent_reply(reply: Reply) -> str:
+    """A reply as the action that it is: its text, or its native calls as such; of one that was cut short what was said."""
+    if reply.fault or not reply.calls:
+        return reply.text.strip()
+    calls = [{"name": call["name"], "args": call["arguments"]} for call in reply.calls]
+    return json.dumps({"assistant_message": reply.text.strip(), "tool_calls": calls}, ensure_ascii=False)
+
+
+def parse_user_message(said: str) -> str:
+    try:
+        return Action.model_validate_json(said).assistant_message
+    except ValueError:
+        return ""
+
+
+def render_observation(observation: dict[str, Any]) -> str:
+    """What an agent is told after its turn."""
+    return dump_compact_json(
+        {"results": observation["results"], "shopper": observation["user"], "turns_left": observation["turns_left"]}
+    )
 
 
 Player = Callable[[Episode], Generator[Action, dict[str, Any], None]]
 """Plays an episode that was just reset: yields actions and is sent observations."""
 
 
-def played(episode: Episode, player: Player) -> Reward:
-    """The episode from its beginning to its end; who has no more to say says nothing."""
-    episode.reset()
-    agent = player(episode)
-    action = next(agent, Action())
-    while True:
-        observation, _, done, info = episode.step(action)
-        if done:
-            agent.close()
-            reward: Reward = info["reward"]
-            return reward
-        try:
-            action = agent.send(observation)
-        except StopIteration:
-            action = Action()
+def play_episode(episode: Episode, player: Player) -> Reward:
+    """What a player earns in the episode, from its beginning to its end."""
+    play_offline(episode, player)
+    assert episode.reward is not None
+    return episode.reward
 
 
-def solver(episode: Episode) -> Generator[Action, dict[str, Any], None]:
+def play_solution(episode: Episode) -> Generator[Action, dict[str, Any], None]:
     """The env's own solution, which also answers what the shopper asked in between."""
     assert episode.shop is not None
     agent = episode.env.solve(episode.goal, episode.shop, episode.axes)

@@ -6,19 +6,22 @@ from collections.abc import Generator, Iterable, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
+from itertools import chain
 from random import Random
 from typing import Any
 
-from pipeline.envs.base import Drawn, Env, Goal, Notice, Score, Solution, Undrawable, World, as_json
-from pipeline.envs.difficulty import Axes
-from pipeline.shop.shopper import NEXT, opened, texts
-from pipeline.shop.store import Customer, Store
-from pipeline.shop.tools import Shop
-from pipeline.shop.topics import asked, keys
-from schemas.record import Part
-from schemas.tasks import Action, Answer, Wish
+from shopwright.pipeline.envs.base import CannotDraw, DrawnTask, Env, Goal, GoalScore, Notice, Solution, World
+from shopwright.pipeline.envs.difficulty import Axes
+from shopwright.pipeline.shop.store import Customer, Store
+from shopwright.pipeline.shop.tools import Shop
+from shopwright.pipeline.shop.topics import build_slot_keys, parse_user_question
+from shopwright.pipeline.shop.user_simulator import NEXT, collect_texts, phrase_opening
+from shopwright.schemas.certificates import PartOf, Parts, certificate_to_text
+from shopwright.schemas.record import Part
+from shopwright.schemas.tasks import Action, Answer, Slot
 
-CALLED = {
+# How a slot is told from one of the same name: `price of bundle`.
+SLOT_PREFIXES = {
     "cart_building": "cart",
     "substitution": "substitute",
     "product_discovery": "search",
@@ -27,15 +30,15 @@ CALLED = {
     "policy_qa": "policy",
     "bundle_planning": "bundle",
 }
-"""How a wish is told from one of the same name: `price of bundle`."""
+# Envs that want a certain time; they are drawn first, in this order, and the others take theirs.
 PICKY = ("return_replacement", "order_tracking", "cart_building")
-"""Envs that want a certain time; they are drawn first, in this order, and the others take theirs."""
+# Draws of a part until it goes with the others.
 TRIES = 12
-"""Draws of a part until it goes with the others."""
+# Parts are said one after the other: only the whole greets.
 GREETING = re.compile(r"^(?:hi|hello|hey)(?: there)?[,!.]?\s+", re.IGNORECASE)
 
 
-class Errand(Part):
+class JourneyPart(Part):
     """One part: its env, and what is wanted there."""
 
     env: str
@@ -45,10 +48,10 @@ class Errand(Part):
     """Products that may be recommended in its answer."""
 
 
-class Errands(Goal):
+class JourneyGoal(Goal):
     """The parts, in the order in which they are asked and answered."""
 
-    parts: list[Errand]
+    parts: list[JourneyPart]
     later: str = ""
     """The last part in words, where the shopper brings it up only after the agent's first turn."""
 
@@ -57,49 +60,48 @@ class Journey(Env):
     """Cart, clock and returns are shared; every part is scored by its own env, and the whole is their mean."""
 
     name = "journey"
-    Goal = Errands
+    Goal = JourneyGoal
     takes_asides = False  # what is brought up on the way is a part of it
 
-    def draw(self, world: World, axes: Axes, random: Random) -> Drawn:
-        parts = together(world, axes, random)
+    def draw(self, world: World, axes: Axes, random: Random) -> DrawnTask:
+        parts = draw_journey_parts(world, axes, random)
         goals = [drawn.goal for _, drawn in parts]
         late = random.random() < axes.switch
-        said = [request(name, drawn, random) for name, drawn in parts]
-        goal = Errands(
+        said = [phrase_part_request(name, drawn, random) for name, drawn in parts]
+        slots = list_journey_slots(parts)
+        if late:
+            # the last part comes up in mid-conversation: nothing of it is in the opening
+            slots[-1] = [withhold_stated_slot(slot) for slot in slots[-1]]
+        goal = JourneyGoal(
             persona_id=goals[0].persona_id,
             now=goals[0].now,
-            wishes=[
-                wish.model_copy(update={"known": "asked"}) if late and last and wish.known == "stated" else wish
-                for number, wishes in enumerate(ledgers(parts), 1)
-                for last in [number == len(parts)]
-                for wish in wishes
-            ],
-            sold_out=[variant for each in goals for variant in each.sold_out],
+            slots=list(chain.from_iterable(slots)),
+            sold_out=list(chain.from_iterable(each.sold_out for each in goals)),
             event=next((each.event for each in goals if each.event), None),
-            parts=[errand(name, drawn.goal, axes) for name, drawn in parts],
+            parts=[make_journey_part(name, drawn.goal, axes) for name, drawn in parts],
             later=said[-1] if late else "",
         )
-        if not all_can_be_asked(goal):
-            raise Undrawable("wishes of different parts cannot be told apart in a question")
-        names = [each for _, drawn in parts for each in texts(drawn.facts) if each[-1:] not in ".?!"]
+        if not can_ask_all_slots(goal):
+            raise CannotDraw("slots of different parts cannot be told apart in a question")
+        texts = chain.from_iterable(collect_texts(drawn.facts) for _, drawn in parts)
+        names = [each for each in texts if each[-1:] not in ".?!"]
         facts = {"requests": said[:-1] if late else said, "later": late, "names": names}
-        acceptable = [{"env": name, "acceptable": drawn.acceptable} for name, drawn in parts]
-        miss = {"part": 1, "env": parts[0][0], "nearest_miss": parts[0][1].nearest_miss}
-        return Drawn(goal, facts, acceptable=acceptable, nearest_miss=miss)
+        right = Parts(parts=[PartOf(env=name, certificate=drawn.acceptable) for name, drawn in parts])
+        return DrawnTask(goal, facts, right, parts[0][1].nearest_miss.model_copy(update={"part": 1}))
 
-    def solve(self, goal: Errands, shop: Shop, axes: Axes) -> Solution:
+    def solve(self, goal: JourneyGoal, shop: Shop, axes: Axes) -> Solution:
         answers = []
-        for env, part in parts_of(goal):
-            answers.append((yield from worked(env.solve(part, shop, axes))))
+        for env, part in load_parts(goal):
+            answers.append((yield from solve_part(env.solve(part, shop, axes))))
         yield Action(answer=Answer(env=self.name, parts=answers))
 
-    def score(self, goal: Errands, shop: Shop, answer: Answer | None) -> Score:
+    def score(self, goal: JourneyGoal, shop: Shop, answer: Answer | None) -> GoalScore:
         """The mean of the parts; a success is one in every part, with no answer too many."""
         given = answer.parts if answer else []
         scores = []
-        for place, (env, part) in enumerate(parts_of(goal)):
+        for place, (env, part) in enumerate(load_parts(goal)):
             mine = given[place] if place < len(given) else None
-            score = Score(Fraction(-1), False, "not answered")
+            score = GoalScore(Fraction(-1), False, "not answered")
             if mine and len(mine.recommended_product_ids) > goal.parts[place].most:
                 score = replace(score, fault=f"more than {goal.parts[place].most} products recommended")
             elif mine:
@@ -110,38 +112,38 @@ class Journey(Env):
             faults.append(f"{len(given)} parts answered, of {len(scores)}")
         task = sum((score.task for score in scores), Fraction(0)) / len(scores)
         success = all(score.success for score in scores) and len(given) == len(scores)
-        return Score(task, success, "; ".join(faults))
+        return GoalScore(task, success, "; ".join(faults))
 
-    def notices(self, goal: Errands, shop: Shop) -> Iterable[Notice]:
-        for env, part in parts_of(goal):
+    def notices(self, goal: JourneyGoal, shop: Shop) -> Iterable[Notice]:
+        for env, part in load_parts(goal):
             yield from env.notices(part, shop)
         if goal.later:
             yield Notice(f"{NEXT} {len(goal.parts)}", goal.later)
 
-    def turns(self, goal: Errands, axes: Axes) -> int:
+    def turns(self, goal: JourneyGoal, axes: Axes) -> int:
         """As many as the parts have together."""
-        return sum(env.turns(part, axes) for env, part in parts_of(goal))
+        return sum(env.turns(part, axes) for env, part in load_parts(goal))
 
 
-def errand(name: str, goal: Goal, axes: Axes) -> Errand:
-    from pipeline.envs import env_of
+def make_journey_part(name: str, goal: Goal, axes: Axes) -> JourneyPart:
+    from shopwright.pipeline.envs import get_env
 
-    return Errand(env=name, goal=goal.model_dump_json(), most=env_of(name).recommendations(goal, axes))
+    return JourneyPart(env=name, goal=goal.model_dump_json(), most=get_env(name).recommendations(goal, axes))
 
 
 @lru_cache(4_096)
-def read(name: str, goal: str) -> tuple[Env, Any]:
-    from pipeline.envs import env_of
+def load_part_goal(name: str, goal: str) -> tuple[Env, Any]:
+    from shopwright.pipeline.envs import get_env
 
-    env = env_of(name)
+    env = get_env(name)
     return env, env.Goal.model_validate_json(goal)
 
 
-def parts_of(goal: Errands) -> list[tuple[Env, Any]]:
-    return [read(part.env, part.goal) for part in goal.parts]
+def load_parts(goal: JourneyGoal) -> list[tuple[Env, Any]]:
+    return [load_part_goal(part.env, part.goal) for part in goal.parts]
 
 
-def worked(solution: Solution) -> Generator[Action, dict[str, Any], Answer]:
+def solve_part(solution: Solution) -> Generator[Action, dict[str, Any], Answer]:
     """One part's solution up to its answer, which is kept until all are there."""
     try:
         action = next(solution)
@@ -154,73 +156,74 @@ def worked(solution: Solution) -> Generator[Action, dict[str, Any], Answer]:
     return action.answer
 
 
-def all_can_be_asked(goal: Errands) -> bool:
-    """Whether a question that names a wish is understood as one about it, beside all the others."""
-    known = [keys(wish) for wish in goal.wishes]
+def can_ask_all_slots(goal: JourneyGoal) -> bool:
+    """Whether a question that names a slot is understood as one about it, beside all the others."""
+    known = [build_slot_keys(slot) for slot in goal.slots]
     return all(
-        place in asked(f"What about the {wish.name}?", known).wishes
-        for place, wish in enumerate(goal.wishes)
-        if wish.known == "asked" and wish.said not in goal.later
+        place in parse_user_question(f"What about the {slot.name}?", known).slots
+        for place, slot in enumerate(goal.slots)
+        if slot.known == "asked" and slot.said not in goal.later
     )
 
 
-def together(world: World, axes: Axes, random: Random) -> list[tuple[str, Drawn]]:
+def draw_journey_parts(world: World, axes: Axes, random: Random) -> list[tuple[str, DrawnTask]]:
     """So many parts of different envs, in their order: one customer, one time, and none in another's way."""
-    from pipeline.envs import all_envs
+    from shopwright.pipeline.envs import all_envs
 
     count = min(5, 2 + axes.difficulty // 4)
     names = [name for name in all_envs() if name != Journey.name]
     chosen = random.sample(names, len(names))
     customers = world.store.customers
     one = customers[random.randrange(len(customers))] if customers else None
-    found: dict[str, Drawn] = {}
-    for name in sorted(chosen[:count], key=order) + chosen[count:]:
+    found: dict[str, DrawnTask] = {}
+    for name in sorted(chosen[:count], key=rank_part) + chosen[count:]:
         if len(found) < count:
-            took = fitting(name, world, one, axes, random, found, sells_out=name == chosen[0])
+            took = draw_fitting_part(name, world, one, axes, random, found, sells_out=name == chosen[0])
             if took is not None:
                 found[name] = took
                 one = one and replace(one, now=took.goal.now)
     if len(found) < count:
-        raise Undrawable(f"no customer of it has {count} different things to ask at one time")
+        raise CannotDraw(f"no customer of it has {count} different things to ask at one time")
     last = [name for name, drawn in found.items() if drawn.goal.event]
-    return [(name, found[name]) for name in [*(each for each in chosen if each in found and each not in last), *last]]
+    first = [name for name in chosen if name in found and name not in last]
+    return [(name, found[name]) for name in [*first, *last]]
 
 
-def order(name: str) -> int:
+def rank_part(name: str) -> int:
     return PICKY.index(name) if name in PICKY else len(PICKY)
 
 
-def fitting(
+def draw_fitting_part(
     name: str,
     world: World,
     one: Customer | None,
     axes: Axes,
     random: Random,
-    found: Mapping[str, Drawn],
+    found: Mapping[str, DrawnTask],
     *,
     sells_out: bool,
-) -> Drawn | None:
+) -> DrawnTask | None:
     """A part that goes with those there are; None where so many draws found none.
 
     Only one part may have something sold out on the way: a part that was answered before would not hold any more.
     """
-    from pipeline.envs import all_envs
+    from shopwright.pipeline.envs import all_envs
 
-    mine = replace(world, store=alone(world.store, one))
+    mine = replace(world, store=keep_one_customer(world.store, one))
     own = axes if sells_out else replace(axes, sells_out=0.0)
     for _ in range(TRIES):
         try:
             drawn = all_envs()[name].draw(mine, own, random)
-        except Undrawable:
+        except CannotDraw:
             continue
         if one and drawn.goal.persona_id != one.id:
             continue
-        if all(goes_with(drawn, other, world.store) for other in found.values()):
+        if all(is_compatible_part(drawn, other, world.store) for other in found.values()):
             return drawn
     return None
 
 
-def alone(store: Store, customer: Customer | None) -> Store:
+def keep_one_customer(store: Store, customer: Customer | None) -> Store:
     """The same store with this customer only."""
     view = object.__new__(Store)
     view.__dict__.update(store.__dict__)
@@ -229,38 +232,48 @@ def alone(store: Store, customer: Customer | None) -> Store:
     return view
 
 
-def goes_with(one: Drawn, other: Drawn, store: Store) -> bool:
+def is_compatible_part(one: DrawnTask, other: DrawnTask, store: Store) -> bool:
     """Whether they are set at one time, and neither sells out what the other speaks of."""
     if (one.goal.persona_id, one.goal.now) != (other.goal.persona_id, other.goal.now):
         return False
-    return not any(
-        product in as_json(b.acceptable) or product in b.goal.model_dump_json()
-        for a, b in ((one, other), (other, one))
-        for product in sold_out(a.goal, store)
-    )
+    return not (sells_out_what_is_named(one, other, store) or sells_out_what_is_named(other, one, store))
 
 
-def sold_out(goal: Goal, store: Store) -> set[str]:
+def sells_out_what_is_named(one: DrawnTask, other: DrawnTask, store: Store) -> bool:
+    gone = list_sold_out_products(one.goal, store)
+    text = f"{certificate_to_text(other.acceptable)} {other.goal.model_dump_json()}" if gone else ""
+    return any(product in text for product in gone)
+
+
+def list_sold_out_products(goal: Goal, store: Store) -> set[str]:
     """The products of which it sells out variants, from the start or on the way."""
     variants = [*goal.sold_out, *(goal.event.variants if goal.event else ())]
     options = [store.option_of(variant) for variant in variants]
     return {option.product_id for option in options if option}
 
 
-def request(name: str, drawn: Drawn, random: Random) -> str:
+def phrase_part_request(name: str, drawn: DrawnTask, random: Random) -> str:
     """A part's opening, without a greeting; typos come with the whole."""
-    said = opened(name, drawn.goal.wishes, drawn.facts, noise=0.0, random=random)
+    said = phrase_opening(name, drawn.goal.slots, drawn.facts, noise=0.0, random=random)
     bare = GREETING.sub("", said)
     return bare[:1].upper() + bare[1:]
 
 
-def ledgers(parts: list[tuple[str, Drawn]]) -> list[list[Wish]]:
-    """The wishes of each part; those of one name say whose they are."""
-    names = Counter(name for _, drawn in parts for name in {wish.name for wish in drawn.goal.wishes})
-    return [
-        [
-            wish.model_copy(update={"name": f"{wish.name} of {CALLED.get(env, env)}"}) if names[wish.name] > 1 else wish
-            for wish in drawn.goal.wishes
-        ]
-        for env, drawn in parts
-    ]
+def list_journey_slots(parts: list[tuple[str, DrawnTask]]) -> list[list[Slot]]:
+    """The slots of each part; those of one name say whose they are."""
+    names: Counter[str] = Counter()
+    for _, drawn in parts:
+        names.update({slot.name for slot in drawn.goal.slots})
+    slots = []
+    for env, drawn in parts:
+        owner = SLOT_PREFIXES.get(env, env)
+        slots.append([name_owner(slot, owner) if names[slot.name] > 1 else slot for slot in drawn.goal.slots])
+    return slots
+
+
+def name_owner(slot: Slot, owner: str) -> Slot:
+    return slot.model_copy(update={"name": f"{slot.name} of {owner}"})
+
+
+def withhold_stated_slot(slot: Slot) -> Slot:
+    return slot.model_copy(update={"known": "asked"}) if slot.known == "stated" else slot

@@ -5,53 +5,54 @@ from fractions import Fraction
 from itertools import pairwise
 from random import Random
 
-from pipeline.envs.base import (
+from shopwright.pipeline.envs.base import (
     INFEASIBLE,
-    Drawn,
+    CannotDraw,
+    DrawnTask,
     Env,
     Goal,
-    Score,
+    GoalScore,
     Solution,
-    Undrawable,
     World,
-    ledger,
-    needless_refusal,
-    right_refusal,
+    draw_disclosure,
+    is_needless_refusal,
+    is_right_refusal,
 )
-from pipeline.envs.difficulty import Axes
-from pipeline.envs.recall import (
+from shopwright.pipeline.envs.difficulty import Axes
+from shopwright.pipeline.envs.referring_expressions import (
     Clue,
     Memory,
     Span,
-    asking,
-    breaks_one,
-    clue,
-    common,
-    fitting,
-    history,
-    indirect,
-    meant,
-    remembered,
-    spoken,
-    topics_of,
-    wanted,
-    with_topics,
-    within,
+    add_topics,
+    ask_about_missing_slots,
+    compute_indirect_chance,
+    draw_moment,
+    draw_order_history,
+    draw_referring_clues,
+    find_fitting_memories,
+    find_near_memory,
+    intersect_spans,
+    list_clue_topics,
+    list_memories,
+    make_clue,
+    phrase_clue,
+    phrase_side_slot,
 )
-from pipeline.shop.store import Store
-from pipeline.shop.tools import Shop, status_at
-from schemas.shop import Order
-from schemas.tasks import Action, Answer, Call, Wish
+from shopwright.pipeline.shop.store import Store
+from shopwright.pipeline.shop.tools import Shop, status_at
+from shopwright.schemas.certificates import AnyOf, End, Infeasible, Miss, NoOrder
+from shopwright.schemas.shop import Order
+from shopwright.schemas.tasks import Action, Answer, Call, Slot
 
 EXACT = ("number", "date")
 VAGUE = ("category", "when", "brand", "products", "total")
+# Of an order that is not there: what is wrong about it, and what else is said of it.
 FALSE, BESIDE = ("category", "brand", "total"), ("when", "products")
-"""Of an order that is not there: what is wrong about it, and what else is said of it."""
+# Orders that are looked at until one can be told from the others shown.
 TRIES = 12
-"""Orders that are looked at until one can be told from the others shown."""
 
 
-class Tracked(Goal):
+class OrderTrackingGoal(Goal):
     """Which order is meant, by which clues, and what is to be said of it."""
 
     clues: list[Clue]
@@ -67,21 +68,22 @@ class OrderTracking(Env):
     """The agent finds the order among those shown, by what the customer remembers, and reports its status and arrival."""
 
     name = "order_tracking"
-    Goal = Tracked
+    Goal = OrderTrackingGoal
+    refusals = ("not_found",)
 
-    def draw(self, world: World, axes: Axes, random: Random) -> Drawn:
-        make = absent if random.random() < INFEASIBLE else present
+    def draw(self, world: World, axes: Axes, random: Random) -> DrawnTask:
+        make = draw_missing_order if random.random() < INFEASIBLE else draw_existing_order
         for _ in range(TRIES):
             found = make(world.store, axes, random)
             if found is not None:
                 return found
-        raise Undrawable(f"no customer has {axes.orders} orders of which one can be told from the others")
+        raise CannotDraw(f"no customer has {axes.orders} orders of which one can be told from the others")
 
-    def solve(self, goal: Tracked, shop: Shop, axes: Axes) -> Solution:
+    def solve(self, goal: OrderTrackingGoal, shop: Shop, axes: Axes) -> Solution:
         calls = [Call(name="order_list")]
         if goal.feasible:
             calls.append(Call(name="order_get_status", args={"order_id": goal.order_id}))
-        question = asking(goal.wishes)
+        question = ask_about_missing_slots(goal.slots)
         for first in range(0, len(calls), axes.tool_calls):
             observation = yield Action(assistant_message=question, tool_calls=calls[first : first + axes.tool_calls])
             question = ""
@@ -97,131 +99,137 @@ class OrderTracking(Env):
             ),
         )
 
-    def score(self, goal: Tracked, shop: Shop, answer: Answer | None) -> Score:
+    def score(self, goal: OrderTrackingGoal, shop: Shop, answer: Answer | None) -> GoalScore:
         """2 (.5 order + .5 status) - 1; the status counts with the order that it is of, and the arrival with the status."""
         if not goal.feasible:
-            right = right_refusal(goal, answer)
-            return Score(Fraction(1 if right else -1), right, "" if right else "there is no such order")
-        if answer is None or needless_refusal(goal, answer):
-            return Score(Fraction(-1), False, "no order where there is one")
+            right = is_right_refusal(goal, answer)
+            return GoalScore(Fraction(1 if right else -1), right, "" if right else "there is no such order")
+        if answer is None or is_needless_refusal(goal, answer):
+            return GoalScore(Fraction(-1), False, "no order where there is one")
         if answer.selected_order_id != goal.order_id:
-            return Score(Fraction(-1), False, "another order was meant")
+            return GoalScore(Fraction(-1), False, "another order was meant")
         right = answer.order_status.strip().lower() == goal.status
         if goal.asks_arrival:
             right = right and answer.arrival_date.strip() == goal.arrival
-        return Score(
+        return GoalScore(
             Fraction(1 if right else 0), right, "" if right else "the order is elsewhere, or arrives on another day"
         )
 
 
-def present(store: Store, axes: Axes, random: Random) -> Drawn | None:
+def draw_existing_order(store: Store, axes: Axes, random: Random) -> DrawnTask | None:
     """A task about an order that is there; None where it cannot be told from the others."""
-    customer, orders, shown = history(store, axes.orders, random)
+    customer, orders, shown = draw_order_history(store, axes.orders, random)
     order = orders[random.randrange(len(orders))]
     # Each step as likely as the others: the longest by far is that of having arrived.
-    now = within(random.choice(stretches(order, shown)), random)
-    memories = remembered(orders, now, store, lines=False)
+    now = draw_moment(random.choice(list_status_spans(order, shown)), random)
+    memories = list_memories(orders, now, store, lines=False)
     it = next(each for each in memories if each.order is order)
-    if random.random() < indirect(axes.difficulty):
+    if random.random() < compute_indirect_chance(axes.difficulty):
         first, *more = random.sample(VAGUE, len(VAGUE))
-        clues = meant(it, memories, first, more, random, count=axes.constraints)
+        clues = draw_referring_clues(it, memories, first, more, random, count=axes.constraints)
     else:
-        clues = meant(it, memories, random.choice(EXACT), (), random, count=1)
+        clues = draw_referring_clues(it, memories, random.choice(EXACT), (), random, count=1)
     if clues is None:
         return None
     # Of a single order nothing else is left to find out.
     asks = axes.orders == 1 or random.random() < 0.5
-    goal = Tracked(
+    goal = OrderTrackingGoal(
         persona_id=customer.id,
         now=now,
-        wishes=wishes(clues, asks, axes, random),
+        slots=list_tracking_slots(clues, asks, axes, random),
         clues=clues,
         order_id=order.id,
         status=status_at(order, now),
-        arrival=arrival(order),
+        arrival=find_arrival_day(order),
         asks_arrival=asks,
     )
-    right = {"selected_order_id": order.id, "order_status": goal.status} | (
-        {"arrival_date": goal.arrival} if asks else {}
+    right = Answer(selected_order_id=order.id, order_status=goal.status, arrival_date=goal.arrival if asks else "")
+    return DrawnTask(
+        goal, list_tracking_facts(goal), AnyOf(ends=[End(answer=right)]), find_nearest_order(goal, right, memories)
     )
-    return Drawn(goal, said(goal), acceptable=[right], nearest_miss=near(goal, right, memories))
 
 
-def stretches(order: Order, shown: Span) -> list[Span]:
+def list_status_spans(order: Order, shown: Span) -> list[Span]:
     """The times between the steps of an order's way, as far as they lie in the one given."""
     steps = sorted(when for when in (order.placed, order.shipped, order.delivered, order.cancelled) if when)
-    return [span for edges in pairwise([*steps, datetime.max]) if (span := common(edges, shown))]
+    return [span for edges in pairwise([*steps, datetime.max]) if (span := intersect_spans(edges, shown))]
 
 
-def arrival(order: Order) -> str:
+def find_arrival_day(order: Order) -> str:
     """The day on which it arrived or is expected; empty for what was cancelled, or was lost on its way."""
     return f"{order.delivered:%Y-%m-%d}" if order.delivered else ""
 
 
-def absent(store: Store, axes: Axes, random: Random) -> Drawn | None:
+def draw_missing_order(store: Store, axes: Axes, random: Random) -> DrawnTask | None:
     """A task about an order that the customer does not have; None where the draw found no clue that none fits."""
-    customer, orders, shown = history(store, axes.orders, random)
-    now = within(shown, random)
-    memories = remembered(orders, now, store, lines=False)
+    customer, orders, shown = draw_order_history(store, axes.orders, random)
+    now = draw_moment(shown, random)
+    memories = list_memories(orders, now, store, lines=False)
     nearest = memories[random.randrange(len(memories))]
-    vague = random.random() < indirect(axes.difficulty)
-    wrong = false_clue(random.choice(FALSE if vague else EXACT), nearest, store, random)
-    if wrong is None or fitting([wrong], remembered(customer.orders, now, store, lines=False)):
+    vague = random.random() < compute_indirect_chance(axes.difficulty)
+    wrong = draw_false_clue(random.choice(FALSE if vague else EXACT), nearest, store, random)
+    if wrong is None or find_fitting_memories([wrong], list_memories(customer.orders, now, store, lines=False)):
         return None
     facts = random.sample(BESIDE, len(BESIDE))[: axes.constraints - 1] if vague else []
-    true = [each for fact in facts if (each := clue(nearest, fact, random)) is not None]
+    true = [each for fact in facts if (each := make_clue(nearest, fact, random)) is not None]
     clues = [wrong, *true]
     asks = axes.orders == 1 or random.random() < 0.5
-    goal = Tracked(
+    goal = OrderTrackingGoal(
         persona_id=customer.id,
         now=now,
-        wishes=wishes(clues, asks, axes, random, always=[wrong.name]),
+        slots=list_tracking_slots(clues, asks, axes, random, always=[wrong.name]),
         refusal="not_found",
         clues=clues,
         asks_arrival=asks,
     )
-    proof = {"no order shown fits": wrong.said, "orders": [each.order.id for each in memories]}
-    miss = {"selected_order_id": nearest.order.id, "order_status": status_at(nearest.order, now), "breaks": wrong.name}
-    return Drawn(goal, said(goal), acceptable={"refusal": "not_found", "proof": proof}, nearest_miss=miss)
+    ids = [each.order.id for each in memories]
+    proof = NoOrder(orders=ids, fact=wrong.fact, value=wrong.value, said=wrong.said)
+    other = Answer(selected_order_id=nearest.order.id, order_status=status_at(nearest.order, now))
+    miss = Miss(breaks=[wrong.name], end=End(answer=other))
+    return DrawnTask(goal, list_tracking_facts(goal), Infeasible(refusal=goal.refusal, proof=proof), miss)
 
 
-def false_clue(fact: str, nearest: Memory, store: Store, random: Random) -> Clue | None:
+def draw_false_clue(fact: str, nearest: Memory, store: Store, random: Random) -> Clue | None:
     """Something of another customer's order, or a day beside; whether it fits none of this customer's is not yet said."""
     if fact == "date":
         day = min(
             nearest.order.placed.date() + timedelta(days=random.choice((-3, -2, -1, 1, 2, 3))), nearest.now.date()
         )
-        return spoken(fact, day.isoformat(), random, lines=False)
+        return phrase_clue(fact, day.isoformat(), random, lines=False)
     others = store.customers[random.randrange(len(store.customers))].orders
     if not others:
         return None
-    other = remembered([random.choice(others)], nearest.now, store, lines=False)[0]
-    return clue(other, fact, random)
+    other = list_memories([random.choice(others)], nearest.now, store, lines=False)[0]
+    return make_clue(other, fact, random)
 
 
-def wishes(clues: list[Clue], asks: bool, axes: Axes, random: Random, *, always: list[str] | None = None) -> list[Wish]:
+def list_tracking_slots(
+    clues: list[Clue], asks: bool, axes: Axes, random: Random, *, always: list[str] | None = None
+) -> list[Slot]:
     pairs = [(each.name, each.said) for each in clues]
     if asks:
-        pairs.append(("arrival", wanted("arrival", random)))
-    return with_topics(ledger(pairs, axes, random, always=["arrival", *(always or ())]), topics_of(clues))
+        pairs.append(("arrival", phrase_side_slot("arrival", random)))
+    return add_topics(
+        draw_disclosure(pairs, axes, random, always=["arrival", *(always or ())]), list_clue_topics(clues)
+    )
 
 
-def said(goal: Tracked) -> dict[str, object]:
+def list_tracking_facts(goal: OrderTrackingGoal) -> dict[str, object]:
     """What the opening is told."""
-    stated = {wish.name: wish.said for wish in goal.wishes if wish.known == "stated"}
+    stated = {slot.name: slot.said for slot in goal.slots if slot.known == "stated"}
     return {"arrival": stated.pop("arrival", ""), "clues": list(stated.values())}
 
 
-def near(goal: Tracked, right: dict[str, str], shown: list[Memory]) -> dict[str, str]:
+def find_nearest_order(goal: OrderTrackingGoal, right: Answer, shown: list[Memory]) -> Miss:
     """Another order that all clues but one fit, where there is one, or the right one with a wrong status."""
-    found = breaks_one(goal.clues, shown)
+    found = find_near_memory(goal.clues, shown)
     if found is None:
-        return {**right, "order_status": "shipped" if goal.status != "shipped" else "delivered", "breaks": "status"}
+        elsewhere = "shipped" if goal.status != "shipped" else "delivered"
+        return Miss(breaks=["status"], end=End(answer=right.model_copy(update={"order_status": elsewhere})))
     other = found[0].order
-    dated = {"arrival_date": arrival(other)} if goal.asks_arrival else {}
-    return {
-        "selected_order_id": other.id,
-        "order_status": status_at(other, goal.now),
-        **dated,
-        "breaks": found[1],
-    }
+    wrong = Answer(
+        selected_order_id=other.id,
+        order_status=status_at(other, goal.now),
+        arrival_date=find_arrival_day(other) if goal.asks_arrival else "",
+    )
+    return Miss(breaks=[found[1]], end=End(answer=wrong))

@@ -6,53 +6,53 @@ from fractions import Fraction
 from functools import cache
 from math import ceil, floor, log2
 from random import Random
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from pipeline.envs.base import (
+from shopwright.pipeline.envs.base import (
     INFEASIBLE,
-    Drawn,
+    CannotDraw,
+    DrawnTask,
     Env,
     Goal,
-    Score,
+    GoalScore,
     SellOut,
     Solution,
-    Undrawable,
     World,
-    ledger,
-    said_of,
+    draw_disclosure,
+    phrase_constraint,
 )
-from pipeline.envs.difficulty import Axes
-from pipeline.envs.recall import asking
-from pipeline.envs.visits import Comer, comer
-from pipeline.shop.shopper import WHOLE, preferences
-from pipeline.shop.store import NUMBERS, Constraint, Item, Shelf, Store
-from pipeline.shop.tools import Shop
-from schemas.tasks import Action, Answer, Call, Wish
+from shopwright.pipeline.envs.customers import VisitingCustomer, draw_customer
+from shopwright.pipeline.envs.difficulty import Axes
+from shopwright.pipeline.envs.referring_expressions import ask_about_missing_slots
+from shopwright.pipeline.shop.store import NUMBERS, Item, Shelf, Store
+from shopwright.pipeline.shop.tools import Shop
+from shopwright.pipeline.shop.user_simulator import WHOLE, draw_preferences
+from shopwright.schemas.certificates import AnyOf, Constraint, End, Infeasible, Miss, NothingFits
+from shopwright.schemas.tasks import Action, Answer, Call, Slot
 
+# Weights of the order, of the constraints and of being in stock (EcomRLVE-GYM, product discovery).
 RANK, FITS, STOCK = Fraction(55, 100), Fraction(35, 100), Fraction(10, 100)
-"""Weights of the order, of the constraints and of being in stock (EcomRLVE-GYM, product discovery)."""
+# Of which what a shopper likes of a product is a whole number, for each thing that it weighs.
 PARTS = 1_000
-"""Of which what a shopper likes of a product is a whole number, for each thing that it weighs."""
+# Days from which shipping is as slow as it can be.
 LONGEST_SHIPPING = 14
-"""Days from which shipping is as slow as it can be."""
+# Parts of which the discount of a place in the list is a whole number.
 DISCOUNTS = 10**6
-"""Parts of which the discount of a place in the list is a whole number."""
+# Products looked at for a task.
 TRIES = 12
-"""Products looked at for a task."""
-CHOSEN = 8
-"""Ways to choose the constraints of a product."""
+# Ways to choose the constraints of a product.
+CONSTRAINT_DRAWS = 8
+# So many products for each right one have the words that the shopper says, so that a search for these is not enough.
 DECOYS = 3
-"""So many products for each right one have the words that the shopper says, so that a search for these is not enough."""
+# Right products; of more nobody needs help to find one.
 MOST = 300
-"""Right products; of more nobody needs help to find one."""
+# Characters of a value that a shopper says.
 LONGEST = 60
-"""Characters of a value that a shopper says."""
 
 
-class Discovery(Goal):
+class DiscoveryGoal(Goal):
     """What a product must be, and what the shopper likes beside."""
 
     category: str
@@ -70,7 +70,7 @@ class Discovery(Goal):
 
 
 @dataclass(frozen=True)
-class Ranked:
+class RankedProducts:
     """The right products, the one that the shopper would like best first."""
 
     rows: np.ndarray
@@ -92,118 +92,126 @@ class ProductDiscovery(Env):
     """
 
     name = "product_discovery"
-    Goal = Discovery
+    Goal = DiscoveryGoal
+    refusals = ("not_found",)
 
-    def draw(self, world: World, axes: Axes, random: Random) -> Drawn:
-        store, who = world.store, comer(world.store, random)
+    def draw(self, world: World, axes: Axes, random: Random) -> DrawnTask:
+        store, who = world.store, draw_customer(world.store, random)
         infeasible = random.random() < INFEASIBLE
         sells_out = not infeasible and random.random() < axes.sells_out
         for _ in range(TRIES):
             row = random.randrange(len(store))
             shelf = store.shelf(int(store.leaf_of[row]))
             place = int(np.searchsorted(shelf.rows, row))
-            for _ in range(CHOSEN):
-                found = chosen(store, shelf, place, axes, random, together=sells_out)
-                drawn = task(store, who, shelf, found, axes, random, sells_out=sells_out) if found else None
+            for _ in range(CONSTRAINT_DRAWS):
+                drawn = None
+                found = draw_discovery_constraints(store, shelf, place, axes, random, together=sells_out)
+                if found:
+                    drawn = make_discovery_task(store, who, shelf, found, axes, random, sells_out=sells_out)
                 if drawn is not None and infeasible:
-                    found = spoiled(shelf, place, found or [], random)
-                    drawn = task(store, who, shelf, found, axes, random) if found else None
+                    # spoilt from a task that can be done, so that it looks like one
+                    found = spoil_constraint(shelf, place, found or [], random)
+                    drawn = make_discovery_task(store, who, shelf, found, axes, random) if found else None
                 if drawn is not None:
                     return drawn
-        raise Undrawable(
+        raise CannotDraw(
             f"no product in stock with {axes.constraints} facts that a shopper could ask for and that few others meet"
         )
 
-    def solve(self, goal: Discovery, shop: Shop, axes: Axes) -> Solution:
-        search = Call(name="catalog_search", args=search_for(goal))
-        yield Action(assistant_message=asking(goal.wishes), tool_calls=[search])
+    def solve(self, goal: DiscoveryGoal, shop: Shop, axes: Axes) -> Solution:
+        search = Call(name="catalog_search", args=make_search_args(goal))
+        yield Action(assistant_message=ask_about_missing_slots(goal.slots), tool_calls=[search])
         if not goal.feasible:
             yield Action(answer=Answer(env=self.name, refusal=goal.refusal))
             return
         while True:
-            ids = ids_of(shop.store, ranked(goal, shop.store, shop.gone).rows[: goal.most])
+            ids = get_product_ids(shop.store, rank_discoveries(goal, shop.store, shop.gone).rows[: goal.most])
             going = shop.store.option_of(goal.event.variants[0]) if goal.event else None
-            unseen = sorted(
-                (id for id in ids if id not in shop.seen), key=lambda id: bool(going and going.product_id == id)
-            )
+            unseen = [id for id in ids if id not in shop.seen]
+            # What will be sold out is looked at last: it may be gone by then.
+            unseen.sort(key=lambda id: bool(going and going.product_id == id))
             calls = [Call(name="catalog_get_product", args={"product_id": id}) for id in unseen[: axes.tool_calls]]
             answer = Answer(env=self.name, recommended_product_ids=ids) if len(unseen) <= axes.tool_calls else None
             yield Action(tool_calls=calls, answer=answer)
 
-    def score(self, goal: Discovery, shop: Shop, answer: Answer | None) -> Score:
+    def score(self, goal: DiscoveryGoal, shop: Shop, answer: Answer | None) -> GoalScore:
         named = answer.recommended_product_ids if answer else []
         if answer is None or answer.refusal != goal.refusal:
             refused = answer is not None and bool(answer.refusal)
-            return Score(Fraction(-1), False, "a needless refusal" if refused else f"not refused as {goal.refusal}")
+            return GoalScore(Fraction(-1), False, "a needless refusal" if refused else f"not refused as {goal.refusal}")
         if not goal.feasible:
-            return Score(Fraction(-1 if named else 1), not named, "refused and recommended" if named else "")
+            return GoalScore(Fraction(-1 if named else 1), not named, "refused and recommended" if named else "")
         if not named:
-            return Score(Fraction(-1), False, "nothing was recommended")
-        best = ranked(goal, shop.store, shop.gone)
-        gains = dict(zip(ids_of(shop.store, best.rows), best.gains.tolist(), strict=True))
+            return GoalScore(Fraction(-1), False, "nothing was recommended")
+        best = rank_discoveries(goal, shop.store, shop.gone)
+        gains = dict(zip(get_product_ids(shop.store, best.rows), best.gains.tolist(), strict=True))
+        # A product that is named twice gains once.
         counted = [gains.get(id, 0) if id not in named[:place] else 0 for place, id in enumerate(named)]
         right = sum(gain > 0 for gain in counted)
         items = [shop.store.item(row) for id in named if (row := shop.store.row(id)) is not None]
-        fits = max((share(goal, item) for item in items), default=Fraction(0)) ** goal.power
+        fits = max((measure_met_share(goal, item) for item in items), default=Fraction(0)) ** goal.power
         out = Fraction(len(named) - sum(shop.is_in_stock(item.row) for item in items), len(named))
-        rank = Fraction(dcg(counted), dcg(best.ideal(goal.most))) * Fraction(right, len(named))
+        ndcg = Fraction(compute_dcg(counted), compute_dcg(best.ideal(goal.most)))
+        rank = ndcg * Fraction(right, len(named))
         task = RANK * (2 * rank - 1) + FITS * (2 * fits - 1) + STOCK * (1 - 2 * out)
         success = right == len(named)
-        return Score(task, success, "" if success else "not every product is what was asked for")
+        return GoalScore(task, success, "" if success else "not every product is what was asked for")
 
 
 # What is asked for
 
 
-def task(
+def make_discovery_task(
     store: Store,
-    who: Comer,
+    who: VisitingCustomer,
     shelf: Shelf,
     constraints: list[Constraint],
     axes: Axes,
     random: Random,
     *,
     sells_out: bool = False,
-) -> Drawn | None:
+) -> DrawnTask | None:
     """The task of these constraints; None where it is too easy, has no nearest miss, or nothing that could be sold out."""
     category = store.leaves[int(store.leaf_of[shelf.rows[0]])]
-    pairs = [("category", category), *((each.fact, said_of(each)) for each in constraints)]
-    wishes = ledger(pairs, axes, random, always=["category"])
+    pairs = [("category", category), *((each.fact, phrase_constraint(each)) for each in constraints)]
+    slots = draw_disclosure(pairs, axes, random, always=["category"])
     meets = np.array([shelf.meets(each) for each in constraints])
-    miss = nearest_miss(store, shelf, constraints, meets)
+    miss = find_nearest_product(store, shelf, constraints, meets)
     feasible = bool(meets.all(axis=0).any())
-    if miss is None or (feasible and not is_hard(meets, store.in_stock[shelf.rows], constraints, wishes)):
+    if miss is None:
         return None
-    goal = wanted(store, who, shelf, category, constraints, wishes, axes, random)
+    if feasible and not is_hard_search(meets, store.in_stock[shelf.rows], constraints, slots):
+        return None
+    goal = make_discovery_goal(store, who, shelf, category, constraints, slots, axes, random)
     goal = goal if feasible else goal.model_copy(update={"refusal": "not_found"})
-    best = ranked(goal, store, set())
+    best = rank_discoveries(goal, store, set())
     if sells_out:
-        if len(best.rows) < 2:
+        if len(best.rows) < 2:  # another one must be right when the best is gone
             return None
         variants = [option.id for option in store.options(int(best.rows[0]))]
         goal = goal.model_copy(update={"event": SellOut(after=random.randint(1, 2), variants=variants)})
-    needs = [wish.said for wish in wishes[1:] if wish.known == "stated"]
+    needs = [slot.said for slot in slots[1:] if slot.known == "stated"]
     facts = {"category": category, "needs": needs, "most": axes.recommendations}
-    return Drawn(goal, facts, acceptable(goal, store, best, shelf), miss)
+    return DrawnTask(goal, facts, list_right_products(goal, store, best, shelf), miss)
 
 
-def wanted(
+def make_discovery_goal(
     store: Store,
-    who: Comer,
+    who: VisitingCustomer,
     shelf: Shelf,
     category: str,
     constraints: list[Constraint],
-    wishes: list[Wish],
+    slots: list[Slot],
     axes: Axes,
     random: Random,
-) -> Discovery:
+) -> DiscoveryGoal:
     """The goal, with what the shopper likes."""
-    reference = last_of(store, who, shelf)
-    weights = {name: int(weight * WHOLE) for name, weight in preferences(wishes, random).items()}
-    return Discovery(
+    reference = find_last_viewed(store, who, shelf)
+    weights = {name: int(weight * WHOLE) for name, weight in draw_preferences(slots, random).items()}
+    return DiscoveryGoal(
         persona_id=who.id,
         now=who.now,
-        wishes=[*wishes, priority(weights, reference, constraints)],
+        slots=[*slots, describe_preferences(weights, reference, constraints)],
         category=category,
         constraints=constraints,
         weights=weights,
@@ -214,7 +222,7 @@ def wanted(
     )
 
 
-def chosen(
+def draw_discovery_constraints(
     store: Store, shelf: Shelf, place: int, axes: Axes, random: Random, *, together: bool
 ) -> list[Constraint] | None:
     """As many constraints as the level asks for that a product meets, the price first; None where it has too few.
@@ -224,9 +232,9 @@ def chosen(
     stocked = store.in_stock[shelf.rows]
     if not stocked[place]:
         return None
-    places, facts = [place], sayable(shelf, place, axes.constraints)
+    places, facts = [place], list_sayable_facts(shelf, place, axes.constraints)
     if together:
-        same = np.array([alike(shelf, fact, place) for fact in facts])
+        same = np.array([match_fact_like(shelf, fact, place) for fact in facts])
         shared = np.where(stocked, np.minimum(same.sum(axis=0), axes.constraints), 0)
         shared[place] = 0
         others = np.flatnonzero(shared == shared.max())
@@ -234,10 +242,10 @@ def chosen(
         facts = [fact for fact, shared in zip(facts, same[:, places[1]].tolist(), strict=True) if shared]
     random.shuffle(facts)
     facts = ["price", *(fact for fact in facts if fact != "price")][: axes.constraints]
-    return [constraint(shelf, places, fact, axes, random) for fact in facts] if len(facts) > 1 else None
+    return [make_shared_constraint(shelf, places, fact, axes, random) for fact in facts] if len(facts) > 1 else None
 
 
-def alike(shelf: Shelf, fact: str, place: int) -> np.ndarray:
+def match_fact_like(shelf: Shelf, fact: str, place: int) -> np.ndarray:
     """Which products a constraint can hold for that also holds for this one."""
     found: np.ndarray = (
         ~np.isnan(shelf.numbers[fact]) if fact in NUMBERS else shelf.codes[fact] == shelf.codes[fact][place]
@@ -245,52 +253,58 @@ def alike(shelf: Shelf, fact: str, place: int) -> np.ndarray:
     return found
 
 
-def sayable(shelf: Shelf, place: int, count: int) -> list[str]:
+def list_sayable_facts(shelf: Shelf, place: int, count: int) -> list[str]:
     """The facts of a product that can be said in a few words: those that tell it from others, and more if they are too few."""
     known = [name for name in NUMBERS if not np.isnan(shelf.numbers[name][place])]
     common: list[str] = []
     for name, codes in shelf.codes.items():
         code = int(codes[place])
-        if name in (*NUMBERS, "category") or code < 0 or not is_short(shelf.values[name][code]) or is_name(shelf, name):
+        if name in (*NUMBERS, "category") or code < 0:
             continue
+        if not is_short_value(shelf.values[name][code]) or is_identifying_fact(shelf, name):
+            continue
+        # What all products of the shelf have says nothing, and is asked only where there is too little else.
         (common if (codes == code).all() else known).append(name)
     return known + common[: max(0, count - len(known))]
 
 
-def is_name(shelf: Shelf, fact: str) -> bool:
+def is_identifying_fact(shelf: Shelf, fact: str) -> bool:
     """Whether it is the product's own, as a model number is: what nobody asks for who looks for a kind of thing."""
     known = int((shelf.codes[fact] >= 0).sum())
     return fact not in ("brand", "color") and 2 * len(shelf.values[fact]) > known
 
 
-def is_short(value: str) -> bool:
+def is_short_value(value: str) -> bool:
     return 0 < len(value) <= LONGEST and value.isprintable() and value == value.strip(" .")
 
 
-def constraint(shelf: Shelf, places: list[int], fact: str, axes: Axes, random: Random) -> Constraint:
+def make_shared_constraint(shelf: Shelf, places: list[int], fact: str, axes: Axes, random: Random) -> Constraint:
     """What these products meet: numbers are looser than the worst of theirs by chance, at most by the level's slack."""
     if fact not in NUMBERS:
         return Constraint(fact=fact, op="is", value=shelf.values[fact][int(shelf.codes[fact][places[0]])])
     numbers, loose = shelf.numbers[fact][places], 1 + axes.slack * random.random()
     if fact == "price":
-        return at_most(ceil(float(numbers.max()) * loose / 100))
+        return make_price_limit(ceil(float(numbers.max()) * loose / 100))  # whole dollars
     if fact == "shipping days":
         days = floor(float(numbers.max()) * loose)
         return Constraint(fact=fact, op="at most", value=str(days), number=days)
     rating = float(numbers.min())
+    # Ratings begin at 1, so the slack is a share of what lies above.
     tenths = floor(10 * (rating - (rating - 1) * (1 - 1 / loose)))
     return Constraint(fact=fact, op="at least", value=f"{tenths / 10}", number=tenths / 10)
 
 
-def at_most(dollars: int) -> Constraint:
+def make_price_limit(dollars: int) -> Constraint:
     """
-    >>> said_of(at_most(40))
+    >>> phrase_constraint(make_price_limit(40))
     'a price of at most $40'
     """
     return Constraint(fact="price", op="at most", value=f"${dollars}", number=100 * dollars)
 
 
-def spoiled(shelf: Shelf, place: int, constraints: list[Constraint], random: Random) -> list[Constraint] | None:
+def spoil_constraint(
+    shelf: Shelf, place: int, constraints: list[Constraint], random: Random
+) -> list[Constraint] | None:
     """The constraints with one changed so that no product of the kind meets all, in stock or not; None where that fails.
 
     Either the price is below every other that fits, or a value is one that nothing else goes with.
@@ -302,26 +316,28 @@ def spoiled(shelf: Shelf, place: int, constraints: list[Constraint], random: Ran
         codes, values = shelf.codes[fact], shelf.values[fact]
         used = set(codes[fitting].tolist())
         free = [code for code in np.unique(codes).tolist() if code >= 0 and code not in used]
-        said = [values[code] for code in free if is_short(values[code])]
+        said = [values[code] for code in free if is_short_value(values[code])]
         changed = Constraint(fact=fact, op="is", value=random.choice(said)) if said else None
     elif fact == "price":
         dollars = int(shelf.numbers["price"][fitting].min() * random.uniform(0.75, 0.99)) // 100
-        changed = at_most(dollars) if dollars else None
+        changed = make_price_limit(dollars) if dollars else None
     else:
         return None
     return [*constraints[:at], changed, *constraints[at + 1 :]] if changed else None
 
 
-def is_hard(meets: np.ndarray, stocked: np.ndarray, constraints: Sequence[Constraint], wishes: Sequence[Wish]) -> bool:
+def is_hard_search(
+    meets: np.ndarray, stocked: np.ndarray, constraints: Sequence[Constraint], slots: Sequence[Slot]
+) -> bool:
     """Whether a search for the words that are stated finds more wrong products than right ones, of which there are some."""
-    stated = {wish.name for wish in wishes if wish.known == "stated"}
+    stated = {slot.name for slot in slots if slot.known == "stated"}
     words = [at for at, each in enumerate(constraints) if each.op == "is" and each.fact in stated]
     worded = int((meets[words].all(axis=0) & stocked).sum())
     right = int((meets.all(axis=0) & stocked).sum())
     return 0 < right <= MOST and worded >= (1 + DECOYS) * right
 
 
-def last_of(store: Store, who: Comer, shelf: Shelf) -> Item | None:
+def find_last_viewed(store: Store, who: VisitingCustomer, shelf: Shelf) -> Item | None:
     """The product of this kind that somebody looked at last."""
     leaf = store.leaf_of[shelf.rows[0]]
     there = who.rows[store.leaf_of[who.rows] == leaf]
@@ -331,7 +347,7 @@ def last_of(store: Store, who: Comer, shelf: Shelf) -> Item | None:
 # What the shopper likes
 
 
-def priority(weights: dict[str, int], reference: Item | None, constraints: Iterable[Constraint]) -> Wish:
+def describe_preferences(weights: dict[str, int], reference: Item | None, constraints: Iterable[Constraint]) -> Slot:
     """What the shopper says of its preferences when asked; brand and similarity only where they tell products apart."""
     brands = [each for each in constraints if each.fact == "brand"]
     words = {"price": "a low price", "rating": "a good rating", "shipping": "fast shipping"}
@@ -341,29 +357,29 @@ def priority(weights: dict[str, int], reference: Item | None, constraints: Itera
             words["brand"] = f"the brand {reference.brand}"
     first, *rest = sorted(words, key=lambda name: (-weights[name], name))
     said = f"{words[first]} before all, then {', then '.join(words[name] for name in rest)}"
-    return Wish(name="priority", said=said, known="asked", topics=["matters", "ranking"])
+    return Slot(name="priority", said=said, known="asked", topics=["matters", "ranking"])
 
 
-def ranked(goal: Discovery, store: Store, gone: set[str]) -> Ranked:
+def rank_discoveries(goal: DiscoveryGoal, store: Store, gone: set[str]) -> RankedProducts:
     """All products that meet every constraint and are in stock, but for those of which every variant is gone."""
     shelf = store.shelf(store.place_of_leaf[goal.category])
     fits = shelf.where(goal.constraints) & store.in_stock[shelf.rows]
-    for row in rows_of(store, gone):
+    for row in find_product_rows(store, gone):
         if all(option.id in gone or not option.stock for option in store.options(row)):
             fits &= shelf.rows != row
     places = np.flatnonzero(fits)
-    gains = liked(goal, store, shelf, places)
+    gains = score_preferences(goal, store, shelf, places)
     order = np.lexsort((shelf.rows[places], -gains))
-    return Ranked(shelf.rows[places][order], gains[order])
+    return RankedProducts(shelf.rows[places][order], gains[order])
 
 
-def rows_of(store: Store, variants: Iterable[str]) -> list[int]:
+def find_product_rows(store: Store, variants: Iterable[str]) -> list[int]:
     """The products of these variants."""
     products = {option.product_id for id in variants if (option := store.option_of(id)) is not None}
     return sorted(row for id in products if (row := store.row(id)) is not None)
 
 
-def liked(goal: Discovery, store: Store, shelf: Shelf, places: np.ndarray) -> np.ndarray:
+def score_preferences(goal: DiscoveryGoal, store: Store, shelf: Shelf, places: np.ndarray) -> np.ndarray:
     """The gain of products: a whole number, of which half is for being right and the other half what the shopper weighs."""
     numbers = {name: column[places] for name, column in shelf.numbers.items() if name in NUMBERS}
     hundredths = np.rint(100 * np.nan_to_num(numbers["rating"], nan=1.0)).astype(np.int64)
@@ -387,20 +403,20 @@ def liked(goal: Discovery, store: Store, shelf: Shelf, places: np.ndarray) -> np
 
 
 @cache
-def discount(place: int) -> int:
+def discount_gain(place: int) -> int:
     """Of a place in a list, the first is 0: 1 / log2(place + 2), as usual for nDCG, rounded to whole parts of DISCOUNTS.
 
-    >>> discount(0), discount(1)
+    >>> discount_gain(0), discount_gain(1)
     (1000000, 630930)
     """
     return round(DISCOUNTS / log2(place + 2))
 
 
-def dcg(gains: Iterable[int]) -> int:
-    return sum(discount(place) * gain for place, gain in enumerate(gains))
+def compute_dcg(gains: Iterable[int]) -> int:
+    return sum(discount_gain(place) * gain for place, gain in enumerate(gains))
 
 
-def share(goal: Discovery, item: Item) -> Fraction:
+def measure_met_share(goal: DiscoveryGoal, item: Item) -> Fraction:
     """How many of all constraints a product meets; the category is one of them."""
     met = sum(item.meets(each) for each in goal.constraints) + (item.category == goal.category)
     return Fraction(met, len(goal.constraints) + 1)
@@ -409,36 +425,35 @@ def share(goal: Discovery, item: Item) -> Fraction:
 # The certificate and the way through
 
 
-def ids_of(store: Store, rows: np.ndarray) -> list[str]:
+def get_product_ids(store: Store, rows: np.ndarray) -> list[str]:
     ids: list[str] = store.ids.take(pa.array(rows)).to_pylist()
     return ids
 
 
-def acceptable(goal: Discovery, store: Store, best: Ranked, shelf: Shelf) -> dict[str, Any]:
+def list_right_products(goal: DiscoveryGoal, store: Store, best: RankedProducts, shelf: Shelf) -> AnyOf | Infeasible:
     """All right products, the best first: every list of some of them is a success. Or how many there are of the kind, all wrong."""
     if not goal.feasible:
-        asked = [said_of(each) for each in goal.constraints]
-        proof = {"category": goal.category, "constraints": asked, "products": len(shelf.rows), "meet_all": 0}
-        return {"ends": [{"recommended_product_ids": [], "refusal": goal.refusal}], "proof": proof}
-    ends: list[dict[str, Any]] = [{"any_of": ids_of(store, best.rows)}]
+        proof = NothingFits(category=goal.category, constraints=goal.constraints, products=len(shelf.rows))
+        return Infeasible(refusal=goal.refusal, proof=proof)
+    ends = [End(some_of=get_product_ids(store, best.rows))]
     if goal.event is not None:
-        ends.append({"any_of": ids_of(store, best.rows[1:]), "after": "sold out"})
-    return {"ends": ends}
+        ends.append(End(some_of=get_product_ids(store, best.rows[1:]), after_sell_out=True))
+    return AnyOf(ends=ends)
 
 
-def nearest_miss(
+def find_nearest_product(
     store: Store, shelf: Shelf, constraints: Sequence[Constraint], meets: np.ndarray
-) -> dict[str, Any] | None:
+) -> Miss | None:
     """To recommend a product in stock that misses exactly one constraint; None where there is none."""
     close = np.flatnonzero(store.in_stock[shelf.rows] & ((~meets).sum(axis=0) == 1))
     if not len(close):
         return None
     wrong = constraints[int(np.argmin(meets[:, close[0]]))].fact
-    ids = ids_of(store, shelf.rows[close[:1]])
-    return {"breaks": wrong, "cart": [], "answer": {"recommended_product_ids": ids, "refusal": ""}}
+    ids = get_product_ids(store, shelf.rows[close[:1]])
+    return Miss(breaks=[wrong], end=End(some_of=ids))
 
 
-def search_for(goal: Discovery) -> dict[str, str | bool | int | float]:
+def make_search_args(goal: DiscoveryGoal) -> dict[str, str | bool | int | float]:
     """The arguments of a search with all that can be filtered, and the rest as words."""
     found: dict[str, str | bool | int | float] = {"category": goal.category}
     words = [each.value for each in goal.constraints if each.op == "is" and each.fact != "brand"]

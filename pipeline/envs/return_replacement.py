@@ -1,69 +1,73 @@
 """One line of an order goes back, perhaps with something else in its place; or it cannot be returned."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta
 from fractions import Fraction
+from itertools import chain
 from random import Random
 from typing import Any, Literal
 
 import numpy as np
 from pydantic import Field
 
-from pipeline.envs.base import (
+from shopwright.pipeline.envs.base import (
     INFEASIBLE,
-    Drawn,
+    CannotDraw,
+    DrawnTask,
     Env,
     Goal,
-    Score,
+    GoalScore,
     SellOut,
     Solution,
-    Undrawable,
     World,
-    ledger,
-    needless_refusal,
-    right_refusal,
-    said_of,
+    draw_disclosure,
+    is_needless_refusal,
+    is_right_refusal,
+    phrase_constraint,
 )
-from pipeline.envs.difficulty import Axes, sigma
-from pipeline.envs.recall import (
+from shopwright.pipeline.envs.constraints import find_doubtful_fits, is_sayable, require_compatibility
+from shopwright.pipeline.envs.constraints import match_requirements as met_by
+from shopwright.pipeline.envs.difficulty import Axes, compute_sigmoid
+from shopwright.pipeline.envs.referring_expressions import (
     Clue,
     Memory,
     Span,
-    asking,
-    breaks_one,
-    common,
-    history,
-    indirect,
-    meant,
-    remembered,
-    topics_of,
-    wanted,
-    with_topics,
-    within,
+    add_topics,
+    ask_about_missing_slots,
+    compute_indirect_chance,
+    draw_moment,
+    draw_order_history,
+    draw_referring_clues,
+    find_near_memory,
+    intersect_spans,
+    list_clue_topics,
+    list_memories,
+    phrase_side_slot,
 )
-from pipeline.shop.policies import return_verdict
-from pipeline.shop.store import Constraint, Customer, Item, Shelf, Store
-from pipeline.shop.tools import Shop
-from schemas.shop import Line, Order
-from schemas.tasks import Action, Answer, Call, Wish
+from shopwright.pipeline.shop.policies import return_verdict
+from shopwright.pipeline.shop.store import Customer, Item, Shelf, Store
+from shopwright.pipeline.shop.tools import Shop
+from shopwright.schemas.certificates import AnyOf, Certificate, Constraint, End, Infeasible, Miss, NotReturnable, Return
+from shopwright.schemas.shop import Line, Order
+from shopwright.schemas.tasks import Action, Answer, Call, Slot
 
+# Weights of the right line, the right return and the right replacement (EcomRLVE-GYM, return + replacement).
 SELECTED, RETURNED, REPLACED = Fraction(9, 20), Fraction(9, 20), Fraction(1, 10)
-"""Weights of the right line, the right return and the right replacement (EcomRLVE-GYM, return + replacement)."""
+# Lines that are looked at until one is as the task wants it.
 TRIES = 40
-"""Lines that are looked at until one is as the task wants it."""
+# Chance to take a line where no other is shown: whoever returns the first there is would be right.
 ALONE = 0.1
-"""Chance to take a line where no other is shown: whoever returns the first there is would be right."""
+# What is remembered of a line beside its title or category.
 MORE = ("when", "brand", "price", "pieces", "products", "beside")
-"""What is remembered of a line beside its title or category."""
 DAY = timedelta(days=1)
+# So many days after the last one a return is late beyond doubt.
 LATE = 8
-"""So many days after the last one a return is late beyond doubt."""
+# Half of the tasks want something in its place.
 WANTS = ("nothing", "nothing", "product", "variant")
-"""Half of the tasks want something in its place."""
 
 
-class Returned(Goal):
+class ReturnGoal(Goal):
     """Which line is meant, by which clues, and what is wanted in its place."""
 
     clues: list[Clue]
@@ -81,19 +85,21 @@ class Returned(Goal):
 
 
 @dataclass(frozen=True)
-class Instead:
+class ReplacementWanted:
     """What is wanted in place of a line."""
 
     wants: Literal["nothing", "product", "variant"]
     pairs: list[tuple[str, str]]
-    """Wishes about it: name, and as it is said."""
+    """Slots about it: name, and as it is said."""
     topics: dict[str, list[str]]
     goal: dict[str, Any]
     """Its fields of the goal."""
-    right: dict[str, Any]
-    """The part of the end state that it decides: `instead` of an exchange, `recommended` products."""
-    miss: dict[str, Any] | None
-    """The same so that it breaks exactly one constraint, and which."""
+    variant: str = ""
+    """Of an exchange."""
+    some_of: list[str] = field(default_factory=list)
+    """The products that are right."""
+    miss: Miss | None = None
+    """The same so that it breaks exactly one constraint; without the line."""
     spare: str = ""
     """A right product beside the one of the goal: what may sell out on the way."""
 
@@ -102,22 +108,23 @@ class ReturnReplacement(Env):
     """The agent finds the line that is meant, starts its return if the policies allow it, and finds the replacement."""
 
     name = "return_replacement"
-    Goal = Returned
+    Goal = ReturnGoal
+    refusals = ("not_eligible",)
 
-    def draw(self, world: World, axes: Axes, random: Random) -> Drawn:
+    def draw(self, world: World, axes: Axes, random: Random) -> DrawnTask:
         refuses = random.random() < INFEASIBLE
-        tricky = random.random() < 0.7 * sigma((axes.difficulty - 4) / 1.5)
+        tricky = random.random() < 0.7 * compute_sigmoid((axes.difficulty - 4) / 1.5)
         wants = random.choice(WANTS)
         for _ in range(TRIES):
-            found = attempt(world.store, axes, random, refuses=refuses, tricky=tricky, wants=wants)
+            found = draw_return_task(world.store, axes, random, refuses=refuses, tricky=tricky, wants=wants)
             if found is not None:
                 return found
-        raise Undrawable(
+        raise CannotDraw(
             f"no customer has {axes.orders} orders with a line that can{'not' if refuses else ''} be returned"
             f"{' on the edge of the rules' if tricky else ''} and is told from the others"
         )
 
-    def solve(self, goal: Returned, shop: Shop, axes: Axes) -> Solution:
+    def solve(self, goal: ReturnGoal, shop: Shop, axes: Axes) -> Solution:
         line = {"order_id": goal.order_id, "line_id": goal.line_id}
         calls = [Call(name="order_list")]
         if not goal.feasible:
@@ -126,7 +133,7 @@ class ReturnReplacement(Env):
             calls.append(Call(name="catalog_search", args={"query": goal.query, "category": goal.category}))
         if goal.feasible and goal.wants == "variant":
             calls.append(Call(name="catalog_get_variants", args={"product_id": goal.product_id}))
-        question = asking(goal.wishes)
+        question = ask_about_missing_slots(goal.slots)
         for first in range(0, len(calls), axes.tool_calls):
             yield Action(assistant_message=question, tool_calls=calls[first : first + axes.tool_calls])
             question = ""
@@ -143,52 +150,55 @@ class ReturnReplacement(Env):
             answer = answer.model_copy(update={"recommended_product_ids": [goal.replacement]})
         yield Action(tool_calls=[back], answer=answer)
 
-    def score(self, goal: Returned, shop: Shop, answer: Answer | None) -> Score:
+    def score(self, goal: ReturnGoal, shop: Shop, answer: Answer | None) -> GoalScore:
         """.45 selection + .45 return + .10 replacement, each from -1 to 1."""
         if not goal.feasible:
-            right = right_refusal(goal, answer) and not shop.returns
-            return Score(Fraction(1 if right else -1), right, "" if right else "this line cannot be returned")
-        if answer is None or needless_refusal(goal, answer):
-            return Score(Fraction(-1), False, "no return where one is possible")
+            right = is_right_refusal(goal, answer) and not shop.returns
+            return GoalScore(Fraction(1 if right else -1), right, "" if right else "this line cannot be returned")
+        if answer is None or is_needless_refusal(goal, answer):
+            return GoalScore(Fraction(-1), False, "no return where one is possible")
         parts = {
             "another line was meant": (
                 SELECTED,
-                sign((answer.selected_order_id, answer.selected_line_id) == (goal.order_id, goal.line_id)),
+                score_right((answer.selected_order_id, answer.selected_line_id) == (goal.order_id, goal.line_id)),
             ),
-            "the return that was wanted is not the only one started": (RETURNED, sign(only_return(goal, shop))),
-            "the replacement is not what was wanted": (REPLACED, replaced(goal, shop, answer)),
+            "the return that was wanted is not the only one started": (
+                RETURNED,
+                score_right(is_only_return(goal, shop)),
+            ),
+            "the replacement is not what was wanted": (REPLACED, score_replacement(goal, shop, answer)),
         }
         faults = [fault for fault, (_, part) in parts.items() if part < 1]
-        return Score(
+        return GoalScore(
             sum((weight * part for weight, part in parts.values()), Fraction(0)), not faults, "; ".join(faults)
         )
 
 
-def sign(right: bool) -> Fraction:
+def score_right(right: bool) -> Fraction:
     return Fraction(1 if right else -1)
 
 
-def only_return(goal: Returned, shop: Shop) -> bool:
+def is_only_return(goal: ReturnGoal, shop: Shop) -> bool:
     """Whether what was asked to go back goes back, and nothing else; an exchange that nobody asked for is none."""
     if [(each["order_id"], each["line_id"]) for each in shop.returns] != [(goal.order_id, goal.line_id)]:
         return False
     return goal.wants != "nothing" or not shop.returns[0]["instead"]
 
 
-def replaced(goal: Returned, shop: Shop, answer: Answer) -> Fraction:
+def score_replacement(goal: ReturnGoal, shop: Shop, answer: Answer) -> Fraction:
     """Of other products the share that meets all constraints and is in stock at the end, from -1 to 1; of the rest all or nothing."""
     exchanged = [each["instead"] for each in shop.returns if each["instead"]]
     named = set(answer.recommended_product_ids)
     if goal.wants == "nothing":
-        return sign(not named and not exchanged)
+        return score_right(not named and not exchanged)
     if goal.wants == "variant":
-        return sign(exchanged == [goal.replacement] and named <= {goal.product_id})
+        return score_right(exchanged == [goal.replacement] and named <= {goal.product_id})
     named |= {option.product_id for each in exchanged if (option := shop.store.option_of(each)) is not None}
-    right = sum(is_right(goal, shop, product) for product in named)
+    right = sum(is_right_replacement(goal, shop, product) for product in named)
     return 2 * Fraction(right, len(named)) - 1 if named else Fraction(-1)
 
 
-def is_right(goal: Returned, shop: Shop, product_id: str) -> bool:
+def is_right_replacement(goal: ReturnGoal, shop: Shop, product_id: str) -> bool:
     row = shop.store.row(product_id)
     if row is None or product_id == goal.product_id or not shop.is_in_stock(row):
         return False
@@ -196,36 +206,42 @@ def is_right(goal: Returned, shop: Shop, product_id: str) -> bool:
     return item.category == goal.category and all(item.meets(each) for each in goal.constraints)
 
 
-def attempt(store: Store, axes: Axes, random: Random, *, refuses: bool, tricky: bool, wants: str) -> Drawn | None:
+def draw_return_task(
+    store: Store, axes: Axes, random: Random, *, refuses: bool, tricky: bool, wants: str
+) -> DrawnTask | None:
     """A task about one line; None where that line is not as the task wants it."""
-    customer, orders, shown = history(store, axes.orders, random)
+    customer, orders, shown = draw_order_history(store, axes.orders, random)
     order = orders[random.randrange(len(orders))]
     line = order.lines[random.randrange(len(order.lines))]
     row = store.row(line.product_id)
     if row is None:
         return None
     item = store.item(row)
-    spans = [span for each in times(order, line, item, customer, refuses, tricky) if (span := common(each, shown))]
+    spans = [
+        span
+        for each in list_return_times(order, line, item, customer, refuses, tricky)
+        if (span := intersect_spans(each, shown))
+    ]
     if not spans:
         return None
-    now = within(random.choice(spans), random)
+    now = draw_moment(random.choice(spans), random)
     verdict = return_verdict(order, line, item, customer, now)
     if verdict["eligible"] == refuses:
         return None
-    memories = remembered(orders, now, store, lines=True)
+    memories = list_memories(orders, now, store, lines=True)
     if len(memories) == 1 and random.random() >= ALONE:
         return None
     it = next(each for each in memories if each.line is line)
-    first = "category" if random.random() < indirect(axes.difficulty) else "title"
-    clues = meant(it, memories, first, MORE, random, count=2)
-    instead = replacement(store, item, line, wants, axes, random) if clues else None
+    first = "category" if random.random() < compute_indirect_chance(axes.difficulty) else "title"
+    clues = draw_referring_clues(it, memories, first, MORE, random, count=2)
+    instead = draw_replacement(store, item, line, wants, axes, random) if clues else None
     if clues is None or instead is None:
         return None
-    event = sold_out(store, instead.spare, axes, random)
-    goal = Returned(
+    event = schedule_replacement_sell_out(store, instead.spare, axes, random)
+    goal = ReturnGoal(
         persona_id=customer.id,
         now=now,
-        wishes=wishes(clues, instead, axes, random),
+        slots=list_return_slots(clues, instead, axes, random),
         refusal="not_eligible" if refuses else "",
         event=event,
         clues=clues,
@@ -235,29 +251,36 @@ def attempt(store: Store, axes: Axes, random: Random, *, refuses: bool, tricky: 
         wants=instead.wants,
         **instead.goal,
     )
-    end = end_state(order.id, line.line_id, **instead.right)
-    if event is not None:
-        end["sells out"] = {"product_id": instead.spare, "after": event.after}
-    proof = {"now": now, "order_id": order.id, "line_id": line.line_id, **verdict}
-    return Drawn(
-        goal,
-        said(goal, instead),
-        acceptable={"refusal": "not_eligible", "returns": [], "proof": proof} if refuses else end,
-        nearest_miss={**end, "breaks": "eligibility"} if refuses else near(order, line, clues, memories, instead),
+    end = make_return_end_state(order.id, line.line_id, instead.variant, instead.some_of)
+    if refuses:
+        facts = {name: verdict[name] for name in ("reason", "policy_id", "until")}
+        proof = NotReturnable(order_id=order.id, line_id=line.line_id, now=now, **facts)
+        right: Certificate = Infeasible(refusal=goal.refusal, proof=proof)
+        miss = Miss(breaks=["eligibility"], end=end)
+    else:
+        right = AnyOf(ends=[end, *([exclude_sold_out(end, instead.spare)] if event is not None else [])])
+        miss = find_nearest_return(order, line, clues, memories, instead)
+    return DrawnTask(goal, list_return_facts(goal, instead), right, miss)
+
+
+def make_return_end_state(order_id: str, line_id: str, variant: str, some_of: list[str]) -> End:
+    """What was handed in, and what was returned."""
+    return End(
+        answer=Answer(selected_order_id=order_id, selected_line_id=line_id),
+        returns=[Return(order_id=order_id, line_id=line_id, instead=variant)],
+        some_of=some_of,
     )
 
 
-def end_state(order_id: str, line_id: str, instead: str = "", recommended: Any = ()) -> dict[str, Any]:
-    """What was handed in, and what was returned."""
-    return {
-        "selected_order_id": order_id,
-        "selected_line_id": line_id,
-        "returns": [{"order_id": order_id, "line_id": line_id, "instead": instead}],
-        "recommended_product_ids": recommended,
-    }
+def exclude_sold_out(end: End, product: str) -> End:
+    """The same once a product has sold out."""
+    left = [each for each in end.some_of if each != product]
+    return end.model_copy(update={"some_of": left, "after_sell_out": True})
 
 
-def times(order: Order, line: Line, item: Item, customer: Customer, refuses: bool, tricky: bool) -> Iterator[Span]:
+def list_return_times(
+    order: Order, line: Line, item: Item, customer: Customer, refuses: bool, tricky: bool
+) -> Iterator[Span]:
     """When a line can, or cannot, be returned: on the edge of the rules, or clearly.
 
     On the edge are the last day and the one before, the two days after it, and what is never taken back.
@@ -284,80 +307,96 @@ def times(order: Order, line: Line, item: Item, customer: Customer, refuses: boo
         yield came, last - DAY
 
 
-def replacement(store: Store, item: Item, line: Line, wants: str, axes: Axes, random: Random) -> Instead | None:
+def draw_replacement(
+    store: Store, item: Item, line: Line, wants: str, axes: Axes, random: Random
+) -> ReplacementWanted | None:
     """What is wanted in place of a product; None where the shop has nothing of the kind."""
     if wants == "product":
-        return other_product(store, item, axes, random)
+        return draw_other_product(store, item, axes, random)
     if wants == "variant":
-        return other_variant(store, item, line, random)
-    pairs = [("replacement", wanted("nothing", random))]
-    return Instead("nothing", pairs, {}, {}, {}, {"recommended": [item.id], "breaks": "replacement"})
+        return draw_other_variant(store, item, line, random)
+    pairs = [("replacement", phrase_side_slot("nothing", random))]
+    return ReplacementWanted("nothing", pairs, {}, {}, miss=Miss(breaks=["replacement"], end=End(some_of=[item.id])))
 
 
-def other_variant(store: Store, item: Item, line: Line, random: Random) -> Instead | None:
+def draw_other_variant(store: Store, item: Item, line: Line, random: Random) -> ReplacementWanted | None:
     """Another variant of the same product that is in stock and is told from all others by its options."""
     options = store.options(item.row)
-    said = [option.said for option in options]
+    said = [option.label for option in options]
     fine = [
-        option for option in options if option.stock and option.id != line.variant_id and said.count(option.said) == 1
+        option for option in options if option.stock and option.id != line.variant_id and said.count(option.label) == 1
     ]
     if not fine or not said[0]:
         return None
     it = random.choice(fine)
     miss = next((each for each in options if each.id not in (it.id, line.variant_id) and each.stock), None)
-    return Instead(
+    return ReplacementWanted(
         "variant",
-        [("replacement", wanted("variant", random)), ("variant", it.said)],
+        [("replacement", phrase_side_slot("variant", random)), ("variant", it.label)],
         {"variant": [choice.name for choice in it.choices]},
         {"replacement": it.id},
-        {"instead": it.id},
-        {"instead": miss.id, "breaks": "variant"} if miss else None,
+        variant=it.id,
+        miss=Miss(breaks=["variant"], end=End(returns=[Return(order_id="", line_id="", instead=miss.id)]))
+        if miss
+        else None,
     )
 
 
-def other_product(store: Store, item: Item, axes: Axes, random: Random) -> Instead | None:
+def draw_other_product(store: Store, item: Item, axes: Axes, random: Random) -> ReplacementWanted | None:
     """Another product of the same category that meets one constraint less than the level has; the line is the one more."""
     shelf = store.shelf(int(store.leaf_of[item.row]))
     stocked = store.in_stock[shelf.rows] & (shelf.rows != item.row)
-    places = np.flatnonzero(stocked)
-    if not len(places):
+    must = require_compatibility(item.fits)
+    fine = stocked & (met_by(shelf, must).all(axis=0) if must else ~find_doubtful_fits(shelf, item.fits))
+    places = np.flatnonzero(fine)
+    if not len(places) or not is_sayable(item.fits):
         return None
     model = store.item(int(shelf.rows[places[random.randrange(len(places))]]))
-    constraints = drawn_from(model, shelf, axes, random)
+    constraints = list(chain.from_iterable(each.constraints for each in must))
+    constraints += [
+        each for each in draw_replacement_constraints(model, shelf, axes, random) if each.fact not in item.fits
+    ]
     masks = [shelf.meets(each) for each in constraints]
     met = np.sum(masks, axis=0)
     right = shelf.rows[stocked & (met == len(masks))]
+    if not must and (stocked & ~fine & (met == len(masks))).any():
+        return None  # it is made for something of which the returned one says nothing: nobody knows whether it does
     others = right[right != model.row]
     spare = store.ids[int(others[random.randrange(len(others))])].as_py() if len(others) else ""
     wrong = np.flatnonzero(stocked & (met == len(masks) - 1))
-    miss = None
+    miss, each_said = None, {each.name: each.said for each in must}
     if len(wrong):
         place = int(wrong[random.randrange(len(wrong))])
         broken = next(each for each, mask in zip(constraints, masks, strict=True) if not mask[place])
-        miss = {"recommended": [store.ids[int(shelf.rows[place])].as_py()], "breaks": named(broken)}
-    return Instead(
+        miss = Miss(
+            breaks=[name_replacement_slot(broken)], end=End(some_of=[store.ids[int(shelf.rows[place])].as_py()])
+        )
+    return ReplacementWanted(
         "product",
         [
-            ("replacement", wanted("product", random, item.category)),
-            *((named(each), said_of(each)) for each in constraints),
+            ("replacement", phrase_side_slot("product", random, item.category)),
+            *(
+                (name_replacement_slot(each), each_said.get(each.fact) or phrase_constraint(each))
+                for each in constraints
+            ),
         ],
         {},
         {"category": item.category, "constraints": constraints, "replacement": model.id, "query": model.title},
-        {"recommended": {"any of": store.ids.take(right).to_pylist()}},
-        miss,
-        spare,
+        some_of=store.ids.take(right).to_pylist(),
+        miss=miss,
+        spare=spare,
     )
 
 
-def named(constraint: Constraint) -> str:
+def name_replacement_slot(constraint: Constraint) -> str:
     """
-    >>> named(Constraint(fact="price", op="at most", value="$40", number=4000))
+    >>> name_replacement_slot(Constraint(fact="price", op="at most", value="$40", number=4000))
     'price of replacement'
     """
     return f"{constraint.fact} of replacement"
 
 
-def drawn_from(model: Item, shelf: Shelf, axes: Axes, random: Random) -> list[Constraint]:
+def draw_replacement_constraints(model: Item, shelf: Shelf, axes: Axes, random: Random) -> list[Constraint]:
     """What a product meets: as much as the level asks for beside the line, or as the product has; no fact is its alone."""
     dear = model.cents + int(model.cents * axes.slack * random.random())
     found = [Constraint(fact="price", op="at most", value=f"${dear / 100:.2f}", number=dear)]
@@ -377,7 +416,7 @@ def drawn_from(model: Item, shelf: Shelf, axes: Axes, random: Random) -> list[Co
     return random.sample(found, min(len(found), max(1, axes.constraints - 1)))
 
 
-def sold_out(store: Store, spare: str, axes: Axes, random: Random) -> SellOut | None:
+def schedule_replacement_sell_out(store: Store, spare: str, axes: Axes, random: Random) -> SellOut | None:
     """Another right product that sells out while the agent is at work."""
     row = store.row(spare) if spare else None
     if row is None or random.random() >= axes.sells_out:
@@ -385,16 +424,16 @@ def sold_out(store: Store, spare: str, axes: Axes, random: Random) -> SellOut | 
     return SellOut(after=random.randint(1, 2), variants=[each.id for each in store.options(row) if each.stock])
 
 
-def wishes(clues: list[Clue], instead: Instead, axes: Axes, random: Random) -> list[Wish]:
-    """The ledger; what the line is and that something is wanted in its place is stated always."""
+def list_return_slots(clues: list[Clue], instead: ReplacementWanted, axes: Axes, random: Random) -> list[Slot]:
+    """The disclosure; what the line is and that something is wanted in its place is stated always."""
     pairs = [(each.name, each.said) for each in clues] + instead.pairs
     always = [clues[0].name, *(["replacement"] if instead.wants != "nothing" else [])]
-    return with_topics(ledger(pairs, axes, random, always=always), topics_of(clues) | instead.topics)
+    return add_topics(draw_disclosure(pairs, axes, random, always=always), list_clue_topics(clues) | instead.topics)
 
 
-def said(goal: Returned, instead: Instead) -> dict[str, Any]:
+def list_return_facts(goal: ReturnGoal, instead: ReplacementWanted) -> dict[str, Any]:
     """What the opening is told."""
-    stated = {wish.name: wish.said for wish in goal.wishes if wish.known == "stated"}
+    stated = {slot.name: slot.said for slot in goal.slots if slot.known == "stated"}
     names = [each.name for each in goal.clues]
     return {
         "clues": [stated[name] for name in names if name in stated],
@@ -403,13 +442,19 @@ def said(goal: Returned, instead: Instead) -> dict[str, Any]:
     }
 
 
-def near(order: Order, line: Line, clues: list[Clue], shown: list[Memory], instead: Instead) -> dict[str, Any]:
+def find_nearest_return(
+    order: Order, line: Line, clues: list[Clue], shown: list[Memory], instead: ReplacementWanted
+) -> Miss:
     """Another line that all clues but one fit; else a replacement that misses one constraint; else no return."""
-    found = breaks_one(clues, shown)
+    found = find_near_memory(clues, shown)
     if found is not None and found[0].line is not None:
-        return {**end_state(found[0].order.id, found[0].line.line_id, **instead.right), "breaks": found[1]}
+        other = make_return_end_state(found[0].order.id, found[0].line.line_id, instead.variant, instead.some_of)
+        return Miss(breaks=[found[1]], end=other)
     if instead.miss is not None:
-        miss = dict(instead.miss)
-        breaks = miss.pop("breaks")
-        return {**end_state(order.id, line.line_id, **miss), "breaks": breaks}
-    return {**end_state(order.id, line.line_id, **instead.right), "returns": [], "breaks": "return"}
+        wrong = instead.miss.end
+        variant = wrong.returns[0].instead if wrong.returns else ""
+        return Miss(
+            breaks=instead.miss.breaks, end=make_return_end_state(order.id, line.line_id, variant, wrong.some_of)
+        )
+    right = make_return_end_state(order.id, line.line_id, instead.variant, instead.some_of)
+    return Miss(breaks=["return"], end=right.model_copy(update={"returns": []}))

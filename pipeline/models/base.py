@@ -8,12 +8,12 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
-from pipeline.problem import Ended, Problem
+from shopwright.pipeline.problem import Ended, Problem
 
+# `{"role": "user", "content": "..."}`, as chat servers take it.
 Message = Mapping[str, Any]
-"""`{"role": "user", "content": "..."}`, as chat servers take it."""
+# A name and a password in an address, which no model takes: the key is in the environment.
 PASSWORD = re.compile(r"(?<=//)[^/\s]*@")
-"""A name and a password in an address, which no model takes: the key is in the environment."""
 KINDS = ("scripted", "openai", "vllm")
 
 
@@ -40,12 +40,12 @@ class Price:
     prompt: float
     reply: float
 
-    def of(self, asked: int, told: int) -> float:
+    def of(self, asked: int, replied: int) -> float:
         """
         >>> Price(prompt=0.5, reply=2.0).of(1_000_000, 500_000)
         1.5
         """
-        return (asked * self.prompt + told * self.reply) / 1e6
+        return (asked * self.prompt + replied * self.reply) / 1e6
 
 
 @dataclass(frozen=True)
@@ -128,11 +128,53 @@ class Model(Protocol):
     async def close(self) -> None: ...
 
 
-class Away(Ended):
+class ServerUnreachable(Ended):
     """The server cannot be reached, or has refused for a long time; what is done is kept."""
 
 
-class Spent(Ended):
+# How the reason of a row begins that is not there because a request of its was not answered: the next build asks again.
+UNANSWERED = "unanswered: "
+# And of one of which a request was refused, as too long for the model: it would be again.
+REFUSED = "refused: "
+# How the fault of an episode begins that ended because a request was refused.
+UNHEARD = "no reply: "
+# A row's own words and numbers in a reason: rows that fail alike are counted together.
+OWN = re.compile(r"'[^']*'(?!\w)|\"[^\"]*\"|\d{4,}|\d+\.\d+")
+# Characters of a reason.
+LONGEST = 200
+
+
+class UnansweredRequest(Ended):
+    """A request that got no answer in all its tries. It is thrown into the conversation that asked, which has nothing to go on from.
+
+    A conversation that does not catch it ends the work: nothing is ever made of a request that nobody answered.
+    """
+
+    def __init__(self, why: str) -> None:
+        super().__init__(
+            f"A request was not answered ({why}). What is done is kept: run the same command again to go on."
+        )
+        self.why = why
+
+    @property
+    def reason(self) -> str:
+        """
+        >>> UnansweredRequest("HTTP 500, 8 times").reason
+        'unanswered: HTTP 500, 8 times'
+        """
+        return UNANSWERED + plain_reason(self.why)
+
+
+def plain_reason(why: str) -> str:
+    """Without what is the row's own.
+
+    >>> plain_reason("nothing at 127.0.0.1, port 43127")
+    'nothing at ….…, port …'
+    """
+    return OWN.sub("…", " ".join(why.split()))[:LONGEST]
+
+
+class BudgetExceeded(Ended):
     """The budget of tokens or money is used up; what is done is kept."""
 
 
@@ -150,12 +192,12 @@ class Spec:
         return f"{self.kind}:{self.model}" if self.model else self.kind
 
 
-def spec_of(text: str) -> Spec:
+def parse_spec(text: str) -> Spec:
     """
-    >>> spec_of("openai:Qwen/Qwen3-4B@http://127.0.0.1:8000/v1")
+    >>> parse_spec("openai:Qwen/Qwen3-4B@http://127.0.0.1:8000/v1")
     Spec(kind='openai', model='Qwen/Qwen3-4B', url='http://127.0.0.1:8000/v1')
 
-    Raises Problem for what is none of the three forms.
+    Raises Problem for any other form.
     """
     kind, _, rest = text.partition(":")
     model, _, url = rest.rpartition("@") if kind == "openai" else (rest, "", "")
@@ -171,7 +213,7 @@ def spec_of(text: str) -> Spec:
     return Spec(kind, model, url.rstrip("/"))
 
 
-def key_of(prompt: Prompt, model: str, sampling: Sampling) -> str:
+def reply_key(prompt: Prompt, model: str, sampling: Sampling) -> str:
     """The address of a reply: the same prompt, model and sampling have the same."""
     drawn = prompt.sampling or sampling
     content = [

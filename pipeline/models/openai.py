@@ -16,28 +16,28 @@ from dataclasses import replace
 from time import monotonic
 from typing import Any
 
-from pipeline.models.base import Away, Chances, Prompt, Reply, Sampling, Spec
+from shopwright.pipeline.models.base import Chances, Prompt, Reply, Sampling, ServerUnreachable, Spec
 
+# Seconds before a second try, at first and at most.
 PAUSE = (0.25, 30.0)
-"""Seconds before a second try, at first and at most."""
+# Seconds for one request: a long reply is slow.
 DEADLINE = 300.0
-"""Seconds for one request: a long reply is slow."""
+# Of a request that gets a bad answer, or whose connection is cut.
 TRIES = 8
-"""Of a request that gets a bad answer, or whose connection is cut."""
+# Seconds of nothing but bad answers after which the server counts as away.
 PATIENCE = 120.0
-"""Seconds of nothing but bad answers after which the server counts as away."""
+# Of the statuses from 400 on those that another try may not meet; below 400 and from 500 on every one may pass.
 PASSES = {408, 409, 425, 429}
-"""Of the statuses from 400 on those that another try may not meet; below 400 and from 500 on every one may pass."""
+# Nothing that the request can help: it waits for as long as the server is not away.
 BUSY = {429, 502, 503, 529}
-"""Nothing that the request can help: it waits for as long as the server is not away."""
 AWAY = -1
+# No request is answered here: no key, no money, no such model.
 NOBODY = {401, 402, 404}
-"""No request is answered here: no key, no money, no such model."""
+# Templates that open the thought themselves leave only its end in the reply.
 THOUGHT = re.compile(r"^\s*(?:<think>)?(.*?)</think>\s*", re.DOTALL)
-"""Templates that open the thought themselves leave only its end in the reply."""
 CUT = {"length": "cut short at its limit of tokens", "content_filter": "cut short by the server's filter of content"}
+# The logarithm of what cannot be, as vLLM's server writes it: JSON has no infinity.
 LEAST = -9_999.0
-"""The logarithm of what cannot be, as vLLM's server writes it: JSON has no infinity."""
 CALL, CALLED = re.compile(r"<tool_call>\s*"), re.compile(r"\s*</tool_call>")
 CALLS = json.JSONDecoder(strict=False)
 
@@ -77,42 +77,42 @@ class OpenAI:
             self.session = self.open()
 
     async def reply(self, prompt: Prompt) -> Reply:
-        """Raises Away when the server has not answered well for long; time in which nothing is asked does not count."""
+        """Raises ServerUnreachable when the server has not answered well for long; time in which nothing is asked does not count."""
         if not self.under_way and self.bad is not None:
             self.bad += monotonic() - self.idle
         self.under_way += 1
         try:
-            return await self.answered(prompt)
+            return await self.request(prompt)
         finally:
             self.under_way -= 1
             self.idle = monotonic()
 
-    async def answered(self, prompt: Prompt) -> Reply:
+    async def request(self, prompt: Prompt) -> Reply:
         body = json.dumps(self.body(prompt), ensure_ascii=False, default=dict).encode()
         tries = bad = 0
         while True:
             tries += 1
             async with self.lane:
                 status, wait, text = await self.post(body)
-            if status == 200 and (found := reply_of(text)) is not None:
+            if status == 200 and (found := parse_completion(text)) is not None:
                 self.bad = None
                 self.lane.widen()
                 return found
             if status in NOBODY:
-                raise Away(
-                    f"{self.spec.url} answers no request for {self.spec.model}: HTTP {status}: {said(text)}. What is done is "
+                raise ServerUnreachable(
+                    f"{self.spec.url} answers no request for {self.spec.model}: HTTP {status}: {summarize_server_error(text)}. What is done is "
                     "kept: mend that (the key is OPENAI_API_KEY) and run the same command again to go on."
                 )
             if 400 <= status < 500 and status not in PASSES:
                 self.bad = None  # it answers; it only will not answer this
-                return Reply("", fault=f"HTTP {status}: {said(text)}", finish="refused")
+                return Reply("", fault=f"HTTP {status}: {summarize_server_error(text)}", finish="refused")
             if status in (429, 503):
                 self.lane.narrow()
             bad += status not in BUSY and status != AWAY
             why = text if status <= 0 else "an answer that is no chat completion" if status == 200 else f"HTTP {status}"
             self.bad = self.bad or monotonic()
             if monotonic() - self.bad > self.patience:
-                raise Away(
+                raise ServerUnreachable(
                     f"{self.spec.url} gave no good answer for {self.patience:.0f} seconds (last: {why}). What is done is "
                     "kept: run the same command again to go on."
                 )
@@ -120,7 +120,9 @@ class OpenAI:
                 return Reply("", fault=f"{why}, {TRIES} times", finish="unanswered")
             if self.tell:
                 self.tell()
-            await asyncio.sleep(pause(tries) if wait is None else min(wait, self.patience) + pause(1))
+            await asyncio.sleep(
+                backoff_seconds(tries) if wait is None else min(wait, self.patience) + backoff_seconds(1)
+            )
 
     async def post(self, body: bytes) -> tuple[int, float | None, str]:
         """Status (0 where there was no whole answer, AWAY where there is no server), how long the server asks to wait, and the text."""
@@ -130,13 +132,13 @@ class OpenAI:
         try:
             async with self.session.post(f"{self.spec.url}/chat/completions", data=body) as answer:
                 text = without_key(await answer.text(encoding="utf-8", errors="replace"))
-                return answer.status, seconds(answer.headers.get("Retry-After")), text
+                return answer.status, parse_retry_after(answer.headers.get("Retry-After")), text
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
-            return AWAY, None, said(str(error))
+            return AWAY, None, summarize_server_error(str(error))
         except TimeoutError:
             return 0, None, f"no answer in {self.deadline:.0f} seconds"
         except (aiohttp.ClientError, OSError, ValueError) as error:  # ValueError: sent on to what is no address
-            return 0, None, said(f"{type(error).__name__}: {error}")
+            return 0, None, summarize_server_error(f"{type(error).__name__}: {error}")
 
     def open(self) -> Any:
         import aiohttp
@@ -221,16 +223,16 @@ class Lane:
         self.let_in()
 
 
-def pause(tries: int) -> float:
+def backoff_seconds(tries: int) -> float:
     """Twice as long each time, and by chance up to half of it shorter, so that not all come back together."""
     longest = min(PAUSE[1], PAUSE[0] * 2 ** (tries - 1))
     return longest * (0.5 + 0.5 * random.random())
 
 
-def seconds(text: str | None) -> float | None:
+def parse_retry_after(text: str | None) -> float | None:
     """What Retry-After says; None where it says nothing one can use.
 
-    >>> seconds("2"), seconds("soon"), seconds("nan")
+    >>> parse_retry_after("2"), parse_retry_after("soon"), parse_retry_after("nan")
     (2.0, None, None)
     """
     try:
@@ -240,7 +242,7 @@ def seconds(text: str | None) -> float | None:
     return found if found >= 0 else None
 
 
-def reply_of(text: str) -> Reply | None:
+def parse_completion(text: str) -> Reply | None:
     """The reply in a server's answer; None where the answer is no whole one, which another try may mend."""
     try:
         found = json.loads(text, strict=False)
@@ -249,7 +251,7 @@ def reply_of(text: str) -> Reply | None:
         choice = found["choices"][0]
         message = choice["message"]
         usage = found.get("usage") or {}
-        asked, told = (int(usage.get(name) or 0) for name in ("prompt_tokens", "completion_tokens"))
+        asked, replied = (int(usage.get(name) or 0) for name in ("prompt_tokens", "completion_tokens"))
         content = message.get("content") or ""
         if not isinstance(content, str):
             return None
@@ -260,27 +262,27 @@ def reply_of(text: str) -> Reply | None:
             return None
     except (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError):
         return None
-    reply = heard(content, finish, asked, told, reasoning=str(reasoning), calls=native_calls)
-    return replace(reply, chances=told_chances(choice.get("logprobs"), reply.text))
+    reply = build_reply(content, finish, asked, replied, reasoning=str(reasoning), calls=native_calls)
+    return replace(reply, chances=parse_logprobs(choice.get("logprobs"), reply.text))
 
 
-def told_chances(logprobs: Any, text: str) -> tuple[Chances, ...]:
+def parse_logprobs(logprobs: Any, text: str) -> tuple[Chances, ...]:
     """As chat completions tell them; none where that is not whole."""
     try:
         tokens = logprobs["content"] or ()
         pieces = [bytes([*(each.get("bytes") or each["token"].encode(errors="replace"))]) for each in tokens]
-        return chances(pieces, [among(each, each.get("top_logprobs") or ()) for each in tokens], text)
+        return chances(pieces, [collect_logprobs(each, each.get("top_logprobs") or ()) for each in tokens], text)
     except (ValueError, LookupError, TypeError, AttributeError, OverflowError):
         return ()
 
 
-def among(token: Mapping[str, Any], others: Sequence[Mapping[str, Any]]) -> tuple[int, list[float]]:
+def collect_logprobs(token: Mapping[str, Any], others: Sequence[Mapping[str, Any]]) -> tuple[int, list[float]]:
     """How many are the likeliest, and the logarithms of those and of the token itself.
 
     vLLM leaves the least likely out for a token that is less likely still: a token at the end may stand there for that.
 
     >>> red, blue = {"token": "red", "logprob": -0.1}, {"token": "blue", "logprob": -3.0}
-    >>> among(red, [red, blue]), among(blue, [red, blue]), among(blue, [red])
+    >>> collect_logprobs(red, [red, blue]), collect_logprobs(blue, [red, blue]), collect_logprobs(blue, [red])
     ((2, [-0.1, -3.0]), (1, [-0.1, -3.0]), (1, [-0.1, -3.0]))
     """
     logs = [float(each["logprob"]) for each in others]
@@ -309,35 +311,35 @@ def chances(pieces: Sequence[bytes], rows: Sequence[tuple[int, list[float]]], te
     return tuple(found)
 
 
-def heard(content: str, finish: str, asked: int, told: int, *, reasoning: str = "", calls: Any = ()) -> Reply:
-    """What a model said, its thoughts and tool calls apart; cut short or with a call that is none it has a fault.
+def build_reply(content: str, finish: str, asked: int, replied: int, *, reasoning: str = "", calls: Any = ()) -> Reply:
+    """What a model said, its thoughts and tool calls apart; it has a fault where it was cut short or holds a malformed call.
 
     In a reply that begins as JSON nothing is looked for: tags in it are somebody's words.
     """
-    thought = THOUGHT.match(content) if "</think>" in content and not is_json(content) else None
+    thought = THOUGHT.match(content) if "</think>" in content and not looks_like_json(content) else None
     words = content[thought.end() :] if thought else content
     reasoning = reasoning or (thought[1] if thought else "")
     fault = CUT.get(finish, "")
     try:
-        found = [*map(native, calls), *([] if is_json(words) else tagged(words))]
+        found = [*map(parse_native_call, calls), *([] if looks_like_json(words) else parse_tagged_calls(words))]
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         found, fault = [], fault or "a tool call that is no JSON"
-    return Reply(words, reasoning.strip(), tuple(found), finish, asked, told, fault)
+    return Reply(words, reasoning.strip(), tuple(found), finish, asked, replied, fault)
 
 
-def is_json(text: str) -> bool:
+def looks_like_json(text: str) -> bool:
     return text.lstrip()[:1] in ("{", "[")
 
 
-def native(call: dict[str, Any]) -> dict[str, Any]:
+def parse_native_call(call: dict[str, Any]) -> dict[str, Any]:
     function = call["function"]
     return {"name": str(function["name"]), "arguments": json.loads(function["arguments"] or "{}", strict=False)}
 
 
-def tagged(content: str) -> list[dict[str, Any]]:
+def parse_tagged_calls(content: str) -> list[dict[str, Any]]:
     """Tool calls written as text tags: each tag holds one JSON object, which may speak of tags itself.
 
-    >>> tagged('<tool_call>{"name": "say", "arguments": {"text": "a </tool_call>"}}</tool_call>')
+    >>> parse_tagged_calls('<tool_call>{"name": "say", "arguments": {"text": "a </tool_call>"}}</tool_call>')
     [{'name': 'say', 'arguments': {'text': 'a </tool_call>'}}]
     """
     found, place = [], 0
@@ -361,7 +363,7 @@ def without_key(text: str) -> str:
     return text.replace(key, "…") if key else text
 
 
-def said(text: str) -> str:
+def summarize_server_error(text: str) -> str:
     """What a server says is wrong, in one line."""
     try:
         found = json.loads(text)

@@ -13,14 +13,14 @@ from contextlib import aclosing, suppress
 from itertools import islice
 from typing import Any, TypeVar
 
-from pipeline.models.base import Model, Prompt, Reply
+from shopwright.pipeline.models.base import Model, Prompt, Reply, UnansweredRequest
 
 T = TypeVar("T")
+# So many times `at_once` results may wait for one before them.
 AHEAD = 64
-"""So many times `at_once` results may wait for one before them."""
 Conversation = Generator[Prompt, Reply, T]
+# A conversation that waits for other work too. Every `Conversation` is one.
 Working = Generator[Prompt | Future[Any], Any, T]
-"""A conversation that waits for other work too. Every `Conversation` is one."""
 
 
 async def play(conversations: Iterable[Working[T]], model: Model, *, at_once: int = 64) -> AsyncGenerator[T, None]:
@@ -59,14 +59,14 @@ async def play(conversations: Iterable[Working[T]], model: Model, *, at_once: in
     for _ in range(at_once):
         begin()
     done: dict[int, T] = {}
-    told = 0
+    place = 0
     try:
         while (found := await ready.get()) is not None:
             done[found[0]] = found[1]
-            while told in done:
-                yield done.pop(told)
+            while place in done:
+                yield done.pop(place)
                 room.release()
-                told += 1
+                place += 1
         if failed:
             raise failed[0]
     finally:
@@ -78,12 +78,14 @@ async def play(conversations: Iterable[Working[T]], model: Model, *, at_once: in
 
 
 async def talk(conversation: Working[T], model: Model) -> T:
-    """One conversation to its end."""
+    """One conversation to its end. Raises UnansweredRequest where a request was not answered and the conversation does not catch it."""
     try:
         asked = next(conversation)
         while True:
             waits = asyncio.wrap_future(asked) if isinstance(asked, Future) else model.reply(asked)
-            asked = conversation.send(await waits)
+            found = await waits
+            lost = isinstance(found, Reply) and found.finish == "unanswered"
+            asked = conversation.throw(UnansweredRequest(found.fault)) if lost else conversation.send(found)
     except StopIteration as end:
         result: T = end.value
         return result
@@ -91,7 +93,9 @@ async def talk(conversation: Working[T], model: Model) -> T:
         conversation.close()
 
 
-def played(conversations: Iterable[Working[T]], opened: Callable[[], Model], *, at_once: int = 64) -> Iterator[T]:
+def play_blocking(
+    conversations: Iterable[Working[T]], opened: Callable[[], Model], *, at_once: int = 64
+) -> Iterator[T]:
     """`play` for those who do not await: it goes on beside them, in a thread of its own, some results ahead."""
     results: queue.Queue[tuple[str, Any]] = queue.Queue(maxsize=4 * at_once)
     stopped = threading.Event()

@@ -15,22 +15,22 @@ from threading import Thread
 from time import monotonic
 from typing import Any
 
-from pipeline.files import here, is_here, send, write_whole
-from pipeline.models.base import Reply
-from pipeline.problem import Problem
+from shopwright.pipeline.files import here, is_here, send, write_whole
+from shopwright.pipeline.models.base import Reply
+from shopwright.pipeline.problem import Problem
 
 ANEW = "anew.json"
+# What a line may say, and as what: the folder may be somebody else's.
 KINDS: dict[str, Any] = {
     **dict.fromkeys(("key", "prompt", "text", "reasoning", "finish", "fault"), str),
     **dict.fromkeys(("round", "prompt_tokens", "tokens"), int),
     **dict.fromkeys(("calls", "chances"), list),
     "seconds": (int, float),
 }
-"""What a line may say, and as what: the folder may be somebody else's."""
+# Seconds after which what was written is made to stay, at the latest with the next reply.
 SYNCED = 0.5
-"""Seconds after which what was written is made to stay, at the latest with the next reply."""
+# Seconds after which it is copied to where the run's folder is, if that is elsewhere.
 COPIED = 60.0
-"""Seconds after which it is copied to where the run's folder is, if that is elsewhere."""
 
 
 class Replies:
@@ -42,10 +42,10 @@ class Replies:
     def __init__(self, folder: Path, name: str, *, fresh: bool = False) -> None:
         self.folder, self.there = here(folder), folder / f"{name}.jsonl"
         self.path = self.folder / self.there.name
-        fetch(folder)
-        self.rounds = rounds(folder)
+        fetch_replies(folder)
+        self.rounds = read_rounds(folder)
         """By address: how often a reply was asked for anew (`ask_anew`)."""
-        self.places: dict[str, tuple[Path, int]] = {} if fresh else dict(places(folder, self.rounds))
+        self.places: dict[str, tuple[Path, int]] = {} if fresh else dict(list_reply_places(folder, self.rounds))
         self.file: Any = None
         self.synced = self.copied = monotonic()
         self.copying: Thread | None = None
@@ -60,7 +60,7 @@ class Replies:
         with open(path, "rb") as file:
             file.seek(offset)
             found = json.loads(file.readline())
-        return read(found, key)
+        return read_reply(found, key)
 
     def put(self, key: str, prompt: str, reply: Reply) -> None:
         """That there was no answer is not kept: another time there may be one."""
@@ -68,13 +68,13 @@ class Replies:
             return
         if self.file is None:
             self.folder.mkdir(parents=True, exist_ok=True)
-            mend(self.path)
+            repair_replies(self.path)
             self.file = open(self.path, "ab")  # noqa: SIM115  (held as long as this is)
         plain = {name: value for name, value in vars(reply).items() if value and name not in ("kept", "key")}
         if again := self.rounds.get(key):
             plain["round"] = again
         self.places[key] = self.path, self.file.tell()
-        self.file.write(line_of({"key": key, "prompt": prompt, **plain}))
+        self.file.write(encode_reply_line({"key": key, "prompt": prompt, **plain}))
         self.file.flush()
         if monotonic() - self.synced > SYNCED:
             os.fsync(self.file.fileno())
@@ -99,12 +99,12 @@ class Replies:
                 send(self.path, self.there)
 
 
-def read(found: dict[str, Any], key: str) -> Reply:
+def read_reply(found: dict[str, Any], key: str) -> Reply:
     facts = {name: value for name, value in found.items() if name not in ("key", "prompt", "round", "sum")}
     return Reply(**{"text": "", **facts, "calls": tuple(facts.get("calls", ()))}, key=key, kept=True)
 
 
-def fetch(folder: Path) -> None:
+def fetch_replies(folder: Path) -> None:
     """Copies what was replied elsewhere to here, where another machine has more of it."""
     if is_here(folder):
         return
@@ -116,7 +116,7 @@ def fetch(folder: Path) -> None:
             os.utime(mine, (facts.st_mtime, facts.st_mtime))
 
 
-def rounds(folder: Path) -> dict[str, int]:
+def read_rounds(folder: Path) -> dict[str, int]:
     path = folder / ANEW
     try:
         found = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
@@ -130,12 +130,12 @@ def ask_anew(folder: Path, keys: Iterable[str]) -> None:
 
     Those that came before stay where they are.
     """
-    known = rounds(folder)
+    known = read_rounds(folder)
     known |= {key: known.get(key, 0) + 1 for key in keys}
     write_whole(folder / ANEW, json.dumps(known))
 
 
-def mend(path: Path) -> None:
+def repair_replies(path: Path) -> None:
     """Cuts a torn last line off, so that the next one begins on its own."""
     if not path.exists():
         return
@@ -144,7 +144,7 @@ def mend(path: Path) -> None:
         file.truncate(whole.rfind(b"\n") + 1)
 
 
-def places(folder: Path, rounds: Mapping[str, int] = {}) -> Iterator[tuple[str, tuple[Path, int]]]:
+def list_reply_places(folder: Path, rounds: Mapping[str, int] = {}) -> Iterator[tuple[str, tuple[Path, int]]]:
     """The address of every reply in a folder, and where it stands; of two replies the one in the later file comes last.
 
     What is damaged is told on standard error, a line for each file.
@@ -153,7 +153,7 @@ def places(folder: Path, rounds: Mapping[str, int] = {}) -> Iterator[tuple[str, 
         offset = damaged = 0
         with open(path, "rb") as file:
             for line in file:
-                found = sound(line)
+                found = decode_reply_line(line)
                 damaged += found is None and line.endswith(b"\n")
                 if found and found.get("round", 0) == rounds.get(found["key"], 0):
                     yield found["key"], (path, offset)
@@ -164,23 +164,23 @@ def places(folder: Path, rounds: Mapping[str, int] = {}) -> Iterator[tuple[str, 
             )
 
 
-def line_of(facts: Mapping[str, Any]) -> bytes:
+def encode_reply_line(facts: Mapping[str, Any]) -> bytes:
     """
-    >>> line_of({"key": "a"})
+    >>> encode_reply_line({"key": "a"})
     b'{"key": "a", "sum": "d3cba6c63a0f80fe"}\\n'
     """
     body = json.dumps(facts, ensure_ascii=False, default=dict)[:-1].encode("utf-8", "surrogatepass")
-    return b'%b, "sum": "%b"}\n' % (body, summed(body))
+    return b'%b, "sum": "%b"}\n' % (body, line_checksum(body))
 
 
-def summed(body: bytes) -> bytes:
+def line_checksum(body: bytes) -> bytes:
     return hashlib.sha256(body).hexdigest()[:16].encode()
 
 
-def sound(line: bytes) -> dict[str, Any] | None:
+def decode_reply_line(line: bytes) -> dict[str, Any] | None:
     """What a line says; None where it is not as it was written, or is no reply."""
     body, sign, rest = line.rpartition(b', "sum": "')
-    if not sign or rest != summed(body) + b'"}\n':
+    if not sign or rest != line_checksum(body) + b'"}\n':
         return None
     try:
         found: dict[str, Any] = json.loads(body + b"}")

@@ -10,22 +10,33 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
-from pipeline.models.base import Model, Price, Prompt, Reply, Sampling, Spec, Spent, key_of, spec_of
-from pipeline.models.play import Working, played
-from pipeline.models.replies import Replies
-from pipeline.models.scripted import Scripted
-from pipeline.problem import Problem
-from pipeline.stage import ROLES
+from shopwright.pipeline.models.base import (
+    BudgetExceeded,
+    Model,
+    Price,
+    Prompt,
+    Reply,
+    Sampling,
+    Spec,
+    UnansweredRequest,
+    parse_spec,
+    reply_key,
+)
+from shopwright.pipeline.models.play import Working, play_blocking
+from shopwright.pipeline.models.replies import Replies
+from shopwright.pipeline.models.scripted import Scripted
+from shopwright.pipeline.problem import Problem
+from shopwright.pipeline.stage import ROLES
 
 T = TypeVar("T")
+# Seconds that replies on their way are waited for at the end.
 PATIENCE = 15.0
-"""Seconds that replies on their way are waited for at the end."""
+# Between the seeds of a prompt and of the same asked anew.
 APART = 1_000_003
-"""Between the seeds of a prompt and of the same asked anew."""
 
 
 @dataclass
-class Purse:
+class Budget:
     """What a command has spent."""
 
     tokens: int = 0
@@ -57,18 +68,18 @@ class Models:
     """Options of vLLM's engine, where it runs in this process."""
     fresh: bool = False
     """Ask again what was asked before."""
-    purse: Purse = field(default_factory=Purse, compare=False)
+    spent: Budget = field(default_factory=Budget, compare=False)
 
     def spec(self, role: str) -> Spec:
-        return spec_of(self.roles.get(role, self.model))
+        return parse_spec(self.roles.get(role, self.model))
 
-    def drawn(self, role: str) -> Sampling:
+    def sampling_of(self, role: str) -> Sampling:
         return self.sampling.get(role, Sampling())
 
-    def told(self, role: str) -> str:
+    def describe(self, role: str) -> str:
         """The model and its sampling, as a recipe holds them."""
         spec = self.spec(role)
-        return spec.name if spec.kind == "scripted" else f"{spec.name} ({self.drawn(role)})"
+        return spec.name if spec.kind == "scripted" else f"{spec.name} ({self.sampling_of(role)})"
 
     def asks(self, roles: Iterable[str]) -> bool:
         """Whether a real model plays any of these."""
@@ -86,7 +97,7 @@ class Models:
         return found or Price(0.0, 0.0)
 
 
-class Asked(BaseModel):
+class PromptUsage(BaseModel):
     """What was asked with one template."""
 
     model_config = ConfigDict(extra="forbid")
@@ -110,18 +121,18 @@ class Asked(BaseModel):
         self.tokens += reply.tokens
         self.dollars += price.of(reply.prompt_tokens, reply.tokens)
 
-    def joined(self, other: "Asked") -> "Asked":
+    def merge(self, other: "PromptUsage") -> "PromptUsage":
         """The two together."""
         size = max(len(self.times), len(other.times))
-        pairs = zip(padded(self.times, size), padded(other.times, size), strict=True)
+        pairs = zip(pad_counts(self.times, size), pad_counts(other.times, size), strict=True)
         sums = {
             name: getattr(self, name) + getattr(other, name)
             for name in ("faults", "prompt_tokens", "tokens", "dollars")
         }
-        return Asked(role=self.role, model=self.model, times=[sum(pair) for pair in pairs], **sums)
+        return PromptUsage(role=self.role, model=self.model, times=[sum(pair) for pair in pairs], **sums)
 
 
-def padded(counts: list[int], size: int) -> list[int]:
+def pad_counts(counts: list[int], size: int) -> list[int]:
     return counts + [0] * (size - len(counts))
 
 
@@ -131,7 +142,7 @@ class Role:
     def __init__(self, name: str, models: Models, folder: Path, file: str = "replies") -> None:
         self.name, self.models, self.folder, self.file = name, models, folder, file
         self.spec = models.spec(name)
-        self.asked: dict[str, Asked] = {}
+        self.asked: dict[str, PromptUsage] = {}
         """By template."""
         self.heard: list[list[tuple[Prompt, Reply]]] | None = None
         """Where this is a list, every conversation as it was led."""
@@ -144,24 +155,30 @@ class Role:
     def play(self, conversations: Iterable[Working[T]]) -> Iterator[T]:
         """What came of each conversation, in their order."""
         if self.heard is not None:
-            conversations = listened(conversations, self.heard)
+            conversations = record_conversations(conversations, self.heard)
         if not self.asks:
-            return (alone(conversation) for conversation in conversations)
-        return played(conversations, partial(opened, self), at_once=self.models.at_once)
+            return (run_offline(conversation) for conversation in conversations)
+        return play_blocking(conversations, partial(open_model, self), at_once=self.models.at_once)
 
 
-def listened(conversations: Iterable[Working[T]], heard: list[list[tuple[Prompt, Reply]]]) -> Iterator[Working[T]]:
+def record_conversations(
+    conversations: Iterable[Working[T]], heard: list[list[tuple[Prompt, Reply]]]
+) -> Iterator[Working[T]]:
     """The same, each written down as it goes."""
     for conversation in conversations:
         heard.append([])
-        yield noted(conversation, heard[-1])
+        yield record_turns(conversation, heard[-1])
 
 
-def noted(conversation: Working[T], said: list[tuple[Prompt, Reply]]) -> Working[T]:
+def record_turns(conversation: Working[T], said: list[tuple[Prompt, Reply]]) -> Working[T]:
     try:
         asked = next(conversation)
         while True:
-            reply = yield asked
+            try:
+                reply = yield asked
+            except UnansweredRequest as lost:
+                asked = conversation.throw(lost)
+                continue
             if isinstance(asked, Prompt):
                 said.append((asked, reply))
             asked = conversation.send(reply)
@@ -170,7 +187,7 @@ def noted(conversation: Working[T], said: list[tuple[Prompt, Reply]]) -> Working
         return result
 
 
-def alone(conversation: Working[T]) -> T:
+def run_offline(conversation: Working[T]) -> T:
     """A conversation that needs no model."""
     try:
         asked = next(conversation)
@@ -181,32 +198,32 @@ def alone(conversation: Working[T]) -> T:
         return result
 
 
-def opened(role: Role) -> Model:
+def open_model(role: Role) -> Model:
     """Called in the thread that asks."""
     replies = Replies(role.folder / "replies", role.file, fresh=role.models.fresh)
-    return Kept(model_of(role.spec, role.name, role.models), replies, role)
+    return CachedModel(model_of(role.spec, role.name, role.models), replies, role)
 
 
 def model_of(spec: Spec, role: str, models: Models) -> Model:
     if spec.kind == "openai":
-        from pipeline.models.openai import OpenAI
+        from shopwright.pipeline.models.openai import OpenAI
 
         limits = {"patience": models.patience, "deadline": models.deadline}
-        return OpenAI(spec, models.drawn(role), at_once=models.at_once, **limits)
+        return OpenAI(spec, models.sampling_of(role), at_once=models.at_once, **limits)
     if spec.kind == "vllm":
-        from pipeline.models.vllm import Vllm
+        from shopwright.pipeline.models.vllm import Vllm
 
-        return Vllm(spec, models.drawn(role), **models.engine)
+        return Vllm(spec, models.sampling_of(role), **models.engine)
     return Scripted()
 
 
-class Kept:
+class CachedModel:
     """A model whose replies are kept: what was asked once is not asked again."""
 
     def __init__(self, model: Model, replies: Replies, role: Role) -> None:
         self.model, self.replies, self.role, self.models = model, replies, role, role.models
         self.price = role.models.price(role.name)
-        self.sampling = role.models.drawn(role.name)
+        self.sampling = role.models.sampling_of(role.name)
         self.on_their_way: dict[str, asyncio.Task[Reply]] = {}
 
     @property
@@ -221,26 +238,26 @@ class Kept:
         """The model is started when something is asked that is not kept."""
 
     async def reply(self, prompt: Prompt) -> Reply:
-        """Raises Spent, Away."""
-        key = key_of(prompt, self.name, self.sampling)
+        """Raises BudgetExceeded, ServerUnreachable."""
+        key = reply_key(prompt, self.name, self.sampling)
         found = self.replies.get(key)
         if found is None:
             if key not in self.on_their_way:
-                self.look_into_the_purse()
+                self.check_budget()
                 self.on_their_way[key] = asyncio.create_task(self.ask(key, prompt))
                 self.on_their_way[key].add_done_callback(lambda task: task.cancelled() or task.exception())
             # what is on its way is paid for, whoever stops waiting
             found = await asyncio.shield(self.on_their_way[key])
-        asked = self.role.asked.setdefault(prompt.name, Asked(role=self.role.name, model=self.name))
+        asked = self.role.asked.setdefault(prompt.name, PromptUsage(role=self.role.name, model=self.name))
         asked.add(prompt, found, self.price)
         return found
 
-    def look_into_the_purse(self) -> None:
-        models, purse = self.models, self.models.purse
-        if models.max_tokens is not None and purse.tokens >= models.max_tokens:
-            raise Spent(f"--max-tokens {models.max_tokens:,} are used up. {GO_ON}")
-        if models.max_cost is not None and purse.dollars >= models.max_cost:
-            raise Spent(f"--max-cost {models.max_cost:g} is used up. {GO_ON}")
+    def check_budget(self) -> None:
+        models, spent = self.models, self.models.spent
+        if models.max_tokens is not None and spent.tokens >= models.max_tokens:
+            raise BudgetExceeded(f"--max-tokens {models.max_tokens:,} are used up. {GO_ON}")
+        if models.max_cost is not None and spent.dollars >= models.max_cost:
+            raise BudgetExceeded(f"--max-cost {models.max_cost:g} is used up. {GO_ON}")
 
     async def ask(self, key: str, prompt: Prompt) -> Reply:
         try:
@@ -249,8 +266,8 @@ class Kept:
             again = self.replies.rounds.get(key, 0)
             found = await self.model.reply(replace(prompt, seed=prompt.seed + APART * again) if again else prompt)
             found = replace(found, key=key, seconds=round(monotonic() - began, 4))
-            self.models.purse.tokens += found.prompt_tokens + found.tokens
-            self.models.purse.dollars += self.price.of(found.prompt_tokens, found.tokens)
+            self.models.spent.tokens += found.prompt_tokens + found.tokens
+            self.models.spent.dollars += self.price.of(found.prompt_tokens, found.tokens)
             self.replies.put(key, prompt.name, found)
         finally:
             del self.on_their_way[key]
@@ -270,7 +287,7 @@ class Kept:
 GO_ON = "What is done is kept: run the same command again to go on."
 
 
-def models_of(options: Mapping[str, Any]) -> Models:
+def read_model_options(options: Mapping[str, Any]) -> Models:
     """From the command line's options and those of a recipe file. Raises Problem for what there is not."""
     models = Models(**options)
     for role in ROLES:

@@ -1,6 +1,6 @@
 """No model at all: each reply is what the prompt's offline form says. The default, and what tests use."""
 
-from pipeline.models.base import Prompt, Reply
+from shopwright.pipeline.models.base import Prompt, Reply
 
 
 class Scripted:

@@ -10,18 +10,19 @@ from importlib.util import find_spec
 from typing import Any
 from uuid import uuid4
 
-from pipeline.models.base import Away, Chances, Prompt, Reply, Sampling, Spec
-from pipeline.models.openai import chances, heard, said
-from pipeline.problem import Problem
+from shopwright.pipeline.models.base import Chances, Prompt, Reply, Sampling, ServerUnreachable, Spec
+from shopwright.pipeline.models.openai import build_reply, chances, summarize_server_error
+from shopwright.pipeline.problem import Problem
 
+# How vLLM behaves where the environment does not say otherwise.
 QUIET = {
     "VLLM_LOGGING_LEVEL": "WARNING",
     "VLLM_LOGGING_STREAM": "ext://sys.stderr",  # what we print to stdout may be JSON that somebody reads
     "VLLM_NO_USAGE_STATS": "1",
     "VLLM_WORKER_MULTIPROC_METHOD": "spawn",  # a fork of a process with threads may hang
 }
-"""How vLLM behaves where the environment does not say otherwise."""
 ENDED = ("stop", "length")
+# A process that waits until this one is gone, and then ends the engine's.
 WATCH = """import os, sys
 sys.stdin.read()
 for process in map(int, sys.argv[1:]):
@@ -30,7 +31,6 @@ for process in map(int, sys.argv[1:]):
     except ProcessLookupError:
         pass
 """
-"""A process that waits until this one is gone, and then ends the engine's."""
 
 
 class Vllm:
@@ -68,9 +68,9 @@ class Vllm:
             engine = AsyncLLM.from_engine_args(options)
         except (TypeError, ValueError, OSError, RuntimeError) as error:
             raise Problem(
-                f"vLLM does not start with {self.spec.model}: {said(str(error))}. Look at the model's name and the engine's options."
+                f"vLLM does not start with {self.spec.model}: {summarize_server_error(str(error))}. Look at the model's name and the engine's options."
             ) from error
-        self.watch = watched([child.pid for child in multiprocessing.active_children() if child not in before])
+        self.watch = start_watchdog([child.pid for child in multiprocessing.active_children() if child not in before])
         return engine
 
     async def ready(self) -> None:
@@ -85,18 +85,18 @@ class Vllm:
         from vllm.v1.engine.exceptions import EngineDeadError, EngineGenerateError
 
         try:
-            return await self.answered(prompt)
+            return await self.generate(prompt)
         except EngineDeadError:
-            raise Away(
+            raise ServerUnreachable(
                 "vLLM's engine has ended; what it said of it stands above. What is done is kept: run the same command again "
                 "to go on."
             ) from None
         except (VLLMClientError, ValueError) as error:
-            return Reply("", fault=f"vLLM: {said(str(error))}", finish="refused")
+            return Reply("", fault=f"vLLM: {summarize_server_error(str(error))}", finish="refused")
         except EngineGenerateError as error:
-            return Reply("", fault=f"vLLM: {said(str(error.__cause__))}", finish="unanswered")
+            return Reply("", fault=f"vLLM: {summarize_server_error(str(error.__cause__))}", finish="unanswered")
 
-    async def answered(self, prompt: Prompt) -> Reply:
+    async def generate(self, prompt: Prompt) -> Reply:
         from vllm.renderers import ChatParams
 
         tools = [{"type": "function", "function": dict(tool)} for tool in prompt.tools] or None
@@ -104,11 +104,15 @@ class Vllm:
         messages = [dict(message) for message in prompt.messages]
         _, (asked,) = await self.engine.renderer.render_chat_async([messages], form)
         (last,) = [each async for each in self.engine.generate(asked, self.params(prompt), uuid4().hex)]
-        told = last.outputs[0]
-        if told.finish_reason not in ENDED:
-            return Reply("", fault=f"vLLM ended it: {told.finish_reason}", finish="unanswered")
-        reply = heard(told.text, told.finish_reason, len(last.prompt_token_ids), len(told.token_ids))
-        return replace(reply, chances=told_chances(told, reply.text, prompt.likeliest)) if prompt.likeliest else reply
+        output = last.outputs[0]
+        if output.finish_reason not in ENDED:
+            return Reply("", fault=f"vLLM ended it: {output.finish_reason}", finish="unanswered")
+        reply = build_reply(output.text, output.finish_reason, len(last.prompt_token_ids), len(output.token_ids))
+        return (
+            replace(reply, chances=read_engine_logprobs(output, reply.text, prompt.likeliest))
+            if prompt.likeliest
+            else reply
+        )
 
     def params(self, prompt: Prompt) -> Any:
         """The model's own way to be drawn from, as `vllm serve` has it, except for what the role says."""
@@ -141,15 +145,15 @@ class Vllm:
             self.watch = None
 
 
-def told_chances(told: Any, text: str, likeliest: int) -> tuple[Chances, ...]:
+def read_engine_logprobs(output: Any, text: str, likeliest: int) -> tuple[Chances, ...]:
     """As the engine tells them: of each place the likeliest, and the token that was drawn."""
-    rows = [dict(each) for each in told.logprobs]
-    pieces = [(row[id].decoded_token or "").encode() for row, id in zip(rows, told.token_ids, strict=True)]
+    rows = [dict(each) for each in output.logprobs]
+    pieces = [(row[id].decoded_token or "").encode() for row, id in zip(rows, output.token_ids, strict=True)]
     logs = [[each.logprob for each in row.values()] for row in rows]
     return chances(pieces, [(min(likeliest, len(row)), row) for row in logs], text)
 
 
-def watched(processes: list[int | None]) -> subprocess.Popen[bytes]:
+def start_watchdog(processes: list[int | None]) -> subprocess.Popen[bytes]:
     """Sees to it that an engine does not outlive a killed process: it would keep the GPU's memory."""
     command = [sys.executable, "-c", WATCH, *map(str, processes)]
     return subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)

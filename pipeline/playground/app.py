@@ -8,50 +8,49 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from pipeline.browse.guard import Guard, is_loopback
-from pipeline.playground.envs_page import envs_page
-from pipeline.playground.pages_page import pages_page
-from pipeline.playground.place import Place
-from pipeline.playground.steps_page import steps_page
-from pipeline.problem import Problem
+from shopwright.pipeline.browse.guard import Guard, is_loopback
+from shopwright.pipeline.extras import require
+from shopwright.pipeline.playground.envs_page import build_envs_page
+from shopwright.pipeline.playground.pages_page import build_pages_page
+from shopwright.pipeline.playground.shop import PlaygroundShop
+from shopwright.pipeline.playground.steps_page import build_steps_page
+from shopwright.pipeline.problem import Problem
 
 HERE = Path(__file__).parent
-INSTALL = "shopwright play needs Gradio. Install it: pip install 'shopwright[play]'"
 FONTS = ("system-ui", "-apple-system", "Segoe UI", "Roboto", "sans-serif")
 MONO = ("ui-monospace", "SFMono-Regular", "Menlo", "Consolas", "monospace")
 QUIET = {"GRADIO_ANALYTICS_ENABLED": "False", "HF_HUB_DISABLE_TELEMETRY": "1", "DO_NOT_TRACK": "1"}
+# States that are kept; the oldest are forgotten first.
 VISITORS = 1_000
-"""States that are kept; the oldest are forgotten first."""
 ABOUT = """# You are the agent
 Play what agents are trained on: **help** a shopper with the shop's tools, **find** one product in the shop's pages, or **predict** what a
 customer did next. Every reward is told by its parts, with what would have earned all of it."""
 
 
-def gradio() -> Any:
+def import_gradio() -> Any:
     """Raises Problem where it is not installed."""
+    require("gradio", "shopwright play")
     os.environ.update(QUIET)
-    try:
-        import gradio as gr
-    except ModuleNotFoundError as error:
-        raise Problem(INSTALL) from error
-    return gr
+    import gradio
+
+    return gradio
 
 
-def app(place: Place) -> Any:
+def build_playground(place: PlaygroundShop) -> Any:
     """All pages, as Gradio's Blocks."""
-    gr = gradio()
+    gr = import_gradio()
     with gr.Blocks(title="Shopwright: you are the agent", analytics_enabled=False) as found:
         gr.Markdown(ABOUT)
         with gr.Tab("Help"):
-            envs_page(gr, place)
+            build_envs_page(gr, place)
         with gr.Tab("Find"):
-            pages_page(gr, place)
+            build_pages_page(gr, place)
         with gr.Tab("Predict"):
-            steps_page(gr, place)
+            build_steps_page(gr, place)
     return found
 
 
-def launch(
+def launch_playground(
     run: str = "",
     *,
     host: str = "127.0.0.1",
@@ -61,44 +60,44 @@ def launch(
     wait: bool = True,
 ) -> Any:
     """Serves the pages until Ctrl-C. Raises Problem where nothing can be played, or the port is taken."""
-    gr = gradio()
-    place = Place(run)
+    gr = import_gradio()
+    place = PlaygroundShop(run)
     place.open()
-    pages = app(place)
+    pages = build_playground(place)
     try:
         pages.launch(
             server_name=host,
             server_port=port,
             inbrowser=browser,
-            share=False,
+            share=False,  # else Gradio opens a tunnel through its own servers
             quiet=True,
-            prevent_thread_lock=True,
+            prevent_thread_lock=True,  # the address is printed first, and Ctrl-C is ours to answer
             footer_links=[],
             run_history=False,
             enable_monitoring=False,
-            ssr_mode=False,
+            ssr_mode=False,  # it would want Node
             state_session_capacity=VISITORS,
             max_file_size=1,  # nothing here takes a file, but the route is there
-            app_kwargs={"middleware": guards(host)},
-            theme=theme(gr),
+            app_kwargs={"middleware": list_request_guards(host)},
+            theme=make_theme(gr),
             css=(HERE / "page.css").read_text(encoding="utf-8"),
         )
     except OSError as error:
         raise Problem(f"Port {port} is taken. Give another: shopwright play --port N") from error
     told(f"Play at {pages.local_url} (Ctrl-C ends it)")
     if wait:
-        waited(pages)
+        wait_for_interrupt(pages)
     return pages
 
 
-def guards(host: str) -> list[Any]:
+def list_request_guards(host: str) -> list[Any]:
     """What looks at each request before Gradio does."""
     from starlette.middleware import Middleware
 
     return [Middleware(Guard)] if is_loopback(host) else []
 
 
-def waited(pages: Any) -> None:
+def wait_for_interrupt(pages: Any) -> None:
     """Until Ctrl-C."""
     try:
         pages.server.thread.join()
@@ -108,7 +107,7 @@ def waited(pages: Any) -> None:
         pages.close(verbose=False)
 
 
-def theme(gr: Any) -> Any:
+def make_theme(gr: Any) -> Any:
     return gr.themes.Base(
         primary_hue="teal", secondary_hue="teal", neutral_hue="zinc", font=list(FONTS), font_mono=list(MONO)
     ).set(

@@ -2,46 +2,47 @@
 
 import inspect
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from pipeline.envs import all_envs
-from pipeline.playground import shown
-from pipeline.playground.forms import ASK, SEVERAL, SUBMIT, Field, Form, forms
-from pipeline.playground.game import Game
-from pipeline.playground.place import Place
+from shopwright.pipeline.envs import all_envs
+from shopwright.pipeline.playground import render
+from shopwright.pipeline.playground.forms import ASK, SEVERAL, SUBMIT, ToolField, ToolForm, list_tool_forms
+from shopwright.pipeline.playground.game import Game
+from shopwright.pipeline.playground.shop import PlaygroundShop
 
+# Published; any level above can be had in Python.
 HARDEST = 12
-"""Published; any level above can be had in Python."""
+# Seconds after its last turn.
 FORGOTTEN_AFTER = 4 * 3600
-"""Seconds after its last turn."""
 FIRST = "catalog_search"
 LATEST = (Path(__file__).parent / "log.js").read_text(encoding="utf-8")
 
 
-def envs_page(gr: Any, place: Place) -> None:
+def build_envs_page(gr: Any, place: PlaygroundShop) -> None:
     """Everything of the page, wired."""
     state = gr.State(None, time_to_live=FORGOTTEN_AFTER)
-    env, level, seed, begin, begin_fault = beginning(gr)
+    env, level, seed, begin, begin_fault = build_start_form(gr, place)
     with gr.Row():
         with gr.Column(scale=5, min_width=320):
             earned = gr.HTML(visible=False, elem_classes="shown", elem_id="earned")
-            log = gr.HTML(shown.game(Game()), elem_classes="shown", elem_id="game", js_on_load=LATEST)
+            log = gr.HTML(render.render_game(Game()), elem_classes="shown", elem_id="game", js_on_load=LATEST)
         with gr.Column(scale=3, min_width=320, elem_classes="beside"):
-            said, ask, ask_fault = asking(gr)
-            panels = tools(gr)
-            answer = handing_in(gr)
+            said, ask, ask_fault = build_ask_form(gr)
+            panels = build_tool_forms(gr)
+            answer = build_answer_form(gr)
     faults = {"": begin_fault, ASK: ask_fault, **{name: each[2] for name, each in panels.items()}, SUBMIT: answer[2]}
-    ids = [(field, at) for fields, _, _ in (*panels.values(), answer) for field, at in fields if field.ids]
-    told = [state, earned, log, *faults.values(), *(at for _, at in ids)]
+    typed = list(chain.from_iterable(fields for fields, _, _ in (*panels.values(), answer)))
+    outputs = [state, earned, log, said, *faults.values(), *(at for _, at in typed)]
 
     def after(game: Game, here: str = "", *, anew: bool = False) -> list[Any]:
         """What is seen then; a fault stands where it happened, and those of before are gone."""
-        ending = shown.ended(game)
-        wrongs = [wrong(gr, game.fault if name == here else "") for name in faults]
-        emptied = {"value": None} if anew else {}
-        offered = [gr.update(choices=game.choices(field.ids), **emptied) for field, _ in ids]
-        return [game, gr.update(value=ending, visible=bool(ending)), shown.game(game), *wrongs, *offered]
+        ending = render.render_ending(game)
+        wrongs = [show_field_error(gr, game.fault if name == here else "") for name in faults]
+        fields = [refill_field(gr, field, game, anew=anew) for field, _ in typed]
+        asked = gr.update(value="") if anew else gr.update()
+        return [game, gr.update(value=ending, visible=bool(ending)), render.render_game(game), asked, *wrongs, *fields]
 
     def reset(game: Game | None, name: str, difficulty: float, number: float | None) -> list[Any]:
         game = game or Game(place.run)
@@ -54,40 +55,64 @@ def envs_page(gr: Any, place: Place) -> None:
         return after(game, name)
 
     quiet = {"api_visibility": "private", "show_progress": "minimal"}
-    gr.on([begin.click], reset, [state, env, level, seed], told, **quiet)
-    asked = gr.on([ask.click, said.submit], partial(done, ASK), [state, said], told, **quiet)
+    gr.on([begin.click], reset, [state, env, level, seed], outputs, **quiet)
+    asked = gr.on([ask.click, said.submit], partial(done, ASK), [state, said], outputs, **quiet)
     asked.then(lambda: "", None, said, **quiet)
     for name, (fields, button, _) in (*panels.items(), (SUBMIT, answer)):
-        button.click(partial(done, name), [state, *(at for _, at in fields)], told, **quiet)
+        button.click(partial(done, name), [state, *(at for _, at in fields)], outputs, **quiet)
 
 
-def wrong(gr: Any, why: str) -> Any:
+def refill_field(gr: Any, field: ToolField, game: Game, *, anew: bool) -> Any:
+    """A field after a turn: its ids as they can be chosen now; in a new game empty, whatever was typed into it in the last."""
+    change: dict[str, Any] = {"choices": game.choices(field.ids)} if field.ids else {}
+    return gr.update(**change, **({"value": get_empty_value(field)} if anew else {}))
+
+
+def get_empty_value(field: ToolField) -> Any:
+    """What stands in a field that nothing was typed into."""
+    if field.ids:
+        return None
+    if field.choices:
+        return ""
+    return bool(field.default) if field.kind == "boolean" else field.default or ("" if field.kind == "string" else None)
+
+
+def show_field_error(gr: Any, why: str) -> Any:
     """What was wrong, where it happened; nothing where nothing was."""
-    return gr.update(value=shown.fault(why), visible=bool(why))
+    return gr.update(value=render.render_fault(why), visible=bool(why))
 
 
-def beginning(gr: Any) -> tuple[Any, ...]:
-    """Which situation, how hard, which number."""
+def build_start_form(gr: Any, place: PlaygroundShop) -> tuple[Any, ...]:
+    """Which situation, how hard, which number: at first one that can be done."""
     names = [(name.replace("_", " ").capitalize().replace(" qa", " questions"), name) for name in all_envs()]
     with gr.Group():
-        env = gr.Radio(names, value=names[0][1], label="Situation", info=about(names[0][1]), elem_id="situation")
+        env = gr.Radio(names, value=names[0][1], label="Situation", info=describe_env(names[0][1]), elem_id="situation")
         with gr.Row():
             level = gr.Slider(0, HARDEST, value=0, step=1, label="Difficulty", info="0 is the easiest.")
             seed = gr.Number(
-                1, precision=0, minimum=0, label="Number", info="The same number is the same task.", elem_id="number"
+                place.first(names[0][1]),
+                precision=0,
+                minimum=0,
+                label="Number",
+                info="The same number is the same task.",
+                elem_id="number",
             )
     begin = gr.Button("Begin", variant="primary", elem_id="begin")
     fault = gr.HTML(visible=False, elem_classes="shown")
-    env.change(lambda name: gr.update(info=about(name)), env, env, api_visibility="private", show_progress="hidden")
+
+    def situation(name: str) -> list[Any]:
+        return [gr.update(info=describe_env(name)), place.first(name)]
+
+    env.change(situation, env, [env, seed], api_visibility="private", show_progress="hidden")
     return env, level, seed, begin, fault
 
 
-def about(name: str) -> str:
+def describe_env(name: str) -> str:
     """What happens there, as its file says it."""
     return (inspect.getdoc(inspect.getmodule(type(all_envs()[name]))) or "").partition("\n\n")[0]
 
 
-def asking(gr: Any) -> tuple[Any, Any, Any]:
+def build_ask_form(gr: Any) -> tuple[Any, Any, Any]:
     said = gr.Textbox(
         label="Ask the shopper", placeholder="One question, in plain words", elem_id="ask", max_length=1_000
     )
@@ -95,18 +120,18 @@ def asking(gr: Any) -> tuple[Any, Any, Any]:
     return said, ask, gr.HTML(visible=False, elem_classes="shown")
 
 
-Panel = tuple[list[tuple[Field, Any]], Any, Any]
-"""The fields with their components, the button, and where a fault is shown."""
+# The fields with their components, the button, and where a fault is shown.
+Panel = tuple[list[tuple[ToolField, Any]], Any, Any]
 
 
-def tools(gr: Any) -> dict[str, Panel]:
+def build_tool_forms(gr: Any) -> dict[str, Panel]:
     """A form for each tool, one of which is seen."""
-    names = [name for name in forms() if name not in (ASK, SUBMIT)]
+    names = [name for name in list_tool_forms() if name not in (ASK, SUBMIT)]
     chosen = gr.Dropdown(names, value=FIRST, label="Tool", info="What the shop can do for you.", elem_id="tool")
     groups, panels = [], {}
     for name in names:
         with gr.Column(visible=name == FIRST, elem_id=f"form-{name}") as group:
-            panels[name] = panel(gr, forms()[name], f"Call {name}")
+            panels[name] = build_form_panel(gr, list_tool_forms()[name], f"Call {name}")
         groups.append(group)
 
     def choose(wanted: str) -> list[Any]:
@@ -116,36 +141,37 @@ def tools(gr: Any) -> dict[str, Panel]:
     return panels
 
 
-def handing_in(gr: Any) -> Panel:
+def build_answer_form(gr: Any) -> Panel:
     with gr.Accordion("Hand in the answer", open=False, elem_id="hand-in"):
-        return panel(gr, forms()[SUBMIT], "Hand in", variant="primary")
+        return build_form_panel(gr, list_tool_forms()[SUBMIT], "Hand in", variant="primary")
 
 
-def panel(gr: Any, form: Form, button: str, variant: str = "secondary") -> Panel:
+def build_form_panel(gr: Any, form: ToolForm, button: str, variant: str = "secondary") -> Panel:
     gr.Markdown(form.about)
-    needed = [(field, component(gr, field)) for field in form.fields if not is_small(field)]
+    needed = [(field, build_field(gr, field)) for field in form.fields if not is_small_field(field)]
     with gr.Row(visible=len(needed) < len(form.fields)):
-        small = [(field, component(gr, field)) for field in form.fields if is_small(field)]
+        small = [(field, build_field(gr, field)) for field in form.fields if is_small_field(field)]
     by_name = {field.name: (field, made) for field, made in (*needed, *small)}
     fields = [by_name[field.name] for field in form.fields]
     press = gr.Button(button, variant=variant, elem_id=f"call-{form.name}")
     return fields, press, gr.HTML(visible=False, elem_classes="shown", elem_id=f"fault-{form.name}")
 
 
-def is_small(field: Field) -> bool:
+def is_small_field(field: ToolField) -> bool:
     """Two of them stand side by side."""
     return not field.required and (field.kind in ("number", "integer") or field.name in ("category", "brand"))
 
 
-def component(gr: Any, field: Field) -> Any:
+def build_field(gr: Any, field: ToolField) -> Any:
     """The field as it fits its type; ids can be chosen from what was shown, or typed."""
-    told = {"label": field.label, "info": field.about, "min_width": 150}
+    common = {"label": field.label, "info": field.about, "min_width": 150}
     if field.ids:
-        return gr.Dropdown([], value=None, allow_custom_value=True, multiselect=field.name in SEVERAL or None, **told)
+        several = field.name in SEVERAL or None
+        return gr.Dropdown([], value=get_empty_value(field), allow_custom_value=True, multiselect=several, **common)
     if field.choices:
-        return gr.Dropdown([(name or "(none)", name) for name in field.choices], value="", **told)
+        return gr.Dropdown([(name or "(none)", name) for name in field.choices], value=get_empty_value(field), **common)
     if field.kind == "boolean":
-        return gr.Checkbox(bool(field.default), **told)
+        return gr.Checkbox(get_empty_value(field), **common)
     if field.kind == "string":
-        return gr.Textbox(field.default or "", **told)
-    return gr.Number(field.default or None, precision=0 if field.kind == "integer" else None, **told)
+        return gr.Textbox(get_empty_value(field), **common)
+    return gr.Number(get_empty_value(field), precision=0 if field.kind == "integer" else None, **common)

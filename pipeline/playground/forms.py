@@ -6,14 +6,15 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from pipeline.envs.base import REFUSALS
-from pipeline.envs.players import STATUSES
-from pipeline.problem import Problem
-from pipeline.shop.tools import KINDS, TOOLS
-from pipeline.trainers.env import ShopEnv, schemas_of, signature
+from shopwright.pipeline.envs.base import REFUSALS
+from shopwright.pipeline.envs.baselines import STATUSES
+from shopwright.pipeline.problem import Problem
+from shopwright.pipeline.shop.tools import KINDS, TOOLS
+from shopwright.pipeline.trainers.env import ShopEnv, list_tool_schemas, read_tool_signature
 
 SUBMIT = "submit"
 ASK = "ask_user"
+# Fields that take what a tool has shown before, and under which name it was shown.
 IDS = {
     "product_id": "product_id",
     "product_ids": "product_id",
@@ -26,15 +27,14 @@ IDS = {
     "category": "category",
     "brand": "brand",
 }
-"""Fields that take what a tool has shown before, and under which name it was shown."""
+# Fields that take several ids, with commas between them.
 SEVERAL = ("product_ids", "recommended_product_ids")
-"""Fields that take several ids, with commas between them."""
 CHOICES = {"refusal": ("", *REFUSALS), "order_status": ("", *STATUSES)}
 WORDS = {kind: name for name, kind in (("words", "string"), ("a whole number", "integer"), ("a number", "number"))}
 
 
 @dataclass(frozen=True)
-class Field:
+class ToolField:
     """One argument of a tool."""
 
     name: str
@@ -48,7 +48,7 @@ class Field:
     @property
     def label(self) -> str:
         """
-        >>> Field("max_price", "number", "", False, 0.0).label, Field("query", "string", "", True, None).label
+        >>> ToolField("max_price", "number", "", False, 0.0).label, ToolField("query", "string", "", True, None).label
         ('max price', 'query (needed)')
         """
         return self.name.replace("_", " ") + (" (needed)" if self.required else "")
@@ -64,54 +64,54 @@ class Field:
 
 
 @dataclass(frozen=True)
-class Form:
+class ToolForm:
     """A tool: its manual and its fields."""
 
     name: str
     about: str
-    fields: tuple[Field, ...]
+    fields: tuple[ToolField, ...]
 
 
 @cache
-def forms() -> dict[str, Form]:
+def list_tool_forms() -> dict[str, ToolForm]:
     """A form for each tool by its name, made from signatures and docstrings; `submit`, which hands in the answer, last.
 
-    >>> [field.label for field in forms()["cart_add"].fields]
+    >>> [field.label for field in list_tool_forms()["cart_add"].fields]
     ['product id (needed)', 'variant id (needed)', 'quantity']
     """
-    told = {each["function"]["name"]: each["function"] for each in schemas_of(ShopEnv)}
-    return {name: form(told[name]) for name in (*TOOLS, SUBMIT)}
+    schemas = {each["function"]["name"]: each["function"] for each in list_tool_schemas(ShopEnv)}
+    return {name: make_tool_form(schemas[name]) for name in (*TOOLS, SUBMIT)}
 
 
-def form(told: Mapping[str, Any]) -> Form:
-    method = getattr(ShopEnv, told["name"])
+def make_tool_form(schema: Mapping[str, Any]) -> ToolForm:
+    method = getattr(ShopEnv, schema["name"])
     defaults = inspect.signature(method).parameters
-    about = told["parameters"]["properties"]
+    about = schema["parameters"]["properties"]
     fields = [
-        Field(
+        ToolField(
             name,
             KINDS[kind],
             about[name]["description"],
             needed,
             None if needed else defaults[name].default,
         )
-        for name, (kind, needed) in signature(method).items()
+        for name, (kind, needed) in read_tool_signature(method).items()
     ]
-    return Form(told["name"], told["description"], tuple(fields))
+    return ToolForm(schema["name"], schema["description"], tuple(fields))
 
 
-def arguments(form: Form, typed: Sequence[Any]) -> dict[str, Any]:
+def parse_form_arguments(form: ToolForm, typed: Sequence[Any]) -> dict[str, Any]:
     """What was typed into the fields, as the tool takes it; what was left empty is left out.
 
     Raises Problem for a field that must be given or is of another kind: nothing is called then, and no turn is lost.
 
-    >>> arguments(forms()["cart_add"], [" B01 ", "B01-2", 2])
+    >>> parse_form_arguments(list_tool_forms()["cart_add"], [" B01 ", "B01-2", 2])
     {'product_id': 'B01', 'variant_id': 'B01-2', 'quantity': 2}
     """
-    given = {field.name: read(field, value) for field, value in zip(form.fields, typed, strict=True)}
+    given = {field.name: parse_field(field, value) for field, value in zip(form.fields, typed, strict=True)}
     missing = [field for field in form.fields if field.required and given[field.name] in (None, "")]
-    if missing and not may_be_empty(form, given):
-        raise Problem(f"{form.name} needs {listed(field.name for field in missing)}. Nothing was called.")
+    if missing and not can_be_empty(form, given):
+        raise Problem(f"{form.name} needs {join_labels(field.name for field in missing)}. Nothing was called.")
     needed = {field.name for field in form.fields if field.required}
     return {
         name: value if value is not None else ""
@@ -120,21 +120,21 @@ def arguments(form: Form, typed: Sequence[Any]) -> dict[str, Any]:
     }
 
 
-def may_be_empty(form: Form, given: Mapping[str, Any]) -> bool:
+def can_be_empty(form: ToolForm, given: Mapping[str, Any]) -> bool:
     """A search takes no words where a filter is given."""
     return form.name == "catalog_search" and any(
         given[field.name] for field in form.fields if field.name not in ("query", "page")
     )
 
 
-def listed(names: Any) -> str:
+def join_labels(names: Any) -> str:
     return " and ".join(str(name).replace("_", " ") for name in names)
 
 
-def read(field: Field, value: Any) -> Any:
+def parse_field(field: ToolField, value: Any) -> Any:
     """None where nothing was typed."""
     if isinstance(value, list | tuple):
-        return ",".join(each for each in (str(each).strip() for each in value) if each)
+        return ",".join(filter(None, (str(each).strip() for each in value)))
     if field.kind == "boolean":
         return bool(value)
     text = "" if value is None else str(value).strip()
@@ -144,11 +144,11 @@ def read(field: Field, value: Any) -> Any:
         number = float(text)
         whole = int(number)
     except (ValueError, OverflowError):
-        raise Problem(not_a(field, text)) from None
+        raise Problem(describe_wrong_type(field, text)) from None
     if field.kind == "integer" and whole != number:
-        raise Problem(not_a(field, text))
+        raise Problem(describe_wrong_type(field, text))
     return whole if field.kind == "integer" else number
 
 
-def not_a(field: Field, text: str) -> str:
+def describe_wrong_type(field: ToolField, text: str) -> str:
     return f"{field.name.replace('_', ' ')} is {WORDS[field.kind]}, and {text[:40]!r} is none. Nothing was called."

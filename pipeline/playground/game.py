@@ -3,24 +3,29 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
-from pipeline.envs.base import as_json
-from pipeline.playground.forms import ASK, SUBMIT, arguments, forms
-from pipeline.problem import Problem
-from pipeline.trainers.env import Call, ShopEnv, answered, solution
-from schemas.tasks import Reward, Task, Wish
+from shopwright.pipeline.envs import get_env
+from shopwright.pipeline.envs.base import dump_compact_json
+from shopwright.pipeline.playground.forms import ASK, SUBMIT, list_tool_forms, parse_form_arguments
+from shopwright.pipeline.problem import Problem
+from shopwright.pipeline.trainers.env import Call, ShopEnv, call_env_tool, solve_env_task
+from shopwright.schemas.certificates import Certificate, Infeasible, Parts, parse_certificate
+from shopwright.schemas.tasks import Reward, Slot, Task
 
 NOT_BEGUN = "Begin an episode first: choose a situation and press Begin."
 OVER = "The episode is over. Begin another."
+# What is said beside an id, from what stands beside it in a result.
 LABELS = {
     "product_id": ("title",),
     "variant_id": ("options", "price"),
     "order_id": ("placed", "status"),
     "line_id": ("title",),
 }
-"""What is said beside an id, from what stands beside it in a result."""
-BARE = ("variant_id", "product_id", "stock", "price")
+# Games of which one can be done, where the shop has any.
+LOOKED_AT = 50
+PLAIN_FIELDS = ("variant_id", "product_id", "stock", "price")
 
 
 @dataclass(frozen=True)
@@ -42,7 +47,7 @@ class Ending:
     """What is told when it is over."""
 
     reward: Reward
-    wishes: list[Wish]
+    slots: list[Slot]
     feasible: bool
     refusal: str
     """The right reason to refuse; empty where there is none."""
@@ -68,7 +73,17 @@ class Game:
     # What is to be known
 
     @property
-    def begun(self) -> bool:
+    def hint(self) -> str:
+        """Whether something is right in this game, as far as one may know; empty where every task of its env can be done."""
+        env = get_env(self.task.env)
+        if not env.refusals and self.task.env != "journey":
+            return ""
+        if self.task.difficulty == 0 and self.task.seed == find_first_feasible_seed(self.run, self.task.env):
+            return "This first game can be done."
+        return "It may be that this cannot be done: then hand in a refusal, with its reason."
+
+    @property
+    def has_begun(self) -> bool:
         return self.env is not None
 
     @property
@@ -90,7 +105,7 @@ class Game:
         return self.env._episode.reward if self.env is not None else None
 
     @property
-    def left(self) -> int:
+    def calls_left(self) -> int:
         """Calls until the shopper leaves."""
         episode = self.playing._episode
         return episode.most - len(episode.turns)
@@ -119,39 +134,39 @@ class Game:
 
     def call(self, name: str, typed: Sequence[Any]) -> str:
         """A tool with what was typed into its form; gives what was wrong, empty where nothing was."""
-        self.fault = self.called(name, typed)
+        self.fault = self.call_tool(name, typed)
         return self.fault
 
     def finish(self, typed: Sequence[Any]) -> str:
         """Hands in the answer."""
         return self.call(SUBMIT, typed)
 
-    def called(self, name: str, typed: Sequence[Any]) -> str:
-        if not self.begun or self.over:
+    def call_tool(self, name: str, typed: Sequence[Any]) -> str:
+        if not self.has_begun or self.over:
             return OVER if self.over else NOT_BEGUN
         try:
-            given = arguments(forms()[name], typed)
+            given = parse_form_arguments(list_tool_forms()[name], typed)
         except Problem as problem:
             return str(problem)
         turns = len(self.playing._episode.turns)
-        result = json.loads(answered(self.playing, name, given)) if name == SUBMIT else self.full(name, given)
-        self.lines += self.told(name, given, result, turns)
+        result = json.loads(call_env_tool(self.playing, name, given)) if name == SUBMIT else self.full(name, given)
+        self.lines += self.narrate(name, given, result, turns)
         return str(result.get("error", "")) if isinstance(result, Mapping) else ""
 
     def full(self, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
         """What a tool said, whole: what a model is told is cut where it is very long."""
         episode = self.playing._episode
-        answered(self.playing, name, given)
+        call_env_tool(self.playing, name, given)
         results = json.loads(episode.turns[-1].results)
         return dict(results[0]) if results else {"error": episode.reward.fault if episode.reward else OVER}
 
-    def told(self, name: str, given: Mapping[str, Any], result: Mapping[str, Any], before: int) -> Iterator[Line]:
+    def narrate(self, name: str, given: Mapping[str, Any], result: Mapping[str, Any], before: int) -> Iterator[Line]:
         fault = str(result.get("error", ""))
         if name == ASK and not fault:
             yield Line("you", given["question"])
             yield Line("shopper", str(result["answer"]))
         else:
-            yield Line("you", call=written(name, given))
+            yield Line("you", call=format_call(name, given))
             if name != SUBMIT or fault or "noted" in result:
                 yield Line("shop", result=result, fault=fault)
             self.keep(result)
@@ -162,7 +177,7 @@ class Game:
         if isinstance(value, Mapping):
             for kind in (*LABELS, "category", "brand"):
                 if isinstance(value.get(kind), str) and value[kind]:
-                    label = described(kind, value)
+                    label = describe_id(kind, value)
                     found = self.seen.setdefault(kind, {})
                     found[value[kind]] = label or found.get(value[kind], "")
             value = list(value.values())
@@ -176,40 +191,57 @@ class Game:
         if self.reward is None:
             return None
         task = self.task
-        told = {"env": task.env, "difficulty": task.difficulty, "seed": task.seed}
+        facts = {"env": task.env, "difficulty": task.difficulty, "seed": task.seed}
         goal = json.loads(task.goal)
         return Ending(
             reward=self.reward,
-            wishes=task.wishes,
+            slots=task.slots,
             feasible=task.feasible,
             refusal=goal.get("refusal", ""),
             acceptable=json.loads(task.acceptable),
             nearest_miss=json.loads(task.nearest_miss),
-            goal={name: value for name, value in goal.items() if name != "wishes"},
-            way=[written(*call) for call in way(self.run, told)],
+            goal={name: value for name, value in goal.items() if name != "slots"},
+            way=[format_call(*call) for call in list_solver_calls(self.run, facts)],
         )
 
 
-def way(run: str, task: Mapping[str, Any]) -> list[Call]:
+@cache
+def find_first_feasible_seed(run: str, env: str) -> int:
+    """The number of the first of an env's easiest games that can be done: a beginner need not find out that nothing is right."""
+    game = Game(run)
+    for number in range(1, LOOKED_AT):
+        if not game.reset(env, 0, number) and is_feasible_task(parse_certificate(game.task.acceptable)):
+            return number
+    return 1
+
+
+def is_feasible_task(found: Certificate) -> bool:
+    """Whether nothing of it is to be refused."""
+    if isinstance(found, Parts):
+        return all(is_feasible_task(each.certificate) for each in found.parts)
+    return not isinstance(found, Infeasible)
+
+
+def list_solver_calls(run: str, task: Mapping[str, Any]) -> list[Call]:
     """The calls of the env's own solver, which knows the goal."""
-    return solution(ShopEnv(run), task)
+    return solve_env_task(ShopEnv(run), task)
 
 
-def described(kind: str, found: Mapping[str, Any]) -> str:
+def describe_id(kind: str, found: Mapping[str, Any]) -> str:
     """What is said beside an id.
 
-    >>> described("variant_id", {"variant_id": "B01-2", "color": "red", "size": "M", "price": 9.5, "stock": 3})
+    >>> describe_id("variant_id", {"variant_id": "B01-2", "color": "red", "size": "M", "price": 9.5, "stock": 3})
     'red, M, 9.5'
     """
     if kind == "variant_id" and "options" not in found:
-        found = {**found, "options": ", ".join(str(value) for name, value in found.items() if name not in BARE)}
+        found = {**found, "options": ", ".join(str(value) for name, value in found.items() if name not in PLAIN_FIELDS)}
     parts = [str(found[name]) for name in LABELS.get(kind, ()) if found.get(name) not in (None, "")]
     return ", ".join(parts)[:90]
 
 
-def written(name: str, given: Mapping[str, Any]) -> str:
+def format_call(name: str, given: Mapping[str, Any]) -> str:
     """
-    >>> written("cart_add", {"product_id": "B01", "quantity": 2})
+    >>> format_call("cart_add", {"product_id": "B01", "quantity": 2})
     'cart_add(product_id="B01", quantity=2)'
     """
-    return f"{name}({', '.join(f'{key}={as_json(value)}' for key, value in given.items())})"
+    return f"{name}({', '.join(f'{key}={dump_compact_json(value)}' for key, value in given.items())})"

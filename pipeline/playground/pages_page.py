@@ -3,16 +3,16 @@
 from pathlib import Path
 from typing import Any
 
-from pipeline.playground import shown
-from pipeline.playground.envs_page import FORGOTTEN_AFTER, wrong
-from pipeline.playground.place import Place
-from pipeline.playground.visit import Visit
+from shopwright.pipeline.playground import render
+from shopwright.pipeline.playground.envs_page import FORGOTTEN_AFTER, show_field_error
+from shopwright.pipeline.playground.shop import PlaygroundShop
+from shopwright.pipeline.playground.visit import Visit
 
 ACTS = (Path(__file__).parent / "page.js").read_text(encoding="utf-8")
 BUILT = "The first time, a small shop is built here, which takes about half a minute."
 
 
-def pages_page(gr: Any, place: Place) -> None:
+def build_pages_page(gr: Any, place: PlaygroundShop) -> None:
     """Everything of the page, wired."""
     state = gr.State(None, time_to_live=FORGOTTEN_AFTER)
     with gr.Row():
@@ -32,15 +32,15 @@ def pages_page(gr: Any, place: Place) -> None:
             label="Ask the shopper", placeholder="One question, in plain words", scale=4, elem_id="visit-ask"
         )
         ask = gr.Button("Ask", scale=1, min_width=96, elem_id="visit-ask-button")
-    page = gr.HTML(shown.visit(Visit(place)), elem_classes="shown", elem_id="visit", js_on_load=ACTS)
+    page = gr.HTML(render.render_visit(Visit(place)), elem_classes="shown", elem_id="visit", js_on_load=ACTS)
 
     def after(visit: Visit) -> list[Any]:
-        return [visit, shown.visit(visit)]
+        return [visit, render.render_visit(visit)]
 
     def reset(visit: Visit | None, talked: bool, known: bool, wanted: float | None) -> list[Any]:
         visit = visit or Visit(place)
         why = visit.reset(int(wanted or 0), talk=talked, personal=known)
-        return [wrong(gr, why), gr.update() if why else gr.update(visible=talked), *after(visit)]
+        return [show_field_error(gr, why), gr.update() if why else gr.update(visible=talked), *after(visit)]
 
     def asked(visit: Visit | None, question: str) -> list[Any]:
         visit = visit or Visit(place)

@@ -1,24 +1,22 @@
 """The folder of a Hugging Face Space in which the same pages are played: with the code, and with a run's shop where one is given."""
 
-import re
 import shutil
-import tomllib
-from importlib.metadata import PackageNotFoundError, requires, version
+from importlib.metadata import requires, version
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from pipeline.envs.world import NEEDS
-from pipeline.playground.app import INSTALL
-from pipeline.problem import Problem
-from pipeline.run import Run
-from pipeline.shards import HOME
+from shopwright.pipeline.envs.load_world import NEEDS
+from shopwright.pipeline.extras import require
+from shopwright.pipeline.playground.shop import PLAYED
+from shopwright.pipeline.problem import Problem
+from shopwright.pipeline.run import Run
+from shopwright.pipeline.shards import HOME
 
 CODE = ("pipeline", "schemas", "prompts", "data/reference")
-NOT_PLAYED = ("prefect", "fastapi", "sqlalchemy", "pytest")
-"""What only flows need; Gradio brings its own fastapi."""
-PLAYED = (*NEEDS, "profiles", "shopping_tasks", "behaviors")
-"""Datasets of a run that are taken along, where it has them."""
+PACKAGE = ("__init__.py", "py.typed")
+# Datasets of a run that are taken along, where it has them.
+TAKEN = (*NEEDS, "profiles", *PLAYED)
 FILES = {"space.app.j2": "app.py", "space.requirements.j2": "requirements.txt", "space.readme.j2": "README.md"}
 TEMPLATES = Environment(
     loader=FileSystemLoader(Path(__file__).parent),
@@ -33,45 +31,29 @@ def write_space(folder: str | Path, run: str | None = None) -> Path:
     found = Path(folder)
     if found.exists() and (not found.is_dir() or any(found.iterdir())):
         raise Problem(f"{found} holds something already. Give a new folder: shopwright play --space FOLDER")
-    facts = {"gradio": gradio_version(), "requirements": requirements(), "run": bool(run)}
+    require("gradio", "shopwright play")
+    facts = {"gradio": version("gradio"), "requirements": list_requirements(), "run": bool(run)}
     if run:
-        take_along(Run(run), found / "run")
+        copy_played_datasets(Run(run), found / "run")
+    code = found / HOME.name
     for name in CODE:
-        shutil.copytree(HOME / name, found / name, ignore=shutil.ignore_patterns("__pycache__", "*.pyc"))
+        shutil.copytree(HOME / name, code / name, ignore=shutil.ignore_patterns("__pycache__", "*.pyc"))
+    for name in PACKAGE:
+        shutil.copy(HOME / name, code / name)
     for template, name in FILES.items():
         (found / name).write_text(TEMPLATES.get_template(template).render(facts), encoding="utf-8")
     return found
 
 
-def gradio_version() -> str:
-    try:
-        return version("gradio")
-    except PackageNotFoundError:
-        raise Problem(INSTALL) from None
+def list_requirements() -> list[str]:
+    """What the code needs to play: what the package needs without its extras."""
+    return sorted(each for each in requires("shopwright") or [] if "extra ==" not in each)
 
 
-def requirements() -> list[str]:
-    """What the code needs to play: as the source says it, or as it was installed with."""
-    project = HOME / "pyproject.toml"
-    if project.exists():
-        told = tomllib.loads(project.read_text(encoding="utf-8"))["project"]["dependencies"]
-    else:
-        told = [each for each in requires("shopwright") or [] if "extra ==" not in each]
-    return sorted(each for each in told if name_of(each) not in NOT_PLAYED)
-
-
-def name_of(requirement: str) -> str:
-    """
-    >>> name_of("sqlglot[c]<31,>=30"), name_of("huggingface_hub>=1.33")
-    ('sqlglot', 'huggingface_hub')
-    """
-    return re.split(r"[^\w.-]", requirement, maxsplit=1)[0].lower()
-
-
-def take_along(run: Run, folder: Path) -> None:
+def copy_played_datasets(run: Run, folder: Path) -> None:
     """The datasets that are played, with their manifests."""
     run.stands_alone()
-    have = [found for found in map(run.read, PLAYED) if found.manifest is not None]
+    have = [found for found in map(run.read, TAKEN) if found.manifest is not None]
     if not {"catalog", "variants"} <= {found.name for found in have}:
         raise Problem(f"{run.folder} has no shop to play in. Build one: shopwright build behaviors --run {run.folder}")
     for found in have:

@@ -2,17 +2,17 @@
 
 from typing import Any
 
-from pipeline.playground import shown
-from pipeline.playground.envs_page import FORGOTTEN_AFTER, wrong
-from pipeline.playground.guess import Guess
-from pipeline.playground.pages_page import ACTS, BUILT
-from pipeline.playground.place import Place
-from pipeline.render.pages import SEARCH_INPUT
+from shopwright.pipeline.playground import render
+from shopwright.pipeline.playground.envs_page import FORGOTTEN_AFTER, show_field_error
+from shopwright.pipeline.playground.guess import Guess
+from shopwright.pipeline.playground.pages_page import ACTS, BUILT
+from shopwright.pipeline.playground.shop import PlaygroundShop
+from shopwright.pipeline.render.pages import SEARCH_INPUT
 
 KINDS = [("clicks something", "click"), ("searches", "type_and_submit"), ("leaves the shop", "terminate")]
 
 
-def steps_page(gr: Any, place: Place) -> None:
+def build_steps_page(gr: Any, place: PlaygroundShop) -> None:
     """Everything of the page, wired."""
     state = gr.State(None, time_to_live=FORGOTTEN_AFTER)
     number = gr.Number(1, precision=0, minimum=0, label="Number", info="The same number is the same session.")
@@ -22,7 +22,7 @@ def steps_page(gr: Any, place: Place) -> None:
     begin_fault = gr.HTML(visible=False, elem_classes="shown")
     with gr.Row():
         with gr.Column(scale=3, min_width=320):
-            page = gr.HTML(shown.guess(Guess(place)), elem_classes="shown", elem_id="guess", js_on_load=ACTS)
+            page = gr.HTML(render.render_guess(Guess(place)), elem_classes="shown", elem_id="guess", js_on_load=ACTS)
         with gr.Column(scale=2, min_width=320, elem_classes="beside"):
             kind = gr.Radio(KINDS, value="click", label="The customer next", elem_id="guess-kind")
             name = gr.Dropdown(
@@ -33,15 +33,15 @@ def steps_page(gr: Any, place: Place) -> None:
             predict = gr.Button("Predict", variant="primary", elem_id="predict")
             fault = gr.HTML(visible=False, elem_classes="shown")
             forward = gr.Button("Next page", elem_id="forward", interactive=False)
-    told = [state, page, predict, forward]
+    outputs = [state, page, predict, forward]
 
     def after(guess: Guess) -> list[Any]:
-        waits = guess.shown or guess.over or guess.session is None
+        waits = guess.is_solved or guess.over or guess.session is None
         return [
             guess,
-            shown.guess(guess),
+            render.render_guess(guess),
             gr.update(interactive=not waits),
-            gr.update(interactive=guess.shown and not guess.over),
+            gr.update(interactive=guess.is_solved and not guess.over),
         ]
 
     def offered(guess: Guess) -> list[Any]:
@@ -51,16 +51,16 @@ def steps_page(gr: Any, place: Place) -> None:
     def reset(guess: Guess | None, wanted: float | None) -> list[Any]:
         guess = guess or Guess(place)
         why_not = guess.reset(int(wanted or 0))
-        return [wrong(gr, why_not), *(kept(gr) if why_not else offered(guess)), *after(guess)]
+        return [show_field_error(gr, why_not), *(keep_form(gr) if why_not else offered(guess)), *after(guess)]
 
     def predicted(guess: Guess | None, how: str, what: str | None, typed: str, because: str) -> list[Any]:
         guess = guess or Guess(place)
-        return [wrong(gr, guess.predict(how, what or "", typed, because)), *after(guess)]
+        return [show_field_error(gr, guess.predict(how, what or "", typed, because)), *after(guess)]
 
     def gone_on(guess: Guess | None) -> list[Any]:
         guess = guess or Guess(place)
         why_not = guess.forward()
-        return [wrong(gr, why_not), *(kept(gr) if why_not else offered(guess)), *after(guess)]
+        return [show_field_error(gr, why_not), *(keep_form(gr) if why_not else offered(guess)), *after(guess)]
 
     def chosen(event: gr.EventData) -> list[Any]:
         """Something on the page was clicked or typed into."""
@@ -75,12 +75,12 @@ def steps_page(gr: Any, place: Place) -> None:
         api_visibility="private",
         show_progress="hidden",
     )
-    begin.click(reset, [state, number], [begin_fault, name, text, why, *told], **quiet)
-    predict.click(predicted, [state, kind, name, text, why], [fault, *told], **quiet)
-    forward.click(gone_on, state, [fault, name, text, why, *told], **quiet)
+    begin.click(reset, [state, number], [begin_fault, name, text, why, *outputs], **quiet)
+    predict.click(predicted, [state, kind, name, text, why], [fault, *outputs], **quiet)
+    forward.click(gone_on, state, [fault, name, text, why, *outputs], **quiet)
     page.submit(chosen, None, [kind, name, text], **quiet)
 
 
-def kept(gr: Any) -> list[Any]:
+def keep_form(gr: Any) -> list[Any]:
     """The form as it is."""
     return [gr.update(), gr.update(), gr.update()]

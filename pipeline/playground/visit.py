@@ -2,13 +2,14 @@
 
 from dataclasses import dataclass, field
 
-from pipeline.playground.place import Place
-from pipeline.problem import Problem
-from pipeline.render import pages
-from pipeline.shopping.play import Play, scenarios_of, written
-from pipeline.shopping.players import PLAYERS
-from pipeline.shopping.profile import told
-from schemas.shopping import ShoppingEpisode
+from shopwright.pipeline.evaluate.situation import play_offline
+from shopwright.pipeline.playground.shop import PlaygroundShop
+from shopwright.pipeline.problem import Problem
+from shopwright.pipeline.render import pages
+from shopwright.pipeline.shopping.baselines import play_solver
+from shopwright.pipeline.shopping.play import Play, format_turn, list_scenarios
+from shopwright.pipeline.shopping.profile import describe_profile
+from shopwright.schemas.shopping import ShoppingEpisode
 
 NOT_BEGUN = "Begin a task first: press Begin."
 OVER = "The task is over. Begin another."
@@ -16,7 +17,7 @@ PERSON = "person"
 
 
 @dataclass(frozen=True)
-class Said:
+class ShopperExchange:
     """A question to the shopper, and the answer."""
 
     question: str
@@ -27,9 +28,9 @@ class Said:
 class Visit:
     """One visitor's task."""
 
-    place: Place
+    place: PlaygroundShop
     play: Play | None = None
-    said: list[Said] = field(default_factory=list)
+    said: list[ShopperExchange] = field(default_factory=list)
     fault: str = ""
     way: list[str] = field(default_factory=list)
 
@@ -44,19 +45,19 @@ class Visit:
         return self.play is not None and self.play.done
 
     @property
-    def left(self) -> int:
+    def actions_left(self) -> int:
         return self.playing.limit - len(self.playing.steps)
 
     @property
     def html(self) -> str:
         """The page that is seen, as simplified HTML."""
-        return pages.html(self.playing.browser.page)
+        return pages.render_page_html(self.playing.browser.page)
 
     @property
     def profile(self) -> str:
         """What is known of the customer, in words; empty where nothing is."""
         profile = self.playing.profile
-        return told(profile, self.playing.task.language) if profile else ""
+        return describe_profile(profile, self.playing.task.language) if profile else ""
 
     def reset(self, number: int, *, talk: bool, personal: bool) -> str:
         """The task of this number among those with a profile or without, which begin again after the last.
@@ -65,7 +66,7 @@ class Visit:
         """
         try:
             task, profile = self.place.task(number, personal)
-            self.play = Play(self.place.pages(), task, scenarios_of(task)[talk], profile)
+            self.play = Play(self.place.pages(), task, list_scenarios(task)[talk], profile)
         except Problem as problem:
             return self.wrong(str(problem))
         self.said, self.way = [], []
@@ -83,7 +84,7 @@ class Visit:
             return self.wrong("Write a question first. Nothing was asked.")
         fault = self.act(f"ask[{question}]")
         if not fault:
-            self.said.append(Said(question, self.playing.steps[-1].observation))
+            self.said.append(ShopperExchange(question, self.playing.steps[-1].observation))
         return fault
 
     def press(self, name: str, words: str = "") -> str:
@@ -92,13 +93,13 @@ class Visit:
             return self.fault
         if name == pages.SEARCH_INPUT:
             return self.search(words)
-        thing = pages.names(self.playing.browser.page).get(name)
+        thing = pages.map_names_to_labels(self.playing.browser.page).get(name)
         return self.act(f"click[{thing}]") if thing else self.wrong("That is not on this page any more.")
 
     def act(self, action: str) -> str:
         if not self.ready():
             return self.fault
-        self.playing.step(written("", action, self.playing.multi))
+        self.playing.step(format_turn("", action, self.playing.multi))
         return self.wrong(self.playing.steps[-1].fault)
 
     def ready(self) -> bool:
@@ -115,17 +116,11 @@ class Visit:
         """What it earned; None until it is over."""
         if not self.over:
             return None
-        self.way = self.way or self.solved()
+        self.way = self.way or self.list_solver_actions()
         return self.playing.episode(PERSON)
 
-    def solved(self) -> list[str]:
+    def list_solver_actions(self) -> list[str]:
         """The actions of the solver, who knows what is wanted."""
         mine = self.playing
         play = Play(mine.shop, mine.task, mine.scenario, mine.profile)
-        player = PLAYERS["solver"](play)
-        action = next(player)
-        while not play.done:
-            sight = play.step(action)
-            if not play.done:
-                action = player.send(sight)
-        return [step.action for step in play.steps]
+        return [step.action for step in play_offline(play, play_solver).episode.steps]

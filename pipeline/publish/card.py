@@ -1,26 +1,30 @@
 """The dataset's card: what the Hub reads of it, and what a person should know before using it."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from pipeline.catalog.sources import HUB_ID
-from pipeline.dataset import Manifest
-from pipeline.files import write_whole
-from pipeline.problem import Problem
-from pipeline.publish import shopping
-from pipeline.publish.layout import Laid
-from pipeline.publish.licences import hub_licence
-from pipeline.publish.pictures import pictures, visible
-from pipeline.publish.report import changed_settings
-from pipeline.publish.report_envs import audited
-from pipeline.rewards.hierarchical import Payoff
-from pipeline.rewards.hierarchical import payoffs as paid
-from pipeline.run import Run
-from pipeline.stages import all_stages
+from shopwright.pipeline.catalog.sources import HUB_ID
+from shopwright.pipeline.dataset import Dataset, Manifest
+from shopwright.pipeline.extras import require
+from shopwright.pipeline.files import write_whole
+from shopwright.pipeline.problem import Problem
+from shopwright.pipeline.publish.layout import Laid
+from shopwright.pipeline.publish.licences import hub_licence
+from shopwright.pipeline.publish.pictures import clean_for_xml, draw_pictures
+from shopwright.pipeline.publish.report import changed_settings
+from shopwright.pipeline.publish.report_envs import read_env_audit
+from shopwright.pipeline.rewards.hierarchical import Payoff
+from shopwright.pipeline.rewards.hierarchical import measure_policy_payoffs as paid
+from shopwright.pipeline.run import Run
+from shopwright.pipeline.stages import all_stages, views_in_place
+from shopwright.schemas.behaviors import Behavior, NextAction
+from shopwright.schemas.questions import Question, Shortcut
+from shopwright.schemas.shop import Product
 
 HERE = "path/to/this/folder"
 IMAGES = "images"
@@ -29,17 +33,13 @@ SIZES = {
     10**9: "100M<n<1B", 10**10: "1B<n<10B", 10**11: "10B<n<100B", 10**12: "100B<n<1T",
 }  # fmt: skip
 TAGS = ("synthetic", "e-commerce", "shopping", "agents", "tool-use")
-PURPOSES = {
-    "question-answering": ("questions", "rl_questions"),
-    "table-question-answering": ("questions", "rl_questions"),
-    "text-generation": ("sft_", "rollouts", "behaviors"),
-    "reinforcement-learning": ("rl_", "env_tasks", "shopping_tasks"),
-}
-"""The Hub's word for a use -> how the names of configs begin that are for it."""
-SHOWN = ("questions", "sft_rollouts", "sft_envs", "sft_shopping", "sft_behaviors", "trajectories")
-"""The config that the example loads: the first of these that is there, else the first of all."""
+# The Hub's words for what configs are for, in the order of the card.
+PURPOSES = ("question-answering", "table-question-answering", "text-generation", "reinforcement-learning")
+LEARNT = {"sft_": "text-generation", "rl_": "reinforcement-learning"}
+# Of a sample, at most.
+LINES = 6
+# What may mean something in Markdown, in HTML or on the Hub.
 ACTIVE = re.compile(r"([\\`*_{}\[\]()#!|~$<>&@^])")
-"""What may mean something in Markdown, in HTML or on the Hub."""
 CARDS = Environment(
     loader=FileSystemLoader(Path(__file__).parent),
     undefined=StrictUndefined,
@@ -50,18 +50,19 @@ CARDS = Environment(
 )
 
 
-def card(run: Run, laid: Laid, repo: str = "") -> str:
+def render_card(run: Run, laid: Laid, repo: str = "") -> str:
     """The text of `README.md`; the pictures that it shows are put into the folder of what is laid, under `images/`.
 
     What the run does not have is left out. repo: where it will be loaded from, on the Hub.
     """
+    require("huggingface_hub", "A dataset card")
     from huggingface_hub.utils import yaml_dump
 
-    drawn = pictures(run)
+    drawn = draw_pictures(run)
     for name, picture in drawn.items():
         write_whole(laid.folder / IMAGES / f"{name}.svg", picture)
-    facts = facts_of(run, laid, repo)
-    head = yaml_dump(front(run, laid, facts), sort_keys=False, width=1_000)
+    facts = gather_card_facts(run, laid, repo)
+    head = yaml_dump(build_front_matter(run, laid, facts), sort_keys=False, width=1_000)
     body = CARDS.get_template("card.md.j2").render(facts, pictures=list(drawn), images=IMAGES)
     return f"---\n{head}---\n\n{body}"
 
@@ -69,13 +70,13 @@ def card(run: Run, laid: Laid, repo: str = "") -> str:
 # For the Hub.
 
 
-def front(run: Run, laid: Laid, facts: Mapping[str, Any]) -> dict[str, Any]:
-    licences = [licence for _, licence, _ in facts["sources"]]
+def build_front_matter(run: Run, laid: Laid, facts: Mapping[str, Any]) -> dict[str, Any]:
+    licences = [licence for _, licence, _ in facts["sources"] or []]
     return {
         **licence_of(licences),
         "language": languages(run),
-        "pretty_name": visible(facts["title"]),
-        "size_categories": [size_of(sum(config.rows for config in laid.configs.values()))],
+        "pretty_name": clean_for_xml(facts["title"]),
+        "size_categories": [choose_size_category(sum(config.rows for config in laid.configs.values()))],
         "task_categories": purposes(laid.configs),
         "tags": list(TAGS),
         "configs": [
@@ -115,19 +116,19 @@ def licence_of(licences: Iterable[str]) -> dict[str, str]:
     return {"license": name, "license_name": named} if name == "other" else {"license": name}
 
 
-def size_of(rows: int) -> str:
+def choose_size_category(rows: int) -> str:
     """As the Hub groups datasets.
 
-    >>> size_of(999), size_of(1_000), size_of(5_000_000_000)
+    >>> choose_size_category(999), choose_size_category(1_000), choose_size_category(5_000_000_000)
     ('n<1K', '1K<n<10K', '1B<n<10B')
     """
     return next((name for below, name in SIZES.items() if rows < below), "n>1T")
 
 
 def languages(run: Run) -> list[str]:
-    if not run.read("shopping_tasks").manifest:
-        return ["en"]
-    return sorted({"en"} | {name for (name,) in run.read("shopping_tasks").sql("select distinct language from rows")})
+    spoken = [name for name, stage in all_stages().items() if "language" in stage.makes.model_fields]
+    made = [found for found in map(run.read, spoken) if found.manifest]
+    return sorted({"en"} | {name for found in made for (name,) in found.sql("select distinct language from rows")})
 
 
 def purposes(configs: Iterable[str]) -> list[str]:
@@ -135,14 +136,20 @@ def purposes(configs: Iterable[str]) -> list[str]:
     >>> purposes(["catalog", "rl_envs"])
     ['reinforcement-learning']
     """
-    names = list(configs)
-    return [purpose for purpose, begins in PURPOSES.items() if any(name.startswith(begins) for name in names)]
+    found = set(chain.from_iterable(map(purposes_of, configs)))
+    return [purpose for purpose in PURPOSES if purpose in found]
+
+
+def purposes_of(config: str) -> Collection[str]:
+    """What a dataset is for, or a training form."""
+    stage = all_stages().get(config)
+    return stage.views.purposes if stage else [word for begin, word in LEARNT.items() if config.startswith(begin)]
 
 
 # For people.
 
 
-def facts_of(run: Run, laid: Laid, repo: str) -> dict[str, Any]:
+def gather_card_facts(run: Run, laid: Laid, repo: str) -> dict[str, Any]:
     """What the card's template says."""
     manifests = [found for name in all_stages() if (found := run.read(name).manifest)]
     if not manifests or not laid.configs:
@@ -158,25 +165,27 @@ def facts_of(run: Run, laid: Laid, repo: str) -> dict[str, Any]:
         "version": manifests[0].recipe.version,
         "seed": manifests[0].recipe.seed,
         "code": sorted({each.recipe.code for each in manifests}),
-        "settings": {each.dataset: settings_of(each) for each in manifests},
-        "models": {each.dataset: models_of(each) for each in manifests},
+        "settings": {each.dataset: describe_settings(each) for each in manifests},
+        "models": {each.dataset: describe_models(each) for each in manifests},
         "rejects": [(each.dataset, why, count) for each in manifests for why, count in each.rejects.items()],
-        "sources": sources(run) if "catalog" in made else [],
-        "simulated": simulated_prices(run) if "catalog" in made else 0,
-        "audit": by_policy(audited(run.folder / "audit.json")) if "env_tasks" in made else None,
-        "shopping_audit": shopping.audited(run) if "shopping_tasks" in made else None,
-        "payoffs": payoffs(run) if {"behaviors", "behavior_steps"} <= made else [],
-        "samples": samples(run, made),
+        "samples": take_sample_lines(run, made),
+        **{
+            name: run.call(facts) if dataset in made else None
+            for dataset, views in views_in_place().items()
+            for name, facts in views.card.items()
+        },
     }
 
 
 def example(laid: Laid) -> tuple[str, str]:
-    """The config and split that the example loads."""
-    name = next((each for each in SHOWN if each in laid.configs), next(iter(laid.configs)))
+    """The config and split that the example loads: questions to answer, else conversations, else what was made last."""
+    asked = [name for name in laid.configs if PURPOSES[0] in purposes_of(name)]
+    said = [name for name in laid.configs if name.startswith("sft_")]
+    name = [*asked, *said, list(laid.configs)[-1]][0]
     return name, next(iter(laid.configs[name].splits))
 
 
-def settings_of(manifest: Manifest) -> str:
+def describe_settings(manifest: Manifest) -> str:
     """The settings that are not the stage's defaults, without folders of the machine that it was made on."""
     parts = []
     for name, value in changed_settings(manifest).items():
@@ -185,14 +194,14 @@ def settings_of(manifest: Manifest) -> str:
     return "; ".join(parts)
 
 
-def models_of(manifest: Manifest) -> str:
+def describe_models(manifest: Manifest) -> str:
     return "; ".join(f"{role}: {without_folders(model)}" for role, model in sorted(manifest.recipe.models.items()))
 
 
 def without_folders(said: str) -> str:
     """What a setting names, not where it lay.
 
-    >>> without_folders("webshop:/home/me/items.json"), without_folders("vllm:Qwen/Qwen3-8B (0.7)"), without_folders("64k")
+    >>> without_folders("webshop:shops/mine/items.json"), without_folders("vllm:Qwen/Qwen3-8B (0.7)"), without_folders("64k")
     ('webshop:items.json', 'vllm:Qwen/Qwen3-8B (0.7)', '64k')
     """
     said = re.sub(r"@?\w+://\S+", "", said)
@@ -203,79 +212,92 @@ def without_folders(said: str) -> str:
     )
 
 
-def sources(run: Run) -> list[tuple[str, str, int]]:
+def list_sources(catalog: Dataset[Product]) -> list[tuple[str, str, int]]:
     """Source, licence and products."""
-    return run.read("catalog").sql(
+    return catalog.sql(
         "select source, coalesce(source_licence, ''), count(*) from rows group by 1, 2 order by 3 desc, 1, 2"
     )
 
 
-def simulated_prices(run: Run) -> int:
-    found = run.read("catalog").sql("select count(*) from rows where price_is_simulated")
+def count_simulated_prices(catalog: Dataset[Product]) -> int:
+    found = catalog.sql("select count(*) from rows where price_is_simulated")
     return int(found[0][0]) if found else 0
 
 
-def by_policy(audit: dict[str, Any] | None) -> dict[str, Any] | None:
+def average_audit(run: Run) -> dict[str, Any] | None:
+    """Of the environments, what `shopwright audit envs` found last."""
+    return average_by_policy(read_env_audit(run))
+
+
+def average_by_policy(audit: dict[str, Any] | None) -> dict[str, Any] | None:
     """For each env its policies' mean reward over all levels."""
     if audit is None:
         return None
     policies = list(dict.fromkeys(policy for _, policy, _ in audit["rows"]))
     rows: dict[str, dict[str, float]] = {}
     for env, policy, cells in audit["rows"]:
-        known = [cell["reward"] for cell in cells if cell and cell["reward"] is not None]
+        known = [cell.parts["reward"] for cell in cells if cell and cell.episodes]
         if known:
             rows.setdefault(env, {})[policy] = sum(known) / len(known)
     return {"policies": policies, "rows": rows, "episodes": audit["episodes"], "levels": audit["levels"]}
 
 
-def payoffs(run: Run) -> list[Payoff]:
+def measure_step_payoffs(behaviors: Dataset[Behavior], behavior_steps: Dataset[NextAction]) -> list[Payoff]:
     """What policies earn on the test steps that answer in the right form and do not look; none without such steps."""
-    from pipeline.behaviors.evaluate import chosen, seen
+    from shopwright.pipeline.behaviors.evaluate import collect_page_contexts, select_prediction_steps
 
+    if not behaviors.manifest:
+        return []
     try:
-        steps = chosen(run.read("behavior_steps"), "test")
+        steps = select_prediction_steps(behavior_steps, "test")
     except Problem:
         return []
-    return paid(list(seen(run.read("behaviors"), steps).values()))
+    return paid(list(collect_page_contexts(behaviors, steps).values()))
 
 
-def samples(run: Run, made: set[str]) -> list[tuple[str, str]]:
+def measure_answerability(questions: Dataset[Question]) -> dict[str, Any]:
+    """How many questions the text answers, and what share of the easy, medium and hard ones weak answerers get right."""
+    counts = questions.sql("select count(*) filter (list_contains(answerable_from, 'text')), count(*) from rows")
+    if not counts:
+        return {}
+    rates = questions.sql("select difficulty, avg(len(effort.shortcuts)) from rows group by 1")
+    right = {level: share / len(get_args(Shortcut)) for level, share in rates}
+    return {"text": counts[0][0], "total": counts[0][1], "weak": len(get_args(Shortcut)), "right": right}
+
+
+def take_sample_lines(run: Run, made: set[str]) -> list[tuple[str, str]]:
     """A few lines of some datasets, as they are."""
-    found: list[tuple[str, str]] = []
-    if "trajectories" in made:
-        found += [("trajectories", "\n".join(row.text.split("\n")[:6])) for row in run.read("trajectories").head(1)]
-    if "questions" in made:
-        found += [("questions", f"{row.question}\n{row.answer}") for row in run.read("questions").head(1)]
-    if "shopping_tasks" in made:
-        found += [("shopping_tasks", row.instruction) for row in run.read("shopping_tasks").head(1)]
-    if "env_tasks" in made:
-        found += [("env_tasks", row.opening) for row in run.read("env_tasks").head(1)]
-    return found
+    shown = [(name, views.sample) for name, views in views_in_place().items() if name in made and views.sample]
+    return [
+        (name, "\n".join("\n".join(str(getattr(row, field)) for field in fields).split("\n")[:LINES]))
+        for name, fields in shown
+        for row in run.read(name).head(1)
+    ]
 
 
 # What is shown.
 
 
-def cell(value: object) -> str:
+def escape_cell(value: object) -> str:
     r"""A text that means nothing but itself, in a line or in a table.
 
-    >>> cell("a|b\n<b>*c*")
+    >>> escape_cell("a|b\n<b>*c*")
     'a\\|b &lt;b\\>\\*c\\*'
     """
-    return ACTIVE.sub(r"\\\1", visible(value)).replace(r"\<", "&lt;").replace(r"\&", "&amp;")
+    return ACTIVE.sub(r"\\\1", clean_for_xml(value)).replace(r"\<", "&lt;").replace(r"\&", "&amp;")
 
 
-def fenced(value: str) -> str:
+def fence_text(value: str) -> str:
     """A text as it is, in a fence longer than any that it holds.
 
-    >>> fenced("a ```` b").split("\\n")[0]
+    >>> fence_text("a ```` b").split("\\n")[0]
     '`````text'
     """
-    lines = "\n".join(map(visible, value.split("\n")))
+    lines = "\n".join(map(clean_for_xml, value.split("\n")))
     fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", lines)), default=0))
     return f"{fence}text\n{lines}\n{fence}"
 
 
-CARDS.filters["cell"] = cell
-CARDS.filters["fenced"] = fenced
+CARDS.filters["cell"] = escape_cell
+CARDS.filters["fenced"] = fence_text
 CARDS.filters["quoted"] = lambda value: '"' + re.sub(r"[^\w./ -]", "", str(value)) + '"'

@@ -14,21 +14,23 @@ from json import dumps
 from pathlib import Path
 from typing import Any
 
-from pipeline.dataset import package_version
-from pipeline.envs.audit import aligned
-from pipeline.files import here, write_whole
-from pipeline.problem import Problem, harmless
-from pipeline.publish import forms, hub
-from pipeline.publish.layout import INDEX, Laid, lay, paths
-from pipeline.run import Run
-from pipeline.stages import all_stages
+from shopwright import __version__
+from shopwright.pipeline.evaluate.table import Table
+from shopwright.pipeline.extras import require
+from shopwright.pipeline.files import here, write_whole
+from shopwright.pipeline.problem import Problem, harmless
+from shopwright.pipeline.publish import hub
+from shopwright.pipeline.publish.exporters import forms
+from shopwright.pipeline.publish.layout import INDEX, Laid, lay, list_laid_paths
+from shopwright.pipeline.run import Run
+from shopwright.pipeline.stages import all_stages
 
 
 class Unfit(Exception):
     """What was found that must not be published; one line for each."""
 
 
-def run(
+def publish_run(
     folder: str,
     repo: str | None,
     to: str | None,
@@ -48,19 +50,21 @@ def run(
     """
     if not repo and not to:
         raise Problem("Say where to: --repo user/name, or --to FOLDER.")
+    require("huggingface_hub", "shopwright publish")  # said now, not after minutes of checks
+    require("datasets", "shopwright publish")
     made = Run(folder)
     made.stands_alone()
-    configs = chosen(forms.configs(made), only, folder)
+    configs = choose_configs(forms.configs(made), only, folder)
     if repo:
         hub.check(repo, revision=revision, private=private, endpoint=endpoint)
     try:
         if not unverified:
-            verified(made)
-        with place(made, None if dry_run else to) as where:
+            require_verified(made)
+        with open_laying_folder(made, None if dry_run else to) as where:
             laid = laid_in(where, made, configs, repo, [Path(each) for each in against])
-            told: dict[str, Any] = {"configs": rows_of(laid)}
+            outcome: dict[str, Any] = {"configs": list_laid_splits(laid)}
             if to:
-                told |= {"folder": to, "changes": asdict(changes_in(where, Path(to)))} if dry_run else {"folder": to}
+                outcome |= {"folder": to, "changes": asdict(changes_in(where, Path(to)))} if dry_run else {"folder": to}
             if repo:
                 done = hub.push(
                     where,
@@ -69,34 +73,35 @@ def run(
                     private=private,
                     part=bool(only),
                     dry_run=dry_run,
-                    message=f"{len(laid.configs)} configs, {rows(laid):,} rows (shopwright {package_version()})",
+                    message=f"{len(laid.configs)} configs, {count_laid_rows(laid):,} rows (shopwright {__version__})",
                     endpoint=endpoint,
-                    say=say,
+                    say=print_publish_progress,
                 )
-                told |= asdict(done)
+                outcome |= asdict(done)
     except Unfit as unfit:
         print(f"{harmless(str(unfit))}\nNothing was published.", file=sys.stderr)
         return 1
-    print(dumps(told, indent=2, ensure_ascii=False) if json else in_words(told, dry_run=dry_run))
+    print(dumps(outcome, indent=2, ensure_ascii=False) if json else format_publish_report(outcome, dry_run=dry_run))
     return 0
 
 
-def chosen(configs: Sequence[forms.Config], only: str | None, folder: str) -> list[forms.Config]:
-    """Those named, in their order; all where none is. Raises Problem for a name that there is not."""
+def choose_configs(configs: Sequence[forms.Config], only: str | None, folder: str) -> list[forms.Config]:
+    """Those named, in their order; all of them without names. Raises Problem for an unknown name."""
     if not configs:
         raise Problem(f"There is no finished dataset in {folder}. Build one: shopwright build DATASET --run {folder}")
     named = [name.strip() for name in only.split(",")] if only is not None else [each.name for each in configs]
-    if unknown := [name for name in named if name not in {each.name for each in configs}]:
+    there = {each.name for each in configs}
+    if unknown := [name for name in named if name not in there]:
         known = ", ".join(each.name for each in configs)
         raise Problem(f"There is no config {', '.join(unknown)} of {folder}. There are: {known}.")
     return [each for each in configs if each.name in named]
 
 
-def verified(made: Run) -> None:
+def require_verified(made: Run) -> None:
     """Raises Unfit where a check fails."""
-    from pipeline.verify import verify
+    from shopwright.pipeline.verify import verify
 
-    say(f"{made.folder}: every check again")
+    print_publish_progress(f"{made.folder}: every check again")
     found = verify(made)
     if failed := [f"{each.dataset}: {each.check}" for each in found if each.failed]:
         raise Unfit(
@@ -106,16 +111,18 @@ def verified(made: Run) -> None:
 
 def laid_in(where: Path, made: Run, configs: Sequence[forms.Config], repo: str | None, against: Sequence[Path]) -> Laid:
     """The configs in a folder, with their card; raises Unfit where something leaks."""
-    from pipeline.publish.card import card
-    from pipeline.publish.leaks import leaks
+    from shopwright.pipeline.publish.card import render_card
+    from shopwright.pipeline.publish.leaks import find_leaks
 
     before = fingerprints(made)
 
     def finish(laid: Laid) -> None:
-        say(f"{made.folder}: {rows(laid):,} rows in {len(laid.configs)} configs; looking for leaks")
-        if found := leaks(made, laid.folder, against):
+        print_publish_progress(
+            f"{made.folder}: {count_laid_rows(laid):,} rows in {len(laid.configs)} configs; looking for leaks"
+        )
+        if found := find_leaks(made, laid.folder, against):
             raise Unfit("\n".join(map(str, found)))
-        write_whole(laid.folder / "README.md", card(made, laid, repo or ""))
+        write_whole(laid.folder / "README.md", render_card(made, laid, repo or ""))
         if fingerprints(made) != before:
             raise Problem(f"{made.folder} was built anew meanwhile. Publish again when no build is at work there.")
 
@@ -128,13 +135,13 @@ def fingerprints(made: Run) -> dict[str, str]:
 
 
 @contextmanager
-def place(made: Run, to: str | None) -> Iterator[Path]:
+def open_laying_folder(made: Run, to: str | None) -> Iterator[Path]:
     """Where to lay: the folder that was asked for, else one of the run's own, which goes when all is done."""
     if to:
         yield Path(to)
         return
     own = here(made.folder) / ".publish"
-    with alone(own, made.folder):
+    with lock_publish_folder(own, made.folder):
         try:
             yield own / "laid"
         finally:
@@ -142,7 +149,7 @@ def place(made: Run, to: str | None) -> Iterator[Path]:
 
 
 @contextmanager
-def alone(own: Path, folder: Path) -> Iterator[None]:
+def lock_publish_folder(own: Path, folder: Path) -> Iterator[None]:
     """One at a time in a folder; the lock goes with the process that holds it."""
     try:
         own.mkdir(exist_ok=True)
@@ -162,17 +169,19 @@ def alone(own: Path, folder: Path) -> Iterator[None]:
 
 def changes_in(laid: Path, to: Path) -> hub.Changes:
     """What laying it there for good would change; all else that was laid there goes."""
-    there = {path: min(hub.digests_of(to / path), key=len) for path in [*paths(to), INDEX] if (to / path).is_file()}
+    there = {
+        path: min(hub.digests_of(to / path), key=len) for path in [*list_laid_paths(to), INDEX] if (to / path).is_file()
+    }
     mine = hub.digests(laid)
-    found = hub.compare(mine, there)
+    found = hub.compare_digests(mine, there)
     return hub.Changes(found.added, found.changed, sorted(set(there) - set(mine)), found.unchanged)
 
 
-def rows(laid: Laid) -> int:
+def count_laid_rows(laid: Laid) -> int:
     return sum(config.rows for config in laid.configs.values())
 
 
-def rows_of(laid: Laid) -> list[dict[str, Any]]:
+def list_laid_splits(laid: Laid) -> list[dict[str, Any]]:
     """Of each split of each config, what there is."""
     return [
         {
@@ -187,20 +196,21 @@ def rows_of(laid: Laid) -> list[dict[str, Any]]:
     ]
 
 
-def in_words(told: dict[str, Any], *, dry_run: bool) -> str:
-    table = [("config", "split", "rows", "files", "MB")]
-    for row in told["configs"]:
-        table.append((row["config"], row["split"], f"{row['rows']:,}", str(row["files"]), f"{row['bytes'] / 1e6:,.2f}"))
-    lines = [aligned(table), ""]
-    changes = told.get("changes", {})
+def format_publish_report(outcome: dict[str, Any], *, dry_run: bool) -> str:
+    rows = [
+        (row["config"], row["split"], f"{row['rows']:,}", str(row["files"]), f"{row['bytes'] / 1e6:,.2f}")
+        for row in outcome["configs"]
+    ]
+    lines = [str(Table(("config", "split", "rows", "files", "MB"), rows)), ""]
+    changes = outcome.get("changes", {})
     if dry_run:
         lines += [f"{kind:10} {path}" for kind, files in changes.items() for path in files]
     elif changes:
         counts = ", ".join(f"{len(files):,} {kind}" for kind, files in changes.items())
         lines.append(f"files      {counts}")
-    lines += [f"{name:10} {told[name]}" for name in ("folder", "url", "commit") if told.get(name)]
+    lines += [f"{name:10} {outcome[name]}" for name in ("folder", "url", "commit") if outcome.get(name)]
     return "\n".join([*lines, *(["Nothing was changed: --dry-run."] if dry_run else [])])
 
 
-def say(line: str) -> None:
+def print_publish_progress(line: str) -> None:
     print(line, file=sys.stderr, flush=True)

@@ -17,21 +17,22 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import IO, Any, TypeVar
 
-from pipeline.problem import Problem
-from pipeline.publish.layout import INDEX, indexed, paths
-from pipeline.rollouts.evaluate import telling
+from shopwright.pipeline.evaluate.progress import report_progress
+from shopwright.pipeline.extras import require
+from shopwright.pipeline.problem import Problem
+from shopwright.pipeline.publish.layout import INDEX, list_laid_paths, read_index_paths
 
 T = TypeVar("T")
 
 TRIES = 5
+# Seconds: of waiting, when the Hub asks to wait, and until an answer counts as lost.
 PATIENCE = 300.0
-"""Seconds: of waiting, when the Hub asks to wait, and until an answer counts as lost."""
+# Go up together; in between it can say how far it is.
 FILES_AT_A_TIME, BYTES_AT_A_TIME = 100, 250_000_000
-"""Go up together; in between it can say how far it is."""
+# Fewer are there at once.
 BYTES_TOLD = 1_000_000
-"""Fewer are there at once."""
-PASSING = (408, 409, 429, 500, 502, 503, 504)
-"""What a later try may not meet again; 409: another commit is being made."""
+# What a later try may not meet again; 409: another commit is being made.
+TRANSIENT_CODES = (408, 409, 429, 500, 502, 503, 504)
 REPO = re.compile(r"[\w.-]+/[\w.-]+")
 SHARD = re.compile(r"data/(\w+)/\w+-\d{5}-of-\d{5}\.parquet")
 
@@ -48,15 +49,15 @@ class Changes:
     unchanged: list[str] = field(default_factory=list)
 
     @property
-    def sent(self) -> list[str]:
+    def uploads(self) -> list[str]:
         return sorted([*self.added, *self.changed])
 
     def __bool__(self) -> bool:
-        return bool(self.sent or self.removed)
+        return bool(self.uploads or self.removed)
 
 
 @dataclass(frozen=True)
-class Pushed:
+class PushResult:
     """What a push did, or would do."""
 
     changes: Changes
@@ -66,7 +67,7 @@ class Pushed:
 
 
 @dataclass(frozen=True)
-class There:
+class RemoteState:
     """What the Hub has: a branch at one commit."""
 
     commit: str
@@ -90,14 +91,14 @@ def push(
     say: Say = lambda line: None,
     wait: Callable[[float], None] = sleep,
     patience: float = PATIENCE,
-) -> Pushed:
+) -> PushResult:
     """Makes the dataset `repo` hold the files of a folder that was laid, in one commit on a branch.
 
     Other files there stay, but for shards that were put there so, or that would be read as one of these configs. `part`:
     the folder has only some configs, and is refused where others would be lost. Raises Problem.
     """
     hub = Hub(repo, revision, endpoint=endpoint, say=say, wait=wait, patience=patience)
-    with hub.minded():
+    with hub.report_faults():
         there = hub.look(private=private)
         if not dry_run and (there is None or not there.branch):
             there = hub.make(there, private=private)
@@ -105,23 +106,23 @@ def push(
         if part:
             refuse_part(repo, mine, before)
         files = there.files if there else {}
-        changes = compare(mine, files, before)
+        changes = compare_digests(mine, files, before)
         if dry_run or not changes or there is None:
-            return Pushed(changes, hub.url)
-        additions = hub.upload(folder, changes.sent)
-        return Pushed(changes, hub.url, hub.commit(additions, changes.removed, there, mine, message))
+            return PushResult(changes, hub.url)
+        additions = hub.upload(folder, changes.uploads)
+        return PushResult(changes, hub.url, hub.commit(additions, changes.removed, there, mine, message))
 
 
 def check(repo: str, *, revision: str = "main", private: bool = False, endpoint: str | None = None) -> None:
     """Whether a push could begin, before anything is laid. Raises Problem."""
     hub = Hub(repo, revision, endpoint=endpoint)
-    with hub.minded():
+    with hub.report_faults():
         hub.look(private=private)
 
 
 def digests(folder: Path) -> dict[str, set[str]]:
     """Every file by its path, with its SHA-256 and its SHA-1 as Git has it: the Hub knows it by one of them."""
-    return {path: digests_of(folder / path) for path in [*paths(folder), INDEX]}
+    return {path: digests_of(folder / path) for path in [*list_laid_paths(folder), INDEX]}
 
 
 def digests_of(path: Path) -> set[str]:
@@ -137,10 +138,10 @@ def digests_in(file: IO[bytes], size: int) -> set[str]:
     return {each.hexdigest() for each in found}
 
 
-def compare(mine: Mapping[str, set[str]], there: Mapping[str, str], before: Collection[str] = ()) -> Changes:
+def compare_digests(mine: Mapping[str, set[str]], there: Mapping[str, str], before: Collection[str] = ()) -> Changes:
     """What would make `there` (path -> digest) hold mine; `before`: paths that were put there by a push.
 
-    >>> changes = compare({"data/a/train-00000-of-00001.parquet": {"new"}}, {
+    >>> changes = compare_digests({"data/a/train-00000-of-00001.parquet": {"new"}}, {
     ...     "data/a/train-00000-of-00002.parquet": "old", "data/b/mine-00000-of-00001.parquet": "x", "notes.txt": "x"})
     >>> changes.added, changes.removed
     (['data/a/train-00000-of-00001.parquet'], ['data/a/train-00000-of-00002.parquet'])
@@ -158,8 +159,8 @@ def compare(mine: Mapping[str, set[str]], there: Mapping[str, str], before: Coll
 def config_of(path: str) -> str:
     """The config whose shard a path is; empty where it is none.
 
-    >>> config_of("data/questions/train-00000-of-00001.parquet"), config_of("data/questions/notes.txt")
-    ('questions', '')
+    >>> config_of("data/catalog/train-00000-of-00001.parquet"), config_of("data/catalog/notes.txt")
+    ('catalog', '')
     """
     found = SHARD.fullmatch(path)
     return found[1] if found else ""
@@ -195,6 +196,7 @@ class Hub:
         wait: Callable[[float], None] = sleep,
         patience: float = PATIENCE,
     ) -> None:
+        require("huggingface_hub", "Publishing")
         from huggingface_hub import HfApi, get_token
 
         if not REPO.fullmatch(repo):
@@ -209,17 +211,17 @@ class Hub:
 
     # What is there.
 
-    def look(self, *, private: bool = False) -> There | None:
-        """None where there is no such dataset. `private`: it must not be a public one then."""
+    def look(self, *, private: bool = False) -> RemoteState | None:
+        """None for an unknown dataset. `private`: it must not be a public one then."""
         from huggingface_hub.errors import RepositoryNotFoundError, RevisionNotFoundError
 
         try:
-            there = self.asked(lambda: self.at(self.revision))
+            there = self.retry(lambda: self.at(self.revision))
         except RevisionNotFoundError:
-            main = self.asked(lambda: self.at("main"))
-            there = There(main.commit, main.private, main.files, branch=False)
+            main = self.retry(lambda: self.at("main"))
+            there = RemoteState(main.commit, main.private, main.files, branch=False)
         except RepositoryNotFoundError as error:
-            if status(error) != 404:  # said of a wrong token too, and of what one must ask to see
+            if status_of(error) != 404:  # said of a wrong token too, and of what one must ask to see
                 raise
             return None
         if private and not there.private:
@@ -228,16 +230,16 @@ class Hub:
             )
         return there
 
-    def at(self, revision: str) -> There:
+    def at(self, revision: str) -> RemoteState:
         """Raises ValueError where the Hub names files of which its list has nothing: what is not listed would be left there."""
         info = self.api.repo_info(self.repo, repo_type="dataset", revision=revision, timeout=self.patience)
         tree = self.api.list_repo_tree(self.repo, repo_type="dataset", revision=info.sha, recursive=True)
         files = {each.path: each.lfs.sha256 if each.lfs else each.blob_id for each in tree if hasattr(each, "blob_id")}
         if unlisted := {each.rfilename for each in info.siblings or ()} - files.keys():
             raise ValueError(f"its list of files lacks {min(unlisted)}")
-        return There(info.sha, bool(info.private), files)
+        return RemoteState(info.sha, bool(info.private), files)
 
-    def put_before(self, there: There | None) -> set[str]:
+    def put_before(self, there: RemoteState | None) -> set[str]:
         """The files that a push put there, as its index says. Other bytes than the index's would leave shards behind for good."""
         from huggingface_hub.utils import build_hf_headers, get_session, hf_raise_for_status
 
@@ -252,17 +254,17 @@ class Hub:
                 raise ValueError(f"what it gave for {INDEX} is another file")
             return str(answer.text)
 
-        return indexed(self.asked(text)) & set(there.files)
+        return read_index_paths(self.retry(text)) & set(there.files)
 
     # What is done.
 
-    def make(self, there: There | None, *, private: bool) -> There:
+    def make(self, there: RemoteState | None, *, private: bool) -> RemoteState:
         """The dataset and the branch, where they are missing; a dataset is public only where `private` is not set."""
         named = {"repo_type": "dataset", "exist_ok": True}
         if there is None:
-            self.asked(lambda: self.api.create_repo(self.repo, private=private or None, **named))
+            self.retry(lambda: self.api.create_repo(self.repo, private=private or None, **named))
         if self.revision != "main":
-            self.asked(lambda: self.api.create_branch(self.repo, branch=self.revision, **named))
+            self.retry(lambda: self.api.create_branch(self.repo, branch=self.revision, **named))
         found = self.look(private=private)
         if found is None:
             raise Problem(f"{self.repo} is there, but this token may not see it. Use another token, or another --repo.")
@@ -278,10 +280,10 @@ class Hub:
         def line() -> str:
             return f"{self.repo}: {sent / 1e6:,.1f} of {total / 1e6:,.1f} MB are there, {monotonic() - began:,.0f} s"
 
-        with telling(line, self.say) if total > BYTES_TOLD else nullcontext():
-            for batch in batches(additions):
-                self.mind()
-                with understood():
+        with report_progress(line, self.say) if total > BYTES_TOLD else nullcontext():
+            for batch in split_additions(additions):
+                self.hook_session()
+                with explain_odd_answers():
                     self.api.preupload_lfs_files(
                         self.repo, batch, repo_type="dataset", revision=self.revision, free_memory=False
                     )
@@ -289,7 +291,12 @@ class Hub:
         return additions
 
     def commit(
-        self, additions: Sequence[Any], removed: Sequence[str], there: There, mine: Mapping[str, set[str]], message: str
+        self,
+        additions: Sequence[Any],
+        removed: Sequence[str],
+        there: RemoteState,
+        mine: Mapping[str, set[str]],
+        message: str,
     ) -> str:
         """Makes it all visible in one step, on top of what was looked at; the commit that has it.
 
@@ -299,27 +306,27 @@ class Hub:
             try:
                 made: str = self.commit_once(additions, removed, there, message)
                 break
-            except faults() as error:
-                if status(error) not in (None, 412, *PASSING):
+            except client_errors() as error:
+                if status_of(error) not in (None, 412, *TRANSIENT_CODES):
                     raise
-                now = self.asked(lambda: self.at(self.revision))
-                if not compare(mine, now.files, removed):
+                now = self.retry(lambda: self.at(self.revision))
+                if not compare_digests(mine, now.files, removed):
                     return now.commit
-                if now.commit != there.commit or status(error) == 412:
+                if now.commit != there.commit or status_of(error) == 412:
                     raise Problem(self.too_late()) from None
                 if tries == TRIES:
                     raise
-                self.wait(pause(error, tries))
-        if lacking := compare(mine, self.asked(lambda: self.at(made)).files, removed).sent:
+                self.wait(seconds_until_retry(error, tries))
+        if lacking := compare_digests(mine, self.retry(lambda: self.at(made)).files, removed).uploads:
             raise Problem(f"{self.repo} took the commit {made[:7]} but not {lacking[0]}: look into its .gitignore.")
         return made
 
-    def commit_once(self, additions: Sequence[Any], removed: Sequence[str], there: There, message: str) -> str:
+    def commit_once(self, additions: Sequence[Any], removed: Sequence[str], there: RemoteState, message: str) -> str:
         from huggingface_hub import CommitOperationDelete
 
-        self.mind()
+        self.hook_session()
         deletions = [CommitOperationDelete(path_in_repo=path, is_folder=False) for path in removed]
-        with understood():
+        with explain_odd_answers():
             made = self.api.create_commit(
                 self.repo,
                 [*additions, *deletions],
@@ -330,23 +337,23 @@ class Hub:
             )
             return made.oid
 
-    def asked(self, call: Callable[[], T]) -> T:
+    def retry(self, call: Callable[[], T]) -> T:
         """What comes back, after some tries where that may help: of what may be done twice."""
         for tries in range(1, TRIES + 1):
-            self.mind()
+            self.hook_session()
             try:
-                with understood():
+                with explain_odd_answers():
                     return call()
-            except faults() as error:
-                if status(error) not in (None, *PASSING) or tries == TRIES:
+            except client_errors() as error:
+                if status_of(error) not in (None, *TRANSIENT_CODES) or tries == TRIES:
                     raise
-                self.wait(pause(error, tries))
+                self.wait(seconds_until_retry(error, tries))
         raise AssertionError("the last try returns or raises")
 
     # What goes wrong.
 
     @contextmanager
-    def minded(self) -> Iterator[None]:
+    def report_faults(self) -> Iterator[None]:
         """Faults come out as one sentence each; the client itself says nothing meanwhile."""
         from huggingface_hub.utils import (
             are_progress_bars_disabled,
@@ -360,14 +367,14 @@ class Hub:
         logging.set_verbosity_error()
         try:
             yield
-        except faults() as error:
+        except client_errors() as error:
             raise self.problem(error) from None
         finally:
             logging.set_verbosity(level)
             if bars:
                 enable_progress_bars()
 
-    def mind(self) -> None:
+    def hook_session(self) -> None:
         """The client makes itself a new session after some faults, so each time anew."""
         from huggingface_hub.utils import get_session
 
@@ -380,7 +387,7 @@ class Hub:
     def not_too_long(self, response: Any) -> None:
         """What the client would wait for, however long that is."""
         seconds = asked_to_wait(response.headers) or 0
-        if response.status_code in PASSING and seconds > self.patience:
+        if response.status_code in TRANSIENT_CODES and seconds > self.patience:
             raise Problem(
                 f"The Hub asks to wait {seconds:,.0f} s ({response.status_code}). Run the same command again then: what is "
                 "uploaded is not sent again."
@@ -391,9 +398,9 @@ class Hub:
         cause = first_cause(error)
         if isinstance(cause, Problem):
             return cause
-        code, said = status(cause), self.words(cause)
+        code, said = status_of(cause), self.words(cause)
         host = self.api.endpoint
-        told = {
+        reasons = {
             401: f"The Hub does not know this token (401: {said}). Set HF_TOKEN to another, or log in: hf auth login",
             403: f"This token may not write to {self.repo} (403: {said}). It needs the right to write there.",
             404: f"There is no {self.repo} at {self.revision} for this token (404: {said}).",
@@ -406,7 +413,7 @@ class Hub:
             return Problem(
                 f"The Hub has a fault ({code}: {said}). Run the same command again later: nothing was changed."
             )
-        return Problem(told.get(code, f"The Hub refused it ({code}: {said})."))
+        return Problem(reasons.get(code, f"The Hub refused it ({code}: {said})."))
 
     def too_late(self) -> str:
         return (
@@ -421,7 +428,7 @@ class Hub:
         return line.replace(self.token, "…") if self.token else line
 
 
-def batches(additions: Sequence[Any]) -> Iterator[list[Any]]:
+def split_additions(additions: Sequence[Any]) -> Iterator[list[Any]]:
     found: list[Any] = []
     size = 0
     for each in additions:
@@ -434,7 +441,7 @@ def batches(additions: Sequence[Any]) -> Iterator[list[Any]]:
         yield found
 
 
-def faults() -> tuple[type[BaseException], ...]:
+def client_errors() -> tuple[type[BaseException], ...]:
     """What the client raises: its own errors and its HTTP library's, and, from its threads, what is around them."""
     from huggingface_hub.errors import HTTPError
 
@@ -442,7 +449,7 @@ def faults() -> tuple[type[BaseException], ...]:
 
 
 @contextmanager
-def understood() -> Iterator[None]:
+def explain_odd_answers() -> Iterator[None]:
     """What the client stumbles over in an answer of another shape than the Hub's comes out as a fault."""
     try:
         yield
@@ -455,22 +462,22 @@ def first_cause(error: BaseException) -> BaseException:
     chain = [error]
     while (cause := chain[-1].__cause__ or chain[-1].__context__) and cause not in chain:
         chain.append(cause)
-    told = [each for each in chain if isinstance(each, Problem) or status(each) is not None]
-    return told[0] if told else error
+    known = [each for each in chain if isinstance(each, Problem) or status_of(each) is not None]
+    return known[0] if known else error
 
 
-def status(error: BaseException) -> int | None:
+def status_of(error: BaseException) -> int | None:
     """Of the answer; None where there was no answer. Xet's own client tells it in words.
 
-    >>> status(RuntimeError("Request error: HTTP status client error (401 Unauthorized), domain: ..."))
+    >>> status_of(RuntimeError("Request error: HTTP status client error (401 Unauthorized), domain: ..."))
     401
     """
     code = getattr(getattr(error, "response", None), "status_code", None)
-    told = re.search(r"HTTP status (?:client|server) error \((\d{3}) ", str(error))
-    return int(told[1]) if code is None and told else code
+    named = re.search(r"HTTP status (?:client|server) error \((\d{3}) ", str(error))
+    return int(named[1]) if code is None and named else code
 
 
-def pause(error: BaseException, tries: int) -> float:
+def seconds_until_retry(error: BaseException, tries: int) -> float:
     """Seconds until the next try: what the Hub asks for, else 1, 2, 4, ..."""
     headers = getattr(getattr(error, "response", None), "headers", {})
     return asked_to_wait(headers) or 2.0 ** (tries - 1)

@@ -12,25 +12,26 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipeline.dataset import FileFacts, file_facts
-from pipeline.files import publish, sha256_of, write_whole
-from pipeline.problem import Problem
-from pipeline.publish.forms import Config
+from shopwright.pipeline.dataset import FileFacts, file_facts
+from shopwright.pipeline.files import move_into_place, sha256_of, write_whole
+from shopwright.pipeline.problem import Problem
+from shopwright.pipeline.publish.exporters.forms import Config
 
 INDEX = "files.json"
 NAME = re.compile(r"\w+")
+# Of a row group in memory, at most: the Hub's viewer reads no more than 300 MB at a time.
 GROUP_BYTES = 100_000_000
-"""Of a row group in memory, at most: the Hub's viewer reads no more than 300 MB at a time."""
+# Of a file, about at most.
 SHARD_BYTES = 200_000_000
-"""Of a file, about at most."""
+# Of pages cut by their content, so that rows that stay are not uploaded again; the defaults of `datasets`.
 CHUNKING = {"min_chunk_size": 256 * 1024, "max_chunk_size": 1024 * 1024, "norm_level": 0}
-"""Of pages cut by their content, so that rows that stay are not uploaded again; the defaults of `datasets`."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,7 @@ def lay(configs: Sequence[Config], folder: Path, *, finish: Callable[[Laid], Non
     Raises Problem where the folder holds what was not laid there.
     """
     folder = folder.resolve()  # a link stays a link
-    if stranger := next(strangers(folder), None):
+    if stranger := next(find_foreign_files(folder), None):
         raise Problem(f"{stranger} was not put there by publish. Take it away, or choose another folder.")
     beside, old = (folder.with_name(f".{folder.name}.{kind}") for kind in ("laying", "old"))
     for left in (beside, old):
@@ -132,21 +133,21 @@ def lay_split(folder: Path, config: str, name: str, schema: pa.Schema, batches: 
     """The rows of one split in as few files as may be: none where there are no rows."""
     if not NAME.fullmatch(config) or not NAME.fullmatch(name):
         raise ValueError(f"{config!r} and {name!r} become names of files: letters, digits and _ only")
-    shards = Shards(folder / "data" / config, name, schema)
+    shards = SplitWriter(folder / "data" / config, name, schema)
     try:
-        for group in row_groups(batches):
+        for group in group_rows(batches):
             shards.write(group.cast(schema))
     finally:
         shards.close()
-    files = {path.relative_to(folder).as_posix(): file_facts(path) for path in shards.named()}
+    files = {path.relative_to(folder).as_posix(): file_facts(path) for path in shards.name_files()}
     return LaidSplit(name, files, shards.unpacked)
 
 
-def row_groups(batches: Iterable[pa.RecordBatch], most: int = GROUP_BYTES) -> Iterator[pa.Table]:
+def group_rows(batches: Iterable[pa.RecordBatch], most: int = GROUP_BYTES) -> Iterator[pa.Table]:
     """The rows in tables of about `most` bytes at most, as large as may be: that is what deduplication wants."""
     waiting: list[pa.RecordBatch] = []
     held = 0
-    for piece in (piece for batch in batches for piece in pieces(batch, most)):
+    for piece in chain.from_iterable(split_batch(batch, most) for batch in batches):
         if waiting and held + piece.nbytes > most:
             yield pa.Table.from_batches(waiting)
             waiting, held = [], 0
@@ -156,9 +157,9 @@ def row_groups(batches: Iterable[pa.RecordBatch], most: int = GROUP_BYTES) -> It
         yield pa.Table.from_batches(waiting)
 
 
-def pieces(batch: pa.RecordBatch, most: int) -> Iterator[pa.RecordBatch]:
+def split_batch(batch: pa.RecordBatch, most: int) -> Iterator[pa.RecordBatch]:
     """
-    >>> [len(piece) for piece in pieces(pa.record_batch({"n": list(range(100))}), most=400)]
+    >>> [len(piece) for piece in split_batch(pa.record_batch({"n": list(range(100))}), most=400)]
     [50, 50]
     """
     rows = -(-batch.num_rows // max(1, -(-batch.nbytes // most)))
@@ -166,7 +167,7 @@ def pieces(batch: pa.RecordBatch, most: int) -> Iterator[pa.RecordBatch]:
         yield batch.slice(first, rows)
 
 
-class Shards:
+class SplitWriter:
     """Parquet files in a folder, a new one where the next row group would make one too large."""
 
     def __init__(self, folder: Path, name: str, schema: pa.Schema, *, most: int = SHARD_BYTES) -> None:
@@ -206,23 +207,24 @@ class Shards:
             self.sink.close()
             self.writer = None
 
-    def named(self) -> list[Path]:
+    def name_files(self) -> list[Path]:
         """The files under their names for good, which say how many there are."""
         names = [f"{self.name}-{n:05d}-of-{len(self.paths):05d}.parquet" for n in range(len(self.paths))]
         found = [path.with_name(name) for path, name in zip(self.paths, names, strict=True)]
         for path, named in zip(self.paths, found, strict=True):
-            publish(path, named)
+            move_into_place(path, named)
         return found
 
 
 def write_index(folder: Path) -> None:
     facts = {
-        path: {"bytes": (folder / path).stat().st_size, "sha256": sha256_of(folder / path)} for path in paths(folder)
+        path: {"bytes": (folder / path).stat().st_size, "sha256": sha256_of(folder / path)}
+        for path in list_laid_paths(folder)
     }
     write_whole(folder / INDEX, json.dumps(facts, indent=2) + "\n")
 
 
-def paths(folder: Path) -> list[str]:
+def list_laid_paths(folder: Path) -> list[str]:
     """Every file of a folder but its index, by its path from there, in order."""
     return sorted(path.relative_to(folder).as_posix() for path in files_in(folder) if path != folder / INDEX)
 
@@ -231,10 +233,10 @@ def files_in(folder: Path) -> Iterator[Path]:
     return (path for path in folder.rglob("*") if path.is_symlink() or not path.is_dir())
 
 
-def indexed(text: str) -> set[str]:
+def read_index_paths(text: str) -> set[str]:
     """The paths that an index names; none where it is not one of ours.
 
-    >>> sorted(indexed('{"data/a/train-00000-of-00001.parquet": {"bytes": 1}}')), indexed("[1]"), indexed("no")
+    >>> sorted(read_index_paths('{"data/a/train-00000-of-00001.parquet": {"bytes": 1}}')), read_index_paths("[1]"), read_index_paths("no")
     (['data/a/train-00000-of-00001.parquet'], set(), set())
     """
     try:
@@ -244,12 +246,12 @@ def indexed(text: str) -> set[str]:
     return set(found) if isinstance(found, dict) else set()
 
 
-def strangers(folder: Path) -> Iterator[Path]:
+def find_foreign_files(folder: Path) -> Iterator[Path]:
     """Files of a folder that its index does not know; the folder itself, where it is none."""
     if folder.exists() and not folder.is_dir():
         yield folder
     index = folder / INDEX
-    known = indexed(index.read_text(encoding="utf-8")) if index.is_file() else set()
+    known = read_index_paths(index.read_text(encoding="utf-8")) if index.is_file() else set()
     for path in files_in(folder):
         if path != index and path.relative_to(folder).as_posix() not in known:
             yield path

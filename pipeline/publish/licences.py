@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 
+# The Hub's name -> how a licence that lets adapted data be published is written.
 OPEN = {
     "apache-2.0": r"apache([- ]licen[cs]e)?([- ]?v?(ersion )?2(\.0)?)?",
     "mit": r"mit( licen[cs]e)?",
@@ -22,12 +23,11 @@ OPEN = {
     "cdla-permissive-2.0": r"cdla[- ]permissive([- ]2\.0)?",
     "cdla-sharing-1.0": r"cdla[- ]sharing([- ]1\.0)?",
 }
-"""The Hub's name -> how a licence that lets adapted data be published is written."""
+# Signs of a licence that keeps adapted data from being published.
 CLOSED = re.compile(
     r"\bnd\b|no[- ]?deriv|all rights reserved|proprietary|confidential|internal|"
     r"(no|not|non|without)[- ](for )?(re-?)?(distribut|publi|shar)"
 )
-"""Signs of a licence that keeps adapted data from being published."""
 
 
 def hub_name(licence: str) -> str:
@@ -36,7 +36,7 @@ def hub_name(licence: str) -> str:
     >>> hub_name("Apache 2.0"), hub_name("CC-BY-SA 4.0"), hub_name(""), hub_name("Shop Licence 3")
     ('apache-2.0', 'cc-by-sa-4.0', 'unknown', 'other')
     """
-    said = plain(licence)
+    said = normalize_licence(licence)
     if said in ("", "unknown", "none", "other", "n/a"):
         return "unknown"
     return next((name for name, form in OPEN.items() if re.fullmatch(form, said)), "other")
@@ -60,13 +60,16 @@ def forbids(licence: str) -> str:
     """
     name = hub_name(licence)
     if name == "unknown":
-        return "its licence is unknown, so nothing allows publishing what is made from it"
-    if name == "other" and CLOSED.search(plain(licence)):
+        return (
+            "its licence is unknown, so nothing allows publishing what is made from it; if it is yours to publish, build "
+            "its catalog with --licence NAME, a name of the SPDX list as CC-BY-4.0"
+        )
+    if name == "other" and CLOSED.search(normalize_licence(licence)):
         return f"its licence {licence!r} forbids publishing what is made from it"
     if name == "other":
         return f"its licence {licence!r} is none that is known to allow publishing what is made from it"
     return ""
 
 
-def plain(licence: str) -> str:
+def normalize_licence(licence: str) -> str:
     return " ".join(re.sub(r"[_\s-]+", " ", licence.lower()).split()).replace("cc by", "cc-by").strip()

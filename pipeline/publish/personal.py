@@ -7,20 +7,20 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
+# Country -> letters of an account number.
 IBANS = {
     "AD": 24, "AE": 23, "AT": 20, "BE": 16, "BG": 22, "CH": 21, "CY": 28, "CZ": 24, "DE": 22, "DK": 18, "EE": 20, "ES": 24,
     "FI": 18, "FR": 27, "GB": 22, "GR": 27, "HR": 21, "HU": 28, "IE": 22, "IL": 23, "IS": 26, "IT": 27, "LI": 21, "LT": 20,
     "LU": 20, "LV": 21, "MC": 27, "MT": 31, "NL": 18, "NO": 15, "PL": 28, "PT": 25, "RO": 24, "SA": 24, "SE": 24, "SI": 19,
     "SK": 24, "TR": 26,
 }  # fmt: skip
-"""Country -> letters of an account number."""
+# Domains that are kept free for examples (RFC 2606).
 NOBODYS = re.compile(r"(^|[.@])(example|test|invalid|localhost)(\.(com|net|org))?$")
-"""Domains that are kept free for examples (RFC 2606)."""
+# Mailboxes of a house and not of a person.
 OFFICES = frozenset(
     "admin care contact customerservice help hello info mail marketing noreply no-reply office orders press returns sales "
     "service shop support team warranty webmaster".split()
 )
-"""Mailboxes of a house and not of a person."""
 TOLL_FREE = frozenset("800 833 844 855 866 877 888".split())
 CARDS = re.compile(
     r"4\d{15}|5[1-5]\d{14}|2(22[1-9]|2[3-9]|[3-6]|7[01]|720)\d+|3[47]\d{13}|6(011|5|4[4-9])\d+|35[2-8]\d+"
@@ -41,10 +41,10 @@ class Form:
     real: Callable[[str], bool] = bool
 
 
-def found(texts: pa.Array) -> Iterator[tuple[str, str, str]]:
+def find_personal_data(texts: pa.Array) -> Iterator[tuple[str, str, str]]:
     """Kind, what was found and the text that it stands in, each different text once.
 
-    >>> list(found(pa.array(["Write to ann.lee@mailbox.org", "Write to support@mailbox.org", None])))
+    >>> list(find_personal_data(pa.array(["Write to ann.lee@mailbox.org", "Write to support@mailbox.org", None])))
     [('a mail address', 'ann.lee@mailbox.org', 'Write to ann.lee@mailbox.org')]
     """
     each = pc.unique(texts.drop_null())
@@ -103,8 +103,8 @@ def only_digits(text: str) -> str:
     return re.sub(r"\D", "", text)
 
 
+# A number that is no part of a longer one, of an id, or of an address on the web.
 ALONE, ENDS = r"(?<![\w.,:/#=+-])", r"(?![\w-]|[.,:]\d)"
-"""A number that is no part of a longer one, of an id, or of an address on the web."""
 FORMS = (
     Form(
         "a mail address",

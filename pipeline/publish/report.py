@@ -1,55 +1,40 @@
 """The run as one page that needs no network: what was made, how it looks, and what was turned away."""
 
 from collections.abc import Iterable
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from pipeline.dataset import Manifest
-from pipeline.files import write_whole
-from pipeline.models.role import Asked
-from pipeline.problem import Problem
-from pipeline.publish import behaviors, report_envs, report_questions, report_search, report_world, shopping
-from pipeline.publish.pictures import TURNED, UNSEEN, visible
-from pipeline.publish.report_charts import audits
-from pipeline.publish.report_envs import audited
-from pipeline.run import Run
-from pipeline.stages import all_stages
+from shopwright.pipeline.dataset import Manifest
+from shopwright.pipeline.files import write_whole
+from shopwright.pipeline.models.role import PromptUsage
+from shopwright.pipeline.problem import Problem
+from shopwright.pipeline.publish.pictures import TURNED, UNSEEN, clean_for_xml
+from shopwright.pipeline.publish.report_realism import gather_realism_facts
+from shopwright.pipeline.publish.report_world import DAYS
+from shopwright.pipeline.run import Run
+from shopwright.pipeline.stages import all_stages, views_in_place
 
+# Letters of a text that stands in a line; some catalogs have titles of thousands.
 LONGEST = 400
-"""Letters of a text that stands in a line; some catalogs have titles of thousands."""
+# Of one that has lines of its own.
 TALLEST = 20_000
-"""Of one that has lines of its own."""
 REASONS = 20
-PEOPLE = 4
-SECTIONS = {
-    "made": "What was made",
-    "catalog": "Catalog",
-    "customers": "Customers",
-    "questions": "Questions",
-    "answers": "Answers",
-    "environments": "Environments",
-    "audit": "Audit",
-    "tasks": "Shopping tasks",
-    "sessions": "Sessions",
-    "rejected": "Turned away",
-    "models": "Models",
-}
-"""Of the page, in order: what the contents call each."""
 
 
-def line_of(text: object, longest: int = LONGEST) -> str:
+def shorten_line(text: object, longest: int = LONGEST) -> str:
     """On one line, and no longer than fits.
 
-    >>> line_of("a\\n" + 500 * "b")[:4], len(line_of(500 * "b"))
+    >>> shorten_line("a\\n" + 500 * "b")[:4], len(shorten_line(500 * "b"))
     ('a bb', 400)
     """
-    found = visible(text)
+    found = clean_for_xml(text)
     return found if len(found) <= longest else found[: longest - 1] + "…"
 
 
-def block_of(text: object) -> str:
+def clean_block(text: object) -> str:
     """On its own lines, and not without end."""
     return TURNED.sub("", UNSEEN.sub("", str(text)))[:TALLEST]
 
@@ -61,15 +46,15 @@ PAGES = Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
-PAGES.filters["line"] = line_of
-PAGES.filters["block"] = block_of
+PAGES.filters["line"] = shorten_line
+PAGES.filters["block"] = clean_block
 PAGES.filters["number"] = lambda number: f"{number:,}"
 
 
 def write_report(run: Run) -> Path:
     """Writes `report.html` into the run's folder and returns where it is."""
     path = run.folder / "report.html"
-    page = report(run)
+    page = render_report(run)
     try:
         write_whole(path, page)
     except OSError as error:
@@ -77,50 +62,53 @@ def write_report(run: Run) -> Path:
     return path
 
 
-def report(run: Run) -> str:
+def render_report(run: Run) -> str:
     """The page. Raises Problem where nothing is finished."""
     manifests = [found for name in all_stages() if (found := run.read(name).manifest)]
     if not manifests:
         raise Problem(f"There is no finished dataset in {run.folder}. Build one first: shopwright build --help")
-    parts = parts_of(run, manifests)
-    there = {key: title for key, title in SECTIONS.items() if parts[key]}
+    parts = gather_sections(run, manifests)
+    there = {key: title for key, title in list_sections().items() if parts[key]}
     return PAGES.get_template("report.html.j2").render(
-        folder=run.folder.name, manifests=manifests, sections=there, days=report_world.DAYS, **parts
+        folder=run.folder.name, manifests=manifests, sections=there, days=DAYS, facts=parts, **parts
     )
 
 
-def parts_of(run: Run, manifests: list[Manifest]) -> dict[str, Any]:
+def list_sections() -> dict[str, str]:
+    """Of the page, in order: what the contents call each."""
+    sections = list(chain.from_iterable(views.report for views in views_in_place().values()))
+    named = {section.key: section.title for section in sections if section.title}
+    return {"made": "What was made"} | named | {"realism": "Realism", "rejected": "Turned away", "models": "Models"}
+
+
+def gather_sections(run: Run, manifests: list[Manifest]) -> dict[str, Any]:
     """What each section says; empty where the run has nothing of it."""
-    audit = audited(run.folder / "audit.json")
+    sections = list(chain.from_iterable(views.report for views in views_in_place().values()))
     return {
         "made": {made.dataset: changed_settings(made) for made in manifests},
-        "catalog": report_world.facts_of_catalog(run),
-        "search": report_search.facts(run),
-        "customers": report_world.customers(run),
-        "people": [person.description for person in run.read("personas").head(PEOPLE)],
-        "questions": report_questions.facts(run),
-        "answers": report_questions.evaluated(run),
-        "environments": report_envs.facts(run),
-        "audit": audit and audit | {"drawn": audits(audit)},
-        "tasks": shopping.facts(run),
-        "sessions": behaviors.facts(run.folder),
-        "rejected": {kind: tallied(manifests, kind) for kind in ("rejects", "repairs") if tallied(manifests, kind)},
+        **{section.key: run.call(section.facts) for section in sections},
+        "realism": gather_realism_facts(run),
+        "rejected": {
+            kind: rank_reasons(manifests, kind) for kind in ("rejects", "repairs") if rank_reasons(manifests, kind)
+        },
         "models": [
-            (made.dataset, prompt, asked_in(made, asked)) for made in manifests for prompt, asked in made.asked.items()
+            (made.dataset, prompt, validate_usage(made, asked))
+            for made in manifests
+            for prompt, asked in made.usage.items()
         ],
     }
 
 
-def asked_in(made: Manifest, told: Any) -> Asked:
+def validate_usage(made: Manifest, facts: Any) -> PromptUsage:
     try:
-        return Asked.model_validate(told)
+        return PromptUsage.model_validate(facts)
     except ValueError:
         raise Problem(
             f"The manifest of {made.dataset} does not tell what models were asked. Build it with --rebuild."
         ) from None
 
 
-def tallied(manifests: Iterable[Manifest], kind: str) -> list[tuple[str, str, int]]:
+def rank_reasons(manifests: Iterable[Manifest], kind: str) -> list[tuple[str, str, int]]:
     """Dataset, reason and how often, the commonest first; the rarest of many as one."""
     found = [(made.dataset, reason, count) for made in manifests for reason, count in getattr(made, kind).items()]
     found.sort(key=lambda row: (-row[2], row))

@@ -1,23 +1,23 @@
 """Figures as shapes: where each bar, square, dot and line of a picture stands, and the picture in words."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+# Of the room for the columns of a histogram.
 WIDE, HIGH = 360, 120
-"""Of the room for the columns of a histogram."""
 TICKS = 7
 MONTH = 31
+# Of the room for a time line, and of one of its lines.
 LONG, LINE, TALLEST = 300, 17, 900
-"""Of the room for a time line, and of one of its lines."""
+# For a search, a click, a cart, a purchase.
 ROOM = (5.5, 7.5, 15.0, 15.0)
-"""For a search, a click, a cart, a purchase."""
 FOR_HOUR = 32
+# After it another visit begins.
 PAUSE = timedelta(minutes=30)
-"""After it another visit begins."""
+# Of the room for the lines of an audit.
 SMALL, LOW = 150, 84
-"""Of the room for the lines of an audit."""
 
 
 @dataclass(frozen=True)
@@ -60,14 +60,14 @@ def histogram(edges: Sequence[float | None], counts: Sequence[int], unit: str = 
         for place, (count, words) in enumerate(zip(counts, said, strict=True))
     ]
     every = -(-len(edges) // TICKS)
-    ticks = [Tick(place * wide, short(edge)) for place, edge in enumerate(edges) if edge is not None][::every]
+    ticks = [Tick(place * wide, format_compact(edge)) for place, edge in enumerate(edges) if edge is not None][::every]
     return Histogram(columns, ticks, "; ".join(words for words, count in zip(said, counts, strict=True) if count))
 
 
-def binned(values: Sequence[int], bins: int = 16) -> tuple[list[int], list[int]]:
-    """Edges at round numbers, and how many values stand between each two.
+def bin_values(values: Mapping[int, int], bins: int = 16) -> tuple[list[int], list[int]]:
+    """Edges at round numbers, and how many stand between each two; of each value is said how many there are.
 
-    >>> binned([5, 12, 13, 31], 3)
+    >>> bin_values({5: 1, 12: 2, 31: 1}, 3)
     ([0, 10, 20, 30, 40], [1, 2, 0, 1])
     """
     if not values:
@@ -75,8 +75,8 @@ def binned(values: Sequence[int], bins: int = 16) -> tuple[list[int], list[int]]
     step = nice((max(values) - min(values)) / bins)
     first = min(values) // step
     counts = [0] * (max(values) // step - first + 1)
-    for value in values:
-        counts[value // step - first] += 1
+    for value, count in values.items():
+        counts[value // step - first] += count
     return [(first + place) * step for place in range(len(counts) + 1)], counts
 
 
@@ -92,9 +92,9 @@ def nice(step: float) -> int:
     return next(ten * each for each in (1, 2, 5, 10) if ten * each >= step)
 
 
-def short(number: float) -> str:
+def format_compact(number: float) -> str:
     """
-    >>> [short(each) for each in (5, 1_000, 1_500, 64_000, 2_000_000)]
+    >>> [format_compact(each) for each in (5, 1_000, 1_500, 64_000, 2_000_000)]
     ['5', '1k', '1.5k', '64k', '2m']
     """
     for size, letter in ((1_000_000, "m"), (1_000, "k")):
@@ -188,7 +188,7 @@ class Audit:
 
 
 def audits(found: dict[str, Any], solver: str = "solver") -> list[Audit]:
-    """Of what `report.audited` gives, one for each environment."""
+    """Of what `report_envs.read_env_audit` gives, one for each environment."""
     levels = found["levels"]
     step = SMALL / max(len(levels) - 1, 1)
     places = [place * step if len(levels) > 1 else SMALL / 2 for place in range(len(levels))]
@@ -198,7 +198,7 @@ def audits(found: dict[str, Any], solver: str = "solver") -> list[Audit]:
         rows = {policy: cells for name, policy, cells in found["rows"] if name == env}
         lines = {policy: Line(policy, points(cells, places)) for policy, cells in rows.items()}
         others = [line for policy, line in lines.items() if policy != solver]
-        said = "; ".join(in_words(level, rows, place, solver) for place, level in enumerate(levels))
+        said = "; ".join(describe_level(level, rows, place, solver) for place, level in enumerate(levels))
         drawn.append(Audit(env, lines.get(solver), others, ticks, said))
     return drawn
 
@@ -206,16 +206,16 @@ def audits(found: dict[str, Any], solver: str = "solver") -> list[Audit]:
 def points(cells: Sequence[Any], places: Sequence[float]) -> list[tuple[float, float]]:
     """What was not played has none."""
     return [
-        (x, LOW * (1 - cell["reward"]) / 2)
+        (x, LOW * (1 - cell.parts["reward"]) / 2)
         for x, cell in zip(places, cells, strict=True)
-        if cell and cell["reward"] is not None
+        if cell and cell.episodes
     ]
 
 
-def in_words(level: int, rows: dict[str, Any], place: int, solver: str) -> str:
+def describe_level(level: int, rows: dict[str, Any], place: int, solver: str) -> str:
     """What the solver earned at a level, and the best of the others."""
-    earned = {policy: cells[place]["reward"] for policy, cells in rows.items() if cells[place]}
-    earned = {policy: reward for policy, reward in earned.items() if reward is not None}
+    played = {policy: cell for policy, cells in rows.items() if (cell := cells[place]) and cell.episodes}
+    earned = {policy: cell.parts["reward"] for policy, cell in played.items()}
     best = max((policy for policy in earned if policy != solver), key=lambda policy: earned[policy], default="")
     own = f"solver {earned[solver]:+.2f}" if solver in earned else "no solver"
-    return f"level {level}: {own}" + (f", best other {best.replace('_', ' ')} {earned[best]:+.2f}" if best else "")
+    return f"level {level}: {own}" + (f", best other {best.replace('-', ' ')} {earned[best]:+.2f}" if best else "")

@@ -1,49 +1,62 @@
 """What the report says of the environments: their tasks, and whether cheap policies earn what the solver does."""
 
-import json
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
-from pipeline.problem import Problem
-from pipeline.publish.report_sample import sample
-from pipeline.run import Run
+from shopwright.pipeline.dataset import Dataset
+from shopwright.pipeline.envs.evaluate import EnvTasks, score_episodes, tabulate_env_scores
+from shopwright.pipeline.evaluate.audit import AuditCell, read_audit
+from shopwright.pipeline.evaluate.storage import read_all_results
+from shopwright.pipeline.evaluate.table import Table
+from shopwright.pipeline.publish.report_charts import audits
+from shopwright.pipeline.publish.report_sample import sample
+from shopwright.pipeline.run import Run
+from shopwright.schemas.tasks import EnvEpisode, Task
 
-COLUMNS = ["id", "env", "difficulty", "opening", "wishes", "feasible"]
+COLUMNS = ["id", "env", "difficulty", "opening", "slots", "feasible"]
 
 
-def facts(run: Run) -> dict[str, Any] | None:
-    tasks = run.read("env_tasks")
-    some = sample(tasks, COLUMNS) if tasks.manifest else None
-    if some is None or not len(some):
+def gather_env_facts(run: Run, env_tasks: Dataset[Task]) -> dict[str, Any] | None:
+    if env_tasks.manifest is None or not env_tasks.manifest.rows:
         return None
-    counts = some.sql(
+    counts = env_tasks.sql(
         "select env, count(*), min(difficulty), max(difficulty), count(*) filter (not feasible), "
-        "avg(len(wishes)), avg(len([wish for wish in wishes if wish.known = 'asked'])) from rows group by 1 order by 1"
+        "avg(len(slots)), avg(len([slot for slot in slots if slot.known = 'asked'])) from rows group by 1 order by 1"
     )
-    shown = some.sql(
-        "select env, difficulty, opening, feasible from (select *, row_number() over (partition by env order by hash(id)) "
+    shown = sample(env_tasks, COLUMNS).sql(
+        "select env, difficulty, opening, feasible from (select *, row_number() over (partition by env order by md5(id)) "
         "as place from rows) where place = 1 order by env"
     )
-    return {"counts": counts, "some": shown, "said": some.said}
+    return {"counts": counts, "some": shown, "total": env_tasks.manifest.rows, "agents": list_agent_tables(run)}
 
 
-def audited(path: Path) -> dict[str, Any] | None:
-    """What `shopwright audit envs --run` found last: for each env and policy its mean reward by level."""
-    if not path.exists():
-        return None
-    try:
-        return drawn_from(json.loads(path.read_text(encoding="utf-8")))
-    except (ValueError, LookupError, TypeError, RecursionError):
-        raise Problem(
-            f"{path} is no audit. Take it away, or make it again: shopwright audit envs --run FOLDER"
-        ) from None
+def list_agent_tables(run: Run) -> list[Table]:
+    """What `shopwright evaluate envs --run` found: a table for each agent."""
+    tables = []
+    for rows, facts in read_all_results(EnvEpisode, run.folder, EnvTasks.name):
+        cells = sorted({(row.env, row.difficulty) for row in rows})
+        asked = int(facts.get("episodes", 0))
+        tables.append(tabulate_env_scores(score_episodes(rows, cells, asked)))
+    return tables
 
 
-def drawn_from(cells: list[dict[str, Any]]) -> dict[str, Any]:
-    levels = sorted({cell["level"] for cell in cells})
-    found = {(cell["env"], cell["policy"], cell["level"]): cell for cell in cells}
+def gather_audit_facts(run: Run) -> dict[str, Any] | None:
+    """The audit with its drawings; None where there is none."""
+    audit = read_env_audit(run)
+    return audit and audit | {"drawn": audits(audit)}
+
+
+def read_env_audit(run: Run) -> dict[str, Any] | None:
+    """What `shopwright audit envs --run` found last: for each env and policy its cells by level."""
+    found = read_audit(run.folder, "envs")
+    return found and arrange_audit(found[1])
+
+
+def arrange_audit(cells: Sequence[AuditCell]) -> dict[str, Any]:
+    levels = sorted({cell.group["level"] for cell in cells})
+    found = {(cell.group["env"], cell.policy, cell.group["level"]): cell for cell in cells}
     rows = [
         (env, policy, [found.get((env, policy, level)) for level in levels])
-        for env, policy in dict.fromkeys((cell["env"], cell["policy"]) for cell in cells)
+        for env, policy in dict.fromkeys((env, policy) for env, policy, _ in found)
     ]
-    return {"levels": levels, "rows": rows, "episodes": max((cell["episodes"] for cell in cells), default=0)}
+    return {"levels": levels, "rows": rows, "episodes": max((cell.episodes for cell in cells), default=0)}

@@ -1,83 +1,106 @@
 """What the report says of questions: their mix, and some with their SQL and their evidence in the trajectory."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from itertools import chain
+from typing import Any, get_args
 
-from pipeline.publish.report_sample import Sample, evaluations, sample, with_ids
-from pipeline.publish.report_world import color_of
-from pipeline.rollouts import scores
-from pipeline.run import Run
+from shopwright.pipeline.dataset import Dataset
+from shopwright.pipeline.evaluate.audit import read_audit, tabulate_audit
+from shopwright.pipeline.evaluate.storage import is_current, read_all_results
+from shopwright.pipeline.publish.report_sample import Rows, Sample, sample, with_ids
+from shopwright.pipeline.publish.report_world import choose_line_color
+from shopwright.pipeline.rollouts import scores
+from shopwright.pipeline.rollouts.evaluate import Questions
+from shopwright.pipeline.run import Run
+from shopwright.schemas.questions import Question, Shortcut
+from shopwright.schemas.rollouts import Attempt
+from shopwright.schemas.samples import Trajectory
 
 COLUMNS = ["id", "trajectory_id", "budget", "question", "sql", "answer", "answer_type", "kind", "shape", "difficulty"]
-COLUMNS += ["evidence", "position", "split"]
+COLUMNS += ["evidence", "position", "split", "answerable_from", "effort"]
 LEVELS = ("easy", "medium", "hard")
 SHAPES = 30
+# Rows of evidence, at most, of a question that is shown.
 MARKED = 10
-"""Rows of evidence, at most, of a question that is shown."""
+# Rows shown before and after each of them.
 BESIDE = 1
-"""Rows shown before and after each of them."""
 
 
-def facts(run: Run) -> dict[str, Any] | None:
-    questions = run.read("questions")
-    some = sample(questions, COLUMNS) if questions.manifest else None
-    if some is None or not len(some):
+def gather_question_facts(questions: Dataset[Question], trajectories: Dataset[Trajectory]) -> dict[str, Any] | None:
+    if questions.manifest is None or not questions.manifest.rows:
         return None
 
     def shares(column: str) -> list[tuple[str, int]]:
-        return some.sql(f"select coalesce({column}, 'no evidence'), count(*) from rows group by 1 order by 2 desc, 1")
+        return questions.sql(
+            f"select coalesce({column}, 'no evidence'), count(*) from rows group by 1 order by 2 desc, 1"
+        )
 
     return {
-        "total": len(some),
-        "said": some.said,
+        "total": questions.manifest.rows,
         "mixes": {
             "Kind": shares("kind"),
             "Type of answer": shares("answer_type"),
-            "Difficulty": shares("difficulty"),
+            "What can answer it": questions.sql(
+                f"select case when list_contains(answerable_from, 'text') then '{scores.TEXT}' else '{scores.ALONE}' end, "
+                "count(*) from rows group by 1 order by 2 desc, 1"
+            ),
+            "Difficulty": sorted(shares("difficulty"), key=lambda each: LEVELS.index(each[0])),
             "Where the evidence lies": shares("position"),
         },
-        "splits": some.sql(
+        "splits": questions.sql(
             "select split, budget, count(*), count(distinct trajectory_id), count(distinct shape), "
             "count(*) filter (answer in ('none', '0', '0.0', '0.00')) from rows group by all order by split, budget"
         ),
-        "guessable": some.sql(
+        "guessable": questions.sql(
             "select shape, sum(n)::int, max(n)::int, arg_max(answer, (n, answer)) from (select shape, answer, count(*) as n "
             "from rows group by all) group by shape having sum(n) >= 10 order by max(n) / sum(n) desc, shape limit 8"
         ),
         "levels": LEVELS,
-        "shapes": shapes(some),
-        "of_shapes": some.sql("select count(distinct shape) from rows")[0][0],
-        "some": shown(run, some),
+        "shapes": shapes(questions),
+        "of_shapes": questions.sql("select count(distinct shape) from rows")[0][0],
+        "weak": weak(questions),
+        "some": pick_example_questions(trajectories, sample(questions, COLUMNS)),
     }
 
 
-def shapes(some: Sample) -> list[tuple[str, list[int]]]:
+def shapes(rows: Rows) -> list[tuple[str, list[int]]]:
     """The commonest, each with how many questions of it are easy, medium and hard."""
     counts = ", ".join(f"count(*) filter (difficulty = '{level}')" for level in LEVELS)
-    rows = some.sql(f"select shape, {counts} from rows group by 1 order by count(*) desc, 1 limit {SHAPES}")
-    return [(shape, list(found)) for shape, *found in rows]
+    found = rows.sql(f"select shape, {counts} from rows group by 1 order by count(*) desc, 1 limit {SHAPES}")
+    return [(shape, list(numbers)) for shape, *numbers in found]
 
 
-def shown(run: Run, some: Sample) -> list[dict[str, Any]]:
+def weak(rows: Rows) -> list[tuple[str, list[float]]]:
+    """For each weak answerer the share of easy, medium and hard questions that it gets right, and for all together."""
+    right = [(name, f"list_contains(effort.shortcuts, '{name}')") for name in get_args(Shortcut)]
+    right.append(("together", f"len(effort.shortcuts) / {len(right)}"))
+    shares = ", ".join(
+        f"coalesce(avg(({value})::double) filter (difficulty = '{level}'), 0)" for _, value in right for level in LEVELS
+    )
+    found = list(rows.sql(f"select {shares} from rows")[0])
+    return [(name, found[3 * place : 3 * place + 3]) for place, (name, _) in enumerate(right)]
+
+
+def pick_example_questions(trajectories: Dataset[Trajectory], some: Sample) -> list[dict[str, Any]]:
     """One of each kind by chance, with evidence of a few rows if any has, and these rows in the trajectory."""
     ids = some.sql(
         "select id from (select id, kind, row_number() over (partition by kind order by "
-        f"len(evidence) between 1 and {MARKED} desc, hash(id)) as place from rows) where place = 1"
+        f"len(evidence) between 1 and {MARKED} desc, md5(id)) as place from rows) where place = 1"
     )
     found = some.of(id for (id,) in ids)
-    texts = with_ids(run.read("trajectories"), {row["trajectory_id"] for row in found}, ["text"])
+    texts = with_ids(trajectories, {row["trajectory_id"] for row in found}, ["text"])
     return [
-        row | {"lines": marked(texts[row["trajectory_id"]]["text"].split("\n"), row["evidence"])}
+        row | {"lines": mark_evidence(texts[row["trajectory_id"]]["text"].split("\n"), row["evidence"])}
         if row["trajectory_id"] in texts
         else row | {"lines": []}
         for row in sorted(found, key=lambda row: row["kind"])
     ]
 
 
-def marked(lines: Sequence[str], evidence: Iterable[int]) -> list[dict[str, Any]]:
+def mark_evidence(lines: Sequence[str], evidence: Iterable[int]) -> list[dict[str, Any]]:
     """Rows of evidence with what stands beside them, and in between how many rows are left out.
 
-    >>> [line["left_out"] or (line["row"], line["is_evidence"]) for line in marked("abcdefgh", [1, 6])]
+    >>> [line["left_out"] or (line["row"], line["is_evidence"]) for line in mark_evidence("abcdefgh", [1, 6])]
     [(0, False), (1, True), (2, False), 2, (5, False), (6, True), (7, False)]
     """
     known = [row for row in sorted(set(evidence)) if row < len(lines)][:MARKED]
@@ -88,29 +111,43 @@ def marked(lines: Sequence[str], evidence: Iterable[int]) -> list[dict[str, Any]
         if row - before > 1:
             found.append({"left_out": row - before - 1})
         found.append(
-            {"left_out": 0, "row": row, "text": lines[row], "is_evidence": row in known, "kind": color_of(lines[row])}
+            {
+                "left_out": 0,
+                "row": row,
+                "text": lines[row],
+                "is_evidence": row in known,
+                "kind": choose_line_color(lines[row]),
+            }
         )
         before = row
     left = len(lines) - 1 - before
     return [*found, {"left_out": left}] if found and left else found
 
 
-def evaluated(run: Run) -> dict[str, Any] | None:
-    """What `shopwright evaluate questions` found: a line for each agent and mode, and a cell for each budget."""
-    now = run.read("questions").manifest
+def summarize_question_agents(run: Run, questions: Dataset[Question]) -> dict[str, Any] | None:
+    """What `shopwright evaluate questions` and the audit found: a line for each agent and mode, and a cell for each budget."""
     agents: list[dict[str, Any]] = []
-    for attempts, told in evaluations(run.folder / scores.FOLDER, "questions-*.parquet", scores.read_attempts):
-        current = now is not None and told.get("questions") == now.fingerprint
+    for attempts, facts in read_all_results(Attempt, run.folder, Questions.name):
+        current = is_current(facts, questions)
         agents += [
-            {"rows": rows, "split": told.get("split", ""), "current": current}
-            for rows in by_mode(scores.figures(attempts))
+            {
+                "rows": rows,
+                "split": facts.get("split", ""),
+                "current": current,
+                "text_answers": facts.get("text_answers", ""),
+            }
+            for rows in by_mode(scores.score_attempts(attempts))
         ]
-    budgets = scores.in_order(budget for agent in agents for budget in agent["rows"] if budget != "all")
+    budgets = scores.sort_budgets(set(chain.from_iterable(agent["rows"] for agent in agents)) - {"all"})
     judged = any(row.judged is not None for agent in agents for row in agent["rows"].values())
-    return {"agents": agents, "budgets": budgets, "modes": scores.SAID, "judged": judged} if agents else None
+    found = read_audit(run.folder, Questions.name)
+    if not agents and found is None:
+        return None
+    audit = found and {"table": tabulate_audit(found[1]), "current": is_current(found[0], questions)}
+    return {"agents": agents, "budgets": budgets, "modes": scores.MODE_LABELS, "judged": judged, "audit": audit}
 
 
-def by_mode(rows: list[scores.Row]) -> list[dict[str, scores.Row]]:
+def by_mode(rows: list[scores.QuestionScore]) -> list[dict[str, scores.QuestionScore]]:
     """For each mode its rows by budget, and the one of all."""
     modes = dict.fromkeys((row.policy, row.mode) for row in rows)
     return [

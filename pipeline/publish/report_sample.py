@@ -1,25 +1,25 @@
 """Rows of a dataset, spread evenly over it: what a report looks at, so that one of millions of rows takes seconds."""
 
-import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline.arrow import arrow_schema
-from pipeline.dataset import Dataset
-from pipeline.files import duck, each, footer, is_here, parquet
+from shopwright.pipeline.arrow import arrow_schema
+from shopwright.pipeline.dataset import Dataset
+from shopwright.pipeline.files import connect_duckdb, footer, map_paths, parquet
 
 T = TypeVar("T")
 FILES = 64
 ROWS = 20_000
+# Unpacked, of the columns that are read.
 BYTES = 48_000_000
-"""Unpacked, of the columns that are read."""
+# Row groups, at most, in which a row is looked for whose id they may hold.
 NEAR = 4
-"""Row groups, at most, in which a row is looked for whose id they may hold."""
 
 
 class Rows(Protocol):
@@ -42,10 +42,10 @@ class Sample:
         return len(self.table)
 
     @property
-    def said(self) -> str:
+    def describe_size(self) -> str:
         """How much was looked at.
 
-        >>> Sample(pa.table({"id": ["a"]}), 2_000).said, Sample(pa.table({"id": ["a"]}), 1).said
+        >>> Sample(pa.table({"id": ["a"]}), 2_000).describe_size, Sample(pa.table({"id": ["a"]}), 1).describe_size
         ('1 of 2,000 rows, spread evenly', 'all 1 rows')
         """
         few = len(self) < self.total
@@ -53,7 +53,7 @@ class Sample:
 
     def sql(self, query: str) -> list[tuple[Any, ...]]:
         """As `Dataset.sql`, over these rows."""
-        with duck() as connection:
+        with connect_duckdb() as connection:
             connection.register("rows", self.table)
             found: list[tuple[Any, ...]] = connection.execute(query).fetchall()
         return found
@@ -83,9 +83,9 @@ class Group:
 
 def sample(dataset: Dataset[Any], columns: Sequence[str], *, rows: int = ROWS, bytes: int = BYTES) -> Sample:
     """So many rows at most, from row groups spread evenly; one group is read even if it is larger than `bytes`."""
-    files = spread(dataset.files, FILES)
-    groups = [group for found in each(lambda path: groups_of(path, columns), files) for group in found]
-    chosen = spread(groups, fitting(groups, rows, bytes))
+    files = spread_evenly(dataset.files, FILES)
+    groups = list(chain.from_iterable(map_paths(lambda path: groups_of(path, columns), files)))
+    chosen = spread_evenly(groups, count_fitting_groups(groups, rows, bytes))
     left = -(-rows // max(len(chosen), 1))
     makes: Any = dataset.makes
     schema = arrow_schema(makes)
@@ -107,11 +107,11 @@ def groups_of(path: Path, columns: Sequence[str]) -> list[Group]:
     return [group for group in found if group.rows]
 
 
-def fitting(groups: Sequence[Group], rows: int, bytes: int) -> int:
+def count_fitting_groups(groups: Sequence[Group], rows: int, bytes: int) -> int:
     """How many groups, of the usual size, make at most so many rows and bytes; at least one.
 
     >>> groups = [Group(Path("x"), number, 100, 1_000) for number in range(9)]
-    >>> fitting(groups, 350, 10**9), fitting(groups, 10**9, 2_500), fitting(groups, 10**9, 10), fitting([], 1, 1)
+    >>> count_fitting_groups(groups, 350, 10**9), count_fitting_groups(groups, 10**9, 2_500), count_fitting_groups(groups, 10**9, 10), count_fitting_groups([], 1, 1)
     (3, 2, 1, 0)
     """
     if sum(g.rows for g in groups) <= rows and sum(g.bytes for g in groups) <= bytes:
@@ -120,9 +120,9 @@ def fitting(groups: Sequence[Group], rows: int, bytes: int) -> int:
     return max(1, min(len(groups) * rows // max(held, 1), len(groups) * bytes // max(size, 1)))
 
 
-def spread(items: Sequence[T], count: int) -> list[T]:
+def spread_evenly(items: Sequence[T], count: int) -> list[T]:
     """
-    >>> spread("abcdefgh", 3), spread("ab", 3)
+    >>> spread_evenly("abcdefgh", 3), spread_evenly("ab", 3)
     (['a', 'c', 'f'], ['a', 'b'])
     """
     return [items[place * len(items) // count] for place in range(count)] if count < len(items) else list(items)
@@ -131,7 +131,7 @@ def spread(items: Sequence[T], count: int) -> list[T]:
 def rows_at(dataset: Dataset[Any], ranges: Sequence[range], columns: Sequence[str]) -> pa.Table:
     """The rows of these numbers, in order: as `Dataset.slices` of each, but every footer is read once."""
     files, first, found = dataset.files, 0, []
-    for path, facts in zip(files, each(footer, files), strict=True):
+    for path, facts in zip(files, map_paths(footer, files), strict=True):
         for number in range(facts.num_row_groups):
             last = first + facts.row_group(number).num_rows
             inside = [range(max(first, rows.start), min(last, rows.stop)) for rows in ranges]
@@ -145,7 +145,7 @@ def rows_at(dataset: Dataset[Any], ranges: Sequence[range], columns: Sequence[st
 def with_ids(dataset: Dataset[Any], ids: Iterable[str], columns: Sequence[str]) -> dict[str, dict[str, Any]]:
     """Rows by their ids, looked for only in row groups that may hold them: for datasets in the order of their ids."""
     wanted, files = sorted(set(ids)), dataset.files
-    facts = dict(zip(files, each(footer, files), strict=True))
+    facts = dict(zip(files, map_paths(footer, files), strict=True))
     near: dict[tuple[Path, int], None] = {}
     for id in wanted:
         holding = (place for path in files for place in groups_with(path, facts[path], id))
@@ -164,21 +164,7 @@ def groups_with(path: Path, facts: Any, id: str) -> Iterator[tuple[Path, int]]:
             yield path, number
 
 
-def titles(catalog: Dataset[Any], ids: Iterable[str]) -> dict[str, str]:
+def find_titles(catalog: Dataset[Any], ids: Iterable[str]) -> dict[str, str]:
     """Of products, wherever they stand in the catalog."""
     texts = ", ".join("'" + id.replace("'", "''") + "'" for id in sorted(set(ids)))
     return dict(catalog.sql(f"select id, title from rows where id in ({texts})")) if texts else {}
-
-
-def evaluations(folder: Path, pattern: str, read: Callable[[Path], T | None]) -> list[T]:
-    """What evaluations left in the run's folder, as far as it can be read; from elsewhere by a copy."""
-    found = []
-    for path in sorted(folder.glob(pattern)):
-        if is_here(path):
-            found.append(read(path))
-            continue
-        with tempfile.NamedTemporaryFile(suffix=".parquet") as copy:
-            copy.write(path.read_bytes())
-            copy.flush()
-            found.append(read(Path(copy.name)))
-    return [each for each in found if each is not None]

@@ -6,54 +6,54 @@ from random import Random
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline.arrow import arrow_schema
-from pipeline.catalog.embed import HASHED, open_embedder
-from pipeline.catalog.nearest import Nearest, loaded, nearest_in
-from pipeline.catalog.search import Search
-from pipeline.publish.report_sample import rows_at
-from pipeline.run import Run
-from pipeline.shop.store import Store
-from pipeline.words import content_words
-from schemas.shop import Variant
+from shopwright.pipeline.catalog.embed import HASHED, open_embedder
+from shopwright.pipeline.catalog.nearest import Nearest, import_faiss, nearest_in
+from shopwright.pipeline.catalog.search import Search
+from shopwright.pipeline.dataset import Dataset
+from shopwright.pipeline.evaluate.realism.shop import make_plain_variants
+from shopwright.pipeline.extras import explain_missing
+from shopwright.pipeline.publish.report_sample import rows_at
+from shopwright.pipeline.run import Run
+from shopwright.pipeline.shop.store import Store
+from shopwright.pipeline.words import content_words
+from shopwright.schemas.shop import Embedding, Product
 
 PRODUCTS = 2_000
 ASKED = 60
+# Places of the catalog that the products are taken from, each with its neighbours.
 PARTS = 8
-"""Places of the catalog that the products are taken from, each with its neighbours."""
 TEN = 10
 FACTS = ["id", "title", "brand", "color", "category", "category_path", "attributes", "description", "price", "rating"]
 FACTS += ["review_count", "shipping_days"]
 ELSEWHERE = "python -m benchmarks.search --run FOLDER"
 
 
-def facts(run: Run) -> dict[str, Any] | None:
+def gather_search_facts(run: Run, catalog: Dataset[Product], embeddings: Dataset[Embedding]) -> dict[str, Any] | None:
     """None without vectors; `why` in words where what they find is not measured."""
-    catalog, embeddings = run.read("catalog").manifest, run.read("embeddings").manifest
-    if not (catalog and embeddings and catalog.rows and embeddings.rows):
+    shop, vectors = catalog.manifest, embeddings.manifest
+    if not (shop and vectors and shop.rows and vectors.rows):
         return None
-    name = embeddings.recipe.settings["embedder"]
-    if embeddings.recipe.inputs.get("catalog") != catalog.fingerprint:
+    name = vectors.recipe.settings["embedder"]
+    if vectors.recipe.inputs.get(catalog.name) != shop.fingerprint:
         return {"why": "The vectors are of an earlier catalog. Build embeddings again, with --rebuild."}
     if name != HASHED:
         return {"why": f"The vectors are {name}'s, a model that a report does not load. To measure: {ELSEWHERE}"}
-    try:
-        return measured(run, catalog.rows)
-    except ImportError:
-        return {"why": "FAISS is not installed: pip install faiss-cpu"}
+    if missing := explain_missing("faiss", "To measure it"):
+        return {"why": missing}
+    return measure_recall(run, shop.rows)
 
 
-def measured(run: Run, total: int) -> dict[str, Any]:
+def measure_recall(run: Run, total: int) -> dict[str, Any]:
     """Shares of the ten nearest by exact cosine that each way has among its ten, and of products that their own words find."""
-    store, vectors = taken(run, total)
+    store, vectors = load_sample_shop(run, total)
     words = Search(store)
     known = vectors[words.rows]
     both = Search(store, words.lists, nearest_in(known.astype(np.float16), open_embedder(HASHED)))
     near = both.nearest
     assert near is not None
-    asked = queries(store)
+    asked = draw_title_queries(store)
     ways: dict[str, Callable[[str], Any]] = {
         "index of vectors": lambda text: [int(words.rows[place]) for place in near.find(near.vector(text), TEN)],
         "words and vectors": lambda text: both.find(text, limit=TEN),
@@ -78,7 +78,7 @@ def measured(run: Run, total: int) -> dict[str, Any]:
 @contextmanager
 def one_thread() -> Iterator[None]:
     """For so little work FAISS's threads wait for one another longer than they work."""
-    faiss = loaded()
+    faiss = import_faiss()
     before = faiss.omp_get_max_threads()
     faiss.omp_set_num_threads(1)
     try:
@@ -87,29 +87,20 @@ def one_thread() -> Iterator[None]:
         faiss.omp_set_num_threads(before)
 
 
-def taken(run: Run, total: int) -> tuple[Store, np.ndarray]:
+def load_sample_shop(run: Run, total: int) -> tuple[Store, np.ndarray]:
     """Products with their vectors, float32 [products, dimensions]: a shop of their own, with one variant for each."""
-    ranges = parts_of(total)
+    ranges = split_ranges(total)
     facts = rows_at(run.read("catalog"), ranges, FACTS)
     given = rows_at(run.read("embeddings"), ranges, ["id", "vector"])
     facts = facts.filter(pc.is_in(facts["id"], value_set=given["id"].combine_chunks()))
     rows = pc.index_in(facts["id"], value_set=given["id"].combine_chunks()).combine_chunks().to_numpy()
     vectors = given["vector"].combine_chunks().flatten().to_numpy().reshape(len(given), -1)
-    count = len(facts)
-    variants = {
-        "id": pc.binary_join_element_wise(facts["id"], pa.scalar("v"), "-"),
-        "product_id": facts["id"],
-        "choices": pa.array([[]] * count, arrow_schema(Variant).field("choices").type),
-        "price": facts["price"],
-        "stock": pa.array(np.ones(count, np.int64)),
-        "is_title": pa.array(np.ones(count, bool)),
-    }
-    return Store(facts.combine_chunks(), pa.table(variants)), vectors[rows].astype(np.float32)
+    return Store(facts.combine_chunks(), make_plain_variants(facts)), vectors[rows].astype(np.float32)
 
 
-def parts_of(total: int) -> list[range]:
+def split_ranges(total: int) -> list[range]:
     """
-    >>> parts_of(1_000), len(parts_of(10**6)), parts_of(10**6)[1]
+    >>> split_ranges(1_000), len(split_ranges(10**6)), split_ranges(10**6)[1]
     ([range(0, 1000)], 8, range(125000, 125250))
     """
     if total <= PRODUCTS:
@@ -118,7 +109,7 @@ def parts_of(total: int) -> list[range]:
     return [range(begin, begin + PRODUCTS // PARTS) for begin in begins]
 
 
-def queries(store: Store) -> list[tuple[str, int]]:
+def draw_title_queries(store: Store) -> list[tuple[str, int]]:
     """Two to five words of a product's title, in any order, and its row."""
     random, found = Random(1), []
     for _ in range(ASKED):

@@ -1,30 +1,30 @@
 """What the report says of the shop and its customers: products, prices, what is done when, and one customer's month."""
 
+from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
 
-from pipeline.publish.report_charts import Histogram, binned, histogram, time_line
-from pipeline.publish.report_sample import Rows, Sample, sample
-from pipeline.run import Run
-from pipeline.shop.visits import ACTIONS, QUOTA
+from shopwright.pipeline.dataset import Dataset
+from shopwright.pipeline.publish.report_charts import Histogram, bin_values, histogram, time_line
+from shopwright.pipeline.publish.report_sample import Rows, Sample, sample
+from shopwright.pipeline.world.actions import ACTIONS, QUOTA
+from shopwright.schemas.samples import Trajectory
+from shopwright.schemas.shop import Persona, Product
 
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 PRICES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
+# Trajectories whose events the pictures are drawn from.
 LOOKED_AT = 1_000
-"""Trajectories whose events the pictures are drawn from."""
-SIZED = 10_000
-"""Trajectories whose tokens are."""
 LINES = 14
-COUNTED = ["price", "category", "category_path", "brand", "promotions", "price_is_simulated"]
+PEOPLE = 4
 
 
-def facts_of_catalog(run: Run) -> dict[str, Any] | None:
+def gather_catalog_facts(catalog: Dataset[Product]) -> dict[str, Any] | None:
     """None where there is nothing to show, as with all of these."""
-    catalog = run.read("catalog")
-    if catalog.manifest is None:
+    if catalog.manifest is None or not catalog.manifest.rows:
         return None
-    some = sample(catalog, COUNTED)
-    return catalog_facts(some) | {"said": some.said, "histogram": price_histogram(some)} if len(some) else None
+    found = catalog_facts(catalog)
+    return found | {"total": catalog.manifest.rows, "histogram": price_histogram(dict(found["prices"]))}
 
 
 def catalog_facts(rows: Rows) -> dict[str, Any]:
@@ -42,8 +42,8 @@ def catalog_facts(rows: Rows) -> dict[str, Any]:
     }
 
 
-def price_histogram(rows: Rows) -> Histogram:
-    counts = dict(catalog_facts(rows)["prices"])
+def price_histogram(counts: Mapping[Any, int]) -> Histogram:
+    """counts: of products below each of the prices; None: of the others."""
     edges: list[float | None] = [0, *PRICES, None]
     there = [place for place, up in enumerate(edges[1:]) if up in counts]
     first, last = min(there), max(there)
@@ -51,13 +51,13 @@ def price_histogram(rows: Rows) -> Histogram:
     return histogram(shown, [counts.get(up, 0) for up in shown[1:]], " dollars")
 
 
-def trajectory_facts(run: Run) -> dict[str, Any]:
+def gather_trajectory_facts(trajectories: Dataset[Trajectory]) -> dict[str, Any]:
     """The mix of actions, and when they are."""
-    return events_facts(events_of(run))
+    return events_facts(sample_events(trajectories))
 
 
-def events_of(run: Run) -> Sample:
-    return sample(run.read("trajectories"), ["id", "persona_id", "events"], rows=LOOKED_AT)
+def sample_events(trajectories: Dataset[Trajectory]) -> Sample:
+    return sample(trajectories, ["id", "persona_id", "events"], rows=LOOKED_AT)
 
 
 def events_facts(some: Sample) -> dict[str, Any]:
@@ -80,25 +80,29 @@ def events_facts(some: Sample) -> dict[str, Any]:
     }
 
 
-def customers(run: Run) -> dict[str, Any] | None:
+def gather_customer_facts(trajectories: Dataset[Trajectory]) -> dict[str, Any] | None:
     """The trajectories in figures, one customer's month, and how another one's log begins."""
-    trajectories = run.read("trajectories")
     if trajectories.manifest is None or not trajectories.manifest.rows:
         return None
-    some, sized = events_of(run), sample(trajectories, ["budget", "tokens"], rows=SIZED)
+    some = sample_events(trajectories)
     (first,) = sample(trajectories, ["id", "text"], rows=1).table.to_pylist()
     return events_facts(some) | {
-        "said": some.said,
+        "said": some.describe_size,
         "rush": rush(some),
-        "tokens": tokens_histogram(sized.table["tokens"].to_pylist()),
-        "sized": sized.said,
-        "sizes": sized.sql(
+        "tokens": tokens_histogram(dict(trajectories.sql("select tokens, count(*) from rows group by 1"))),
+        "total": trajectories.manifest.rows,
+        "sizes": trajectories.sql(
             "select budget, count(*), min(tokens), median(tokens)::bigint, max(tokens) from rows group by 1 order by max(tokens)"
         ),
         "month": month(some),
         "sample": first["id"],
-        "lines": [(color_of(line), line) for line in first["text"].split("\n", LINES)[:LINES]],
+        "lines": [(choose_line_color(line), line) for line in first["text"].split("\n", LINES)[:LINES]],
     }
+
+
+def list_people(personas: Dataset[Persona]) -> list[str]:
+    """What a few customers are like."""
+    return [person.description for person in personas.head(PEOPLE)]
 
 
 def rush(some: Sample) -> tuple[str, int, int]:
@@ -119,22 +123,22 @@ def month(some: Sample) -> dict[str, Any]:
     return {"persona": row["persona_id"], "line": time_line(row["events"], ACTIONS)}
 
 
-def tokens_histogram(tokens: list[int]) -> Histogram:
-    """In equal steps; in ever larger ones where budgets are far apart."""
+def tokens_histogram(tokens: Mapping[int, int]) -> Histogram:
+    """How many have so many tokens: in equal steps; in ever larger ones where budgets are far apart."""
     if max(tokens) <= 8 * max(min(tokens), 1):
-        return histogram(*binned(tokens), " tokens")
+        return histogram(*bin_values(tokens), " tokens")
     edges = [digit * 10**power for power in range(10) for digit in (1, 2, 5)]
     low = max(place for place, edge in enumerate(edges) if place == 0 or edge <= min(tokens))
     high = next(place for place, edge in enumerate(edges) if edge > max(tokens))
     shown = edges[low : high + 1]
     shown = shown if min(tokens) >= shown[0] else [0, *shown]
-    counts = [sum(start <= one < end for one in tokens) for start, end in pairwise(shown)]
+    counts = [sum(count for one, count in tokens.items() if start <= one < end) for start, end in pairwise(shown)]
     return histogram(shown, counts, " tokens")
 
 
-def color_of(line: str) -> str:
+def choose_line_color(line: str) -> str:
     """
-    >>> color_of("2024-05-01 19:30:25 add to Cart [A || b]")
+    >>> choose_line_color("2024-05-01 19:30:25 add to Cart [A || b]")
     'cart'
     """
     return {"add": "cart"}.get(action := line[20:].partition(" ")[0], action)

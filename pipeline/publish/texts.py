@@ -12,11 +12,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+# Config -> split -> its files, in order.
 Files = dict[str, dict[str, list[Path]]]
-"""Config -> split -> its files, in order."""
 NAME = re.compile(r"(.+)-\d{5}-of-\d{5}\.parquet")
+# Read at a time.
 ROWS = 1_000
-"""Read at a time."""
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -39,7 +39,7 @@ def laid_files(folder: Path) -> Files:
     return found
 
 
-def batches(path: Path, columns: list[str] | None = None) -> Iterator[tuple[int, pa.RecordBatch]]:
+def read_numbered_batches(path: Path, columns: list[str] | None = None) -> Iterator[tuple[int, pa.RecordBatch]]:
     """Each batch with the number of its first row."""
     first = 0
     for batch in pq.ParquetFile(path).iter_batches(ROWS, columns=columns):
@@ -47,15 +47,15 @@ def batches(path: Path, columns: list[str] | None = None) -> Iterator[tuple[int,
         first += batch.num_rows
 
 
-def columns_of(files: Iterable[Path]) -> set[str]:
+def list_common_columns(files: Iterable[Path]) -> set[str]:
     """Those that all of the files have."""
     return set.intersection(*(set(pq.read_schema(path).names) for path in files))
 
 
-def cells(batch: pa.RecordBatch) -> Iterator[Cells]:
+def iterate_cells(batch: pa.RecordBatch) -> Iterator[Cells]:
     """
     >>> batch = pa.RecordBatch.from_pylist([{"id": "a", "said": []}, {"id": "b", "said": [{"content": "Hello"}]}])
-    >>> [(each.column, each.texts.to_pylist(), each.rows.tolist()) for each in cells(batch)]
+    >>> [(each.column, each.texts.to_pylist(), each.rows.tolist()) for each in iterate_cells(batch)]
     [('id', ['a', 'b'], [0, 1]), ('said.content', ['Hello'], [1])]
     """
     for name, column in zip(batch.schema.names, batch.columns, strict=True):
@@ -78,31 +78,28 @@ def inside(name: str, values: pa.Array, rows: np.ndarray) -> Iterator[Cells]:
         yield Cells(name, values.filter(there), rows[there.to_numpy(zero_copy_only=False)])
 
 
-def number_of(text: str) -> int:
+def text_to_number(text: str) -> int:
     """The same in every process."""
     return int.from_bytes(blake2b(text.encode(errors="replace"), digest_size=8).digest(), "little")
 
 
-number_of_word = lru_cache(maxsize=1 << 18)(number_of)
+word_to_number = lru_cache(maxsize=1 << 18)(text_to_number)
 
 
-def numbered(words: Sequence[str]) -> np.ndarray:
+def hash_words(words: Sequence[str]) -> np.ndarray:
     """Each word as a number."""
-    return np.fromiter(map(number_of_word, words), np.uint64, len(words))
+    return np.fromiter(map(word_to_number, words), np.uint64, len(words))
 
 
-def grams(words: np.ndarray, size: int) -> np.ndarray:
+def hash_ngrams(words: np.ndarray, size: int) -> np.ndarray:
     """A number for each run of so many words; the order counts.
 
-    >>> len(grams(numbered(["a", "red", "lamp"]), 2)), len(grams(numbered(["a"]), 2))
+    >>> len(hash_ngrams(hash_words(["a", "red", "lamp"]), 2)), len(hash_ngrams(hash_words(["a"]), 2))
     (2, 0)
     """
     count = max(len(words) - size + 1, 0)
     found = np.zeros(count, np.uint64)
     for place in range(size):
-        found = mixed(found * GOLDEN + words[place : place + count])
+        found = found * GOLDEN + words[place : place + count]
+        found ^= found >> np.uint64(29)  # else the high bits, which the product fills, would never reach the low ones
     return found
-
-
-def mixed(numbers: np.ndarray) -> np.ndarray:
-    return numbers ^ (numbers >> np.uint64(29))

@@ -5,18 +5,21 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from decimal import ROUND_HALF_UP, Decimal
 from fractions import Fraction
-from itertools import accumulate, pairwise
+from itertools import accumulate, chain, pairwise
 from typing import Any
 
-from pipeline.questions import tree as t
-from pipeline.questions.log import Event, Log
-from schemas.questions import AnswerType
+from shopwright.pipeline.questions import tree as t
+from shopwright.pipeline.questions.log import Event, Log
+from shopwright.schemas.questions import AnswerType
 
 COLUMN_TYPES: dict[str, AnswerType] = {"timestamp": "date-time", "day": "date", "hour": "integer", "price": "money"}
 
 
 class Undecided(ValueError):
     """The figure lies exactly between two roundings, so that two right computations may differ."""
+
+    def __init__(self, exact: Fraction, digits: int) -> None:
+        super().__init__(f"{exact} lies between two roundings")
 
 
 @dataclass(frozen=True)
@@ -30,68 +33,73 @@ class Found:
 
     def scope(self, log: Log) -> list[Event] | None:
         """The events looked at: with `ever` and `never`, also those of the action named there."""
-        return None if self.looked_at is None else together(*(seen_by(log, pick) for pick in self.looked_at))
+        return (
+            None
+            if self.looked_at is None
+            else merge_log_events(*(pick_with_linked(log, pick) for pick in self.looked_at))
+        )
 
     @property
     def rows(self) -> list[int]:
         return sorted({each.row for each in self.evidence})
 
 
-def answer(tree: Any, log: Log) -> Found:
+def answer_tree(tree: Any, log: Log) -> Found:
     """What is true, from the events alone. Raises Undecided."""
     match tree:
         case t.Whether():
             found = [log.pick(pick) for pick in tree.picks]
-            return Found([bool(events) for events in found], together(*found), tree.picks)
+            return Found([bool(events) for events in found], merge_log_events(*found), tree.picks)
         case t.Difference():
-            return difference(answer(tree.of, log), answer(tree.less, log))
+            return answer_difference(answer_tree(tree.of, log), answer_tree(tree.less, log))
         case t.Wait():
-            return wait(log.moment(tree.start), log.moment(tree.end), (tree.start.of, tree.end.of))
+            return answer_wait(log.moment(tree.start), log.moment(tree.end), (tree.start.of, tree.end.of))
         case t.Amid():
-            return amid(tree, log)
+            return answer_amid(tree, log)
         case t.Beside():
-            return beside(tree, log)
+            return answer_beside(tree, log)
         case t.Directly():
-            return directly(tree, log)
+            return answer_directly(tree, log)
         case t.Journey():
-            return journey(tree, log)
+            return answer_journey(tree, log)
         case t.Sets():
-            return sets(tree, log)
+            return answer_sets(tree, log)
         case t.Share():
-            return share(tree, log)
+            return answer_share(tree, log)
         case t.Ratio():
             one, other = log.pick(tree.of), log.pick(tree.to)
-            value = rounded(Fraction(len(one), len(other)), 2) if other else None
+            value = round_exactly(Fraction(len(one), len(other)), 2) if other else None
             return Found(value, [*one, *other], (tree.of, tree.to))
     events = log.pick(tree.of)
-    value, evidence = OF_ONE[tree.node](tree, events)
+    value, evidence = PICK_EVALUATORS[tree.node](tree, events)
     return Found(value, evidence, (tree.of,))
 
 
-def seen_by(log: Log, pick: t.Pick) -> list[Event]:
+def pick_with_linked(log: Log, pick: t.Pick) -> list[Event]:
     plain = pick.model_copy(update={"ever": None, "never": None})
-    linked = [each for action in (pick.ever, pick.never) if action for each in log.by_action.get(action, [])]
-    return [*log.pick(plain), *linked]
+    linked = [log.by_action.get(action, []) for action in (pick.ever, pick.never) if action]
+    return [*log.pick(plain), *chain.from_iterable(linked)]
 
 
-def together(*found: Iterable[Event]) -> list[Event]:
-    return list({each.row: each for events in found for each in events}.values())
+def merge_log_events(*found: Iterable[Event]) -> list[Event]:
+    return list({each.row: each for each in chain.from_iterable(found)}.values())
 
 
-def value_of(each: Event, what: str) -> Any:
+def read_event_column(each: Event, what: str) -> Any:
     return getattr(each, what)
 
 
-def values(events: list[Event], what: str) -> list[Any]:
+def list_distinct_event_values(events: list[Event], what: str) -> list[Any]:
     """Different values in order of their first event, without missing ones."""
-    return [value for value in dict.fromkeys(value_of(each, what) for each in events) if value is not None]
+    values = dict.fromkeys(read_event_column(each, what) for each in events)
+    return [value for value in values if value is not None]
 
 
-def count(tree: t.Count, events: list[Event]) -> tuple[Any, list[Event]]:
-    return len(values(events, tree.what) if tree.what else events), events
+def answer_count(tree: t.Count, events: list[Event]) -> tuple[Any, list[Event]]:
+    return len(list_distinct_event_values(events, tree.what) if tree.what else events), events
 
 
-def fold(tree: t.Fold, events: list[Event]) -> tuple[Any, list[Event]]:
+def answer_fold(tree: t.Fold, events: list[Event]) -> tuple[Any, list[Event]]:
     priced = [each for each in events if each.price is not None]
     prices = [price for each in priced if (price := each.price) is not None]
     if tree.how == "sum":
@@ -101,7 +109,7 @@ def fold(tree: t.Fold, events: list[Event]) -> tuple[Any, list[Event]]:
     low, high = min(prices), max(prices)
     match tree.how:
         case "average":
-            return rounded(Fraction(sum(prices)) / len(prices), 2), priced
+            return round_exactly(Fraction(sum(prices)) / len(prices), 2), priced
         case "smallest":
             return low, [each for each in priced if each.price == low]
         case "largest":
@@ -109,24 +117,24 @@ def fold(tree: t.Fold, events: list[Event]) -> tuple[Any, list[Event]]:
     return high - low, [each for each in priced if each.price in (low, high)]
 
 
-def nth(tree: t.Nth, events: list[Event]) -> tuple[Any, list[Event]]:
+def answer_nth(tree: t.Nth, events: list[Event]) -> tuple[Any, list[Event]]:
     place = tree.n - 1 if tree.n > 0 else len(events) + tree.n
     if not 0 <= place < len(events):
         return None, []
-    return value_of(events[place], tree.what), [events[place]]
+    return read_event_column(events[place], tree.what), [events[place]]
 
 
-def extreme(tree: t.Extreme, events: list[Event]) -> tuple[Any, list[Event]]:
+def answer_extreme(tree: t.Extreme, events: list[Event]) -> tuple[Any, list[Event]]:
     prices = [each.price for each in events if each.price is not None]
     if not prices:
         return None, []
     best = min(prices) if tree.how == "cheapest" else max(prices)
     equals = [each for each in events if each.price == best]
-    return value_of(equals[0], tree.what), equals
+    return read_event_column(equals[0], tree.what), equals
 
 
-def top(tree: t.Top, events: list[Event]) -> tuple[Any, list[Event]]:
-    groups = by_value(events, tree.by)
+def answer_top(tree: t.Top, events: list[Event]) -> tuple[Any, list[Event]]:
+    groups = group_by_value(events, tree.by)
 
     def size(name: Any) -> Any:
         if tree.measure == "events":
@@ -134,23 +142,24 @@ def top(tree: t.Top, events: list[Event]) -> tuple[Any, list[Event]]:
         return sum((each.price for each in groups[name] if each.price is not None), Decimal(0))
 
     order = sorted(groups, key=lambda name: (-size(name), groups[name][0].timestamp))
-    chosen = order[tree.rank - 1 : tree.rank - 1 + tree.k]
-    evidence = [each for name in chosen for each in groups[name]]
+    first = tree.rank - 1
+    chosen = order[first : first + tree.k]
+    evidence = list(chain.from_iterable(groups[name] for name in chosen))
     if tree.k == 1:
         return (chosen[0] if chosen else None), evidence
     return (chosen or None), evidence
 
 
-def by_value(events: list[Event], what: str) -> dict[Any, list[Event]]:
+def group_by_value(events: list[Event], what: str) -> dict[Any, list[Event]]:
     found: dict[Any, list[Event]] = {}
     for each in events:
-        value = value_of(each, what)
+        value = read_event_column(each, what)
         if value is not None:
             found.setdefault(value, []).append(each)
     return found
 
 
-def share(tree: t.Share, log: Log) -> Found:
+def answer_share(tree: t.Share, log: Log) -> Found:
     whole = log.pick(tree.of)
     inside = {each.row for each in log.pick(tree.part)}
     part = [each for each in whole if each.row in inside]
@@ -159,63 +168,63 @@ def share(tree: t.Share, log: Log) -> Found:
     if not over:
         return Found(None, [], scope)
     under = len({each.asin for each in part} - {None}) if tree.what == "asin" else len(part)
-    return Found(rounded(Fraction(100 * under, over), 1), part, scope)
+    return Found(round_exactly(Fraction(100 * under, over), 1), part, scope)
 
 
-def name_set(tree: t.Names, events: list[Event]) -> tuple[Any, list[Event]]:
-    found = frozenset(values(events, tree.what))
-    return (found or None), [each for each in events if value_of(each, tree.what) is not None]
+def answer_names(tree: t.Names, events: list[Event]) -> tuple[Any, list[Event]]:
+    found = frozenset(list_distinct_event_values(events, tree.what))
+    return (found or None), [each for each in events if read_event_column(each, tree.what) is not None]
 
 
-def listed(tree: t.Listed, events: list[Event]) -> tuple[Any, list[Event]]:
+def answer_listed(tree: t.Listed, events: list[Event]) -> tuple[Any, list[Event]]:
     some = events[: tree.n] if tree.n > 0 else events[tree.n :]
-    return ([value_of(each, tree.what) for each in some] or None), some
+    return ([read_event_column(each, tree.what) for each in some] or None), some
 
 
-def sets(tree: t.Sets, log: Log) -> Found:
+def answer_sets(tree: t.Sets, log: Log) -> Found:
     one, other = log.pick(tree.of), log.pick(tree.other)
-    mine, theirs = set(values(one, tree.what)), set(values(other, tree.what))
+    mine, theirs = set(list_distinct_event_values(one, tree.what)), set(list_distinct_event_values(other, tree.what))
     found = mine & theirs if tree.how == "both" else mine - theirs
     looked = one if tree.how == "minus" else [*one, *other]
-    evidence = together(each for each in looked if value_of(each, tree.what) in found)
+    evidence = merge_log_events(each for each in looked if read_event_column(each, tree.what) in found)
     value = len(found) if tree.counted else frozenset(found) or None
     return Found(value, evidence, (tree.of, tree.other))
 
 
-def often(tree: t.Often, events: list[Event]) -> tuple[Any, list[Event]]:
-    groups = by_value(events, tree.by)
+def answer_often(tree: t.Often, events: list[Event]) -> tuple[Any, list[Event]]:
+    groups = group_by_value(events, tree.by)
 
     def size(name: Any) -> int:
         return len({each.day for each in groups[name]} if tree.days else groups[name])
 
     found = [name for name in groups if size(name) >= tree.n]
-    evidence = [each for name in found for each in groups[name]]
+    evidence = list(chain.from_iterable(groups[name] for name in found))
     return (len(found) if tree.counted else frozenset(found) or None), evidence
 
 
-def difference(one: Found, other: Found) -> Found:
+def answer_difference(one: Found, other: Found) -> Found:
     value = None if one.value is None or other.value is None else one.value - other.value
     scope = (*(one.looked_at or ()), *(other.looked_at or ()))
-    return Found(value, together(one.evidence, other.evidence), scope)
+    return Found(value, merge_log_events(one.evidence, other.evidence), scope)
 
 
-def wait(start: Event | None, end: Event | None, scope: tuple[t.Pick, ...]) -> Found:
+def answer_wait(start: Event | None, end: Event | None, scope: tuple[t.Pick, ...]) -> Found:
     if start is None or end is None:
         return Found(None, [], scope)
     return Found(end.timestamp - start.timestamp, [start, end], scope)
 
 
-def amid(tree: t.Amid, log: Log) -> Found:
+def answer_amid(tree: t.Amid, log: Log) -> Found:
     start, end = log.moment(tree.start), log.moment(tree.end)
     scope = (tree.of, tree.start.of, tree.end.of)
     if start is None or end is None:
         return Found(0, [], scope)
     inside = [each for each in log.pick(tree.of) if start.timestamp < each.timestamp < end.timestamp]
-    value = len(values(inside, tree.what) if tree.what else inside)
-    return Found(value, together(inside, [start, end]), scope)
+    value = len(list_distinct_event_values(inside, tree.what) if tree.what else inside)
+    return Found(value, merge_log_events(inside, [start, end]), scope)
 
 
-def beside(tree: t.Beside, log: Log) -> Found:
+def answer_beside(tree: t.Beside, log: Log) -> Found:
     anchor = log.moment(tree.moment)
     scope = (tree.of, tree.moment.of)
     if anchor is None:
@@ -227,30 +236,34 @@ def beside(tree: t.Beside, log: Log) -> Found:
         there = next((each for each in reversed(events) if each.timestamp < anchor.timestamp), None)
     if there is None:
         return Found(None, [], scope)
-    return Found(value_of(there, tree.what), [anchor, there], scope)
+    return Found(read_event_column(there, tree.what), [anchor, there], scope)
 
 
-def directly(tree: t.Directly, log: Log) -> Found:
+def answer_directly(tree: t.Directly, log: Log) -> Found:
     wanted = {each.row for each in log.pick(tree.of)}
     pairs = [(one, two) for one, two in pairwise(log.events) if one.row in wanted and two.action == tree.action]
-    return Found(len(pairs), together(*pairs), None)
+    return Found(len(pairs), merge_log_events(*pairs), None)
 
 
-def switches(tree: t.Switches, events: list[Event]) -> tuple[Any, list[Event]]:
-    there = [each for each in events if value_of(each, tree.what) is not None]
-    pairs = [pair for pair in pairwise(there) if value_of(pair[0], tree.what) != value_of(pair[1], tree.what)]
-    return len(pairs), together(*pairs)
+def answer_switches(tree: t.Switches, events: list[Event]) -> tuple[Any, list[Event]]:
+    there = [each for each in events if read_event_column(each, tree.what) is not None]
+    pairs = [
+        pair
+        for pair in pairwise(there)
+        if read_event_column(pair[0], tree.what) != read_event_column(pair[1], tree.what)
+    ]
+    return len(pairs), merge_log_events(*pairs)
 
 
-def pause(tree: t.Pause, events: list[Event]) -> tuple[Any, list[Event]]:
+def answer_pause(tree: t.Pause, events: list[Event]) -> tuple[Any, list[Event]]:
     if len(events) < 2:
         return None, []
     longest = max(two.timestamp - one.timestamp for one, two in pairwise(events))
     pairs = [pair for pair in pairwise(events) if pair[1].timestamp - pair[0].timestamp == longest]
-    return (longest if tree.what == "length" else pairs[0][0].timestamp), together(*pairs)
+    return (longest if tree.what == "length" else pairs[0][0].timestamp), merge_log_events(*pairs)
 
 
-def sessions(tree: t.Sessions, events: list[Event]) -> tuple[Any, list[Event]]:
+def answer_sessions(tree: t.Sessions, events: list[Event]) -> tuple[Any, list[Event]]:
     found: list[list[Event]] = []
     for each in events:
         if found and each.timestamp - found[-1][-1].timestamp <= timedelta(seconds=t.GAP):
@@ -263,41 +276,43 @@ def sessions(tree: t.Sessions, events: list[Event]) -> tuple[Any, list[Event]]:
         return None, []
     if tree.what == "length":
         longest = max(each[-1].timestamp - each[0].timestamp for each in found)
-        return longest, together(*(each for each in found if each[-1].timestamp - each[0].timestamp == longest))
+        return longest, merge_log_events(*(each for each in found if each[-1].timestamp - each[0].timestamp == longest))
     most = max(map(len, found))
     fullest = [each for each in found if len(each) == most]
-    return (most if tree.what == "events" else fullest[0][0].timestamp), together(*fullest)
+    return (most if tree.what == "events" else fullest[0][0].timestamp), merge_log_events(*fullest)
 
 
-def streak(tree: t.Streak, events: list[Event]) -> tuple[Any, list[Event]]:
+def answer_streak(tree: t.Streak, events: list[Event]) -> tuple[Any, list[Event]]:
     days = {each.day for each in events}
     if not days:
-        return None, []
+        return 0, []
     lengths: dict[date, int] = {}
     for day in sorted(days):
         lengths[day] = lengths.get(day - timedelta(days=1), 0) + 1
     longest = max(lengths.values())
-    inside = {day - timedelta(days=back) for day in days if lengths[day] == longest for back in range(longest)}
+    inside: set[date] = set()
+    for last in (day for day in days if lengths[day] == longest):
+        inside.update(last - timedelta(days=back) for back in range(longest))
     return longest, [each for each in events if each.day in inside]
 
 
-def running(tree: t.Running, events: list[Event]) -> tuple[Any, list[Event]]:
+def answer_running(tree: t.Running, events: list[Event]) -> tuple[Any, list[Event]]:
     total = Decimal(0)
     for place, each in enumerate(events):
         total += each.price or Decimal(0)
         if total >= tree.amount:
-            return value_of(each, tree.what), events[: place + 1]
+            return read_event_column(each, tree.what), events[: place + 1]
     return None, []
 
 
-def sum_of(tree: t.SumOf, events: list[Event]) -> tuple[Any, list[Event]]:
+def answer_sum_of(tree: t.SumOf, events: list[Event]) -> tuple[Any, list[Event]]:
     if len(events) < tree.n:
         return None, []
     totals = list(accumulate(each.price or Decimal(0) for each in events))
     return totals[tree.n - 1], events[: tree.n]
 
 
-def journey(tree: t.Journey, log: Log) -> Found:
+def answer_journey(tree: t.Journey, log: Log) -> Found:
     purchases = tree.of.model_copy(update={"action": "purchase"})
     bought = log.pick(purchases)
     first: dict[Any, Event] = {}
@@ -313,41 +328,41 @@ def journey(tree: t.Journey, log: Log) -> Found:
     took = {asin: done[asin].timestamp - first[asin].timestamp for asin in done}
     best = max(took.values()) if tree.how == "longest" else min(took.values())
     those = [asin for asin in done if took[asin] == best]
-    evidence = together(*([first[asin], done[asin]] for asin in those))
+    evidence = merge_log_events(*([first[asin], done[asin]] for asin in those))
     if tree.what == "length":
         return Found(best, evidence, scope)
     return Found(min((done[asin] for asin in those), key=lambda each: each.timestamp).product_name, evidence, scope)
 
 
-OF_ONE: dict[str, Callable[[Any, list[Event]], tuple[Any, list[Event]]]] = {
-    "count": count,
-    "fold": fold,
-    "nth": nth,
-    "extreme": extreme,
-    "top": top,
-    "names": name_set,
-    "listed": listed,
-    "often": often,
-    "switches": switches,
-    "pause": pause,
-    "sessions": sessions,
-    "streak": streak,
-    "running": running,
-    "sum_of": sum_of,
+PICK_EVALUATORS: dict[str, Callable[[Any, list[Event]], tuple[Any, list[Event]]]] = {
+    "count": answer_count,
+    "fold": answer_fold,
+    "nth": answer_nth,
+    "extreme": answer_extreme,
+    "top": answer_top,
+    "names": answer_names,
+    "listed": answer_listed,
+    "often": answer_often,
+    "switches": answer_switches,
+    "pause": answer_pause,
+    "sessions": answer_sessions,
+    "streak": answer_streak,
+    "running": answer_running,
+    "sum_of": answer_sum_of,
 }
 
 
-def rounded(exact: Fraction, digits: int) -> Decimal:
+def round_exactly(exact: Fraction, digits: int) -> Decimal:
     """
-    >>> rounded(Fraction(200, 3), 1)
+    >>> round_exactly(Fraction(200, 3), 1)
     Decimal('66.7')
-    >>> rounded(Fraction(1, 4), 1)
+    >>> round_exactly(Fraction(1, 4), 1)
     Traceback (most recent call last):
-    pipeline.questions.answers.Undecided: 1/4 lies between two roundings
+    shopwright.pipeline.questions.answers.Undecided: 1/4 lies between two roundings
     """
     scaled = exact * 10**digits
     if (scaled * 2).denominator == 1 and scaled.denominator != 1:
-        raise Undecided(f"{exact} lies between two roundings")
+        raise Undecided(exact, digits)
     whole = int((scaled + Fraction(1, 2)) // 1)
     return Decimal(whole).scaleb(-digits).quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP)
 

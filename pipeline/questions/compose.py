@@ -8,32 +8,45 @@ from functools import cached_property
 from random import Random
 from typing import Any
 
-from pipeline.questions.answers import Found, Undecided, answer, type_of
-from pipeline.questions.log import Log
-from pipeline.questions.phrase import phrasings
-from pipeline.questions.rating import alike, bag, difficulty, gives_away, position, split_of
-from pipeline.questions.shapes import SHAPES, Draw, Nothing, Shape
-from pipeline.questions.sql import sql_of
-from pipeline.questions.tree import Listed, Pick, Top, to_json
-from pipeline.questions.values import canonical
-from pipeline.questions.values import to_json as as_json
-from pipeline.sandbox.sql import parsed
-from schemas.questions import Split
+from shopwright.pipeline.questions.answers import Found, Undecided, answer_tree, type_of
+from shopwright.pipeline.questions.conditions import idle_conditions
+from shopwright.pipeline.questions.draw import Draw, NothingToAsk
+from shopwright.pipeline.questions.effort import effort_of, grade_difficulty
+from shopwright.pipeline.questions.log import Log
+from shopwright.pipeline.questions.phrase import phrasings
+from shopwright.pipeline.questions.rating import (
+    are_near_duplicate_questions,
+    assign_split,
+    collect_bag_of_words,
+    extract_question_words,
+    gives_away,
+    locate_evidence,
+)
+from shopwright.pipeline.questions.shapes import SHAPES, Shape
+from shopwright.pipeline.questions.sources import sources_of
+from shopwright.pipeline.questions.sql import sql_of
+from shopwright.pipeline.questions.tree import Listed, Top, tree_to_json
+from shopwright.pipeline.questions.values import format_canonical
+from shopwright.pipeline.questions.values import value_to_json as as_json
+from shopwright.pipeline.sandbox.sql import parse_select
+from shopwright.schemas.questions import Split
 
+# Draws for one question, of which most belong to another split or say nothing.
 TRIES = 40
-"""Draws for one question, of which most belong to another split or say nothing."""
-MORE = 6
-"""Draws after the first right one, where answers repeat: one of their answers is taken."""
+# Draws after the first right one, where answers repeat: one of their answers is taken.
+MORE = 16
+# Share of questions whose answer may be none or zero.
 EMPTY = 0.15
-"""Share of questions whose answer may be none or zero."""
+# Share of questions that may have an idle condition: were there none, an answer would tell what the others cannot be.
+LOOSE = 0.05
+# Values in a set or list, so that it can be said.
 MOST_NAMES = 8
-"""Values in a set or list, so that it can be said."""
-ROUNDS = 3
-"""How often a shape may come up for one trajectory before there is no more to ask."""
+# How often a shape may come up for one trajectory before there is no more to ask.
+ROUNDS = 5
 
 
 @dataclass(frozen=True)
-class Asked:
+class DrawnQuestion:
     """A tree that asks something of this trajectory, and what is true."""
 
     shape: Shape
@@ -50,15 +63,15 @@ class Asked:
 
     @cached_property
     def bag(self) -> frozenset[str]:
-        return bag(self.question)
+        return collect_bag_of_words(self.question)
 
 
-def anything(shape: str, answer: str, question: str) -> bool:
+def accept_any(shape: str, answer: str, question: str) -> bool:
     return True
 
 
 def compose(
-    log: Log, dice: Callable[..., Random], split: Split, fits: Callable[[str, str, str], bool] = anything
+    log: Log, dice: Callable[..., Random], split: Split, fits: Callable[[str, str, str], bool] = accept_any
 ) -> Iterator[dict[str, Any]]:
     """Questions over one trajectory, as columns, until there is no more to ask; `dice(*key)` gives fresh dice.
 
@@ -67,58 +80,61 @@ def compose(
     if not log.events:
         return
     draw = Draw(log, dice("order"))
-    asked: list[Asked] = []
+    asked: list[DrawnQuestion] = []
     for turn in range(ROUNDS):
-        for shape in shuffled(list(SHAPES.values()), dice("order", turn)):
-            found = one(draw, shape, dice(shape.name, turn), split, asked)
-            if found is not None and fits(shape.name, canonical(found.found.value), found.question):
+        order = dice("order", turn)
+        keys = {name: order.random() for name in SHAPES}
+        for shape in sorted(SHAPES.values(), key=lambda shape: keys[shape.name]):
+            found = compose_one(draw, shape, dice(shape.name, turn), split, asked)
+            if found is not None and fits(shape.name, format_canonical(found.found.value), found.question):
                 asked.append(found)
-                yield columns(found, log, split)
+                yield build_question_columns(found, log, split)
 
 
-def shuffled(shapes: list[Shape], dice: Random) -> list[Shape]:
-    keys = {shape.name: dice.random() for shape in shapes}
-    return sorted(shapes, key=lambda shape: keys[shape.name])
-
-
-def one(draw: Draw, shape: Shape, dice: Random, split: Split, asked: list[Asked]) -> Asked | None:
+def compose_one(
+    draw: Draw, shape: Shape, dice: Random, split: Split, asked: list[DrawnQuestion]
+) -> DrawnQuestion | None:
     """A question of this shape that can be asked of this trajectory in this split.
 
     Where answers repeat it is one of several, so that none of them is right too often.
     """
-    wants_empty = dice.random() < EMPTY
-    right: dict[str, Asked] = {}
+    wants_empty, may_idle = dice.random() < EMPTY, dice.random() < LOOSE
+    right: dict[str, DrawnQuestion] = {}
     tries = TRIES
     while tries:
         tries -= 1
-        found = drawn(draw.again(dice), shape, split, elsewhere=wants_empty)
-        if found is None or is_empty(found.found.value) != wants_empty or not is_worth_asking(found, asked):
+        found = try_draw(draw.again(dice), shape, split, elsewhere=wants_empty)
+        if found is None or is_empty(found.found.value) != wants_empty:
+            continue
+        if not may_idle and any(idle_conditions(found.tree, draw.log, found.found.value)):
+            continue  # first, for it turns more away than all that needs the words
+        if not is_worth_asking(found, asked):
             continue
         if not right and type_of(found.tree) == "integer" and not wants_empty:
             tries = min(tries, MORE)
         elif not right:
             tries = 0
-        right.setdefault(canonical(found.found.value), found)
-    ranked = sorted(right.values(), key=lambda each: -dice.random() * size(each.found.value))
+        right.setdefault(format_canonical(found.found.value), found)
+    ranked = sorted(right.values(), key=lambda each: -dice.random() * weigh_value(each.found.value))
     return next((each for each in ranked if wants_empty or rests_on_evidence(each, draw.log)), None)
 
 
-def size(value: Any) -> float:
+def weigh_value(value: Any) -> float:
     """Small numbers come up more often by themselves, so the larger ones are taken more often."""
     return float(abs(Decimal(value))) + 1 if isinstance(value, int | Decimal) else 1.0
 
 
-def drawn(draw: Draw, shape: Shape, split: Split, *, elsewhere: bool = False) -> Asked | None:
+def try_draw(draw: Draw, shape: Shape, split: Split, *, elsewhere: bool = False) -> DrawnQuestion | None:
     try:
         tree = shape.draw(draw)
-        if elsewhere and isinstance(getattr(tree, "of", None), Pick):
-            tree = tree.model_copy(update={"of": draw.elsewhere(tree.of)})
-        json = to_json(tree)
-        if split_of(json) != split:
+        if elsewhere:
+            tree = draw.elsewhere(tree)
+        json = tree_to_json(tree)
+        if assign_split(json) != split:
             return None
-        found = answer(tree, draw.log)
-        return Asked(shape, tree, json, found, draw.random.random())
-    except (Nothing, Undecided):
+        found = answer_tree(tree, draw.log)
+        return DrawnQuestion(shape, tree, json, found, draw.random.random())
+    except (NothingToAsk, Undecided):
         return None
 
 
@@ -127,7 +143,7 @@ def is_empty(value: Any) -> bool:
     return value is None or (isinstance(value, int | Decimal) and value == 0)
 
 
-def is_worth_asking(asked: Asked, before: list[Asked]) -> bool:
+def is_worth_asking(asked: DrawnQuestion, before: list[DrawnQuestion]) -> bool:
     """What would make a poor question: an answer too long, or told; one asked already."""
     tree, value = asked.tree, asked.found.value
     if isinstance(value, frozenset | list) and len(value) > MOST_NAMES:
@@ -140,35 +156,41 @@ def is_worth_asking(asked: Asked, before: list[Asked]) -> bool:
         return False
     if isinstance(value, timedelta) and value <= timedelta(0):
         return False
-    if gives_away(asked.question, canonical(value)):
+    if value is None and "none" not in extract_question_words(asked.question):
         return False
-    return not any(asked.json == each.json or alike(asked.bag, each.bag) for each in before)
+    if gives_away(asked.question, format_canonical(value)):
+        return False
+    return not any(asked.json == each.json or are_near_duplicate_questions(asked.bag, each.bag) for each in before)
 
 
-def rests_on_evidence(asked: Asked, log: Log) -> bool:
+def rests_on_evidence(asked: DrawnQuestion, log: Log) -> bool:
     """Whether the answer is another without its evidence."""
     rows = {each.row for each in asked.found.evidence}
     try:
-        return bool(rows) and answer(asked.tree, log.without(rows)).value != asked.found.value
+        return bool(rows) and answer_tree(asked.tree, log.without(rows)).value != asked.found.value
     except Undecided:
         return False
 
 
-def columns(asked: Asked, log: Log, split: Split) -> dict[str, Any]:
+def build_question_columns(asked: DrawnQuestion, log: Log, split: Split) -> dict[str, Any]:
     sql, value = sql_of(asked.tree), asked.found.value
     evidence = [] if is_empty(value) else asked.found.rows
+    effort = effort_of(asked.tree, log, value, parse_select(sql))
     return {
         "question": asked.question,
         "sql": sql,
         "dialect": "duckdb",
-        "answer": canonical(value),
+        "answer": format_canonical(value),
         "answer_type": "none" if value is None else type_of(asked.tree),
         "result": as_json(value),
         "kind": asked.shape.kind,
         "shape": asked.shape.name,
-        "difficulty": difficulty(parsed(sql), len(evidence)),
+        "answerable_from": sources_of(asked.tree),
+        "difficulty": grade_difficulty(effort),
+        "effort": effort,
         "evidence": evidence,
-        "position": position(evidence, len(log.events)),
+        "position": locate_evidence(evidence, len(log.events)),
         "split": split,
         "tree": asked.json,
+        "idle_conditions": sorted(idle_conditions(asked.tree, log, value)),
     }

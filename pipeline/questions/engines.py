@@ -1,12 +1,12 @@
 """One trajectory in DuckDB, in SQLite and as plain objects, so that each can be asked the same.
 
-The events are read from the Parquet files by DuckDB's own reader (`pipeline.sandbox.data_loader`), not as the stage that drew
+The events are read from the Parquet files by DuckDB's own reader (`shopwright.pipeline.sandbox.data_loader`), not as the stage that drew
 the questions read them.
 """
 
 import json
 import sqlite3
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from functools import cached_property, lru_cache
 from itertools import count
 from pathlib import Path
@@ -15,34 +15,37 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline.dataset import Dataset, as_it_stands
-from pipeline.files import duck, parquet
-from pipeline.problem import Problem
-from pipeline.questions.answers import Found, answer
-from pipeline.questions.log import Log
-from pipeline.questions.tree import from_json
-from pipeline.questions.values import from_rows
-from pipeline.sandbox.data_loader import declared, fill, why_not_trajectories
-from pipeline.sandbox.sql import MOST_ROWS, connect, parsed
-from schemas.samples import Trajectory
+from shopwright.pipeline.dataset import Dataset, escape_glob
+from shopwright.pipeline.files import connect_duckdb, parquet
+from shopwright.pipeline.problem import Problem
+from shopwright.pipeline.questions.answers import Found, answer_tree
+from shopwright.pipeline.questions.log import Log
+from shopwright.pipeline.questions.tree import tree_from_json
+from shopwright.pipeline.questions.values import value_from_rows
+from shopwright.pipeline.reading.words import LogProduct, Names
+from shopwright.pipeline.sandbox.data_loader import check_trajectories_file, declare_event_columns, fill_events_table
+from shopwright.pipeline.sandbox.sql import MOST_ROWS, connect_confined, parse_select
+from shopwright.schemas.samples import Trajectory
 
+# Trajectories read at once.
 TOGETHER = 64
-"""Trajectories read at once."""
+# Bytes of a text in SQLite: what a query puts together stays bounded.
+LONGEST = 64 * 2**20
+# Of SQLite's machine, after which a query is given up.
 STEPS = 50_000_000
-"""Of SQLite's machine, after which a query is given up."""
 
 
-class Failed(ValueError):
+class QueryFailed(ValueError):
     """An engine could not run the query."""
 
 
-class Shelf:
+class TrajectoryReader:
     """The trajectories of a run by their ids, some of them at hand."""
 
     def __init__(self, trajectories: Dataset[Trajectory]) -> None:
         self.places: dict[str, tuple[Path, int]] = {}
         for file in trajectories.files:
-            why_not_trajectories(file)
+            check_trajectories_file(file)
             ids = parquet(file).read(["id"])["id"].to_pylist()
             self.places |= {id: (file, row) for row, id in enumerate(ids)}
         self.chunk: tuple[Path, int, list[pa.Table]] | None = None
@@ -57,7 +60,7 @@ class Shelf:
         file, row = self.places[id]
         first = row - row % TOGETHER
         if self.chunk is None or self.chunk[:2] != (file, first):
-            self.chunk = file, first, read(file, first)
+            self.chunk = file, first, read_event_tables(file, first)
         return self.chunk[2][row - first]
 
     def text(self, id: str) -> str:
@@ -65,21 +68,21 @@ class Shelf:
         if id not in self.places:
             raise Problem(f"There is no trajectory {id} here.")
         file, row = self.places[id]
-        with duck([file]) as reader:
+        with connect_duckdb([file]) as reader:
             query = "SELECT text FROM read_parquet($file, file_row_number = true) WHERE file_row_number = $row"
-            found = reader.execute(query, {"file": as_it_stands(file), "row": row}).fetchone()
+            found = reader.execute(query, {"file": escape_glob(file), "row": row}).fetchone()
         assert found
         text: str = found[0]
         return text
 
 
-class Engines(Shelf):
+class Engines(TrajectoryReader):
     """The trajectories of a run, one at a time in each engine."""
 
     def __init__(self, trajectories: Dataset[Trajectory]) -> None:
         super().__init__(trajectories)
-        self.duckdbs = (connect(as_written=True), connect())
-        self.sqlite = sqlite()
+        self.duckdbs = (connect_confined(as_written=True), connect_confined())
+        self.sqlite = open_question_sqlite()
         self.table: tuple[str, Table] | None = None
 
     def of(self, id: str) -> "Table":
@@ -88,20 +91,20 @@ class Engines(Shelf):
         return self.table[1]
 
 
-def read(file: Path, first: int) -> list[pa.Table]:
+def read_event_tables(file: Path, first: int) -> list[pa.Table]:
     """The events of some trajectories of a file, one table for each."""
-    with duck([file]) as reader:
+    with connect_duckdb([file]) as reader:
         reader.execute("SET threads = 1")
         lengths = reader.execute(
             "SELECT LEN(events) FROM read_parquet($file, file_row_number = true) "
             "WHERE file_row_number BETWEEN $first AND $last ORDER BY file_row_number",
-            {"file": as_it_stands(file), "first": first, "last": first + TOGETHER - 1},
+            {"file": escape_glob(file), "first": first, "last": first + TOGETHER - 1},
         ).fetchall()
         found = reader.sql(
             "SELECT * EXCLUDE (trajectory) FROM (SELECT file_row_number AS trajectory, UNNEST(events, recursive := true) "
             "FROM read_parquet($file, file_row_number = true) WHERE file_row_number BETWEEN $first AND $last) "
             "ORDER BY trajectory, row_id",
-            params={"file": as_it_stands(file), "first": first, "last": first + TOGETHER - 1},
+            params={"file": escape_glob(file), "first": first, "last": first + TOGETHER - 1},
         ).to_arrow_table()
     tables = []
     begin = 0
@@ -116,11 +119,13 @@ class Table:
 
     def __init__(self, events: pa.Table, duckdbs: tuple[Any, Any], sqlite: sqlite3.Connection) -> None:
         self.events, self.duckdbs, self.connection = events, duckdbs, sqlite
+        # Why a query that others wrote must not run here, if anything; asked once for each.
         self.guard: Callable[[str], str | None] | None = None
-        """Why a query that others wrote must not run here, if anything; asked once for each."""
         self.allowed: set[str] = set()
         self.removed: set[int] = set()
         self.found: dict[str, Found] = {}
+        # What SQLite gave for a query over all the events: several checks ask it.
+        self.whole: dict[str, list[tuple[Any, ...]]] = {}
 
     @cached_property
     def rows(self) -> list[dict[str, Any]]:
@@ -128,42 +133,53 @@ class Table:
         return found
 
     @cached_property
+    def row_ids(self) -> list[int]:
+        found: list[int] = self.events["row_id"].to_pylist()
+        return found
+
+    @cached_property
     def log(self) -> Log:
         return Log.of(self.events)
 
-    def told(self, tree: str) -> Found:
+    @cached_property
+    def names(self) -> Names:
+        """What its text can name."""
+        events = (each for each in self.log.events if each.asin is not None)
+        return Names(dict.fromkeys(LogProduct(str(each.asin), each.brand, each.color, each.lower) for each in events))
+
+    def answer(self, tree: str) -> Found:
         """What plain Python finds for a tree. Raises ValueError."""
         if tree not in self.found:
-            self.found[tree] = answer(from_json(tree), self.log)
+            self.found[tree] = answer_tree(tree_from_json(tree), self.log)
         return self.found[tree]
 
     @cached_property
     def in_order(self) -> Any:
-        fill(self.duckdbs[0], self.events)
+        fill_events_table(self.duckdbs[0], self.events)
         return self.duckdbs[0]
 
     @cached_property
-    def shuffled(self) -> Any:
+    def reversed_duckdb(self) -> Any:
         backwards = pa.array(range(len(self.events) - 1, -1, -1), pa.int64())
-        fill(self.duckdbs[1], self.events.take(backwards))  # turns every tie of two around
+        fill_events_table(self.duckdbs[1], self.events.take(backwards))  # turns every tie of two around
         return self.duckdbs[1]
 
     def duckdb(self, sql: str, answer_type: str, *, shuffled: bool = False) -> Any:
-        """The answer that DuckDB gives. Raises Failed, Unfit."""
+        """The answer that DuckDB gives. Raises QueryFailed, Unfit."""
         import duckdb
 
         self.let_in(sql)
-        connection = self.shuffled if shuffled else self.in_order
+        connection = self.reversed_duckdb if shuffled else self.in_order
         try:
             rows = connection.execute(sql).fetchmany(MOST_ROWS + 1)
         except duckdb.Error as error:
-            raise Failed(f"DuckDB cannot run it: {str(error).partition(chr(10))[0]}") from None
-        return from_rows(rows, answer_type)
+            raise QueryFailed(f"DuckDB cannot run it: {str(error).partition(chr(10))[0]}") from None
+        return value_from_rows(rows, answer_type)
 
     def let_in(self, sql: str) -> None:
         if self.guard is not None and sql not in self.allowed:
             if why := self.guard(sql):
-                raise Failed(why)
+                raise QueryFailed(why)
             self.allowed.add(sql)
 
     @cached_property
@@ -172,45 +188,53 @@ class Table:
         self.connection.execute("DELETE FROM base")
         self.connection.execute("DELETE FROM removed")
         places = ", ".join("?" * len(self.events.column_names))
-        columns = [plain(self.events[name]).to_pylist() for name in self.events.column_names]
+        columns = [convert_for_sqlite(self.events[name]).to_pylist() for name in self.events.column_names]
         self.connection.executemany(f"INSERT INTO base VALUES ({places})", zip(*columns, strict=True))
         self.connection.execute("COMMIT")
         return self.connection
 
-    def sqlite_without(self, sql: str, answer_type: str, without: Iterable[int] = ()) -> Any:
-        """The answer that SQLite gives when these rows are not there. Raises Failed, Unfit."""
+    def sqlite_without(self, sql: str, answer_type: str, without: Collection[int] = ()) -> Any:
+        """The answer that SQLite gives when these rows are not there. Raises QueryFailed, Unfit."""
         self.let_in(sql)
+        if without:
+            return value_from_rows(self.rows_of_sqlite(transpile_to_sqlite(sql), without), answer_type)
+        if sql not in self.whole:
+            self.whole[sql] = self.rows_of_sqlite(transpile_to_sqlite(sql))
+        return value_from_rows(self.whole[sql], answer_type)
+
+    def rows_of_sqlite(self, query: str, without: Iterable[int] = ()) -> list[tuple[Any, ...]]:
+        """What a query of SQLite's own gives when these rows are not there. Raises QueryFailed."""
         connection, gone = self.in_sqlite, set(without)
         if gone != self.removed:
             connection.execute("DELETE FROM removed")
             connection.execute("INSERT INTO removed SELECT value FROM JSON_EACH(?)", (json.dumps(sorted(gone)),))
             self.removed = gone
-        connection.set_progress_handler(patience(), STEPS)
+        connection.set_progress_handler(make_step_limit(), STEPS)
         try:
-            rows = connection.execute(in_sqlite(sql)).fetchmany(MOST_ROWS + 1)
+            return connection.execute(query).fetchmany(MOST_ROWS + 1)
         except sqlite3.Error as error:
-            raise Failed(f"SQLite cannot run it: {error}") from None
-        return from_rows(rows, answer_type)
+            raise QueryFailed(f"SQLite cannot run it: {error}") from None
 
 
-def sqlite() -> sqlite3.Connection:
+def open_question_sqlite() -> sqlite3.Connection:
     """An empty `events` in SQLite: a view on `base` without the rows in `removed`."""
     connection = sqlite3.connect(":memory:", isolation_level=None)
+    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST)
     connection.execute(
-        f"CREATE TABLE base ({declared().replace('DECIMAL(12,2)', 'REAL').replace('TIMESTAMP', 'TEXT')})"
+        f"CREATE TABLE base ({declare_event_columns().replace('DECIMAL(12,2)', 'REAL').replace('TIMESTAMP', 'TEXT')})"
     )
     connection.execute("CREATE TABLE removed (row_id INTEGER PRIMARY KEY)")
     connection.execute("CREATE VIEW events AS SELECT * FROM base WHERE row_id NOT IN (SELECT row_id FROM removed)")
     return connection
 
 
-def patience() -> Callable[[], int]:
+def make_step_limit() -> Callable[[], int]:
     """Gives a query up after a second call: it has taken all its steps by then."""
     asked = count()
     return lambda: next(asked)
 
 
-def plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
+def convert_for_sqlite(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """As SQLite holds it: decimals as numbers, times as text."""
     if pa.types.is_decimal(column.type):
         return pc.cast(column, pa.float64())
@@ -220,31 +244,40 @@ def plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 @lru_cache(maxsize=1_024)
-def in_sqlite(sql: str) -> str:
+def transpile_to_sqlite(sql: str) -> str:
     """The same query for SQLite. What it lacks (HOUR, DAYNAME, DATE_DIFF in seconds) is said with what it has.
 
-    >>> in_sqlite("SELECT HOUR(timestamp) FROM events WHERE brand ILIKE '%a%'")
+    >>> transpile_to_sqlite("SELECT HOUR(timestamp) FROM events WHERE brand ILIKE '%a%'")
     "SELECT CAST(STRFTIME('%H', timestamp) AS INTEGER) FROM events WHERE LOWER(brand) LIKE LOWER('%a%')"
     """
-    found = parsed(sql).copy()
+    return render_for_sqlite(parse_select(sql).copy())
+
+
+def render_for_sqlite(found: Any) -> str:
+    """The text for SQLite of an expression, which is changed on the way."""
     for node in reversed(list(found.walk())):  # those inside first
-        other = rewritten(node)
+        other = rewrite_for_sqlite(node)
         if other is not node:
             node.replace(other)
     text: str = found.sql(dialect="sqlite", copy=False)
     return text
 
 
-def rewritten(node: Any) -> Any:
+def rewrite_for_sqlite(node: Any) -> Any:
     from sqlglot import exp
 
     if isinstance(node, exp.DateDiff) and node.text("unit").upper() == "SECOND":
-        return exp.Paren(this=exp.Sub(this=number_of("%s", node.this), expression=number_of("%s", node.expression)))
+        return exp.Paren(
+            this=exp.Sub(
+                this=make_strftime_number("%s", node.this), expression=make_strftime_number("%s", node.expression)
+            )
+        )
     if isinstance(node, exp.Hour):
-        return number_of("%H", node.this)
+        return make_strftime_number("%H", node.this)
     if isinstance(node, exp.Dayname):
         place = exp.Add(
-            this=exp.Mul(this=number_of("%w", node.this), expression=exp.Literal.number(9)), expression=one()
+            this=exp.Mul(this=make_strftime_number("%w", node.this), expression=exp.Literal.number(9)),
+            expression=exp.Literal.number(1),
         )
         names = "Sunday   Monday   Tuesday  WednesdayThursday Friday   Saturday "
         cut = exp.Anonymous(this="SUBSTR", expressions=[exp.Literal.string(names), place, exp.Literal.number(9)])
@@ -252,13 +285,7 @@ def rewritten(node: Any) -> Any:
     return node
 
 
-def one() -> Any:
-    from sqlglot import exp
-
-    return exp.Literal.number(1)
-
-
-def number_of(format: str, when: Any) -> Any:
+def make_strftime_number(format: str, when: Any) -> Any:
     from sqlglot import exp
 
     text = exp.Anonymous(this="STRFTIME", expressions=[exp.Literal.string(format), when])

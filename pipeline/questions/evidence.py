@@ -1,17 +1,17 @@
 """The rows that the answer to any query rests on, found by running it: for questions that have no tree to tell them."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
-from pipeline.questions.engines import Table
-from pipeline.questions.values import Unfit
-from pipeline.sandbox.sql import parsed
+from shopwright.pipeline.questions.engines import Table
+from shopwright.pipeline.questions.values import Unfit
+from shopwright.pipeline.sandbox.sql import parse_select
 
+# Runs of the query in which the deciding rows must be found; else all that it touches count.
 RUNS = 64
-"""Runs of the query in which the deciding rows must be found; else all that it touches count."""
 
 
-def touched(table: Table, sql: str) -> list[int]:
+def find_touched_rows(table: Table, sql: str) -> list[int]:
     """Rows that pass FROM, JOIN and WHERE of any SELECT over `events`, in order; all, where this cannot be told.
 
     Without the others the answer is the same. What follows WHERE (groups, windows, LIMIT) is not looked at.
@@ -19,7 +19,7 @@ def touched(table: Table, sql: str) -> list[int]:
     import duckdb
 
     found: set[int] = set()
-    for query in scans(parsed(sql)):
+    for query in build_scan_queries(parse_select(sql)):
         try:
             found |= {row for (row,) in table.in_order.execute(query).fetchall() if row is not None}
         except duckdb.Error:
@@ -27,7 +27,7 @@ def touched(table: Table, sql: str) -> list[int]:
     return sorted(found)
 
 
-def scans(expression: Any) -> Iterator[str]:
+def build_scan_queries(expression: Any) -> Iterator[str]:
     """For each time that a query reads `events`: a query for the rows that it looks at there."""
     from sqlglot import exp
 
@@ -37,22 +37,23 @@ def scans(expression: Any) -> Iterator[str]:
             name = exp.to_identifier(read.alias_or_name, quoted=True)
             query = exp.Select(expressions=[exp.column("row_id", table=name)])
             for part in ("from_", "joins", "laterals"):
-                query.set(part, copied(select.args.get(part)))
-            if own := [each.copy() for each in conditions(select) if stands_alone(each, select)]:
+                query.set(part, copy_sql_part(select.args.get(part)))
+            conditions = list_conditions(select.args.get("where"))
+            if own := [each.copy() for each in conditions if stands_alone(each, select)]:
                 query.set("where", exp.Where(this=exp.and_(*own)))
-            if ctes := known_at(select):
+            if ctes := list_visible_ctes(select):
                 query.set("with_", exp.With(expressions=ctes, recursive=any(is_recursive(select))))
             yield query.sql(dialect="duckdb")
 
 
-def copied(part: Any) -> Any:
+def copy_sql_part(part: Any) -> Any:
     return [each.copy() for each in part] if isinstance(part, list) else part and part.copy()
 
 
-def conditions(select: Any) -> list[Any]:
+def list_conditions(where: Any | None) -> list[Any]:
+    """The parts of a WHERE that must hold together."""
     from sqlglot import exp
 
-    where = select.args.get("where")
     if where is None:
         return []
     return list(where.this.flatten()) if isinstance(where.this, exp.And) else [where.this]
@@ -66,7 +67,7 @@ def stands_alone(condition: Any, select: Any) -> bool:
     return all(not each.table or each.table.lower() in own for each in condition.find_all(exp.Column))
 
 
-def known_at(select: Any) -> list[Any]:
+def list_visible_ctes(select: Any) -> list[Any]:
     """The common tables that a SELECT may read, in their order."""
     from sqlglot import exp
 
@@ -98,25 +99,25 @@ def evidence_of(table: Table, sql: str, answer_type: str) -> list[int]:
 
     Of the rows touched, those without which the answer is another, where they alone give the same one: found by taking
     away halves, quarters and so on, in two orders, since rows taken away together can make up for one another. Where there
-    are no such rows, or too many to be found (a ranking, a set, a sum of much), all the rows touched. Raises Failed, Unfit
+    are no such rows, or too many to be found (a ranking, a set, a sum of much), all the rows touched. Raises QueryFailed, Unfit
     where the query itself fails.
     """
-    rows = touched(table, sql)
+    rows = find_touched_rows(table, sql)
     value = table.sqlite_without(sql, answer_type)
 
-    def same_without(gone: Iterable[int]) -> bool:
+    def same_without(gone: Collection[int]) -> bool:
         try:
             return bool(table.sqlite_without(sql, answer_type, gone) == value)
         except Unfit:
             return False
 
-    one, other = (deciding(order, same_without) for order in (rows, spread(rows)))
+    one, other = (find_deciding_rows(order, same_without) for order in (rows, interleave_rows(rows)))
     if one and one == other and not same_without(one) and same_without(set(rows) - one):
         return sorted(one)
     return rows
 
 
-def deciding(rows: list[int], same_without: Callable[[list[int]], bool]) -> set[int]:
+def find_deciding_rows(rows: list[int], same_without: Callable[[list[int]], bool]) -> set[int]:
     """Rows that make a difference one by one, found in `RUNS` runs; none, where these are too few."""
     found: set[int] = set()
     blocks = [rows]
@@ -134,10 +135,10 @@ def deciding(rows: list[int], same_without: Callable[[list[int]], bool]) -> set[
     return set() if blocks else found
 
 
-def spread(rows: list[int]) -> list[int]:
+def interleave_rows(rows: list[int]) -> list[int]:
     """The same rows in an order in which no neighbours stay together, nor those that are two or four apart.
 
-    >>> spread([0, 1, 2, 3, 4, 5, 6, 7])
+    >>> interleave_rows([0, 1, 2, 3, 4, 5, 6, 7])
     [0, 4, 2, 6, 1, 5, 3, 7]
     """
-    return spread(rows[::2]) + spread(rows[1::2]) if len(rows) > 2 else rows
+    return interleave_rows(rows[::2]) + interleave_rows(rows[1::2]) if len(rows) > 2 else rows

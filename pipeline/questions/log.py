@@ -12,12 +12,13 @@ from typing import Any, NamedTuple, Self
 
 import pyarrow as pa
 
-from pipeline.questions.tree import Mention, Moment, Pick
+from shopwright.pipeline.questions.tree import Mention, Moment, Pick
 
+# Letters and digits of any script.
 WORD = re.compile(r"[^\W_]+")
 DAY, WHEN = attrgetter("day"), attrgetter("timestamp")
+# The day on which days are counted from, 1 January 1970.
 THURSDAY = 3
-"""The day on which days are counted from, 1 January 1970."""
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
 
@@ -41,8 +42,8 @@ class Event(NamedTuple):
 
 
 COLUMNS = "row_id timestamp action_type asin product_name brand color product_types price search_query".split()
+# The place of the product's name after row and timestamp.
 NAME = 2
-"""The place of the product's name after row and timestamp."""
 ACTION, ASIN, BRAND, CATEGORY = (Event._fields.index(name) for name in ("action", "asin", "brand", "product_types"))
 
 
@@ -50,36 +51,36 @@ class Log:
     """The events of one trajectory in order of time, with what is looked up often."""
 
     def __init__(self, rows: Iterable[Mapping[str, Any]] = ()) -> None:
-        self.events = sorted(map(event, rows), key=WHEN)
+        self.events = sorted(map(parse_event_row, rows), key=WHEN)
 
     @classmethod
     def of(cls, events: pa.Table | pa.StructArray) -> Self:
         """The log of these events, made from their columns."""
         found = cls()
-        found.events = sorted(events_of(events), key=WHEN)
+        found.events = sorted(convert_events(events), key=WHEN)
         return found
 
     def without(self, rows: Container[int]) -> "Log":
         """The same without these rows."""
-        return Without(self, rows)
+        return FilteredLog(self, rows)
 
     @cached_property
     def by_action(self) -> dict[str, list[Event]]:
-        return grouped(self.events, ACTION)
+        return group_events(self.events, ACTION)
 
     @cached_property
     def by_asin(self) -> dict[Any, list[Event]]:
-        return grouped(self.events, ASIN)
+        return group_events(self.events, ASIN)
 
     @cached_property
     def by_brand(self) -> dict[Any, list[Event]]:
         """By brand, and by brand and action."""
-        return grouped(self.events, BRAND) | grouped(self.events, BRAND, ACTION)
+        return group_events(self.events, BRAND) | group_events(self.events, BRAND, ACTION)
 
     @cached_property
     def by_category(self) -> dict[Any, list[Event]]:
         """By category, and by category and action."""
-        return grouped(self.events, CATEGORY) | grouped(self.events, CATEGORY, ACTION)
+        return group_events(self.events, CATEGORY) | group_events(self.events, CATEGORY, ACTION)
 
     @cached_property
     def products(self) -> dict[str, Event]:
@@ -89,11 +90,15 @@ class Log:
     @cached_property
     def products_of(self) -> dict[str | None, list[Event]]:
         """The same by brand."""
-        return grouped(list(self.products.values()), BRAND)
+        return group_events(list(self.products.values()), BRAND)
 
     @cached_property
     def actions_of(self) -> dict[Any, set[str]]:
-        return {asin: {each.action for each in found} for asin, found in self.by_asin.items() if asin is not None}
+        actions: dict[Any, set[str]] = {}
+        for asin, found in self.by_asin.items():
+            if asin is not None:
+                actions[asin] = {each.action for each in found}
+        return actions
 
     def pick(self, pick: Pick) -> list[Event]:
         """The events that a pick means, in order of time."""
@@ -123,11 +128,11 @@ class Log:
         if color is not None:
             yield lambda each: each.color == color
         if product is not None:
-            yield lambda each: names(each, product)
+            yield lambda each: is_mentioned(each, product)
         if pick.query is not None:
             yield lambda each: each.search_query == pick.query
         if pick.word is not None:
-            yield lambda each: pick.word in words_of(each.search_query)
+            yield lambda each: pick.word in split_query_words(each.search_query)
         if low is not None:
             yield lambda each: each.price is not None and each.price >= low
         if high is not None:
@@ -148,7 +153,7 @@ class Log:
         return found[place] if 0 <= place < len(found) else None
 
 
-class Without(Log):
+class FilteredLog(Log):
     """A log without some of its rows, which groups again only what is asked for."""
 
     def __init__(self, log: Log, rows: Container[int]) -> None:
@@ -156,22 +161,22 @@ class Without(Log):
 
     @cached_property
     def events(self) -> list[Event]:  # type: ignore[override]
-        return self.left(self.log.events)
+        return self.remaining(self.log.events)
 
-    def left(self, events: list[Event]) -> list[Event]:
+    def remaining(self, events: list[Event]) -> list[Event]:
         return [each for each in events if each.row not in self.rows]
 
     def candidates(self, pick: Pick) -> list[Event]:
-        return self.left(self.log.candidates(pick))
+        return self.remaining(self.log.candidates(pick))
 
 
-def event(row: Mapping[str, Any]) -> Event:
+def parse_event_row(row: Mapping[str, Any]) -> Event:
     when, lower = row["timestamp"], (row["product_name"] or "").lower()
     facts = (row[name] for name in COLUMNS)
     return Event._make((*facts, when.date(), WEEKDAYS[when.weekday()], when.hour, lower))
 
 
-def events_of(events: pa.Table | pa.StructArray) -> Iterator[Event]:
+def convert_events(events: pa.Table | pa.StructArray) -> Iterator[Event]:
     """As they stand there, made column by column, which takes a third of the time of rows."""
     column = events.column if isinstance(events, pa.Table) else events.field
     values = {name: column(name) for name in COLUMNS}
@@ -184,7 +189,7 @@ def events_of(events: pa.Table | pa.StructArray) -> Iterator[Event]:
     return map(Event, row, times.tolist(), *facts, days.tolist(), weekdays, hours, lower)
 
 
-def grouped(events: list[Event], *fields: int) -> dict[Any, list[Event]]:
+def group_events(events: list[Event], *fields: int) -> dict[Any, list[Event]]:
     found = defaultdict(list)
     key = itemgetter(*fields)
     for each in events:
@@ -192,7 +197,7 @@ def grouped(events: list[Event], *fields: int) -> dict[Any, list[Event]]:
     return dict(found)
 
 
-def names(each: Event, mention: Mention) -> bool:
+def is_mentioned(each: Event, mention: Mention) -> bool:
     """Whether the event's product is the one that the shopper's words mean."""
     if mention.brand is not None and each.brand != mention.brand:
         return False
@@ -200,5 +205,5 @@ def names(each: Event, mention: Mention) -> bool:
 
 
 @lru_cache(4_096)
-def words_of(query: str | None) -> tuple[str, ...]:
+def split_query_words(query: str | None) -> tuple[str, ...]:
     return tuple(WORD.findall(query.lower())) if query else ()

@@ -3,15 +3,18 @@
 from functools import lru_cache
 from typing import Any
 
-from pipeline.prompts import phrases
-from pipeline.questions.tree import from_json, to_json
+from shopwright.pipeline.prompts import render_phrases
+from shopwright.pipeline.questions.tree import tree_from_json, tree_to_json
+
+TEMPLATE = "questions"
+"""The prompt, and its offline form."""
 
 
 def phrasings(shape: str, tree: Any) -> list[str]:
     """Each says all that the tree says."""
-    return told(shape, to_json(tree))
+    return render_phrasings(shape, tree_to_json(tree))
 
 
 @lru_cache(maxsize=1_024)
-def told(shape: str, tree: str) -> list[str]:
-    return phrases("questions", shape, from_json(tree))
+def render_phrasings(shape: str, tree: str) -> list[str]:
+    return render_phrases(TEMPLATE, shape, tree_from_json(tree))

@@ -1,57 +1,25 @@
-"""What is said of a question beside its answer: how difficult, where its evidence lies, which split it belongs to."""
+"""What is said of a question beside its answer: where its evidence lies, which split it belongs to, what it is like."""
 
 import hashlib
 import re
-from collections import Counter
-from collections.abc import Iterator
-from functools import cache
 from itertools import accumulate
-from typing import Any
 
-from schemas.questions import Difficulty, Split, Third
+from shopwright.schemas.questions import Split, Third
 
 SPLITS: tuple[Split, ...] = ("sft", "rl", "test")
+# So many of a hundred trees belong to each split, so that no two splits ask the same, however many questions there are:
+# about the shares that the splits have of the questions.
 OF_HUNDRED = {"sft": 25, "rl": 60, "test": 15}
-"""So many of a hundred trees belong to each split, so that no two splits ask the same, however many questions there are:
-about the shares that the splits have of the questions."""
-MANY_ROWS = (3, 30)
-EASY, MEDIUM = 2, 4
 THIRDS: tuple[Third, ...] = ("early", "middle", "late")
 WORD = re.compile(r"[^\W_]+(?:[.:/'-][^\W_]+)*")
+# What follows a word that is not whole: a letter, a digit, a hyphen, decimals.
 GOES_ON = re.compile(r"[\w-]|\.\d")
 LITTLE = frozenset("a an the of on in to at and or i my me did was were is it its".split())
 
 
-def difficulty(expression: Any, evidence: int) -> Difficulty:
-    """From the query (joins, subqueries, windows, groups, conditions) and the rows of evidence.
-
-    Each query below the first, each join and each window counts two, each grouping and each condition beyond two counts
-    one; more than 3 rows of evidence count one, more than 30 two. Up to 2 is easy, up to 4 medium.
+def locate_evidence(evidence: list[int], events: int) -> Third | None:
     """
-    kinds: Iterator[Any] = map(type, expression.walk())
-    counts = Counter(map(part_of, kinds))
-    steps = 2 * (counts["query"] - 1 + counts["join"]) + counts["group"] + max(0, counts["condition"] - 2)
-    steps += sum(evidence > rows for rows in MANY_ROWS)
-    return "easy" if steps <= EASY else "medium" if steps <= MEDIUM else "hard"
-
-
-@cache
-def part_of(kind: Any) -> str:
-    """What a node of this kind counts as; empty: nothing."""
-    from sqlglot import exp
-
-    parts = {
-        "query": (exp.Select,),
-        "join": (exp.Join, exp.Window),
-        "group": (exp.Group,),
-        "condition": (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Between, exp.In, exp.ILike),
-    }
-    return next((part for part, kinds in parts.items() if issubclass(kind, kinds)), "")
-
-
-def position(evidence: list[int], events: int) -> Third | None:
-    """
-    >>> position([1, 2, 80], 90), position([], 90)
+    >>> locate_evidence([1, 2, 80], 90), locate_evidence([], 90)
     ('early', None)
     """
     if not evidence:
@@ -59,26 +27,26 @@ def position(evidence: list[int], events: int) -> Third | None:
     return THIRDS[min(2, 3 * sorted(evidence)[len(evidence) // 2] // max(1, events))]
 
 
-def split_of(tree: str) -> Split:
+def assign_split(tree: str) -> Split:
     """The one split in which this may be asked."""
     digest = int.from_bytes(hashlib.sha256(tree.encode()).digest()[:4], "big") % 100
     return next(split for split, upto in zip(SPLITS, accumulate(OF_HUNDRED.values()), strict=True) if digest < upto)
 
 
-def words_of(question: str) -> tuple[str, ...]:
+def extract_question_words(question: str) -> tuple[str, ...]:
     """The words that tell a question from others, in their order: without case, signs and little words.
 
-    >>> words_of("How much did I pay on May 3, 2024?")
+    >>> extract_question_words("How much did I pay on May 3, 2024?")
     ('how', 'much', 'pay', 'may', '3', '2024')
     """
     return tuple(word for word in WORD.findall(question.lower()) if word not in LITTLE)
 
 
-def bag(question: str) -> frozenset[str]:
-    return frozenset(words_of(question))
+def collect_bag_of_words(question: str) -> frozenset[str]:
+    return frozenset(extract_question_words(question))
 
 
-def alike(one: frozenset[str], other: frozenset[str]) -> bool:
+def are_near_duplicate_questions(one: frozenset[str], other: frozenset[str]) -> bool:
     """Near-duplicates: of all their words more than nine in ten are in both."""
     return 10 * len(one & other) > 9 * len(one | other)
 

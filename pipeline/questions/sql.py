@@ -10,11 +10,11 @@ from decimal import Decimal
 from functools import cache
 from typing import Any
 
-from pipeline.questions import tree as t
+from shopwright.pipeline.questions import tree as t
 
 PLACE = re.compile(r"\$([a-z]+)")
+# A sqlglot expression: sqlglot is imported where it is used.
 Expression = Any
-"""A sqlglot expression: sqlglot is imported where it is used."""
 GROUPED = "SELECT _what FROM events WHERE :of AND :there GROUP BY _what"
 STEPS = (
     "WITH steps AS (SELECT timestamp, CASE WHEN DATE_DIFF('second', LAG(timestamp) OVER (ORDER BY timestamp), timestamp) "
@@ -73,7 +73,7 @@ FRAMES = {
     "streak": "WITH days AS (SELECT DISTINCT CAST(timestamp AS DATE) AS day FROM events WHERE :of), "
     "steps AS (SELECT day, CASE WHEN DATE_DIFF('day', LAG(day) OVER (ORDER BY day), day) = 1 THEN 0 ELSE 1 END AS begins "
     "FROM days), runs AS (SELECT day, SUM(begins) OVER (ORDER BY day) AS run FROM steps) "
-    "SELECT COUNT(*) FROM runs GROUP BY run ORDER BY COUNT(*) DESC LIMIT 1",
+    "SELECT COALESCE(MAX(length), 0) FROM (SELECT COUNT(*) AS length FROM runs GROUP BY run) AS lengths",
     "running": "SELECT _what FROM (SELECT *, SUM(price) OVER (ORDER BY timestamp) AS total FROM events WHERE :of) AS running "
     "WHERE total >= :amount ORDER BY timestamp LIMIT 1",
     "sum_of": "SELECT total FROM (SELECT ROW_NUMBER() OVER (ORDER BY timestamp) AS place, "
@@ -101,111 +101,111 @@ def sql_of(tree: Any) -> str:
     """
     match tree:
         case t.Count():
-            return framed("count different" if tree.what else "count", tree.what, of=tree.of)
+            return fill_frame("count different" if tree.what else "count", tree.what, of=tree.of)
         case t.Fold():
-            return framed(f"fold {tree.how}", of=tree.of)
+            return fill_frame(f"fold {tree.how}", of=tree.of)
         case t.Nth():
             way, skip = ("first", tree.n - 1) if tree.n > 0 else ("last", -tree.n - 1)
-            return framed(f"nth {way}", tree.what, of=tree.of, skip=skip)
+            return fill_frame(f"nth {way}", tree.what, of=tree.of, skip=skip)
         case t.Extreme():
-            return framed(f"extreme {tree.how}", tree.what, of=tree.of)
+            return fill_frame(f"extreme {tree.how}", tree.what, of=tree.of)
         case t.Top():
-            return framed(f"top {tree.measure}", tree.by, of=tree.of, k=tree.k, skip=tree.rank - 1)
+            return fill_frame(f"top {tree.measure}", tree.by, of=tree.of, k=tree.k, skip=tree.rank - 1)
         case t.Share():
-            return framed(f"share {tree.what}", of=tree.of, part=tree.part)
+            return fill_frame(f"share {tree.what}", of=tree.of, part=tree.part)
         case t.Ratio():
-            return framed("ratio", of=tree.of, to=tree.to)
+            return fill_frame("ratio", of=tree.of, to=tree.to)
         case t.Names():
-            return framed("names", tree.what, of=tree.of)
+            return fill_frame("names", tree.what, of=tree.of)
         case t.Listed():
-            return framed(f"listed {'first' if tree.n > 0 else 'last'}", tree.what, of=tree.of, k=abs(tree.n))
+            return fill_frame(f"listed {'first' if tree.n > 0 else 'last'}", tree.what, of=tree.of, k=abs(tree.n))
         case t.Sets():
             name = f"sets {tree.how}{' counted' if tree.counted else ''}"
-            return framed(name, tree.what, of=tree.of, other=tree.other)
+            return fill_frame(name, tree.what, of=tree.of, other=tree.other)
         case t.Often():
-            groups = framed("often days" if tree.days else "often", tree.by, of=tree.of, k=tree.n)
+            groups = fill_frame("often days" if tree.days else "often", tree.by, of=tree.of, k=tree.n)
             return f"SELECT COUNT(*) FROM ({groups}) AS found" if tree.counted else groups
         case t.Difference():
             return f"SELECT ({sql_of(tree.of)}) - ({sql_of(tree.less)})"
         case t.Wait():
-            return framed("wait", start=tree.start, end=tree.end)
+            return fill_frame("wait", start=tree.start, end=tree.end)
         case t.Amid():
             name = "amid different" if tree.what else "amid"
-            return framed(name, tree.what, of=tree.of, start=tree.start, end=tree.end)
+            return fill_frame(name, tree.what, of=tree.of, start=tree.start, end=tree.end)
         case t.Beside():
-            return framed(f"beside {tree.side}", tree.what, of=tree.of, moment=tree.moment)
+            return fill_frame(f"beside {tree.side}", tree.what, of=tree.of, moment=tree.moment)
         case t.Directly():
-            return framed("directly", of=tree.of, action=tree.action)
+            return fill_frame("directly", of=tree.of, action=tree.action)
         case t.Switches():
-            return framed("switches", tree.what, of=tree.of)
+            return fill_frame("switches", tree.what, of=tree.of)
         case t.Pause() | t.Sessions():
-            return framed(f"{tree.node} {tree.what}", of=tree.of)
+            return fill_frame(f"{tree.node} {tree.what}", of=tree.of)
         case t.Streak():
-            return framed("streak", of=tree.of)
+            return fill_frame("streak", of=tree.of)
         case t.Running():
-            return framed("running", tree.what, of=tree.of, amount=tree.amount)
+            return fill_frame("running", tree.what, of=tree.of, amount=tree.amount)
         case t.SumOf():
-            return framed("sum_of", of=tree.of, n=tree.n)
+            return fill_frame("sum_of", of=tree.of, n=tree.n)
         case t.Journey():
             bought, since = tree.of.model_copy(update={"action": "purchase"}), t.Pick(action=tree.since)
-            return framed(f"journey {tree.how} {tree.what}", of=bought, since=since)
+            return fill_frame(f"journey {tree.how} {tree.what}", of=bought, since=since)
         case t.Whether():
-            return "SELECT " + ", ".join(f"EXISTS({framed('any', of=pick)})" for pick in tree.picks)
+            return "SELECT " + ", ".join(f"EXISTS({fill_frame('any', of=pick)})" for pick in tree.picks)
     raise TypeError(f"no SQL for {tree!r}")
 
 
-def framed(name: str, what: t.Column | None = None, **given: Any) -> str:
+def fill_frame(name: str, what: t.Column | None = None, **given: Any) -> str:
     """A frame with its places filled: a pick stands there as its conditions, a moment as its query."""
     empty = frozenset(key for key, value in given.items() if value == t.Pick() or (key, value) == ("skip", 0))
-    places = {key: in_place(value) for key, value in given.items() if key not in empty}
-    return PLACE.sub(lambda place: places[place[1]], frame(name, what, empty))
+    places = {key: render_frame_value(value) for key, value in given.items() if key not in empty}
+    return PLACE.sub(lambda place: places[place[1]], build_frame(name, what, empty))
 
 
 @cache
-def frame(name: str, what: t.Column | None, empty: frozenset[str]) -> str:
+def build_frame(name: str, what: t.Column | None, empty: frozenset[str]) -> str:
     """A frame for a column, in the form in which sqlglot writes it, without the conditions that say nothing."""
     from sqlglot import exp
 
-    found = parsed(FRAMES[name]).copy()
+    found = parse_frame_sql(FRAMES[name]).copy()
     for node in list(found.find_all(exp.Placeholder, exp.Column)):
         if isinstance(node, exp.Placeholder) and node.name == "there":
-            node.replace(is_there(what))
+            node.replace(is_not_null(what))
         elif isinstance(node, exp.Placeholder) and node.name in empty and node.name != "skip":
             node.replace(exp.true())
         elif node.name == "_what":
-            node.replace(column(what or "asin"))
+            node.replace(make_sql_column(what or "asin"))
     if "skip" in empty:
         found.find(exp.Offset).pop()
-    text: str = without_true(found).sql(dialect="duckdb")
+    text: str = drop_true_conditions(found).sql(dialect="duckdb")
     return text
 
 
-def is_there(what: t.Column | None) -> Expression:
+def is_not_null(what: t.Column | None) -> Expression:
     from sqlglot import exp
 
     if what is None or what in COMPUTED or what == "timestamp":
         return exp.true()
-    return exp.Not(this=exp.Is(this=column(what), expression=exp.Null()))
+    return exp.Not(this=exp.Is(this=make_sql_column(what), expression=exp.Null()))
 
 
 @cache
-def parsed(text: str) -> Expression:
+def parse_frame_sql(text: str) -> Expression:
     from sqlglot import parse_one
 
     return parse_one(text, dialect="duckdb")
 
 
-def in_place(value: Any) -> str:
+def render_frame_value(value: Any) -> str:
     match value:
         case t.Pick():
-            return condition(value)
+            return join_pick_conditions(value)
         case t.Moment():
             return sql_of(t.Nth(of=value.of, n=value.n, what="timestamp"))
-    text: str = literal(value).sql(dialect="duckdb")
+    text: str = make_sql_literal(value).sql(dialect="duckdb")
     return text
 
 
-def without_true(found: Expression) -> Expression:
+def drop_true_conditions(found: Expression) -> Expression:
     """Without the conditions that say nothing."""
     from sqlglot import exp
 
@@ -219,70 +219,78 @@ def without_true(found: Expression) -> Expression:
     return found
 
 
-def condition(pick: t.Pick) -> str:
+def join_pick_conditions(pick: t.Pick) -> str:
     """The conditions of a pick, all of which must hold."""
     from sqlglot import exp
 
-    text: str = exp.and_(*conditions(pick), copy=False).sql(dialect="duckdb", copy=False)
+    text: str = exp.and_(*list_pick_conditions(pick), copy=False).sql(dialect="duckdb", copy=False)
     return text
 
 
-def conditions(pick: t.Pick) -> Iterator[Expression]:
+def list_pick_conditions(pick: t.Pick) -> Iterator[Expression]:
     from sqlglot import exp
 
     plain = {"action_type": pick.action, "brand": pick.brand, "color": pick.color, "product_types": pick.category}
     for name, value in plain.items():
         if value is not None:
-            yield exp.EQ(this=column(name), expression=literal(value))
+            yield exp.EQ(this=make_sql_column(name), expression=make_sql_literal(value))
     if pick.product is not None:
         if pick.product.brand is not None:
-            yield exp.EQ(this=column("brand"), expression=literal(pick.product.brand))
+            yield exp.EQ(this=make_sql_column("brand"), expression=make_sql_literal(pick.product.brand))
         for part in pick.product.parts:
-            yield exp.ILike(this=column("product_name"), expression=literal(f"%{part}%"))
+            yield exp.ILike(this=make_sql_column("product_name"), expression=make_sql_literal(f"%{part}%"))
     if pick.query is not None:
-        yield exp.EQ(this=column("search_query"), expression=literal(pick.query))
+        yield exp.EQ(this=make_sql_column("search_query"), expression=make_sql_literal(pick.query))
     if pick.word is not None:
-        yield exp.ILike(this=column("search_query"), expression=literal(f"%{pick.word}%"))
+        yield exp.ILike(this=make_sql_column("search_query"), expression=make_sql_literal(f"%{pick.word}%"))
     if pick.at_least is not None and pick.at_most is not None:
-        yield exp.Between(this=column("price"), low=literal(pick.at_least), high=literal(pick.at_most))
+        yield exp.Between(
+            this=make_sql_column("price"), low=make_sql_literal(pick.at_least), high=make_sql_literal(pick.at_most)
+        )
     elif pick.at_least is not None:
-        yield exp.GTE(this=column("price"), expression=literal(pick.at_least))
+        yield exp.GTE(this=make_sql_column("price"), expression=make_sql_literal(pick.at_least))
     elif pick.at_most is not None:
-        yield exp.LTE(this=column("price"), expression=literal(pick.at_most))
-    yield from of_time(pick)
+        yield exp.LTE(this=make_sql_column("price"), expression=make_sql_literal(pick.at_most))
+    yield from list_time_conditions(pick)
     for never, action in ((False, pick.ever), (True, pick.never)):
         if action is not None:
-            others = framed("those", of=t.Pick(action=action))
-            found = exp.In(this=column("asin"), query=exp.Subquery(this=parsed(others).copy()))
+            others = fill_frame("those", of=t.Pick(action=action))
+            found = exp.In(this=make_sql_column("asin"), query=exp.Subquery(this=parse_frame_sql(others).copy()))
             yield exp.Not(this=found) if never else found
 
 
-def of_time(pick: t.Pick) -> Iterator[Expression]:
+def list_time_conditions(pick: t.Pick) -> Iterator[Expression]:
     from sqlglot import exp
 
     if pick.first_day is not None and pick.first_day == pick.last_day:
-        yield exp.EQ(this=column("day"), expression=literal(pick.first_day))
+        yield exp.EQ(this=make_sql_column("day"), expression=make_sql_literal(pick.first_day))
     elif pick.first_day is not None and pick.last_day is not None:
-        yield exp.Between(this=column("day"), low=literal(pick.first_day), high=literal(pick.last_day))
+        yield exp.Between(
+            this=make_sql_column("day"), low=make_sql_literal(pick.first_day), high=make_sql_literal(pick.last_day)
+        )
     elif pick.first_day is not None:
-        yield exp.GTE(this=column("day"), expression=literal(pick.first_day))
+        yield exp.GTE(this=make_sql_column("day"), expression=make_sql_literal(pick.first_day))
     elif pick.last_day is not None:
-        yield exp.LTE(this=column("day"), expression=literal(pick.last_day))
+        yield exp.LTE(this=make_sql_column("day"), expression=make_sql_literal(pick.last_day))
     if pick.weekday == "weekend":
-        yield exp.In(this=column("weekday"), expressions=[literal("Saturday"), literal("Sunday")])
+        yield exp.In(
+            this=make_sql_column("weekday"), expressions=[make_sql_literal("Saturday"), make_sql_literal("Sunday")]
+        )
     elif pick.weekday is not None:
-        yield exp.EQ(this=column("weekday"), expression=literal(pick.weekday))
+        yield exp.EQ(this=make_sql_column("weekday"), expression=make_sql_literal(pick.weekday))
     if pick.hours is not None:
-        yield exp.Between(this=column("hour"), low=literal(pick.hours[0]), high=literal(pick.hours[1] - 1))
+        yield exp.Between(
+            this=make_sql_column("hour"), low=make_sql_literal(pick.hours[0]), high=make_sql_literal(pick.hours[1] - 1)
+        )
 
 
-def column(name: str) -> Expression:
+def make_sql_column(name: str) -> Expression:
     from sqlglot import exp
 
-    return parsed(COMPUTED[name]).copy() if name in COMPUTED else exp.column(name)
+    return parse_frame_sql(COMPUTED[name]).copy() if name in COMPUTED else exp.column(name)
 
 
-def literal(value: Any) -> Expression:
+def make_sql_literal(value: Any) -> Expression:
     from sqlglot import exp
 
     if isinstance(value, int | Decimal):

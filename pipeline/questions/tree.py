@@ -6,21 +6,23 @@ against each other again.
 """
 
 import json
+from collections.abc import Callable
 from datetime import date
 from decimal import Decimal
 from functools import cache
+from itertools import chain
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, TypeAdapter
 
-from schemas.record import Part
-from schemas.samples import Action
+from shopwright.schemas.record import Part
+from shopwright.schemas.samples import Action
 
+# What can be asked of an event: a column, or the day, the weekday or the hour of its timestamp.
 Column = Literal[
     "timestamp", "day", "weekday", "hour", "asin", "product_name", "brand", "color", "product_types", "price",
     "search_query",
 ]  # fmt: skip
-"""What can be asked of an event: a column, or the day, the weekday or the hour of its timestamp."""
 Weekday = Literal["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday", "weekend"]
 
 
@@ -245,7 +247,7 @@ class Sessions(Part):
 
 
 class Streak(Part):
-    """The most days in a row that each have a picked event."""
+    """The most days in a row that each have a picked event; 0 without any."""
 
     node: Literal["streak"] = "streak"
     of: Pick
@@ -295,58 +297,80 @@ Tree = Annotated[
     Field(discriminator="node"),
 ]  # fmt: skip
 
+# Seconds without an event after which a new session begins.
 GAP = 30 * 60
-"""Seconds without an event after which a new session begins."""
 
 
 @cache
-def adapter() -> TypeAdapter[Any]:
+def tree_adapter() -> TypeAdapter[Any]:
     return TypeAdapter(Tree)
 
 
-def to_json(tree: Any) -> str:
+def tree_to_json(tree: Any) -> str:
     """A tree as text: what is not given is left out, so that equal trees are equal texts.
 
-    >>> to_json(Count(of=Pick(action="click", brand="Brooks")))
+    >>> tree_to_json(Count(of=Pick(action="click", brand="Brooks")))
     '{"node":"count","of":{"action":"click","brand":"Brooks"}}'
     """
-    return json.dumps(plain(tree), ensure_ascii=False, separators=(",", ":"), default=str)
+    return json.dumps(strip_tree_defaults(tree), ensure_ascii=False, separators=(",", ":"), default=str)
 
 
-def plain(value: Any) -> Any:
+def strip_tree_defaults(value: Any) -> Any:
     if isinstance(value, tuple):
-        return [plain(each) for each in value]
+        return [strip_tree_defaults(each) for each in value]
     if not isinstance(value, Part):
         return value
     held, found = value.__dict__, {}
-    for name, default in fields_of(type(value)):
+    for name, default in list_node_fields(type(value)):
         each = held[name]
         if each is not default and each != default:
-            found[name] = plain(each) if isinstance(each, Part | tuple) else each
+            found[name] = strip_tree_defaults(each) if isinstance(each, Part | tuple) else each
     return found
 
 
 @cache
-def fields_of(kind: type[Part]) -> list[tuple[str, Any]]:
+def list_node_fields(kind: type[Part]) -> list[tuple[str, Any]]:
     """The fields and their defaults; a node's name is always told."""
     return [(name, None if name == "node" else info.default) for name, info in kind.model_fields.items()]
 
 
-def from_json(text: str) -> Any:
-    """The tree of a text. Raises ValueError for what is none."""
-    return adapter().validate_json(text)
+def tree_from_json(text: str) -> Any:
+    """The tree of a text. Raises ValueError for a text that is no tree."""
+    return tree_adapter().validate_json(text)
 
 
-def picks_of(tree: Any) -> list[Pick]:
+def list_tree_picks(tree: Any) -> list[Pick]:
     """Every pick in a tree.
 
-    >>> len(picks_of(Wait(start=Moment(of=Pick()), end=Moment(of=Pick()))))
+    >>> len(list_tree_picks(Wait(start=Moment(of=Pick()), end=Moment(of=Pick()))))
     2
     """
     if isinstance(tree, Pick):
         return [tree]
     if isinstance(tree, tuple):
-        return [pick for part in tree for pick in picks_of(part)]
+        return list(chain.from_iterable(map(list_tree_picks, tree)))
     if isinstance(tree, Part) and not isinstance(tree, Mention):
-        return [pick for name in type(tree).model_fields for pick in picks_of(getattr(tree, name))]
+        return list_tree_picks(tuple(getattr(tree, name) for name in type(tree).model_fields))
     return []
+
+
+def map_tree_picks(tree: Any, change: Callable[[Pick], Pick]) -> Any:
+    """The tree with every pick in it changed so.
+
+    >>> tree_to_json(map_tree_picks(Count(of=Pick(brand="Brooks")), lambda pick: pick.model_copy(update={"brand": "Nike"})))
+    '{"node":"count","of":{"brand":"Nike"}}'
+    """
+    if isinstance(tree, Pick):
+        return change(tree)
+    if isinstance(tree, tuple):
+        return tuple(map_tree_picks(part, change) for part in tree)
+    if isinstance(tree, Part) and not isinstance(tree, Mention):
+        held = {name: getattr(tree, name) for name in type(tree).model_fields}
+        return tree.model_copy(
+            update={name: map_tree_picks(part, change) for name, part in held.items() if is_part(part)}
+        )
+    return tree
+
+
+def is_part(value: Any) -> bool:
+    return isinstance(value, Part | tuple)

@@ -26,14 +26,14 @@ class Unfit(ValueError):
     """Rows that are no answer of the type."""
 
 
-def from_rows(rows: list[tuple[Any, ...]], answer_type: str) -> Any:
+def value_from_rows(rows: list[tuple[Any, ...]], answer_type: str) -> Any:
     """What a query gave, as a value. Raises Unfit.
 
-    >>> from_rows([(1299.0,)], "money")
+    >>> value_from_rows([(1299.0,)], "money")
     Decimal('1299.00')
-    >>> from_rows([("b",), ("a",)], "text")
+    >>> value_from_rows([("b",), ("a",)], "text")
     Traceback (most recent call last):
-    pipeline.questions.values.Unfit: 2 rows of result, and the answer is one text
+    shopwright.pipeline.questions.values.Unfit: 2 rows of result, and the answer is one text
     """
     if answer_type == "yes/no":
         if len(rows) != 1:
@@ -49,10 +49,10 @@ def from_rows(rows: list[tuple[Any, ...]], answer_type: str) -> Any:
         return (frozenset(names) if answer_type == "set" else names) or None
     if len(found) > 1:
         raise Unfit(f"{len(found)} rows of result, and the answer is one {answer_type}")
-    return one(found[0], answer_type) if found and found[0] is not None else None
+    return convert_value(found[0], answer_type) if found and found[0] is not None else None
 
 
-def one(found: Any, answer_type: str) -> Any:
+def convert_value(found: Any, answer_type: str) -> Any:
     """One value of a database as ours: SQLite gives times as text and decimals as floats."""
     try:
         match answer_type:
@@ -81,9 +81,9 @@ def one(found: Any, answer_type: str) -> Any:
     raise Unfit(f"{found!r}, and the answer is {answer_type}")
 
 
-def to_json(value: Any) -> str:
+def value_to_json(value: Any) -> str:
     """
-    >>> to_json(frozenset(["b", "a"])), to_json(timedelta(minutes=1)), to_json(Decimal("1.50"))
+    >>> value_to_json(frozenset(["b", "a"])), value_to_json(timedelta(minutes=1)), value_to_json(Decimal("1.50"))
     ('["a", "b"]', '60', '"1.50"')
     """
     match value:
@@ -96,8 +96,8 @@ def to_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def from_json(text: str, answer_type: str) -> Any:
-    """What `to_json` wrote. Raises Unfit for what it never writes."""
+def value_from_json(text: str, answer_type: str) -> Any:
+    """What `value_to_json` wrote. Raises Unfit for what it never writes."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
@@ -111,13 +111,13 @@ def from_json(text: str, answer_type: str) -> Any:
     if answer_type in SETS:
         if not isinstance(value, list):
             raise Unfit(f"{text} is no list")
-        return from_rows([(each,) for each in value], answer_type)
-    return one(value, answer_type)
+        return value_from_rows([(each,) for each in value], answer_type)
+    return convert_value(value, answer_type)
 
 
-def canonical(value: Any) -> str:
+def format_canonical(value: Any) -> str:
     """
-    >>> canonical(timedelta(days=1, seconds=5)), canonical([True, False]), canonical(None)
+    >>> format_canonical(timedelta(days=1, seconds=5)), format_canonical([True, False]), format_canonical(None)
     ('24:00:05', 'yes; no', 'none')
     """
     match value:

@@ -17,20 +17,21 @@ from html import escape
 from itertools import chain, count
 from typing import Literal, NamedTuple, get_args
 
-from pipeline.shop.store import Item
+from shopwright.pipeline.shop.store import Item
 
-Kind = Literal["home", "results", "product", "description", "features", "reviews", "cart", "bought"]
+PageKind = Literal["home", "results", "product", "description", "features", "reviews", "cart", "bought"]
 Tag = Literal["h1", "ul", "li", "div", "p", "span", "input", "button", "a"]
-Deed = tuple[str, ...]
-"""What a click does, for `pipeline.shop.browser`: a verb, and what it is done with."""
-Stock = Literal["In stock", "Sold out", "Not offered in this combination"]
+# What a click does, for `shopwright.pipeline.shop.browser`: a verb, and what it is done with.
+ClickEffect = tuple[str, ...]
+Availability = Literal["In stock", "Sold out", "Not offered in this combination"]
 SEP = " [SEP] "
+# The name of the search box, into which is typed; everything else that has a name is clicked.
 SEARCH_INPUT = "search_input"
-"""The name of the search box, into which is typed; everything else that has a name is clicked."""
+# Results on a page.
 PAGE = 20
-"""Results on a page."""
-TABS: tuple[Kind, ...] = ("description", "features", "reviews")
-FIXED = [
+TABS: tuple[PageKind, ...] = ("description", "features", "reviews")
+# Clicks that are the shop's own, on whatever page; no product and no option has one of them.
+SHOP_LABELS = [
     "search",
     "home",
     "back to search",
@@ -42,16 +43,15 @@ FIXED = [
     "checkout",
     *TABS,
 ]
-"""Clicks that are the shop's own, on whatever page; no product and no option has one of them."""
 MARK = re.compile(r"\[\s*SEP\s*\]", re.IGNORECASE)
+# Most texts have none, and are HTML as they are.
 SPECIAL = re.compile(r"[&<>\"']")
-"""Most texts have none, and are HTML as they are."""
 ENDS = {tag: "" if tag in ("span", "a", "button", "input") else "\n" for tag in get_args(Tag)}
 SLUG = re.compile(r"[^\W_]+")
 SLUG_WORDS = 5
 SLUG_LETTERS = 60
+# Letters of a query that its results repeat.
 SHOWN_LETTERS = 200
-"""Letters of a query that its results repeat."""
 
 
 class Element(NamedTuple):
@@ -61,7 +61,7 @@ class Element(NamedTuple):
     text: str = ""
     name: str = ""
     """No other part of its page has it; empty: nothing can be done with this one."""
-    deed: Deed = ()
+    deed: ClickEffect = ()
     """Empty: it cannot be clicked."""
     label: str = ""
     """What stands in `click[...]`, in lower case."""
@@ -72,28 +72,28 @@ class Element(NamedTuple):
 class Page:
     """What a shopper sees at once."""
 
-    kind: Kind
+    kind: PageKind
     title: str
     parts: tuple[Element, ...]
 
     @cached_property
     def html(self) -> str:
         """As simplified HTML; a page that one comes back to is written once."""
-        return f"<html>\n<body>\n{''.join(map(tagged, self.parts))}</body>\n</html>\n"
+        return f"<html>\n<body>\n{''.join(map(render_element, self.parts))}</body>\n</html>\n"
 
     @cached_property
-    def clicks(self) -> dict[str, Deed]:
-        """What each click does, by its words as `plain` makes them."""
-        return {plain(part.label): part.deed for part in walk(self.parts) if part.deed}
+    def clicks(self) -> dict[str, ClickEffect]:
+        """What each click does, by its words as `normalize_click_words` makes them."""
+        return {normalize_click_words(part.label): part.deed for part in list_elements(self.parts) if part.deed}
 
     @cached_property
-    def deeds(self) -> dict[str, Deed]:
+    def deeds(self) -> dict[str, ClickEffect]:
         """The same by its name in the HTML."""
-        return {part.name: part.deed for part in walk(self.parts) if part.deed}
+        return {part.name: part.deed for part in list_elements(self.parts) if part.deed}
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class ResultEntry:
     """A product as results show it; prices in cents, the cheapest variant's and the dearest's."""
 
     number: int
@@ -119,7 +119,7 @@ class Refinement:
 
 
 @dataclass(frozen=True, slots=True)
-class Axis:
+class OptionAxis:
     """An option of a product, as its page offers it."""
 
     name: str
@@ -128,7 +128,7 @@ class Axis:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class CartRow:
     """Some pieces of one variant, in the cart or bought."""
 
     product_id: str
@@ -145,17 +145,17 @@ class Line:
 # Readings
 
 
-def text(page: Page) -> str:
+def render_page_text(page: Page) -> str:
     """The page as WebShop writes it, everything that can be read joined by ` [SEP] `."""
-    return SEP.join(part.text for part in walk(page.parts) if part.text)
+    return SEP.join(part.text for part in list_elements(page.parts) if part.text)
 
 
-def html(page: Page) -> str:
+def render_page_html(page: Page) -> str:
     """The page as simplified HTML: structure, visible text and the names of what can be acted on."""
     return page.html
 
 
-def tagged(part: Element) -> str:
+def render_element(part: Element) -> str:
     tag, text, name, _, _, inside = part
     if name:
         name = f' name="{escape(name) if SPECIAL.search(name) else name}"'
@@ -163,39 +163,39 @@ def tagged(part: Element) -> str:
         return f"<input{name}>"
     if text and SPECIAL.search(text):
         text = escape(text, quote=False)
-    within = "".join(map(tagged, inside)) if inside else ""
+    within = "".join(map(render_element, inside)) if inside else ""
     return f"<{tag}{name}>{text}{within}</{tag}>{ENDS[tag]}"
 
 
-def walk(parts: Iterable[Element]) -> list[Element]:
+def list_elements(parts: Iterable[Element]) -> list[Element]:
     """All parts, as they are read."""
     found: list[Element] = []
     for part in parts:
         found.append(part)
         if part.inside:
-            found += walk(part.inside)
+            found += list_elements(part.inside)
     return found
 
 
-def clickables(page: Page) -> list[str]:
+def list_clickables(page: Page) -> list[str]:
     """What can stand in `click[...]` on this page, from top to bottom."""
-    return [part.label for part in walk(page.parts) if part.deed]
+    return [part.label for part in list_elements(page.parts) if part.deed]
 
 
-def names(page: Page) -> dict[str, str]:
+def map_names_to_labels(page: Page) -> dict[str, str]:
     """What can be clicked in the page's HTML, by name, and what then stands in `click[...]`."""
-    return {part.name: part.label for part in walk(page.parts) if part.deed}
+    return {part.name: part.label for part in list_elements(page.parts) if part.deed}
 
 
 def can_search(page: Page) -> bool:
     """Whether there is a search box."""
-    return any(part.name == SEARCH_INPUT for part in walk(page.parts))
+    return any(part.name == SEARCH_INPUT for part in list_elements(page.parts))
 
 
-def plain(words: str) -> str:
+def normalize_click_words(words: str) -> str:
     """The words of a click without what does not tell one from another: case, spaces, full width.
 
-    >>> plain(" Ｂuy  NOW "), plain("4½ in")
+    >>> normalize_click_words(" Ｂuy  NOW "), normalize_click_words("4½ in")
     ('buy now', '41⁄2 in')
     """
     words = words.lower()
@@ -204,10 +204,10 @@ def plain(words: str) -> str:
     return " ".join(words.split())
 
 
-def visible(words: str) -> str:
+def sanitize_text(words: str) -> str:
     """What others wrote as it is shown: on one line, without letters that nobody sees and without the mark between parts.
 
-    >>> visible("red\\n [sep] \\0blue")
+    >>> sanitize_text("red\\n [sep] \\0blue")
     'red (SEP) blue'
     """
     if not words.isprintable() or "  " in words:
@@ -226,25 +226,25 @@ def slug(words: str, or_else: str) -> str:
     return "_".join(found)[:SLUG_LETTERS].strip("_") or or_else
 
 
-def dollars(cents: int) -> str:
+def format_dollars(cents: int) -> str:
     """
-    >>> dollars(129905), dollars(7)
+    >>> format_dollars(129905), format_dollars(7)
     ('$1299.05', '$0.07')
     """
     return f"${cents // 100}.{cents % 100:02d}"
 
 
-def spread(low: int, high: int) -> str:
+def format_price_range(low: int, high: int) -> str:
     """
-    >>> spread(999, 999), spread(999, 1250)
+    >>> format_price_range(999, 999), format_price_range(999, 1250)
     ('$9.99', '$9.99 to $12.50')
     """
-    return dollars(low) if low == high else f"{dollars(low)} to {dollars(high)}"
+    return format_dollars(low) if low == high else f"{format_dollars(low)} to {format_dollars(high)}"
 
 
-def rated(rating: float | None, reviews: int | None) -> str:
+def format_rating(rating: float | None, reviews: int | None) -> str:
     """
-    >>> rated(4.5, 12), rated(None, None)
+    >>> format_rating(4.5, 12), format_rating(None, None)
     ('Rating: 4.5 (12 reviews)', 'Rating: N.A. (0 reviews)')
     """
     return f"Rating: {'N.A.' if rating is None else rating} ({reviews or 0} review{'' if reviews == 1 else 's'})"
@@ -253,23 +253,23 @@ def rated(rating: float | None, reviews: int | None) -> str:
 # Parts
 
 
-class Apart:
+class LabelAllocator:
     """Gives what others named a click and a name that nothing else on its page has."""
 
     def __init__(self) -> None:
-        self.clicks, self.names = set(FIXED), set[str]()
+        self.clicks, self.names = set(SHOP_LABELS), set[str]()
 
-    def part(self, tag: Tag, shown: Sequence[str], name: tuple[str, str], deed: Deed, mark: str = "") -> Element:
+    def part(self, tag: Tag, shown: Sequence[str], name: tuple[str, str], deed: ClickEffect, mark: str = "") -> Element:
         """
         shown: ways to write it, the best first; mark: what is said of it beside its click.
 
         name: in two parts; the first is numbered where another has both already.
         """
-        ways = [way for way in map(visible, shown) if way] or ["?"]
-        label = free(ways, self.clicks)
-        return Element(tag, label + mark, self.named(*name), deed, label.lower())
+        ways = [way for way in map(sanitize_text, shown) if way] or ["?"]
+        label = claim_label(ways, self.clicks)
+        return Element(tag, label + mark, self.make_unique(*name), deed, label.lower())
 
-    def named(self, head: str, tail: str) -> str:
+    def make_unique(self, head: str, tail: str) -> str:
         found = head + tail
         if found in self.names:
             found = next(way for number in count(2) if (way := f"{head}_{number}{tail}") not in self.names)
@@ -277,107 +277,126 @@ class Apart:
         return found
 
 
-def free(ways: Sequence[str], taken: set[str]) -> str:
+def claim_label(ways: Sequence[str], taken: set[str]) -> str:
     """The first that is not taken, or the last with a number; now it is.
 
-    >>> free(["red", "color: red"], {"red"}), free(["red"], {"red", "red (2)"})
+    >>> claim_label(["red", "color: red"], {"red"}), claim_label(["red"], {"red", "red (2)"})
     ('color: red', 'red (3)')
     """
     for way in chain(ways, (f"{ways[-1]} ({number})" for number in count(2))):
-        if (key := plain(way)) not in taken:
+        if (key := normalize_click_words(way)) not in taken:
             taken.add(key)
             return way
     raise AssertionError("numbers end")
 
 
-def button(shown: str, name: str, *deed: str) -> Element:
+def build_button(shown: str, name: str, *deed: str) -> Element:
     """One of the shop's own."""
     return Element("button", shown, name, deed, shown.lower())
 
 
-def said(tag: Tag, words: str) -> Element:
-    return Element(tag, visible(words))
+def build_text(tag: Tag, words: str) -> Element:
+    return Element(tag, sanitize_text(words))
 
 
-def box(tag: Tag, *inside: Element) -> Element:
+def build_box(tag: Tag, *inside: Element) -> Element:
     return Element(tag, inside=inside)
 
 
-def navigation(header: bool, *more: Element) -> Element:
+def build_navigation(header: bool, *more: Element) -> Element:
     """What stands above a page; with a header one can search and see the cart from everywhere, as in a real shop."""
     if not header:
-        return box("div", button("Back to Search", "nav.back_to_search", "home"), *more)
-    return box(
-        "div", button("Home", "nav.home", "home"), *search(), button("View Cart", "nav.view_cart", "view cart"), *more
+        return build_box("div", build_button("Back to Search", "nav.back_to_search", "home"), *more)
+    return build_box(
+        "div",
+        build_button("Home", "nav.home", "home"),
+        *build_search_box(),
+        build_button("View Cart", "nav.view_cart", "view cart"),
+        *more,
     )
 
 
-def search() -> tuple[Element, Element]:
-    return Element("input", name=SEARCH_INPUT), button("Search", "search_button", "search")
+def build_search_box() -> tuple[Element, Element]:
+    return Element("input", name=SEARCH_INPUT), build_button("Search", "search_button", "search")
 
 
-def back() -> Element:
-    return button("< Prev", "nav.previous", "back")
+def build_back_button() -> Element:
+    return build_button("< Prev", "nav.previous", "back")
 
 
 # Pages
 
 
-def home(*, header: bool = False) -> Page:
+def build_shop_home_page(*, header: bool = False) -> Page:
     """The first page, with the search box; its button without words shows what is popular."""
-    return Page("home", "Shop", (said("h1", "Shop"), navigation(True) if header else box("div", *search())))
+    return Page(
+        "home",
+        "Shop",
+        (build_text("h1", "Shop"), build_navigation(True) if header else build_box("div", *build_search_box())),
+    )
 
 
-def results(
+def build_results_page(
     query: str,
     number: int,
     total: int,
-    shown: Sequence[Listed],
+    shown: Sequence[ResultEntry],
     *,
     refinements: Sequence[Refinement] = (),
     header: bool = False,
 ) -> Page:
     """number: of the page, from 1; total: results on all pages; shown: those of this one."""
-    apart = Apart()
-    query = visible(query[:SHOWN_LETTERS])
+    apart = LabelAllocator()
+    query = sanitize_text(query[:SHOWN_LETTERS])
     title = f'Results for "{query}"' if query else "Most popular"
-    before = (button("< Prev", "results.previous_page", "turn", str(number - 1)),) if number > 1 else ()
-    after = (button("Next >", "results.next_page", "turn", str(number + 1)),) if number * PAGE < total else ()
-    place = said("span", f"Page {number} (Total results: {total})")
-    fewer = (box("div", *(refining(each, apart) for each in refinements)),) if refinements else ()
-    lines = tuple(listed(each, apart) for each in shown)
-    head = navigation(header), said("h1", title), *fewer, box("div", place, *before, *after)
-    return Page("results", title, (*head, box("ul", *lines)))
+    before = (build_button("< Prev", "results.previous_page", "turn", str(number - 1)),) if number > 1 else ()
+    after = (build_button("Next >", "results.next_page", "turn", str(number + 1)),) if number * PAGE < total else ()
+    place = build_text("span", f"Page {number} (Total results: {total})")
+    fewer = (build_box("div", *(build_refinement_button(each, apart) for each in refinements)),) if refinements else ()
+    lines = tuple(build_result_entry(each, apart) for each in shown)
+    head = build_navigation(header), build_text("h1", title), *fewer, build_box("div", place, *before, *after)
+    return Page("results", title, (*head, build_box("ul", *lines)))
 
 
-def refining(each: Refinement, apart: Apart) -> Element:
+def build_refinement_button(each: Refinement, apart: LabelAllocator) -> Element:
     """A chosen one is undone by the same button."""
     deed = "refine", "" if each.chosen else each.key
     return apart.part("button", [each.shown], ("refinements.", each.key), deed, " (chosen)" if each.chosen else "")
 
 
-def listed(each: Listed, apart: Apart) -> Element:
+def build_result_entry(each: ResultEntry, apart: LabelAllocator) -> Element:
     name = slug(each.title, "product"), ".view_product"
     link = apart.part("a", [each.id], name, ("open", str(each.number)))
-    price, rating = Element("span", spread(each.low, each.high)), Element("span", rated(each.rating, each.reviews))
+    price, rating = (
+        Element("span", format_price_range(each.low, each.high)),
+        Element("span", format_rating(each.rating, each.reviews)),
+    )
     gone = (Element("span", "Sold out"),) if each.sold_out else ()
-    return box("li", Element("span", f"{each.number}."), link, said("span", each.title), price, rating, *gone)
+    return build_box(
+        "li", Element("span", f"{each.number}."), link, build_text("span", each.title), price, rating, *gone
+    )
 
 
-def product(item: Item, axes: Sequence[Axis], cents: Sequence[int], stock: Stock, *, header: bool = False) -> Page:
+def build_product_page(
+    item: Item, axes: Sequence[OptionAxis], cents: Sequence[int], stock: Availability, *, header: bool = False
+) -> Page:
     """cents: prices of the variants that fit what is chosen; stock: of any of them."""
-    apart = Apart()
-    title = visible(item.title)
-    price = (said("p", f"Price: {spread(min(cents), max(cents))}"),) if cents else ()
-    facts = *price, said("p", rated(item.rating, item.review_count)), said("p", stock)
-    tabs = box("div", *(button(tab.capitalize(), f"tabs.{tab}", "tab", tab) for tab in TABS))
-    add = (button("Add to Cart", "cart.add_to_cart", "add"),) if header else ()
-    buy = box("div", *add, button("Buy Now", "cart.buy_now", "buy"))
-    options = [offered(axis, apart) for axis in axes]
-    return Page("product", title, (navigation(header, back()), *options, said("h1", title), *facts, tabs, buy))
+    apart = LabelAllocator()
+    title = sanitize_text(item.title)
+    price = (build_text("p", f"Price: {format_price_range(min(cents), max(cents))}"),) if cents else ()
+    facts = *price, build_text("p", format_rating(item.rating, item.review_count)), build_text("p", stock)
+    tabs = build_box("div", *(build_button(tab.capitalize(), f"tabs.{tab}", "tab", tab) for tab in TABS))
+    add = (build_button("Add to Cart", "cart.add_to_cart", "add"),) if header else ()
+    buy = build_box("div", *add, build_button("Buy Now", "cart.buy_now", "buy"))
+    options = [build_option_list(axis, apart) for axis in axes]
+    return Page(
+        "product",
+        title,
+        (build_navigation(header, build_back_button()), *options, build_text("h1", title), *facts, tabs, buy),
+    )
 
 
-def offered(axis: Axis, apart: Apart) -> Element:
+def build_option_list(axis: OptionAxis, apart: LabelAllocator) -> Element:
     """An option with its values; one that other words on the page are like is written `size: large`."""
     head = f"options.{slug(axis.name, 'option')}."
     values = (
@@ -390,68 +409,81 @@ def offered(axis: Axis, apart: Apart) -> Element:
         )
         for value in axis.values
     )
-    return box("div", said("p", axis.name), box("ul", *(box("li", value) for value in values)))
+    return build_box("div", build_text("p", axis.name), build_box("ul", *(build_box("li", value) for value in values)))
 
 
-def description(item: Item, *, header: bool = False) -> Page:
-    return tab("description", item, [said("p", item.description or "No description")], header)
+def build_description_page(item: Item, *, header: bool = False) -> Page:
+    return build_tab_page("description", item, [build_text("p", item.description or "No description")], header)
 
 
-def features(item: Item, axes: Sequence[Axis], bullets: Sequence[str] = (), *, header: bool = False) -> Page:
+def build_features_page(
+    item: Item, axes: Sequence[OptionAxis], bullets: Sequence[str] = (), *, header: bool = False
+) -> Page:
     """What the product is known by; where it comes in several, all of them."""
-    lines = [*bullets, *(f"{name}: {value}" for name, value in known(item, axes))]
-    return tab("features", item, [box("ul", *(said("li", line) for line in lines))], header)
+    lines = [*bullets, *(f"{name}: {value}" for name, value in list_item_facts(item, axes))]
+    return build_tab_page("features", item, [build_box("ul", *(build_text("li", line) for line in lines))], header)
 
 
-def known(item: Item, axes: Sequence[Axis]) -> Iterator[tuple[str, str]]:
+def list_item_facts(item: Item, axes: Sequence[OptionAxis]) -> Iterator[tuple[str, str]]:
     """Facts by name, as a page says them."""
     own = {"brand": item.brand, "color": item.color, "category": item.category, "shipping days": item.shipping_days}
     facts = [(name, str(value)) for name, value in own.items() if value is not None]
-    facts += [(written(each.name), each.value) for each in item.attributes]
-    offers = [(written(axis.name), ", ".join(axis.values)) for axis in axes]
+    facts += [(normalize_fact_name(each.name), each.value) for each in item.attributes]
+    offers = [(normalize_fact_name(axis.name), ", ".join(axis.values)) for axis in axes]
     yield from (fact for fact in facts if fact[0] not in dict(offers))
     yield from offers
 
 
-def written(name: str) -> str:
+def normalize_fact_name(name: str) -> str:
     return " ".join(name.replace("_", " ").lower().split())
 
 
-def reviews(item: Item, *, header: bool = False) -> Page:
+def build_reviews_page(item: Item, *, header: bool = False) -> Page:
     """Their mean and number, which is all that the catalog holds of them."""
-    return tab("reviews", item, [said("p", rated(item.rating, item.review_count))], header)
+    return build_tab_page("reviews", item, [build_text("p", format_rating(item.rating, item.review_count))], header)
 
 
-def tab(kind: Kind, item: Item, parts: Iterable[Element], header: bool) -> Page:
-    title = visible(item.title)
-    return Page(kind, title, (navigation(header, back()), said("h1", title), said("p", kind.capitalize()), *parts))
+def build_tab_page(kind: PageKind, item: Item, parts: Iterable[Element], header: bool) -> Page:
+    title = sanitize_text(item.title)
+    return Page(
+        kind,
+        title,
+        (
+            build_navigation(header, build_back_button()),
+            build_text("h1", title),
+            build_text("p", kind.capitalize()),
+            *parts,
+        ),
+    )
 
 
-def cart(lines: Sequence[Line]) -> Page:
+def build_cart_page(lines: Sequence[CartRow]) -> Page:
     """What is in the cart, each line with a button that buys one piece of it and one that takes it out."""
-    apart = Apart()
-    total = said("p", f"Total: {dollars(sum(line.cents * line.pieces for line in lines))}")
-    buy = (total, box("div", button("Checkout", "cart.checkout", "checkout"))) if lines else ()
-    shown = tuple(box("li", *put(line), *choices(line, apart)) for line in lines)
-    rest = (box("ul", *shown),) if lines else (said("p", "The cart is empty"),)
-    return Page("cart", "Cart", (navigation(True, back()), said("h1", "Cart"), *rest, *buy))
+    apart = LabelAllocator()
+    total = build_text("p", f"Total: {format_dollars(sum(line.cents * line.pieces for line in lines))}")
+    buy = (total, build_box("div", build_button("Checkout", "cart.checkout", "checkout"))) if lines else ()
+    shown = tuple(build_box("li", *build_cart_texts(line), *build_cart_buttons(line, apart)) for line in lines)
+    rest = (build_box("ul", *shown),) if lines else (build_text("p", "The cart is empty"),)
+    return Page("cart", "Cart", (build_navigation(True, build_back_button()), build_text("h1", "Cart"), *rest, *buy))
 
 
-def choices(line: Line, apart: Apart) -> Iterator[Element]:
+def build_cart_buttons(line: CartRow, apart: LabelAllocator) -> Iterator[Element]:
     name, known = slug(line.title, "product"), line.variant_id or line.product_id
     for shown, deed in (("Buy", "buy line"), ("Remove", "remove")):
         tail = f".{deed.split()[0]}"
         yield apart.part("button", [f"{shown} {known}"], (name, tail), (deed, line.product_id, line.variant_id))
 
 
-def put(line: Line) -> list[Element]:
-    told = (line.product_id, line.title, line.said, f"{line.pieces} x {dollars(line.cents)}")
-    return [said("span", words) for words in told if words]
+def build_cart_texts(line: CartRow) -> list[Element]:
+    texts = (line.product_id, line.title, line.said, f"{line.pieces} x {format_dollars(line.cents)}")
+    return [build_text("span", words) for words in texts if words]
 
 
-def bought(lines: Sequence[Line], *, header: bool = False) -> Page:
+def build_purchase_page(lines: Sequence[CartRow], *, header: bool = False) -> Page:
     """What was bought; without a header the end, and nothing to click."""
-    total = said("p", f"Total: {dollars(sum(line.cents * line.pieces for line in lines))}")
-    shown = box("ul", *(box("li", *put(line)) for line in lines))
-    head = (navigation(True, back()),) if header else ()
-    return Page("bought", "Thank you for your order", (*head, said("h1", "Thank you for your order"), shown, total))
+    total = build_text("p", f"Total: {format_dollars(sum(line.cents * line.pieces for line in lines))}")
+    shown = build_box("ul", *(build_box("li", *build_cart_texts(line)) for line in lines))
+    head = (build_navigation(True, build_back_button()),) if header else ()
+    return Page(
+        "bought", "Thank you for your order", (*head, build_text("h1", "Thank you for your order"), shown, total)
+    )

@@ -24,14 +24,14 @@ SEARCH = re.compile(r"search \[Search Amazon \|\| (.*)\]")
 HEAD = re.compile(r"(click|add to Cart|purchase) \[(\S+) \|\| ", re.ASCII)
 PRICE = re.compile(r"(\d{1,10}\.\d\d)\)", re.ASCII)
 BRAND_MARK, COLOR_MARK, PRICE_MARK = MARKS
-Told = tuple[str, str | None, str | None, str | None, str | None, str | None, str | None]
-"""What a line tells beside its time: action, asin, title, brand, color, price, query; all as text."""
+# What a line tells beside its time: action, asin, title, brand, color, price, query; all as text.
+LineFields = tuple[str, str | None, str | None, str | None, str | None, str | None, str | None]
 
 
-def escaped(texts: pa.Array, marks: dict[str, str] | None = None) -> pa.Array:
+def escape_field(texts: pa.Array, marks: dict[str, str] | None = None) -> pa.Array:
     """Texts as they stand inside a line; a null is empty.
 
-    >>> escaped(pa.array(["two\\nlines", None])).to_pylist()
+    >>> escape_field(pa.array(["two\\nlines", None])).to_pylist()
     ['two\\\\nlines', '']
     """
     texts = texts.fill_null("")
@@ -43,8 +43,8 @@ def escaped(texts: pa.Array, marks: dict[str, str] | None = None) -> pa.Array:
 
 def product_heads(asin: pa.Array, title: pa.Array, brand: pa.Array, color: pa.Array) -> pa.Array:
     """`[{asin} || {title}] (brand: {brand}, color: {color}, price: `, for each product."""
-    brand, color = escaped(brand, MARKS), escaped(color, MARKS)
-    parts = ["[", asin, " || ", escaped(title), "] (brand: ", brand, ", color: ", color, ", price: ", ""]
+    brand, color = escape_field(brand, MARKS), escape_field(color, MARKS)
+    parts = ["[", asin, " || ", escape_field(title), "] (brand: ", brand, ", color: ", color, ", price: ", ""]
     return pc.binary_join_element_wise(*parts)
 
 
@@ -55,16 +55,16 @@ def product_bodies(heads: pa.Array, price: pa.Array) -> pa.Array:
 
 def search_bodies(query: pa.Array) -> pa.Array:
     """What stands after the action of a search."""
-    return pc.binary_join_element_wise(SEARCH_HEAD, escaped(query), "]", "")
+    return pc.binary_join_element_wise(SEARCH_HEAD, escape_field(query), "]", "")
 
 
-def lines(timestamp: pa.Array, action: pa.Array, body: pa.Array) -> pa.Array:
+def join_event_lines(timestamp: pa.Array, action: pa.Array, body: pa.Array) -> pa.Array:
     """One line for each event."""
     when = pc.cast(pc.cast(timestamp, pa.timestamp("s")), pa.string())
     return pc.binary_join_element_wise(when, action, body, " ")
 
 
-def render(events: list[dict[str, Any]]) -> str:
+def render_trajectory(events: list[dict[str, Any]]) -> str:
     """The text of a table of events."""
     if not events:
         return ""
@@ -74,19 +74,19 @@ def render(events: list[dict[str, Any]]) -> str:
     shown = product_bodies(heads, pa.array(columns["price"], pa.decimal128(12, 2)))
     body = pc.if_else(pc.is_valid(query), search_bodies(query), shown)
     when = pa.array(columns["timestamp"], pa.timestamp("us"))
-    return "\n".join(lines(when, pa.array(columns["action_type"]), body).to_pylist())
+    return "\n".join(join_event_lines(when, pa.array(columns["action_type"]), body).to_pylist())
 
 
-def parse(text: str) -> list[dict[str, Any]]:
+def parse_trajectory(text: str) -> list[dict[str, Any]]:
     """The events that a text tells of, without what it does not say (`product_types`).
 
-    Raises ValueError with the number of the line that is none of the four forms.
+    Raises ValueError with the number of the first line that has none of the four forms.
     """
     found = []
     for number, line in enumerate(text.split("\n") if text else []):
         try:
-            when, rest = halves(line)
-            action, asin, title, brand, color, price, query = told(rest)
+            when, rest = split_event_time(line)
+            action, asin, title, brand, color, price, query = parse_event_body(rest)
         except ValueError as error:
             raise ValueError(f"line {number} {error}") from None
         found.append(
@@ -105,17 +105,17 @@ def parse(text: str) -> list[dict[str, Any]]:
     return found
 
 
-def halves(line: str) -> tuple[datetime, str]:
+def split_event_time(line: str) -> tuple[datetime, str]:
     """The time of a line, and the rest. Raises ValueError."""
     try:
         if STAMP.match(line):
             return datetime.fromisoformat(line[:19]), line[20:]
-    except ValueError:  # a day or an hour that there is not
+    except ValueError:  # not in the calendar or on the clock
         pass
     raise ValueError(f"does not begin with a time: {line[:80]!r}")
 
 
-def told(rest: str) -> Told:
+def parse_event_body(rest: str) -> LineFields:
     """What a line tells after its time. Raises ValueError.
 
     The marks are looked for from the end: the last of each is the one that no field holds, and the work is one pass however
@@ -130,16 +130,16 @@ def told(rest: str) -> Told:
         if not (priced and colored and branded and cents):
             raise ValueError(f"is not an action: {rest[:80]!r}")
         if "\\" in rest:
-            title, brand, color = plain(title), plain(brand), plain(color)
+            title, brand, color = unescape_event_text(title), unescape_event_text(brand), unescape_event_text(color)
         return action, asin, title, brand or None, color or None, cents[1], None
     if found := SEARCH.fullmatch(rest):
-        return "search", None, None, None, None, None, plain(found[1])
+        return "search", None, None, None, None, None, unescape_event_text(found[1])
     raise ValueError(f"is not an action: {rest[:80]!r}")
 
 
-def plain(written: str) -> str:
+def unescape_event_text(written: str) -> str:
     """
-    >>> plain("a\\\\\\\\b\\\\nc")
+    >>> unescape_event_text("a\\\\\\\\b\\\\nc")
     'a\\\\b\\nc'
     """
     if "\\" not in written:

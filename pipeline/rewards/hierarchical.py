@@ -2,7 +2,8 @@ r"""What a prediction of a shopper's next action earned, as Shop-R1 publishes it
 
     R = R_format + R_action + alpha * s(rationale)          alpha = 0.005
 
-R_format is 0.5 where the answer parses. Of R_action a wrong type earns nothing; the right one, per field of the action:
+R_format is 0.5 where the answer is a valid JSON object with the keys `rationale` and `action`, whatever these hold and whatever else
+stands in it. Of R_action a wrong type earns nothing; the right one, per field of the action:
 
 | type | the type | a field that is there | a field that is like the true one |
 | --- | --- | --- | --- |
@@ -14,9 +15,10 @@ DARS is 1000, and a ROUGE-L that is not above the threshold counts as 0. As publ
 whatever it says; a gated rule pays it where it is right. The names of a page share words, so a click on a neighbour
 can be like the true one: one word of five that differs is a ROUGE-L of 0.8, and earns 800.
 
-What the paper leaves open and is fixed here: the threshold's value (its example, 0.75); ROUGE-L's form (`rouge_l`);
-when the texts of two searches mean the same (`same_text`); that an answer which does not parse earns 0, its rationale
-too.
+What the paper leaves open and is fixed here: the threshold's value (its example, 0.75); ROUGE-L's form (`compute_rouge_l`);
+when the texts of two searches mean the same (`is_same_text`); that an answer which does not parse earns 0, its rationale
+too; that a field is there unless it is null or holds nothing, and that one which is no text is like no other; that a key
+which stands twice counts as it stands last; that JSON nests 100 deep at most (RFC 8259, section 9, asks for such a limit to be set).
 """
 
 import json
@@ -30,25 +32,29 @@ from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 
-from pipeline.problem import Problem
-from pipeline.rewards.figures import mean, wilson
-from pipeline.rewards.tool_use import Completion, as_text
+from shopwright.pipeline.evaluate.statistics import Share, estimate_mean, measure_share
+from shopwright.pipeline.problem import Problem
+from shopwright.pipeline.rewards.tool_use import Completion, flatten_completion
 
 ActionType = Literal["type_and_submit", "click", "terminate"]
 Form = Literal["f", "precision", "recall"]
 FORMAT, TYPE = 0.5, 0.3
+# Of each field: what being there earns, and what its likeness is multiplied with; None is DARS.
 TABLE: dict[ActionType, dict[str, tuple[float, float | None]]] = {
     "type_and_submit": {"name": (0.1, 0.1), "text": (0.1, None)},
     "click": {"name": (0.2, None)},
     "terminate": {},
 }
-"""Of each field: what being there earns, and what its likeness is multiplied with; None is DARS."""
 TYPES = tuple(TABLE)
 HAN = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
 TOKEN = re.compile(rf"[{HAN}]|[^\W_{HAN}]+")
-RATIONALE = re.compile(r'"rationale"[ \t\n\r]*:[ \t\n\r]*"((?:[^"\\]|\\.)*)"')
+BLANK = re.compile(r"[ \t\n\r]*")
+# Or a text, in which brackets do not count.
+BRACKET = re.compile(r'"(?:[^"\\]|\\.)*"?|[][{}]', re.DOTALL)
+DEEPEST = 100
+DECODER = json.JSONDecoder(parse_int=float)
+# That the chances of a token may be off by: trainers round them to two bytes.
 SLACK = 0.01
-"""That the chances of a token may be off by: trainers round them to two bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +64,8 @@ class Action:
     type: ActionType
     name: str = ""
     text: str = ""
+    not_text: tuple[str, ...] = ()
+    """Fields that a prediction has and that are no text: they are there, and like nothing."""
 
     @property
     def lacks(self) -> list[str]:
@@ -65,13 +73,17 @@ class Action:
         >>> Action("type_and_submit", "search_input").lacks, Action("terminate").lacks
         (['text'], [])
         """
-        return [each for each in TABLE[self.type] if not getattr(self, each).strip()]
+        return [each for each in TABLE[self.type] if not getattr(self, each) and each not in self.not_text]
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ActionPrediction:
+    """What parses."""
+
     rationale: str
-    action: Action
+    """Empty where it is no text."""
+    action: Action | str
+    """Or why it is none of the three."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +102,7 @@ class Rule:
 
 
 @dataclass(frozen=True, slots=True)
-class Earned:
+class PredictionReward:
     """A reward by its parts."""
 
     format: float = 0.0
@@ -117,77 +129,98 @@ class Earned:
 # What was said.
 
 
-def answer_of(text: str, *, thinking: bool = False) -> Answer | str:
+def parse_prediction(text: str, *, thinking: bool = False) -> ActionPrediction | str:
     """The answer, or why the text is none.
 
-    It is one JSON object with nothing but white space around it. It has `rationale`, a text that says something, and
-    `action`, an object with one of the three types, the fields of that type and no other, all of them texts. No key
-    stands twice, and no character is half a pair. A field that is missing is no fault here: being there is paid for by
-    itself.
+    It is one JSON object with nothing but white space around it, and it has `rationale` and `action`: no more is asked of it (the
+    paper's format reward). What is missing or wrong in the action is paid less by R_action.
 
     thinking: everything up to the first `</think>` is left out, unless the text begins with `{`; chat templates write
     `<think>` into the prompt, so it may be missing.
 
-    >>> answer_of('{"rationale": "I want it.", "action": {"type": "click", "name": "buy_now"}}').action
-    Action(type='click', name='buy_now', text='')
-    >>> answer_of('{"rationale": "I want it.", "action": {"type": "scroll"}}')
+    >>> parse_prediction('{"rationale": "I want it.", "action": {"type": "click", "name": "buy_now"}}').action
+    Action(type='click', name='buy_now', text='', not_text=())
+    >>> parse_prediction('{"rationale": "", "action": {"type": "scroll"}, "sure": 1}').action
     "there is no action 'scroll'"
     """
     if thinking and not text.lstrip().startswith("{"):
         text = text.partition("</think>")[2]
+    if measure_json_depth(text) > DEEPEST:
+        return f"it is not one JSON object: it nests more than {DEEPEST} deep"
     try:
-        found = json.loads(text, object_pairs_hook=once, parse_constant=refused)
-    except (ValueError, RecursionError) as error:
+        found = json.loads(
+            text, parse_int=float, parse_constant=refuse_json_constant
+        )  # int gives up on thousands of digits
+    except ValueError as error:
         return f"it is not one JSON object: {error}"
-    return checked(found)
+    if not isinstance(found, dict) or not {"rationale", "action"} <= found.keys():
+        return "it is not an object with a rationale and an action"
+    rationale = found["rationale"]
+    return ActionPrediction(rationale if isinstance(rationale, str) else "", read_predicted_action(found["action"]))
 
 
-def checked(found: object) -> Answer | str:
-    if not isinstance(found, dict) or found.keys() != {"rationale", "action"}:
-        return "it is not an object with a rationale and an action and nothing else"
-    if not is_text(found["rationale"]) or not found["rationale"].strip():
-        return "the rationale says nothing"
-    action = action_of(found["action"])
-    return action if isinstance(action, str) else Answer(found["rationale"], action)
+def measure_json_depth(text: str) -> int:
+    """How deep lists and objects nest; so the reward of an answer depends neither on Python's version nor on its caller.
+
+    >>> measure_json_depth('{"a": [{}, "[[["]}')
+    3
+    """
+    deep = deepest = 0
+    for found in BRACKET.finditer(text):
+        deep += {"[": 1, "{": 1, "]": -1, "}": -1}.get(found[0], 0)
+        deepest = max(deep, deepest)
+    return deepest
 
 
-def action_of(value: object) -> Action | str:
-    """The action, or why the value is none.
+def read_predicted_action(value: object) -> Action | str:
+    """What a prediction says of the fields of its type; more fields are no fault. Or why it is none of the three actions.
 
-    >>> action_of({"type": "terminate", "name": "x"}), action_of({"type": "click"})
-    ("terminate has no 'name'", Action(type='click', name='', text=''))
+    >>> read_predicted_action({"type": "terminate", "name": "x"}), read_predicted_action({"type": "click", "name": 7}).not_text
+    (Action(type='terminate', name='', text='', not_text=()), ('name',))
+    """
+    if not isinstance(value, dict):
+        return "the action is no object"
+    said = value.get("type")
+    if said not in TYPES:
+        return f"there is no action {shorten_value(said)}"
+    kind = cast(ActionType, said)
+    given = {each: value.get(each) for each in TABLE[kind]}
+    texts = {each: content for each, content in given.items() if isinstance(content, str)}
+    no_text = [each for each, content in given.items() if each not in texts and content not in (None, [], {})]
+    return Action(kind, **texts, not_text=tuple(no_text))
+
+
+def read_true_action(value: object) -> Action | str:
+    """A true action: the fields of its type and no other, all of them texts. Or why the value is none.
+
+    >>> read_true_action({"type": "terminate", "name": "x"}), read_true_action({"type": "click"}).lacks
+    ("terminate has no 'name'", ['name'])
     """
     if not isinstance(value, Mapping):
         return "the action is no object"
     said = value.get("type")
     if said not in TYPES:
-        return f"there is no action {short(said)}"
+        return f"there is no action {shorten_value(said)}"
     kind = cast(ActionType, said)
     for name, content in value.items():
         if name != "type" and name not in TABLE[kind]:
-            return f"{kind} has no {short(name)}"
-        if not is_text(content):
-            return f"{short(name)} is no text"
+            return f"{kind} has no {shorten_value(name)}"
+        if not is_valid_text(content):
+            return f"{shorten_value(name)} is no text"
     return Action(**value)
 
 
-def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    if len({key for key, _ in pairs}) < len(pairs):
-        raise ValueError("a key stands twice")
-    return dict(pairs)
-
-
-def refused(constant: str) -> None:
+def refuse_json_constant(constant: str) -> None:
     raise ValueError(f"{constant} is not JSON")
 
 
-def is_text(value: object) -> bool:
+def is_valid_text(value: object) -> bool:
     return isinstance(value, str) and not re.search("[\ud800-\udfff]", value)
 
 
-def short(value: object) -> str:
+def shorten_value(value: object) -> str:
     """
-    >>> short("buy_now"), short("x" * 100), short([])
+    >>> shorten_value("buy_now"), shorten_value("x" * 100), shorten_value([])
     ("'buy_now'", "'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…'", 'a list')
     """
     if not isinstance(value, str):
@@ -195,39 +228,49 @@ def short(value: object) -> str:
     return repr(value if len(value) <= 30 else f"{value[:30]}…")
 
 
-def rationale_at(text: str, *, thinking: bool = False) -> slice | None:
+def find_rationale(text: str, *, thinking: bool = False) -> slice | None:
     r"""Where the rationale's letters stand in an answer that parses: the tokens there are those that s is the mean of.
 
-    None where the text is no answer, or writes its key `rationale` with escapes.
+    None where the text is no answer, or its rationale no text.
 
     >>> text = '{"rationale": "I \\"want\\" it.", "action": {"type": "terminate"}}'
-    >>> text[rationale_at(text)]
+    >>> text[find_rationale(text)]
     'I \\"want\\" it.'
     """
-    if isinstance(answer_of(text, thinking=thinking), str):
+    if isinstance(parse_prediction(text, thinking=thinking), str):
         return None
-    begins = 0 if text.lstrip().startswith("{") else text.find("</think>")
-    found = RATIONALE.search(text, begins)
-    return slice(*found.span(1)) if found else None
+    at = text.index("{", 0 if text.lstrip().startswith("{") else text.find("</think>"))
+    place = None
+    while text[at] != "}":  # member by member: a key of that name may stand deeper, or in a text, or twice
+        key, at = DECODER.raw_decode(text, text.index('"', at))
+        begins = BLANK.match(text, text.index(":", at) + 1).end()  # type: ignore[union-attr]
+        value, at = DECODER.raw_decode(text, begins)
+        if key == "rationale":
+            place = slice(begins + 1, at - 1) if isinstance(value, str) else None
+        at = BLANK.match(text, at).end()  # type: ignore[union-attr]
+    return place
 
 
-def truth_of(value: Action | Mapping[str, Any] | str) -> Action:
+def parse_true_action(value: Action | Mapping[str, Any] | str) -> Action:
     """The true action, from its JSON or an object; nulls are left out. Raises Problem for what is not a whole action.
 
-    >>> truth_of('{"type": "click", "name": "buy_now"}'), truth_of({"type": "terminate", "name": None})
-    (Action(type='click', name='buy_now', text=''), Action(type='terminate', name='', text=''))
+    >>> parse_true_action('{"type": "click", "name": "buy_now"}'), parse_true_action({"type": "terminate", "name": None})
+    (Action(type='click', name='buy_now', text='', not_text=()), Action(type='terminate', name='', text='', not_text=()))
     """
     if isinstance(value, Action):
         action: Action | str = value
     else:
-        action = action_of(without_nulls(value))
-    if isinstance(action, str) or action.lacks:
-        reason = action if isinstance(action, str) else f"it lacks {action.lacks[0]}"
-        raise Problem(f"The true action cannot be {short(value)}: {reason}. Pass its JSON.")
+        action = read_true_action(drop_nulls(value))
+    lacks = (
+        [] if isinstance(action, str) else [each for each in TABLE[action.type] if not getattr(action, each).strip()]
+    )
+    if isinstance(action, str) or lacks:
+        reason = action if isinstance(action, str) else f"it lacks {lacks[0]}"
+        raise Problem(f"The true action cannot be {shorten_value(value)}: {reason}. Pass its JSON.")
     return action
 
 
-def without_nulls(value: Mapping[str, Any] | str) -> object:
+def drop_nulls(value: Mapping[str, Any] | str) -> object:
     try:
         found = json.loads(value) if isinstance(value, str) else value
     except (ValueError, RecursionError):
@@ -238,34 +281,34 @@ def without_nulls(value: Mapping[str, Any] | str) -> object:
 # How like the truth it is.
 
 
-def tokens(text: str) -> tuple[str, ...]:
+def tokenize_prediction(text: str) -> tuple[str, ...]:
     """Lower-case words without signs; of Chinese and Japanese, each character.
 
-    >>> tokens("refinements.customer_reviews"), tokens("Café 12-Pack"), tokens("电饭煲 4L")
+    >>> tokenize_prediction("refinements.customer_reviews"), tokenize_prediction("Café 12-Pack"), tokenize_prediction("电饭煲 4L")
     (('refinements', 'customer', 'reviews'), ('café', '12', 'pack'), ('电', '饭', '煲', '4l'))
     """
     return tuple(TOKEN.findall(text.lower()))
 
 
-def rouge_l(said: str, truth: str, *, form: Form = "f") -> float:
+def compute_rouge_l(said: str, truth: str, *, form: Form = "f") -> float:
     """The longest common subsequence of their words (Lin 2004): by those said, by the true ones, or the F1 of both.
 
     For ASCII it is `rougeL` of Google's rouge_score without its stemmer; that one drops the letters of other scripts. 0
     where either has no word. The cost is a step for each word said, on an integer of a bit for each true one.
 
-    >>> rouge_l("red steel lamp", "steel lamp"), rouge_l("steel", "steel lamp", form="precision")
+    >>> compute_rouge_l("red steel lamp", "steel lamp"), compute_rouge_l("steel", "steel lamp", form="precision")
     (0.8, 1.0)
     """
-    some, others = tokens(said), tokens(truth)
-    shared = common(some, others)
+    some, others = tokenize_prediction(said), tokenize_prediction(truth)
+    shared = measure_common_subsequence(some, others)
     by = {"f": (len(some) + len(others)) / 2, "precision": len(some), "recall": len(others)}[form]
     return shared / by if shared else 0.0
 
 
-def common(some: Sequence[str], others: Sequence[str]) -> int:
+def measure_common_subsequence(some: Sequence[str], others: Sequence[str]) -> int:
     """The length of the longest common subsequence, by Hyyrö's bits (2004): those of `others` in it turn to 0.
 
-    >>> common("abcbdab", "bdcaba")
+    >>> measure_common_subsequence("abcbdab", "bdcaba")
     4
     """
     places: dict[str, int] = {}
@@ -278,85 +321,94 @@ def common(some: Sequence[str], others: Sequence[str]) -> int:
     return len(others) - left.bit_count()
 
 
-def same_text(said: str, truth: str) -> bool:
+def is_same_text(said: str, truth: str) -> bool:
     """The same words in the same order; where there are none, the same signs. The paper asks for the same meaning.
 
-    >>> same_text("Steel lamp!", "steel  lamp"), same_text("lamp", "lamps"), same_text("?", "!")
+    >>> is_same_text("Steel lamp!", "steel  lamp"), is_same_text("lamp", "lamps"), is_same_text("?", "!")
     (True, False, False)
     """
-    return tokens(said) == tokens(truth) and (bool(tokens(truth)) or said == truth)
+    return tokenize_prediction(said) == tokenize_prediction(truth) and (
+        bool(tokenize_prediction(truth)) or said == truth
+    )
 
 
-def right(part: str, said: Action, truth: Action) -> bool:
+def is_right_field(part: str, said: Action, truth: Action) -> bool:
     """Names are unique on a page, so a name is right to the letter."""
-    return said.name == truth.name if part == "name" else same_text(said.text, truth.text)
+    return said.name == truth.name if part == "name" else is_same_text(said.text, truth.text)
 
 
-def exact(said: Action, truth: Action) -> bool:
-    return said.type == truth.type and all(right(each, said, truth) for each in TABLE[truth.type])
+def is_exact_action(said: Action, truth: Action) -> bool:
+    return said.type == truth.type and all(is_right_field(each, said, truth) for each in TABLE[truth.type])
 
 
 # What it earns.
 
 
-def worth(said: Action, truth: Action, rule: Rule = Rule()) -> tuple[float, float, float]:
+def reward_action_parts(said: Action, truth: Action, rule: Rule = Rule()) -> tuple[float, float, float]:
     """R_action as (type, presence, value).
 
     >>> buy = Action("click", "buy_now")
-    >>> worth(buy, buy), worth(Action("terminate"), buy)
+    >>> reward_action_parts(buy, buy), reward_action_parts(Action("terminate"), buy)
     ((0.3, 0.2, 1000.0), (0.0, 0.0, 0.0))
     """
     if said.type != truth.type:
         return 0.0, 0.0, 0.0
     presence, value = [], []
     for each, (there, weight) in TABLE[truth.type].items():
-        paid = right(each, said, truth) if rule.gated else each not in said.lacks
-        like = rouge_l(getattr(said, each), getattr(truth, each), form=rule.form)
+        paid = is_right_field(each, said, truth) if rule.gated else each not in said.lacks
+        like = compute_rouge_l(getattr(said, each), getattr(truth, each), form=rule.form)
         presence.append(there * paid)
         value.append((rule.dars if weight is None else weight) * like * (like > rule.threshold))
     return TYPE, fsum(presence), fsum(value)
 
 
-def earned(
+def reward_prediction(
     completion: Completion,
     truth: Action | Mapping[str, Any] | str,
     self_certainty: float = 0.0,
     *,
     rule: Rule | Mapping[str, Any] = Rule(),
-) -> Earned:
-    """The reward of one answer by its parts. Raises Problem for a truth, a rule or a self-certainty that is none.
+) -> PredictionReward:
+    """The reward of one answer by its parts. Raises Problem for a malformed truth, rule or self-certainty.
 
-    >>> earned('{"rationale": "Nothing here.", "action": {"type": "terminate"}}', {"type": "terminate"}, 10).total
+    >>> reward_prediction('{"rationale": "Nothing here.", "action": {"type": "terminate"}}', {"type": "terminate"}, 10).total
     0.85
-    >>> earned("I leave.", {"type": "terminate"}, 10).total
+    >>> reward_prediction("I leave.", {"type": "terminate"}, 10).total
     0.0
     """
-    rule, true = rule_of(rule), truth_of(truth)
+    rule, true = parse_reward_rule(rule), parse_true_action(truth)
     if not isfinite(self_certainty):
         raise Problem(f"The self-certainty is {self_certainty}. Pass a number, or 0 where it is not known.")
-    answer = answer_of(as_text(completion), thinking=rule.thinking)
+    answer = parse_prediction(flatten_completion(completion), thinking=rule.thinking)
     if isinstance(answer, str):
-        return Earned(fault=answer)
-    said = answer.action
-    rationale = rule.alpha * self_certainty
-    return Earned(FORMAT, *worth(said, true, rule), rationale, exact(said, true), fault_of(said, true))
+        return PredictionReward(fault=answer)
+    said, rationale = answer.action, rule.alpha * self_certainty
+    if isinstance(said, str):
+        return PredictionReward(FORMAT, rationale=rationale, fault=said)
+    return PredictionReward(
+        FORMAT,
+        *reward_action_parts(said, true, rule),
+        rationale,
+        is_exact_action(said, true),
+        describe_misprediction(said, true),
+    )
 
 
-def fault_of(said: Action, truth: Action) -> str:
+def describe_misprediction(said: Action, truth: Action) -> str:
     """
-    >>> fault_of(Action("click"), Action("click", "buy_now"))
+    >>> describe_misprediction(Action("click"), Action("click", "buy_now"))
     "name is '', not 'buy_now'"
     """
     for each in ("type", *TABLE[truth.type]):
-        is_right = said.type == truth.type if each == "type" else right(each, said, truth)
+        is_right = said.type == truth.type if each == "type" else is_right_field(each, said, truth)
         if not is_right:
-            return f"{each} is {short(getattr(said, each))}, not {short(getattr(truth, each))}"
+            return f"{each} is {shorten_value(getattr(said, each))}, not {shorten_value(getattr(truth, each))}"
     return ""
 
 
-def rule_of(given: Rule | Mapping[str, Any]) -> Rule:
+def parse_reward_rule(given: Rule | Mapping[str, Any]) -> Rule:
     """
-    >>> rule_of({"gated": True}).gated
+    >>> parse_reward_rule({"gated": True}).gated
     True
     """
     if isinstance(given, Rule):
@@ -367,20 +419,20 @@ def rule_of(given: Rule | Mapping[str, Any]) -> Rule:
     return Rule(**given)
 
 
-def score(
+def score_action_prediction(
     completion: Completion,
     truth: Action | Mapping[str, Any] | str,
     self_certainty: float = 0.0,
     *,
     rule: Rule | Mapping[str, Any] = Rule(),
 ) -> float:
-    """`earned` as one number.
+    """`reward_prediction` as one number.
 
     >>> buy = '{"type": "click", "name": "buy_now"}'
-    >>> score('{"rationale": "I want it.", "action": %s}' % buy, buy)
+    >>> score_action_prediction('{"rationale": "I want it.", "action": %s}' % buy, buy)
     1001.0
     """
-    return earned(completion, truth, self_certainty, rule=rule).total
+    return reward_prediction(completion, truth, self_certainty, rule=rule).total
 
 
 def compute_score(
@@ -398,7 +450,7 @@ def compute_score(
     {'score': 0.8, 'format': 0.5, 'type': 0.3, 'presence': 0.0, 'value': 0.0, 'rationale': 0.0, 'exact': 1.0}
     """
     known = (extra_info or {}).get("self_certainty")
-    got = earned(solution_str, ground_truth, 0.0 if known is None else known, rule=rule)
+    got = reward_prediction(solution_str, ground_truth, 0.0 if known is None else known, rule=rule)
     parts = ("format", "type", "presence", "value", "rationale", "exact")
     return {"score": got.total} | {each: float(getattr(got, each)) for each in parts}
 
@@ -420,10 +472,10 @@ def hierarchical_reward(
     """
     known = self_certainty if self_certainty is not None else [None] * len(completions)
     rows = zip(completions, action, known, strict=True)
-    return [score(text, truth, 0.0 if s is None else s, rule=rule) for text, truth, s in rows]
+    return [score_action_prediction(text, truth, 0.0 if s is None else s, rule=rule) for text, truth, s in rows]
 
 
-def ruled_by(rule: Rule, function: Callable[..., Any] = hierarchical_reward) -> Callable[..., Any]:
+def bind_reward_rule(rule: Rule, function: Callable[..., Any] = hierarchical_reward) -> Callable[..., Any]:
     """`hierarchical_reward` or `compute_score` with another rule, and with the name that TRL asks for."""
     return update_wrapper(partial(function, rule=rule), function)
 
@@ -436,7 +488,9 @@ class Bounds(NamedTuple):
     high: float
 
 
-def self_certainty(rows: Sequence[Sequence[float]] | np.ndarray, vocabulary: int, *, top: int | None = None) -> Bounds:
+def compute_self_certainty(
+    rows: Sequence[Sequence[float]] | np.ndarray, vocabulary: int, *, top: int | None = None
+) -> Bounds:
     """s, in nats: the mean over the rationale's tokens of KL(p || uniform) = sum p log(p V) = log V - entropy of p.
 
     So 0 for a uniform p, and log V for a sure one. The paper prints 1/(N V) before both sums, one 1/V too many: with
@@ -452,18 +506,18 @@ def self_certainty(rows: Sequence[Sequence[float]] | np.ndarray, vocabulary: int
 
     Nothing is sure of nothing: 0 without rows. Raises Problem for rows that are no such logarithms.
 
-    >>> self_certainty([[log(1 / 4)] * 4], 4)
+    >>> compute_self_certainty([[log(1 / 4)] * 4], 4)
     Bounds(low=0.0, high=0.0)
-    >>> [round(each, 3) for each in self_certainty([[log(0.7), log(0.2)]], 4)]
+    >>> [round(each, 3) for each in compute_self_certainty([[log(0.7), log(0.2)]], 4)]
     [0.515, 0.584]
     """
     if not len(rows):
         return Bounds(0.0, 0.0)
-    found = [divergence(np.asarray(row, dtype=np.float64), vocabulary, top) for row in rows]
+    found = [bound_divergence(np.asarray(row, dtype=np.float64), vocabulary, top) for row in rows]
     return Bounds(*(fsum(ends) / len(found) for ends in zip(*found, strict=True)))
 
 
-def divergence(logs: np.ndarray, vocabulary: int, top: int | None = None) -> Bounds:
+def bound_divergence(logs: np.ndarray, vocabulary: int, top: int | None = None) -> Bounds:
     """Of one token. The rest is spread evenly at the low end, over as few tokens as `top` allows at the high one."""
     top = len(logs) if top is None else top
     others = vocabulary - len(logs)
@@ -472,23 +526,23 @@ def divergence(logs: np.ndarray, vocabulary: int, top: int | None = None) -> Bou
             f"A row of {len(logs)} is not of log-probabilities, {top} the likeliest, for {vocabulary} tokens."
         )
     chances = np.exp(logs)
-    told = float(chances.sum())
+    mass = float(chances.sum())
     most = float(np.partition(chances, -top)[-top]) if top and others else 1.0
-    if not 1 - others * most - SLACK <= told <= 1 + SLACK:
+    if not 1 - others * most - SLACK <= mass <= 1 + SLACK:
         raise Problem(
-            f"{len(logs)} tokens of {vocabulary} have the chance {told:.4g}. Pass log-probabilities, all or k."
+            f"{len(logs)} tokens of {vocabulary} have the chance {mass:.4g}. Pass log-probabilities, all or k."
         )
-    if told > 1 or not others:
-        chances, told = chances / told, 1.0
-    rest = min(1 - told, others * most)
+    if mass > 1 or not others:
+        chances, mass = chances / mass, 1.0
+    rest = min(1 - mass, others * most)
     whole, part = divmod(rest, most) if rest else (0.0, 0.0)
-    known = log(vocabulary) + weighed(chances)
-    low = known + others * weighed(rest / others) if rest else known
-    high = known + whole * weighed(most) + weighed(part)
+    known = log(vocabulary) + sum_p_log_p(chances)
+    low = known + others * sum_p_log_p(rest / others) if rest else known
+    high = known + whole * sum_p_log_p(most) + sum_p_log_p(part)
     return Bounds(max(0.0, low), max(0.0, low, high))
 
 
-def weighed(chances: np.ndarray | float) -> float:
+def sum_p_log_p(chances: np.ndarray | float) -> float:
     """The sum of p log p."""
     some = np.atleast_1d(chances)
     some = some[some > 0]
@@ -496,16 +550,6 @@ def weighed(chances: np.ndarray | float) -> float:
 
 
 # How well many of them did.
-
-
-@dataclass(frozen=True, slots=True)
-class Share:
-    """A share with its 95 % interval (Wilson's); everything is possible where nothing was counted."""
-
-    share: float
-    low: float
-    high: float
-    count: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -519,46 +563,44 @@ class Scores:
     type_by_type: dict[ActionType, Share] = field(default_factory=dict)
 
 
+# Of each step: the type said, the true type, and how exact it was: 1, 0, or a chance of 1.
 Tally = Sequence[tuple[ActionType | None, ActionType, float]]
-"""Of each step: the type said, the true type, and how exact it was: 1, 0, or a chance of 1."""
 
 
-def scores(said: Iterable[Action | None], truth: Iterable[Action]) -> Scores:
+def score_predictions(said: Iterable[Action | None], truth: Iterable[Action]) -> Scores:
     """Of predictions, None where an answer did not parse. Raises Problem for a truth that is no whole action.
 
-    >>> scores([Action("terminate"), None], [Action("terminate"), Action("click", "buy_now")]).exact.share
+    >>> score_predictions([Action("terminate"), None], [Action("terminate"), Action("click", "buy_now")]).exact.share
     0.5
     """
-    pairs = zip(said, map(truth_of, truth), strict=True)
-    return tallied([(a.type if a else None, b.type, float(a is not None and exact(a, b))) for a, b in pairs])
-
-
-def tallied(rows: Tally) -> Scores:
-    of = {kind: [row for row in rows if row[1] == kind] for kind in TYPES}
-    return Scores(
-        exact=exact_share(rows),
-        type=type_share(rows),
-        macro_f1=macro_f1(rows),
-        exact_by_type={kind: exact_share(each) for kind, each in of.items()},
-        type_by_type={kind: type_share(each) for kind, each in of.items()},
+    pairs = zip(said, map(parse_true_action, truth), strict=True)
+    return tally_predictions(
+        [(a.type if a else None, b.type, float(a is not None and is_exact_action(a, b))) for a, b in pairs]
     )
 
 
-def exact_share(rows: Tally) -> Share:
-    return share(fsum(value for _, _, value in rows), len(rows))
+def tally_predictions(rows: Tally) -> Scores:
+    of = {kind: [row for row in rows if row[1] == kind] for kind in TYPES}
+    return Scores(
+        exact=measure_exact_share(rows),
+        type=measure_type_share(rows),
+        macro_f1=compute_macro_f1(rows),
+        exact_by_type={kind: measure_exact_share(each) for kind, each in of.items()},
+        type_by_type={kind: measure_type_share(each) for kind, each in of.items()},
+    )
 
 
-def type_share(rows: Tally) -> Share:
-    return share(sum(said == true for said, true, _ in rows), len(rows))
+def measure_exact_share(rows: Tally) -> Share:
+    return measure_share(fsum(value for _, _, value in rows), len(rows))
 
 
-def share(successes: float, count: int) -> Share:
-    return Share(successes / count, *wilson(successes, count), count) if count else Share(0.0, 0.0, 1.0, 0)
+def measure_type_share(rows: Tally) -> Share:
+    return measure_share(sum(said == true for said, true, _ in rows), len(rows))
 
 
-def macro_f1(rows: Tally) -> float:
+def compute_macro_f1(rows: Tally) -> float:
     """
-    >>> macro_f1([("terminate", "terminate", 1), ("terminate", "click", 0)])  # 2/3 and 0
+    >>> compute_macro_f1([("terminate", "terminate", 1), ("terminate", "click", 0)])  # 2/3 and 0
     0.3333333333333333
     """
     met = Counter(true for said, true, _ in rows if said == true)
@@ -594,11 +636,11 @@ class Payoff:
 
 
 Steps = Sequence[tuple[Context, Action]]
+# The actions that it draws from, each with the same chance, all of one type.
 Policy = Callable[[Context], Sequence[Action]]
-"""The actions that it draws from, each with the same chance, all of one type."""
 
 
-def payoffs(steps: Steps, *, rule: Rule = Rule()) -> list[Payoff]:
+def measure_policy_payoffs(steps: Steps, *, rule: Rule = Rule()) -> list[Payoff]:
     """What policies earn that answer in the right form and do not look, over (context, true action).
 
     By the paper's Tables 2 and 3 about 27.2 % of its steps are `terminate`, so the first policy would be nearly as
@@ -607,7 +649,7 @@ def payoffs(steps: Steps, *, rule: Rule = Rule()) -> list[Payoff]:
     very steps. Raises Problem without steps, and for a truth that is no whole action.
 
     >>> steps = [(Context(("buy_now", "back")), Action("click", "back")), (Context(), Action("terminate"))]
-    >>> for each in payoffs(steps):
+    >>> for each in measure_policy_payoffs(steps):
     ...     print(each.policy, each.reward, each.scores.exact.share)
     always terminate 0.65 0.5
     most frequent click 500.75 0.5
@@ -616,11 +658,11 @@ def payoffs(steps: Steps, *, rule: Rule = Rule()) -> list[Payoff]:
     """
     if not steps:
         raise Problem("There are no steps that policies could be paid for.")
-    steps = [(seen, truth_of(true)) for seen, true in steps]
-    return [paid(name, policy, steps, rule) for name, policy in policies(steps).items()]
+    steps = [(seen, parse_true_action(true)) for seen, true in steps]
+    return [measure_policy_payoff(name, policy, steps, rule) for name, policy in make_constant_policies(steps).items()]
 
 
-def policies(steps: Steps) -> dict[str, Policy]:
+def make_constant_policies(steps: Steps) -> dict[str, Policy]:
     clicks = Counter(true.name for _, true in steps if true.type == "click")
     often = min(clicks, key=lambda name: (-clicks[name], name), default="")
     return {
@@ -631,13 +673,17 @@ def policies(steps: Steps) -> dict[str, Policy]:
     }
 
 
-def paid(name: str, policy: Policy, steps: Steps, rule: Rule) -> Payoff:
+def measure_policy_payoff(name: str, policy: Policy, steps: Steps, rule: Rule) -> Payoff:
     drawn = [(policy(seen), true) for seen, true in steps]
-    reward, half = mean([expected(actions, true, rule) for actions, true in drawn])
-    gated, _ = mean([expected(actions, true, replace(rule, gated=True)) for actions, true in drawn])
-    rows = [(each[0].type, true.type, sum(exact(one, true) for one in each) / len(each)) for each, true in drawn]
-    return Payoff(name, reward, half, gated, tallied(rows))
+    reward, half = estimate_mean([compute_expected_reward(actions, true, rule) for actions, true in drawn])
+    gated, _ = estimate_mean(
+        [compute_expected_reward(actions, true, replace(rule, gated=True)) for actions, true in drawn]
+    )
+    rows = [
+        (each[0].type, true.type, sum(is_exact_action(one, true) for one in each) / len(each)) for each, true in drawn
+    ]
+    return Payoff(name, reward, half, gated, tally_predictions(rows))
 
 
-def expected(actions: Sequence[Action], truth: Action, rule: Rule) -> float:
-    return FORMAT + fsum(part for each in actions for part in worth(each, truth, rule)) / len(actions)
+def compute_expected_reward(actions: Sequence[Action], truth: Action, rule: Rule) -> float:
+    return FORMAT + fsum(part for each in actions for part in reward_action_parts(each, truth, rule)) / len(actions)

@@ -24,15 +24,16 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from datetime import date, datetime, time
 from decimal import ROUND_HALF_EVEN, ROUND_HALF_UP, Context, Decimal
+from itertools import chain
 from typing import Any
 from unicodedata import normalize
 
+# Characters by which what was said may be longer than the answer; longer is wrong unread.
 LONGEST = 10_000
-"""Characters by which what was said may be longer than the answer; longer is wrong unread."""
 MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()
 MONTH_NAMES = "january february march april may june july august september october november december".split()
 WEEKDAYS = "monday tuesday wednesday thursday friday saturday sunday".split()
-ALIKE = str.maketrans("‘’ʼ“”‐‒–—−", "'''\"\"-----")
+SAME_CHARACTERS = str.maketrans("‘’ʼ“”‐‒–—−", "'''\"\"-----")
 VOTES = {"yes": True, "true": True, "no": False, "false": False}
 UNITS = {"d": 86_400, "day": 86_400, "h": 3_600, "hr": 3_600, "hour": 3_600} | {
     "m": 60, "min": 60, "minute": 60, "s": 1, "sec": 1, "second": 1
@@ -54,10 +55,10 @@ QUOTED = r"(?:\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*')"
 LITERAL = re.compile(rf"(?:(?:frozen)?set\()?[\[({{]\s*{QUOTED}(?:\s*,\s*{QUOTED})*\s*,?\s*[\])}}]\)?")
 
 
-def boxed(text: str) -> str | None:
+def extract_boxed_answer(text: str) -> str | None:
     r"""What stands in the last `\boxed{}`, without LaTeX's dressing; None where there is none, or it never closes.
 
-    >>> boxed(r"It was \boxed{3}, no: \boxed{\text{66.7}\%}."), boxed(r"\boxed{3")
+    >>> extract_boxed_answer(r"It was \boxed{3}, no: \boxed{\text{66.7}\%}."), extract_boxed_answer(r"\boxed{3")
     ('66.7%', None)
     """
     openings = list(re.finditer(r"\\boxed\s*\{", text))
@@ -67,13 +68,13 @@ def boxed(text: str) -> str | None:
     for brace in re.finditer(r"\\.|[{}]", text[start:], re.DOTALL):
         depth += {"{": 1, "}": -1}.get(brace.group(), 0)
         if not depth:
-            return undressed(text[start : start + brace.start()])
+            return strip_latex(text[start : start + brace.start()])
     return None
 
 
-def undressed(latex: str) -> str:
+def strip_latex(latex: str) -> str:
     r"""
-    >>> undressed(r"\$1{,}299.00"), undressed(r"$12\,500$"), undressed(r"\text{Pell \& Thatch}")
+    >>> strip_latex(r"\$1{,}299.00"), strip_latex(r"$12\,500$"), strip_latex(r"\text{Pell \& Thatch}")
     ('$1,299.00', '12500', 'Pell & Thatch')
     """
     text = re.sub(r"\{([,:])\}", r"\1", latex.strip())
@@ -84,12 +85,12 @@ def undressed(latex: str) -> str:
     return re.sub(r"\\([$%_&#{}])", r"\1", re.sub(r"\\[,;:! ]", " ", text)).strip()
 
 
-def right(said: str | None, answer: str, answer_type: str, *, strict: bool = False) -> bool:
+def is_right_answer(said: str | None, answer: str, answer_type: str, *, strict: bool = False) -> bool:
     """Does what was said mean this canonical answer? Strict: the same text, white space around it aside.
 
-    >>> right("$1,299", "1299.00", "money"), right("1 day, 2:04:59", "26:04:59", "duration"), right("b, a", "a; b", "set")
+    >>> is_right_answer("$1,299", "1299.00", "money"), is_right_answer("1 day, 2:04:59", "26:04:59", "duration"), is_right_answer("b, a", "a; b", "set")
     (True, True, True)
-    >>> right("12/05/2024", "2024-05-12", "date"), right("0", "none", "none"), right("none", "0", "integer")
+    >>> is_right_answer("12/05/2024", "2024-05-12", "date"), is_right_answer("0", "none", "none"), is_right_answer("none", "0", "integer")
     (False, False, False)
     """
     if said is None or not said.strip() or len(said) > LONGEST + len(answer):
@@ -97,25 +98,25 @@ def right(said: str | None, answer: str, answer_type: str, *, strict: bool = Fal
     if strict:
         return said.strip() == answer.strip()
     if answer_type in ("set", "ordered list"):
-        return same_list(said, answer, ordered=answer_type == "ordered list")
+        return is_same_list(said, answer, ordered=answer_type == "ordered list")
     read = READERS[answer_type]
     truth = read(answer)
     return truth is not None and read(said) == truth
 
 
-def fold(text: str) -> str:
+def fold_answer(text: str) -> str:
     """Without what differs between two writings of the same text."""
-    text = normalize("NFKC", normalize("NFKC", text).translate(ALIKE).casefold())
+    text = normalize("NFKC", normalize("NFKC", text).translate(SAME_CHARACTERS).casefold())
     return " ".join(text.split())
 
 
-def plain(text: str) -> str:
+def strip_answer_quotes(text: str) -> str:
     """Folded, without quotes around it and a last full stop.
 
-    >>> plain('"Pell & Thatch".'), plain('12"')
+    >>> strip_answer_quotes('"Pell & Thatch".'), strip_answer_quotes('12"')
     ('pell & thatch', '12"')
     """
-    bare = fold(text)
+    bare = fold_answer(text)
     for _ in range(2):
         bare = bare.removesuffix(".")
         if len(bare) > 2 and bare[0] == bare[-1] and bare[0] in "\"'`":
@@ -123,31 +124,31 @@ def plain(text: str) -> str:
     return bare
 
 
-def number(text: str) -> Decimal | None:
+def parse_answer_number(text: str) -> Decimal | None:
     """
-    >>> number("1,234.50"), number("1,23"), number("nan"), number("1e9")
+    >>> parse_answer_number("1,234.50"), parse_answer_number("1,23"), parse_answer_number("nan"), parse_answer_number("1e9")
     (Decimal('1234.50'), None, None, None)
     """
-    text = fold(text).removesuffix(".")
+    text = fold_answer(text).removesuffix(".")
     return Decimal(text.replace(",", "")) if NUMBER.fullmatch(text) else None
 
 
-def percent(text: str) -> Decimal | None:
-    return number(re.sub(r" ?(?:%|per ?cent)\.?$", "", fold(text)))
+def parse_answer_percent(text: str) -> Decimal | None:
+    return parse_answer_number(re.sub(r" ?(?:%|per ?cent)\.?$", "", fold_answer(text)))
 
 
-def money(text: str) -> Decimal | None:
-    return number(re.sub(r"^(-?)(?:(?:us)?\$|usd) ?| ?(?:usd|dollars?|\$)\.?$", r"\1", fold(text)))
+def parse_answer_money(text: str) -> Decimal | None:
+    return parse_answer_number(re.sub(r"^(-?)(?:(?:us)?\$|usd) ?| ?(?:usd|dollars?|\$)\.?$", r"\1", fold_answer(text)))
 
 
-def day(text: str) -> date | None:
+def parse_answer_day(text: str) -> date | None:
     """
-    >>> day("Sun, May 12th, 2024"), day("Mon, May 12th, 2024"), day("12/05/2024")
+    >>> parse_answer_day("Sun, May 12th, 2024"), parse_answer_day("Mon, May 12th, 2024"), parse_answer_day("12/05/2024")
     (datetime.date(2024, 5, 12), None, None)
     """
-    text = fold(text).removesuffix(".").removesuffix(" 00:00:00")
+    text = fold_answer(text).removesuffix(".").removesuffix(" 00:00:00")
     found = next((match for form in DAYS if (match := form.fullmatch(text))), None)
-    if found is None or (month := month_number(found["month"])) is None:
+    if found is None or (month := parse_month(found["month"])) is None:
         return None
     with suppress(ValueError):
         meant = date(int(found["year"]), month, int(found["day"]))
@@ -156,7 +157,7 @@ def day(text: str) -> date | None:
     return None
 
 
-def month_number(name: str) -> int | None:
+def parse_month(name: str) -> int | None:
     if name.isdigit():
         return int(name)
     for names in (MONTHS, MONTH_NAMES, [*MONTHS[:8], "sept"]):
@@ -165,13 +166,13 @@ def month_number(name: str) -> int | None:
     return None
 
 
-def moment(text: str) -> datetime | None:
+def parse_answer_moment(text: str) -> datetime | None:
     """
-    >>> moment("2024-05-12T09:00"), moment("May 12, 2024, 9:00:01 pm")
+    >>> parse_answer_moment("2024-05-12T09:00"), parse_answer_moment("May 12, 2024, 9:00:01 pm")
     (datetime.datetime(2024, 5, 12, 9, 0), datetime.datetime(2024, 5, 12, 21, 0, 1))
     """
-    found = MOMENT.fullmatch(fold(text).removesuffix("."))
-    if found is None or (meant := day(found[1])) is None:
+    found = MOMENT.fullmatch(fold_answer(text).removesuffix("."))
+    if found is None or (meant := parse_answer_day(found[1])) is None:
         return None
     hour, half = int(found[2]), found[5]
     if half and not 1 <= hour <= 12:
@@ -182,27 +183,27 @@ def moment(text: str) -> datetime | None:
     return None
 
 
-def duration(text: str) -> Decimal | None:
+def parse_answer_duration(text: str) -> Decimal | None:
     """In seconds.
 
-    >>> duration("26 hours, 4 minutes and 59 seconds"), duration("-1 days +23:59:55"), duration("4:59")
+    >>> parse_answer_duration("26 hours, 4 minutes and 59 seconds"), parse_answer_duration("-1 days +23:59:55"), parse_answer_duration("4:59")
     (Decimal('93899'), Decimal('-5'), None)
     """
-    text = fold(text).removesuffix(".")
+    text = fold_answer(text).removesuffix(".")
     if found := SPAN.fullmatch(text):
-        return Decimal(seconds_of(found))
+        return Decimal(count_clock_seconds(found))
     if WITH_UNITS.fullmatch(text):
-        return with_units(re.findall(r"(\d+) ?([a-z]+)", text))
-    return number(text)
+        return sum_duration_units(re.findall(r"(\d+) ?([a-z]+)", text))
+    return parse_answer_number(text)
 
 
-def seconds_of(clock: re.Match[str]) -> int:
+def count_clock_seconds(clock: re.Match[str]) -> int:
     hours, minutes, seconds = (int(clock[part]) for part in ("hours", "minutes", "seconds"))
     length = hours * 3_600 + minutes * 60 + seconds
     return int(clock["days"]) * 86_400 + length if clock["days"] else -length if clock["minus"] else length
 
 
-def with_units(parts: list[tuple[str, str]]) -> Decimal | None:
+def sum_duration_units(parts: list[tuple[str, str]]) -> Decimal | None:
     """Each unit once, the long ones first."""
     units = [UNITS.get(name, UNITS.get(name.removesuffix("s"), 0)) for _, name in parts]
     if 0 in units or units != sorted(set(units), reverse=True):
@@ -210,42 +211,42 @@ def with_units(parts: list[tuple[str, str]]) -> Decimal | None:
     return Decimal(sum(int(count) * unit for (count, _), unit in zip(parts, units, strict=True)))
 
 
-def votes(text: str) -> list[bool] | None:
+def parse_votes(text: str) -> list[bool] | None:
     """
-    >>> votes("[True, False]"), votes("yes; no."), votes("yes, perhaps")
+    >>> parse_votes("[True, False]"), parse_votes("yes; no."), parse_votes("yes, perhaps")
     ([True, False], [True, False], None)
     """
-    words = re.sub(r"[\[\](){}'\";,]", " ", plain(text)).split()
+    words = re.sub(r"[\[\](){}'\";,]", " ", strip_answer_quotes(text)).split()
     return [VOTES[word] for word in words] if words and all(word in VOTES for word in words) else None
 
 
-def nothing(text: str) -> bool | None:
-    return True if plain(text) == "none" else None
+def parse_none_answer(text: str) -> bool | None:
+    return True if strip_answer_quotes(text) == "none" else None
 
 
 READERS: dict[str, Callable[[str], Any]] = {
-    "integer": number, "decimal": percent, "money": money, "date": day, "date-time": moment, "duration": duration,
-    "text": plain, "yes/no": votes, "none": nothing,
+    "integer": parse_answer_number, "decimal": parse_answer_percent, "money": parse_answer_money, "date": parse_answer_day, "date-time": parse_answer_moment, "duration": parse_answer_duration,
+    "text": strip_answer_quotes, "yes/no": parse_votes, "none": parse_none_answer,
 }  # fmt: skip
 
 
-def same_list(said: str, answer: str, *, ordered: bool) -> bool:
+def is_same_list(said: str, answer: str, *, ordered: bool) -> bool:
     order: Callable[[list[str]], list[str]] = list if ordered else sorted
-    truth = order(pieces([answer]))
-    return any(order(pieces(reading)) == truth for reading in readings(said))
+    truth = order(split_elements([answer]))
+    return any(order(split_elements(reading)) == truth for reading in list_possible_lists(said))
 
 
-def pieces(elements: list[str]) -> list[str]:
+def split_elements(elements: list[str]) -> list[str]:
     """Of elements with a `;` in them the parts: the canonical text cannot tell the two apart."""
-    return [plain(part) for element in elements for part in element.split(";") if part.strip()]
+    return [strip_answer_quotes(part) for element in elements for part in element.split(";") if part.strip()]
 
 
-def readings(said: str) -> Iterator[list[str]]:
+def list_possible_lists(said: str) -> Iterator[list[str]]:
     """The lists that a text can mean."""
     text = said.strip()
     yield [text]
     if LITERAL.fullmatch(text):
-        yield [unescaped(found[1:-1]) for found in re.findall(QUOTED, text)]
+        yield [unescape_text(found[1:-1]) for found in re.findall(QUOTED, text)]
     lines = text.splitlines()
     yield lines
     yield [re.sub(r"^\s*(?:[-*•]|\d{1,3}[.)])\s+", "", line) for line in lines]
@@ -254,15 +255,15 @@ def readings(said: str) -> Iterator[list[str]]:
     yield re.split(r"[,;\n]", bare)
 
 
-def unescaped(text: str) -> str:
+def unescape_text(text: str) -> str:
     r"""
-    >>> unescaped(r"O\'Neill caf\u00e9")
+    >>> unescape_text(r"O\'Neill caf\u00e9")
     "O'Neill café"
     """
-    return re.sub(r"\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|(.))", character, text, flags=re.DOTALL)
+    return re.sub(r"\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|(.))", decode_escape, text, flags=re.DOTALL)
 
 
-def character(escape: re.Match[str]) -> str:
+def decode_escape(escape: re.Match[str]) -> str:
     code = escape[1] or escape[2]
     return chr(int(code, 16)) if code else {"n": "\n", "t": "\t"}.get(escape[3], escape[3])
 
@@ -275,67 +276,68 @@ PRINTED = re.compile(r"[+-]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d*)?(?:[eE][+-]?\d{1
 NOTHING = re.compile(
     r"(?<!\w)(?:none|nan|nat|null)(?!\w)|<na>|\[\]|\(\)|\{\}|empty dataframe|series\(\[\]|(?<![\d,.])0 rows"
 )
+# For numbers that a tool may print: up to 40 digits, times 10 to the 99.
 ROOM = Context(prec=200)
-"""For numbers that a tool may print: up to 40 digits, times 10 to the 99."""
 
 
-def shown(output: str, answer: str, answer_type: str) -> bool:
+def is_answer_shown(output: str, answer: str, answer_type: str) -> bool:
     """Is this canonical answer to be seen in a tool's output? It sees that it is there, not what it is there for.
 
-    >>> shown("[(Decimal('24.95'),)]", "24.95", "money"), shown("66.66666666666667", "66.7", "decimal")
+    >>> is_answer_shown("[(Decimal('24.95'),)]", "24.95", "money"), is_answer_shown("66.66666666666667", "66.7", "decimal")
     (True, True)
-    >>> shown("2024-05-12", "12", "integer"), shown("Oak lamp", "a lamp", "text"), shown("[]", "none", "none")
+    >>> is_answer_shown("2024-05-12", "12", "integer"), is_answer_shown("Oak lamp", "a lamp", "text"), is_answer_shown("[]", "none", "none")
     (False, False, True)
     """
     match answer_type:
         case "integer":
-            return number(answer) in numbers(output)
+            return parse_answer_number(answer) in find_lone_numbers(output)
         case "decimal" | "money":
-            return any(rounds_to(each, answer) for each in numbers(output))
+            return any(is_rounded_to(each, answer) for each in find_lone_numbers(output))
         case "date":
             return shows_day(output, answer)
         case "date-time":
             return shows_moment(output, answer)
         case "duration":
-            return duration(answer) in [*numbers(output), *spans(output)]
+            return parse_answer_duration(answer) in [*find_lone_numbers(output), *find_durations(output)]
         case "text":
-            return words(answer).search(fold(output)) is not None
+            return compile_word_pattern(answer).search(fold_answer(output)) is not None
         case "set":
-            return shows_all(fold(output), elements(answer))
+            return shows_all(fold_answer(output), split_answer_list(answer))
         case "ordered list":
-            return shows_in_order(fold(output), elements(answer))
+            return shows_in_order(fold_answer(output), split_answer_list(answer))
         case "yes/no":
             return shows_votes(output, answer)
         case "none":
-            return NOTHING.search(fold(output)) is not None
-    raise ValueError(f"{answer_type} is no type of answer")
+            return NOTHING.search(fold_answer(output)) is not None
+    raise ValueError(f"{answer_type} is not a type of answer")
 
 
-def numbers(output: str) -> list[Decimal]:
+def find_lone_numbers(output: str) -> list[Decimal]:
     """Those that stand alone: not the parts of dates, times, names and versions.
 
-    >>> numbers("total: $1,234.50 (3 rows), Decimal('-2.0'), P12, 2024-05-12 09:00:01, 1.2.3")
+    >>> find_lone_numbers("total: $1,234.50 (3 rows), Decimal('-2.0'), P12, 2024-05-12 09:00:01, 1.2.3")
     [Decimal('1234.50'), Decimal('3'), Decimal('-2.0')]
     """
     output = DATED.sub(" ", output.replace("-$", "$-"))
-    return [Decimal(each.replace(",", "")) for word in SEPARATE.findall(output) for each in alone(word)]
+    found = chain.from_iterable(map(find_numbers_in_word, SEPARATE.findall(output)))
+    return [Decimal(each.replace(",", "")) for each in found]
 
 
-def alone(word: str) -> list[str]:
+def find_numbers_in_word(word: str) -> list[str]:
     word = re.sub(r"^[^\d:]*:", "", word).rstrip(".,:!?")
     parts = [word] if PRINTED.fullmatch(word) else word.split(",")
     return [part for part in parts if len(part) <= 40 and PRINTED.fullmatch(part)]
 
 
-def rounds_to(found: Decimal, answer: str) -> bool:
-    wanted = number(answer)
+def is_rounded_to(found: Decimal, answer: str) -> bool:
+    wanted = parse_answer_number(answer)
     return wanted is not None and any(
         found.quantize(wanted, rounding=way, context=ROOM) == wanted for way in (ROUND_HALF_EVEN, ROUND_HALF_UP)
     )
 
 
 def shows_day(output: str, answer: str) -> bool:
-    meant = day(answer)
+    meant = parse_answer_day(answer)
     if meant is None:
         return False
     called = rf"datetime\.date(?:time)?\({meant.year}, {meant.month}, {meant.day}[,)]"
@@ -343,7 +345,7 @@ def shows_day(output: str, answer: str) -> bool:
 
 
 def shows_moment(output: str, answer: str) -> bool:
-    meant = moment(answer)
+    meant = parse_answer_moment(answer)
     if meant is None:
         return False
     forms = [re.escape(repr(meant)), rf"(?<!\d){meant.date()}[T ]{meant.time()}(?:\.0+)?(?!\d|\.\d)"]
@@ -352,10 +354,10 @@ def shows_moment(output: str, answer: str) -> bool:
     return re.search("|".join(forms), output) is not None
 
 
-def spans(output: str) -> Iterator[Decimal]:
+def find_durations(output: str) -> Iterator[Decimal]:
     """The durations in it, in seconds.
 
-    >>> list(spans("0 days 00:00:05, 1 day, 2:04:59, datetime.timedelta(days=1, seconds=5), 2024-05-12 09:00:01"))
+    >>> list(find_durations("0 days 00:00:05, 1 day, 2:04:59, datetime.timedelta(days=1, seconds=5), 2024-05-12 09:00:01"))
     [Decimal('86405'), Decimal('5'), Decimal('93899')]
     """
     for found in re.finditer(r"datetime\.timedelta\(([a-z=\-\d, ]*)\)", output):
@@ -363,27 +365,31 @@ def spans(output: str) -> Iterator[Decimal]:
         if "micro" not in found[1]:
             yield Decimal(int(parts.get("days", 0)) * 86_400 + int(parts.get("seconds", 0)))
     for found in re.finditer(rf"(?<![\w:.-]){CLOCK}(?:\.0+)?(?![\d:]|\.\d)", DATED.sub(" ", output)):
-        yield Decimal(seconds_of(found))
+        yield Decimal(count_clock_seconds(found))
 
 
-def words(text: str) -> re.Pattern[str]:
+def compile_word_pattern(text: str) -> re.Pattern[str]:
     """The text as words of their own, also in the escapes of a Python or JSON string."""
-    return re.compile("|".join(sorted(whole(fold(form)) for form in (text, repr(text)[1:-1], json.dumps(text)[1:-1]))))
+    return re.compile(
+        "|".join(
+            sorted(make_word_regex(fold_answer(form)) for form in (text, repr(text)[1:-1], json.dumps(text)[1:-1]))
+        )
+    )
 
 
-def whole(text: str) -> str:
+def make_word_regex(text: str) -> str:
     before, after = (r"(?<!\w)" if text[:1].isalnum() else "", r"(?!\w)" if text[-1:].isalnum() else "")
     return f"{before}{re.escape(text)}{after}"
 
 
-def elements(answer: str) -> list[str]:
+def split_answer_list(answer: str) -> list[str]:
     return [part.strip() for part in answer.split(";") if part.strip()]
 
 
 def shows_all(output: str, names: list[str]) -> bool:
     """The longer ones first, so that an element inside another is not seen there."""
     for name in sorted(names, key=len, reverse=True):
-        output, times = words(name).subn("\0", output)
+        output, times = compile_word_pattern(name).subn("\0", output)
         if not times:
             return False
     return True
@@ -392,7 +398,7 @@ def shows_all(output: str, names: list[str]) -> bool:
 def shows_in_order(output: str, names: list[str]) -> bool:
     start = 0
     for name in names:
-        found = words(name).search(output, start)
+        found = compile_word_pattern(name).search(output, start)
         if found is None:
             return False
         start = found.end()
@@ -401,7 +407,7 @@ def shows_in_order(output: str, names: list[str]) -> bool:
 
 def shows_votes(output: str, answer: str) -> bool:
     """Where there are words like True, ones and zeros are row numbers."""
-    wanted = votes(answer)
+    wanted = parse_votes(answer)
     said = [VOTES[word] for word in re.findall(r"(?<![a-z])(?:true|false|yes|no)(?![a-z])", output.lower())]
-    said = said or [each == 1 for each in numbers(output) if each in (0, 1)]
+    said = said or [each == 1 for each in find_lone_numbers(output) if each in (0, 1)]
     return wanted is not None and wanted in (said[: len(wanted)], said[-len(wanted) :])

@@ -15,50 +15,50 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial, update_wrapper
 from typing import Any, get_args
 
-from pipeline.problem import Problem
-from pipeline.rewards.matching import boxed, right
-from schemas.questions import AnswerType
+from shopwright.pipeline.problem import Problem
+from shopwright.pipeline.rewards.matching import extract_boxed_answer, is_right_answer
+from shopwright.schemas.questions import AnswerType
 
+# The most that a wrong answer can earn.
 ALPHA = -0.6
-"""The most that a wrong answer can earn."""
+# Of one rollout that are run again: the paper's limit on turns.
 MOST_BLOCKS = 16
-"""Of one rollout that are run again: the paper's limit on turns."""
+# (trajectory's id, code): did it run without an error?
 Executes = Callable[[str, str], bool]
-"""(trajectory's id, code): did it run without an error?"""
+# A text, or messages with `role` and `content`.
 Completion = str | Sequence[Mapping[str, Any]]
-"""A text, or messages with `role` and `content`."""
+# The second is what trainers' templates write around a tool's output.
 TAGS = re.compile(r"(</?(?:interpreter|tool_response)>)")
-"""The second is what trainers' templates write around a tool's output."""
 
 
-def reward(
+def reward_answer(
     said: str | None, answer: str, answer_type: str, executed: int, *, strict: bool = False, alpha: float = ALPHA
 ) -> float:
     """
-    >>> reward("$3", "3.00", "money", 0), reward("4", "3.00", "money", 2), reward(None, "3.00", "money", 12)
+    >>> reward_answer("$3", "3.00", "money", 0), reward_answer("4", "3.00", "money", 2), reward_answer(None, "3.00", "money", 12)
     (1.0, -0.8, -0.6)
     """
-    return earned(right(said, answer, answer_type, strict=strict), executed, alpha)
+    return compute_tool_use_reward(is_right_answer(said, answer, answer_type, strict=strict), executed, alpha)
 
 
-def earned(correct: bool, executed: int, alpha: float = ALPHA) -> float:
+def compute_tool_use_reward(correct: bool, executed: int, alpha: float = ALPHA) -> float:
     return 1.0 if correct else min(alpha, (executed - 10) / 10)  # exact in tenths
 
 
-def blocks(text: str) -> list[str]:
+def extract_code_blocks(text: str) -> list[str]:
     """The code that the model wrote, in order, without fences; empty blocks are none.
 
-    >>> blocks("Look: <code>1 + 1</code><interpreter>2 <code>0</code></interpreter> <code>2 + 2</code>")
+    >>> extract_code_blocks("Look: <code>1 + 1</code><interpreter>2 <code>0</code></interpreter> <code>2 + 2</code>")
     ['1 + 1', '2 + 2']
     """
     found = []
-    for part in own(text):
+    for part in select_model_text(text):
         pieces = re.split(r"(</?code>)", part)
         found += [pieces[i] for i in range(2, len(pieces) - 1, 2) if pieces[i - 1 : i + 2 : 2] == ["<code>", "</code>"]]
-    return [code for each in found if (code := unfenced(each))]
+    return [code for each in found if (code := strip_code_fence(each))]
 
 
-def own(text: str) -> list[str]:
+def select_model_text(text: str) -> list[str]:
     """The parts that the model wrote: neither after an opening tag of a tool's output nor before a closing one."""
     pieces = ["", *TAGS.split(text), ""]
     return [
@@ -68,15 +68,15 @@ def own(text: str) -> list[str]:
     ]
 
 
-def unfenced(code: str) -> str:
+def strip_code_fence(code: str) -> str:
     fenced = re.fullmatch(r"```\w*\n(.*?)\n?```", code.strip(), re.DOTALL)
     return (fenced[1] if fenced else code).strip("\n").rstrip()
 
 
-def final(text: str) -> str:
+def extract_final_text(text: str) -> str:
     r"""What the model said after its last tool call; empty where a block of code is still open.
 
-    >>> final(r"<code>f()</code><interpreter>\boxed{3}</interpreter>So it is 4."), final(r"\boxed{3} <code>f(")
+    >>> extract_final_text(r"<code>f()</code><interpreter>\boxed{3}</interpreter>So it is 4."), extract_final_text(r"\boxed{3} <code>f(")
     ('So it is 4.', '')
     """
     pieces = TAGS.split(text)
@@ -86,25 +86,25 @@ def final(text: str) -> str:
     return "" if "<code>" in last else last
 
 
-def as_text(completion: Completion) -> str:
+def flatten_completion(completion: Completion) -> str:
     """Messages as one text, in which what tools said stands as an empty `<interpreter>`.
 
-    >>> as_text([{"role": "assistant", "content": "<code>1</code>"}, {"role": "tool", "content": "1"}])
+    >>> flatten_completion([{"role": "assistant", "content": "<code>1</code>"}, {"role": "tool", "content": "1"}])
     '<code>1</code><interpreter></interpreter>'
     """
-    return completion if isinstance(completion, str) else "".join(map(written, completion))
+    return completion if isinstance(completion, str) else "".join(map(flatten_message, completion))
 
 
-def written(message: Mapping[str, Any]) -> str:
+def flatten_message(message: Mapping[str, Any]) -> str:
     if message.get("role") != "assistant":
         return "<interpreter></interpreter>"
     content = message.get("content") or ""
     if not isinstance(content, str):
         content = "".join(str(part.get("text") or "") for part in content)
-    return content + "".join(f"<code>{code}</code>" for code in called(message.get("tool_calls") or []))
+    return content + "".join(f"<code>{code}</code>" for code in extract_call_code(message.get("tool_calls") or []))
 
 
-def called(calls: Sequence[Mapping[str, Any]]) -> list[str]:
+def extract_call_code(calls: Sequence[Mapping[str, Any]]) -> list[str]:
     """The code of tool calls: what a trainer's parser makes of `<code>` blocks."""
     found = []
     for call in calls:
@@ -118,21 +118,21 @@ def called(calls: Sequence[Mapping[str, Any]]) -> list[str]:
     return found
 
 
-def count(text: str, executed: int | None, execute: Executes | None, trajectory_id: str) -> int:
+def count_executed_calls(text: str, executed: int | None, execute: Executes | None, trajectory_id: str) -> int:
     """How many calls executed. Raises Problem where nobody can say."""
     if executed is not None:
         return max(0, int(executed))
     if execute is None:
         raise Problem(
             "Nobody says how many tool calls executed. Pass the environment's count as `executed` "
-            '(verl: extra_info["executed"], TRL: a column), or a function that runs code: graded_by(execute).'
+            '(verl: extra_info["executed"], TRL: a column), or a function that runs code: bind_executor(execute).'
         )
     if not trajectory_id:
         raise Problem("The code cannot be run again without a trajectory. Pass its id as `trajectory_id`.")
-    return sum(bool(execute(trajectory_id, code)) for code in blocks(text)[:MOST_BLOCKS])
+    return sum(bool(execute(trajectory_id, code)) for code in extract_code_blocks(text)[:MOST_BLOCKS])
 
 
-def graded(
+def grade_completion(
     completion: Completion,
     answer: str,
     answer_type: str | None,
@@ -145,12 +145,12 @@ def graded(
     """Was the answer right, and how many tool calls executed? Raises Problem for what was not passed."""
     if answer_type is None or answer_type not in get_args(AnswerType):
         raise Problem(f"answer_type is {answer_type!r}. Pass the question's: {', '.join(get_args(AnswerType))}.")
-    text = as_text(completion)
-    correct = right(boxed(final(text)), answer, answer_type, strict=strict)
-    return correct, count(text, executed, execute, trajectory_id or "")
+    text = flatten_completion(completion)
+    correct = is_right_answer(extract_boxed_answer(extract_final_text(text)), answer, answer_type, strict=strict)
+    return correct, count_executed_calls(text, executed, execute, trajectory_id or "")
 
 
-def score(
+def score_rollout(
     completion: Completion,
     answer: str,
     answer_type: str,
@@ -162,13 +162,13 @@ def score(
 ) -> float:
     r"""The reward of one rollout. Raises Problem without `executed` and `execute`.
 
-    >>> score(r"<code>f()</code><interpreter>3</interpreter>\boxed{4}", "3", "integer", executed=1)
+    >>> score_rollout(r"<code>f()</code><interpreter>3</interpreter>\boxed{4}", "3", "integer", executed=1)
     -0.9
     """
-    graded_so = graded(
+    graded_so = grade_completion(
         completion, answer, answer_type, executed=executed, execute=execute, trajectory_id=trajectory_id, strict=strict
     )
-    return earned(*graded_so)
+    return compute_tool_use_reward(*graded_so)
 
 
 def compute_score(
@@ -187,7 +187,7 @@ def compute_score(
     {'score': 1.0, 'correct': 1.0, 'executed': 0.0}
     """
     known = extra_info or {}
-    correct, executed = graded(
+    correct, executed = grade_completion(
         solution_str,
         ground_truth,
         known.get("answer_type"),
@@ -196,7 +196,7 @@ def compute_score(
         trajectory_id=known.get("trajectory_id"),
         strict=strict,
     )
-    return {"score": earned(correct, executed), "correct": float(correct), "executed": float(executed)}
+    return {"score": compute_tool_use_reward(correct, executed), "correct": float(correct), "executed": float(executed)}
 
 
 def tool_use_reward(
@@ -219,11 +219,13 @@ def tool_use_reward(
     nothing = [None] * len(completions)
     rows = zip(completions, answer, answer_type, trajectory_id or nothing, executed or nothing, strict=True)
     return [
-        earned(*graded(text, truth, kind, executed=ran, execute=execute, trajectory_id=id, strict=strict))
+        compute_tool_use_reward(
+            *grade_completion(text, truth, kind, executed=ran, execute=execute, trajectory_id=id, strict=strict)
+        )
         for text, truth, kind, id, ran in rows
     ]
 
 
-def graded_by(execute: Executes, function: Callable[..., Any] = tool_use_reward) -> Callable[..., Any]:
+def bind_executor(execute: Executes, function: Callable[..., Any] = tool_use_reward) -> Callable[..., Any]:
     """`tool_use_reward` or `compute_score`, which finds out by this what executed; with the name that TRL asks for."""
     return update_wrapper(partial(function, execute=execute), function)

@@ -1,4 +1,4 @@
-"""One reward function for TRL over rows of every source, as `pipeline.rewards.verl` is for verl.
+"""One reward function for TRL over rows of every source, as `shopwright.pipeline.rewards.verl` is for verl.
 
 GRPOTrainer(reward_funcs=[reward], train_dataset=rl_questions, ...)
 """
@@ -6,8 +6,8 @@ GRPOTrainer(reward_funcs=[reward], train_dataset=rl_questions, ...)
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pipeline.rewards.tool_use import Completion, as_text
-from pipeline.rewards.verl import EPISODES, compute_score
+from shopwright.pipeline.rewards.tool_use import Completion, flatten_completion
+from shopwright.pipeline.rewards.verl import EPISODES, compute_score
 
 
 def reward(
@@ -19,7 +19,7 @@ def reward(
     extra_info: Sequence[Mapping[str, Any] | None],
     **kwargs: Any,
 ) -> list[float | None]:
-    r"""None for an episode, which its environment rewards. `tool_use.graded_by(execute, reward)` also counts what executed.
+    r"""None for an episode, which its environment rewards. `tool_use.bind_executor(execute, reward)` also counts what executed.
 
     >>> row = {"ground_truth": '{"answer": "3", "answer_type": "integer"}'}
     >>> reward(completions=[r"\boxed{3}", ""], data_source=["shoptrajqa", "ecomrlve"], reward_model=[row] * 2, extra_info=[{}] * 2)
@@ -30,6 +30,6 @@ def reward(
     return [
         None
         if source in EPISODES
-        else compute_score(source, as_text(said), truth["ground_truth"], known, **own)["score"]
+        else compute_score(source, flatten_completion(said), truth["ground_truth"], known, **own)["score"]
         for said, source, truth, known in rows
     ]

@@ -13,28 +13,29 @@ verl wants the same keys of every row of a batch, all of them numbers: a rule's 
 
 import json
 from collections.abc import Callable, Mapping
+from itertools import chain
 from typing import Any
 
-from pipeline.problem import Problem
-from pipeline.rewards import hierarchical, tool_use
+from shopwright.pipeline.problem import Problem
+from shopwright.pipeline.rewards import hierarchical, tool_use
 
 EPISODES = ("ecomrlve", "shopsimulator")
+# What each rule's reward is made of.
 PARTS = {
     "shoptrajqa": ("correct", "executed"),
     "shop_r1": ("format", "type", "presence", "value", "rationale", "exact"),
     "ecomrlve": ("task", "efficiency", "hallucination", "success"),
     "shopsimulator": ("type", "attributes", "options", "price", "loose", "strict", "success"),
 }
-"""What each rule's reward is made of."""
-KEYS = ("score", *dict.fromkeys(part for parts in PARTS.values() for part in parts))
-Known = Mapping[str, Any]
+KEYS = ("score", *dict.fromkeys(chain.from_iterable(PARTS.values())))
+ExtraInfo = Mapping[str, Any]
 
 
 def compute_score(
     data_source: str,
     solution_str: str,
     ground_truth: str,
-    extra_info: Known | None = None,
+    extra_info: ExtraInfo | None = None,
     **kwargs: Any,
 ) -> dict[str, float]:
     r"""The reward and its parts; keyword arguments are the rule's own (`execute`, `strict`, `rule`, and `which` of strict and loose).
@@ -53,32 +54,32 @@ def compute_score(
     return dict.fromkeys(KEYS, 0.0) | found
 
 
-def answered(source: str, text: str, ground_truth: str, known: Known, **kwargs: Any) -> dict[str, float]:
+def score_question(source: str, text: str, ground_truth: str, known: ExtraInfo, **kwargs: Any) -> dict[str, float]:
     """Calls that nobody has counted earn nothing."""
     truth = json.loads(ground_truth)
     counted = {} if "execute" in kwargs else {"executed": known.get("executed") or 0}
-    told = {**known, **counted, "answer_type": truth["answer_type"]}
-    return tool_use.compute_score(source, finished(text), truth["answer"], told, **kwargs)
+    facts = {**known, **counted, "answer_type": truth["answer_type"]}
+    return tool_use.compute_score(source, drop_open_call(text), truth["answer"], facts, **kwargs)
 
 
-def finished(text: str) -> str:
+def drop_open_call(text: str) -> str:
     """The text without a last call that nothing came back to: what stands in it was not said.
 
-    >>> finished('Look. <tool_call>{"arguments": {"code": "x"}}'), finished("<tool_call>{}</tool_call><tool_response>1</tool_response>")
+    >>> drop_open_call('Look. <tool_call>{"arguments": {"code": "x"}}'), drop_open_call("<tool_call>{}</tool_call><tool_response>1</tool_response>")
     ('Look. ', '<tool_call>{}</tool_call><tool_response>1</tool_response>')
     """
     before, sign, last = text.rpartition("</tool_response>")
     return before + sign + last.partition("<tool_call>")[0]
 
 
-def acted(source: str, text: str, ground_truth: str, known: Known, **kwargs: Any) -> dict[str, float]:
+def score_action(source: str, text: str, ground_truth: str, known: ExtraInfo, **kwargs: Any) -> dict[str, float]:
     return hierarchical.compute_score(source, text, ground_truth, known, **kwargs)
 
 
-def played(source: str, text: str, ground_truth: str, known: Known, **kwargs: Any) -> dict[str, float]:
+def score_env_episode(source: str, text: str, ground_truth: str, known: ExtraInfo, **kwargs: Any) -> dict[str, float]:
     """What the environment says: a number, or the parts of which `total`, or `strict`, is the reward.
 
-    >>> played("ecomrlve", "", "", {"reward": {"task": 1.0, "efficiency": -1.0, "total": 0.6}})
+    >>> score_env_episode("ecomrlve", "", "", {"reward": {"task": 1.0, "efficiency": -1.0, "total": 0.6}})
     {'score': 0.6, 'task': 1.0, 'efficiency': -1.0}
     """
     earned = known.get("reward")
@@ -94,7 +95,7 @@ def played(source: str, text: str, ground_truth: str, known: Known, **kwargs: An
 
 
 RULES: dict[str, Callable[..., dict[str, float]]] = {
-    "shoptrajqa": answered,
-    "shop_r1": acted,
-    **dict.fromkeys(EPISODES, played),
+    "shoptrajqa": score_question,
+    "shop_r1": score_action,
+    **dict.fromkeys(EPISODES, score_env_episode),
 }

@@ -5,20 +5,23 @@ back between `<interpreter>` tags, as a user's message, so that a loss on the as
 """
 
 import re
-from collections.abc import Generator
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable, Generator
+from typing import Any, Literal
 
-from pipeline.models.base import Prompt, Reply
-from pipeline.models.play import Conversation, Working
-from pipeline.prompts import messages
-from pipeline.rewards.matching import boxed
-from pipeline.sandbox.block import Limits
-from pipeline.sandbox.data_loader import schema
-from pipeline.sandbox.interpreter import Output, Sandbox
-from schemas.questions import Question
-from schemas.rollouts import CodeCall, Message, Span
+from shopwright.pipeline.evaluate import situation
+from shopwright.pipeline.evaluate.situation import Score, Step
+from shopwright.pipeline.models.base import Prompt, Reply
+from shopwright.pipeline.models.play import Working
+from shopwright.pipeline.prompts import render_messages
+from shopwright.pipeline.rewards.matching import extract_boxed_answer, is_right_answer
+from shopwright.pipeline.rewards.tool_use import compute_tool_use_reward
+from shopwright.pipeline.sandbox.data_loader import describe_events_table
+from shopwright.pipeline.sandbox.execute import Limits
+from shopwright.pipeline.sandbox.interpreter import Output, Sandbox
+from shopwright.schemas.questions import Question
+from shopwright.schemas.rollouts import CodeCall, Message, Span
 
+Mode = Literal["tool", "text"]
 TURNS, CALLS = 16, 10
 """Of the assistant, and of code among them (the paper's limits)."""
 PROMPT_TOKENS, RESPONSE_TOKENS = 2_048, 4_096
@@ -26,35 +29,56 @@ PROMPT_TOKENS, RESPONSE_TOKENS = 2_048, 4_096
 OPEN, CLOSE = "<code>", "</code>"
 TAG = re.compile(r"<(?=/?(?:code|interpreter|tool_response)>)")
 """The beginning of what only model and harness may write."""
-Teacher = Generator[str, Output, None]
+ExpertTurns = Generator[str, Output, None]
 """Says what a scripted agent says, turn by turn, and is sent what each block printed."""
 
 
-@dataclass
-class Played:
-    """What became of one question."""
+class AnsweredQuestion(situation.Episode):
+    """A question that is answered with a code interpreter; what was said and run of it until now.
 
-    question: Question
-    policy: str
-    messages: list[Message]
-    calls: list[CodeCall] = field(default_factory=list)
-    called: int = 0
-    said: str | None = None
-    """What stands in the last box of the last turn."""
-    turns: int = 0
-    prompt_tokens: int = 0
-    tokens: int = 0
-    """Both as the model counts them; nothing without one."""
-    seconds: float = 0.0
-    keys: list[str] = field(default_factory=list)
-    """Where its replies are kept."""
-    fault: str = ""
+    number: of the try, which is a model's seed. strict: the answer must be the same text.
+    """
+
+    mode: Mode = "tool"
+
+    def __init__(
+        self, question: Question, sandbox: Sandbox | None = None, *, number: int = 0, strict: bool = False
+    ) -> None:
+        self.question, self.sandbox, self.number, self.strict = question, sandbox, number, strict
+        self.reset()
+
+    @property
+    def task_id(self) -> str:
+        return self.question.id
+
+    def reset(self) -> str:
+        self.messages: list[Message] = self.tell()
+        self.calls: list[CodeCall] = []
+        self.called = self.turns = 0
+        # What stands in the last box of the last turn.
+        self.said: str | None = None
+        # Both as the model counts them; nothing without one.
+        self.prompt_tokens = self.tokens = 0
+        self.seconds = 0.0
+        # Where its replies are kept.
+        self.keys: list[str] = []
+        self.fault = ""
+        return self.question.question
+
+    def tell(self) -> list[Message]:
+        """What the agent is told first."""
+        return build_question_prompt(self.question)
 
     @property
     def executed(self) -> int:
         return sum(call.ok for call in self.calls)
 
-    def heard(self, reply: Reply) -> None:
+    def prompt(self) -> Prompt:
+        history = tuple(each.model_dump() for each in self.messages)
+        return Prompt("rollouts", history, stop=(CLOSE,), seed=self.number)
+
+    def hear(self, action: str | Reply) -> Reply:
+        reply = Reply(action) if isinstance(action, str) else action
         self.turns += 1
         self.keys.append(reply.key)
         self.prompt_tokens += reply.prompt_tokens
@@ -62,55 +86,87 @@ class Played:
         self.seconds += reply.seconds
         if reply.fault and reply.finish != "length":
             self.fault = reply.fault
+        return reply
+
+    def take(self, action: str | Reply) -> Working[Step]:
+        """One turn: code runs, and what it printed is seen; a turn without code ends it."""
+        assert self.sandbox is not None
+        reply = self.hear(action)
+        if self.fault:
+            return self.end()
+        text, code = parse_code_turn(reply)
+        self.messages.append(Message(role="assistant", content=text))
+        if code is None:
+            return self.answer(reply, text)
+        self.called += 1
+        if self.called > CALLS or self.turns == TURNS:
+            return self.end(
+                f"more than {CALLS} blocks of code" if self.called > CALLS else f"no answer in {TURNS} turns"
+            )
+        output: Output = yield self.sandbox.submit(self.question.trajectory_id, code)
+        self.calls.append(CodeCall(code=code, output=output.text, ok=output.ok))
+        self.seconds += output.seconds
+        self.messages.append(Message(role="user", content=format_block_output(output.text)))
+        return Step(output, 0.0, False, {})
+
+    def answer(self, reply: Reply, text: str) -> Step:
+        self.said = extract_boxed_answer(text)
+        return self.end("" if self.said is not None else describe_unfinished(reply, text))
+
+    def end(self, fault: str = "") -> Step:
+        self.fault = self.fault or fault
+        return Step("", self.score().parts["reward"], True, {})
+
+    def score(self) -> Score:
+        question = self.question
+        right = is_right_answer(self.said, question.answer, question.answer_type, strict=self.strict)
+        reward = compute_tool_use_reward(right, self.executed)
+        return Score({"reward": reward, "called": self.called, "executed": self.executed}, right, self.fault)
 
 
-def prompt_of(question: Question) -> list[Message]:
+class ReadQuestion(AnsweredQuestion):
+    """A question with the whole trajectory in the prompt, and no code. text: of the trajectory, read when a model is asked."""
+
+    mode = "text"
+
+    def __init__(self, question: Question, text: Callable[[], str], *, number: int = 0, strict: bool = False) -> None:
+        self.text = text
+        super().__init__(question, number=number, strict=strict)
+
+    def tell(self) -> list[Message]:
+        return []  # a prompt can hold a million tokens, and a player does not read it
+
+    def prompt(self) -> Prompt:
+        told = render_messages("text/rollouts", text=self.text(), question=self.question.question)
+        return Prompt("text/rollouts", tuple(told), seed=self.number)
+
+    def take(self, action: str | Reply) -> Working[Step]:
+        yield from ()
+        reply = self.hear(action)
+        if self.fault:
+            return self.end()
+        self.messages.append(Message(role="assistant", content=reply.text.strip()))
+        self.said = extract_boxed_answer(reply.text)
+        return self.end("" if self.said is not None else describe_unfinished(reply, ""))
+
+
+def build_question_prompt(question: Question) -> list[Message]:
     """What an agent with a code interpreter is told; the system's message is the same for every question."""
-    facts = {"schema": schema(), "seconds": f"{Limits().wall:g}", "calls": CALLS, "turns": TURNS}
-    told = messages("rollouts", trajectory=question.trajectory_id, question=question.question, **facts)
+    facts = {"schema": describe_events_table(), "seconds": f"{Limits().wall:g}", "calls": CALLS, "turns": TURNS}
+    told = render_messages("rollouts", trajectory=question.trajectory_id, question=question.question, **facts)
     return [Message.model_validate(each) for each in told]
 
 
-def conversation(
-    question: Question, sandbox: Sandbox, policy: str, *, teacher: Teacher | None = None, seed: int = 0
-) -> Working[Played]:
-    """The question from its prompt to its answer, or to a limit. `teacher`: what is said where no model is asked."""
-    found = Played(question, policy, prompt_of(question))
-    offline = next(teacher) if teacher else ""
-    while True:
-        history = tuple(each.model_dump() for each in found.messages)
-        reply = yield Prompt("rollouts", history, offline, stop=(CLOSE,), seed=seed)
-        found.heard(reply)
-        if found.fault:
-            return found
-        text, code = turn_of(reply)
-        found.messages.append(Message(role="assistant", content=text))
-        if code is None:
-            found.said = boxed(text)
-            found.fault = "" if found.said is not None else unfinished(reply, text)
-            return found
-        found.called += 1
-        if found.called > CALLS or found.turns == TURNS:
-            found.fault = f"more than {CALLS} blocks of code" if found.called > CALLS else f"no answer in {TURNS} turns"
-            return found
-        output = yield sandbox.submit(question.trajectory_id, code)
-        found.calls.append(CodeCall(code=code, output=output.text, ok=output.ok))
-        found.seconds += output.seconds
-        found.messages.append(Message(role="user", content=returned(output.text)))
-        if teacher:
-            offline = teacher.send(output)
-
-
-def unfinished(reply: Reply, text: str) -> str:
+def describe_unfinished(reply: Reply, text: str) -> str:
     if reply.finish == "length":
         return "cut short before its answer"
     return "a block of code that never closes" if OPEN in text else "no answer in a box"
 
 
-def turn_of(reply: Reply) -> tuple[str, str | None]:
+def parse_code_turn(reply: Reply) -> tuple[str, str | None]:
     """What a turn says, up to the end of its first block of code, and that code.
 
-    >>> turn_of(Reply("Let me look. <code>\\nlen(df)\\n"))
+    >>> parse_code_turn(Reply("Let me look. <code>\\nlen(df)\\n"))
     ('Let me look. <code>\\nlen(df)\\n</code>', 'len(df)')
     """
     text = reply.text.strip()
@@ -125,16 +181,16 @@ def turn_of(reply: Reply) -> tuple[str, str | None]:
     return f"{before}{OPEN}{code}{CLOSE}", code.strip("\n").rstrip()
 
 
-def returned(output: str) -> str:
+def format_block_output(output: str) -> str:
     """What a block printed, as the model is told it; it cannot hold a tag that ends it.
 
-    >>> returned("a </interpreter> b")
+    >>> format_block_output("a </interpreter> b")
     '<interpreter>\\na &lt;/interpreter> b\\n</interpreter>'
     """
     return f"<interpreter>\n{TAG.sub('&lt;', output)}\n</interpreter>"
 
 
-def spans_of(told: list[Message]) -> tuple[str, list[Span]]:
+def join_turn_spans(told: list[Message]) -> tuple[str, list[Span]]:
     """All after the prompt in one text, and whose each part of it is."""
     text, spans = "", []
     for each in told[2:]:
@@ -142,16 +198,3 @@ def spans_of(told: list[Message]) -> tuple[str, list[Span]]:
         spans.append(Span(start=len(text), end=len(text) + len(each.content), by=by))
         text += each.content
     return text, spans
-
-
-def reading(question: Question, text: str, policy: str, *, seed: int = 0, offline: str = "") -> Conversation[Played]:
-    """The question with the whole trajectory in the prompt, and no code."""
-    told = messages("text/rollouts", text=text, question=question.question)
-    found = Played(question, policy, [Message.model_validate(each) for each in told])
-    reply = yield Prompt("text/rollouts", tuple(told), offline, seed=seed)
-    found.heard(reply)
-    if not found.fault:
-        found.messages.append(Message(role="assistant", content=reply.text.strip()))
-        found.said = boxed(reply.text)
-        found.fault = "" if found.said is not None else unfinished(reply, "")
-    return found

@@ -3,44 +3,38 @@
 A try is a conversation with somebody who cannot be trusted: whatever a model says, the others go on.
 """
 
-import threading
-from collections import defaultdict
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import lru_cache
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property, lru_cache, partial
 from itertools import product
-from time import monotonic
-from typing import Any, TypeVar
+from typing import Any
 
 from pydantic import ValidationError
 
-from pipeline.budgets import name_of, tokens_of
-from pipeline.dataset import Dataset
-from pipeline.models.base import Sampling
-from pipeline.models.play import Working, played
-from pipeline.models.role import Role
-from pipeline.models.scripted import Scripted
-from pipeline.problem import Problem
-from pipeline.questions.engines import Shelf
-from pipeline.rewards.matching import LONGEST, right
-from pipeline.rewards.tool_use import earned
-from pipeline.rollouts.conversation import RESPONSE_TOKENS, Played, conversation, reading
-from pipeline.rollouts.policies import SCRIPTED, Policy, policy_of
-from pipeline.rollouts.scores import Mode, hashed, in_order
-from pipeline.sandbox.block import Limits
-from pipeline.sandbox.interpreter import Sandbox
-from schemas.questions import Question
-from schemas.rollouts import Attempt
-from schemas.samples import Trajectory
+from shopwright.pipeline.budgets import format_budget, parse_budget
+from shopwright.pipeline.dataset import Dataset
+from shopwright.pipeline.evaluate.audit import AuditCell, describe_earnings, list_unsolved
+from shopwright.pipeline.evaluate.progress import collect_answered
+from shopwright.pipeline.evaluate.selection import limit_evenly, read_split
+from shopwright.pipeline.evaluate.situation import SOLVER, Player, Situation, Trace
+from shopwright.pipeline.evaluate.table import Table
+from shopwright.pipeline.evaluate.verdict import AuditVerdict
+from shopwright.pipeline.models.base import Sampling
+from shopwright.pipeline.models.role import Role
+from shopwright.pipeline.problem import Problem
+from shopwright.pipeline.questions.engines import TrajectoryReader
+from shopwright.pipeline.rewards.matching import LONGEST
+from shopwright.pipeline.rollouts.baselines import list_question_players, open_trajectory_sandbox
+from shopwright.pipeline.rollouts.conversation import RESPONSE_TOKENS, AnsweredQuestion, Mode, ReadQuestion
+from shopwright.pipeline.rollouts.judge import judge_attempts
+from shopwright.pipeline.rollouts.scores import score_attempts, sort_budgets, tabulate_faults, tabulate_scores
+from shopwright.pipeline.sandbox.interpreter import Sandbox
+from shopwright.schemas.questions import Question
+from shopwright.schemas.rollouts import Attempt
+from shopwright.schemas.samples import Trajectory
 
-T = TypeVar("T")
-DRAWN = Sampling(temperature=1.0, top_p=0.6, max_tokens=RESPONSE_TOKENS)
+AGENT_SAMPLING = Sampling(temperature=1.0, top_p=0.6, max_tokens=RESPONSE_TOKENS)
 """How the paper draws replies for validation."""
-AT_ONCE = 8
-"""Conversations of a policy at a time: while one block of code runs, the next is written."""
-SECONDS = 5.0
-"""Between two lines that say how far it is."""
 
 
 @dataclass(frozen=True)
@@ -59,75 +53,125 @@ class Plan:
     """The answer must be the same text."""
 
 
-def attempts(
-    asked: Sequence[Question],
-    questions: Dataset[Question],
-    trajectories: Dataset[Trajectory],
-    agent: Role | str,
-    plan: Plan,
-    *,
-    limits: Limits | None = None,
-) -> Iterator[Attempt]:
-    """Each try of the agent (a model's role, or the name of a policy), in the order of modes, questions and tries.
+@dataclass(frozen=True)
+class Questions(Situation[tuple[Mode, Question, int], AnsweredQuestion, Attempt]):
+    """Each try at questions, in the order of modes, questions and tries.
 
-    Raises Problem for a policy or trajectory that there is not, and where the machine cannot keep code in; Spent, Away.
+    Raises Problem for a trajectory that there is not, and where the machine cannot keep code in.
     """
-    shelf = Shelf(trajectories)
-    with Sandbox(shelf.events, limits=limits) as sandbox:
-        if isinstance(agent, Role):
-            yield from agent.play(by_model(asked, shelf, sandbox, agent.spec.name, plan))
-        else:
-            policy = policy_of(agent, questions)
-            yield from played(by_policy(asked, sandbox, agent, policy, plan), Scripted, at_once=AT_ONCE)
 
+    name = "questions"
+    makes = Attempt
+    questions: Dataset[Question]
+    trajectories: Dataset[Trajectory]
+    plan: Plan
+    sandbox: Sandbox
+    critic: Role | None = None
+    """The model that judges answers."""
 
-def by_model(
-    asked: Sequence[Question], shelf: Shelf, sandbox: Sandbox, name: str, plan: Plan
-) -> Iterator[Working[Attempt]]:
-    text = lru_cache(maxsize=4)(shelf.text)
-    for mode, question, number in product(plan.modes, asked, range(plan.tries)):
+    @cached_property
+    def chosen(self) -> list[Question]:
+        return select_questions(self.questions, self.plan)
+
+    @cached_property
+    def players(self) -> Mapping[str, Player]:  # type: ignore[override]
+        return self.questions.once(list_question_players)
+
+    @property
+    def asked(self) -> int:
+        return sum(1 for _ in self.tasks())
+
+    def tasks(self) -> Iterator[tuple[Mode, Question, int]]:
+        """Without tools those questions alone that the text can answer."""
+        for mode in self.plan.modes:
+            yield from product((mode,), select_askable(mode, self.chosen), range(self.plan.tries))
+
+    def begin(self, task: tuple[Mode, Question, int]) -> AnsweredQuestion:
+        mode, question, number = task
         if mode == "tool":
-            begun = conversation(question, sandbox, name, seed=number)
-        else:
-            begun = reading(question, text(question.trajectory_id), name, seed=number)
-        yield tried(begun, mode, number, plan)
+            return AnsweredQuestion(question, self.sandbox, number=number, strict=self.plan.strict)
+        text = partial(self.read_text, question.trajectory_id)
+        return ReadQuestion(question, text, number=number, strict=self.plan.strict)
+
+    @cached_property
+    def read_text(self) -> Callable[[str], str]:
+        """A trajectory's text by its id."""
+        return lru_cache(maxsize=4)(TrajectoryReader(self.trajectories).text)
+
+    def keep(self, trace: Trace[AnsweredQuestion]) -> Attempt:
+        return make_attempt(trace)
+
+    def review(self, rows: Sequence[Attempt], say: Callable[[str], None]) -> Sequence[Attempt]:
+        if self.critic is None:
+            return rows
+        texts = {each.id: each.question for each in self.chosen}
+        return collect_answered(judge_attempts(rows, texts, self.critic), len(rows), say, "judge").rows
+
+    def tables(self, rows: Sequence[Attempt]) -> list[Table]:
+        return [*tabulate_scores(score_attempts(rows)), tabulate_faults(rows)]
+
+    def figures(self, rows: Sequence[Attempt]) -> dict[str, Any]:
+        return {"rows": [asdict(each) for each in score_attempts(rows)]}
+
+    def facts(self) -> dict[str, str]:
+        return {"text_answers": count_text_answerable(self.questions, self.plan), "asked": str(self.asked)}
+
+    def notes(self, rows: Sequence[Attempt]) -> list[str]:
+        tries = "1 try" if self.plan.tries == 1 else f"{self.plan.tries} tries"
+        found = [f"{len(self.chosen):,} questions of the split {self.plan.split}, {tries} each"]
+        if self.critic:
+            found.append(f"judged     {sum(bool(each.judged) for each in rows):,} of {len(rows):,}")
+        if "text" in self.plan.modes:
+            without, of_text = len(select_askable("text", self.chosen)), self.facts()["text_answers"]
+            found.append(
+                f"w/o tool   {without:,} questions: the text can answer {of_text} of the split, and no other is asked"
+            )
+        return found
+
+    def group(self, task: tuple[Mode, Question, int]) -> Mapping[str, Any]:
+        return {"kind": task[1].kind}
+
+    def judge(self, cells: Sequence[AuditCell]) -> AuditVerdict:
+        """Who knows nothing of the trajectory earns less than nothing."""
+        cheated = [describe_earnings(cell) for cell in cells if cell.policy != SOLVER and cell.parts["reward"] >= 0]
+        return AuditVerdict(list_unsolved(cells), cheated)
 
 
-def by_policy(
-    asked: Sequence[Question], sandbox: Sandbox, name: str, policy: Policy, plan: Plan
-) -> Iterator[Working[Attempt]]:
-    for mode, question, number in product(plan.modes, asked, range(plan.tries)):
-        teacher = policy(question, number)
-        if mode == "tool":
-            begun = conversation(question, sandbox, name, teacher=teacher)
-        else:  # who knows nothing of the trajectory need not have it read out
-            begun = reading(question, "", name, offline=next(teacher))
-        yield tried(begun, mode, number, plan)
+def open_questions(
+    questions: Dataset[Question], trajectories: Dataset[Trajectory], plan: Plan, critic: Role | None = None
+) -> Questions:
+    return Questions(questions, trajectories, plan, trajectories.once(open_trajectory_sandbox), critic)
 
 
-def modes_of(mode: str, agent: Role | str) -> tuple[Mode, ...]:
-    """Raises Problem for the scripted policy without tools: it can only write code.
+def select_askable(mode: Mode, asked: Sequence[Question]) -> Sequence[Question]:
+    return asked if mode == "tool" else [each for each in asked if "text" in each.answerable_from]
 
-    >>> modes_of("both", "random"), modes_of("both", "scripted")
+
+def parse_modes(mode: str, agent: Role | str) -> tuple[Mode, ...]:
+    """Raises Problem for the solver without tools: it can only write code.
+
+    >>> parse_modes("both", "random"), parse_modes("both", "solver")
     (('text', 'tool'), ('tool',))
     """
-    if agent == SCRIPTED and mode == "text":
-        raise Problem(
-            "The scripted agent answers with code only. Say --mode tool, or --agent random, majority or a model."
-        )
-    if mode == "both" and agent != SCRIPTED:
+    if agent == SOLVER and mode == "text":
+        raise Problem("The solver answers with code only. Say --mode tool, or --agent random, majority or a model.")
+    if mode == "both" and agent != SOLVER:
         return "text", "tool"
     return ("text",) if mode == "text" else ("tool",)
 
 
-def budgets_of(text: str | None) -> tuple[str, ...]:
+def parse_token_budgets(text: str | None) -> tuple[str, ...]:
     """Raises Problem for what is no number of tokens.
 
-    >>> budgets_of("64k,32000")
+    >>> parse_token_budgets("64k,32000")
     ('32k', '64k')
     """
     try:
-        return tuple(name_of(size) for size in sorted({tokens_of(each) for each in text.split(",")})) if text else ()
+        return (
+            tuple(format_budget(size) for size in sorted({parse_budget(each) for each in text.split(",")}))
+            if text
+            else ()
+        )
     except ValueError as error:
         raise Problem(f"--budgets: {error}.") from None
 
@@ -135,125 +179,88 @@ def budgets_of(text: str | None) -> tuple[str, ...]:
 # Which questions
 
 
-def chosen(questions: Dataset[Question], plan: Plan) -> list[Question]:
+def select_questions(questions: Dataset[Question], plan: Plan) -> list[Question]:
     """The questions of the split in their order. Raises Problem where there are none of what is wanted."""
     try:
-        found = list(of_split(questions, plan.split))
+        found = [Question.model_validate(row) for row in read_split(questions, plan.split)]
     except ValidationError:
         raise Problem(
             "These questions are of another version. Build them again: shopwright build questions --rebuild"
         ) from None
-    there = in_order({each.budget for each in found})
+    there = sort_budgets({each.budget for each in found})
     if not there:
         raise Problem(f"There are no questions of the split {plan.split} here.")
     if missing := [budget for budget in plan.budgets if budget not in there]:
         raise Problem(f"The split {plan.split} has no questions of {missing[0]}. It has: {', '.join(there)}.")
     found = [each for each in found if each.budget in (plan.budgets or there)]
-    return found if plan.limit is None else spread(found, plan.limit)
+    if plan.modes == ("text",):
+        found = [*select_askable("text", found)]
+    if not found:
+        raise Problem(f"The text of a trajectory answers no question of the split {plan.split}. Say --mode tool.")
+    return list(limit_by_kind(found, plan.limit))
 
 
-def of_split(questions: Dataset[Question], split: str) -> Iterator[Question]:
-    import pyarrow.compute as pc
+def count_text_answerable(questions: Dataset[Question], plan: Plan) -> str:
+    """How many of the split's questions the text can answer: `74 of 100`."""
+    found = [
+        each
+        for each in read_split(questions, plan.split, ["split", "budget", "answerable_from"])
+        if each["budget"] in (plan.budgets or (each["budget"],))
+    ]
+    return f"{sum('text' in each['answerable_from'] for each in found):,} of {len(found):,}"
 
-    for batch in questions.batches():
-        for row in batch.filter(pc.equal(batch["split"], split)).to_pylist():
-            yield Question.model_validate(row)
 
+def limit_by_kind(found: Sequence[Question], limit: int | None) -> Sequence[Question]:
+    """So many of them, from each kind and budget alike."""
+    kinds, there = sorted({each.kind for each in found}), sort_budgets(each.budget for each in found)
 
-def spread(found: Sequence[Question], most: int) -> list[Question]:
-    """So many of them, from each kind and budget alike, in their order; a larger number holds the smaller one's."""
-    queues: dict[tuple[str, str], list[Question]] = defaultdict(list)
-    for each in sorted(found, key=lambda each: hashed(each.id)):
-        queues[each.kind, each.budget].append(each)
-    kinds, there = sorted({kind for kind, _ in queues}), in_order({budget for _, budget in queues})
-
-    def turn(cell: tuple[str, str]) -> tuple[int, int]:
+    def turn(each: Question) -> tuple[int, int]:
         """Each kind once, with the budgets in turn, before any kind comes again."""
-        kind, budget = kinds.index(cell[0]), there.index(cell[1])
+        kind, budget = kinds.index(each.kind), there.index(each.budget)
         return (budget - kind) % len(there), kind
 
-    places = ((number, turn(cell), each.id) for cell, queue in queues.items() for number, each in enumerate(queue))
-    taken = {id for _, _, id in sorted(places)[:most]}
-    return [each for each in found if each.id in taken]
+    return limit_evenly(found, limit, turn)
 
 
 # One try
 
 
-def tried(begun: Working[Played], mode: Mode, number: int, plan: Plan) -> Generator[Any, Any, Attempt]:
-    """The conversation, of which only the row is kept: a prompt can hold a million tokens."""
-    return attempt((yield from begun), mode, number, strict=plan.strict)
-
-
-def attempt(played: Played, mode: Mode, number: int, *, strict: bool = False) -> Attempt:
+def make_attempt(trace: Trace[AnsweredQuestion]) -> Attempt:
+    """A try as a row; its prompt, which can hold a million tokens, is not kept."""
+    played = trace.episode
     question = played.question
-    correct = right(played.said, question.answer, question.answer_type, strict=strict)
     return Attempt(
-        id=f"{question.id}-{played.policy}-{mode}-{number}",
+        id=f"{question.id}-{trace.policy}-{played.mode}-{played.number}",
         question_id=question.id,
         trajectory_id=question.trajectory_id,
         budget=question.budget,
         kind=question.kind,
+        answerable_from=question.answerable_from,
         difficulty=question.difficulty,
         position=question.position or "",
-        policy=played.policy,
-        mode=mode,
-        try_number=number,
-        said=writable(played.said or "")[: LONGEST + len(question.answer) + 1],  # longer is wrong, and stays so
+        policy=trace.policy,
+        mode=played.mode,
+        try_number=played.number,
+        said=drop_surrogates(played.said or "")[: LONGEST + len(question.answer) + 1],  # longer is wrong, and stays so
         answer=question.answer,
         answer_type=question.answer_type,
-        right=correct,
+        right=trace.score.success,
         judged="",
         called=played.called,
         executed=played.executed,
-        reward=earned(correct, played.executed),
+        reward=trace.score.parts["reward"],
         turns=played.turns,
         prompt_tokens=played.prompt_tokens,
         tokens=played.tokens,
         seconds=round(played.seconds, 4),
-        fault=writable(played.fault),
+        fault=drop_surrogates(played.fault),
     )
 
 
-def writable(text: str) -> str:
+def drop_surrogates(text: str) -> str:
     """Without halves of characters, which no file can hold.
 
-    >>> writable("a\\ud800b")
+    >>> drop_surrogates("a\\ud800b")
     'a?b'
     """
     return text.encode(errors="replace").decode()
-
-
-@contextmanager
-def telling(line: Callable[[], str], say: Callable[[str], None], *, every: float = SECONDS) -> Iterator[None]:
-    """Says how far it is every few seconds, whether anything has come or not, and once at the end."""
-    stopped = threading.Event()
-
-    def work() -> None:
-        while not stopped.wait(every):
-            say(line())
-
-    worker = threading.Thread(target=work, daemon=True)
-    worker.start()
-    try:
-        yield
-    finally:
-        stopped.set()
-        worker.join()
-        say(line())
-
-
-def told(found: Iterable[T], total: int, say: Callable[[str], None], what: str, *, every: float = SECONDS) -> list[T]:
-    """All of them, with word of how far it is meanwhile."""
-    rows: list[T] = []
-    began = monotonic()
-
-    def line() -> str:
-        spent = monotonic() - began
-        left = f", about {spent / len(rows) * (total - len(rows)):,.0f} s left" if 0 < len(rows) < total else ""
-        return f"{what}: {len(rows):,} of {total:,}, {spent:,.0f} s{left}"
-
-    with telling(line, say, every=every):
-        for each in found:
-            rows.append(each)  # noqa: PERF402 - the line counts them as they come
-    return rows

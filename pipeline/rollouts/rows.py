@@ -3,18 +3,19 @@
 import re
 from collections.abc import Sequence
 
-from pipeline.rewards.tool_use import reward
-from pipeline.rollouts.conversation import Played, spans_of
-from pipeline.tokens import estimate
-from schemas.rollouts import CodeCall, Rollout
+from shopwright.pipeline.evaluate.situation import Trace
+from shopwright.pipeline.rollouts.conversation import AnsweredQuestion, join_turn_spans
+from shopwright.pipeline.tokens import estimate
+from shopwright.schemas.rollouts import CodeCall, Rollout
 
 ERROR = re.compile(r"^(?:\w+\.)*(\w+)(?::|$)")
 
 
-def rollout(id: str, played: Played) -> Rollout:
+def make_rollout(id: str, trace: Trace[AnsweredQuestion]) -> Rollout:
     """As it is: what is wrong with it, the checks say."""
+    played = trace.episode
     question = played.question
-    text, spans = spans_of(played.messages)
+    text, spans = join_turn_spans(played.messages)
     return Rollout(
         id=id,
         question_id=question.id,
@@ -23,8 +24,8 @@ def rollout(id: str, played: Played) -> Rollout:
         kind=question.kind,
         difficulty=question.difficulty,
         split=question.split,
-        policy=played.policy,
-        mistake=mistake_of(played.calls),
+        policy=trace.policy,
+        mistake=find_first_error(played.calls),
         messages=played.messages,
         text=text,
         spans=spans,
@@ -32,16 +33,16 @@ def rollout(id: str, played: Played) -> Rollout:
         answer=played.said or "",
         turns=played.turns,
         executed=played.executed,
-        reward=reward(played.said, question.answer, question.answer_type, played.executed),
+        reward=trace.score.parts["reward"],
         prompt_tokens=sum(estimate(each.content) for each in played.messages[:2]),
         tokens=estimate(text),
     )
 
 
-def mistake_of(calls: Sequence[CodeCall]) -> str:
+def find_first_error(calls: Sequence[CodeCall]) -> str:
     """The first error among the calls, by its name; empty where all succeeded.
 
-    >>> mistake_of([CodeCall(code="x", output="Traceback ...\\nNameError: name 'x' is not defined", ok=False)])
+    >>> find_first_error([CodeCall(code="x", output="Traceback ...\\nNameError: name 'x' is not defined", ok=False)])
     'NameError'
     """
     failed = next((call for call in calls if not call.ok), None)

@@ -11,30 +11,30 @@ import os
 from pathlib import Path
 from typing import Any
 
-from pipeline.arrow import arrow_schema
-from pipeline.dataset import as_it_stands
-from pipeline.files import duck, parquet, path_of
-from pipeline.problem import Problem
-from pipeline.sandbox.sql import connect
-from schemas.samples import Event
+from shopwright.pipeline.arrow import arrow_schema
+from shopwright.pipeline.dataset import escape_glob
+from shopwright.pipeline.files import connect_duckdb, parquet, path_of
+from shopwright.pipeline.problem import Problem
+from shopwright.pipeline.sandbox.sql import connect_confined
+from shopwright.schemas.samples import Event
 
+# The variable that names the folder of the trajectories' Parquet files, where no other is given.
 HOME = "SHOPWRIGHT_TRAJECTORIES"
-"""The variable that names the folder of the trajectories' Parquet files, where no other is given."""
 FOLDER = "data/runs/demo/trajectories"
 
 
 def load_trajectory(id: str, folder: str | Path | None = None) -> tuple[Any, Any]:
     """A DuckDB connection with the table `events`, and the same events as a data frame.
 
-    Raises Problem where there is no such trajectory, or the files are not trajectories.
+    Raises Problem for an unknown trajectory, or files that hold no trajectories.
     """
-    connection = connect()
-    table = events_of(path_of(folder or os.environ.get(HOME, FOLDER)), id)
-    fill(connection, table)
-    return connection, framed(table)
+    connection = connect_confined()
+    table = query_trajectory_events(path_of(folder or os.environ.get(HOME, FOLDER)), id)
+    fill_events_table(connection, table)
+    return connection, make_exact_frame(table)
 
 
-def framed(table: Any) -> Any:
+def make_exact_frame(table: Any) -> Any:
     """As a pandas data frame in which prices stay exact and a missing one compares as missing."""
     import pandas as pd
     import pyarrow as pa
@@ -42,40 +42,40 @@ def framed(table: Any) -> Any:
     return table.to_pandas(types_mapper=lambda kind: pd.ArrowDtype(kind) if pa.types.is_decimal(kind) else None)
 
 
-def fill(connection: Any, table: Any) -> None:
+def fill_events_table(connection: Any, table: Any) -> None:
     """Puts these events into the connection's table `events`."""
     connection.register("incoming", table)
-    connection.execute(f"CREATE OR REPLACE TABLE events ({declared()})")
+    connection.execute(f"CREATE OR REPLACE TABLE events ({declare_event_columns()})")
     connection.execute("INSERT INTO events BY NAME FROM incoming")
     connection.unregister("incoming")
 
 
-def events_of(folder: Path, id: str) -> Any:
+def query_trajectory_events(folder: Path, id: str) -> Any:
     """The events of one trajectory as an Arrow table, read by DuckDB."""
     if not isinstance(id, str):
         raise Problem(f"{id!r} is no trajectory's id: ids are texts like persona-0000003-32k.")
-    files = trajectory_files(folder)
-    with duck(files) as reader:
+    files = find_trajectory_files(folder)
+    with connect_duckdb(files) as reader:
         found = reader.sql(
             "SELECT UNNEST(events, recursive := true) FROM read_parquet($files) WHERE id = $id",
-            params={"files": [as_it_stands(file) for file in files], "id": id},
+            params={"files": [escape_glob(file) for file in files], "id": id},
         ).to_arrow_table()
     if not found.num_rows:
         raise Problem(f"There is no trajectory {id} in {folder}.")
     return found
 
 
-def trajectory_files(folder: Path) -> list[Path]:
+def find_trajectory_files(folder: Path) -> list[Path]:
     """The Parquet files of a folder of trajectories. Raises Problem where a column is missing."""
     files = sorted(folder.glob("*.parquet"))
     if not files:
         raise Problem(f"There are no trajectories in {folder}. Build them: shopwright build trajectories")
     for file in files:
-        why_not_trajectories(file)
+        check_trajectories_file(file)
     return files
 
 
-def why_not_trajectories(file: Path) -> None:
+def check_trajectories_file(file: Path) -> None:
     """Raises Problem where a file holds no trajectories, or their events are not as they should be."""
     import pyarrow as pa
 
@@ -105,17 +105,17 @@ SQL_TYPES = {
 }
 
 
-def columns() -> list[tuple[str, str, str]]:
+def list_event_columns() -> list[tuple[str, str, str]]:
     """Name, SQL type and meaning of each column of `events`."""
     about = {name: " ".join((info.description or "").split()) for name, info in Event.model_fields.items()}
     return [(field.name, SQL_TYPES[str(field.type)], about[field.name]) for field in arrow_schema(Event)]
 
 
-def declared() -> str:
-    return ", ".join(f"{name} {kind}" for name, kind, _ in columns())
+def declare_event_columns() -> str:
+    return ", ".join(f"{name} {kind}" for name, kind, _ in list_event_columns())
 
 
-def schema() -> str:
+def describe_events_table() -> str:
     """The table `events` as every prompt shows it: one line for each column, with its type and meaning."""
-    lines = [f"  {name:13} {kind:14} -- {about}" for name, kind, about in columns()]
+    lines = [f"  {name:13} {kind:14} -- {about}" for name, kind, about in list_event_columns()]
     return "\n".join(["events (", *lines, ")"])

@@ -19,24 +19,25 @@ from collections.abc import Callable
 from concurrent.futures import CancelledError, Future
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import chain
 from time import monotonic
 from typing import Any, Self
 
-from pipeline.problem import Problem
-from pipeline.sandbox.block import LIBRARIES, LONGEST, Limits
-from pipeline.sandbox.kernel import WITHOUT, may_be_missing
+from shopwright.pipeline.problem import Problem
+from shopwright.pipeline.sandbox.execute import LIBRARIES, LONGEST, Limits
+from shopwright.pipeline.sandbox.kernel import WITHOUT, read_waived_means
 
-REST = 20.0
-KEPT = 8
-"""Trajectories that are held ready."""
+IDLE_SECONDS = 20.0
+# Trajectories that are held ready.
+MOST_PROCESSES = 8
 LINES = 65_536
 IN_LIBRARIES = re.compile("|".join(re.escape(f"{path}/") for path in sorted(LIBRARIES, key=len, reverse=True)))
 ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+# Seconds in which processes may end by themselves.
 PATIENCE = 2.0
-"""Seconds in which processes may end by themselves."""
+# How often a block is begun whose process went away without it.
 TRIES = 2
-"""How often a block is begun whose process went away without it."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +86,7 @@ class Sandbox:
         *,
         limits: Limits | None = None,
         at_once: int | None = None,
-        rest: float = REST,
+        rest: float = IDLE_SECONDS,
     ) -> None:
         self.events, self.limits, self.pause = events, limits or Limits(), rest
         self.at_once = at_once or max(2, os.cpu_count() or 1)
@@ -100,7 +101,7 @@ class Sandbox:
         self.wake: tuple[int, int] = (-1, -1)
 
     def run(self, id: str, code: str) -> Output:
-        """What the block printed. Raises Problem where there is no such trajectory, or this machine cannot keep code in."""
+        """What the block printed. Raises Problem for an unknown trajectory, or where this machine cannot confine code."""
         return self.submit(id, code).result()
 
     def submit(self, id: str, code: str) -> "Future[Output]":
@@ -140,7 +141,7 @@ class Sandbox:
 
     def work(self) -> None:
         self.selector = selectors.DefaultSelector()
-        self.selector.register(self.wake[0], selectors.EVENT_READ, self.woken)
+        self.selector.register(self.wake[0], selectors.EVENT_READ, self.drain_wakeup)
         try:
             while not self.closed:
                 self.begin()
@@ -163,7 +164,7 @@ class Sandbox:
             self.drop(link)
         self.stop_root()
 
-    def woken(self) -> None:
+    def drain_wakeup(self) -> None:
         os.read(self.wake[0], 4096)
 
     def begin(self) -> None:
@@ -173,24 +174,24 @@ class Sandbox:
             if one.tries == 0 and not one.future.set_running_or_notify_cancel():
                 continue
             try:
-                self.started(one)
+                self.start_block(one)
             except Exception as error:  # noqa: BLE001 - it is of this block alone, and told to who waits for it
                 one.future.set_exception(error)
 
-    def started(self, one: Block) -> None:
+    def start_block(self, one: Block) -> None:
         link = self.link(one.id)
         self.number += 1
         one.number, one.begun, one.tries = self.number, monotonic(), one.tries + 1
         one.text, one.printed = bytearray(), 0
-        code = in_memory("code", one.code.encode(errors="replace"))
+        code = make_memory_file("code", one.code.encode(errors="replace"))
         one.pipe, theirs = os.pipe()
         os.set_blocking(one.pipe, False)
         link.blocks[one.number] = one
         self.selector.register(one.pipe, selectors.EVENT_READ, lambda: self.read(link, one))
         try:
-            sent(link.talk, {"run": one.number}, [code, theirs])
+            send_message(link.talk, {"run": one.number}, [code, theirs])
         except OSError:
-            self.gone(link)
+            self.handle_end(link)
         finally:
             os.close(code)
             os.close(theirs)
@@ -200,25 +201,25 @@ class Sandbox:
         if id in self.links:
             self.links.move_to_end(id)
             return self.links[id]
-        events = in_memory("events", as_bytes(self.events(id)))
+        events = make_memory_file("events", serialize_events(self.events(id)))
         try:
-            ours = self.loaded(id, events)
+            ours = self.start_process(id, events)
         finally:
             os.close(events)
         link = self.links[id] = Link(id, ours)
-        self.selector.register(ours, selectors.EVENT_READ, lambda: self.heard(link))
+        self.selector.register(ours, selectors.EVENT_READ, lambda: self.receive(link))
         for old in [each for each in self.links.values() if not each.blocks and each is not link]:
-            if len(self.links) > KEPT:
+            if len(self.links) > MOST_PROCESSES:
                 self.drop(old)
         return link
 
-    def loaded(self, id: str, events: int) -> socket.socket:
+    def start_process(self, id: str, events: int) -> socket.socket:
         """What a new process for this trajectory listens to."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             for left in reversed(range(TRIES)):
                 try:
-                    sent(self.started_root(), {"load": id}, [events, theirs.fileno()])
+                    send_message(self.start_root(), {"load": id}, [events, theirs.fileno()])
                     return ours
                 except OSError:  # it ended since it was last used
                     self.stop_root()
@@ -227,27 +228,27 @@ class Sandbox:
                         raise
         raise AssertionError
 
-    def started_root(self) -> socket.socket:
+    def start_root(self) -> socket.socket:
         """The process that all others are copies of. Raises Problem where the machine lacks what it needs."""
         if self.root is not None:
             return self.root
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        command = ["-m", "pipeline.sandbox.worker", self.limits.told(), ",".join(may_be_missing())]
+        command = ["-m", "shopwright.pipeline.sandbox.worker", self.limits.to_json(), ",".join(read_waived_means())]
         with theirs:
             self.process = subprocess.Popen(
                 [sys.executable, *command],
                 stdin=theirs.fileno(),
                 stdout=subprocess.DEVNULL,
-                env=environment(),
+                env=make_child_environment(),
                 cwd="/",
                 start_new_session=True,
             )
         self.root = ours
-        told = ours.recv(LINES)
-        lacking = json.loads(told)["missing"] if told else {}
-        if lacking or not told:
+        report = ours.recv(LINES)
+        lacking = json.loads(report)["missing"] if report else {}
+        if lacking or not report:
             self.stop_root()
-        if not told:
+        if not report:
             raise Problem("The sandbox's process did not start; what it said stands above.")
         if lacking:
             reasons = "; ".join(f"{name} ({why})" for name, why in lacking.items())
@@ -260,12 +261,12 @@ class Sandbox:
     def read(self, link: Link, one: Block) -> None:
         before = one.printed
         if one.pipe >= 0:  # else shut since the selector saw it
-            self.took(one)
+            self.read_pipe(one)
         if before <= self.limits.printed < one.printed:
             with suppress(OSError):
-                sent(link.talk, {"stop": one.number, "why": ""}, [])
+                send_message(link.talk, {"stop": one.number, "why": ""}, [])
 
-    def took(self, one: Block) -> bool:
+    def read_pipe(self, one: Block) -> bool:
         """Reads once; whether there was anything."""
         try:
             found = os.read(one.pipe, LINES)
@@ -277,13 +278,13 @@ class Sandbox:
             self.shut(one)
         return bool(found)
 
-    def heard(self, link: Link) -> None:
+    def receive(self, link: Link) -> None:
         try:
             text = link.talk.recv(LINES)
         except OSError:
             text = b""
         if not text:
-            self.gone(link)
+            self.handle_end(link)
             return
         report = json.loads(text)
         one = link.blocks.pop(report["run"], None)
@@ -292,17 +293,17 @@ class Sandbox:
 
     def settle(self, one: Block, ok: bool, why: str) -> None:
         """It has ended: all that it printed lies in its pipe."""
-        while one.pipe >= 0 and self.took(one):
+        while one.pipe >= 0 and self.read_pipe(one):
             pass
         self.shut(one)
         if one.printed > self.limits.printed:
             why = f"more than {self.limits.printed:,} bytes of output"
-        text = shown(plain(one.text.decode(errors="replace")), self.limits.shown)
+        text = truncate_output(clean_output(one.text.decode(errors="replace")), self.limits.shown)
         if why:
             text = f"{text.rstrip()}\n[stopped: {why}]".lstrip()
         one.future.set_result(Output(text.rstrip(), ok and not why, monotonic() - one.begun))
 
-    def gone(self, link: Link) -> None:
+    def handle_end(self, link: Link) -> None:
         """Its process is not there any more: its blocks begin again, or are given up."""
         blocks = list(link.blocks.values())
         self.drop(link)
@@ -327,7 +328,8 @@ class Sandbox:
         link.blocks.clear()
 
     def fail(self, error: BaseException) -> None:
-        for one in [*self.waiting, *(each for link in self.links.values() for each in link.blocks.values())]:
+        running = chain.from_iterable(link.blocks.values() for link in self.links.values())
+        for one in [*self.waiting, *running]:
             if not one.future.done():
                 one.future.set_exception(error)
 
@@ -360,11 +362,11 @@ class Sandbox:
             self.process = None
 
 
-def sent(talk: socket.socket, message: dict[str, Any], files: list[int]) -> None:
+def send_message(talk: socket.socket, message: dict[str, Any], files: list[int]) -> None:
     socket.send_fds(talk, [json.dumps(message).encode()], files)
 
 
-def environment() -> dict[str, str]:
+def make_child_environment() -> dict[str, str]:
     """Of this process's variables none; text and chance are the same everywhere, and each library has one thread."""
     alone = {f"{name}_NUM_THREADS": "1" for name in ("OPENBLAS", "OMP", "MKL", "ARROW_IO", "NUMEXPR")}
     path = os.pathsep.join(os.path.abspath(each) for each in sys.path if each)
@@ -378,7 +380,7 @@ def environment() -> dict[str, str]:
     }
 
 
-def in_memory(name: str, content: bytes) -> int:
+def make_memory_file(name: str, content: bytes) -> int:
     """A file that is in no folder, to be read and never written again."""
     written = os.memfd_create(name, os.MFD_CLOEXEC)
     with open(written, "wb", closefd=True) as file:
@@ -387,7 +389,7 @@ def in_memory(name: str, content: bytes) -> int:
         return os.open(f"/proc/self/fd/{written}", os.O_RDONLY | os.O_CLOEXEC)
 
 
-def as_bytes(events: Any) -> bytes:
+def serialize_events(events: Any) -> bytes:
     """A table as an Arrow stream."""
     import pyarrow as pa
 
@@ -398,20 +400,20 @@ def as_bytes(events: Any) -> bytes:
     return found
 
 
-def plain(text: str) -> str:
+def clean_output(text: str) -> str:
     r"""Without what differs between machines (paths of libraries, addresses), and what would move a terminal's cursor.
 
-    >>> plain("<object at 0x7f854a279040>\x1b[2J\r\n")
+    >>> clean_output("<object at 0x7f854a279040>\x1b[2J\r\n")
     '<object at 0x0>\ufffd[2J\n'
     """
     text = IN_LIBRARIES.sub("", text.replace("\r\n", "\n"))
     return CONTROL.sub("\ufffd", ADDRESS.sub(" at 0x0", text))
 
 
-def shown(text: str, most: int) -> str:
+def truncate_output(text: str, most: int) -> str:
     """Not more than so many characters of it, with a note of what is left out.
 
-    >>> shown("abcdefghij" * 3, 8)
+    >>> truncate_output("abcdefghij" * 3, 8)
     'abcdef\\n[... 22 of 30 characters are not shown ...]\\nij'
     """
     if len(text) <= most:

@@ -16,8 +16,8 @@ from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
+# The variable that names means, with commas, that may be missing.
 WITHOUT = "SHOPWRIGHT_SANDBOX_WITHOUT"
-"""The variable that names means, with commas, that may be missing."""
 MEANS = ("landlock", "seccomp", "namespaces")
 
 NEW_MOUNTS, NEW_NAME, NEW_IPC, NEW_USER = 0x00020000, 0x04000000, 0x08000000, 0x10000000
@@ -36,11 +36,14 @@ WRITE = WRITE_FILE | TRUNCATE | 1 << 4 | 1 << 5 | 1 << 7 | 1 << 8  # and make or
 ALL_OF_ABI = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 4: (1 << 15) - 1, 5: (1 << 16) - 1}
 
 ALLOW, ERRNO, KILL = 0x7FFF0000, 0x00050000, 0x80000000
+# Stands in the program where a process's own number will; no process can have it.
 ANY_PROCESS = 0x50494421
-"""Stands in the program where a process's own number will; no process can have it."""
 EPERM, ENOSYS = 1, 38
+# How seccomp names them, and their column below.
 MACHINES = {"x86_64": (0xC000003E, 0), "aarch64": (0xC00000B7, 1)}
-"""How seccomp names them, and their column below."""
+# System calls that a block of code may make, by their numbers on the two machines. Not among them: new processes, threads and
+# programs, sockets, signals to others, other processes' memory, mounts, namespaces, and what Landlock does not guard: locks on
+# whole files, a file's owner, mode, times and attributes, and (in its first versions) its length.
 CALLS: dict[str, tuple[int, int]] = {
     # files: which of them is for Landlock to say
     "read": (0, 63), "write": (1, 64), "open": (2, -1), "close": (3, 57), "stat": (4, -1), "fstat": (5, 80), "lstat": (6, -1),
@@ -74,93 +77,90 @@ CALLS: dict[str, tuple[int, int]] = {
     "getgroups": (115, 158), "getresuid": (118, 148), "getresgid": (120, 150), "uname": (63, 160), "sysinfo": (99, 179),
     "getrusage": (98, 165), "getrlimit": (97, 163), "getpriority": (140, 141), "capget": (125, 90),
 }  # fmt: skip
-"""System calls that a block of code may make, by their numbers on the two machines. Not among them: new processes, threads and
-programs, sockets, signals to others, other processes' memory, mounts, namespaces, and what Landlock does not guard: locks on
-whole files, a file's owner, mode, times and attributes, and (in its first versions) its length."""
 GUARDED: dict[str, tuple[int, int]] = {
     "kill": (62, 129), "tgkill": (234, 131), "prctl": (157, 167), "ioctl": (16, 29), "fcntl": (72, 25), "prlimit64": (302, 261),
 }  # fmt: skip
+# Is it a terminal; close on exec or not; how much can be read; wait or not.
 IOCTLS = (0x5401, 0x5450, 0x5451, 0x541B, 0x5421)
-"""Is it a terminal; close on exec or not; how much can be read; wait or not."""
+# Copies and flags of a descriptor, locks of parts of a file, a pipe's size. Not: whom to signal when there is something to read.
 FCNTLS = (*range(8), 36, 37, 38, 1030, 1032)
-"""Copies and flags of a descriptor, locks of parts of a file, a pipe's size. Not: whom to signal when there is something to read."""
 
 
-class Missing(OSError):
+class MeansMissing(OSError):
     """The kernel, or this container, does not offer a means."""
 
 
 @cache
-def library() -> ctypes.CDLL:
+def load_libc() -> ctypes.CDLL:
     return ctypes.CDLL(None, use_errno=True)
 
 
-def called(what: str, result: int) -> int:
+def check_result(what: str, result: int) -> int:
     if result < 0:
         code = ctypes.get_errno()
-        raise Missing(code, f"{what}: {os.strerror(code)}")
+        raise MeansMissing(code, f"{what}: {os.strerror(code)}")
     return result
 
 
 def system_call(what: str, number: int, *arguments: object) -> int:
-    return called(what, int(library().syscall(ctypes.c_long(number), *arguments)))
+    return check_result(what, int(load_libc().syscall(ctypes.c_long(number), *arguments)))
 
 
 def prctl(what: int, *arguments: int) -> None:
-    called("prctl", library().prctl(what, *(ctypes.c_ulong(each) for each in (*arguments, 0, 0, 0, 0)[:4])))
+    check_result("prctl", load_libc().prctl(what, *(ctypes.c_ulong(each) for each in (*arguments, 0, 0, 0, 0)[:4])))
 
 
-def ends_with_its_parent() -> None:
+def die_with_parent() -> None:
     prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
-def leave_the_others(flags: int) -> None:
-    called("unshare", library().unshare(ctypes.c_int(flags)))
+def unshare_namespaces(flags: int) -> None:
+    check_result("unshare", load_libc().unshare(ctypes.c_int(flags)))
 
 
-def own_namespaces() -> None:
+def enter_namespaces() -> None:
     """Users, network, mounts, messages, a host's name and (for its copies) processes of its own. For a process with one thread."""
     user, group = os.getuid(), os.getgid()
-    leave_the_others(NEW_USER | NEW_NET | NEW_IPC | NEW_MOUNTS | NEW_NAME | NEW_PROCESSES)
+    unshare_namespaces(NEW_USER | NEW_NET | NEW_IPC | NEW_MOUNTS | NEW_NAME | NEW_PROCESSES)
     for name, text in (("setgroups", "deny"), ("uid_map", f"{user} {user} 1"), ("gid_map", f"{group} {group} 1")):
         Path(f"/proc/self/{name}").write_text(text)
-    mounted(None, "/", PRIVATE | RECURSIVE)
-    called("sethostname", library().sethostname(b"sandbox", ctypes.c_size_t(7)))
+    mount_filesystem(None, "/", PRIVATE | RECURSIVE)
+    check_result("sethostname", load_libc().sethostname(b"sandbox", ctypes.c_size_t(7)))
 
 
-def own_processes() -> None:
+def enter_process_namespace() -> None:
     """Goes on in a copy that sees no process but its own copies; none of them outlives the first of them, nor it this one."""
     for _ in range(2):
         if pid := os.fork():
             while os.wait()[0] != pid:
                 pass
             os._exit(0)
-        ends_with_its_parent()
+        die_with_parent()
 
 
-def own_files(readable: Iterable[str], folder: str) -> None:
+def mount_readonly_root(readable: Iterable[str], folder: str) -> None:
     """A root with nothing in it but these files and folders, which nothing can change, and this empty folder."""
     base = next(each for each in ("/dev/shm", "/tmp", "/mnt") if os.path.isdir(each))
-    mounted("tmpfs", base, NO_SUID | NO_DEV, "size=1m,mode=755")
-    for path in outermost(readable):
+    mount_filesystem("tmpfs", base, NO_SUID | NO_DEV, "size=1m,mode=755")
+    for path in drop_nested_paths(readable):
         place = Path(base + path)
         place.parent.mkdir(parents=True, exist_ok=True)
         place.mkdir() if os.path.isdir(path) else place.touch()
-        mounted(path, str(place), BOUND | RECURSIVE)
+        mount_filesystem(path, str(place), BOUND | RECURSIVE)
     Path(base + folder).mkdir(parents=True)
     os.chdir(base)
-    _, column = this_machine()
+    _, column = get_machine_codes()
     system_call("pivot_root", PIVOT_ROOT[column], b".", b".")
-    called("umount", library().umount2(b".", DETACHED))
+    check_result("umount", load_libc().umount2(b".", DETACHED))
     os.chdir("/")
     attributes = struct.pack("QQQQ", READ_ONLY | NO_SUID, 0, 0, 0)
     system_call("mount_setattr", MOUNT_SETATTR, ctypes.c_int(HERE), b"/", BENEATH, attributes, ctypes.c_size_t(32))
 
 
-def outermost(paths: Iterable[str]) -> list[str]:
+def drop_nested_paths(paths: Iterable[str]) -> list[str]:
     """Those there are, without what lies in another of them.
 
-    >>> outermost(["/usr/lib/python3", "/usr/lib", "/nowhere"])
+    >>> drop_nested_paths(["/usr/lib/python3", "/usr/lib", "/nowhere"])
     ['/usr/lib']
     """
     found: list[str] = []
@@ -170,26 +170,26 @@ def outermost(paths: Iterable[str]) -> list[str]:
     return found
 
 
-def own_scratch(folder: str, size: int, files: int) -> None:
+def mount_scratch(folder: str, size: int, files: int) -> None:
     """A file system in memory that only this process sees, and that is gone with it."""
-    leave_the_others(NEW_MOUNTS)
-    mounted("tmpfs", folder, NO_SUID | NO_DEV | NO_EXEC, f"size={size},nr_inodes={files},mode=700")
+    unshare_namespaces(NEW_MOUNTS)
+    mount_filesystem("tmpfs", folder, NO_SUID | NO_DEV | NO_EXEC, f"size={size},nr_inodes={files},mode=700")
 
 
-def mounted(what: str | None, folder: str, flags: int, options: str = "") -> None:
+def mount_filesystem(what: str | None, folder: str, flags: int, options: str = "") -> None:
     name = what.encode() if what else None
-    result = library().mount(name, folder.encode(), name, ctypes.c_ulong(flags), options.encode() or None)
-    called(f"mount {what or ''}".rstrip(), result)
+    result = load_libc().mount(name, folder.encode(), name, ctypes.c_ulong(flags), options.encode() or None)
+    check_result(f"mount {what or ''}".rstrip(), result)
 
 
-def without_privileges() -> None:
+def drop_privileges() -> None:
     """No capabilities, in this process and whatever it becomes."""
     prctl(PR_SET_NO_NEW_PRIVS, 1)
     header, nothing = struct.pack("Ii", 0x20080522, 0), bytes(24)
-    called("capset", library().capset(ctypes.c_char_p(header), ctypes.c_char_p(nothing)))
+    check_result("capset", load_libc().capset(ctypes.c_char_p(header), ctypes.c_char_p(nothing)))
 
 
-def limited(limits: dict[int, int]) -> None:
+def set_resource_limits(limits: dict[int, int]) -> None:
     """Each of these resources, soft and hard; never above what it was."""
     for which, most in limits.items():
         _, hard = resource.getrlimit(which)
@@ -197,16 +197,12 @@ def limited(limits: dict[int, int]) -> None:
         resource.setrlimit(which, (most, most))
 
 
-def landlock_version() -> int:
-    """0 where there is none."""
-    return max(0, int(library().syscall(LANDLOCK_CREATE, None, ctypes.c_size_t(0), ctypes.c_uint(1))))
-
-
-def only_these_files(readable: Iterable[str], writable: Iterable[str]) -> None:
+def restrict_files(readable: Iterable[str], writable: Iterable[str]) -> None:
     """Opens no other file for reading or writing, nor runs, makes or removes one. Existing paths that it names stay."""
-    version = landlock_version()
+    # a kernel without Landlock answers with an error below 0
+    version = max(0, int(load_libc().syscall(LANDLOCK_CREATE, None, ctypes.c_size_t(0), ctypes.c_uint(1))))
     if not version:
-        raise Missing(ENOSYS, "landlock: not in this kernel")
+        raise MeansMissing(ENOSYS, "landlock: not in this kernel")
     known = ALL_OF_ABI[min(version, 5)]
     # from version 4 on network ports too, from 6 on signals and abstract sockets: all of them closed
     rules = struct.pack("QQQ", known, 0b11 if version >= 4 else 0, 0b11 if version >= 6 else 0)
@@ -215,13 +211,13 @@ def only_these_files(readable: Iterable[str], writable: Iterable[str]) -> None:
     try:
         for paths, rights in ((readable, READ), (writable, READ | WRITE)):
             for path in paths:
-                allow(made, path, rights & known)
+                allow_path(made, path, rights & known)
         system_call("landlock", LANDLOCK_RESTRICT, ctypes.c_int(made), ctypes.c_uint(0))
     finally:
         os.close(made)
 
 
-def allow(rules: int, path: str, rights: int) -> None:
+def allow_path(rules: int, path: str, rights: int) -> None:
     try:
         place = os.open(path, os.O_PATH | os.O_CLOEXEC)
     except OSError:
@@ -235,26 +231,26 @@ def allow(rules: int, path: str, rights: int) -> None:
         os.close(place)
 
 
-def only_these_calls() -> None:
-    """System calls that are not in `CALLS` are refused from here on, to all of this process's threads. Raises Missing."""
-    _, column = this_machine()
-    code = program(platform.machine(), ANY_PROCESS).replace(
+def restrict_system_calls() -> None:
+    """System calls that are not in `CALLS` are refused from here on, to all of this process's threads. Raises MeansMissing."""
+    _, column = get_machine_codes()
+    code = build_seccomp_filter(platform.machine(), ANY_PROCESS).replace(
         struct.pack("<I", ANY_PROCESS), struct.pack("<I", os.getpid())
     )
     held = ctypes.create_string_buffer(code)
-    told = struct.pack("HxxxxxxP", len(code) // 8, ctypes.addressof(held))
-    system_call("seccomp", SECCOMP[column], ctypes.c_uint(1), ctypes.c_uint(1), told)
+    program = struct.pack("HxxxxxxP", len(code) // 8, ctypes.addressof(held))
+    system_call("seccomp", SECCOMP[column], ctypes.c_uint(1), ctypes.c_uint(1), program)
 
 
-def this_machine() -> tuple[int, int]:
+def get_machine_codes() -> tuple[int, int]:
     name = platform.machine()
     if name not in MACHINES or sys.byteorder != "little":
-        raise Missing(ENOSYS, f"no list of system calls for {name}")
+        raise MeansMissing(ENOSYS, f"no list of system calls for {name}")
     return MACHINES[name]
 
 
 @cache
-def program(machine: str, pid: int) -> bytes:
+def build_seccomp_filter(machine: str, pid: int) -> bytes:
     """The filter, in the kernel's small language: `{u16 what, u8 jump if true, u8 if false, u32 value}`, one after another."""
     name, column = MACHINES[machine]
 
@@ -290,50 +286,50 @@ def program(machine: str, pid: int) -> bytes:
     return b"".join([*lines, denied])
 
 
-def may_be_missing() -> set[str]:
+def read_waived_means() -> set[str]:
     """What the variable says."""
     return {each.strip() for each in os.environ.get(WITHOUT, "").split(",") if each.strip()}
 
 
-def missing() -> dict[str, str]:
+def find_missing_means() -> dict[str, str]:
     """The means that this machine lacks, each with why. For a process with one thread: it tries them in copies of itself."""
-    return {name: why for name in MEANS if (why := tried(name))}
+    return {name: why for name in MEANS if (why := try_means(name))}
 
 
-def tried(name: str) -> str:
+def try_means(name: str) -> str:
     """Why a means cannot be had; empty if it can."""
     read, write = os.pipe()
     pid = os.fork()
     if pid == 0:
         try:
-            why = attempted(name)
+            why = attempt_means(name)
             os.write(write, why.encode()[:500])
         finally:
             os._exit(0)
     os.close(write)
-    with open(read, encoding="utf-8") as told:
-        why = told.read()
+    with open(read, encoding="utf-8") as pipe:
+        why = pipe.read()
     os.waitpid(pid, 0)
     return why
 
 
-def attempted(name: str) -> str:
+def attempt_means(name: str) -> str:
     try:
         if name == "namespaces":
-            own_namespaces()
-            own_files(["/usr/lib", "/dev/null"], "/scratch")
-            own_scratch("/scratch", 1 << 20, 10)
+            enter_namespaces()
+            mount_readonly_root(["/usr/lib", "/dev/null"], "/scratch")
+            mount_scratch("/scratch", 1 << 20, 10)
             if (pid := os.fork()) == 0:
                 os._exit(0)
             os.waitpid(pid, 0)
         elif name == "landlock":
             prctl(PR_SET_NO_NEW_PRIVS, 1)
-            only_these_files(["/usr"], [])
+            restrict_files(["/usr"], [])
             if can_open("/etc/passwd"):
                 return "it was allowed to open /etc/passwd"
         else:
             prctl(PR_SET_NO_NEW_PRIVS, 1)
-            only_these_calls()
+            restrict_system_calls()
     except (OSError, KeyError) as error:
         return str(error) or type(error).__name__
     return ""
@@ -348,4 +344,4 @@ def can_open(path: str) -> bool:
 
 
 if __name__ == "__main__":
-    print(json.dumps(missing()))
+    print(json.dumps(find_missing_means()))

@@ -22,11 +22,11 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import Any
 
-from pipeline.sandbox import block, kernel
+from shopwright.pipeline.sandbox import execute, kernel
 
 MOST_FILES = 4
+# Bytes of a message.
 LONGEST = 1 << 16
-"""Bytes of a message."""
 OK, NOT_OK = 0, 1
 NEVER = float("inf")
 
@@ -42,9 +42,9 @@ class Running:
 class Server:
     """Copies itself for what it is told, and tells how each copy ended."""
 
-    def __init__(self, talk: socket.socket, connection: Any, limits: block.Limits, place: block.Place) -> None:
+    def __init__(self, talk: socket.socket, connection: Any, limits: execute.Limits, place: execute.BlockPlace) -> None:
         self.talk, self.connection, self.limits, self.place = talk, connection, limits, place
-        self.loaded: block.Loaded | None = None
+        self.loaded: execute.LoadedTrajectory | None = None
         self.running: dict[int, Running] = {}
         """By the descriptor that becomes readable when it has ended."""
 
@@ -55,8 +55,8 @@ class Server:
             while True:
                 for key, _ in self.events.select(self.patience()):
                     if key.fileobj is not self.talk:
-                        self.ended(key.fd)
-                    elif not self.heard():
+                        self.report_end(key.fd)
+                    elif not self.receive():
                         return
                 self.stop_those_late()
 
@@ -64,7 +64,7 @@ class Server:
         first = min((each.deadline for each in self.running.values()), default=NEVER)
         return None if first == NEVER else max(0.0, first - monotonic())
 
-    def heard(self) -> bool:
+    def receive(self) -> bool:
         text, files, _, _ = socket.recv_fds(self.talk, LONGEST, MOST_FILES)
         if not text:
             return False
@@ -77,7 +77,7 @@ class Server:
         number = asked.get("run", -1)
         pid = os.fork()
         if pid == 0:
-            self.copied(asked, files)
+            self.serve_in_copy(asked, files)
         for file in files:
             os.close(file)
         deadline = monotonic() + self.limits.wall if number >= 0 else NEVER
@@ -86,16 +86,16 @@ class Server:
         self.events.register(handle, selectors.EVENT_READ)
         return True
 
-    def copied(self, asked: dict[str, Any], files: list[int]) -> None:
+    def serve_in_copy(self, asked: dict[str, Any], files: list[int]) -> None:
         """In the copy; never returns."""
         code = NOT_OK
         try:
-            kernel.ends_with_its_parent()
+            kernel.die_with_parent()
             if "load" in asked:
-                keep_only(files)
+                close_other_files(files)
                 events, talk = files
                 one = Server(socket.socket(fileno=talk), self.connection, self.limits, self.place)
-                one.loaded = block.Loaded(asked["load"], table_of(events), self.connection)
+                one.loaded = execute.LoadedTrajectory(asked["load"], read_events_table(events), self.connection)
                 gc.collect()
                 gc.freeze()
                 one.serve()
@@ -105,9 +105,9 @@ class Server:
                 source, output = files
                 os.dup2(output, 1)
                 os.dup2(output, 2)
-                text = all_of(source)
-                keep_only([])
-                ok = block.run(text, self.loaded, self.limits, self.place)
+                text = read_descriptor(source)
+                close_other_files([])
+                ok = execute.run_block(text, self.loaded, self.limits, self.place)
                 with suppress(Exception):
                     sys.stdout.flush()
                     sys.stderr.flush()
@@ -118,7 +118,7 @@ class Server:
         finally:
             os._exit(code)
 
-    def ended(self, handle: int) -> None:
+    def report_end(self, handle: int) -> None:
         self.events.unregister(handle)
         os.close(handle)
         one = self.running.pop(handle)
@@ -150,7 +150,7 @@ class Server:
             os.kill(one.pid, signal.SIGKILL)
 
 
-def keep_only(files: list[int]) -> None:
+def close_other_files(files: list[int]) -> None:
     """Closes every other file but the standard ones."""
     first = 3
     for each in [*sorted(files), 1 << 20]:
@@ -158,12 +158,12 @@ def keep_only(files: list[int]) -> None:
         first = each + 1
 
 
-def all_of(file: int) -> str:
+def read_descriptor(file: int) -> str:
     with open(file, encoding="utf-8") as found:
         return found.read()
 
 
-def table_of(file: int) -> Any:
+def read_events_table(file: int) -> Any:
     """The events of a trajectory, which lie in memory that others share and none can change."""
     import pyarrow as pa
 

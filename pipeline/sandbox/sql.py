@@ -7,8 +7,8 @@ are a list of those known to be harmless, and text is bounded in length.
 from functools import lru_cache
 from typing import Any
 
+# Characters of SQL.
 LONGEST = 4_000
-"""Characters of SQL."""
 MOST_ROWS = 1_000
 MILLISECONDS = 5_000
 LIMITS = {
@@ -23,6 +23,7 @@ LIMITS = {
     "temp_directory": "",
     "threads": "1",
 }
+# As sqlglot names them. None makes a longer text, or more rows, than it is given together.
 FUNCTIONS = frozenset(
     "abs and any_value arg_max arg_min array_agg array_contains array_distinct array_size array_sort avg case "
     "cast ceil ceiling char_length coalesce concat concat_ws contains corr count count_if cume_dist date date_add "
@@ -38,11 +39,10 @@ FUNCTIONS = frozenset(
     "timestamp_trunc trim trunc try_cast ts_or_ds_to_date unix_to_time upper variance variance_pop week "
     "week_of_year weekofyear xor year".split()
 )
-"""As sqlglot names them. None makes a longer text, or more rows, than it is given together."""
 
 
 @lru_cache(maxsize=4_096)
-def parsed(sql: str) -> Any:
+def parse_select(sql: str) -> Any:
     """The one statement of a text. Raises ValueError."""
     from sqlglot import ParseError, TokenError, parse
 
@@ -54,10 +54,10 @@ def parsed(sql: str) -> Any:
         raise ValueError(f"SQL does not parse: {first}") from None
     if len(found) != 1:
         raise ValueError(f"{len(found)} statements, not one")
-    return bare(found[0])
+    return unwrap_query(found[0])
 
 
-def bare(query: Any) -> Any:
+def unwrap_query(query: Any) -> Any:
     """A query in brackets without them, which SQLite does not read; what is more than brackets stays as it is."""
     from sqlglot import exp
 
@@ -67,11 +67,11 @@ def bare(query: Any) -> Any:
 
 
 @lru_cache(maxsize=4_096)
-def why_not(sql: str) -> str | None:
+def explain_refusal(sql: str) -> str | None:
     """Why this must not run: it reads anything but `events`, writes, or calls what we do not know.
 
-    >>> why_not("select count(*) from events where brand = 'Brooks'")
-    >>> why_not("select * from read_csv('/etc/passwd')")
+    >>> explain_refusal("select count(*) from events where brand = 'Brooks'")
+    >>> explain_refusal("select * from read_csv('/etc/passwd')")
     'reads read_csv, not events'
     """
     from sqlglot import exp
@@ -79,14 +79,14 @@ def why_not(sql: str) -> str | None:
     if len(sql) > LONGEST:
         return f"SQL of more than {LONGEST:,} characters"
     try:
-        found = parsed(sql)
+        found = parse_select(sql)
     except ValueError as error:
         return str(error)
     if not isinstance(found, exp.Select | exp.SetOperation):
         return f"SQL that is no query but {type(found).__name__.upper()}"
     for each in found.walk():
-        if isinstance(each, exp.Table) and (each.db or not is_name(each.this) or not is_known(each)):
-            what = each.name or (name_of(each.this) if isinstance(each.this, exp.Func) else each.this.sql())
+        if isinstance(each, exp.Table) and (each.db or not is_identifier(each.this) or not is_known_table(each)):
+            what = each.name or (get_function_name(each.this) if isinstance(each.this, exp.Func) else each.this.sql())
             return f"reads {what}, not events"
         if isinstance(each, exp.CTE) and each.alias_or_name.lower() == "events":
             return "calls something else events"
@@ -94,8 +94,8 @@ def why_not(sql: str) -> str | None:
             return "reads a sample of events"
         if isinstance(each, exp.Column) and each.name.lower() == "rowid":
             return "reads rowid, which is no column of events"
-        if isinstance(each, exp.Func) and name_of(each) not in FUNCTIONS:
-            return f"calls {name_of(each)}, which is not among the functions allowed"
+        if isinstance(each, exp.Func) and get_function_name(each) not in FUNCTIONS:
+            return f"calls {get_function_name(each)}, which is not among the functions allowed"
         if isinstance(each, exp.DML | exp.DDL | exp.Command) and not isinstance(each, exp.Select | exp.SetOperation):
             return f"SQL that is no query: {type(each).__name__.upper()} inside it"
         if isinstance(each, exp.Parameter | exp.Placeholder | exp.Into):
@@ -105,7 +105,7 @@ def why_not(sql: str) -> str | None:
     return None
 
 
-def is_known(table: Any) -> bool:
+def is_known_table(table: Any) -> bool:
     """Whether it is `events`, or a common table that stands before it in the query, or in one around that.
 
     Its own name means itself only in a recursive one.
@@ -126,19 +126,19 @@ def is_known(table: Any) -> bool:
     return bool(name == "events")
 
 
-def is_name(part: Any) -> bool:
+def is_identifier(part: Any) -> bool:
     from sqlglot import exp
 
     return isinstance(part, exp.Identifier)
 
 
-def name_of(function: Any) -> str:
+def get_function_name(function: Any) -> str:
     from sqlglot import exp
 
     return str(function.name if isinstance(function, exp.Anonymous) else function.sql_name()).lower()
 
 
-def connect(*, as_written: bool = False) -> Any:
+def connect_confined(*, as_written: bool = False) -> Any:
     """A DuckDB in memory that reaches no file, no network and no setting, and gives up after some seconds.
 
     `as_written`: it runs queries without rewriting them for speed.

@@ -1,6 +1,6 @@
 """Where the sandbox's processes begin.
 
-python -m pipeline.sandbox.worker LIMITS WITHOUT < a socket
+python -m shopwright.pipeline.sandbox.worker LIMITS WITHOUT < a socket
 """
 
 import gc
@@ -12,39 +12,39 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-from pipeline.sandbox import kernel
+from shopwright.pipeline.sandbox import kernel
 
 SCRATCH = "/scratch"
 
 
 def main(limits: str, without: str) -> None:
     """Says what this machine lacks, and serves where that may be so."""
-    kernel.ends_with_its_parent()
+    kernel.die_with_parent()
     with suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text("1000")  # where memory runs out, these go first
     talk = socket.socket(fileno=os.dup(0))
     os.dup2(os.open(os.devnull, os.O_RDWR), 0)
-    lacking = kernel.missing()
+    lacking = kernel.find_missing_means()
     if refused := {name: why for name, why in lacking.items() if name not in without.split(",")}:
         talk.send(json.dumps({"missing": refused}).encode())
         return
     walls = tuple(name for name in kernel.MEANS if name not in lacking)
     own = "namespaces" in walls
     if own:
-        kernel.own_namespaces()  # before anything is imported that starts a thread
-        kernel.own_processes()
-    from pipeline.sandbox import block, server
+        kernel.enter_namespaces()  # before anything is imported that starts a thread
+        kernel.enter_process_namespace()
+    from shopwright.pipeline.sandbox import execute, server
 
-    connection = block.warmed()
-    place = block.Place(SCRATCH if own else "/", walls, block.taken())
+    connection = execute.warm_up()
+    place = execute.BlockPlace(SCRATCH if own else "/", walls, execute.measure_address_space())
     if own:
-        kernel.own_files(block.READABLE, SCRATCH)
+        kernel.mount_readonly_root(execute.READABLE, SCRATCH)
     if "seccomp" in walls:
-        kernel.program(platform.machine(), kernel.ANY_PROCESS)  # once for all
+        kernel.build_seccomp_filter(platform.machine(), kernel.ANY_PROCESS)  # once for all
     gc.collect()
     gc.freeze()
     talk.send(b'{"missing": {}}')
-    server.Server(talk, connection, block.Limits.of(limits), place).serve()
+    server.Server(talk, connection, execute.Limits.of(limits), place).serve()
     os._exit(0)  # what the libraries would say of their own ends is nobody's business
 
 

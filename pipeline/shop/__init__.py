@@ -1,1 +1,1 @@
-"""The shop as a world: what stands where, who comes, and what they do there."""
+"""What an agent meets in the shop: its store, pages, tools and policies, and the simulated user."""

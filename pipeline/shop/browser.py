@@ -16,22 +16,36 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pipeline.render import pages
-from pipeline.render.pages import SEARCH_INPUT, Axis, Deed, Kind, Line, Listed, Page, Refinement, Stock, plain, visible
-from pipeline.shop.store import Item, Option, Store
-from pipeline.shop.tools import MOST_PIECES, Finder
+from shopwright.pipeline.render import pages
+from shopwright.pipeline.render.pages import (
+    SEARCH_INPUT,
+    Availability,
+    CartRow,
+    ClickEffect,
+    OptionAxis,
+    Page,
+    PageKind,
+    Refinement,
+    ResultEntry,
+    normalize_click_words,
+    sanitize_text,
+)
+from shopwright.pipeline.shop.store import Item, Option, Store
+from shopwright.pipeline.shop.tools import MOST_PIECES, Finder
 
+# Of a search, the best ones; as WebShop.
 RESULTS = 150
-"""Of a search, the best ones; as WebShop."""
+# Of a search; what is beyond is cut off.
 QUERY_LETTERS = 400
-TOLD_LETTERS = 80
+# Of an action that a message repeats.
+MESSAGE_LETTERS = 80
+# Stars.
 WELL_RATED = 4
-"""Stars."""
 UP_TO = "price_up_to_"
+# Another action behind the first, which would be searched for.
 SECOND = re.compile(r"[\]］]\s*(search|click)\s*[\[［]", re.IGNORECASE)
-"""Another action behind the first, which would be searched for."""
 FORM = "An action is search[words] or click[thing], and nothing else."
-NOT_SOLD: dict[Stock, str] = {
+NOT_SOLD: dict[Availability, str] = {
     "Sold out": "This is sold out.",
     "Not offered in this combination": "What is chosen is not offered in this combination.",
 }
@@ -42,7 +56,7 @@ OVER = "The purchase is made, and nothing more can be done."
 class View:
     """Where a visitor is; the page follows from it."""
 
-    kind: Kind
+    kind: PageKind
     query: str = ""
     rows: Sequence[int] = ()
     """The products found, the best first."""
@@ -103,18 +117,18 @@ class Browser:
         """
         self.store, self.finder, self.header, self.bullets, self.day = store, finder, header, bullets, day
         self.view = View("home")
-        self.page = pages.home(header=header)
+        self.page = pages.build_shop_home_page(header=header)
         self.history: list[Step] = []
-        self.lines: dict[tuple[str, str], Line] = {}
-        """What is in the cart, by product and variant."""
-        self.ordered: tuple[Line, ...] = ()
-        """What was bought last, all at once; several lines only by way of the cart."""
-        self.listing: list[Listed] = []
-        """What the last page of results shows."""
+        # What is in the cart, by product and variant.
+        self.lines: dict[tuple[str, str], CartRow] = {}
+        # What was bought last, all at once; several lines only by way of the cart.
+        self.ordered: tuple[CartRow, ...] = ()
+        # What the last page of results shows.
+        self.listing: list[ResultEntry] = []
+        # That page, and where it is shown.
         self.last: tuple[View, Page] | None = None
-        """That page, and where it is shown."""
+        # On the last page of a product: of the variants that fit what is chosen.
         self.prices: list[int] = []
-        """On the last page of a product: of the variants that fit what is chosen."""
         for product_id, variant_id in cart:
             if line := self.line_of(product_id, variant_id):
                 self.more(line)
@@ -126,38 +140,40 @@ class Browser:
 
     def act(self, action: str) -> str:
         """Does it and gives nothing, or does nothing and says why; whatever the text, it is never an exception."""
-        fault = self.tried(action)
+        fault = self.perform(action)
         self.history.append(Step(action, fault, self.page))
         return fault
 
-    def tried(self, action: str) -> str:
-        verb, words = read(action)
+    def perform(self, action: str) -> str:
+        verb, words = parse_browser_action(action)
         if self.ordered and not self.header:
             return OVER
         if verb == "search":
             return self.search(words) if pages.can_search(self.page) else "There is no search box on this page."
         if verb != "click":
             return FORM
-        deed = self.page.clicks.get(plain(words))
-        return self.do(deed) if deed else f"There is no button '{told(words)}' on this page."
+        deed = self.page.clicks.get(normalize_click_words(words))
+        return self.do(deed) if deed else f"There is no button '{clip_message(words)}' on this page."
 
     def press(self, name: str) -> str:
         """A click on what has this name in the page's HTML: nothing, or why it did nothing."""
         deed = self.page.deeds.get(name)
-        return self.do(deed) if deed else f"Nothing on this page that can be clicked has the name '{told(name)}'."
+        return (
+            self.do(deed) if deed else f"Nothing on this page that can be clicked has the name '{clip_message(name)}'."
+        )
 
     def submit(self, name: str, words: str) -> str:
         """The same for words typed into what has this name."""
         if name == SEARCH_INPUT and pages.can_search(self.page):
             return self.search(words)
-        return f"Nothing on this page that can be typed into has the name '{told(name)}'."
+        return f"Nothing on this page that can be typed into has the name '{clip_message(name)}'."
 
     def search(self, words: str) -> str:
         words = words.strip()[:QUERY_LETTERS]
         rows = self.finder.find(words, limit=RESULTS).tolist()
         return self.show(View("results", query=words, rows=rows, found=rows, before=self.view))
 
-    def do(self, deed: Deed) -> str:
+    def do(self, deed: ClickEffect) -> str:
         """What a click of this page does."""
         view = self.view
         match deed:
@@ -170,7 +186,7 @@ class Browser:
             case ("turn", number):
                 return self.show(replace(view, number=int(number)))
             case ("refine", key):
-                return self.show(replace(view, rows=self.refined(view, key), refined=key, number=1))
+                return self.show(replace(view, rows=self.refine(view, key), refined=key, number=1))
             case ("open", number):
                 return self.show(replace(view, kind="product", row=view.rows[int(number) - 1], before=view))
             case ("tab", kind) if kind in pages.TABS:
@@ -179,7 +195,7 @@ class Browser:
                 return self.show(replace(view, chosen={**view.chosen, name: value}))
         return self.deal(deed)
 
-    def deal(self, deed: Deed) -> str:
+    def deal(self, deed: ClickEffect) -> str:
         """The same of what has to do with buying."""
         match deed:
             case ("view cart",):
@@ -193,40 +209,42 @@ class Browser:
                 lines = tuple(self.lines.values())
                 self.lines.clear()
                 return self.buy(lines)
-        wanted = self.wanted()
+        wanted = self.choose_variant()
         if isinstance(wanted, str):
             return wanted
         return self.put(wanted) if deed == ("add",) else self.buy((wanted,))
 
     def show(self, view: View) -> str:
-        self.view, self.page = view, self.made(view)
+        self.view, self.page = view, self.build_page(view)
         return ""
 
     # Buying
 
-    def wanted(self) -> Line | str:
+    def choose_variant(self) -> CartRow | str:
         """One piece of what is chosen, or why it cannot be bought."""
         item, options, chosen = self.store.item(self.view.row), self.options(self.view.row), self.view.chosen
         if not options:
-            return Line(item.id, "", item.title, "", self.now(item.row, item.cents))
-        left = fitting(options, chosen)
-        if stock(options, left) != "In stock":
-            return NOT_SOLD[stock(options, left)]
-        if missing := [axis.name for axis in axes(options, chosen) if len(axis.values) > 1 and axis.chosen is None]:
-            return f"Choose {' and '.join(map(told, missing))} first."
+            return CartRow(item.id, "", item.title, "", self.now(item.row, item.cents))
+        left = filter_options(options, chosen)
+        if find_availability(options, left) != "In stock":
+            return NOT_SOLD[find_availability(options, left)]
+        if missing := [
+            axis.name for axis in list_option_axes(options, chosen) if len(axis.values) > 1 and axis.chosen is None
+        ]:
+            return f"Choose {' and '.join(map(clip_message, missing))} first."
         option = next(option for option in left if option.stock > 0)
-        return Line(item.id, option.id, item.title, option.said, option.cents)
+        return CartRow(item.id, option.id, item.title, option.label, option.cents)
 
-    def buy(self, lines: tuple[Line, ...]) -> str:
+    def buy(self, lines: tuple[CartRow, ...]) -> str:
         self.ordered = lines
         return self.show(View("bought", before=self.view))
 
-    def put(self, line: Line) -> str:
+    def put(self, line: CartRow) -> str:
         """Another piece into the cart."""
         fault = self.more(line)
         return fault or self.show(View("cart", before=self.view))
 
-    def more(self, line: Line) -> str:
+    def more(self, line: CartRow) -> str:
         key = line.product_id, line.variant_id
         pieces = self.lines[key].pieces + 1 if key in self.lines else 1
         option = self.store.option_of(line.variant_id)
@@ -235,7 +253,7 @@ class Browser:
         self.lines[key] = replace(line, pieces=pieces)
         return ""
 
-    def less(self, line: Line) -> Line:
+    def less(self, line: CartRow) -> CartRow:
         """One piece out of the cart."""
         key = line.product_id, line.variant_id
         if line.pieces > 1:
@@ -244,7 +262,7 @@ class Browser:
             del self.lines[key]
         return replace(line, pieces=1)
 
-    def line_of(self, product_id: str, variant_id: str) -> Line | None:
+    def line_of(self, product_id: str, variant_id: str) -> CartRow | None:
         row = self.store.row(product_id)
         if row is None:
             return None
@@ -252,15 +270,15 @@ class Browser:
         if option is None and self.store.options(row):
             return None
         if option is None:
-            return Line(item.id, "", item.title, "", self.now(row, item.cents))
-        return Line(item.id, option.id, item.title, option.said, self.now(row, option.cents))
+            return CartRow(item.id, "", item.title, "", self.now(row, item.cents))
+        return CartRow(item.id, option.id, item.title, option.label, self.now(row, option.cents))
 
     # What holds on the day
 
     def now(self, row: int, cents: int) -> int:
         """What a price of this product's becomes when the product is on offer: all its variants are, by the same share."""
         listed = int(self.store.cents[row])
-        return at_share(cents, self.day.price(row) if self.day else listed, listed)
+        return scale_price(cents, self.day.price(row) if self.day else listed, listed)
 
     def pieces(self, option: Option) -> int:
         return max(option.stock, MOST_PIECES) if self.day and option.id in self.day.there else option.stock
@@ -270,9 +288,9 @@ class Browser:
         if self.day is None:
             return options
         listed, today = int(self.store.cents[row]), self.day.price(row)
-        return tuple(self.offered(each, at_share(each.cents, today, listed)) for each in options)
+        return tuple(self.price_option(each, scale_price(each.cents, today, listed)) for each in options)
 
-    def offered(self, option: Option, cents: int) -> Option:
+    def price_option(self, option: Option, cents: int) -> Option:
         """The variant at this price, with what can be bought of it."""
         pieces = self.pieces(option)
         same = (cents, pieces) == (option.cents, option.stock)
@@ -280,24 +298,28 @@ class Browser:
 
     # Pages
 
-    def made(self, view: View) -> Page:
+    def build_page(self, view: View) -> Page:
         if view.kind == "home":
-            return pages.home(header=self.header)
+            return pages.build_shop_home_page(header=self.header)
         if view.kind == "results":
             return self.results(view)
         if view.kind == "cart":
-            return pages.cart(tuple(self.lines.values()))
+            return pages.build_cart_page(tuple(self.lines.values()))
         if view.kind == "bought":
-            return pages.bought(self.ordered, header=self.header)
+            return pages.build_purchase_page(self.ordered, header=self.header)
         return self.about(view, self.store.item(view.row))
 
     def results(self, view: View) -> Page:
         if self.last and self.last[0] is view:  # come back to
             return self.last[1]
         begin = (view.number - 1) * pages.PAGE
-        shown = [self.listed(at + 1, view.rows[at]) for at in range(begin, min(begin + pages.PAGE, len(view.rows)))]
+        shown = [
+            self.list_result(at + 1, view.rows[at]) for at in range(begin, min(begin + pages.PAGE, len(view.rows)))
+        ]
         fewer = self.refinements(view) if self.header else ()
-        page = pages.results(view.query, view.number, len(view.rows), shown, refinements=fewer, header=self.header)
+        page = pages.build_results_page(
+            view.query, view.number, len(view.rows), shown, refinements=fewer, header=self.header
+        )
         self.listing, self.last = shown, (view, page)
         return page
 
@@ -306,14 +328,14 @@ class Browser:
         found = np.array(view.found, dtype=np.int64)
         ways = {"customer_reviews": f"{WELL_RATED} stars and up"}
         if len(found):
-            cap = round_up(int(np.median(self.store.cents[found])))
+            cap = round_up_dollars(int(np.median(self.store.cents[found])))
             ways[f"{UP_TO}{cap}"] = f"Up to ${cap}"
-        counts = {key: len(self.refined(view, key)) for key in ways}
+        counts = {key: len(self.refine(view, key)) for key in ways}
         return [
             Refinement(key, shown, key == view.refined) for key, shown in ways.items() if 0 < counts[key] < len(found)
         ]
 
-    def refined(self, view: View, key: str) -> Sequence[int]:
+    def refine(self, view: View, key: str) -> Sequence[int]:
         """What was found and is so."""
         found = np.array(view.found, dtype=np.int64)
         if not key:
@@ -322,7 +344,7 @@ class Browser:
             return found[self.store.cents[found] <= 100 * int(key.removeprefix(UP_TO))].tolist()
         return found[self.store.ratings[found] >= WELL_RATED].tolist()
 
-    def listed(self, number: int, row: int) -> Listed:
+    def list_result(self, number: int, row: int) -> ResultEntry:
         store = self.store
         begin, end = store.variant_edges[row : row + 2].tolist()
         cents = store.variant_cents[begin:end].tolist() or [int(store.cents[row])]
@@ -330,39 +352,43 @@ class Browser:
         sold_out = begin < end and not store.in_stock[row]
         if self.day:
             listed, today = int(store.cents[row]), self.day.price(row)
-            cents = cents if today == listed else [at_share(each, today, listed) for each in cents]
+            cents = cents if today == listed else [scale_price(each, today, listed) for each in cents]
             sold_out = sold_out and row not in self.day.rows
-        return Listed(
+        return ResultEntry(
             number, item.id, item.title, min(cents), max(cents), item.rating, item.review_count, bool(sold_out)
         )
 
     def about(self, view: View, item: Item) -> Page:
         options = self.options(view.row)
         if view.kind == "description":
-            return pages.description(item, header=self.header)
+            return pages.build_description_page(item, header=self.header)
         if view.kind == "features":
-            return pages.features(item, axes(options, view.chosen), self.bullets(view.row), header=self.header)
+            return pages.build_features_page(
+                item, list_option_axes(options, view.chosen), self.bullets(view.row), header=self.header
+            )
         if view.kind == "reviews":
-            return pages.reviews(item, header=self.header)
-        left = fitting(options, view.chosen)
+            return pages.build_reviews_page(item, header=self.header)
+        left = filter_options(options, view.chosen)
         cents = [option.cents for option in left] if options else [self.now(item.row, item.cents)]
         self.prices = cents
-        return pages.product(item, axes(options, view.chosen), cents, stock(options, left), header=self.header)
+        return pages.build_product_page(
+            item, list_option_axes(options, view.chosen), cents, find_availability(options, left), header=self.header
+        )
 
 
-def at_share(cents: int, today: int, listed: int) -> int:
+def scale_price(cents: int, today: int, listed: int) -> int:
     """A variant's price when its product, listed at one price, costs another.
 
-    >>> at_share(1_250, 900, 1_000), at_share(1_250, 1_000, 1_000)
+    >>> scale_price(1_250, 900, 1_000), scale_price(1_250, 1_000, 1_000)
     (1125, 1250)
     """
     return cents if today == listed else (cents * today + listed // 2) // listed
 
 
-def round_up(cents: int) -> int:
+def round_up_dollars(cents: int) -> int:
     """To dollars that a shop would offer as a limit.
 
-    >>> round_up(1_999), round_up(20_01), round_up(123_456)
+    >>> round_up_dollars(1_999), round_up_dollars(20_01), round_up_dollars(123_456)
     (20, 25, 1500)
     """
     step = 5
@@ -371,43 +397,51 @@ def round_up(cents: int) -> int:
     return -(-cents // (100 * step)) * step
 
 
-def axes(options: Iterable[Option], chosen: Mapping[str, str]) -> list[Axis]:
+def list_option_axes(options: Iterable[Option], chosen: Mapping[str, str]) -> list[OptionAxis]:
     """What these variants differ in, or have in common, with all their values."""
     values: dict[str, dict[str, None]] = {}
     for option in options:
         for choice in option.choices:
             values.setdefault(choice.name, {})[choice.value] = None
-    return [Axis(name, tuple(found), chosen.get(name)) for name, found in values.items()]
+    return [OptionAxis(name, tuple(found), chosen.get(name)) for name, found in values.items()]
 
 
-def fitting(options: Iterable[Option], chosen: Mapping[str, str]) -> list[Option]:
+def filter_options(options: Iterable[Option], chosen: Mapping[str, str]) -> list[Option]:
     """Those that are what is chosen."""
     wanted = chosen.items()
-    return [option for option in options if wanted <= {(each.name, each.value) for each in option.choices}]
+
+    def has_choices(option: Option) -> bool:
+        return wanted <= {(each.name, each.value) for each in option.choices}
+
+    return [option for option in options if has_choices(option)]
 
 
-def stock(options: Sequence[Option], left: Sequence[Option]) -> Stock:
+def find_availability(options: Sequence[Option], left: Sequence[Option]) -> Availability:
     """left: those that fit; a product that has no variants at all is always there."""
     if not options or any(option.stock > 0 for option in left):
         return "In stock"
     return "Sold out" if left else "Not offered in this combination"
 
 
-def read(action: str) -> tuple[str, str]:
+def parse_browser_action(action: str) -> tuple[str, str]:
     """Verb and words of an action; without a verb where it is none.
 
-    >>> read("click[Size [EU] 38]"), read(" Search［毯子］")
+    >>> parse_browser_action("click[Size [EU] 38]"), parse_browser_action(" Search［毯子］")
     (('click', 'Size [EU] 38'), ('search', '毯子'))
-    >>> read("click buy now"), read("search[mug] click[red]")
+    >>> parse_browser_action("click buy now"), parse_browser_action("search[mug] click[red]")
     (('', ''), ('', ''))
     """
     verb, _, words = action.strip().replace("［", "[", 1).partition("[")
-    if not words.endswith(("]", "］")) or plain(verb) not in ("search", "click"):
+    if not words.endswith(("]", "］")) or normalize_click_words(verb) not in ("search", "click"):
         return "", ""
-    return ("", "") if plain(verb) == "search" and SECOND.search(words) else (plain(verb), words[:-1])
+    return (
+        ("", "")
+        if normalize_click_words(verb) == "search" and SECOND.search(words)
+        else (normalize_click_words(verb), words[:-1])
+    )
 
 
-def told(words: str) -> str:
+def clip_message(words: str) -> str:
     """Others' words in a message, cut short."""
-    shown = visible(words[: 2 * TOLD_LETTERS])
-    return shown if len(shown) <= TOLD_LETTERS else f"{shown[:TOLD_LETTERS]}..."
+    shown = sanitize_text(words[: 2 * MESSAGE_LETTERS])
+    return shown if len(shown) <= MESSAGE_LETTERS else f"{shown[:MESSAGE_LETTERS]}..."

@@ -13,7 +13,7 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import cache, cached_property
 from heapq import nsmallest
-from itertools import pairwise, product
+from itertools import chain, pairwise, product
 from math import log
 from pathlib import Path
 from random import Random
@@ -21,15 +21,15 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from pipeline.shop.store import Customer, Item
-from pipeline.words import words
-from schemas.record import Part
-from schemas.shop import Line, Order
+from shopwright.pipeline.shop.store import Customer, Item
+from shopwright.pipeline.words import split_words
+from shopwright.schemas.record import Part
+from shopwright.schemas.shop import Line, Order
 
 FOLDER = Path(__file__).parents[2] / "data" / "reference" / "policies"
 CHANGES = ("is", "plus", "minus", "times", "at_most", "at_least")
 Value = str | int | Decimal
-Facts = Mapping[str, Value]
+CaseFacts = Mapping[str, Value]
 
 
 class Fact(Part):
@@ -86,7 +86,7 @@ class Clause(Part):
         return [(name, value) for name, value in found if value is not None]
 
 
-class Written(Part):
+class TopicSource(Part):
     """A topic as it is written down."""
 
     name: str
@@ -116,8 +116,8 @@ class Rule:
     """One of CHANGES."""
     value: Fraction | str
 
-    def fits(self, facts: Facts) -> bool:
-        return all(met(wanted, facts[name]) for name, wanted in self.when.items())
+    def fits(self, facts: CaseFacts) -> bool:
+        return all(is_condition_met(wanted, facts[name]) for name, wanted in self.when.items())
 
     def after(self, value: Fraction | str) -> Fraction | str:
         """What holds after this rule where `value` held before it."""
@@ -130,7 +130,7 @@ class Rule:
         return value + self.value if self.change == "plus" else value - self.value
 
 
-def met(wanted: frozenset[str] | Span, value: Value) -> bool:
+def is_condition_met(wanted: frozenset[str] | Span, value: Value) -> bool:
     return wanted.holds(value) if isinstance(wanted, Span) else value in wanted
 
 
@@ -149,8 +149,8 @@ class Outcome:
         return all(before != after for before, after in pairwise(self.steps))
 
 
+# A case as far as the rules can tell: for each fact a value or a range.
 Setting = dict[str, Value | Span]
-"""A case as far as the rules can tell: for each fact a value or a range."""
 
 
 @dataclass(frozen=True)
@@ -170,10 +170,10 @@ class Topic:
     @cached_property
     def facts(self) -> tuple[str, ...]:
         """What an answer depends on, in the order of the rules."""
-        found = [name for rule in self.rules for name in rule.when] + ([self.of] if self.of else [])
-        return tuple(dict.fromkeys(found))
+        found = chain.from_iterable(rule.when for rule in self.rules)
+        return tuple(dict.fromkeys([*found, *filter(None, [self.of])]))
 
-    def outcome(self, facts: Facts) -> Outcome:
+    def outcome(self, facts: CaseFacts) -> Outcome:
         """The one answer. `facts` has a value for each of `self.facts`."""
         chain = tuple(rule for rule in self.rules if rule.fits(facts))
         steps: list[Fraction | str] = []
@@ -187,14 +187,15 @@ class Topic:
     def settings(self, fact: str) -> list[Value | Span]:
         """What the rules tell apart of a fact: its values, a number's ranges; of a group also what no rule names."""
         wanted = [rule.when[fact] for rule in self.rules if fact in rule.when]
-        about = facts_known()[fact]
+        about = load_policy_facts()[fact]
         if about.high:
             spans = [each for each in wanted if isinstance(each, Span)]
-            edges = {edge for each in spans for edge in (each.least, each.below) if edge is not None}
+            ends = chain.from_iterable((each.least, each.below) for each in spans)
+            edges = {edge for edge in ends if edge is not None}
             return [Span(least=low, below=high) for low, high in pairwise(sorted({about.low, about.high + 1} | edges))]
         if fact != "group":
             return list(about.values)
-        named = sorted({group for each in wanted if isinstance(each, frozenset) for group in each})
+        named = sorted(set(chain.from_iterable(each for each in wanted if isinstance(each, frozenset))))
         return [*named, ""]
 
     @cached_property
@@ -207,42 +208,43 @@ class Topic:
         found: dict[tuple[int, ...], list[Setting]] = {}
         for values in product(*(self.settings(fact) for fact in self.facts)):
             setting = dict(zip(self.facts, values, strict=True))
-            outcome = self.outcome({name: one_of(value) for name, value in setting.items()})
+            outcome = self.outcome({name: pick_setting_value(value) for name, value in setting.items()})
             if outcome.every_step_counts:
                 found.setdefault(tuple(rule.number for rule in outcome.chain), []).append(setting)
         depths: dict[int, list[list[Setting]]] = {}
-        for chain, settings in found.items():
-            depths.setdefault(len(chain), []).append(settings)
-            if len(chain) == 2 and self.rules[chain[-1] - 1].change == "is":
+        for numbers, settings in found.items():
+            depths.setdefault(len(numbers), []).append(settings)
+            if len(numbers) == 2 and self.rules[numbers[-1] - 1].change == "is":
                 depths.setdefault(1, []).append(settings)
         return depths
 
 
-def one_of(setting: Value | Span) -> Value:
+def pick_setting_value(setting: Value | Span) -> Value:
     return setting.least or 0 if isinstance(setting, Span) else setting
 
 
 @cache
-def facts_known() -> dict[str, Fact]:
+def load_policy_facts() -> dict[str, Fact]:
     """Every fact that a rule can depend on, by name."""
-    return {name: Fact.model_validate(each) for name, each in read("facts")["facts"].items()}
+    return {name: Fact.model_validate(each) for name, each in read_policy_file("facts")["facts"].items()}
 
 
-def read(name: str) -> dict[str, Any]:
+def read_policy_file(name: str) -> dict[str, Any]:
     return tomllib.loads((FOLDER / f"{name}.toml").read_text(encoding="utf-8"))
 
 
 @cache
-def topics() -> dict[str, Topic]:
+def load_topics() -> dict[str, Topic]:
     """Every topic by name, in the order of the files."""
-    order: str = read("facts")["order"]
+    order: str = read_policy_file("facts")["order"]
     files = sorted(path.stem for path in FOLDER.glob("*.toml"))
-    found = [made(Written.model_validate(each), order) for file in files for each in read(file).get("topics", ())]
+    sources = chain.from_iterable(read_policy_file(file).get("topics", ()) for file in files)
+    found = [build_topic(TopicSource.model_validate(each), order) for each in sources]
     return {topic.name: topic for topic in found}
 
 
-def made(written: Written, order: str) -> Topic:
-    rules = [rule_of(written, number, clause) for number, clause in enumerate(written.rules, 1)]
+def build_topic(written: TopicSource, order: str) -> Topic:
+    rules = [build_rule(written, number, clause) for number, clause in enumerate(written.rules, 1)]
     first = rules[0]
     rules[0] = Rule(**{**vars(first), "text": f"{first.text} {order.format(topic=written.name)}"})
     return Topic(
@@ -257,13 +259,13 @@ def made(written: Written, order: str) -> Topic:
     )
 
 
-def rule_of(topic: Written, number: int, clause: Clause) -> Rule:
+def build_rule(topic: TopicSource, number: int, clause: Clause) -> Rule:
     ((change, value),) = clause.changes
     when = {
         name: wanted if isinstance(wanted, Span) else frozenset([wanted] if isinstance(wanted, str) else wanted)
         for name, wanted in clause.when.items()
     }
-    shown = {name: in_words(clause.when[name]) for name in when}
+    shown = {name: describe_condition(clause.when[name]) for name in when}
     title = f"{topic.name.capitalize()}, rule {number}" + (f": {clause.about}" if clause.about else "")
     return Rule(
         id=f"{topic.name.replace(' ', '-')}-{number}",
@@ -277,10 +279,10 @@ def rule_of(topic: Written, number: int, clause: Clause) -> Rule:
     )
 
 
-def in_words(wanted: str | list[str] | Span) -> str:
+def describe_condition(wanted: str | list[str] | Span) -> str:
     """What a rule asks of a fact, as its text shows it.
 
-    >>> in_words(["Clothing", "Kids"]), in_words(Span(least=500))
+    >>> describe_condition(["Clothing", "Kids"]), describe_condition(Span(least=500))
     ('Clothing and Kids', '500')
     """
     if isinstance(wanted, Span):
@@ -289,9 +291,9 @@ def in_words(wanted: str | list[str] | Span) -> str:
 
 
 @cache
-def rules() -> tuple[Rule, ...]:
+def list_rules() -> tuple[Rule, ...]:
     """All rules, topic by topic."""
-    return tuple(rule for topic in topics().values() for rule in topic.rules)
+    return tuple(chain.from_iterable(topic.rules for topic in load_topics().values()))
 
 
 class Subject(Part):
@@ -305,19 +307,19 @@ class Subject(Part):
 
 
 @cache
-def not_covered() -> tuple[Subject, ...]:
-    return tuple(Subject.model_validate(each) for each in read("open")["questions"])
+def load_uncovered_subjects() -> tuple[Subject, ...]:
+    return tuple(Subject.model_validate(each) for each in read_policy_file("open")["questions"])
 
 
-def naming(subject: Sequence[str]) -> list[Rule]:
+def find_rules_naming(subject: Sequence[str]) -> list[Rule]:
     """The rules that have any of these words."""
     wanted = set(subject)
-    return [rule for rule, said in all_words() if not wanted.isdisjoint(said)]
+    return [rule for rule, said in list_rule_words() if not wanted.isdisjoint(said)]
 
 
 @cache
-def all_words() -> tuple[tuple[Rule, frozenset[str]], ...]:
-    return tuple((rule, frozenset(words(f"{rule.title} {rule.text}"))) for rule in rules())
+def list_rule_words() -> tuple[tuple[Rule, frozenset[str]], ...]:
+    return tuple((rule, frozenset(split_words(f"{rule.title} {rule.text}"))) for rule in list_rules())
 
 
 # Search
@@ -328,53 +330,56 @@ STOP = frozenset(
     " least like live long many me more most much my no not of on one or our out so take than that the their then there they"
     " this to up was we what when which who will with would you your".split()
 )
+# Letters by which words are told apart: `delivered` and `delivery` are one, `member` and `membership` are not.
 STEM = 7
-"""Letters by which words are told apart: `delivered` and `delivery` are one, `member` and `membership` are not."""
-TOPIC = 4
-"""How much more a word counts in the name of a topic than in the text of a rule."""
-GENERAL = 1.4
-"""How much more the first rule of a topic counts, since it holds for everybody."""
+# How much more a word counts in the name of a topic than in the text of a rule.
+TOPIC_BOOST = 4
+# How much more the first rule of a topic counts, since it holds for everybody.
+GENERAL_RULE_BOOST = 1.4
 
 
-def stems(text: str) -> list[str]:
+def stem_policy_text(text: str) -> list[str]:
     """What a text says, for the search.
 
-    >>> stems("How many days is the return window for members?")
+    >>> stem_policy_text("How many days is the return window for members?")
     ['day', 'return', 'window', 'member']
     """
-    return [word[:STEM] for word in words(text) if word not in STOP and not word.isdigit()]
+    return [word[:STEM] for word in split_words(text) if word not in STOP and not word.isdigit()]
 
 
 @cache
-def index() -> dict[str, list[tuple[int, float]]]:
+def index_rule_stems() -> dict[str, list[tuple[int, float]]]:
     """For each stem the rules that have it and what it counts there: more where few topics have it."""
     having: dict[str, list[tuple[int, float]]] = {}
-    for place, rule in enumerate(rules()):
-        for stem, counts in weights(rule).items():
+    for place, rule in enumerate(list_rules()):
+        for stem, counts in weigh_rule_stems(rule).items():
             having.setdefault(stem, []).append((place, counts))
     found = {}
     for stem, places in having.items():
-        rare = log(1 + len(topics()) / len({rules()[place].topic for place, _ in places}))
+        rare = log(1 + len(load_topics()) / len({list_rules()[place].topic for place, _ in places}))
         found[stem] = [(place, rare * counts) for place, counts in places]
     return found
 
 
-def weights(rule: Rule) -> dict[str, float]:
+def weigh_rule_stems(rule: Rule) -> dict[str, float]:
     first = rule.number == 1
-    named = set(stems(rule.topic))
-    said = {*stems(f"{rule.title} {rule.text}"), *(stems(topics()[rule.topic].called) if first else ())}
-    return {stem: (TOPIC if stem in named else 1) * (GENERAL if first else 1) for stem in sorted(said)}
+    named = set(stem_policy_text(rule.topic))
+    said = {
+        *stem_policy_text(f"{rule.title} {rule.text}"),
+        *(stem_policy_text(load_topics()[rule.topic].called) if first else ()),
+    }
+    return {stem: (TOPIC_BOOST if stem in named else 1) * (GENERAL_RULE_BOOST if first else 1) for stem in sorted(said)}
 
 
-def search(query: str, k: int = 5) -> list[Rule]:
+def search_policies(query: str, k: int = 5) -> list[Rule]:
     """The rules that fit a question, the best first."""
-    known = index()
+    known = index_rule_stems()
     scores: dict[int, float] = {}
-    for stem in dict.fromkeys(stems(query)):
+    for stem in dict.fromkeys(stem_policy_text(query)):
         for place, score in known.get(stem, ()):
             scores[place] = scores.get(place, 0.0) + score
     best = nsmallest(k, scores, key=lambda place: (-scores[place], place))
-    return [rules()[place] for place in best]
+    return [list_rules()[place] for place in best]
 
 
 # What the tools say
@@ -385,7 +390,7 @@ def return_verdict(order: Order, line: Line, item: Item | None, customer: Custom
 
     Returns `eligible`, `reason`, `policy_id` of the last rule that counted, and `until`, the last day (empty: there is none).
     """
-    topic = topics()["return window"]
+    topic = load_topics()["return window"]
     outcome = topic.outcome(
         {
             "group": item.group if item else "",
@@ -397,31 +402,31 @@ def return_verdict(order: Order, line: Line, item: Item | None, customer: Custom
         }
     )
     days = int(Fraction(outcome.value))
-    told = {"policy_id": outcome.chain[-1].id, "until": ""}
+    facts = {"policy_id": outcome.chain[-1].id, "until": ""}
     if order.cancelled is not None and order.cancelled <= now:
-        return {"eligible": False, "reason": "the order was cancelled", **told}
+        return {"eligible": False, "reason": "the order was cancelled", **facts}
     if order.delivered is None or order.delivered > now:
-        return {"eligible": False, "reason": "it has not been delivered", **told}
+        return {"eligible": False, "reason": "it has not been delivered", **facts}
     if not days:
-        return {"eligible": False, "reason": outcome.chain[-1].text.rstrip("."), **told}
-    last = last_day(order.delivered, days)
-    told["until"] = last.isoformat()
+        return {"eligible": False, "reason": outcome.chain[-1].text.rstrip("."), **facts}
+    last = compute_return_deadline(order.delivered, days)
+    facts["until"] = last.isoformat()
     ended = last < now.date()
     return {
         "eligible": not ended,
         "reason": f"the return window of {days} days {'ended' if ended else 'ends'} on {last}",
-        **told,
+        **facts,
     }
 
 
-def last_day(delivered: datetime, days: int) -> date:
+def compute_return_deadline(delivered: datetime, days: int) -> date:
     return delivered.date() + timedelta(days=days)
 
 
 # Questions
 
 
-def drawn(topic: Topic, depth: int, random: Random, other: str = "") -> dict[str, Value] | None:
+def draw_case(topic: Topic, depth: int, random: Random, other: str = "") -> dict[str, Value] | None:
     """A case that must go through `depth` rules; None where this draw found none.
 
     `other` is a group beside those that the rules know.
@@ -431,14 +436,14 @@ def drawn(topic: Topic, depth: int, random: Random, other: str = "") -> dict[str
         return None
     settings = chains[random.randrange(len(chains))]
     setting = settings[random.randrange(len(settings))]
-    facts = {name: filled(topic, name, value, random, other) for name, value in setting.items()}
+    facts = {name: draw_fact_value(topic, name, value, random, other) for name, value in setting.items()}
     outcome = topic.outcome(facts)
     whole = 100 if topic.unit == "dollars" else 1
     fine = isinstance(outcome.value, str) or (outcome.value * whole).denominator == 1
     return facts if fine else None
 
 
-def filled(topic: Topic, name: str, value: Value | Span, random: Random, other: str) -> Value:
+def draw_fact_value(topic: Topic, name: str, value: Value | Span, random: Random, other: str) -> Value:
     if isinstance(value, Span):
         low, high = value.least or 0, (value.below or 1) - 1
         # Every fourth number lies on the edge, where a rule begins or ends to hold.
@@ -446,36 +451,36 @@ def filled(topic: Topic, name: str, value: Value | Span, random: Random, other: 
     if name != "group" or value:
         return value
     named = topic.settings(name)
-    plain = [group for group in facts_known()["group"].values if group not in named]
+    plain = [group for group in load_policy_facts()["group"].values if group not in named]
     return random.choice(plain) if not other or other in named or random.random() < 0.7 else other
 
 
-def others(topic: Topic, name: str, value: Value) -> list[Value]:
+def list_other_settings(topic: Topic, name: str, value: Value) -> list[Value]:
     """One value from each other setting that the rules tell apart."""
     found: list[Value] = []
     for setting in topic.settings(name):
         if isinstance(setting, Span):
-            found.append((setting.least or 0) if not setting.holds(value) else any_other(setting, value))
+            found.append((setting.least or 0) if not setting.holds(value) else pick_other_value(setting, value))
         elif setting != value:
             found.append(setting)
     return [each for each in found if each != value]
 
 
-def any_other(span: Span, value: Value) -> Value:
+def pick_other_value(span: Span, value: Value) -> Value:
     least = span.least or 0
     return least + 1 if value == least else least
 
 
-def any_value(name: str, random: Random) -> Value:
+def draw_any_value(name: str, random: Random) -> Value:
     """A value of a fact, whatever the rules say about it."""
-    about = facts_known()[name]
+    about = load_policy_facts()[name]
     return random.randint(about.low, about.high) if about.high else random.choice(list(about.values))
 
 
-def number_said(value: Fraction | str) -> str:
+def format_policy_answer(value: Fraction | str) -> str:
     """An answer as it is handed in.
 
-    >>> number_said(Fraction(25, 2)), number_said(Fraction(30)), number_said("yes")
+    >>> format_policy_answer(Fraction(25, 2)), format_policy_answer(Fraction(30)), format_policy_answer("yes")
     ('12.50', '30', 'yes')
     """
     if isinstance(value, str) or value.denominator == 1:
@@ -486,18 +491,18 @@ def number_said(value: Fraction | str) -> str:
 NUMBER = re.compile(r"\$? ?(\d{1,3}(?:,\d{3}){1,2}|\d{1,9})(\.\d{1,4})?(?: ?([a-z]+|%))?")
 
 
-def understood(answer: str, topic: Topic) -> Fraction | str | None:
+def parse_policy_answer(answer: str, topic: Topic) -> Fraction | str | None:
     """What an answer means, None where it means nothing to this topic: `14 days`, `$12.50`, `Yes.`, `the courier`."""
     text = " ".join(answer.lower().split()).rstrip(".")
     if topic.kind == "number":
-        return number_of(text, topic.unit)
+        return parse_policy_number(text, topic.unit)
     text = text.removeprefix("the ").removeprefix("a ").removeprefix("an ")
     return text if text in (topic.choices or ("yes", "no")) else None
 
 
-def number_of(text: str, unit: str) -> Fraction | None:
+def parse_policy_number(text: str, unit: str) -> Fraction | None:
     """
-    >>> number_of("$1,200.50", "dollars"), number_of("14 days", "days"), number_of("2 weeks", "days"), number_of("$3", "days")
+    >>> parse_policy_number("$1,200.50", "dollars"), parse_policy_number("14 days", "days"), parse_policy_number("2 weeks", "days"), parse_policy_number("$3", "days")
     (Fraction(2401, 2), Fraction(14, 1), None, None)
     """
     found = NUMBER.fullmatch(text)
@@ -510,27 +515,29 @@ def number_of(text: str, unit: str) -> Fraction | None:
     return Fraction(found[1].replace(",", "") + (found[2] or ""))
 
 
-def quick_question(random: Random) -> tuple[str, list[str]]:
+def draw_quick_question(random: Random) -> tuple[str, list[str]]:
     """A short question about the policies with everything that it needs in it, and every answer that is right."""
-    short = [topic for topic in topics().values() if topic.kind == "number" and len(topic.facts) <= 4]
+    short = [topic for topic in load_topics().values() if topic.kind == "number" and len(topic.facts) <= 4]
     while True:
         topic = random.choice(short)
-        facts = drawn(topic, random.choice((1, 2)), random)
+        facts = draw_case(topic, random.choice((1, 2)), random)
         if facts is not None:
             value = topic.outcome(facts).value
-            return asked(topic, facts, random.choice(topic.questions)), answers(value, topic.unit)
+            return phrase_policy_question(topic, facts, random.choice(topic.questions)), list_accepted_answers(
+                value, topic.unit
+            )
 
 
-def asked(topic: Topic, facts: Facts, question: str) -> str:
+def phrase_policy_question(topic: Topic, facts: CaseFacts, question: str) -> str:
     """A question with its facts: `I am a member, and it is from Home. How many days ...?`"""
-    clauses = [facts_known()[name].say(facts[name]) for name in topic.facts]
-    told = " and ".join([", ".join(clauses[:-1]), clauses[-1]] if len(clauses) > 1 else clauses)
-    return f"{told[0].upper()}{told[1:]}. {question}"
+    clauses = [load_policy_facts()[name].say(facts[name]) for name in topic.facts]
+    story = " and ".join([", ".join(clauses[:-1]), clauses[-1]] if len(clauses) > 1 else clauses)
+    return f"{story[0].upper()}{story[1:]}. {question}"
 
 
-def answers(value: Fraction | str, unit: str) -> list[str]:
+def list_accepted_answers(value: Fraction | str, unit: str) -> list[str]:
     """How one may write it, the plainest first."""
-    said = number_said(value)
+    said = format_policy_answer(value)
     if isinstance(value, str):
         return [said]
     longer = [f"{float(value):.2f}"] if unit == "dollars" else []

@@ -1,48 +1,41 @@
 """What an episode in the shop looks things up in: products, variants, customers and orders, as columns that nobody changes.
 
-All episodes of a process share one store; what an episode changes it keeps for itself (`pipeline.shop.tools`).
+All episodes of a process share one store; what an episode changes it keeps for itself (`shopwright.pipeline.shop.tools`).
 """
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cached_property, lru_cache
 from math import isnan
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline.arrow import cents
-from schemas.record import Part
-from schemas.shop import Attribute, Choice, Order
+from shopwright.pipeline.arrow import decimal_to_cents
+from shopwright.pipeline.catalog.fits import Fits, by_kind, covers
+from shopwright.schemas.certificates import Constraint
+from shopwright.schemas.shop import Attribute, Choice, Order
 
-KEPT = 20_000
-"""Products and variants that are kept as objects; others are made again from their columns."""
+# Products and variants that are kept as objects; others are made again from their columns.
+MOST_OBJECTS_KEPT = 20_000
+# Categories whose columns are kept at hand.
 SHELVES = 1_024
+# Up to so many ids a dictionary is kept beside the column.
 SMALL = 200_000
-"""Up to so many ids a dictionary is kept beside the column."""
 EPOCH = datetime(1970, 1, 1)
+# Facts that every product can have as a number: cents, 1 to 5, days.
 NUMBERS = ("price", "rating", "shipping days")
-"""Facts that every product can have as a number: cents, 1 to 5, days."""
+# Facts with a column of their own, whatever an attribute of the same name says.
 OWN = ("brand", "color", "category", *NUMBERS)
-"""Facts with a column of their own, whatever an attribute of the same name says."""
-APART = 64
+# The nodes of a category path; no text of a catalog has it.
+PATH_SEPARATOR = "\x1f"
+INDEX_STEP = 64
+# Bytes of text that one Arrow array holds.
 LARGE = 2**31 - 1
-"""Bytes of text that one Arrow array holds."""
-
-
-class Constraint(Part):
-    """Something that a product must be: `brand is Norrvik`, `price at most 40.00`."""
-
-    fact: str
-    op: Literal["is", "at most", "at least"]
-    value: str
-    """As a shopper says it: `Norrvik`, `$40`, `12 in`."""
-    number: float | None = None
-    """For `at most` and `at least`; a price in cents."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +55,9 @@ class Item:
     shipping_days: int | None
     description: str
     attributes: tuple[Attribute, ...]
+    fits: Fits = field(default_factory=dict)
+    path: tuple[str, ...] = ()
+    """Its categories, from the broadest to the leaf."""
 
     @cached_property
     def facts(self) -> dict[str, str | float]:
@@ -73,6 +69,8 @@ class Item:
         return {name: value for name, value in found.items() if value is not None}
 
     def meets(self, constraint: Constraint) -> bool:
+        if constraint.op == "fits":
+            return is_covered(constraint, self.fits)
         value = self.facts.get(constraint.fact)
         if value is None:
             return False
@@ -95,9 +93,9 @@ class Option:
     is_title: bool
 
     @property
-    def said(self) -> str:
+    def label(self) -> str:
         """
-        >>> Option("v", "p", (Choice(name="size", value="M"), Choice(name="color", value="red")), 1, 1, True).said
+        >>> Option("v", "p", (Choice(name="size", value="M"), Choice(name="color", value="red")), 1, 1, True).label
         'size M, color red'
         """
         return ", ".join(f"{each.name} {each.value}" for each in self.choices)
@@ -113,6 +111,8 @@ class Shelf:
     values: dict[str, list[str]]
     numbers: dict[str, np.ndarray]
     """By fact: the number itself, NaN where there is none."""
+    fits: tuple[Fits, ...] = ()
+    """Of each."""
 
     def where(self, constraints: Iterable[Constraint]) -> np.ndarray:
         """Which of them meet all constraints."""
@@ -122,6 +122,8 @@ class Shelf:
         return found
 
     def meets(self, constraint: Constraint) -> np.ndarray:
+        if constraint.op == "fits":
+            return np.fromiter((is_covered(constraint, each) for each in self.fits), bool, len(self.rows))
         if constraint.op == "is":
             wanted = constraint.value.lower()
             known = self.values.get(constraint.fact, [])
@@ -134,6 +136,19 @@ class Shelf:
         if numbers is None or constraint.number is None:
             return np.zeros(len(self.rows), dtype=bool)
         return numbers <= constraint.number if constraint.op == "at most" else numbers >= constraint.number
+
+
+def is_covered(constraint: Constraint, fits: Fits) -> bool:
+    """
+    >>> wanted = Constraint(fact="device", op="fits", value="iphone 7 and iphone 8")
+    >>> is_covered(wanted, {"device": frozenset(["iphone 8", "iphone 7"])}), is_covered(wanted, {"device": frozenset(["iphone 7"])})
+    (True, False)
+    """
+    wanted = frozenset(constraint.value.split(" and "))
+    return covers(constraint.fact, fits.get(constraint.fact, frozenset()), wanted)
+
+
+NO_FITS: Fits = {}
 
 
 @dataclass(frozen=True)
@@ -170,15 +185,17 @@ class Store:
     ) -> None:
         self.origin = origin
         self.ids, self.titles, self.brands, self.colors = (
-            whole(catalog, name) for name in ("id", "title", "brand", "color")
+            merge_column_chunks(catalog, name) for name in ("id", "title", "brand", "color")
         )
-        self.facts = Facts(catalog["attributes"])
+        self.facts = FactColumns(catalog["attributes"])
+        # By row, of those that are made for something.
+        self.fits = index_product_fits(catalog["fits"]) if "fits" in catalog.column_names else {}
         self.descriptions = catalog["description"]
-        self.cents = in_cents(catalog["price"])
+        self.cents = convert_prices_to_cents(catalog["price"])
         self.ratings, self.reviews, self.shipping = (
             catalog[name].cast(pa.float64()).to_numpy() for name in ("rating", "review_count", "shipping_days")
         )
-        coded = encoded(catalog["category"])
+        coded = encode_dictionary(catalog["category"])
         self.leaves: list[str] = coded.dictionary.to_pylist()
         self.leaf_of = coded.indices.to_numpy().astype(np.int32)
         self.by_leaf = np.argsort(self.leaf_of, kind="stable").astype(np.int64)
@@ -186,26 +203,29 @@ class Store:
         self.place_of_leaf = {leaf: place for place, leaf in enumerate(self.leaves)}
         first = self.by_leaf[self.leaf_edges[:-1]]
         paths = [catalog["category_path"][row].as_py() for row in first.tolist()]
+        # The broadest category above each leaf.
         self.groups = [path[0] if path else leaf for path, leaf in zip(paths, self.leaves, strict=True)]
-        """The broadest category above each leaf."""
-        self.rows_by_id = Places(self.ids)
-        variants, owners = in_order(variants, self.ids)
-        self.variant_ids = whole(variants, "id")
-        self.choices = Facts(variants["choices"])
-        self.variant_cents = in_cents(variants["price"])
+        nodes = encode_dictionary(pc.binary_join(catalog["category_path"], PATH_SEPARATOR))
+        self.paths = [tuple(path.split(PATH_SEPARATOR)) if path else () for path in nodes.dictionary.to_pylist()]
+        self.path_of = nodes.indices.to_numpy().astype(np.int32)
+        self.rows_by_id = TextIndex(self.ids)
+        variants, owners = sort_variants(variants, self.ids)
+        self.variant_ids = merge_column_chunks(variants, "id")
+        self.choices = FactColumns(variants["choices"])
+        self.variant_cents = convert_prices_to_cents(variants["price"])
         self.variant_stock = variants["stock"].to_numpy().astype(np.int32)
         self.variant_is_title = variants["is_title"].to_numpy()
         self.variant_edges = np.searchsorted(owners, np.arange(len(self.ids) + 1)).astype(np.int64)
-        self.variants_by_id = Places(self.variant_ids)
+        self.variants_by_id = TextIndex(self.variant_ids)
         stocked = np.append(0, np.cumsum(self.variant_stock > 0))[self.variant_edges]
+        # Whether any variant of a product is.
         self.in_stock = np.diff(stocked) > 0
-        """Whether any variant of a product is."""
         self.customers = tuple(customers)
         self.place_of_customer = {customer.id: place for place, customer in enumerate(self.customers)}
-        self.item = lru_cache(KEPT)(self.make_item)
-        self.options = lru_cache(KEPT)(self.make_options)
-        self.brief = lru_cache(KEPT)(self.make_brief)
-        self.option = lru_cache(KEPT)(self.make_option)
+        self.item = lru_cache(MOST_OBJECTS_KEPT)(self.make_item)
+        self.options = lru_cache(MOST_OBJECTS_KEPT)(self.make_options)
+        self.brief = lru_cache(MOST_OBJECTS_KEPT)(self.make_brief)
+        self.option = lru_cache(MOST_OBJECTS_KEPT)(self.make_option)
         self.shelf = lru_cache(SHELVES)(self.make_shelf)
 
     def __len__(self) -> int:
@@ -218,7 +238,7 @@ class Store:
         return self.origin
 
     def row(self, product_id: str) -> int | None:
-        """Where a product stands; None where there is none such."""
+        """Where a product stands; None for an unknown id."""
         return self.rows_by_id.of(product_id)
 
     def make_item(self, row: int) -> Item:
@@ -241,6 +261,8 @@ class Store:
                 Attribute(name=name, value=value, number=number, unit=unit)
                 for name, value, number, unit in self.facts.of(row)
             ),
+            fits=self.fits.get(row, NO_FITS),
+            path=self.paths[self.path_of[row]],
         )
 
     def make_brief(self, row: int) -> dict[str, Any]:
@@ -291,28 +313,37 @@ class Store:
             codes[name] = coded.indices.fill_null(-1).to_numpy().astype(np.int32)
             values[name] = coded.dictionary.to_pylist()
         self.facts.arrange(rows, codes, values, numbers)
-        return Shelf(rows, codes, values, numbers)
+        return Shelf(rows, codes, values, numbers, tuple(self.fits.get(row, NO_FITS) for row in rows.tolist()))
 
 
-class Facts:
+def index_product_fits(lists: pa.ChunkedArray) -> dict[int, Fits]:
+    """What each product fits, by its row."""
+    found: dict[int, Fits] = {}
+    sizes = pc.list_value_length(lists).fill_null(0)
+    for row in pc.indices_nonzero(sizes).to_pylist():
+        found[row] = by_kind((each["kind"], each["value"]) for each in lists[row].as_py())
+    return found
+
+
+class FactColumns:
     """Named values of many things (attributes of products, choices of variants), as columns; those of thing i from `edges[i]`."""
 
     def __init__(self, lists: pa.ListArray | pa.ChunkedArray) -> None:
-        self.edges = small(np.append(0, np.cumsum(pc.list_value_length(lists).fill_null(0).to_numpy())))
+        self.edges = shrink_integers(np.append(0, np.cumsum(pc.list_value_length(lists).fill_null(0).to_numpy())))
         flat = pc.list_flatten(lists)
-        names = encoded(pc.struct_field(flat, "name"))
+        names = encode_dictionary(pc.struct_field(flat, "name"))
         self.names: list[str] = names.dictionary.to_pylist()
-        self.name_of = small(names.indices.to_numpy())
-        self.values = encoded(pc.struct_field(flat, "value"))
+        self.name_of = shrink_integers(names.indices.to_numpy())
+        self.values = encode_dictionary(pc.struct_field(flat, "value"))
         self.value_of = self.values.indices.to_numpy()
         few = len(self.values.dictionary) <= SMALL
         self.words: list[str] | None = self.values.dictionary.to_pylist() if few else None
         self.numbers, self.units, self.unit_of = None, [None], None
         if flat.type.get_field_index("number") >= 0:
             self.numbers = np.asarray(pc.struct_field(flat, "number"), np.float64)
-            units = encoded(pc.struct_field(flat, "unit"))
+            units = encode_dictionary(pc.struct_field(flat, "unit"))
             self.units = [*units.dictionary.to_pylist(), None]
-            self.unit_of = small(units.indices.fill_null(len(units.dictionary)).to_numpy())
+            self.unit_of = shrink_integers(units.indices.fill_null(len(units.dictionary)).to_numpy())
 
     def value(self, code: int) -> str:
         found: str = self.words[code] if self.words else self.values.dictionary[code].as_py()
@@ -377,16 +408,16 @@ class Facts:
             column[owners[here]] = self.numbers[places[here]]
 
 
-def small(numbers: np.ndarray) -> np.ndarray:
+def shrink_integers(numbers: np.ndarray) -> np.ndarray:
     """The same from 0 on in as few bytes as hold them.
 
-    >>> small(np.array([0, 300])).dtype
+    >>> shrink_integers(np.array([0, 300])).dtype
     dtype('uint16')
     """
     return numbers.astype(np.min_scalar_type(int(numbers.max(initial=0))))
 
 
-class Places:
+class TextIndex:
     """Where each of many texts stands in a column, in the memory of the texts themselves."""
 
     def __init__(self, column: pa.StringArray) -> None:
@@ -395,14 +426,14 @@ class Places:
         self.known = {text: place for place, text in enumerate(few)} if few is not None else None
         many = pc.sort_indices(column).to_numpy() if few is None else np.zeros(0)
         self.order = many.astype(np.int32 if len(many) < 2**31 else np.int64)
-        self.marks: list[str] = column.take(pa.array(self.order[::APART])).to_pylist()
-        """Every so many-th text, in order, so that few are looked at in the column."""
+        # Every so many-th text, in order, so that few are looked at in the column.
+        self.marks: list[str] = column.take(pa.array(self.order[::INDEX_STEP])).to_pylist()
 
     def of(self, text: str) -> int | None:
         if self.known is not None:
             return self.known.get(text)
         mark = bisect_left(self.marks, text)
-        low, high = max(0, (mark - 1) * APART), min(mark * APART, len(self.order) - 1)
+        low, high = max(0, (mark - 1) * INDEX_STEP), min(mark * INDEX_STEP, len(self.order) - 1)
         while low < high:
             middle = (low + high) // 2
             if self.column[int(self.order[middle])].as_py() < text:
@@ -413,7 +444,7 @@ class Places:
         return found if found >= 0 and self.column[found].as_py() == text else None
 
 
-def whole(table: pa.Table, name: str) -> Any:
+def merge_column_chunks(table: pa.Table, name: str) -> Any:
     """A column as one array."""
     column = table[name]
     if pa.types.is_string(column.type) and column.nbytes > LARGE:
@@ -421,17 +452,17 @@ def whole(table: pa.Table, name: str) -> Any:
     return column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks or [column.combine_chunks()])
 
 
-def encoded(column: pa.Array | pa.ChunkedArray) -> pa.DictionaryArray:
+def encode_dictionary(column: pa.Array | pa.ChunkedArray) -> pa.DictionaryArray:
     """As numbers of its different texts; the texts themselves are not copied."""
     found = column.dictionary_encode()
     return found if isinstance(found, pa.Array) else found.combine_chunks()
 
 
-def in_cents(prices: pa.ChunkedArray) -> np.ndarray:
-    return np.concatenate([np.zeros(0, np.int64), *map(cents, prices.chunks)])
+def convert_prices_to_cents(prices: pa.ChunkedArray) -> np.ndarray:
+    return np.concatenate([np.zeros(0, np.int64), *map(decimal_to_cents, prices.chunks)])
 
 
-def in_order(variants: pa.Table, ids: pa.Array) -> tuple[pa.Table, np.ndarray]:
+def sort_variants(variants: pa.Table, ids: pa.Array) -> tuple[pa.Table, np.ndarray]:
     """The variants of these products, side by side and as the products stand, and the row of each one's product."""
     owners = pc.index_in(variants["product_id"], value_set=ids).fill_null(-1).to_numpy()
     if len(owners) and (owners.min() < 0 or (np.diff(owners) < 0).any()):
@@ -441,10 +472,10 @@ def in_order(variants: pa.Table, ids: pa.Array) -> tuple[pa.Table, np.ndarray]:
     return variants, owners
 
 
-def moment(seconds: float) -> datetime:
+def seconds_to_shop_time(seconds: float) -> datetime:
     """A time of the shop's own clock, which has no zone.
 
-    >>> moment(86_400)
+    >>> seconds_to_shop_time(86_400)
     datetime.datetime(1970, 1, 2, 0, 0)
     """
     return EPOCH + timedelta(seconds=int(seconds))

@@ -2,7 +2,7 @@
 
 A tool is a method of `Shop`; its signature becomes its JSON schema and its docstring is the agent's manual. It returns what JSON can
 hold and never raises: what cannot be done comes back as `{"error": ...}`. A call that no tool takes (no such name, wrong arguments) is
-illegal, which the episode is told by `Illegal`.
+illegal, which the episode is told by `IllegalCall`.
 """
 
 import inspect
@@ -16,22 +16,23 @@ from zlib import crc32
 
 import numpy as np
 
-from pipeline.shop import policies
-from pipeline.shop.store import Customer, Option, Store, moment
-from schemas.shop import Line, Order
+from shopwright.pipeline.shop import policies
+from shopwright.pipeline.shop.store import Customer, Option, Store, seconds_to_shop_time
+from shopwright.schemas.shop import Line, Order
 
+# Results on a page.
 PAGE = 10
+# Of one variant in a cart.
 MOST_PIECES = 100
-"""Of one variant in a cart."""
 KINDS: dict[type, str] = {str: "string", int: "integer", float: "number", bool: "boolean"}
 
 
-class Illegal(Exception):
+class IllegalCall(Exception):
     """A call that no tool takes."""
 
 
 class Finder(Protocol):
-    """Finds products by words and filters (`pipeline.catalog.search`)."""
+    """Finds products by words and filters (`shopwright.pipeline.catalog.search`)."""
 
     def find(
         self,
@@ -117,10 +118,10 @@ class Shop:
             days=max_shipping_days or None,
         )
         begin = (page - 1) * PAGE
-        shown = self.distracted(rows[begin : begin + PAGE], rows, page)
+        shown = self.add_distractors(rows[begin : begin + PAGE], rows, page)
         return {"results": [self.brief(row) for row in shown], "page": page, "found": len(rows)}
 
-    def distracted(self, shown: np.ndarray, rows: np.ndarray, page: int) -> list[int]:
+    def add_distractors(self, shown: np.ndarray, rows: np.ndarray, page: int) -> list[int]:
         """The results with a share of them replaced by neighbours from elsewhere, the same for the same search."""
         found: list[int] = shown.tolist()
         if not self.distractors or not found:
@@ -248,7 +249,7 @@ class Shop:
             {
                 "product_id": option.product_id,
                 "variant_id": option.id,
-                "options": option.said,
+                "options": option.label,
                 "quantity": pieces,
                 "price": option.cents / 100,
             }
@@ -394,7 +395,7 @@ class Shop:
         Args:
             query: The question, or a few words of it.
         """
-        found = policies.search(query[:400])
+        found = policies.search_policies(query[:400])
         return {"policies": [{"policy_id": rule.id, "title": rule.title, "text": rule.text} for rule in found]}
 
     def datetime_now(self):
@@ -409,11 +410,15 @@ class Shop:
         """
         if page < 1:
             return {"error": "Pages count from 1."}
-        upto = int(np.searchsorted(self.customer.visited_at, (self.now - moment(0)).total_seconds(), side="right"))
+        upto = int(
+            np.searchsorted(
+                self.customer.visited_at, (self.now - seconds_to_shop_time(0)).total_seconds(), side="right"
+            )
+        )
         last = upto - (page - 1) * PAGE
         shown = []
         for place in range(last - 1, max(-1, last - 1 - PAGE), -1):
-            when = moment(float(self.customer.visited_at[place]))
+            when = seconds_to_shop_time(float(self.customer.visited_at[place]))
             visited = when.isoformat(" ", "minutes")
             shown.append({"visited": visited, **self.brief(int(self.customer.visited[place]))})
         return {"visits": shown, "page": page, "found": upto}
@@ -427,13 +432,13 @@ class Shop:
         return {"answer": self.ask(question[:1_000]) if self.ask else ""}
 
 
+# In the order in which trainers list them.
 TOOLS = (
     *("ask_user", "cart_add", "cart_remove", "cart_set_quantity", "cart_view", "catalog_get_product"),
     *("catalog_get_variants", "catalog_rerank", "catalog_search", "datetime_now", "order_checkout", "order_get_status"),
     *("order_list", "policy_search", "return_check_eligibility", "return_exchange", "return_initiate"),
     "user_get_visit_history",
 )
-"""In the order in which trainers list them."""
 
 
 def status_at(order: Order, now: datetime) -> str:
@@ -444,24 +449,24 @@ def status_at(order: Order, now: datetime) -> str:
     return "shipped" if order.shipped is not None and order.shipped <= now else "processing"
 
 
-def call(shop: Shop, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Runs one tool call. Raises Illegal where no tool takes it."""
-    wanted = signatures().get(name)
+def call_tool(shop: Shop, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Runs one tool call. Raises IllegalCall where no tool takes it."""
+    wanted = read_tool_signatures().get(name)
     if wanted is None:
-        raise Illegal(f"there is no tool {str(name)[:60]}")
+        raise IllegalCall(f"there is no tool {str(name)[:60]}")
     if strange := arguments.keys() - wanted.keys():
-        raise Illegal(f"{name} takes no {min(map(str, strange))[:60]}")
+        raise IllegalCall(f"{name} takes no {min(map(str, strange))[:60]}")
     for argument, (kind, required) in wanted.items():
         if argument not in arguments:
             if required:
-                raise Illegal(f"{name} needs {argument}")
-        elif not fits(arguments[argument], kind):
-            raise Illegal(f"{argument} of {name} is no {KINDS[kind]}")
+                raise IllegalCall(f"{name} needs {argument}")
+        elif not is_of_type(arguments[argument], kind):
+            raise IllegalCall(f"{argument} of {name} is no {KINDS[kind]}")
     found: dict[str, Any] = getattr(shop, name)(**arguments)
     return found
 
 
-def fits(value: Any, kind: type) -> bool:
+def is_of_type(value: Any, kind: type) -> bool:
     if kind is float:
         return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e12
     if kind is int:
@@ -470,23 +475,22 @@ def fits(value: Any, kind: type) -> bool:
 
 
 @cache
-def signatures() -> dict[str, dict[str, tuple[type, bool]]]:
+def read_tool_signatures() -> dict[str, dict[str, tuple[type, bool]]]:
     """For each tool its arguments: their type, and whether they must be given."""
-    return {
-        name: {
-            argument: (get_type_hints(method)[argument], found.default is inspect.Parameter.empty)
-            for argument, found in list(inspect.signature(method).parameters.items())[1:]
-        }
-        for name in TOOLS
-        for method in [getattr(Shop, name)]
-    }
+    signatures = {}
+    for name in TOOLS:
+        method = getattr(Shop, name)
+        types = get_type_hints(method)
+        parameters = list(inspect.signature(method).parameters.values())[1:]  # without self
+        signatures[name] = {each.name: (types[each.name], each.default is each.empty) for each in parameters}
+    return signatures
 
 
 @cache
-def manual() -> tuple[Mapping[str, Any], ...]:
+def build_tool_schemas() -> tuple[Mapping[str, Any], ...]:
     """Every tool as chat models are told of it: name, description and the JSON schema of its arguments."""
     found = []
-    for name, arguments in signatures().items():
+    for name, arguments in read_tool_signatures().items():
         about, _, rest = (inspect.getdoc(getattr(Shop, name)) or "").partition("\n\nArgs:\n")
         lines = (line.strip().partition(": ") for line in rest.splitlines())
         told = {argument: text for argument, sign, text in lines if sign}

@@ -4,21 +4,23 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise
+from itertools import chain, pairwise
 
-from pipeline.words import STOP, WORD, ascii_lower, content_words
-from schemas.tasks import Wish
+from shopwright.pipeline.words import STOP, WORD, ascii_lower, content_words
+from shopwright.schemas.tasks import Slot
 
+# Letters by which words are told apart: `deliver`, `delivered` and `delivery` are one.
 STEM = 6
-"""Letters by which words are told apart: `deliver`, `delivered` and `delivery` are one."""
+# Words, at most, of a slot that a question may name by its value: `Is Norrvik fine?`
 FEW = 5
-"""Words, at most, of a wish that a question may name by its value: `Is Norrvik fine?`"""
+# One question may ask for several things; each clause is read alone.
 CLAUSE = re.compile(r"[,;:?!]|\.(?:\s|$)|\b(?:and|or)\b|\n", re.IGNORECASE)
 SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
+# Questions without a question mark.
 REQUEST = re.compile(
     r"\b(?:tell me|let me know|(?:please|could you|can you) (?:say|specify|share|describe|name|give))\b", re.IGNORECASE
 )
-# What a wish is called, and what a question about it says.
+# What a slot is called, and what a question about it says.
 ASKED_BY = (
     ("brand manufacturer maker", "brand maker manufacturer company label"),
     (
@@ -74,8 +76,8 @@ ALSO_ASKED_BY = (
     ("deadline arrival needed", "when"),
     ("order purchase bought line", "when which"),
 )
+# What nobody minds who has not said so.
 OPEN_ON = ("brand", "color", "size", "material", "rating", "shipping", "price", "style", "weight", "power", "capacity")
-"""What nobody minds who has not said so."""
 GENERAL = frozenset(
     "else other more anything everything something detail detail requirement preference prefer specific important need want"
     " wish tell describe feature must criteria consider know information info additional further matter looking share"
@@ -93,24 +95,24 @@ SAME_AS = {"first": "1", "second": "2", "third": "3", "fourth": "4", "fifth": "5
 
 
 @dataclass(frozen=True)
-class Keys:
-    """The stems by which a question can mean a wish."""
+class SlotKeys:
+    """The stems by which a question can mean a slot."""
 
     own: frozenset[str]
     """Of its name."""
     strong: frozenset[str]
     weak: frozenset[str]
     about: frozenset[str]
-    """Of what the wish is: `lamp` of `color of lamp`."""
+    """Of what the slot is: `lamp` of `color of lamp`."""
 
 
 @dataclass
-class Asked:
-    """What a text asks for: places of wishes, and what no wish is about."""
+class ParsedQuestion:
+    """What a text asks for: places of slots, and what no slot is about."""
 
-    wishes: list[int]
+    slots: list[int]
     others: list[str]
-    """Topics that are no wish's."""
+    """Topics that are no slot's."""
     more: list[frozenset[str]]
     """General questions: the stems of what each is about, none where it is about anything."""
     confirms: bool = False
@@ -118,55 +120,61 @@ class Asked:
 
 
 @lru_cache(maxsize=20_000)
-def stem(word: str) -> str:
+def stem_word(word: str) -> str:
     """
-    >>> stem("delivered"), stem("sizes")
+    >>> stem_word("delivered"), stem_word("sizes")
     ('delive', 'size')
     """
     word = SAME_AS.get(word, word)
     return (word[:-1] if len(word) > 3 and word[-1] == "s" and word[-2] != "s" else word)[:STEM]
 
 
-def stems(text: str) -> tuple[str, ...]:
-    return tuple(map(stem, WORD.findall(ascii_lower(text))))
+def stem_words(text: str) -> tuple[str, ...]:
+    return tuple(map(stem_word, WORD.findall(ascii_lower(text))))
 
 
-def table(rows: Sequence[tuple[str, str]]) -> tuple[tuple[frozenset[str], frozenset[str]], ...]:
-    return tuple((frozenset(stems(names)), frozenset(stems(asks))) for names, asks in rows)
+def build_stem_table(rows: Sequence[tuple[str, str]]) -> tuple[tuple[frozenset[str], frozenset[str]], ...]:
+    return tuple((frozenset(stem_words(names)), frozenset(stem_words(asks))) for names, asks in rows)
 
 
-STRONG, WEAK = table(ASKED_BY), table(ALSO_ASKED_BY)
-KNOWN = frozenset(each for _, asks in (*STRONG, *WEAK) for each in asks)
-NOT_MINDED = tuple((name, next(asks for names, asks in STRONG if stem(name) in names)) for name in OPEN_ON)
+STRONG, WEAK = build_stem_table(ASKED_BY), build_stem_table(ALSO_ASKED_BY)
+KNOWN = frozenset(chain.from_iterable(asks for _, asks in (*STRONG, *WEAK)))
+
+
+def find_topics_of(name: str) -> frozenset[str]:
+    return next(asks for names, asks in STRONG if stem_word(name) in names)
+
+
+NOT_MINDED = tuple((name, find_topics_of(name)) for name in OPEN_ON)
 OPEN = frozenset[str]().union(*(asks for _, asks in NOT_MINDED))
 PLAIN = {
-    name: frozenset(stem(word) for word in found)
+    name: frozenset(map(stem_word, found))
     for name, found in {"general": GENERAL, "else": ELSE, "filler": FILLER | GENERAL}.items()
 }
 
 
 @lru_cache(maxsize=20_000)
-def keys_of(name: str, said: str, topics: tuple[str, ...]) -> Keys:
-    """How a question can mean the wish of this name: by its words, their synonyms, its topics, or its value."""
+def build_keys(name: str, said: str, topics: tuple[str, ...]) -> SlotKeys:
+    """How a question can mean the slot of this name: by its words, their synonyms, its topics, or its value."""
     head, _, rest = name.partition(" of ")
-    own = {each for each in stems(head) if each not in PLAIN["filler"]} or set(stems(head))
-    called = own.union(*map(stems, topics))
+    own = {each for each in stem_words(head) if each not in PLAIN["filler"]} or set(stem_words(head))
+    called = own.union(*map(stem_words, topics))
     strong = called.union(*(asks for names, asks in STRONG if own & names))
     weak = frozenset[str]().union(*(asks for names, asks in WEAK if own & names))
     if len(said.split()) <= FEW:
-        values = {stem(word) for word in content_words(said) if word.isalpha() and len(word) > 2}
+        values = {stem_word(word) for word in content_words(said) if word.isalpha() and len(word) > 2}
         strong |= values - KNOWN - PLAIN["filler"]
-    return Keys(frozenset(own), frozenset(strong), weak, frozenset(stems(rest)) - {"item"})
+    return SlotKeys(frozenset(own), frozenset(strong), weak, frozenset(stem_words(rest)) - {"item"})
 
 
-def keys(wish: Wish) -> Keys:
-    return keys_of(wish.name, wish.said, tuple(wish.topics))
+def build_slot_keys(slot: Slot) -> SlotKeys:
+    return build_keys(slot.name, slot.said, tuple(slot.topics))
 
 
-def questions(text: str) -> str:
+def extract_questions(text: str) -> str:
     """The sentences of a text that ask; empty where none does.
 
-    >>> questions("I found a red one. Which size do you need? It costs $40.")
+    >>> extract_questions("I found a red one. Which size do you need? It costs $40.")
     'Which size do you need?'
     """
     if "?" not in text and not REQUEST.search(text):
@@ -174,34 +182,36 @@ def questions(text: str) -> str:
     return " ".join(each for each in SENTENCE.split(text) if "?" in each or REQUEST.search(each))
 
 
-def asked(text: str, wishes: Sequence[Keys]) -> Asked:
-    """What a question asks for, clause by clause; a wish comes once, in the order of the question."""
-    found = Asked([], [], [])
-    things = frozenset[str]().union(*(keys.about for keys in wishes))
+def parse_user_question(text: str, slots: Sequence[SlotKeys]) -> ParsedQuestion:
+    """What a question asks for, clause by clause; a slot comes once, in the order of the question."""
+    found = ParsedQuestion([], [], [])
+    things = frozenset[str]().union(*(keys.about for keys in slots))
     for clause in CLAUSE.split(text.replace("$", " dollars ")):
-        said = stems(clause)
+        said = stem_words(clause)
         if said:
-            read(said, wishes, things, found)
-    found.wishes = list(dict.fromkeys(found.wishes))
+            parse_question_clause(said, slots, things, found)
+    found.slots = list(dict.fromkeys(found.slots))
     found.others = list(dict.fromkeys(found.others))
     return found
 
 
-def read(clause: tuple[str, ...], wishes: Sequence[Keys], things: frozenset[str], found: Asked) -> None:
+def parse_question_clause(
+    clause: tuple[str, ...], slots: Sequence[SlotKeys], things: frozenset[str], found: ParsedQuestion
+) -> None:
     """One clause; adds to `found`."""
     said = frozenset(clause)
-    about = spoken_of(clause, things) if things else things
-    hits = [place for place, keys in enumerate(wishes) if not keys.strong.isdisjoint(said)]
+    about = find_named_things(clause, things) if things else things
+    hits = [place for place, keys in enumerate(slots) if not keys.strong.isdisjoint(said)]
     if len(hits) > 1:
-        hits = meant(said, hits, wishes)
+        hits = resolve_slot_matches(said, hits, slots)
     topics = [] if hits or OPEN.isdisjoint(said) else [name for name, asks in NOT_MINDED if asks & said]
     if not hits and not topics:
-        hits = [place for place, keys in enumerate(wishes) if not keys.weak.isdisjoint(said)]
+        hits = [place for place, keys in enumerate(slots) if not keys.weak.isdisjoint(said)]
     if about:
-        loose = [] if any(map(str.isdigit, about)) else [place for place in hits if not wishes[place].about]
-        hits = [place for place in hits if about <= wishes[place].about] or loose
+        loose = [] if any(map(str.isdigit, about)) else [place for place in hits if not slots[place].about]
+        hits = [place for place in hits if about <= slots[place].about] or loose
     if hits:
-        found.wishes += hits
+        found.slots += hits
     elif topics:
         found.others += topics[:1]
     elif said & (about | PLAIN["general"]) and (said & PLAIN["else"] or said - about <= PLAIN["filler"]):
@@ -212,15 +222,15 @@ def read(clause: tuple[str, ...], wishes: Sequence[Keys], things: frozenset[str]
         found.unknown = True
 
 
-def meant(said: frozenset[str], hits: list[int], wishes: Sequence[Keys]) -> list[int]:
+def resolve_slot_matches(said: frozenset[str], hits: list[int], slots: Sequence[SlotKeys]) -> list[int]:
     """Of several, those that are named in full, and those that other words of the clause mean: `pack size` is not `size`."""
-    whole = {wishes[place].own for place in hits if wishes[place].own <= said}
-    named = {own for own in whole if not any(own < other for other in whole)}
+    whole = {slots[place].own for place in hits if slots[place].own <= said}
+    named = {own for own in whole if not any(map(own.__lt__, whole))}
     used = frozenset[str]().union(*named)
-    return [place for place in hits if wishes[place].own in named or wishes[place].strong & said - used]
+    return [place for place in hits if slots[place].own in named or slots[place].strong & said - used]
 
 
-def spoken_of(clause: tuple[str, ...], things: frozenset[str]) -> frozenset[str]:
-    """Which of the things that wishes are about a clause names: `lamp`, or the 2 of `item 2`, be there such an item or not."""
-    pairs = {frozenset(pair) for pair in pairwise(clause)} if "item" in clause else set()
-    return things.intersection(clause) | {each for pair in pairs if "item" in pair for each in pair if each.isdigit()}
+def find_named_things(clause: tuple[str, ...], things: frozenset[str]) -> frozenset[str]:
+    """Which of the things that slots are about a clause names: `lamp`, or the 2 of `item 2`, be there such an item or not."""
+    beside_item = chain.from_iterable(pair for pair in pairwise(clause) if "item" in pair)
+    return things.intersection(clause) | {word for word in beside_item if word.isdigit()}

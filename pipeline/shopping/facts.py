@@ -13,9 +13,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from pipeline.shop.store import Item, Option, Shelf, Store
-from schemas.shop import Choice
-from schemas.shopping import Need
+from shopwright.pipeline.shop.store import Item, Option, Shelf, Store
+from shopwright.schemas.shop import Choice
+from shopwright.schemas.shopping import Need
 
 NUMBERS = {"rating": "rating", "shipping days": "shipping_days", "review count": "review_count"}
 UNITS: dict[str, tuple[str, float]] = {
@@ -27,15 +27,15 @@ UNITS: dict[str, tuple[str, float]] = {
     "s": ("min", 1 / 60), "sec": ("min", 1 / 60), "min": ("min", 1.0), "minutes": ("min", 1.0), "hours": ("min", 60.0),
     "sq in": ("sq m", 0.00064516), "sq ft": ("sq m", 0.09290304), "lm": ("lm", 1.0), "lumens": ("lm", 1.0),
 }  # fmt: skip
-SAME = 1e-6
-"""Numbers that differ by less than this share of them are the same: they were written in different units."""
+# Numbers that differ by less than this share of them are the same: they were written in different units.
+RELATIVE_TOLERANCE = 1e-6
 MEASURE = re.compile(r"^\s*(?P<number>-?\d{1,15}(?:\.\d{1,15})?)\s*(?P<unit>\D.*)?$")
 
 
-def measured(value: str, number: float | None = None, unit: str | None = None) -> tuple[float, str] | None:
+def parse_measurement(value: str, number: float | None = None, unit: str | None = None) -> tuple[float, str] | None:
     """A value as a number in its base unit; None for what is no measure.
 
-    >>> measured("1.5 ft"), measured("18 in"), measured("glass")
+    >>> parse_measurement("1.5 ft"), parse_measurement("18 in"), parse_measurement("glass")
     ((0.4572, 'm'), (0.4572, 'm'), None)
     """
     if number is None:
@@ -47,58 +47,65 @@ def measured(value: str, number: float | None = None, unit: str | None = None) -
     return round(number * factor, 9), base
 
 
-def is_same(value: str, other: str) -> bool:
+def is_same_value(value: str, other: str) -> bool:
     """
-    >>> is_same("Oak wood", "oak wood"), is_same("1 ft", "12 in"), is_same("red", "redwood"), is_same("10", "10 in")
+    >>> is_same_value("Oak wood", "oak wood"), is_same_value("1 ft", "12 in"), is_same_value("red", "redwood"), is_same_value("10", "10 in")
     (True, True, False, False)
     """
     if value.strip().lower() == other.strip().lower():
         return True
-    one, two = measured(value), measured(other)
-    return one is not None and two is not None and one[1] == two[1] and close(one[0], two[0])
+    one, two = parse_measurement(value), parse_measurement(other)
+    return one is not None and two is not None and one[1] == two[1] and is_close(one[0], two[0])
 
 
-def close(one: float, other: float) -> bool:
-    return abs(one - other) <= SAME * max(abs(one), abs(other))
+def is_close(one: float, other: float) -> bool:
+    return abs(one - other) <= RELATIVE_TOLERANCE * max(abs(one), abs(other))
 
 
-def is_met(need: Need, item: Item, option: Option | None) -> bool:
+def is_need_met(need: Need, item: Item, option: Option | None) -> bool:
     """Whether this variant (or the product, where it has none) is what the need says."""
     if need.fact == "price":
         return (option.cents if option else item.cents) <= round((need.number or 0) * 100)
     if need.fact in NUMBERS:
         value = getattr(item, NUMBERS[need.fact])
-        return value is not None and need.number is not None and compared(float(value), need.op, need.number)
-    found = fact_of(need.fact, item, option)
+        return value is not None and need.number is not None and is_within_bound(float(value), need.op, need.number)
+    found = find_variant_fact(need.fact, item, option)
     if found is None:
         return False
     if need.op == "is":
-        return is_same(found, need.value)
-    have, wanted = measured(found), measured(need.value)
-    return have is not None and wanted is not None and have[1] == wanted[1] and compared(have[0], need.op, wanted[0])
+        return is_same_value(found, need.value)
+    have, wanted = parse_measurement(found), parse_measurement(need.value)
+    return (
+        have is not None
+        and wanted is not None
+        and have[1] == wanted[1]
+        and is_within_bound(have[0], need.op, wanted[0])
+    )
 
 
-def compared(have: float, op: str, wanted: float) -> bool:
-    return close(have, wanted) or (have < wanted if op == "at most" else have > wanted if op == "at least" else False)
+def is_within_bound(have: float, op: str, wanted: float) -> bool:
+    return is_close(have, wanted) or (
+        have < wanted if op == "at most" else have > wanted if op == "at least" else False
+    )
 
 
-def fact_of(name: str, item: Item, option: Option | None) -> str | None:
+def find_variant_fact(name: str, item: Item, option: Option | None) -> str | None:
     """What stands for it: the variant's choice, else the product's fact."""
     for choice in option.choices if option else ():
-        if plain(choice.name) == name:
+        if normalize_attribute_name(choice.name) == name:
             return choice.value
     if name in ("brand", "color"):
         found: str | None = getattr(item, name)
         return found
-    return next((each.value for each in item.attributes if plain(each.name) == name), None)
+    return next((each.value for each in item.attributes if normalize_attribute_name(each.name) == name), None)
 
 
-def plain(name: str) -> str:
+def normalize_attribute_name(name: str) -> str:
     return name.replace("_", " ").lower()
 
 
 @dataclass(frozen=True)
-class Counter:
+class VariantTable:
     """The variants of one leaf category as columns, for many needs against all of them at once."""
 
     places: np.ndarray
@@ -135,23 +142,26 @@ class Counter:
 
     def fitting(self, need: Need) -> list[bool]:
         if need.op == "is":
-            return [is_same(value, need.value) for value in self.values[need.fact]]
-        wanted = measured(need.value)
-        have = [measured(value) for value in self.values[need.fact]]
+            return [is_same_value(value, need.value) for value in self.values[need.fact]]
+        wanted = parse_measurement(need.value)
+        have = [parse_measurement(value) for value in self.values[need.fact]]
         return [
-            one is not None and wanted is not None and one[1] == wanted[1] and compared(one[0], need.op, wanted[0])
+            one is not None
+            and wanted is not None
+            and one[1] == wanted[1]
+            and is_within_bound(one[0], need.op, wanted[0])
             for one in have
         ]
 
 
-class Counters:
+class VariantTables:
     """The counters of a store, those used last at hand."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
         self.of = lru_cache(256)(self.make)
 
-    def make(self, leaf: int) -> Counter:
+    def make(self, leaf: int) -> VariantTable:
         store = self.store
         shelf = store.shelf(leaf)
         edges = store.variant_edges
@@ -162,9 +172,9 @@ class Counters:
         places[np.repeat(sizes == 0, np.maximum(sizes, 1))] = -1
         bought = places >= 0
         rows = shelf.rows[owners]
-        columns, values = spread(shelf, owners)
-        choose(store, places, columns, values)
-        return Counter(
+        columns, values = repeat_for_variants(shelf, owners)
+        apply_variant_choices(store, places, columns, values)
+        return VariantTable(
             places=places,
             rows=rows,
             cents=np.where(bought, store.variant_cents[places], store.cents[rows]),
@@ -179,14 +189,16 @@ class Counters:
         )
 
 
-def spread(shelf: Shelf, owners: np.ndarray) -> tuple[dict[str, np.ndarray], dict[str, list[str]]]:
+def repeat_for_variants(shelf: Shelf, owners: np.ndarray) -> tuple[dict[str, np.ndarray], dict[str, list[str]]]:
     """The products' facts, once for each variant."""
-    return {plain(name): column[owners] for name, column in shelf.codes.items()}, {
-        plain(name): list(found) for name, found in shelf.values.items()
+    return {normalize_attribute_name(name): column[owners] for name, column in shelf.codes.items()}, {
+        normalize_attribute_name(name): list(found) for name, found in shelf.values.items()
     }
 
 
-def choose(store: Store, places: np.ndarray, columns: dict[str, np.ndarray], values: dict[str, list[str]]) -> None:
+def apply_variant_choices(
+    store: Store, places: np.ndarray, columns: dict[str, np.ndarray], values: dict[str, list[str]]
+) -> None:
     """Each variant's choices take the place of its product's facts."""
     bought = places >= 0
     if not bought.any():
@@ -194,9 +206,9 @@ def choose(store: Store, places: np.ndarray, columns: dict[str, np.ndarray], val
     codes: dict[str, np.ndarray] = {}
     known: dict[str, list[str]] = {}
     store.choices.arrange(places[bought], codes, known, {})
-    colors(store, places[bought], codes, known)
+    add_reserved_choices(store, places[bought], codes, known)
     for name, chosen in codes.items():
-        name = plain(name)
+        name = normalize_attribute_name(name)
         have = values.setdefault(name, [])
         column = columns.setdefault(name, np.full(len(places), -1, dtype=np.int32))
         number = {value: place for place, value in enumerate(have)}
@@ -209,23 +221,25 @@ def choose(store: Store, places: np.ndarray, columns: dict[str, np.ndarray], val
         column[here] = to[chosen >= 0]
 
 
-def colors(store: Store, places: np.ndarray, codes: dict[str, np.ndarray], known: dict[str, list[str]]) -> None:
+def add_reserved_choices(
+    store: Store, places: np.ndarray, codes: dict[str, np.ndarray], known: dict[str, list[str]]
+) -> None:
     """Choices of a name that products have a column of their own for, which `arrange` leaves out."""
     for name in ("color", "brand"):
-        found = [
-            next((each.value for each in store.option(int(place)).choices if plain(each.name) == name), None)
-            for place in places
-        ]
+        found = [find_choice_value(store.option(int(place)), name) for place in places]
         if any(value is not None for value in found):
             known[name] = sorted({value for value in found if value is not None})
-            number = {value: place for place, value in enumerate(known[name])}
-            codes[name] = np.array(
-                [number.get(value or "", -1) if value is not None else -1 for value in found], np.int32
-            )
+            # -1: the variant has no such choice
+            number: dict[str | None, int] = {value: place for place, value in enumerate(known[name])}
+            codes[name] = np.array([number.get(value, -1) for value in found], np.int32)
+
+
+def find_choice_value(option: Option, name: str) -> str | None:
+    return next((each.value for each in option.choices if normalize_attribute_name(each.name) == name), None)
 
 
 @dataclass(frozen=True)
-class Thing:
+class ProductVariant:
     """A variant, with everything about it that a task could need."""
 
     item: Item
@@ -240,18 +254,18 @@ class Thing:
         return self.option.cents if self.option else self.item.cents
 
 
-def options_named(thing: Thing) -> set[str]:
+def list_option_facts(thing: ProductVariant) -> set[str]:
     """The facts that are chosen on the product's page."""
-    return {plain(choice.name) for choice in thing.choices}
+    return {normalize_attribute_name(choice.name) for choice in thing.choices}
 
 
-def as_need(fact: str, thing: Thing, **more: Any) -> Need | None:
+def build_need(fact: str, thing: ProductVariant, **more: Any) -> Need | None:
     """The need for just what this variant is; None where it says nothing of it."""
-    value = fact_of(fact, thing.item, thing.option)
+    value = find_variant_fact(fact, thing.item, thing.option)
     if value is None:
         return None
-    kind: Literal["option", "attribute"] = "option" if fact in options_named(thing) else "attribute"
-    found = measured(value)
+    kind: Literal["option", "attribute"] = "option" if fact in list_option_facts(thing) else "attribute"
+    found = parse_measurement(value)
     unit = MEASURE.match(value)
     told = (unit["unit"] or "").strip() or None if found and unit else None
     number = float(unit["number"]) if found and unit else None

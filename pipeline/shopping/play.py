@@ -10,45 +10,51 @@ from dataclasses import dataclass, replace
 from functools import partial
 from zlib import crc32
 
-from pipeline.models.base import Prompt
-from pipeline.models.play import Conversation
-from pipeline.prompts import messages
-from pipeline.render import pages
-from pipeline.shop.browser import Browser
-from pipeline.shop.store import Store
-from pipeline.shop.tools import Finder
-from pipeline.shopping.blunders import Seen, blunders
-from pipeline.shopping.buyer import Buyer, Heard
-from pipeline.shopping.profile import told
-from pipeline.shopping.score import by_formula, things, typed
-from pipeline.shopping.wording import called
-from schemas.rollouts import Message
-from schemas.shop import Choice
-from schemas.shopping import Profile, Scenario, ShoppingEpisode, ShoppingTask, Step
+from shopwright.pipeline.evaluate import situation
+from shopwright.pipeline.evaluate.situation import Score, Step, Trace
+from shopwright.pipeline.models.base import UNHEARD, Prompt, Reply
+from shopwright.pipeline.prompts import render_messages
+from shopwright.pipeline.render import pages
+from shopwright.pipeline.shop.browser import Browser
+from shopwright.pipeline.shop.store import Store
+from shopwright.pipeline.shop.tools import Finder
+from shopwright.pipeline.shop.user_simulator import SimulatorReply
+from shopwright.pipeline.shopping.error_taxonomy import StepEffect, label_errors
+from shopwright.pipeline.shopping.facts import ProductVariant
+from shopwright.pipeline.shopping.profile import describe_profile
+from shopwright.pipeline.shopping.score import list_product_variants, score_by_formula, score_typed_match
+from shopwright.pipeline.shopping.user_simulator import ApprovingUser
+from shopwright.pipeline.shopping.wording import translate_name
+from shopwright.schemas.rollouts import Message
+from shopwright.schemas.shop import Choice
+from shopwright.schemas.shopping import Match, Profile, Scenario, ShoppingEpisode, ShoppingTask
+from shopwright.schemas.shopping import Step as PageStep
 
 ACTIONS = {"single": 30, "single personal": 30, "multi": 40, "multi personal": 40}
-UNHEARD = "no reply: "
-"""How the fault of a last step begins after which the agent could not be heard: its prompt was refused, say."""
 SCENARIOS: tuple[Scenario, ...] = ("single", "single personal", "multi", "multi personal")
+# Of a score, each a field of `Match`.
+PARTS = ("loose", "strict", "type", "attributes", "options", "price", "same_product")
+# Letters of a turn that is not understood, as it is kept.
 LONGEST = 2_000
-"""Letters of a turn that is not understood, as it is kept."""
 FORM = {
     False: "Your turn has to be two lines: Thought: ... and Action: search[words] or click[thing].",
     True: "Your turn has to be three lines: Thought: ..., Action_type: interact_with_env or ask_shopper, and Action_content: ...",
 }
+# Where a line begins: no more than its own white space, or a reply of empty lines alone would take hours.
 LINE = r"^[^\S\n]*"
-"""Where a line begins: no more than its own white space, or a reply of empty lines alone would take hours."""
+# The turn of a single-turn task: a thought, then an action.
 THOUGHT = re.compile(rf"{LINE}Thought\s*[:：]", re.IGNORECASE | re.MULTILINE)
 ACTS = re.compile(rf"{LINE}Action", re.IGNORECASE | re.MULTILINE)
 ACTION = re.compile(rf"{LINE}Action\s*[:：]\s*(.*)", re.IGNORECASE | re.MULTILINE)
+# The turn of a conversation names the kind of its action apart from its content.
 TYPE = re.compile(rf"{LINE}Action_type\s*[:：]\s*(\w+)\s*$", re.IGNORECASE | re.MULTILINE)
 CONTENT = re.compile(rf"{LINE}Action_content\s*[:：](.*)", re.IGNORECASE | re.MULTILINE | re.DOTALL)
-Player = Generator[str, "Sight", None]
-"""Says turn after turn, and is sent what it sees then."""
+# Says turn after turn, and is sent what it sees then.
+TurnGenerator = Generator[str, "Observation", None]
 
 
 @dataclass(frozen=True)
-class Shop:
+class ShopResources:
     """What all episodes of a process share: nothing of it changes."""
 
     store: Store
@@ -57,7 +63,7 @@ class Shop:
 
 
 @dataclass(frozen=True)
-class Sight:
+class Observation:
     """What an agent sees: a page, or what the shopper said with the page that is still there."""
 
     text: str
@@ -66,25 +72,36 @@ class Sight:
     left: int
 
 
-def scenarios_of(task: ShoppingTask) -> tuple[Scenario, Scenario]:
+def list_scenarios(task: ShoppingTask) -> tuple[Scenario, Scenario]:
     """A task without a profile is played in the first and third scenario, one with a profile in the others."""
     return ("single personal", "multi personal") if task.profile_id else ("single", "multi")
 
 
-class Play:
+class Play(situation.Episode):
     """One task in one scenario, from its opening to its end."""
 
-    def __init__(self, shop: Shop, task: ShoppingTask, scenario: Scenario, profile: Profile | None = None) -> None:
+    def __init__(
+        self, shop: ShopResources, task: ShoppingTask, scenario: Scenario, profile: Profile | None = None
+    ) -> None:
         self.shop, self.task, self.scenario, self.profile = shop, task, scenario, profile
         self.multi = scenario.startswith("multi")
-        self.browser = Browser(shop.store, shop.finder, bullets=shop.bullets)
-        self.buyer = Buyer(task, scenario)
         self.limit = ACTIONS[scenario]
+        self.reset()
+
+    def reset(self) -> Observation:
+        self.browser = Browser(self.shop.store, self.shop.finder, bullets=self.shop.bullets)
+        self.buyer = ApprovingUser(self.task, self.scenario)
         self.opening = self.buyer.opening
-        self.steps: list[Step] = []
-        self.seen: list[Seen] = []
+        self.steps: list[PageStep] = []
+        self.seen: list[StepEffect] = []
         self.stopped = False
-        self.prompt = self.told()
+        self.history: list[dict[str, str]] = []
+        self.first = self.sight()
+        return self.first
+
+    @property
+    def task_id(self) -> str:
+        return self.task.id
 
     @property
     def done(self) -> bool:
@@ -93,29 +110,50 @@ class Play:
     def told(self) -> list[dict[str, str]]:
         """What the agent is told first."""
         language = self.task.language
-        return messages(
+        return render_messages(
             "shopping_episodes",
             multi=self.multi,
             personal=self.profile is not None,
             limit=self.limit,
             language=language,
             opening=self.opening,
-            profile=told(self.profile, language, names=partial(called, language=language)) if self.profile else "",
-            page=shown(self.sight()),
+            profile=describe_profile(self.profile, language, names=partial(translate_name, language=language))
+            if self.profile
+            else "",
+            page=format_observation(self.first),
         )
 
-    def sight(self, text: str | None = None) -> Sight:
-        page = self.browser.page
-        told = pages.text(page) if text is None else text
-        return Sight(told, tuple(pages.clickables(page)), pages.can_search(page), self.limit - len(self.steps))
+    def prompt(self) -> Prompt:
+        if not self.history:
+            self.history = self.told()
+        seed = crc32(self.task.id.encode())  # of its own: many conversations open alike
+        return Prompt("shopping_episodes", tuple(self.history), seed=seed + len(self.steps))
 
-    def step(self, said: str) -> Sight:
+    def sight(self, text: str | None = None) -> Observation:
+        page = self.browser.page
+        told = pages.render_page_text(page) if text is None else text
+        return Observation(
+            told, tuple(pages.list_clickables(page)), pages.can_search(page), self.limit - len(self.steps)
+        )
+
+    def step(self, action: str | Reply) -> Step:
         """A turn of the agent's: what it sees then. A turn that is not understood is one, too."""
-        said = writable(said)
-        thought, action = read(said, self.multi)
+        if isinstance(action, Reply) and action.finish == "refused":
+            self.stop(action.fault)
+            return Step(self.sight(), self.score().parts["reward"], True, {})
+        said = parse_reply(action) if isinstance(action, Reply) else action
+        seen = self.act(said)
+        if self.history:
+            told = {"role": "user", "content": format_observation(seen)}
+            self.history += [{"role": "assistant", "content": said}, told]
+        return Step(seen, self.score().parts["reward"] if self.done else 0.0, self.done, {})
+
+    def act(self, said: str) -> Observation:
+        said = replace_lone_surrogates(said)
+        thought, action = parse_turn(said, self.multi)
         heard, fault = None, ""
         if self.multi and action.startswith("ask["):
-            heard = self.buyer.answer(action[4:-1])
+            heard = self.buyer.reply(action[4:-1])
         elif action:
             fault = self.browser.act(action)
         else:
@@ -123,9 +161,9 @@ class Play:
         sight = self.sight(heard.text if heard else fault or None)
         self.seen.append(self.noticed(heard))
         self.steps.append(
-            Step(
+            PageStep(
                 thought=thought if action else "",
-                action=action or kept(said, self.multi),
+                action=action or clip_unreadable_turn(said, self.multi),
                 observation=sight.text,
                 clickables=list(sight.clickables),
                 can_search=sight.can_search,
@@ -140,7 +178,7 @@ class Play:
         sight = self.sight()
         self.seen.append(self.noticed(None))
         self.steps.append(
-            Step(
+            PageStep(
                 thought="",
                 action="",
                 observation=sight.text,
@@ -150,40 +188,61 @@ class Play:
             )
         )
 
-    def noticed(self, heard: Heard | None) -> Seen:
+    def noticed(self, heard: SimulatorReply | None) -> StepEffect:
         """What the taxonomy of errors reads of a step."""
         view, page, ids = self.browser.view, self.browser.page, self.shop.store.ids
         first = (view.number - 1) * pages.PAGE
         rows = view.rows[first : first + pages.PAGE] if page.kind == "results" and heard is None else ()
-        return Seen(
+        verdict = heard.act if heard and heard.act in ("agreed", "refused") else ""
+        return StepEffect(
             shown=tuple(ids[int(row)].as_py() for row in rows),
             product=ids[view.row].as_py() if view.row >= 0 and page.kind != "results" else "",
             details=page.kind in pages.TABS,
             chosen=tuple(Choice(name=name, value=value) for name, value in view.chosen.items()),
             asked=heard.asked if heard else (),
             told=heard.tells if heard else (),
-            verdict=heard.verdict if heard else "",
+            verdict=verdict,
         )
 
     def messages(self) -> list[Message]:
         """The conversation as a trainer takes it: what was not understood is told as it was said."""
-        told = [Message.model_validate(each) for each in self.prompt]
+        told = [Message.model_validate(each) for each in self.told()]
         for place, step in enumerate(self.steps):
-            said = step.action if step.fault == FORM[self.multi] else written(step.thought, step.action, self.multi)
-            sight = Sight(step.observation, tuple(step.clickables), step.can_search, self.limit - place - 1)
-            told += [Message(role="assistant", content=said), Message(role="user", content=shown(sight))]
+            said = step.action if step.fault == FORM[self.multi] else format_turn(step.thought, step.action, self.multi)
+            sight = Observation(step.observation, tuple(step.clickables), step.can_search, self.limit - place - 1)
+            told += [Message(role="assistant", content=said), Message(role="user", content=format_observation(sight))]
         return told[:-1]
+
+    def bought(self) -> ProductVariant | None:
+        """The variant that was bought."""
+        product, variant = self.browser.bought or ("", "")
+        found = list_product_variants(self.shop.store, product)
+        return next((t for t in found if not variant or (t.option and t.option.id == variant)), None)
+
+    def match(self) -> Match:
+        """How well what was bought fits, by typed equality."""
+        return score_typed_match(self.task.needs, self.task.category, self.task.product_id, self.bought())
+
+    def literal_match(self) -> Match:
+        """The same by the published formulas."""
+        bought = self.bought()
+        gold = list_product_variants(self.shop.store, self.task.product_id)[0].item
+        bullets = self.shop.bullets(bought.item.row) if bought else ()
+        return score_by_formula(self.task, gold, bought, bullets=bullets)
+
+    def score(self) -> Score:
+        match = self.match()
+        parts = {name: float(getattr(match, name)) for name in PARTS}
+        chance = 1 / count_siblings(self.shop, self.task)
+        fault = self.steps[-1].fault if self.stopped else match.fault
+        return Score({"reward": parts["strict"], **parts, "chance": chance}, match.success, fault)
 
     def episode(self, policy: str) -> ShoppingEpisode:
         """What became of it."""
-        task, store = self.task, self.shop.store
+        task, match = self.task, self.match()
         product, variant = self.browser.bought or ("", "")
-        bought = next((t for t in things(store, product) if not variant or (t.option and t.option.id == variant)), None)
-        match = typed(task.needs, task.category, task.product_id, bought)
-        gold = things(store, task.product_id)[0].item
-        bullets = self.shop.bullets(bought.item.row) if bought else ()
         return ShoppingEpisode(
-            id=f"{task.id}-{self.scenario.replace(' ', '-')}-{policy}",
+            id=build_episode_id(self, policy),
             task_id=task.id,
             scenario=self.scenario,
             policy=policy,
@@ -192,30 +251,40 @@ class Play:
             bought_product=product,
             bought_variant=variant,
             typed=match,
-            literal=by_formula(task, gold, bought, bullets=bullets),
-            blunders=blunders(
+            literal=self.literal_match(),
+            errors=label_errors(
                 task,
                 self.scenario,
                 self.steps,
                 match,
                 self.seen,
-                look=partial(things, store),
-                bought=bought,
+                look=partial(list_product_variants, self.shop.store),
+                bought=self.bought(),
                 profile=self.profile,
             ),
             messages=self.messages() if match.success else [],
         )
 
 
-def read(said: str, multi: bool) -> tuple[str, str]:
+def count_siblings(shop: ShopResources, task: ShoppingTask) -> int:
+    """Products of the target's leaf category, itself included; any of them is the target by a chance of one in so many."""
+    return len(shop.store.shelf(shop.store.place_of_leaf[task.category]).rows)
+
+
+def parse_reply(reply: Reply) -> str:
+    """What a model said; of a reply that was cut short why."""
+    return reply.fault if reply.fault and not reply.text else reply.text.strip()
+
+
+def parse_turn(said: str, multi: bool) -> tuple[str, str]:
     """Thought and action of a turn; no action where there is none that can be understood.
 
-    >>> read("Thought: I look.\\nAction: search[red mug]", False)
+    >>> parse_turn("Thought: I look.\\nAction: search[red mug]", False)
     ('I look.', 'search[red mug]')
-    >>> read("Thought: ?\\nAction_type: ask_shopper\\nAction_content: Which color?", True)
+    >>> parse_turn("Thought: ?\\nAction_type: ask_shopper\\nAction_content: Which color?", True)
     ('?', 'ask[Which color?]')
     """
-    thought = thought_of(said)
+    thought = parse_thought(said)
     if not multi:
         action = ACTION.search(said)
         return thought, action[1].rstrip() if action else ""
@@ -229,7 +298,7 @@ def read(said: str, multi: bool) -> tuple[str, str]:
     return thought, told if acts else ""
 
 
-def thought_of(said: str) -> str:
+def parse_thought(said: str) -> str:
     """What stands between the first `Thought:` and the line of the action; all that is left where there is none."""
     found = THOUGHT.search(said)
     if not found:
@@ -238,25 +307,29 @@ def thought_of(said: str) -> str:
     return said[found.end() : acts.start() if acts else None].strip()
 
 
-def kept(said: str, multi: bool) -> str:
+def clip_unreadable_turn(said: str, multi: bool) -> str:
     """What there is of a turn that is not understood; nothing where the part that is kept would be."""
     start = said[:LONGEST]
-    return "" if read(start, multi)[1] else start
+    return "" if parse_turn(start, multi)[1] else start
 
 
-def writable(text: str) -> str:
+def replace_lone_surrogates(text: str) -> str:
     """Without halves of characters, which no record can hold.
 
-    >>> writable("a\\ud800b")
+    >>> replace_lone_surrogates("a\\ud800b")
     'a?b'
     """
     return text.encode(errors="replace").decode()
 
 
-def written(thought: str, action: str, multi: bool) -> str:
+def build_episode_id(play: Play, policy: str) -> str:
+    return f"{play.task.id}-{play.scenario.replace(' ', '-')}-{policy}"
+
+
+def format_turn(thought: str, action: str, multi: bool) -> str:
     """A turn as an agent says it.
 
-    >>> written("I ask.", "ask[Which color?]", True)
+    >>> format_turn("I ask.", "ask[Which color?]", True)
     'Thought: I ask.\\nAction_type: ask_shopper\\nAction_content: Which color?'
     """
     if not multi:
@@ -265,25 +338,11 @@ def written(thought: str, action: str, multi: bool) -> str:
     return f"Thought: {thought}\nAction_type: {kind}\nAction_content: {content}"
 
 
-def shown(sight: Sight) -> str:
+def format_observation(sight: Observation) -> str:
     """What an agent is told after its turn."""
     facts = {"clickable": list(sight.clickables), "search": sight.can_search, "actions left": sight.left}
     return f"{sight.text}\n{json.dumps(facts, ensure_ascii=False)}"
 
 
-def conversation(play: Play, policy: str, *, player: Player | None = None) -> Conversation[ShoppingEpisode]:
-    """The task from its opening to its end. `player`: what is said where no model is asked."""
-    history = list(play.prompt)
-    offline = next(player) if player else ""
-    seed = crc32(play.task.id.encode())  # of its own: many conversations open alike
-    while not play.done:
-        reply = yield Prompt("shopping_episodes", tuple(history), offline, seed=seed + len(play.steps))
-        if reply.finish in ("refused", "unanswered"):
-            play.stop(reply.fault)
-            break
-        said = reply.fault if reply.fault and not reply.text else reply.text.strip()
-        sight = play.step(said)
-        history = [*history, {"role": "assistant", "content": said}, {"role": "user", "content": shown(sight)}]
-        if player and not play.done:
-            offline = player.send(sight)
-    return play.episode(policy)
+def make_episode(trace: Trace[Play]) -> ShoppingEpisode:
+    return trace.episode.episode(trace.policy)

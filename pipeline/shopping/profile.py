@@ -16,43 +16,45 @@ from itertools import pairwise
 from random import Random
 from typing import Any, Literal, NamedTuple
 
-from pipeline.prompts import say
-from pipeline.shopping.facts import plain
-from schemas.samples import DatedPrice
-from schemas.shop import Choice, Order, Persona
-from schemas.shopping import Demographics, Habits, Interests, Language, Level, Profile, Transaction, Weighted
+from shopwright.pipeline.prompts import render_offline
+from shopwright.pipeline.shopping.facts import normalize_attribute_name
+from shopwright.schemas.samples import DatedPrice
+from shopwright.schemas.shop import Choice, Order, Persona
+from shopwright.schemas.shopping import Demographics, Habits, Interests, Language, Level, Profile, Transaction, Weighted
 
 Payment = Literal["card", "wallet", "instalments", "bank transfer"]
 Gender = Literal["female", "male", "not told"]
 Member = Literal["none", "silver", "gold", "platinum"]
 
 EPOCH = date(1970, 1, 1)
+# Seconds.
 DAY = 86_400
-"""Seconds."""
+# What an event says about what is liked.
 WEIGHTS = {"purchase": 5, "add to Cart": 3, "click": 1}
-"""What an event says about what is liked."""
+# Percent of all weights of a kind, from which on a liking is high or medium.
 HIGH, MEDIUM = 25, 10
-"""Percent of all weights of a kind, from which on a liking is high or medium."""
 LEVELS: tuple[Level, ...] = ("low", "medium", "high")
+# Entries of a profile's lists.
 MOST_LIKED, MOST_SIZES, MOST_SEARCHES = 5, 6, 10
+# Carts and purchases of a preferred brand that make the liking high; of a brand nothing else does.
 SURE = 2
-"""Carts and purchases of a preferred brand that make the liking high; of a brand nothing else does."""
+# Clicks on a brand, from which on its shop is followed.
 FOLLOWED = 5
-"""Clicks on a brand, from which on its shop is followed."""
+# Seconds: ShopSimulator's profile counts over 14, 30 and 90 days.
 RECENT, SPENT, ORDERED = 14 * DAY, 30 * DAY, 90 * DAY
+# Seconds without an event that end a visit.
 PAUSE = 30 * 60
-"""Seconds without an event that end a visit."""
+# Things put in the cart: of fewer there is no middle half, and the price range is one figure.
 FEW = 4
-"""Things put in the cart: of fewer there is no middle half, and the price range is one figure."""
 PAYMENTS: dict[Payment, int] = {"card": 6, "wallet": 3, "instalments": 1, "bank transfer": 1}
 GENDERS: dict[Gender, int] = {"female": 9, "male": 9, "not told": 2}
+# Between the registration and the log's first day.
 YEARS = (0.2, 6.0)
-"""Between the registration and the log's first day."""
+# Cents of the last 30 days, from which on a member has this level.
 GOLD, PLATINUM = 100_000, 300_000
-"""Cents of the last 30 days, from which on a member has this level."""
+# Price sensitivity and share of purchases below the list price, either of which makes a customer keen on promotions;
+# and the price sensitivity below which one who never bought below the list price is not.
 KEEN, FRUGAL = (0.6, 0.2), 0.3
-"""Price sensitivity and share of purchases below the list price, either of which makes a customer keen on promotions;
-and the price sensitivity below which one who never bought below the list price is not."""
 
 MATERIALS = """material materials fabric fabric_type fiber fill filling lining shell upper sole wood yarn leather
 leather_type alloy stone upholstery composition outer_material sole_material jar_material material_type
@@ -62,19 +64,22 @@ weave stitch finish_type fit_type item_shape closure format texture"""
 FUNCTIONS = """feature features special_feature special_features function functions benefit benefits control protection
 waterproofing noise_control sound_mode technology connectivity connectivity_technology connection goal active claim
 absorbency setup formula navigation focus"""
-SIZED = """size shoe_size bed_size band_size frame_size jar_size home_size waist inseam chest width length height
+SIZE_NAMES = """size shoe_size bed_size band_size frame_size jar_size home_size waist inseam chest width length height
 seat_height diameter age fits_up_to"""
+# The names of attributes, as `facts.plain` writes them, whose values are a material, a style or a function.
 KINDS = {
-    kind: frozenset(plain(name) for name in names.split())
-    for kind, names in {"materials": MATERIALS, "styles": STYLES, "functions": FUNCTIONS}.items()
+    "materials": frozenset(map(normalize_attribute_name, MATERIALS.split())),
+    "styles": frozenset(map(normalize_attribute_name, STYLES.split())),
+    "functions": frozenset(map(normalize_attribute_name, FUNCTIONS.split())),
 }
-"""The names of attributes, as `facts.plain` writes them, whose values are a material, a style or a function."""
-SIZES = frozenset(plain(name) for name in SIZED.split())
-"""Those of options that are a size."""
-KIND_OF = {name: kind for kind, names in KINDS.items() for name in names}
+# Those of options that are a size.
+SIZES = frozenset(normalize_attribute_name(name) for name in SIZE_NAMES.split())
+KIND_OF: dict[str, str] = {}
+for kind, names in KINDS.items():
+    KIND_OF |= dict.fromkeys(names, kind)
 WORD = re.compile(r"[^\W_]+")
+# Words of a search, from which on it is the customer's own and not repeated.
 LONG = 3
-"""Words of a search, from which on it is the customer's own and not repeated."""
 
 
 class Act(NamedTuple):
@@ -126,26 +131,26 @@ class Log:
         return long_searches(act.typed for act in self.acts if act.typed)
 
 
-def profile(person: Persona, log: Log, *, member: bool) -> Profile:
+def build_profile(person: Persona, log: Log, *, member: bool) -> Profile:
     """All of it, for a persona and its log."""
     spent = sum(act.cents for act in log.last(SPENT) if act.action == "purchase")
     return Profile(
         id=person.id,
-        transaction=transaction(person, log, spent),
+        transaction=summarize_transactions(person, log, spent),
         demographics=Demographics(
             member_level=member_level(member, spent),
             age_band=person.age_band,
-            gender=gender(person.id),
+            gender=draw_gender(person.id),
             spend_tier=person.spend_tier,
         ),
-        interests=interests(person, log),
+        interests=summarize_interests(person, log),
         region=person.region,
-        registered=registered(person.id, EPOCH + timedelta(days=log.acts[0].second // DAY)),
-        habits=habits(person, log),
+        registered=draw_registration_day(person.id, EPOCH + timedelta(days=log.acts[0].second // DAY)),
+        habits=summarize_habits(person, log),
     )
 
 
-def transaction(person: Persona, log: Log, spent: int) -> Transaction:
+def summarize_transactions(person: Persona, log: Log, spent: int) -> Transaction:
     share = coupon_use(log.bought, log.promotions)
     totals = [order.total for order in log.orders]
     mean = sum(totals, Decimal(0)) / len(totals) if totals else Decimal(0)
@@ -154,21 +159,25 @@ def transaction(person: Persona, log: Log, spent: int) -> Transaction:
         coupon_use=share,
         repurchase_rate=repurchase_rate(log.bought),
         mean_order_value=mean.quantize(Decimal("0.01")),
-        payment=payment(person.id),
+        payment=draw_payment(person.id),
         promotion_sensitivity=promotion_sensitivity(person.price_sensitivity, share),
-        spend_30d=Decimal(spent).scaleb(-2),
-        orders_90d=sum(second_of(order.placed) > after for order in log.orders),
+        spend=Decimal(spent).scaleb(-2),
+        spend_days=days_in(log.acts, SPENT),
+        orders=sum(datetime_to_seconds(order.placed) > after for order in log.orders),
+        orders_days=days_in(log.acts, ORDERED),
     )
 
 
 def coupon_use(bought: Sequence[Act], promotions: Iterable[DatedPrice]) -> float:
     """Share of purchases below the list price, by a promotion of that day."""
-    lists = {(each.asin, day): each.list_price * 100 for each in promotions for day in days_of(each)}
+    lists: dict[tuple[str, int], Decimal] = {}
+    for each in promotions:
+        lists |= {(each.asin, day): each.list_price * 100 for day in list_promotion_days(each)}
     below = sum(act.cents < lists.get((act.product or "", act.second // DAY), 0) for act in bought)
     return round(below / len(bought), 3) if bought else 0.0
 
 
-def days_of(promotion: DatedPrice) -> range:
+def list_promotion_days(promotion: DatedPrice) -> range:
     """Both its first and its last, since 1970."""
     return range((promotion.first_day - EPOCH).days, (promotion.last_day - EPOCH).days + 1)
 
@@ -210,43 +219,43 @@ def member_level(member: bool, spent: int) -> Member:
     return "platinum" if spent >= PLATINUM else "gold" if spent >= GOLD else "silver"
 
 
-def payment(person: str) -> Payment:
+def draw_payment(person: str) -> Payment:
     """Drawn once, by dice of its own."""
     return Random(f"{person}/payment").choices(list(PAYMENTS), list(PAYMENTS.values()))[0]
 
 
-def gender(person: str) -> Gender:
+def draw_gender(person: str) -> Gender:
     """Drawn once, by dice of its own."""
     return Random(f"{person}/gender").choices(list(GENDERS), list(GENDERS.values()))[0]
 
 
-def registered(person: str, first_day: date) -> date:
+def draw_registration_day(person: str, first_day: date) -> date:
     """Drawn once, by dice of its own, so many years before the log's first day."""
     least, most = (int(365.25 * years) for years in YEARS)
     return first_day - timedelta(days=least + int(Random(f"{person}/registered").random() * (most - least + 1)))
 
 
-def second_of(when: datetime) -> int:
+def datetime_to_seconds(when: datetime) -> int:
     return int((when - datetime(1970, 1, 1)).total_seconds())
 
 
-def interests(person: Persona, log: Log) -> Interests:
+def summarize_interests(person: Persona, log: Log) -> Interests:
     """What the log shows to be liked, less what repeats its own searches; a category's name is the shop's."""
-    weights = liked(log)
-    shown = {
-        kind: {name: n for name, n in found.items() if not repeats(name, log.typed)} for kind, found in weights.items()
-    }
+    weights = weigh_likings(log)
+    shown = {}
+    for kind, found in weights.items():
+        shown[kind] = {name: n for name, n in found.items() if not is_search_repeated(name, log.typed)}
     shown["categories"] = weights["categories"]
-    found = {kind: ranked(shown[kind], sum(weights[kind].values())) for kind in shown if kind != "brands"}
+    ranked = {kind: rank_likings(shown[kind], sum(weights[kind].values())) for kind in shown if kind != "brands"}
     return Interests(
-        brands=brands(shown["brands"], sum(weights["brands"].values()), sure(person, log)),
-        **found,
+        brands=rank_brands(shown["brands"], sum(weights["brands"].values()), find_sure_brands(person, log)),
+        **ranked,
         price_range=price_range([act.cents for act in log.acts if act.action == "add to Cart"]),
-        sizes=sizes(log),
+        sizes=list_bought_sizes(log),
     )
 
 
-def liked(log: Log) -> dict[str, Counter[str]]:
+def weigh_likings(log: Log) -> dict[str, Counter[str]]:
     """How much each brand, category, color, material, style and function was clicked, put in the cart and bought."""
     found: dict[str, Counter[str]] = {name: Counter() for name in ("brands", "categories", "colors", *KINDS)}
     for act in log.acts:
@@ -261,29 +270,29 @@ def liked(log: Log) -> dict[str, Counter[str]]:
     return found
 
 
-def level(weight: int, total: int) -> Level:
+def classify_liking(weight: int, total: int) -> Level:
     """
-    >>> level(25, 100), level(24, 100), level(9, 100)
+    >>> classify_liking(25, 100), classify_liking(24, 100), classify_liking(9, 100)
     ('high', 'medium', 'low')
     """
     return "high" if 100 * weight >= HIGH * total else "medium" if 100 * weight >= MEDIUM * total else "low"
 
 
-def ranked(weights: Mapping[str, int], total: int) -> list[Weighted]:
+def rank_likings(weights: Mapping[str, int], total: int) -> list[Weighted]:
     """The most liked first."""
     order = sorted(weights, key=lambda name: (-weights[name], name))
-    return [Weighted(name=name, level=level(weights[name], total)) for name in order[:MOST_LIKED]]
+    return [Weighted(name=name, level=classify_liking(weights[name], total)) for name in order[:MOST_LIKED]]
 
 
-def brands(weights: Mapping[str, int], total: int, sure: frozenset[str]) -> list[Weighted]:
+def rank_brands(weights: Mapping[str, int], total: int, sure: frozenset[str]) -> list[Weighted]:
     """Those it is sure of first, and these alone are high."""
     order = sorted(weights, key=lambda name: (name not in sure, -weights[name], name))[:MOST_LIKED]
-    levels = {name: level(weights[name], total) for name in order}
+    levels = {name: classify_liking(weights[name], total) for name in order}
     capped: dict[str, Level] = {name: "low" if levels[name] == "low" else "medium" for name in order}
     return [Weighted(name=name, level="high" if name in sure else capped[name]) for name in order]
 
 
-def sure(person: Persona, log: Log) -> frozenset[str]:
+def find_sure_brands(person: Persona, log: Log) -> frozenset[str]:
     """The brands that the customer prefers, and put in the cart or bought more than once."""
     times = Counter(act.brand for act in log.acts if act.action in ("add to Cart", "purchase"))
     return frozenset(brand for brand in person.brands if times[brand] >= SURE)
@@ -302,7 +311,7 @@ def price_range(prices: Sequence[int]) -> str:
     return f"{low // 100}-{-(-high // 100)}"
 
 
-def sizes(log: Log) -> list[Choice]:
+def list_bought_sizes(log: Log) -> list[Choice]:
     """In which size it last bought a kind of thing, the latest first."""
     kinds = {act.product: act.category for act in log.bought}
     found: dict[tuple[str, str], str] = {}
@@ -310,33 +319,35 @@ def sizes(log: Log) -> list[Choice]:
         for line in reversed(order.lines):
             for choice in log.choices.get(line.variant_id, ()):
                 said = f"{choice.name}: {choice.value}"
-                if plain(choice.name) in SIZES and not repeats(said, log.typed):
+                if normalize_attribute_name(choice.name) in SIZES and not is_search_repeated(said, log.typed):
                     found.setdefault((kinds.get(line.product_id) or "", choice.name), said)
     return [Choice(name=kind, value=said) for (kind, _), said in found.items()][:MOST_SIZES]
 
 
-def habits(person: Persona, log: Log) -> Habits:
+def summarize_habits(person: Persona, log: Log) -> Habits:
     recent = log.last(RECENT)
     gaps = [after.second - before.second for before, after in pairwise(recent)]
     clicks = Counter(act.brand for act in log.acts if act.action == "click" and act.brand)
+    days = days_in(log.acts, RECENT)
     return Habits(
         device=person.device,
-        daily_minutes=round(sum(gap for gap in gaps if gap <= PAUSE) / 60 / days_in(log.acts), 1),
+        days=days,
+        daily_minutes=round(sum(gap for gap in gaps if gap <= PAUSE) / 60 / days, 1),
         followed_shops=sum(times >= FOLLOWED for times in clicks.values()),
         carts=sum(act.action == "add to Cart" for act in recent),
-        searches=searched_in(recent),
-        favourites=favourites(recent),
+        searches=list_searched_categories(recent),
+        favourites=count_favourites(recent),
         active_hours=active_hours(log.acts),
         visits=1 + sum(gap > PAUSE for gap in gaps),
     )
 
 
-def days_in(acts: Sequence[Act]) -> int:
-    """Of the last 14, those that the log has."""
-    return min(RECENT // DAY, acts[-1].second // DAY - acts[0].second // DAY + 1)
+def days_in(acts: Sequence[Act], seconds: int) -> int:
+    """Of the days of this time before its end, those that the log has: a figure of 30 days is none of 90."""
+    return min(seconds // DAY, acts[-1].second // DAY - acts[0].second // DAY + 1)
 
 
-def searched_in(acts: Sequence[Act]) -> list[str]:
+def list_searched_categories(acts: Sequence[Act]) -> list[str]:
     """The category of the click right after a search, the latest first.
 
     Not what was typed, which may be just what a task withholds.
@@ -345,7 +356,7 @@ def searched_in(acts: Sequence[Act]) -> list[str]:
     return [name for name in dict.fromkeys(reversed(found)) if name][:MOST_SEARCHES]
 
 
-def favourites(acts: Sequence[Act]) -> int:
+def count_favourites(acts: Sequence[Act]) -> int:
     """Products looked at on more than one day and not bought."""
     days: dict[str, set[int]] = {}
     bought = {act.product for act in acts if act.action == "purchase"}
@@ -361,7 +372,7 @@ def active_hours(acts: Sequence[Act]) -> list[int]:
     return sorted(hour for hour, count in times.items() if 24 * count >= len(acts))
 
 
-def words_of(text: str) -> list[str]:
+def split_profile_words(text: str) -> list[str]:
     return WORD.findall(text.lower())
 
 
@@ -371,42 +382,46 @@ def long_searches(typed: Iterable[str]) -> frozenset[str]:
     >>> long_searches(["Pens", "gel pens", "Pens that don't smear"])
     frozenset({'pens that don t smear'})
     """
-    found = (" ".join(words_of(text)) for text in typed)
+    found = (" ".join(split_profile_words(text)) for text in typed)
     return frozenset(text for text in found if text.count(" ") >= LONG - 1)
 
 
-def repeats(text: str, typed: frozenset[str]) -> bool:
+def is_search_repeated(text: str, typed: frozenset[str]) -> bool:
     """Whether it says one of these searches, word by word.
 
-    >>> repeats("soft full-grain leather", long_searches(["full grain leather"])), repeats("leather", long_searches(["soft red leather"]))
+    >>> is_search_repeated("soft full-grain leather", long_searches(["full grain leather"])), is_search_repeated("leather", long_searches(["soft red leather"]))
     (True, False)
     """
-    words = words_of(text)
-    return any(" ".join(words[low : low + n]) in typed for n in lengths(typed) for low in range(len(words) - n + 1))
+    words = split_profile_words(text)
+    for length in list_search_lengths(typed):
+        runs = (words[first : first + length] for first in range(len(words) - length + 1))
+        if any(" ".join(run) in typed for run in runs):
+            return True
+    return False
 
 
 @lru_cache(1)
-def lengths(typed: frozenset[str]) -> list[int]:
+def list_search_lengths(typed: frozenset[str]) -> list[int]:
     """How many words searches have: a catalog's texts can have thousands."""
     return sorted({text.count(" ") + 1 for text in typed})
 
 
-def texts(part: Any) -> Iterator[str]:
+def find_texts(part: Any) -> Iterator[str]:
     """Every text in a value made of dictionaries and lists.
 
-    >>> list(texts({"a": ["x", {"b": "y"}], "n": 1}))
+    >>> list(find_texts({"a": ["x", {"b": "y"}], "n": 1}))
     ['x', 'y']
     """
     if isinstance(part, str):
         yield part
     elif isinstance(part, (dict, list)):
         for each in part.values() if isinstance(part, dict) else part:
-            yield from texts(each)
+            yield from find_texts(each)
 
 
-def told(profile: Profile, language: Language = "en", *, names: Callable[[str], str] = str) -> str:
+def describe_profile(profile: Profile, language: Language = "en", *, names: Callable[[str], str] = str) -> str:
     """A profile as an agent reads it, a line for each group of facts; what it likes stands as the shop writes it.
 
     names: other words for brands, categories, colors and the rest.
     """
-    return say("profiles", profile=profile, language=language, names=names)
+    return render_offline("profiles", profile=profile, language=language, names=names)

@@ -7,30 +7,36 @@ from zlib import crc32
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from pipeline.behaviors import wording
-from pipeline.behaviors.logs import Logs
-from pipeline.behaviors.rows import behavior
-from pipeline.behaviors.sessions import Cut
-from pipeline.behaviors.sessions import sessions as sessions_of
-from pipeline.behaviors.walk import Lost, Move, Walk, day_of, start
-from pipeline.checks import behaviors as check
-from pipeline.checks.nearby import Nearby
-from pipeline.checks.shopping import shop_of
-from pipeline.checks.unique import ids_are_unique, repeated
-from pipeline.dataset import Dataset
-from pipeline.models.base import Prompt, Reply
-from pipeline.models.play import Conversation
-from pipeline.models.role import Role
-from pipeline.models.written import Wrong, as_json, refused, schema_of, written
-from pipeline.problem import Problem
-from pipeline.prompts import messages
-from pipeline.render import pages
-from pipeline.shop.stock import Stock
-from pipeline.stage import Fault, Plan, Shard, stage
-from schemas.behaviors import Behavior, Outcome
-from schemas.record import Rejected
-from schemas.samples import Trajectory
-from schemas.shop import Order, Persona, Product, Variant
+from shopwright.pipeline.behaviors import wording
+from shopwright.pipeline.behaviors.logs import Logs
+from shopwright.pipeline.behaviors.rows import build_behavior
+from shopwright.pipeline.behaviors.session_replay import Move, ReplayError, SessionReplay, build_visit_day, start_replay
+from shopwright.pipeline.behaviors.sessions import SEARCH, Cut
+from shopwright.pipeline.behaviors.sessions import cut_sessions as sessions_of
+from shopwright.pipeline.checks import behaviors as check
+from shopwright.pipeline.checks.record_cache import RecordCache
+from shopwright.pipeline.checks.shopping import shop_of
+from shopwright.pipeline.checks.unique import find_repeated_rows, ids_are_unique
+from shopwright.pipeline.dataset import Dataset
+from shopwright.pipeline.models.base import Prompt, Reply
+from shopwright.pipeline.models.play import Conversation
+from shopwright.pipeline.models.role import Role
+from shopwright.pipeline.models.valid_replies import (
+    InvalidReply,
+    ask_until_valid,
+    make_rejected_row,
+    parse_reply_json,
+    schema_of,
+)
+from shopwright.pipeline.problem import Problem
+from shopwright.pipeline.prompts import render_messages
+from shopwright.pipeline.render import pages
+from shopwright.pipeline.stage import Fault, Key, Plan, Section, Shard, Views, stage
+from shopwright.pipeline.world.catalog_columns import CatalogColumns
+from shopwright.schemas.behaviors import Behavior, Outcome
+from shopwright.schemas.record import Rejected
+from shopwright.schemas.samples import Trajectory
+from shopwright.schemas.shop import Order, Persona, Product, Variant
 
 Sessions = Annotated[int, Field(description="sessions, shared evenly among the customers", ge=1, le=100_000_000)]
 CutBy = Annotated[Cut, Field(description="a session is one errand, or all of a visit: what lies within 30 minutes")]
@@ -47,7 +53,20 @@ def plan_behaviors(trajectories: Dataset[Trajectory], sessions: int) -> Plan:
 
 
 def sessions_differ(behaviors: Dataset[Behavior]) -> list[Fault]:
-    return repeated(behaviors, "trajectory_id || '/' || rows[1]", "the same events twice")
+    return find_repeated_rows(behaviors, "trajectory_id || '/' || rows[1]", "the same events twice")
+
+
+VIEWS = Views(
+    place=80,
+    apart={"customer": Key("persona_id"), "session": Key("behavior_id"), "log": Key("trajectory_id")},
+    named_by=("behavior_id",),
+    command="commands.behaviors",
+    forms=("publish.exporters.sft:sft_behaviors",),
+    purposes=("text-generation",),
+    columns=("persona_id", "intent", "outcome", "tokens", "split"),
+    page="browse.pages:gather_session_step",
+    report=(Section("sessions", "Sessions", "publish.report_behaviors:gather_behavior_facts"),),
+)
 
 
 @stage(
@@ -60,12 +79,14 @@ def sessions_differ(behaviors: Dataset[Behavior]) -> list[Fault]:
         check.names_are_unique,
         check.typed_text_is_the_intents,
         check.rationales_tell_what_was_seen,
+        check.rationales_are_not_contradicted,
         check.ends_at_its_end,
         check.customer_is_the_personas,
         check.tokens_are_counted,
     ],
     across=[ids_are_unique, sessions_differ, check.splits_share_no_customer],
     per_shard=(100, 2_000),
+    views=VIEWS,
 )
 def behaviors(
     trajectories: Dataset[Trajectory],
@@ -81,24 +102,24 @@ def behaviors(
     cut: CutBy = "errand",
     written_by: WrittenBy = "code",
 ) -> Iterator[Behavior | Rejected]:
-    """Sessions page by page: the page as simplified HTML, what the customer did there, and why, in its own words."""
-    rows = walks(trajectories, catalog, personas, shard, shard.of(plan.units), sessions, cut)
+    """Sessions in which something is opened, page by page: the page as simplified HTML, what the customer did there, and why, in its own words."""
+    rows = replay_drawn_sessions(trajectories, catalog, personas, shard, shard.of(plan.units), sessions, cut)
     if written_by == "code":
-        yield from (row if isinstance(row, Rejected) else behavior_of(row) for row in rows)
+        yield from (row if isinstance(row, Rejected) else build_scripted_behavior(row) for row in rows)
     else:
-        yield from writer.play(phrased(row) for row in rows)
+        yield from writer.play(phrase_rationales(row) for row in rows)
 
 
-class Walked(NamedTuple):
+class FinishedSession(NamedTuple):
     """A session walked to its end."""
 
     id: str
     trajectory: str
-    walk: Walk
+    walk: SessionReplay
     outcome: Outcome
 
 
-def walks(
+def replay_drawn_sessions(
     trajectories: Dataset[Trajectory],
     catalog: Dataset[Product],
     personas: Dataset[Persona],
@@ -106,16 +127,21 @@ def walks(
     wanted: range,
     total: int,
     cut: Cut,
-) -> Iterator[Walked | Rejected]:
+) -> Iterator[FinishedSession | Rejected]:
     """Customer c has the rows from `total * c // customers` on: sessions that are drawn for it, in the order of time."""
-    logs, shop, stock = trajectories.once(Logs), catalog.once(shop_of), catalog.once(Stock)
-    people = personas.once(Nearby)
+    logs, shop, stock = trajectories.once(Logs), catalog.once(shop_of), catalog.once(CatalogColumns)
+    people = personas.once(RecordCache)
     for customer, (trajectory, person) in enumerate(logs.largest):
         first, last = (total * each // len(logs.largest) for each in (customer, customer + 1))
         mine = range(max(first, wanted.start), min(last, wanted.stop))
         if not mine:
             continue
-        found = sessions_of(logs.of(trajectory, shop.store), cut)
+        # Who searches, opens nothing and leaves does as many others do: it would stand in two splits.
+        found = [
+            session
+            for session in sessions_of(logs.of(trajectory, shop.store), cut)
+            if any(act.kind != SEARCH for act in session.acts)
+        ]
         numbers = shard.random("behaviors", trajectory).sample(range(len(found)), min(len(found), last - first))
         drawn = [found[number] for number in sorted(numbers)]
         for row in mine:
@@ -126,18 +152,18 @@ def walks(
                 yield Rejected(id=name, reasons=[FEWER], record=json.dumps(facts))
                 continue
             dice = shard.random("behaviors", trajectory, session.acts[0].row)
-            walk = start(session, shop, people[person], day_of(session, shop.store, stock), dice)
+            walk = start_replay(session, shop, people[person], build_visit_day(session, shop.store, stock), dice)
             try:
-                yield Walked(name, trajectory, walk, walk.go())
-            except Lost as lost:
+                yield FinishedSession(name, trajectory, walk, walk.go())
+            except ReplayError as lost:
                 rows = {"rows": [act.row for act in session.acts]}
                 yield Rejected(id=name, reasons=[f"no way through the pages: {lost}"], record=json.dumps(facts | rows))
 
 
-def behavior_of(walked: Walked) -> Behavior:
+def build_scripted_behavior(walked: FinishedSession) -> Behavior:
     """The row with what code says."""
-    said = [wording.rationale(move.reason, move.facts, walked.walk.random) for move in walked.walk.moves]
-    return behavior(walked.id, walked.trajectory, walked.walk, walked.outcome, said, "code")
+    said = [wording.phrase_rationale(move.reason, move.facts, walked.walk.random) for move in walked.walk.moves]
+    return build_behavior(walked.id, walked.trajectory, walked.walk, walked.outcome, said, "code")
 
 
 class Told(BaseModel):
@@ -147,56 +173,63 @@ class Told(BaseModel):
     rationales: list[str]
 
 
-def phrased(walked: Walked | Rejected) -> Conversation[Behavior | Rejected]:
+def phrase_rationales(walked: FinishedSession | Rejected) -> Conversation[Behavior | Rejected]:
     """The row with what a model says, held against what code knows."""
     if isinstance(walked, Rejected):
         return walked
-    plain, moves = behavior_of(walked), walked.walk.moves
+    plain, moves = build_scripted_behavior(walked), walked.walk.moves
     steps = [
-        {"page": move.page.kind, "does": doing(move), "reason": move.reason, "facts": facts_told(move)}
+        {
+            "page": move.page.kind,
+            "does": describe_move_action(move),
+            "reason": move.reason,
+            "facts": describe_move_facts(move),
+        }
         for move in moves
     ]
     facts = {"shopper": plain.persona, "came_for": plain.intent, "steps": steps}
     prompt = Prompt(
         "behaviors",
-        tuple(messages("behaviors", **facts)),
+        tuple(render_messages("behaviors", **facts)),
         json.dumps({"rationales": [step.rationale for step in plain.steps]}),
         schema_of(Told),
         seed=crc32(plain.id.encode()),
     )
 
     def read(reply: Reply) -> Behavior:
-        said = as_json(reply, Told).rationales
+        said = parse_reply_json(reply, Told).rationales
         if len(said) != len(moves):
-            raise Wrong(f"There are {len(moves)} steps, so write {len(moves)} rationales.")
+            raise InvalidReply(f"There are {len(moves)} steps, so write {len(moves)} rationales.")
         wrong = [
             f"step {number}: {fault}"
             for number, (text, move) in enumerate(zip(said, moves, strict=True), 1)
-            if (fault := wording.model_fault(text, move.facts, move.action.get("name", "")))
+            if (fault := wording.find_model_rationale_fault(text, move.facts, move.action.get("name", "")))
         ]
         if wrong:
-            raise Wrong("; ".join(wrong) + ".")
-        told = [(text, wording.said_in(text, move.facts)) for text, move in zip(said, moves, strict=True)]
-        return behavior(walked.id, walked.trajectory, walked.walk, walked.outcome, told, "model")
+            raise InvalidReply("; ".join(wrong) + ".")
+        rationales = [
+            (text, wording.find_quoted_facts(text, move.facts)) for text, move in zip(said, moves, strict=True)
+        ]
+        return build_behavior(walked.id, walked.trajectory, walked.walk, walked.outcome, rationales, "model")
 
-    found = yield from written(prompt, read)
-    return found if isinstance(found, Behavior) else refused(walked.id, "rationales", facts, found)
-
-
-def facts_told(move: Move) -> dict[str, str]:
-    return {name: move.facts[name] for name in wording.NAMED if move.facts[name]}
+    found = yield from ask_until_valid(prompt, read)
+    return found if isinstance(found, Behavior) else make_rejected_row(walked.id, "rationales", facts, found)
 
 
-def doing(move: Move) -> str:
+def describe_move_facts(move: Move) -> dict[str, str]:
+    return {name: move.facts[name] for name in wording.QUOTABLE_FACTS if move.facts[name]}
+
+
+def describe_move_action(move: Move) -> str:
     """What is done, in words.
 
-    >>> from pipeline.behaviors.reasons import Facts
-    >>> from pipeline.render import pages
-    >>> doing(Move(pages.home(), {"type": "terminate"}, "gives up", Facts()))
+    >>> from shopwright.pipeline.behaviors.reasons import PageFacts
+    >>> from shopwright.pipeline.render import pages
+    >>> describe_move_action(Move(pages.build_shop_home_page(), {"type": "terminate"}, "gives up", PageFacts()))
     'leaves the shop'
     """
     if move.action["type"] == "terminate":
         return "leaves the shop"
     if move.action["type"] == "type_and_submit":
         return f"searches for {json.dumps(move.action['text'], ensure_ascii=False)}"
-    return pages.names(move.page)[move.action["name"]]
+    return pages.map_names_to_labels(move.page)[move.action["name"]]

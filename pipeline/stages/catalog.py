@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import cache
 from itertools import islice
@@ -11,18 +11,22 @@ from typing import Annotated, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pydantic import BeforeValidator, Field
+from packaging.licenses import InvalidLicenseExpression, canonicalize_license_expression
+from pydantic import AfterValidator, BeforeValidator, Field
 
-from pipeline.arrow import arrow_schema, money
-from pipeline.catalog import prices
-from pipeline.catalog.normalize import normalize
-from pipeline.catalog.queries import RealQueries, read_queries
-from pipeline.catalog.sources import open_source, sample
-from pipeline.checks.unique import ids_are_unique, repeated
-from pipeline.dataset import Dataset
-from pipeline.stage import Fault, Plan, Shard, stage
-from schemas.record import Rejected
-from schemas.shop import Product
+from shopwright.pipeline.arrow import arrow_schema, cents_to_decimal
+from shopwright.pipeline.catalog import prices
+from shopwright.pipeline.catalog.fits import fits_of
+from shopwright.pipeline.catalog.normalize import normalize
+from shopwright.pipeline.catalog.queries import RealQueries, read_queries
+from shopwright.pipeline.catalog.repair.money import SHOP, PriceRules, load_money_lists, survey_prices
+from shopwright.pipeline.catalog.sources import BadSource, Source, open_source, sample
+from shopwright.pipeline.checks.prices import price_is_as_written
+from shopwright.pipeline.checks.unique import find_repeated_rows, ids_are_unique
+from shopwright.pipeline.dataset import Dataset
+from shopwright.pipeline.stage import Fault, Plan, Section, Shard, Views, stage
+from shopwright.schemas.record import Rejected
+from shopwright.schemas.shop import Product
 
 BATCH = 1_200
 UNCLEAN = r"^$|[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]|^[\s\pZ]|[\s\pZ]$"
@@ -41,6 +45,61 @@ def read_columns(value: Any) -> Any:
     return {ours.strip(): theirs.strip() for ours, _, theirs in pairs}
 
 
+def read_rates(value: Any) -> Any:
+    """
+    >>> read_rates("EUR=1.08,JPY=0.0067")
+    {'EUR': 1.08, 'JPY': 0.0067}
+    """
+    try:
+        rates = read_columns(value)
+    except ValueError:
+        raise ValueError("write it as code=dollars, as in EUR=1.08,GBP=1.27") from None
+    return (
+        {currency_code(name): parse_dollar_rate(rate) for name, rate in rates.items()}
+        if isinstance(rates, dict)
+        else value
+    )
+
+
+def parse_dollar_rate(rate: Any) -> float:
+    """
+    >>> parse_dollar_rate("1.08")
+    1.08
+    """
+    try:
+        number = float(rate)
+    except (TypeError, ValueError):
+        number = 0.0
+    if not 1e-9 < number < 1e9:
+        raise ValueError(f"{rate} is not a rate in dollars, such as EUR=1.08")
+    return number
+
+
+def currency_code(name: str) -> str:
+    """
+    >>> currency_code("eur"), currency_code("")
+    ('EUR', '')
+    """
+    if name and name.upper() not in load_money_lists().places:
+        raise ValueError(f"{name} is no ISO code of a currency, as EUR is")
+    return name.upper()
+
+
+def licence_id(name: str) -> str:
+    """A licence as SPDX names it.
+
+    >>> licence_id("cc-by-4.0"), licence_id("")
+    ('CC-BY-4.0', '')
+    """
+    try:
+        known = canonicalize_license_expression(name) if name else ""
+    except InvalidLicenseExpression:
+        known = " "
+    if " " in known or known.startswith("LicenseRef-"):  # none, several, or one's own words
+        raise ValueError("it is no identifier of the SPDX list, as CC-BY-4.0 and Apache-2.0 are")
+    return known
+
+
 Columns = Annotated[
     dict[str, str], BeforeValidator(read_columns), Field(description="our=their column names, for a file of your own")
 ]
@@ -50,25 +109,44 @@ SourceName = Annotated[
         description="sample, esci, amazebay, webshop, shopsimulator (each :PATH or :HUB_ID), or a file", min_length=1
     ),
 ]
+Currency = Annotated[
+    str,
+    AfterValidator(currency_code),
+    Field(description="ISO code of the prices that do not say theirs; else what the others say, else USD"),
+]
+Rates = Annotated[
+    dict[str, float],
+    BeforeValidator(read_rates),
+    Field(description="US dollars for one of each other currency, as in EUR=1.08,GBP=1.27"),
+]
+Licence = Annotated[
+    str, AfterValidator(licence_id), Field(description="licence of a file of your own, by its SPDX name")
+]
 Products = Annotated[int | None, Field(ge=1, le=100_000_000, description="how many at most; the sample makes 24,000")]
 QueryFile = Annotated[str, Field(description="a file of real queries, led to the products that they fit")]
 Share = Annotated[float, Field(ge=0, le=1, description="share of products that have promotions")]
 
 
 def price_is_positive(batch: pa.RecordBatch) -> list[str | None]:
-    return said("price is not positive", pc.less_equal(batch["price"], pa.scalar(Decimal(0), pa.decimal128(12, 2))))
+    return flag_wrong_rows(
+        "price is not positive", pc.less_equal(batch["price"], pa.scalar(Decimal(0), pa.decimal128(12, 2)))
+    )
+
+
+def currency_is_the_shops(batch: pa.RecordBatch) -> list[str | None]:
+    return flag_wrong_rows("currency is not the shop's", pc.not_equal(batch["currency"], SHOP))
 
 
 def texts_are_clean(batch: pa.RecordBatch) -> list[str | None]:
     dirty = pc.match_substring_regex(pc.coalesce(batch["title"], ""), UNCLEAN)
-    return said("title is empty or has control characters", dirty)
+    return flag_wrong_rows("title is empty or has control characters", dirty)
 
 
 def category_is_the_leaf(batch: pa.RecordBatch) -> list[str | None]:
     paths = batch["category_path"]
     flat, lengths = pc.list_flatten(paths), pc.list_value_length(paths).fill_null(0)
     last = pc.if_else(pc.greater(lengths, 0), pc.subtract(pc.cumulative_sum(lengths), 1), None)
-    return said("category is not the last of its path", pc.not_equal(flat.take(last), batch["category"]))
+    return flag_wrong_rows("category is not the last of its path", pc.not_equal(flat.take(last), batch["category"]))
 
 
 def promotions_lower_the_price(batch: pa.RecordBatch) -> list[str | None]:
@@ -85,14 +163,14 @@ def promotions_lower_the_price(batch: pa.RecordBatch) -> list[str | None]:
     return reasons
 
 
-def said(reason: str, wrong: Any) -> list[str | None]:
+def flag_wrong_rows(reason: str, wrong: Any) -> list[str | None]:
     if not pc.any(wrong.fill_null(True), min_count=0).as_py():
         return [None] * len(wrong)
     return [reason if found or found is None else None for found in wrong.to_pylist()]
 
 
 def titles_are_unique(products: Dataset[Product]) -> Iterable[Fault]:
-    return repeated(products, "lower(title)", "duplicate title")
+    return find_repeated_rows(products, "lower(title)", "duplicate title")
 
 
 @dataclass(frozen=True)
@@ -101,38 +179,105 @@ class Facts:
 
     levels: dict[str, prices.Level]
     queries: RealQueries | None
+    rules: PriceRules = field(default_factory=PriceRules)
 
 
-def plan_catalog(source: str, columns: dict[str, str], products: int | None, queries: str) -> Plan:
+def plan_catalog(
+    source: str,
+    columns: dict[str, str],
+    products: int | None,
+    queries: str,
+    currency: str,
+    rates: dict[str, float],
+    licence: str,
+) -> Plan:
     real = read_queries(Path(queries)) if queries else None
     files = (Path(queries),) if queries else ()
     if source == "sample":
+        if currency or rates or licence:
+            raise BadSource("--currency, --rates and --licence go with a catalog of your own: give its --source.")
         return Plan(products or sample.PRODUCTS, files, Facts({}, real))
-    opened = open_source(source, columns)
+    opened = open_licensed_source(source, columns, licence)
     units = min(len(opened), products or len(opened))
-    known = ((row["category"], row["price"]) for row in cleaned(opened, range(units)) if isinstance(row, dict))
-    levels = prices.levels((category, price) for category, price in known if price is not None)
-    return Plan(units, (*files, *opened.files), Facts(levels, real))
+    rules = price_rules(opened, units, currency, rates)
+    known = (
+        (row["category"], row["price"])
+        for row in normalize_source_rows(opened, range(units), rules)
+        if isinstance(row, dict)
+    )
+    levels = prices.compute_price_levels((category, price) for category, price in known if price is not None)
+    return Plan(units, (*files, *opened.files), Facts(levels, real, rules))
 
 
-def cleaned(opened: Any, numbers: range) -> Iterator[dict[str, Any] | Rejected]:
+def open_licensed_source(source: str, columns: dict[str, str], licence: str) -> Source:
+    """The source under the licence that its owner names, where it has none of its own."""
+    opened = open_source(source, columns)
+    if licence and opened.licence not in ("unknown", licence):
+        raise BadSource(f"{source} is under {opened.licence}, not {licence}. Leave out --licence.")
+    opened.licence = licence or opened.licence
+    return opened
+
+
+def price_rules(opened: Source, units: int, currency: str, rates: dict[str, float]) -> PriceRules:
+    """How the source's prices are read; stops where most of them would have to be turned away for their currency."""
+    said = ((row.get("price"), row.get("currency")) for row in opened.read(0, units))
+    rules, counts = survey_prices(said, currency or opened.currency)
+    unrated = {code: times for code, times in counts.items() if code not in ("", SHOP, *rates)}
+    most = counts.total() / 2
+    if counts[""] > most:
+        raise BadSource(
+            f"{counts['']} of {counts.total()} prices of {opened.files[0]} do not say which currency they are in. "
+            "Say it: --currency CODE, as in --currency USD."
+        )
+    if sum(unrated.values()) > most:
+        named = ", ".join(f"{code} ({times})" for code, times in sorted(unrated.items()))
+        wanted = ",".join(f"{code}=DOLLARS" for code in sorted(unrated))
+        raise BadSource(
+            f"Prices of {opened.files[0]} are in {named}, and the shop's customers and policies count in US dollars. "
+            f"Give your rates: --rates {wanted} (dollars for one)."
+        )
+    return replace(rules, rates=rates)
+
+
+def normalize_source_rows(opened: Source, numbers: range, rules: PriceRules) -> Iterator[dict[str, Any] | Rejected]:
     for number, raw in zip(numbers, opened.read(numbers.start, numbers.stop), strict=True):
-        found = normalize(raw, source=opened.name, licence=opened.licence, number=number)
-        yield found if isinstance(found, dict) else rejected(raw, found, f"{opened.name}-row-{number}")
+        found = normalize(raw, source=opened.name, licence=opened.licence, number=number, rules=rules)
+        yield found if isinstance(found, dict) else reject_raw_row(raw, found, f"{opened.name}-row-{number}")
 
 
-def rejected(raw: dict[str, Any], reasons: list[str], name: str) -> Rejected:
+def reject_raw_row(raw: dict[str, Any], reasons: list[str], name: str) -> Rejected:
     """Half a surrogate pair, which UTF-8 cannot hold, stands in it as JSON escapes it."""
     record = json.dumps(raw, default=str, ensure_ascii=False).encode("utf-8", "backslashreplace").decode()
     return Rejected(id=name, reasons=reasons, record=record)
 
 
+VIEWS = Views(
+    place=10,
+    named_by=("product_id", "asin", "bought_product"),
+    columns=("title", "category", "price", "rating"),
+    report=(
+        Section("catalog", "Catalog", "publish.report_world:gather_catalog_facts"),
+        Section("search", "", "publish.report_search:gather_search_facts"),
+    ),
+    card={"sources": "publish.card:list_sources", "simulated": "publish.card:count_simulated_prices"},
+    pictures={"prices": "publish.pictures:draw_prices", "categories": "publish.pictures:draw_categories"},
+)
+
+
 @stage(
     makes=Product,
     plan=plan_catalog,
-    checks=[price_is_positive, texts_are_clean, category_is_the_leaf, promotions_lower_the_price],
+    checks=[
+        price_is_positive,
+        price_is_as_written,
+        currency_is_the_shops,
+        texts_are_clean,
+        category_is_the_leaf,
+        promotions_lower_the_price,
+    ],
     across=[ids_are_unique, titles_are_unique],
     per_shard=(1_200, 60_000),
+    views=VIEWS,
 )
 def catalog(
     shard: Shard,
@@ -142,38 +287,49 @@ def catalog(
     columns: Columns = {},  # noqa: B006  (a setting's default, never changed)
     products: Products = None,
     queries: QueryFile = "",
+    currency: Currency = "",
+    rates: Rates = {},  # noqa: B006  (as above)
+    licence: Licence = "",
     promoted: Share = 0.06,
 ) -> Iterator[pa.RecordBatch | Rejected]:
     """Products in one normal form, from the embedded sample or a real catalog, with their promotions."""
     numbers = shard.of(plan.units)
-    rows = (
-        sample.products(shard.seed, numbers) if source == "sample" else cleaned(open_source(source, columns), numbers)
-    )
+    if source == "sample":
+        rows: Iterator[dict[str, Any] | Rejected] = sample.generate_products(shard.seed, numbers)
+    else:
+        rows = normalize_source_rows(open_licensed_source(source, columns, licence), numbers, plan.facts.rules)
     while chunk := list(islice(rows, BATCH)):
         yield from (row for row in chunk if isinstance(row, Rejected))
-        kept = [priced(row, shard.seed, plan.facts, promoted) for row in chunk if isinstance(row, dict)]
+        kept = [add_price_and_queries(row, shard.seed, plan.facts, promoted) for row in chunk if isinstance(row, dict)]
         if kept:
             yield to_columns(kept)
 
 
-def priced(row: dict[str, Any], seed: int, facts: Facts, promoted: float) -> dict[str, Any]:
+def add_price_and_queries(row: dict[str, Any], seed: int, facts: Facts, promoted: float) -> dict[str, Any]:
     """The row with a price, its promotions and the real queries that lead to it."""
     price, is_simulated = row["price"], row["price"] is None
     if is_simulated:
-        price = prices.simulated(seed, row["id"], row["category"], facts.levels, reference_levels())
+        price = prices.simulate_price(seed, row["id"], row["category"], facts.levels, cache_reference_levels())
     found = prices.promotions(seed, row["id"], price, promoted)
+    fits = fits_of(row["title"], row["category"], row["description"] or "")
     queries = row["queries"] or (facts.queries.of(row) if facts.queries else [])
-    return {**row, "price": price, "price_is_simulated": is_simulated, "promotions": found, "queries": queries}
+    return {**row, "price": price, "price_is_simulated": is_simulated, "promotions": found, "queries": queries} | {
+        "fits": [{"kind": kind, "value": value} for kind, value in fits]
+    }
 
 
 @cache
-def reference_levels() -> dict[str, prices.Level]:
-    return prices.reference_levels()
+def cache_reference_levels() -> dict[str, prices.Level]:
+    return prices.load_reference_prices()
 
 
 def to_columns(rows: list[dict[str, Any]]) -> pa.RecordBatch:
     schema = arrow_schema(Product)
-    plain = {field.name: [row[field.name] for row in rows] for field in schema if field.name != "price"}
-    columns = {name: pa.array(values, schema.field(name).type) for name, values in plain.items()}
-    columns["price"] = money(pa.array([row["price"] for row in rows], pa.int64()).to_numpy())
-    return pa.RecordBatch.from_arrays([columns[name] for name in schema.names], schema=schema)
+    columns: list[pa.Array] = []
+    for column in schema:
+        values = [row[column.name] for row in rows]
+        if column.name == "price":
+            columns.append(cents_to_decimal(pa.array(values, pa.int64()).to_numpy()))  # rows hold cents
+        else:
+            columns.append(pa.array(values, column.type))
+    return pa.RecordBatch.from_arrays(columns, schema=schema)

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 from math import log2
 from typing import Annotated, Any
 
@@ -11,40 +12,40 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import Field
 
-from pipeline.checks.unique import ids_are_unique
-from pipeline.dataset import Dataset
-from pipeline.problem import Problem
-from pipeline.stage import Plan, Shard, stage
-from schemas.shop import Product
+from shopwright.pipeline.checks.unique import ids_are_unique
+from shopwright.pipeline.dataset import Dataset
+from shopwright.pipeline.problem import Problem
+from shopwright.pipeline.stage import Plan, Shard, Views, stage
+from shopwright.schemas.shop import Product
 
 Leaves = Annotated[int, Field(description="leaf categories that a first-level category has at least", ge=1)]
 Siblings = Annotated[int, Field(description="products kept in a leaf, about; fewer where they are little alike", ge=2)]
+# Below it there is nothing to tell apart.
 Complexity = Annotated[
     float, Field(description="facts and options that the products of a group have on average, at least", ge=0)
 ]
-"""Below it there is nothing to tell apart."""
+# Bits of difference for each fact, below which a leaf gives half as many.
 LOW_DIVERSITY = 0.25
-"""Bits of difference for each fact, below which a leaf gives half as many."""
 COLUMNS = ["id", "category_path", "category", "attributes", "options", "color", "brand", "rating", "review_count"]
 
 
 @dataclass(frozen=True)
-class Chosen:
+class FineSelection:
     rows: np.ndarray
     """In the catalog's order."""
     steps: dict[str, float]
 
 
 def plan_catalog_fine(catalog: Dataset[Product], leaves: int, siblings: int, complexity: float) -> Plan:
-    found = chosen(catalog, leaves, siblings, complexity)
+    found = choose_fine_products(catalog, leaves, siblings, complexity)
     if not len(found.rows):
         raise Problem(
             f"No product is left: {found.steps}. Lower --leaves, --siblings or --complexity for a catalog of few categories."
         )
-    return Plan(len(found.rows), facts=found.rows.tolist(), told=found.steps)
+    return Plan(len(found.rows), facts=found.rows.tolist(), stats=found.steps)
 
 
-def chosen(catalog: Dataset[Product], leaves: int, siblings: int, complexity: float) -> Chosen:
+def choose_fine_products(catalog: Dataset[Product], leaves: int, siblings: int, complexity: float) -> FineSelection:
     """The rows that are kept, and how many each step left.
 
     First-level categories of fewer than `leaves` leaves are dropped, then those of low complexity (facts and options a product);
@@ -55,16 +56,15 @@ def chosen(catalog: Dataset[Product], leaves: int, siblings: int, complexity: fl
     group = pa.array([path[0] if path else "" for path in table["category_path"].to_pylist()]).dictionary_encode()
     leaf = table["category"].combine_chunks().dictionary_encode()
     groups, kinds = group.indices.to_numpy(), leaf.indices.to_numpy()
-    facts = [facts_of(row) for row in table.select(COLUMNS[3:7]).to_pylist()]
+    facts = [collect_row_facts(row) for row in table.select(COLUMNS[3:7]).to_pylist()]
     steps: dict[str, float] = {
         "products": len(facts),
         "first-level categories": len(group.dictionary),
         "leaves": len(leaf.dictionary),
     }
+    sizes = np.array([len(each) for each in facts])
     many = np.array([len(np.unique(kinds[groups == place])) for place in range(len(group.dictionary))])
-    rich = np.array(
-        [np.mean([len(facts[row]) for row in np.flatnonzero(groups == place)]) for place in range(len(many))]
-    )
+    rich = np.array([sizes[groups == place].mean() for place in range(len(many))])
     kept = (many >= leaves) & (rich >= complexity)
     steps |= {"categories of too few leaves": int((many < leaves).sum())}
     steps |= {"categories of low complexity": int(((many >= leaves) & (rich < complexity)).sum())}
@@ -76,12 +76,12 @@ def chosen(catalog: Dataset[Product], leaves: int, siblings: int, complexity: fl
     for found in by_leaf.values():
         low = diversity([facts[row] for row in found]) < LOW_DIVERSITY
         poor += low
-        rows += most_alike(found, facts, reviews, siblings // 2 if low else siblings)
+        rows += find_most_alike(found, facts, reviews, siblings // 2 if low else siblings)
     steps |= {"leaves kept": len(by_leaf), "leaves of low diversity": poor, "products kept": len(rows)}
-    return Chosen(np.array(sorted(rows), dtype=np.int64), steps)
+    return FineSelection(np.array(sorted(rows), dtype=np.int64), steps)
 
 
-def facts_of(row: dict[str, Any]) -> dict[str, str]:
+def collect_row_facts(row: dict[str, Any]) -> dict[str, str]:
     found = {each["name"]: each["value"] for each in row["attributes"]}
     found |= {f"option {each['name']}": "/".join(each["values"]) for each in row["options"]}
     found |= {name: row[name] for name in ("color", "brand") if row[name]}
@@ -107,7 +107,7 @@ def entropy(counts: list[int]) -> float:
     return -sum(count / total * log2(count / total) for count in counts)
 
 
-def most_alike(rows: list[int], facts: list[dict[str, str]], reviews: np.ndarray, most: int) -> list[int]:
+def find_most_alike(rows: list[int], facts: list[dict[str, str]], reviews: np.ndarray, most: int) -> list[int]:
     """Those that share most of their facts with the others; of equals the most reviewed."""
     if len(rows) <= most:
         return rows
@@ -115,21 +115,28 @@ def most_alike(rows: list[int], facts: list[dict[str, str]], reviews: np.ndarray
     for row in rows:
         for fact in facts[row].items():
             counts[fact] += 1
-    shared = {row: sum(counts[fact] for fact in facts[row].items()) / (len(facts[row]) or 1) for row in rows}
-    return sorted(rows, key=lambda row: (-shared[row], -reviews[row], row))[:most]
+
+    def mean_share(row: int) -> float:
+        return sum(counts[fact] for fact in facts[row].items()) / (len(facts[row]) or 1)
+
+    return sorted(rows, key=lambda row: (-mean_share(row), -reviews[row], row))[:most]
 
 
 def is_in_the_catalog(batch: pa.RecordBatch, catalog: Dataset[Product]) -> list[str | None]:
     """Just as it stands there."""
-    known = catalog.once(by_id)
+    known = catalog.once(index_catalog_rows)
     return [None if known.get(row["id"]) == repr(row) else "not the catalog's product" for row in batch.to_pylist()]
 
 
-def by_id(catalog: Dataset[Product]) -> dict[str, str]:
-    return {row["id"]: repr(row) for batch in catalog.batches() for row in batch.to_pylist()}
+def index_catalog_rows(catalog: Dataset[Product]) -> dict[str, str]:
+    rows = chain.from_iterable(batch.to_pylist() for batch in catalog.batches())
+    return {row["id"]: repr(row) for row in rows}
 
 
-@stage(makes=Product, plan=plan_catalog_fine, checks=[is_in_the_catalog], across=[ids_are_unique])
+VIEWS = Views(extends="catalog", columns=("title", "category", "price", "rating"))
+
+
+@stage(makes=Product, plan=plan_catalog_fine, checks=[is_in_the_catalog], across=[ids_are_unique], views=VIEWS)
 def catalog_fine(
     catalog: Dataset[Product],
     shard: Shard,

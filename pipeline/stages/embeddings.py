@@ -8,19 +8,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import Field
 
-from pipeline.arrow import arrow_schema
-from pipeline.catalog.embed import HASHED, open_embedder, texts_of, values_of
-from pipeline.catalog.rows import Rows
-from pipeline.checks.unique import ids_are_unique
-from pipeline.dataset import Dataset
-from pipeline.stage import Plan, Shard, stage
-from schemas.shop import Embedding, Product
+from shopwright.pipeline.arrow import arrow_schema
+from shopwright.pipeline.catalog.embed import HASHED, join_product_texts, open_embedder, take_attribute_values
+from shopwright.pipeline.catalog.rows import index_product_ids
+from shopwright.pipeline.checks.unique import ids_are_unique
+from shopwright.pipeline.dataset import Dataset
+from shopwright.pipeline.stage import Plan, Shard, Views, stage
+from shopwright.schemas.shop import Embedding, Product
 
 COLUMNS = ["id", "title", "brand", "color", "category", "attributes"]
+# Products in one batch.
 TOGETHER = 12_000
-"""Products in one batch."""
+# How far from 1 the length of a vector may be that is kept in two bytes a number.
 ROUNDING = 0.01
-"""How far from 1 the length of a vector may be that is kept in two bytes a number."""
 STRANGER = "no such product in the catalog"
 LENGTH = "a vector that is not of length 1"
 RAGGED = "a vector of another size than the first one beside it"
@@ -44,16 +44,16 @@ def vectors_have_length_1(batch: pa.RecordBatch) -> list[str | None]:
 
 
 def products_are_the_catalogs(batch: pa.RecordBatch, catalog: Dataset[Product]) -> list[str | None]:
-    return [None if row >= 0 else STRANGER for row in catalog.once(rows_of).of(batch["id"]).tolist()]
-
-
-def rows_of(catalog: Dataset[Product]) -> Rows:
-    return Rows(catalog.table(["id"])["id"].combine_chunks())
+    rows = catalog.once(index_product_ids).of(batch["id"])
+    return [None if row >= 0 else STRANGER for row in rows.tolist()]
 
 
 def plan_embeddings(catalog: Dataset[Product], embedder: str) -> Plan:
-    open_embedder(embedder)  # fails here if there is none such
+    open_embedder(embedder)  # an unknown embedder fails here, before any work is shared
     return Plan(len(catalog), rows=len(catalog))
+
+
+VIEWS = Views(extends="catalog")
 
 
 @stage(
@@ -62,22 +62,23 @@ def plan_embeddings(catalog: Dataset[Product], embedder: str) -> Plan:
     checks=[vectors_have_length_1, products_are_the_catalogs],
     across=[ids_are_unique],
     per_shard=(5_000, 100_000),
+    views=VIEWS,
 )
 def embeddings(
     catalog: Dataset[Product], shard: Shard, plan: Plan, *, embedder: EmbedderName = HASHED
 ) -> Iterator[pa.RecordBatch]:
     """A vector of every product's text, by which search finds what is near a query."""
     model, schema = open_embedder(embedder), arrow_schema(Embedding)
-    for some in together(catalog.slices(shard.of(plan.units), COLUMNS)):
+    for some in regroup_batches(catalog.slices(shard.of(plan.units), COLUMNS)):
         titles, brands, colors, kinds, attributes = (some[name] for name in COLUMNS[1:])
-        texts = texts_of(titles, brands, colors, kinds, values_of(attributes))
+        texts = join_product_texts(titles, brands, colors, kinds, take_attribute_values(attributes))
         vectors = model.vectors(texts.to_pylist()).astype(np.float16)
         edges = np.arange(len(some) + 1, dtype=np.int32) * vectors.shape[1]
         column = pa.ListArray.from_arrays(edges, pa.array(vectors.ravel()))
         yield pa.RecordBatch.from_arrays([some["id"], column], schema=schema)
 
 
-def together(batches: Iterable[pa.RecordBatch], count: int = TOGETHER) -> Iterator[pa.RecordBatch]:
+def regroup_batches(batches: Iterable[pa.RecordBatch], count: int = TOGETHER) -> Iterator[pa.RecordBatch]:
     """The same rows, so many at a time."""
     waiting = arrow_schema(Product).empty_table().select(COLUMNS)
     for batch in batches:

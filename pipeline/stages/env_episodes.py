@@ -1,28 +1,31 @@
 """Tasks played to their end: by the scripted solver, by a model, or by both (EcomRLVE-GYM)."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from functools import partial
 from typing import Annotated, Literal
 
 from pydantic import Field
 
-from pipeline.checks import tasks as check
-from pipeline.checks.unique import ids_are_unique
-from pipeline.dataset import Dataset
-from pipeline.envs import env_of
-from pipeline.envs.base import World, as_json
-from pipeline.envs.conversation import by_itself, conversation, talks
-from pipeline.envs.episode import Episode
-from pipeline.envs.world import beside
-from pipeline.models.play import Conversation
-from pipeline.models.role import Role
-from pipeline.problem import Problem
-from pipeline.stage import Plan, Shard, stage
-from schemas.samples import Trajectory
-from schemas.shop import Order, Persona, Product, Variant
-from schemas.tasks import EnvEpisode, Task
+from shopwright.pipeline.checks import tasks as check
+from shopwright.pipeline.checks.unique import ids_are_unique
+from shopwright.pipeline.dataset import Dataset
+from shopwright.pipeline.envs import get_env
+from shopwright.pipeline.envs.base import dump_compact_json
+from shopwright.pipeline.envs.conversation import run_env_conversations
+from shopwright.pipeline.envs.episode import Episode
+from shopwright.pipeline.envs.evaluate import make_episode_record
+from shopwright.pipeline.envs.load_world import load_world_beside
+from shopwright.pipeline.evaluate.situation import SOLVER, Player, play_or_reject
+from shopwright.pipeline.models.play import Working
+from shopwright.pipeline.models.role import Role
+from shopwright.pipeline.problem import Problem
+from shopwright.pipeline.stage import Plan, Shard, Views, stage
+from shopwright.schemas.record import Rejected
+from shopwright.schemas.samples import Trajectory
+from shopwright.schemas.shop import Order, Persona, Product, Variant
+from shopwright.schemas.tasks import EnvEpisode, Task
 
-SOLVER = "solver"
 PlayedBy = Annotated[Literal["solver", "model", "both"], Field(description="who plays: solver, model or both")]
 NativeCalls = Annotated[bool, Field(description="tell the model's server of the tools, for native tool calls")]
 
@@ -31,12 +34,20 @@ def plan_env_episodes(env_tasks: Dataset[Task], played_by: str) -> Plan:
     return Plan(len(env_tasks), rows=len(env_tasks) * (2 if played_by == "both" else 1))
 
 
+VIEWS = Views(
+    place=60,
+    forms=("publish.exporters.sft:sft_envs",),
+    columns=("env", "difficulty", "policy", "opening"),
+)
+
+
 @stage(
     makes=EnvEpisode,
     plan=plan_env_episodes,
     checks=[check.task_is_there, check.actions_bring_it_about, check.solver_earns_everything],
     across=[ids_are_unique],
     per_shard=(50, 5_000),
+    views=VIEWS,
 )
 def env_episodes(
     env_tasks: Dataset[Task],
@@ -52,30 +63,33 @@ def env_episodes(
     *,
     played_by: PlayedBy = "solver",
     native_calls: NativeCalls = False,
-) -> Iterator[EnvEpisode]:
+) -> Iterator[EnvEpisode | Rejected]:
     """Episodes of the tasks: every tool call, every word of the shopper's, the parts of the reward, and who played."""
     if played_by != SOLVER and not agent.asks:
         raise Problem(
             f"--played-by {played_by} needs a model for the agent. Say --agent openai:NAME@http://HOST:PORT/v1."
         )
-    world = beside(catalog)
+    world = load_world_beside(catalog)
     tasks = list(env_tasks.rows(shard.of(plan.units)))
-    sources: list[Iterator[EnvEpisode]] = []
+    episodes = partial(Episode, world=world, words=shopper.asks, native=native_calls)
+    sources: list[Iterator[EnvEpisode | Rejected]] = []
     if played_by != "model":
-        solved = (by_itself("agent", solution_of(task, world, words=shopper.asks)) for task in tasks)
+        solved = (play_env_task(episodes(get_env(task.env), task=task), SOLVER, replay_solution) for task in tasks)
         sources.append(iter(list(shopper.play(solved))))  # to the end: two at once would write into one file of replies
     if played_by != SOLVER:
-        name = agent.spec.name
-        asked = (
-            conversation(Episode(env_of(task.env), world, task), name, words=shopper.asks, native=native_calls)
-            for task in tasks
-        )
-        sources.append(talks(asked, agent, shopper))
+        asked = (play_env_task(episodes(get_env(task.env), task=task), agent.spec.name) for task in tasks)
+        sources.append(run_env_conversations(asked, agent, shopper))
     for each in zip(*sources, strict=True):
         yield from each
 
 
-def solution_of(task: Task, world: World, *, words: bool) -> Conversation[EnvEpisode]:
+def replay_solution(episode: Episode) -> Generator[str, object, None]:
     """The stored solution, said turn by turn."""
-    actions = [as_json(action) for action in json.loads(task.solution)]
-    return conversation(Episode(env_of(task.env), world, task), SOLVER, words=words, offline=actions)
+    for action in json.loads(episode.task.solution):
+        yield dump_compact_json(action)
+
+
+def play_env_task(episode: Episode, policy: str, player: Player | None = None) -> Working[EnvEpisode | Rejected]:
+    task = episode.task
+    facts = {"task_id": task.id, "env": task.env, "difficulty": task.difficulty}
+    return play_or_reject(episode, player, policy, make_episode_record, id=f"{task.id}-{policy}", facts=facts)

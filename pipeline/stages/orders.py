@@ -8,20 +8,28 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline.arrow import cents
-from pipeline.checks.unique import ids_are_unique
-from pipeline.dataset import Dataset
-from pipeline.shop.orders import TOGETHER, Bought, Purchases, by_line, together, travel, variant_of
-from pipeline.shop.store import Places
-from pipeline.stage import Fault, Plan, Shard, stage
-from schemas.samples import Trajectory
-from schemas.shop import Line, Order, Product, Variant
+from shopwright.pipeline.checks.unique import ids_are_unique
+from shopwright.pipeline.dataset import Dataset
+from shopwright.pipeline.shop.store import TextIndex
+from shopwright.pipeline.stage import Fault, Plan, Shard, stage
+from shopwright.pipeline.world.orders import (
+    ORDER_GAP,
+    LoggedPurchase,
+    Purchases,
+    draw_shipment,
+    find_bought_variant,
+    group_into_lines,
+    group_into_orders,
+)
+from shopwright.schemas.samples import Trajectory
+from shopwright.schemas.shop import Line, Order, Product, Variant
 
 OTHER_LOG = "not a customer's largest log"
 OTHER_ROWS = "not all that was bought together, and only that"
 OTHER_FACTS = "lines, time or total are not those of the log"
 DATES = "dates out of order"
 STRANGER = "a variant that its product does not have"
+OTHER_COLOR = "a variant of another color than in the log"
 TORN = "a log of which not every purchase is in one order"
 
 
@@ -33,23 +41,23 @@ def orders_are_the_logs(order: Order, trajectories: Dataset[Trajectory]) -> str 
         return OTHER_LOG
     log = known.of(place)
     rows = [each for each in log if each.row in set(order.rows)]
-    if not rows or [each.row for each in rows] != order.rows or cut_badly(log, rows):
+    if not rows or [each.row for each in rows] != order.rows or is_cut_badly(log, rows):
         return OTHER_ROWS
-    told = Counter((each.product_id, each.title, each.cents) for each in rows)
+    bought = Counter((each.product_id, each.title, each.cents) for each in rows)
     lines: Counter[tuple[str, str, int]] = Counter()
     for line in order.lines:
         lines[line.product_id, line.title, int(line.price * 100)] += line.quantity
     total = sum((line.price * line.quantity for line in order.lines), Decimal(0))
-    right = told == lines and len(lines) == len(order.lines) and min(lines.values()) > 0
+    right = bought == lines and len(lines) == len(order.lines) and min(lines.values()) > 0
     return None if right and order.placed == rows[-1].when and order.total == total else OTHER_FACTS
 
 
-def cut_badly(log: list[Bought], rows: list[Bought]) -> bool:
+def is_cut_badly(log: list[LoggedPurchase], rows: list[LoggedPurchase]) -> bool:
     """Whether a purchase just before or after belongs to them as well, or one of them does not."""
     first, last = log.index(rows[0]), log.index(rows[-1])
     if log[first : last + 1] != rows:
         return True
-    apart = [log[at].when - log[at - 1].when > TOGETHER for at in range(1, len(log))]
+    apart = [log[at].when - log[at - 1].when > ORDER_GAP for at in range(1, len(log))]
     inside, before, after = apart[first:last], apart[max(0, first - 1) : first], apart[last : last + 1]
     return any(inside) or not all(before) or not all(after)
 
@@ -66,18 +74,39 @@ def dates_are_in_order(order: Order) -> str | None:
 
 def variants_are_the_products(order: Order, variants: Dataset[Variant]) -> str | None:
     """Each line names a variant of its product, and no two lines have one id."""
-    known = variants.once(Offered)
+    known = variants.once(VariantIndex)
     right = all(known.product_of(line.variant_id) == line.product_id for line in order.lines)
     return None if right and len({line.line_id for line in order.lines}) == len(order.lines) else STRANGER
 
 
-class Offered:
-    """Which product each variant is of."""
+def colors_are_the_products(order: Order, catalog: Dataset[Product], variants: Dataset[Variant]) -> str | None:
+    """A line's variant has the color that the product has in the log."""
+    known, colors = variants.once(VariantIndex), catalog.once(map_catalog_colors)
+    for line in order.lines:
+        color, bought = colors.get(line.product_id), known.color_of(line.variant_id)
+        if color and bought and color.lower() != bought.lower():
+            return OTHER_COLOR
+    return None
+
+
+def map_catalog_colors(catalog: Dataset[Product]) -> dict[str, str]:
+    table = catalog.table(["id", "color"]).drop_null()
+    return dict(zip(table["id"].to_pylist(), table["color"].to_pylist(), strict=True))
+
+
+class VariantIndex:
+    """Which product each variant is of, and its color."""
 
     def __init__(self, variants: Dataset[Variant]) -> None:
-        table = variants.table(["id", "product_id"]).combine_chunks()
+        table = variants.table(["id", "product_id", "choices"]).combine_chunks()
+        self.choices = table["choices"]
         self.products = table["product_id"]
-        self.places = Places(pa.concat_arrays(table["id"].chunks) if len(table) else pa.array([], pa.string()))
+        self.places = TextIndex(pa.concat_arrays(table["id"].chunks) if len(table) else pa.array([], pa.string()))
+
+    def color_of(self, variant_id: str) -> str | None:
+        place = self.places.of(variant_id)
+        chosen = [] if place is None else self.choices[place].as_py()
+        return next((each["value"] for each in chosen if each["name"] == "color"), None)
 
     def product_of(self, variant_id: str) -> str | None:
         place = self.places.of(variant_id)
@@ -105,7 +134,7 @@ def plan_orders(trajectories: Dataset[Trajectory]) -> Plan:
 @stage(
     makes=Order,
     plan=plan_orders,
-    checks=[orders_are_the_logs, dates_are_in_order, variants_are_the_products],
+    checks=[orders_are_the_logs, dates_are_in_order, variants_are_the_products, colors_are_the_products],
     across=[ids_are_unique, every_purchase_is_in_one_order],
     per_shard=(64, 4_096),
 )
@@ -119,17 +148,17 @@ def orders(
     """What each customer bought together in its longest log, as orders with lines, shipments and dates."""
     known, mine = trajectories.once(Purchases), shard.of(plan.units)
     wanted = known.products(mine)
-    days, sold = shipping_days(catalog, wanted), offered(variants, wanted)
+    days, sold = shipping_days(catalog, wanted), group_variants_by_product(variants, wanted)
     for log in mine:
-        for number, bought in enumerate(together(known.of(log)), 1):
-            yield order(known.people[log], known.logs[log], number, bought, days, sold, shard)
+        for number, bought in enumerate(group_into_orders(known.of(log)), 1):
+            yield build_order(known.people[log], known.logs[log], number, bought, days, sold, shard)
 
 
-def order(
+def build_order(
     person: str,
     log: str,
     number: int,
-    bought: list[Bought],
+    bought: list[LoggedPurchase],
     days: dict[str, int | None],
     sold: dict[str, list[dict[str, Any]]],
     shard: Shard,
@@ -140,14 +169,14 @@ def order(
         Line(
             line_id=f"{name}-{place}",
             product_id=same[0].product_id,
-            variant_id=variant_of(sold[same[0].product_id], len(same), random),
+            variant_id=find_bought_variant(sold[same[0].product_id]),
             title=same[0].title,
             quantity=len(same),
             price=Decimal(same[0].cents) / 100,
         )
-        for place, same in enumerate(by_line(bought), 1)
+        for place, same in enumerate(group_into_lines(bought), 1)
     ]
-    how = travel(placed, [days[line.product_id] for line in lines], random)
+    how = draw_shipment(placed, [days[line.product_id] for line in lines], random)
     return Order(
         id=name,
         persona_id=person,
@@ -171,14 +200,11 @@ def shipping_days(catalog: Dataset[Product], wanted: pa.Array) -> dict[str, int 
     return found
 
 
-def offered(variants: Dataset[Variant], wanted: pa.Array) -> dict[str, list[dict[str, Any]]]:
-    """The variants of these products, by the product's id: id, cents, stock, is_title."""
+def group_variants_by_product(variants: Dataset[Variant], wanted: pa.Array) -> dict[str, list[dict[str, Any]]]:
+    """The variants of these products, by the product's id: id, is_title."""
     found: dict[str, list[dict[str, Any]]] = {}
-    for batch in variants.batches(["id", "product_id", "price", "stock", "is_title"]):
+    for batch in variants.batches(["id", "product_id", "is_title"]):
         here = batch.filter(pc.is_in(batch["product_id"], value_set=wanted))
-        if not len(here):
-            continue
-        price = cents(here["price"]).tolist()
-        for row, one in zip(here.drop_columns(["price"]).to_pylist(), price, strict=True):
-            found.setdefault(row.pop("product_id"), []).append(row | {"cents": one})
+        for row in here.to_pylist():
+            found.setdefault(row.pop("product_id"), []).append(row)
     return found

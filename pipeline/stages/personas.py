@@ -6,27 +6,34 @@ import tomllib
 from collections.abc import Iterable, Iterator
 from decimal import Decimal
 from functools import cache
-from itertools import accumulate
+from itertools import accumulate, chain
 from pathlib import Path
 from random import Random
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from pipeline.checks.unique import alike_but_for_one, ids_are_unique
-from pipeline.dataset import Dataset
-from pipeline.models.base import Prompt, Reply
-from pipeline.models.play import Conversation
-from pipeline.models.role import Role
-from pipeline.models.written import Wrong, as_json, refused, schema_of, written
-from pipeline.problem import Problem
-from pipeline.prompts import messages, say
-from pipeline.shop.market import Category, Market, by_name
-from pipeline.stage import Fault, Plan, Shard, stage
-from schemas.record import Rejected
-from schemas.shop import Persona, Product, Taste
+from shopwright.pipeline.checks.unique import find_rows_alike_but_for_one, ids_are_unique
+from shopwright.pipeline.dataset import Dataset
+from shopwright.pipeline.models.base import Prompt, Reply
+from shopwright.pipeline.models.play import Conversation
+from shopwright.pipeline.models.role import Role
+from shopwright.pipeline.models.valid_replies import (
+    InvalidReply,
+    ask_until_valid,
+    make_rejected_row,
+    parse_reply_json,
+    schema_of,
+)
+from shopwright.pipeline.problem import Problem
+from shopwright.pipeline.prompts import render_messages, render_offline
+from shopwright.pipeline.stage import Fault, Plan, Section, Shard, Views, stage
+from shopwright.pipeline.world.market import Category, Market, index_categories
+from shopwright.schemas.record import Rejected
+from shopwright.schemas.shop import Persona, Product, Taste
 
 PEOPLE = Path(__file__).parents[2] / "data" / "reference" / "people.toml"
+# How much a shopper looks at prices, from 0 to 1, by spend tier: least and most.
 SENSITIVITY = {"low": (0.55, 1.0), "middle": (0.25, 0.8), "high": (0.0, 0.5)}
 DEVICES = {
     "18-24": (8, 1, 1),
@@ -51,19 +58,19 @@ SIGNATURE = (
 )
 
 NUMBER = re.compile(r"\d+(?:\.\d+)?")
+# Characters of a description.
 LONGEST = 900
-"""Characters of a description."""
 
 Count = Annotated[int, Field(ge=1, le=100_000_000, description="how many shoppers")]
 
 
 @cache
-def people() -> dict[str, Any]:
+def load_people_reference() -> dict[str, Any]:
     return tomllib.loads(PEOPLE.read_text(encoding="utf-8"))
 
 
 def budget_buys_the_taste(persona: Persona, catalog: Dataset[Product]) -> str | None:
-    known = catalog.once(by_name)
+    known = catalog.once(index_categories)
     for taste in persona.tastes:
         if taste.category not in known:
             return "taste for a category that the catalog does not have"
@@ -80,8 +87,11 @@ def taste_is_a_share(persona: Persona) -> str | None:
 
 
 def brands_belong_to_the_taste(persona: Persona, catalog: Dataset[Product]) -> str | None:
-    known = catalog.once(by_name)
-    sold = {brand for taste in persona.tastes if taste.category in known for brand in known[taste.category].brands}
+    known = catalog.once(index_categories)
+    sold: set[str] = set()
+    for taste in persona.tastes:
+        if taste.category in known:
+            sold.update(known[taste.category].brands)
     return None if set(persona.brands) <= sold else "prefers a brand that its categories do not have"
 
 
@@ -92,8 +102,8 @@ def hours_are_a_day(persona: Persona) -> str | None:
 
 
 def person_hangs_together(persona: Persona) -> str | None:
-    ages = {age["band"]: age["households"] for age in people()["ages"]}
-    incomes = {income["band"]: income["tiers"] for income in people()["incomes"]}
+    ages = {age["band"]: age["households"] for age in load_people_reference()["ages"]}
+    incomes = {income["band"]: income["tiers"] for income in load_people_reference()["incomes"]}
     if persona.household not in ages[persona.age_band]:
         return "household does not go with the age"
     return None if persona.spend_tier in incomes.get(persona.income, []) else "spend tier does not go with the income"
@@ -115,13 +125,21 @@ def description_tells_the_facts(persona: Persona) -> str | None:
 
 def personas_are_distinct(personas: Dataset[Persona]) -> Iterable[Fault]:
     """No two alike in all but one of eleven traits."""
-    return alike_but_for_one(personas, SIGNATURE, "near-duplicate of another persona")
+    return find_rows_alike_but_for_one(personas, SIGNATURE, "near-duplicate of another persona")
 
 
 def plan_personas(catalog: Dataset[Product], count: int) -> Plan:
     if not len(catalog):
         raise Problem("The catalog has no products, so nobody can shop. Look at why they were rejected.")
     return Plan(count, rows=count)
+
+
+VIEWS = Views(
+    place=20,
+    named_by=("persona_id",),
+    columns=("age_band", "household", "region", "budget", "description"),
+    report=(Section("people", "", "publish.report_world:list_people"),),
+)
 
 
 @stage(
@@ -137,13 +155,14 @@ def plan_personas(catalog: Dataset[Product], count: int) -> Plan:
     ],
     across=[ids_are_unique, personas_are_distinct],
     per_shard=(2_000, 100_000),
+    views=VIEWS,
 )
 def personas(
     catalog: Dataset[Product], shard: Shard, plan: Plan, writer: Role, *, count: Count = 200
 ) -> Iterator[Persona | Rejected]:
     """Shoppers whose budget buys what their taste wants, each with hours and habits of its own."""
     market = catalog.once(Market)
-    return writer.play(persona(number, shard.random(number), market) for number in shard.of(plan.units))
+    return writer.play(make_persona(number, shard.random(number), market) for number in shard.of(plan.units))
 
 
 class Described(BaseModel):
@@ -153,47 +172,47 @@ class Described(BaseModel):
     description: str
 
 
-def persona(number: int, random: Random, market: Market) -> Conversation[Persona | Rejected]:
+def make_persona(number: int, random: Random, market: Market) -> Conversation[Persona | Rejected]:
     """Its facts are drawn, then put into words; words that say something else are sent back."""
-    facts, said = drawn(random, market)
+    facts, said = draw_persona_facts(random, market)
     words = {**facts, **said}
     prompt = Prompt(
         "personas",
-        tuple(messages("personas", **words)),
-        json.dumps({"description": say("personas", **words)}),
+        tuple(render_messages("personas", **words)),
+        json.dumps({"description": render_offline("personas", **words)}),
         schema_of(Described),
         seed=number,
     )
 
     def read(reply: Reply) -> Persona:
-        description = " ".join(as_json(reply, Described).description.split())
+        description = " ".join(parse_reply_json(reply, Described).description.split())
         found = Persona(id=f"persona-{number:07d}", **facts, description=description)
         if wrong := description_tells_the_facts(found):
-            raise Wrong(f"{wrong}.")
+            raise InvalidReply(f"{wrong}.")
         return found
 
-    found = yield from written(prompt, read)
+    found = yield from ask_until_valid(prompt, read)
     if isinstance(found, Persona):
         return found
-    return refused(f"persona-{number:07d}", "description", facts, found)
+    return make_rejected_row(f"persona-{number:07d}", "description", facts, found)
 
 
-def drawn(random: Random, market: Market) -> tuple[dict[str, Any], dict[str, Any]]:
+def draw_persona_facts(random: Random, market: Market) -> tuple[dict[str, Any], dict[str, Any]]:
     """A shopper's facts, and those that are said in other words."""
-    age, income, rhythm = (weighted(random, kind) for kind in ("ages", "incomes", "rhythms"))
+    age, income, rhythm = (choose_weighted_person(random, kind) for kind in ("ages", "incomes", "rhythms"))
     tier = random.choice(income["tiers"])
-    least, most = people()["tiers"][tier]
+    least, most = load_people_reference()["tiers"][tier]
     budget = round(least * (most / least) ** random.random())
-    liked = tastes(random, market, budget * 100)
+    liked = draw_tastes(random, market, budget * 100)
     budget = max(budget, *(-(-category.quarter // 100) for category in liked))
     weights = [random.uniform(1, 4) for _ in liked]
     scale = random.uniform(0.7, 0.9) / sum(weights)
-    makers = sorted({brand for category in liked for brand in category.brands[:6]})
+    makers = sorted(set(chain.from_iterable(category.brands[:6] for category in liked)))
     low, high = SENSITIVITY[tier]
     facts = {
         "age_band": age["band"],
         "household": random.choice(age["households"]),
-        "region": random.choice(people()["regions"]),
+        "region": random.choice(load_people_reference()["regions"]),
         "income": income["band"],
         "spend_tier": tier,
         "budget": Decimal(budget),
@@ -203,7 +222,7 @@ def drawn(random: Random, market: Market) -> tuple[dict[str, Any], dict[str, Any
             for category, weight in zip(liked, weights, strict=True)
         ],
         "brands": sorted(random.sample(makers, min(len(makers), random.randint(2, 5)))),
-        "active_hours": hours(random, rhythm["hours"]),
+        "active_hours": draw_active_hours(random, rhythm["hours"]),
         "weekend_factor": round(random.uniform(0.6, 2.0), 2),
         "device": random.choices(("phone", "desktop", "tablet"), DEVICES[age["band"]])[0],
         "exploration": round(random.uniform(1.6, 2.4), 2),
@@ -211,7 +230,7 @@ def drawn(random: Random, market: Market) -> tuple[dict[str, Any], dict[str, Any
     return facts, {"tastes": [category.name for category in liked], "rhythm": rhythm["said"]}
 
 
-def tastes(random: Random, market: Market, cents: int) -> list[Category]:
+def draw_tastes(random: Random, market: Market, cents: int) -> list[Category]:
     """Three to six categories that the budget buys, most of them of one kind."""
     affordable = market.affordable(cents)
     near = affordable.of(affordable.draw(random).group)
@@ -226,16 +245,16 @@ def tastes(random: Random, market: Market, cents: int) -> list[Category]:
     return list(found.values())
 
 
-def weighted(random: Random, kind: str) -> dict[str, Any]:
-    return random.choices(people()[kind], cum_weights=weights_of(kind))[0]
+def choose_weighted_person(random: Random, kind: str) -> dict[str, Any]:
+    return random.choices(load_people_reference()[kind], cum_weights=accumulate_weights(kind))[0]
 
 
 @cache
-def weights_of(kind: str) -> list[float]:
-    return list(accumulate(one["weight"] for one in people()[kind]))
+def accumulate_weights(kind: str) -> list[float]:
+    return list(accumulate(one["weight"] for one in load_people_reference()[kind]))
 
 
-def hours(random: Random, usual: list[int]) -> list[int]:
+def draw_active_hours(random: Random, usual: list[int]) -> list[int]:
     """The rhythm's hours, less one or two that are not this shopper's."""
     missing = random.randint(0, min(2, len(usual) - 4))
     return sorted(random.sample(usual, len(usual) - missing))

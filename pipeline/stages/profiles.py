@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import date
+from itertools import chain
 from math import ceil, floor
 from typing import Any
 
@@ -9,23 +10,23 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline.arrow import cents
-from pipeline.checks.unique import ids_are_unique
-from pipeline.dataset import Dataset, quoted
-from pipeline.envs.world import is_member
-from pipeline.files import duck
-from pipeline.shop.orders import largest
-from pipeline.shop.store import Places
-from pipeline.shopping import profile as about
-from pipeline.shopping.facts import plain
-from pipeline.shopping.profile import Act, Fact, Log
-from pipeline.stage import Plan, Shard, stage
-from schemas.samples import DatedPrice, Trajectory
-from schemas.shop import Choice, Order, Persona, Product, Variant
-from schemas.shopping import Profile
+from shopwright.pipeline.arrow import decimal_to_cents
+from shopwright.pipeline.checks.unique import ids_are_unique
+from shopwright.pipeline.dataset import Dataset, quote_paths
+from shopwright.pipeline.envs.load_world import is_drawn_member
+from shopwright.pipeline.files import connect_duckdb
+from shopwright.pipeline.shop.store import TextIndex
+from shopwright.pipeline.shopping import profile as about
+from shopwright.pipeline.shopping.facts import normalize_attribute_name
+from shopwright.pipeline.shopping.profile import Act, Fact, Log
+from shopwright.pipeline.stage import Plan, Shard, Views, stage
+from shopwright.pipeline.world.orders import find_largest_trajectories
+from shopwright.schemas.samples import DatedPrice, Trajectory
+from shopwright.schemas.shop import Choice, Order, Persona, Product, Variant
+from shopwright.schemas.shopping import Profile
 
+# A trajectory's id, its persona's, what happened and the promotions that were met.
 Acts = tuple[str, str, list[Act], list[DatedPrice]]
-"""A trajectory's id, its persona's, what happened and the promotions that were met."""
 
 OTHER_PERSON = "facts that are not the persona's"
 NOT_DRAWN = "payment, gender or registration that was not drawn for it"
@@ -37,8 +38,9 @@ UNORDERED = "likings that are repeated, too many or not the most liked first"
 HOURS = "hours that are not those of a day"
 TYPED = "words that the customer typed"
 
+# Of a kind of liking; more than are told, since those that repeat a search are left out.
 MOST_COMPARED = 40
-"""Of a kind of liking; more than are told, since those that repeat a search are left out."""
+# What the rest is counted from: the events of these customers' longest logs. The bounds spare most row groups.
 ACTS = """
 create temp table act as
 select who, u.row_id as n, u."timestamp" as t, u.action_type as a, u.asin, u.product_types as category, u.brand,
@@ -51,7 +53,7 @@ from (
     )
 )
 """
-"""What the rest is counted from: the events of these customers' longest logs. The bounds spare most row groups."""
+# What each of these customers typed, and the names of the categories that it came upon.
 WORDS = """
 select who, list(distinct u.search_query) filter (u.search_query is not null),
     list(distinct u.product_types) filter (u.product_types is not null)
@@ -61,7 +63,7 @@ from (
 )
 group by who
 """
-"""What each of these customers typed, and the names of the categories that it came upon."""
+# The same figures as `shopwright.pipeline.shopping.profile` has, counted another way.
 SQL = {
     "transaction": """
 with promotion as (
@@ -85,8 +87,10 @@ ordered as (
     select persona_id as who, avg(total) as mean, count(*) filter (placed > ended - interval 90 day) as orders
     from orders join (select distinct who, ended from act) on who = persona_id group by persona_id
 )
-select who, coalesce(below, 0), coalesce(again, 0), coalesce(mean, 0), coalesce(spent, 0)::double, coalesce(orders, 0)
-from (select distinct who from act) left join paid using (who) left join ordered using (who)
+select who, coalesce(below, 0), coalesce(again, 0), coalesce(mean, 0), coalesce(spent, 0)::double, coalesce(orders, 0),
+    least(30, days), least(90, days)
+from (select who, max(t)::date - min(t)::date + 1 as days from act group by who) left join paid using (who)
+left join ordered using (who)
 """,
     "habits": """
 with recent as (
@@ -108,7 +112,7 @@ clock as (
     select who, hour(t) as hour, 24 * count(*) >= sum(count(*)) over (partition by who) as fair
     from act group by who, hour(t)
 )
-select who, coalesce(minutes, 0) / days, (select count(*) from shop where shop.who = length.who), carts,
+select who, days, coalesce(minutes, 0) / days, (select count(*) from shop where shop.who = length.who), carts,
     (select count(*) from kept where kept.who = length.who), visits,
     (select list(hour order by hour) from clock where clock.who = length.who and fair)
 from length join used using (who)
@@ -173,7 +177,6 @@ order by who, placed desc, place desc, spot
 """,
     "typed": "select who, list(distinct typed) from act where typed is not null group by who",
 }
-"""The same figures as `pipeline.shopping.profile` has, counted another way."""
 
 
 def person_is_the_personas(
@@ -181,7 +184,7 @@ def person_is_the_personas(
 ) -> list[str | None]:
     """What does not come from the log is the persona's, or what its own dice say."""
     ids = batch["id"].to_pylist()
-    people = {one.id: one for one in having(personas, "id", ids)}
+    people = {one.id: one for one in read_matching_records(personas, "id", ids)}
     begun = dict(first_days(trajectories, ids))
     return [other_person(row, people.get(row["id"]), begun.get(row["id"])) for row in batch.to_pylist()]
 
@@ -197,12 +200,12 @@ def other_person(row: dict[str, Any], person: Persona | None, begun: date | None
         return NO_LOG
     who, deal = row["demographics"], row["transaction"]
     same = (row["region"], row["habits"]["device"], who["age_band"], who["spend_tier"])
-    level = about.member_level(is_member(person), int(deal["spend_30d"] * 100))
+    level = about.member_level(is_drawn_member(person), int(deal["spend"] * 100))
     keen = about.promotion_sensitivity(person.price_sensitivity, deal["coupon_use"])
-    told = (who["member_level"], deal["promotion_sensitivity"])
-    if same != (person.region, person.device, person.age_band, person.spend_tier) or told != (level, keen):
+    claimed = (who["member_level"], deal["promotion_sensitivity"])
+    if same != (person.region, person.device, person.age_band, person.spend_tier) or claimed != (level, keen):
         return OTHER_PERSON
-    dice = (about.payment(person.id), about.gender(person.id), about.registered(person.id, begun))
+    dice = (about.draw_payment(person.id), about.draw_gender(person.id), about.draw_registration_day(person.id, begun))
     return None if dice == (deal["payment"], who["gender"], row["registered"]) else NOT_DRAWN
 
 
@@ -216,43 +219,51 @@ def figures_are_the_logs(
 ) -> list[str | None]:
     """Whatever is counted, counted again in SQL."""
     ids = batch["id"].to_pylist()
-    counted = Counted(queried([catalog, variants, personas, trajectories, orders], ids))
+    counted = ProfileFigures(query_profile_figures([catalog, variants, personas, trajectories, orders], ids))
     return [counted.against(row) for row in batch.to_pylist()]
 
 
-def queried(datasets: Iterable[Dataset[Any]], ids: list[str]) -> dict[str, list[tuple[Any, ...]]]:
+def query_profile_figures(datasets: Iterable[Dataset[Any]], ids: list[str]) -> dict[str, list[tuple[Any, ...]]]:
     """The answers to `SQL` for these customers."""
     kinds = {name: sorted(names) for name, names in about.KINDS.items()}
     given = {"sizes": sorted(about.SIZES), "most": MOST_COMPARED, **kinds}
-    with connected(datasets) as connection:
-        connection.execute(ACTS, these(ids))
-        return {
-            name: connection.execute(sql, {key: value for key, value in given.items() if f"${key}" in sql}).fetchall()
-            for name, sql in SQL.items()
-        }
+    with connect_datasets(datasets) as connection:
+        connection.execute(ACTS, build_id_parameters(ids))
+        answers = {}
+        for name, sql in SQL.items():
+            # DuckDB refuses values for parameters that a query does not have
+            asked = {key: value for key, value in given.items() if f"${key}" in sql}
+            answers[name] = connection.execute(sql, asked).fetchall()
+        return answers
 
 
-def these(ids: list[str]) -> dict[str, Any]:
+def build_id_parameters(ids: list[str]) -> dict[str, Any]:
     return {"ids": ids, "first": min(ids), "last": max(ids)}
 
 
-def connected(datasets: Iterable[Dataset[Any]]) -> Any:
+def index_by_customer(rows: list[tuple[Any, ...]]) -> dict[str, tuple[Any, ...]]:
+    """Rows of an answer, whose first column is the customer."""
+    return {row[0]: row[1:] for row in rows}
+
+
+def connect_datasets(datasets: Iterable[Dataset[Any]]) -> Any:
     """DuckDB, with a view for each of them."""
     datasets = list(datasets)
-    connection = duck(path for each in datasets for path in each.files)
+    connection = connect_duckdb(chain.from_iterable(each.files for each in datasets))
     for each in datasets:
-        source = f"read_parquet([{quoted(each.files)}], filename = true, file_row_number = true)"
+        source = f"read_parquet([{quote_paths(each.files)}], filename = true, file_row_number = true)"
         connection.execute(f"create view {each.name} as select * from {source}")
     return connection
 
 
-class Counted:
+class ProfileFigures:
     """The figures of some customers, as `SQL` has them."""
 
     def __init__(self, found: dict[str, list[tuple[Any, ...]]]) -> None:
-        one = {name: {row[0]: row[1:] for row in found[name]} for name in ("transaction", "habits", "prices", "typed")}
-        self.transactions, self.habits, self.prices = one["transaction"], one["habits"], one["prices"]
-        self.typed = {who: about.long_searches(texts) for who, (texts,) in one["typed"].items()}
+        self.transactions = index_by_customer(found["transaction"])
+        self.habits = index_by_customer(found["habits"])
+        self.prices = index_by_customer(found["prices"])
+        self.typed = {who: about.long_searches(texts) for who, texts in found["typed"]}
         self.searches: dict[str, list[str]] = {}
         for who, category in found["searches"]:
             self.searches.setdefault(who, []).append(category)
@@ -266,7 +277,7 @@ class Counted:
                 self.sizes.setdefault(who, {}).setdefault((category, name), f"{name}: {value}")
 
     def repeats(self, who: str, text: str) -> bool:
-        return about.repeats(text, self.typed.get(who, frozenset()))
+        return about.is_search_repeated(text, self.typed.get(who, frozenset()))
 
     def against(self, row: dict[str, Any]) -> str | None:
         who = row["id"]
@@ -278,41 +289,39 @@ class Counted:
             return OTHER_INTERESTS
         return None if self.are_habits(who, row["habits"]) else OTHER_HABITS
 
-    def is_transaction(self, who: str, told: dict[str, Any]) -> bool:
-        names = ("coupon_use", "repurchase_rate", "mean_order_value", "spend_30d", "orders_90d")
-        return are_near([told[name] for name in names], self.transactions[who], (0.0005, 0.0005, 0.005, 0, 0))
+    def is_transaction(self, who: str, claimed: dict[str, Any]) -> bool:
+        names = ("coupon_use", "repurchase_rate", "mean_order_value", "spend", "orders", "spend_days", "orders_days")
+        return are_near([claimed[name] for name in names], self.transactions[who], (0.0005, 0.0005, 0.005, 0, 0, 0, 0))
 
-    def are_interests(self, who: str, told: dict[str, Any]) -> bool:
+    def are_interests(self, who: str, claimed: dict[str, Any]) -> bool:
         kinds = ("brands", "categories", "colors", *about.KINDS)
-        liked = all(
-            [(one["name"], one["level"]) for one in told[kind]] == self.likings.get((who, kind), [])[:5]
-            for kind in kinds
-        )
+        for kind in kinds:
+            liked = [(one["name"], one["level"]) for one in claimed[kind]]
+            if liked != self.likings.get((who, kind), [])[:5]:
+                return False
         sizes = [(category, said) for (category, _), said in self.sizes.get(who, {}).items()][:6]
+        if sizes != [(one["name"], one["value"]) for one in claimed["sizes"]]:
+            return False
         (prices,) = self.prices.get(who, ([],))
-        return (
-            liked
-            and sizes == [(one["name"], one["value"]) for one in told["sizes"]]
-            and told["price_range"] == middle(prices)
-        )
+        return bool(claimed["price_range"] == middle_half_of_prices(prices))
 
-    def are_habits(self, who: str, told: dict[str, Any]) -> bool:
-        names = ("daily_minutes", "followed_shops", "carts", "favourites", "visits")
+    def are_habits(self, who: str, claimed: dict[str, Any]) -> bool:
+        names = ("days", "daily_minutes", "followed_shops", "carts", "favourites", "visits")
         *figures, hours = self.habits[who]
-        near = are_near([told[name] for name in names], figures, (0.05, 0, 0, 0, 0))
-        return near and told["active_hours"] == hours and told["searches"] == self.searches.get(who, [])[:10]
+        near = are_near([claimed[name] for name in names], figures, (0, 0.05, 0, 0, 0, 0))
+        return near and claimed["active_hours"] == hours and claimed["searches"] == self.searches.get(who, [])[:10]
 
 
-def are_near(told: Sequence[Any], counted: Sequence[Any], slack: Sequence[float]) -> bool:
+def are_near(claimed: Sequence[Any], counted: Sequence[Any], slack: Sequence[float]) -> bool:
     """Whether figures agree but for their rounding."""
-    pairs = zip(told, counted, slack, strict=True)
+    pairs = zip(claimed, counted, slack, strict=True)
     return all(abs(float(one) - float(other)) <= most + 1e-6 for one, other, most in pairs)
 
 
-def middle(prices: Sequence[float]) -> str:
+def middle_half_of_prices(prices: Sequence[float]) -> str:
     """The prices, ascending, of which a quarter of all is below and a quarter above.
 
-    >>> middle([1.0, 19.5, 22.1, 99.0]), middle([19.5, 22.1]), middle([])
+    >>> middle_half_of_prices([1.0, 19.5, 22.1, 99.0]), middle_half_of_prices([19.5, 22.1]), middle_half_of_prices([])
     ('1-23', '20', '')
     """
     if len(prices) < 4:
@@ -344,14 +353,14 @@ def words_typed_are_not_told(batch: pa.RecordBatch, trajectories: Dataset[Trajec
 
     The name of a category that it came upon is the shop's, whoever types it.
     """
-    with connected([trajectories]) as connection:
-        rows = connection.execute(WORDS, these(batch["id"].to_pylist())).fetchall()
+    with connect_datasets([trajectories]) as connection:
+        rows = connection.execute(WORDS, build_id_parameters(batch["id"].to_pylist())).fetchall()
     found = {who: (about.long_searches(typed or ()), frozenset(named or ())) for who, typed, named in rows}
     return [TYPED if is_repeated(row, *found.get(row["id"], ((), ()))) else None for row in batch.to_pylist()]
 
 
 def is_repeated(row: dict[str, Any], typed: frozenset[str], named: Collection[str]) -> bool:
-    return any(about.repeats(text, typed) for text in about.texts(row) if text not in named)
+    return any(about.is_search_repeated(text, typed) for text in about.find_texts(row) if text not in named)
 
 
 class Facts:
@@ -362,7 +371,10 @@ class Facts:
         for batch in catalog.batches(["id", "attributes"]):
             facts = pc.list_flatten(batch["attributes"])
             names = facts.field("name").dictionary_encode()
-            kinds = pa.array([about.KIND_OF.get(plain(name)) for name in names.dictionary.to_pylist()], pa.string())
+            kinds = pa.array(
+                [about.KIND_OF.get(normalize_attribute_name(name)) for name in names.dictionary.to_pylist()],
+                pa.string(),
+            )
             kind = kinds.take(names.indices)
             kept = pc.and_(pc.is_valid(kind), pc.is_null(facts.field("number"))).to_numpy(zero_copy_only=False)
             sizes = pc.list_value_length(batch["attributes"]).fill_null(0).to_numpy()
@@ -371,9 +383,9 @@ class Facts:
             values.append(facts.field("value").filter(pa.array(kept)))
             ids.append(batch["id"])
             first += len(batch)
-        self.places = Places(joined(ids))
+        self.places = TextIndex(concat_text_arrays(ids))
         self.edges = np.searchsorted(np.concatenate([np.zeros(0, np.int64), *owners]), np.arange(first + 1))
-        self.kinds, self.values = joined(named), joined(values)
+        self.kinds, self.values = concat_text_arrays(named), concat_text_arrays(values)
 
     def of(self, product: str) -> list[Fact]:
         place = self.places.of(product)
@@ -384,12 +396,15 @@ class Facts:
         return [Fact(kind, value) for kind, value in pairs]
 
 
-def joined(arrays: list[pa.Array]) -> pa.Array:
+def concat_text_arrays(arrays: list[pa.Array]) -> pa.Array:
     return pa.concat_arrays(arrays) if arrays else pa.array([], pa.string())
 
 
 def plan_profiles(trajectories: Dataset[Trajectory]) -> Plan:
-    return Plan(len(trajectories.once(largest)))
+    return Plan(len(trajectories.once(find_largest_trajectories)))
+
+
+VIEWS = Views(named_by=("profile_id",), extends="personas")
 
 
 @stage(
@@ -404,6 +419,7 @@ def plan_profiles(trajectories: Dataset[Trajectory]) -> Plan:
     ],
     across=[ids_are_unique],
     per_shard=(64, 1_024),
+    views=VIEWS,
 )
 def profiles(
     catalog: Dataset[Product],
@@ -416,36 +432,36 @@ def profiles(
 ) -> Iterator[Profile]:
     """The customers as the shop knows them, each counted from its longest log and its orders."""
     units = shard.of(plan.units)
-    mine = trajectories.once(largest)[units.start : units.stop]
-    people = {one.id: one for one in having(personas, "id", people_of(trajectories, mine))}
+    mine = trajectories.once(find_largest_trajectories)[units.start : units.stop]
+    people = {one.id: one for one in read_matching_records(personas, "id", list_customers(trajectories, mine))}
     ordered: dict[str, list[Order]] = {}
-    for order in having(orders, "persona_id", list(people)):
+    for order in read_matching_records(orders, "persona_id", list(people)):
         ordered.setdefault(order.trajectory_id, []).append(order)
-    chosen = choices_of(variants, {line.variant_id for each in ordered.values() for one in each for line in one.lines})
+    lines = chain.from_iterable(order.lines for order in chain.from_iterable(ordered.values()))
+    chosen = read_variant_choices(variants, {line.variant_id for line in lines})
     known = catalog.once(Facts)
-    for log, person, acts, promotions in logs(trajectories, mine):
-        yield about.profile(
+    for log, person, acts, promotions in read_customer_logs(trajectories, mine):
+        yield about.build_profile(
             people[person],
             Log(
                 acts,
                 promotions,
                 sorted(ordered.get(log, []), key=lambda order: order.placed),
-                {product: known.of(product) for product in {act.product for act in acts} if product},
+                {act.product: known.of(act.product) for act in acts if act.product},
                 chosen,
             ),
-            member=is_member(people[person]),
+            member=is_drawn_member(people[person]),
         )
 
 
-def people_of(trajectories: Dataset[Trajectory], rows: np.ndarray) -> list[str]:
-    return [
-        person
-        for batch in chosen_rows(trajectories, rows, ["persona_id"])
-        for person in batch["persona_id"].to_pylist()
-    ]
+def list_customers(trajectories: Dataset[Trajectory], rows: np.ndarray) -> list[str]:
+    batches = read_chosen_rows(trajectories, rows, ["persona_id"])
+    return list(chain.from_iterable(batch["persona_id"].to_pylist() for batch in batches))
 
 
-def chosen_rows(trajectories: Dataset[Trajectory], rows: np.ndarray, columns: list[str]) -> Iterator[pa.RecordBatch]:
+def read_chosen_rows(
+    trajectories: Dataset[Trajectory], rows: np.ndarray, columns: list[str]
+) -> Iterator[pa.RecordBatch]:
     """These rows, ascending, without reading a row group that has none of them."""
     if not len(rows):
         return
@@ -456,7 +472,7 @@ def chosen_rows(trajectories: Dataset[Trajectory], rows: np.ndarray, columns: li
         yield batch.take(pa.array(here))
 
 
-def having(dataset: Dataset[Any], column: str, wanted: Sequence[str]) -> Iterator[Any]:
+def read_matching_records(dataset: Dataset[Any], column: str, wanted: Sequence[str]) -> Iterator[Any]:
     """The records with one of these texts in a column."""
     texts = pa.array(wanted, pa.string())
     for batch in dataset.batches():
@@ -464,7 +480,7 @@ def having(dataset: Dataset[Any], column: str, wanted: Sequence[str]) -> Iterato
         yield from (dataset.makes.model_validate(row) for row in here.to_pylist())
 
 
-def choices_of(variants: Dataset[Variant], wanted: Iterable[str]) -> dict[str, list[Choice]]:
+def read_variant_choices(variants: Dataset[Variant], wanted: Iterable[str]) -> dict[str, list[Choice]]:
     ids, found = pa.array(sorted(wanted), pa.string()), {}
     for batch in variants.batches(["id", "choices"]):
         for row in batch.filter(pc.is_in(batch["id"], value_set=ids)).to_pylist():
@@ -472,19 +488,19 @@ def choices_of(variants: Dataset[Variant], wanted: Iterable[str]) -> dict[str, l
     return found
 
 
-def logs(trajectories: Dataset[Trajectory], rows: np.ndarray) -> Iterator[Acts]:
-    for batch in chosen_rows(trajectories, rows, ["id", "persona_id", "events", "promotions"]):
+def read_customer_logs(trajectories: Dataset[Trajectory], rows: np.ndarray) -> Iterator[Acts]:
+    for batch in read_chosen_rows(trajectories, rows, ["id", "persona_id", "events", "promotions"]):
         ends = np.cumsum(pc.list_value_length(batch["events"]).to_numpy()).tolist()
-        acts, low = acts_of(pc.list_flatten(batch["events"])), 0
+        acts, low = convert_to_acts(pc.list_flatten(batch["events"])), 0
         plain_columns = (batch[name].to_pylist() for name in ("id", "persona_id", "promotions"))
         for log, person, promotions, high in zip(*plain_columns, ends, strict=True):
             yield log, person, acts[low:high], [DatedPrice(**each) for each in promotions]
             low = high
 
 
-def acts_of(events: pa.StructArray) -> list[Act]:
+def convert_to_acts(events: pa.StructArray) -> list[Act]:
     names = ("action_type", "asin", "product_types", "brand", "color")
     seconds = (events.field("timestamp").cast(pa.int64()).to_numpy() // 1_000_000).tolist()
     texts = (events.field(name).to_pylist() for name in names)
-    paid, typed = cents(events.field("price")).tolist(), events.field("search_query").to_pylist()
+    paid, typed = decimal_to_cents(events.field("price")).tolist(), events.field("search_query").to_pylist()
     return [Act(*each) for each in zip(seconds, *texts, paid, typed, strict=True)]

@@ -9,35 +9,43 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from pipeline.checks.unique import ids_are_unique, repeated
-from pipeline.dataset import Dataset
-from pipeline.models.base import Prompt, Reply
-from pipeline.models.play import Conversation
-from pipeline.models.role import Role
-from pipeline.models.written import Wrong, as_json, refused, schema_of, written
-from pipeline.problem import Problem
-from pipeline.prompts import messages, phrases
-from pipeline.shop.kinds import Kind, Kinds, limit_of
-from pipeline.shop.market import Category, by_name, categories
-from pipeline.shop.repertoire import CAPS
-from pipeline.shop.stock import usual_searches
-from pipeline.stage import Fault, Plan, Shard, stage
-from pipeline.words import WORD, words
-from schemas.record import Rejected
-from schemas.shop import Product, Query
+from shopwright.pipeline.checks.unique import find_repeated_rows, ids_are_unique
+from shopwright.pipeline.dataset import Dataset
+from shopwright.pipeline.models.base import Prompt, Reply
+from shopwright.pipeline.models.play import Conversation
+from shopwright.pipeline.models.role import Role
+from shopwright.pipeline.models.valid_replies import (
+    InvalidReply,
+    ask_until_valid,
+    make_rejected_row,
+    parse_reply_json,
+    schema_of,
+)
+from shopwright.pipeline.problem import Problem
+from shopwright.pipeline.prompts import render_messages, render_phrases
+from shopwright.pipeline.stage import Fault, Plan, Shard, stage
+from shopwright.pipeline.words import WORD, split_words
+from shopwright.pipeline.world.catalog_columns import load_usual_searches
+from shopwright.pipeline.world.category_terms import CategoryTermIndex, CategoryTerms, parse_price_limit
+from shopwright.pipeline.world.market import Category, index_categories, summarize_categories
+from shopwright.pipeline.world.searches import CAPS
+from shopwright.schemas.record import Rejected
+from shopwright.schemas.shop import Product, Query
 
+# Of a search as people type it.
 MOST_WORDS = 8
+# Characters of a search.
 LONGEST = 80
-"""Characters of a search."""
+# Ways to ask that are tried for each that is wanted.
 TRIES = 4
-"""Ways to ask that are tried for each that is wanted."""
+# Characters of a title that a model is shown.
 SHOWN = 120
-"""Characters of a title that a model is shown."""
 TOKEN = rf"(?:{WORD.pattern}(?:['.&/+-]{WORD.pattern})*['%]?|&)"
 TYPED = re.compile(rf"{TOKEN}(?: {TOKEN})*(?: under \$\d+)?")
 OTHER_PRICE = re.compile(
     r"\b(?:dollars?|bucks|usd)\b|\b(?:below|over|above|than|up to|max) \d+(?:\.\d+)?$|\bunder \d+\.\d+$"
 )
+# What speaks to a model and not to a shop: a search that holds it was no customer's.
 ORDER = re.compile(
     r"\b(?:ignore|disregard|forget) (?:\w+ ){0,3}(?:instructions?|rules?|prompts?|above)\b|\b(?:system|user) prompt\b"
     r"|\bas an ai\b|\blanguage model\b|\bhttps?\b|\bwww\b|\.com\b"
@@ -62,51 +70,51 @@ def is_typed(text: str) -> bool:
     return bool(TYPED.fullmatch(text)) and not ORDER.search(text)
 
 
-def fault_of(text: str, kind: Kind, kinds: Kinds) -> str | None:
+def find_search_fault(text: str, kind: CategoryTerms, kinds: CategoryTermIndex) -> str | None:
     """What is wrong with a search in this category."""
     if not is_typed(text):
         return NO_SEARCH
-    if kind.words.isdisjoint(words(text)):
+    if kind.words.isdisjoint(split_words(text)):
         return ELSEWHERE
-    if any(brand not in kind.brands and not kind.titled.issuperset(brand) for brand in kinds.named(text)):
+    if any(brand not in kind.brands and not kind.titled.issuperset(brand) for brand in kinds.list_brands_in(text)):
         return STRANGER
-    limit = limit_of(text)
+    limit = parse_price_limit(text)
     return PRICE if OTHER_PRICE.search(text) or (limit is not None and limit < kind.cheapest) else None
 
 
 def category_is_the_catalogs(query: Query, catalog: Dataset[Product]) -> str | None:
-    found = catalog.once(by_name).get(query.category)
+    found = catalog.once(index_categories).get(query.category)
     return None if found and found.group == query.group else "a category that the catalog does not have"
 
 
 def texts_are_searches_there(query: Query, catalog: Dataset[Product]) -> str | None:
     """Each is typed by people, is for its category, and names only brands and prices that there are."""
-    kinds = catalog.once(Kinds)
+    kinds = catalog.once(CategoryTermIndex)
     if query.category not in kinds.stock.place_of_leaf:
         return None  # said by the check of the category
     kind = kinds.of(query.category)
-    return next((fault for text in query.texts if (fault := fault_of(text, kind, kinds))), None)
+    return next((fault for text in query.texts if (fault := find_search_fault(text, kind, kinds))), None)
 
 
 def texts_are_distinct(query: Query) -> str | None:
     if not query.texts:
         return "no texts"
-    return ALIKE if len(set(map(said_by, query.texts))) < len(query.texts) else None
+    return ALIKE if len(set(map(search_key, query.texts))) < len(query.texts) else None
 
 
-def said_by(text: str) -> tuple[str, ...]:
+def search_key(text: str) -> tuple[str, ...]:
     """The same for two texts that differ in the order of their words or a plural."""
-    return tuple(sorted(words(text)))
+    return tuple(sorted(split_words(text)))
 
 
 def categories_are_unique(queries: Dataset[Query]) -> Iterable[Fault]:
-    return repeated(queries, "category", "another row for the same category")
+    return find_repeated_rows(queries, "category", "another row for the same category")
 
 
 def plan_queries(catalog: Dataset[Product]) -> Plan:
     if not len(catalog):
         raise Problem("The catalog has no products, so there is nothing to look for. Look at why they were rejected.")
-    return Plan(len(catalog.once(categories)))
+    return Plan(len(catalog.once(summarize_categories)))
 
 
 @stage(
@@ -120,9 +128,9 @@ def queries(
     catalog: Dataset[Product], shard: Shard, plan: Plan, writer: Role, *, per_category: PerCategory = 12
 ) -> Iterator[Query | Rejected]:
     """What people type when they look around in each category, before they know what they want."""
-    known, kinds = catalog.once(categories), catalog.once(Kinds)
+    known, kinds = catalog.once(summarize_categories), catalog.once(CategoryTermIndex)
     return writer.play(
-        query(number, shard.random(number), known[number], kinds, per_category, by_model=writer.asks)
+        write_category_searches(number, shard.random(number), known[number], kinds, per_category, by_model=writer.asks)
         for number in shard.of(plan.units)
     )
 
@@ -134,10 +142,10 @@ class Typed(BaseModel):
     texts: list[str]
 
 
-def query(
-    number: int, random: Random, category: Category, kinds: Kinds, count: int, *, by_model: bool
+def write_category_searches(
+    number: int, random: Random, category: Category, kinds: CategoryTermIndex, count: int, *, by_model: bool
 ) -> Conversation[Query | Rejected]:
-    """The searches of one category; those that do not fit its facts are told to whoever writes them."""
+    """The searches of one category; the writer is told which of them do not fit its facts."""
     kind, name = kinds.of(category.name), f"query-{number:07d}"
     facts = {
         "count": count,
@@ -152,20 +160,20 @@ def query(
     }
     prompt = Prompt(
         "queries",
-        tuple(messages("queries", **facts)),
-        json.dumps({"texts": composed(category, kind, kinds, random, count)}),
+        tuple(render_messages("queries", **facts)),
+        json.dumps({"texts": compose_searches(category, kind, kinds, random, count)}),
         schema_of(Typed),
         seed=number,
     )
 
     def read(reply: Reply) -> Query:
-        texts = as_json(reply, Typed).texts[:count]
-        if wrong := faults(texts, kind, kinds):
-            raise Wrong(
+        texts = parse_reply_json(reply, Typed).texts[:count]
+        if wrong := group_search_faults(texts, kind, kinds):
+            raise InvalidReply(
                 "; ".join(f"{fault}: {', '.join(map(json.dumps, found))}" for fault, found in wrong.items()) + "."
             )
         if by_model and len(texts) < count:
-            raise Wrong(f"{count} texts are asked for.")
+            raise InvalidReply(f"{count} texts are asked for.")
         return Query(
             id=name,
             category=category.name,
@@ -174,34 +182,36 @@ def query(
             written_by="model" if by_model else "code",
         )
 
-    found = yield from written(prompt, read)
-    return found if isinstance(found, Query) else refused(name, "searches", facts, found)
+    found = yield from ask_until_valid(prompt, read)
+    return found if isinstance(found, Query) else make_rejected_row(name, "searches", facts, found)
 
 
-def faults(texts: list[str], kind: Kind, kinds: Kinds) -> dict[str, list[str]]:
+def group_search_faults(texts: list[str], kind: CategoryTerms, kinds: CategoryTermIndex) -> dict[str, list[str]]:
     """What is wrong -> the texts with which it is; a row without texts is wrong, too."""
     found: dict[str, list[str]] = defaultdict(list)
     taken: set[tuple[str, ...]] = set()
     for text in texts:
-        if fault := fault_of(text, kind, kinds) or (ALIKE if said_by(text) in taken else None):
+        if fault := find_search_fault(text, kind, kinds) or (ALIKE if search_key(text) in taken else None):
             found[fault].append(text)
-        taken.add(said_by(text))
+        taken.add(search_key(text))
     return found if texts else {"no texts": []}
 
 
-def composed(category: Category, kind: Kind, kinds: Kinds, random: Random, count: int) -> list[str]:
+def compose_searches(
+    category: Category, kind: CategoryTerms, kinds: CategoryTermIndex, random: Random, count: int
+) -> list[str]:
     """Searches from the facts: half of them the usual ones, where the reference knows some, the rest put together."""
-    usual = usual_searches().get(category.name, [])
+    usual = load_usual_searches().get(category.name, [])
     usual = random.sample(usual, len(usual))
     half = (count + 1) // 2
     found: dict[tuple[str, ...], str] = {}
-    for text in (*usual[:half], *formed(category, kind, random, TRIES * count), *usual[half:]):
-        if len(found) < count and not fault_of(text, kind, kinds):
-            found.setdefault(said_by(text), text)
+    for text in (*usual[:half], *form_searches(category, kind, random, TRIES * count), *usual[half:]):
+        if len(found) < count and not find_search_fault(text, kind, kinds):
+            found.setdefault(search_key(text), text)
     return list(found.values())
 
 
-def formed(category: Category, kind: Kind, random: Random, count: int) -> Iterator[str]:
+def form_searches(category: Category, kind: CategoryTerms, random: Random, count: int) -> Iterator[str]:
     """The names of the kind of thing, then so many ways to ask for it with a color, a brand or a price."""
     names = [*kind.heads[:3], " ".join(WORD.findall(category.name.lower()))]
     yield from names
@@ -210,5 +220,5 @@ def formed(category: Category, kind: Kind, random: Random, count: int) -> Iterat
     brands = [brand.lower() for brand in category.brands]
     for _ in range(count):
         telling = (random.choice(some) if some else "" for some in (kind.colors, brands, caps))
-        said = random.choice(phrases("queries", "searches", random.choice(names), *telling))
+        said = random.choice(render_phrases("queries", "searches", random.choice(names), *telling))
         yield " ".join(dict.fromkeys(said.split()))

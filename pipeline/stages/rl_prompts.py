@@ -1,36 +1,58 @@
 """Questions to learn on by trying, with what a try is judged by and how often known policies are right (Customer-Agent, section 3.4)."""
 
+import json
 from collections.abc import Iterator
+from itertools import product as cartesian
 from typing import Annotated
 
 from pydantic import Field
 
-from pipeline.checks import rollouts as check
-from pipeline.checks.unique import ids_are_unique, repeated
-from pipeline.dataset import Dataset
-from pipeline.models.role import Role
-from pipeline.problem import Problem
-from pipeline.rewards.matching import right
-from pipeline.rollouts.conversation import conversation, prompt_of
-from pipeline.rollouts.policies import MAJORITY, RANDOM, SCRIPTED, numbers_of, rows_of, sandboxed
-from pipeline.stage import Fault, Plan, Shard, stage
-from schemas.questions import Question, Split
-from schemas.rollouts import PassRate, RlPrompt
-from schemas.samples import Trajectory
+from shopwright.pipeline.checks import rollouts as check
+from shopwright.pipeline.checks.unique import find_repeated_rows, ids_are_unique
+from shopwright.pipeline.dataset import Dataset
+from shopwright.pipeline.evaluate.situation import play_through
+from shopwright.pipeline.models.base import UnansweredRequest
+from shopwright.pipeline.models.role import Role
+from shopwright.pipeline.models.valid_replies import catch_unanswered
+from shopwright.pipeline.problem import Problem
+from shopwright.pipeline.rollouts.baselines import (
+    MAJORITY,
+    RANDOM,
+    SCRIPTED,
+    index_splits,
+    open_trajectory_sandbox,
+    read_questions_at,
+)
+from shopwright.pipeline.rollouts.conversation import AnsweredQuestion, build_question_prompt
+from shopwright.pipeline.stage import Fault, Plan, Section, Shard, Views, stage
+from shopwright.schemas.questions import Question, Split
+from shopwright.schemas.record import Rejected
+from shopwright.schemas.rollouts import PassRate, RlPrompt
+from shopwright.schemas.samples import Trajectory
 
 SplitName = Annotated[Split, Field(description="of which split the questions are: sft, rl or test")]
 Tries = Annotated[int, Field(description="how often a model, and the policy that guesses, is tried", ge=1, le=64)]
 
 
 def plan_rl_prompts(questions: Dataset[Question], split: Split) -> Plan:
-    units = len(questions.once(numbers_of)[split])
+    units = len(questions.once(index_splits)[split])
     if not units:
         raise Problem(f"No question is in the split {split}. Build more of them (--count 100), or say --split.")
     return Plan(units, rows=units)
 
 
 def questions_differ(rl_prompts: Dataset[RlPrompt]) -> list[Fault]:
-    return repeated(rl_prompts, "question_id", "the same question twice")
+    return find_repeated_rows(rl_prompts, "question_id", "the same question twice")
+
+
+VIEWS = Views(
+    place=50,
+    environments=("questions", "questions_boxed"),
+    forms=("publish.exporters.rl:rl_questions",),
+    purposes=("reinforcement-learning",),
+    columns=("question", "ground_truth", "kind", "difficulty"),
+    report=(Section("prompts", "Prompts", "publish.report_rollouts:gather_prompt_facts"),),
+)
 
 
 @stage(
@@ -39,6 +61,7 @@ def questions_differ(rl_prompts: Dataset[RlPrompt]) -> list[Fault]:
     checks=[check.prompt_asks_its_question, check.pass_rates_are_measured],
     across=[ids_are_unique, questions_differ],
     per_shard=(50, 5_000),
+    views=VIEWS,
 )
 def rl_prompts(
     questions: Dataset[Question],
@@ -49,14 +72,22 @@ def rl_prompts(
     *,
     split: SplitName = "rl",
     tries: Tries = 4,
-) -> Iterator[RlPrompt]:
+) -> Iterator[RlPrompt | Rejected]:
     """Questions with their truth and no rollout, and how often the teacher, two that guess and the model were right."""
-    numbers = questions.once(numbers_of)[split]
-    chosen = list(rows_of(questions, [numbers[place] for place in shard.of(plan.units)]))
-    measured = model_rates(chosen, trajectories, agent, tries) if agent.asks else [[] for _ in chosen]
+    numbers = questions.once(index_splits)[split]
+    chosen = list(read_questions_at(questions, [numbers[place] for place in shard.of(plan.units)]))
+    measured: list[list[PassRate] | UnansweredRequest] = [[] for _ in chosen]
+    if agent.asks:
+        measured = model_rates(chosen, trajectories, agent, tries)
     for question, more in zip(chosen, measured, strict=True):
+        if isinstance(more, UnansweredRequest):
+            facts = json.dumps({"question_id": question.id})
+            yield Rejected(id=f"{question.id}-rl", reasons=[more.reason], record=facts)
+            continue
         rates = [
-            PassRate(policy=name, tries=count, right=check.tried(question, name, count, questions, trajectories))
+            PassRate(
+                policy=name, tries=count, right=check.count_right_tries(question, name, count, questions, trajectories)
+            )
             for name, count in ((SCRIPTED, 1), (RANDOM, tries), (MAJORITY, 1))
         ]
         yield RlPrompt(
@@ -65,10 +96,11 @@ def rl_prompts(
             trajectory_id=question.trajectory_id,
             budget=question.budget,
             question=question.question,
-            prompt=prompt_of(question),
+            prompt=build_question_prompt(question),
             ground_truth=question.answer,
             answer_type=question.answer_type,
             kind=question.kind,
+            answerable_from=question.answerable_from,
             difficulty=question.difficulty,
             split=question.split,
             pass_rates=[*rates, *more],
@@ -77,16 +109,21 @@ def rl_prompts(
 
 def model_rates(
     chosen: list[Question], trajectories: Dataset[Trajectory], agent: Role, tries: int
-) -> list[list[PassRate]]:
-    """How often the model is right about each question, with another seed each time."""
-    sandbox, name = trajectories.once(sandboxed), agent.spec.name
-    asked = [(question, number) for question in chosen for number in range(tries)]
-    played = agent.play(conversation(question, sandbox, name, seed=number) for question, number in asked)
-    passed = [
-        right(each.said, question.answer, question.answer_type)
-        for (question, _), each in zip(asked, played, strict=True)
-    ]
-    return [
-        [PassRate(policy=name, tries=tries, right=sum(passed[place * tries : (place + 1) * tries]))]
-        for place in range(len(chosen))
-    ]
+) -> list[list[PassRate] | UnansweredRequest]:
+    """How often the model is right about each question, with another seed each time; nothing of one that was not answered each time."""
+    sandbox, name = trajectories.once(open_trajectory_sandbox), agent.spec.name
+    asked = cartesian(chosen, range(tries))
+    played = list(
+        agent.play(
+            catch_unanswered(play_through(AnsweredQuestion(question, sandbox, number=number), policy=name))
+            for question, number in asked
+        )
+    )
+    found: list[list[PassRate] | UnansweredRequest] = []
+    for first in range(0, len(played), tries):
+        mine = played[first : first + tries]
+        heard = [each for each in mine if not isinstance(each, UnansweredRequest)]
+        lost = [each for each in mine if isinstance(each, UnansweredRequest)]
+        passed = sum(each.score.success for each in heard)
+        found.append(lost[0] if lost else [PassRate(policy=name, tries=tries, right=passed)])
+    return found

@@ -3,28 +3,30 @@
 import json
 from collections.abc import Iterator
 from functools import partial
+from itertools import product as cartesian
 from random import Random
 from typing import Annotated
 
 from pydantic import Field
 
-from pipeline.checks import rollouts as check
-from pipeline.checks.unique import ids_are_unique
-from pipeline.dataset import Dataset
-from pipeline.models.play import Working
-from pipeline.models.role import Role
-from pipeline.problem import Problem
-from pipeline.rewards.matching import right
-from pipeline.rollouts.conversation import Played, conversation
-from pipeline.rollouts.policies import SCRIPTED, numbers_of, rows_of, sandboxed
-from pipeline.rollouts.rows import rollout
-from pipeline.rollouts.teacher import teacher
-from pipeline.sandbox.interpreter import Sandbox
-from pipeline.stage import Plan, Shard, stage
-from schemas.questions import Question, Split
-from schemas.record import Rejected
-from schemas.rollouts import Rollout
-from schemas.samples import Trajectory
+from shopwright.pipeline.checks import rollouts as check
+from shopwright.pipeline.checks.unique import ids_are_unique
+from shopwright.pipeline.dataset import Dataset
+from shopwright.pipeline.evaluate.situation import Trace, play_through
+from shopwright.pipeline.models.play import Working
+from shopwright.pipeline.models.role import Role
+from shopwright.pipeline.models.valid_replies import reject_if_unanswered
+from shopwright.pipeline.problem import Problem
+from shopwright.pipeline.rollouts.baselines import SCRIPTED, index_splits, open_trajectory_sandbox, read_questions_at
+from shopwright.pipeline.rollouts.conversation import AnsweredQuestion, ExpertTurns
+from shopwright.pipeline.rollouts.expert import play_expert
+from shopwright.pipeline.rollouts.rows import make_rollout
+from shopwright.pipeline.sandbox.interpreter import Sandbox
+from shopwright.pipeline.stage import Plan, Section, Shard, Views, stage
+from shopwright.schemas.questions import Question, Split
+from shopwright.schemas.record import Rejected
+from shopwright.schemas.rollouts import Rollout
+from shopwright.schemas.samples import Trajectory
 
 SplitName = Annotated[Split, Field(description="of which split the questions are: sft, rl or test")]
 PerQuestion = Annotated[int, Field(description="rollouts for each question", ge=1, le=64)]
@@ -39,12 +41,21 @@ Mistakes = Annotated[
 
 
 def plan_rollouts(questions: Dataset[Question], split: Split, per_question: int) -> Plan:
-    units = len(questions.once(numbers_of)[split])
+    units = len(questions.once(index_splits)[split])
     if not units:
         raise Problem(
             f"No question is in the split {split}. Build more: shopwright build questions --count 100, or say --split."
         )
     return Plan(units, rows=units * per_question)
+
+
+VIEWS = Views(
+    place=40,
+    forms=("publish.exporters.sft:sft_rollouts",),
+    purposes=("text-generation",),
+    columns=("question_id", "kind", "answer", "turns", "reward"),
+    report=(Section("rollouts", "Rollouts", "publish.report_rollouts:gather_rollout_facts"),),
+)
 
 
 @stage(
@@ -67,6 +78,7 @@ def plan_rollouts(questions: Dataset[Question], split: Split, per_question: int)
     ],
     across=[ids_are_unique, check.rollouts_differ],
     per_shard=(50, 2_000),
+    views=VIEWS,
 )
 def rollouts(
     questions: Dataset[Question],
@@ -80,34 +92,48 @@ def rollouts(
     mistakes: Mistakes = 0.0,
 ) -> Iterator[Rollout | Rejected]:
     """Conversations in which an agent writes code, is told what it printed, and answers: by a scripted teacher or a model."""
-    sandbox = trajectories.once(sandboxed)
-    chosen = questions.once(numbers_of)[split]
+    sandbox = trajectories.once(open_trajectory_sandbox)
+    chosen = questions.once(index_splits)[split]
     numbers = [chosen[place] for place in shard.of(plan.units)]
-    asked = [(question, number) for question in rows_of(questions, numbers) for number in range(per_question)]
+    asked = list(cartesian(read_questions_at(questions, numbers), range(per_question)))
     policy = agent.spec.name if agent.asks else SCRIPTED
     conversations = (
-        begun(question, number, sandbox, policy, partial(shard.random, "rollouts", question.id, number), mistakes)
+        reject_if_unanswered(
+            make_rollout_id(question, number),
+            {"question_id": question.id, "policy": policy},
+            start_rollout(
+                question, number, sandbox, policy, partial(shard.random, "rollouts", question.id, number), mistakes
+            ),
+        )
         for question, number in asked
     )
     for (question, number), played in zip(asked, agent.play(conversations), strict=True):
-        id = f"{question.id}-r{number + 1}"
-        yield why_not(id, played, mistakes) if agent.asks else rollout(id, played)
+        id = make_rollout_id(question, number)
+        if isinstance(played, Rejected):
+            yield played
+        else:
+            yield keep_or_reject_rollout(id, played, mistakes) if agent.asks else make_rollout(id, played)
 
 
-def begun(
+def make_rollout_id(question: Question, number: int) -> str:
+    return f"{question.id}-r{number + 1}"
+
+
+def start_rollout(
     question: Question, number: int, sandbox: Sandbox, policy: str, dice: "partial[Random]", mistakes: float
-) -> Working[Played]:
-    if policy != SCRIPTED:
-        return conversation(question, sandbox, policy, seed=number)
-    says = teacher(question, dice("teacher"), mistake=dice("mistake").random() < mistakes)
-    return conversation(question, sandbox, policy, teacher=says)
+) -> Working[Trace[AnsweredQuestion]]:
+    def solve(episode: AnsweredQuestion) -> ExpertTurns:
+        return play_expert(question, dice("teacher"), mistake=dice("mistake").random() < mistakes)
+
+    episode = AnsweredQuestion(question, sandbox, number=number)
+    return play_through(episode, solve if policy == SCRIPTED else None, policy)
 
 
-def why_not(id: str, played: Played, mistakes: float) -> Rollout | Rejected:
+def keep_or_reject_rollout(id: str, trace: Trace[AnsweredQuestion], mistakes: float) -> Rollout | Rejected:
     """A model's rollout, or why there is none: what it said is kept, and where it can be asked for again."""
-    question, row = played.question, rollout(id, played)
-    reason = played.fault and "no answer: " + played.fault
-    if not reason and not right(played.said, question.answer, question.answer_type):
+    played, row = trace.episode, make_rollout(id, trace)
+    reason = trace.score.fault and "no answer: " + trace.score.fault
+    if not reason and not trace.score.success:
         reason = "a wrong answer"
     if not reason and row.mistake and not mistakes:
         reason = f"a call that failed: {row.mistake}"

@@ -5,45 +5,62 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field
 
-from pipeline.checks import shopping as check
-from pipeline.checks.unique import ids_are_unique
-from pipeline.dataset import Dataset
-from pipeline.models.role import Role
-from pipeline.shopping.play import SCENARIOS, Play, conversation, scenarios_of
-from pipeline.shopping.players import solver
-from pipeline.stage import Plan, Shard, stage
-from schemas.samples import Trajectory
-from schemas.shop import Order, Persona, Product, Variant
-from schemas.shopping import Profile, Scenario, ShoppingEpisode, ShoppingTask
+from shopwright.pipeline.checks import shopping as check
+from shopwright.pipeline.checks.unique import ids_are_unique
+from shopwright.pipeline.dataset import Dataset
+from shopwright.pipeline.evaluate.situation import SOLVER, Player, play_or_reject
+from shopwright.pipeline.models.play import Working
+from shopwright.pipeline.models.role import Role
+from shopwright.pipeline.shopping.baselines import play_solver
+from shopwright.pipeline.shopping.play import SCENARIOS, Play, build_episode_id, list_scenarios, make_episode
+from shopwright.pipeline.stage import Plan, Shard, Views, stage
+from shopwright.schemas.record import Rejected
+from shopwright.schemas.samples import Trajectory
+from shopwright.schemas.shop import Order, Persona, Product, Variant
+from shopwright.schemas.shopping import Profile, Scenario, ShoppingEpisode, ShoppingTask
 
-SOLVER = "solver"
 
-
-def scenarios(value: object) -> object:
+def parse_scenario_list(value: object) -> object:
     """
-    >>> scenarios("single, multi personal")
+    >>> parse_scenario_list("single, multi personal")
     ['single', 'multi personal']
     """
     return [each.strip() for each in value.split(",")] if isinstance(value, str) else value
 
 
 Scenarios = Annotated[
-    list[Scenario], BeforeValidator(scenarios), Field(description="of single, multi, single personal, multi personal")
+    list[Scenario],
+    BeforeValidator(parse_scenario_list),
+    Field(description="of single, multi, single personal, multi personal"),
 ]
 
 
 def plan_shopping_episodes(shopping_tasks: Dataset[ShoppingTask], scenarios: list[Scenario]) -> Plan:
     personal = [bool(id) for id in shopping_tasks.table(["profile_id"])["profile_id"].to_pylist()]
-    wanted = {sort: sum(("personal" in each) == sort for each in scenarios) for sort in (False, True)}
-    return Plan(len(personal), rows=sum(wanted[each] for each in personal))
+    with_profile = sum("personal" in each for each in scenarios)
+    without = len(scenarios) - with_profile
+    return Plan(len(personal), rows=sum(with_profile if each else without for each in personal))
+
+
+VIEWS = Views(
+    place=70,
+    forms=("publish.exporters.sft:sft_shopping",),
+    columns=("task_id", "scenario", "policy", "opening"),
+)
 
 
 @stage(
     makes=ShoppingEpisode,
     plan=plan_shopping_episodes,
-    checks=[check.actions_bring_it_about, check.solver_buys_what_is_wanted, check.strict_is_never_above_loose],
+    checks=[
+        check.actions_bring_it_about,
+        check.solver_buys_what_is_wanted,
+        check.shared_nodes_are_one_type,
+        check.strict_is_never_above_loose,
+    ],
     across=[ids_are_unique],
     per_shard=(50, 2_000),
+    views=VIEWS,
 )
 def shopping_episodes(
     shopping_tasks: Dataset[ShoppingTask],
@@ -58,16 +75,20 @@ def shopping_episodes(
     agent: Role,
     *,
     scenarios: Scenarios = list(SCENARIOS),  # noqa: B006 - a setting's default, never changed
-) -> Iterator[ShoppingEpisode]:
+) -> Iterator[ShoppingEpisode | Rejected]:
     """Tasks played page by page: every action, what was seen, what was bought, both rewards by their parts, the errors made."""
-    shop, known = catalog.once(check.shop_of), profiles.once(check.by_id)
-    plays = (
-        Play(shop, task, scenario, known.get(task.profile_id))
-        for task in shopping_tasks.rows(shard.of(plan.units))
-        for scenario in scenarios_of(task)
-        if scenario in scenarios
-    )
-    if agent.asks:
-        yield from agent.play(conversation(play, agent.spec.name) for play in plays)
-    else:
-        yield from agent.play(conversation(play, SOLVER, player=solver(play)) for play in plays)
+    shop, known = catalog.once(check.shop_of), profiles.once(check.index_profile_records)
+
+    def list_plays() -> Iterator[Play]:
+        for task in shopping_tasks.rows(shard.of(plan.units)):
+            for scenario in list_scenarios(task):
+                if scenario in scenarios:
+                    yield Play(shop, task, scenario, known.get(task.profile_id))
+
+    policy, player = (agent.spec.name, None) if agent.asks else (SOLVER, play_solver)
+    yield from agent.play(record_play(play, policy, player) for play in list_plays())
+
+
+def record_play(play: Play, policy: str, player: Player | None) -> Working[ShoppingEpisode | Rejected]:
+    facts = {"task_id": play.task.id, "scenario": play.scenario}
+    return play_or_reject(play, player, policy, make_episode, id=build_episode_id(play, policy), facts=facts)

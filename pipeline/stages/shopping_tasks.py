@@ -11,35 +11,35 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from pipeline.checks import shopping as check
-from pipeline.checks.unique import ids_are_unique
-from pipeline.dataset import Dataset
-from pipeline.envs.world import beside
-from pipeline.problem import Problem
-from pipeline.shopping import wording
-from pipeline.shopping.draw import NOTHING, Carried, Wanted, carried_by, wanted
-from pipeline.shopping.facts import Counters
-from pipeline.shopping.profile import told
-from pipeline.stage import Plan, Shard, stage
-from schemas.record import Rejected
-from schemas.samples import Trajectory
-from schemas.shop import Choice, Order, Persona, Product, Variant
-from schemas.shopping import Language, Profile, ShoppingTask
+from shopwright.pipeline.checks import shopping as check
+from shopwright.pipeline.checks.unique import ids_are_unique
+from shopwright.pipeline.dataset import Dataset
+from shopwright.pipeline.envs.load_world import load_world_beside
+from shopwright.pipeline.problem import Problem
+from shopwright.pipeline.shopping import wording
+from shopwright.pipeline.shopping.draw import NO_DEMANDS, ProfileDemands, TaskDraft, derive_profile_demands, draft_task
+from shopwright.pipeline.shopping.facts import VariantTables
+from shopwright.pipeline.shopping.profile import describe_profile
+from shopwright.pipeline.stage import Key, Plan, Section, Shard, Views, stage
+from shopwright.schemas.record import Rejected
+from shopwright.schemas.samples import Trajectory
+from shopwright.schemas.shop import Choice, Order, Persona, Product, Variant
+from shopwright.schemas.shopping import Language, Profile, ShoppingTask
 
+# Standard tasks and tasks with a profile in the paper (section 2.4).
 PAPER = (23_421, 4_726)
-"""Standard tasks and tasks with a profile in the paper (section 2.4)."""
+# Share of each that is held out.
 HELD_OUT = (1_459 / 23_421, 1_343 / 4_726)
-"""Share of each that is held out."""
+# Pairs of a customer and a product that are looked at for the tasks of a leaf that have a profile.
 TRIES = 2_000
-"""Pairs of a customer and a product that are looked at for the tasks of a leaf that have a profile."""
+# Of these, so many with customers who like the category.
 LIKELY = 200
-"""Of these, so many with customers who like the category."""
+# Tasks for one product, at most: each wants another variant.
 VARIANTS = 8
-"""Tasks for one product, at most: each wants another variant."""
+# And so many times more with other needs.
 AGAIN = 8
-"""And so many times more with other needs."""
+# So many products of a category are what the profile says, at least.
 GUESSES = 10
-"""So many products of a category are what the profile says, at least."""
 Count = Annotated[int, Field(description="standard tasks", ge=0)]
 Personal = Annotated[int, Field(description="tasks with a profile", ge=0)]
 Paper = Annotated[bool, Field(description="the paper's sizes: 23,421 and 4,726, of which 1,459 and 1,343 are held out")]
@@ -53,20 +53,20 @@ def plan_shopping_tasks(
     standard, private = PAPER if paper else (count, personal)
     if private and not len(profiles):
         raise Problem("Tasks with a profile need customers. Build trajectories of more of them, or say --personal 0.")
-    return Plan(len(catalog_fine.once(shelves)), rows=standard + private)
+    return Plan(len(catalog_fine.once(group_products_by_leaf)), rows=standard + private)
 
 
 @dataclass
-class Shelf:
+class LeafProducts:
     """A leaf category: its products in the catalog's order, and their brands and colors."""
 
     ids: list[str] = field(default_factory=list)
     names: set[str] = field(default_factory=set)
 
 
-def shelves(catalog_fine: Dataset[Product]) -> dict[str, Shelf]:
+def group_products_by_leaf(catalog_fine: Dataset[Product]) -> dict[str, LeafProducts]:
     """By leaf category, in the catalog's order."""
-    found: dict[str, Shelf] = defaultdict(Shelf)
+    found: dict[str, LeafProducts] = defaultdict(LeafProducts)
     for batch in catalog_fine.batches(["id", "category", "brand", "color"]):
         for row in batch.to_pylist():
             shelf = found[row["category"]]
@@ -75,7 +75,7 @@ def shelves(catalog_fine: Dataset[Product]) -> dict[str, Shelf]:
     return dict(found)
 
 
-def customers(shelf: Shelf, strong: list[set[str]]) -> int:
+def count_likely_customers(shelf: LeafProducts, strong: list[set[str]]) -> int:
     """About how many customers have a strong liking that tells products of this category apart."""
     return sum(not likings.isdisjoint(shelf.names) for likings in strong)
 
@@ -100,6 +100,26 @@ def quotas(sizes: list[int], count: int, held_out: float) -> list[tuple[int, int
     ]
 
 
+VIEWS = Views(
+    place=70,
+    apart={
+        "product": Key("product_id"),
+        "task": Key("task_id"),
+        "instruction": Key("instruction", "trim(lower(regexp_replace(instruction, '\\W+', ' ', 'g')))"),
+    },
+    named_by=("task_id",),
+    command="commands.shopping",
+    environments=("shopping", "shopping_talk"),
+    forms=("publish.exporters.rl:rl_shopping",),
+    purposes=("reinforcement-learning",),
+    columns=("category", "instruction", "price_limit", "split"),
+    report=(Section("tasks", "Shopping tasks", "publish.report_shopping:gather_shopping_facts"),),
+    sample=("instruction",),
+    card={"shopping_audit": "publish.report_shopping:read_shopping_audit"},
+    pictures={"needs": "publish.pictures:draw_needs"},
+)
+
+
 @stage(
     makes=ShoppingTask,
     plan=plan_shopping_tasks,
@@ -113,6 +133,7 @@ def quotas(sizes: list[int], count: int, held_out: float) -> list[tuple[int, int
     ],
     across=[ids_are_unique, check.splits_share_no_product, check.instructions_differ],
     per_shard=(1, 100),
+    views=VIEWS,
 )
 def shopping_tasks(
     catalog_fine: Dataset[Product],
@@ -131,30 +152,30 @@ def shopping_tasks(
     language: In = "en",
 ) -> Iterator[ShoppingTask | Rejected]:
     """Instructions in everyday words for one product each, proved to be the only one, with what a profile adds."""
-    found, people = catalog_fine.once(shelves), list(profiles)
+    found, people = catalog_fine.once(group_products_by_leaf), list(profiles)
     standard, private = PAPER if paper else (count, personal)
     sizes = [len(shelf.ids) for shelf in found.values()]
     strong = list(map(strong_likings, people))
-    crowds = [customers(shelf, strong) * size for shelf, size in zip(found.values(), sizes, strict=True)]
+    crowds = [count_likely_customers(shelf, strong) * size for shelf, size in zip(found.values(), sizes, strict=True)]
     shares = zip(quotas(sizes, standard, HELD_OUT[0]), quotas(crowds, private, HELD_OUT[1]), strict=True)
-    counters = catalog.once(counters_of)
+    counters = catalog.once(make_counters)
     of_leaf = list(zip(found.items(), shares, strict=True))
     texts: dict[str, str] = {}
     for place in shard.of(plan.units):
         (name, shelf), (own, with_profile) = of_leaf[place]
-        yield from Leaf(counters, name, shelf.ids, people, texts, shard, language).tasks(own, with_profile)
+        yield from LeafTasks(counters, name, shelf.ids, people, texts, shard, language).tasks(own, with_profile)
 
 
-def counters_of(catalog: Dataset[Product]) -> Counters:
-    return Counters(beside(catalog).store)
+def make_counters(catalog: Dataset[Product]) -> VariantTables:
+    return VariantTables(load_world_beside(catalog).store)
 
 
-class Leaf:
+class LeafTasks:
     """The tasks of one leaf category. Its products come in an order of chance, and the first of them are held out."""
 
     def __init__(
         self,
-        counters: Counters,
+        counters: VariantTables,
         name: str,
         ids: list[str],
         people: list[Profile],
@@ -169,8 +190,8 @@ class Leaf:
         self.counter = counters.of(store.place_of_leaf[name])
         rows = [(shard.random("shopping_tasks", id).random(), id, store.row(id)) for id in ids]
         self.rows = [row for _, _, row in sorted(rows) if row is not None]
+        # What is a task already: variants, and pairs of a product and a customer.
         self.taken: set[str] = set()
-        """What is a task already: variants, and pairs of a product and a customer."""
 
     def tasks(self, standard: tuple[int, int], personal: tuple[int, int]) -> Iterator[ShoppingTask | Rejected]:
         """So many of each sort, of which the second number is held out."""
@@ -196,15 +217,15 @@ class Leaf:
         """One of each product, then another variant of each, and so on; in the end the same ones with other needs."""
         for turn in range(VARIANTS + AGAIN):
             for row in rows:
-                found = self.drawn(row, turn, NOTHING, "")
+                found = self.draw(row, turn, NO_DEMANDS, "")
                 task = self.row(found, split, None, turn) if found else None
-                if task is not None and task.title_overlap <= wording.COPIED:
+                if task is not None and task.title_overlap <= wording.MOST_TITLE_OVERLAP:
                     yield task
 
     def personal(self, rows: list[int], split: Half) -> Iterator[ShoppingTask]:
         """Of a customer and a product that its profile says something about, without giving it away."""
-        known = self.known
-        likely = [(one, says) for one, says in known if self.name in liked(one)]
+        known = self.matching_profiles
+        likely = [(one, says) for one, says in known if self.name in list_liked_categories(one)]
         random = self.shard.random("shopping_tasks", self.name, split, "personal")
         fitting = {one.id: self.fitting(rows, says) for one, says in known}
         for turn in range(TRIES if known else 0):
@@ -212,7 +233,7 @@ class Leaf:
             profile, says = crowd[int(random.random() * len(crowd))]
             if not (candidates := fitting[profile.id]):
                 continue
-            found = self.drawn(candidates[int(random.random() * len(candidates))], 0, says, profile.id)
+            found = self.draw(candidates[int(random.random() * len(candidates))], 0, says, profile.id)
             if found is None or self.can_be_guessed(found):
                 continue
             task = self.row(found, split, profile)
@@ -220,17 +241,17 @@ class Leaf:
                 yield task
 
     @cached_property
-    def known(self) -> list[tuple[Profile, Carried]]:
+    def matching_profiles(self) -> list[tuple[Profile, ProfileDemands]]:
         """The customers whose profiles say something of this category, and what."""
-        carried = ((one, carried_by(one, self.counter, self.name)) for one in self.people)
+        carried = ((one, derive_profile_demands(one, self.counter, self.name)) for one in self.people)
         return [(one, says) for one, says in carried if says.facts]
 
     def text_of(self, profile: Profile) -> str:
         if profile.id not in self.texts:
-            self.texts[profile.id] = told(profile)
+            self.texts[profile.id] = describe_profile(profile)
         return self.texts[profile.id]
 
-    def fitting(self, rows: list[int], says: Carried) -> list[int]:
+    def fitting(self, rows: list[int], says: ProfileDemands) -> list[int]:
         """Those of these products that are, in some variant, what the profile says."""
         liked = np.zeros(len(self.counter.rows), dtype=bool)
         for fact, value in says.facts.items():
@@ -238,22 +259,26 @@ class Leaf:
         found = set(self.counter.rows[liked & self.counter.stocked].tolist())
         return [row for row in rows if row in found]
 
-    def can_be_guessed(self, found: Wanted) -> bool:
+    def can_be_guessed(self, found: TaskDraft) -> bool:
         """Whether so few things are what the profile alone says that one could guess."""
         from_profile = [need for need in found.needs if need.known == "profile"]
         left = np.unique(self.counter.rows[self.counter.where(from_profile)])
         return len(left) < min(GUESSES, len(self.rows) // 4)
 
     def gives_away(self, task: ShoppingTask, profile: str, title: str) -> bool:
-        copied = task.title_overlap > wording.COPIED
-        return bool(copied or check.leak(task, profile, title) or check.instruction_says_what_is_stated(task))
+        copied = task.title_overlap > wording.MOST_TITLE_OVERLAP
+        return bool(
+            copied or check.find_profile_leak(task, profile, title) or check.instruction_says_what_is_stated(task)
+        )
 
-    def drawn(self, row: int, turn: int, says: Carried, profile: str) -> Wanted | None:
+    def draw(self, row: int, turn: int, says: ProfileDemands, profile: str) -> TaskDraft | None:
         id = self.counters.store.ids[row].as_py()
         if profile and f"{id} {profile}" in self.taken:
             return None
         random = self.shard.random("shopping_tasks", id, turn, profile)
-        found = wanted(self.counters, row, random, carried=says, but=() if profile or turn >= VARIANTS else self.taken)
+        found = draft_task(
+            self.counters, row, random, carried=says, but=() if profile or turn >= VARIANTS else self.taken
+        )
         if found is None:
             return None
         needs = f"{id} {sorted((need.fact, need.value) for need in found.needs)}"
@@ -263,16 +288,16 @@ class Leaf:
         self.taken |= {f"{id} {profile}"} if profile else {needs, option.id if option else id}
         return found
 
-    def row(self, found: Wanted, split: Half, profile: Profile | None, turn: int = 0) -> ShoppingTask:
+    def row(self, found: TaskDraft, split: Half, profile: Profile | None, turn: int = 0) -> ShoppingTask:
         item, option = found.thing.item, found.thing.option
         name = option.id if option else item.id
         id = f"{name}-{profile.id}" if profile else f"{name}-{turn}" if turn >= VARIANTS else name
         random = self.shard.random("shopping_tasks", id, "words")
         needs = [
-            need.model_copy(update={"said": wording.said(need, found.category, self.language, random)})
+            need.model_copy(update={"said": wording.phrase_need(need, found.category, self.language, random)})
             for need in found.needs
         ]
-        said = wording.instruction(found.category, needs, self.language, random, usual=profile is not None)
+        said = wording.phrase_instruction(found.category, needs, self.language, random, usual=profile is not None)
         return ShoppingTask(
             id=id,
             product_id=item.id,
@@ -280,18 +305,19 @@ class Leaf:
             category=found.category,
             language=self.language,
             instruction=said,
-            simple_instruction=wording.opening(found.category, self.language, random),
+            simple_instruction=wording.phrase_vague_opening(found.category, self.language, random),
             options=[Choice(name=need.fact, value=need.value) for need in needs if need.kind == "option"],
             attributes=[need.value for need in needs if need.kind == "attribute"],
             price_limit=next((Decimal(need.value) for need in needs if need.kind == "price"), None),
             needs=needs,
             profile_id=profile.id if profile else "",
             reason_keys=[need.fact for need in needs if need.known == "profile"],
+            acceptable=found.acceptable,
             nearest_miss=found.nearest_miss,
-            title_overlap=wording.overlap(item.title, said),
+            title_overlap=wording.compute_copied_share(item.title, said),
             split=split,
         )
 
 
-def liked(profile: Profile) -> set[str]:
+def list_liked_categories(profile: Profile) -> set[str]:
     return {each.name for each in profile.interests.categories}

@@ -12,52 +12,65 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from pipeline.arrow import arrow_schema, money
-from pipeline.budgets import budgets, tokens_of
-from pipeline.checks import events as check
-from pipeline.checks.alike import trajectories_are_distinct
-from pipeline.checks.unique import ids_are_unique
-from pipeline.dataset import Dataset
-from pipeline.models.role import Role
-from pipeline.models.written import refused
-from pipeline.shop.diary import Diary, Typed, as_columns, diary
-from pipeline.shop.history import Count, Histories, actions, histories, written
-from pipeline.shop.kinds import Kinds
-from pipeline.shop.repertoire import Repertoire, by_category
-from pipeline.shop.stock import Stock
-from pipeline.shop.visits import SEARCH
-from pipeline.stage import Plan, Shard, stage
-from pipeline.tokens import ESTIMATE
-from pipeline.tokens import tokenizer as counter
-from schemas.record import Rejected
-from schemas.samples import Trajectory
-from schemas.shop import Persona, Product, Query
+from shopwright.pipeline.arrow import arrow_schema, cents_to_decimal
+from shopwright.pipeline.budgets import parse_budget, parse_budgets
+from shopwright.pipeline.checks import events as check
+from shopwright.pipeline.checks.near_duplicates import trajectories_are_distinct
+from shopwright.pipeline.checks.unique import ids_are_unique
+from shopwright.pipeline.dataset import Dataset
+from shopwright.pipeline.models.role import Role
+from shopwright.pipeline.models.valid_replies import make_rejected_row
+from shopwright.pipeline.stage import Plan, Section, Shard, Views, stage
+from shopwright.pipeline.tokens import ESTIMATE
+from shopwright.pipeline.tokens import tokenizer as counter
+from shopwright.pipeline.world.actions import SEARCH
+from shopwright.pipeline.world.catalog_columns import CatalogColumns
+from shopwright.pipeline.world.history import (
+    Count,
+    Histories,
+    TypedQueries,
+    name_actions,
+    render_event_lines,
+    simulate_histories,
+)
+from shopwright.pipeline.world.lives import Mix, open_shop
+from shopwright.pipeline.world.model_trajectories import ModelTrajectory, events_to_columns, generate_trajectory
+from shopwright.schemas.record import Rejected
+from shopwright.schemas.samples import Trajectory
+from shopwright.schemas.shop import Persona, Product, Query
 
+# Microseconds, in which timestamps are kept.
 SECOND = 1_000_000
+# Tokens in one batch of customers, which becomes one row group: some 2 MB of text.
 TOGETHER = 1_024_000
-"""Tokens in one batch of customers, which becomes one row group: some 2 MB of text."""
 
 Budgets = Annotated[
-    list[str], BeforeValidator(budgets), Field(description="budgets of tokens, a row for each: 32k,64k or 1000000")
+    list[str],
+    BeforeValidator(parse_budgets),
+    Field(description="budgets of tokens, a row for each: 32k,64k or 1000000"),
 ]
 FirstDay = Annotated[date, Field(description="the first day of everybody's months")]
+ActionMix = Annotated[
+    Mix,
+    Field(description="paper: of every 100 actions 55 searches, 35 clicks, 7 carts, 3 purchases; life: as it comes"),
+]
 WrittenBy = Annotated[
     Literal["code", "model"], Field(description="who decides what is searched, clicked and bought: code or model")
 ]
 
 
-def count_with(name: str) -> Count | None:
+def make_token_counter(name: str) -> Count | None:
     return None if name == ESTIMATE else counter(name)
 
 
-def a_tokenizer(name: str) -> str:
-    count_with(name)
+def validate_tokenizer(name: str) -> str:
+    make_token_counter(name)
     return name
 
 
 TokenizerName = Annotated[
     str,
-    AfterValidator(a_tokenizer),
+    AfterValidator(validate_tokenizer),
     Field(description="a tokenizer.json or a name on the Hub for exact counts, else an estimate", min_length=1),
 ]
 
@@ -66,6 +79,21 @@ def plan_trajectories(personas: Dataset[Persona], tokenizer: str, tokens: list[s
     files = (Path(tokenizer), Path(tokenizer) / "tokenizer.json")
     people = len(personas)
     return Plan(people, tuple(file for file in files if file.is_file()), rows=people * len(tokens))
+
+
+VIEWS = Views(
+    place=20,
+    named_by=("trajectory_id",),
+    columns=("persona_id", "budget", "tokens", "start", "end"),
+    page="browse.pages:gather_trajectory_page",
+    report=(Section("customers", "Customers", "publish.report_world:gather_customer_facts"),),
+    sample=("text",),
+    pictures={
+        "actions": "publish.pictures:draw_actions",
+        "tokens": "publish.pictures:draw_tokens",
+        "hours": "publish.pictures:draw_hours",
+    },
+)
 
 
 @stage(
@@ -78,7 +106,7 @@ def plan_trajectories(personas: Dataset[Persona], tokenizer: str, tokens: list[s
         check.blocks_hold_the_quota,
         check.searches_explore_first,
         check.facts_are_the_catalogs,
-        check.clicks_fit_their_query,
+        check.clicks_were_on_their_page,
         check.promotions_are_those_met,
         check.prices_hold_for_a_day,
         check.purchases_fit_the_budget,
@@ -88,6 +116,7 @@ def plan_trajectories(personas: Dataset[Persona], tokenizer: str, tokens: list[s
     ],
     across=[ids_are_unique, trajectories_are_distinct],
     per_shard=(16, 256),
+    views=VIEWS,
 )
 def trajectories(
     catalog: Dataset[Product],
@@ -101,55 +130,59 @@ def trajectories(
     start: FirstDay = date(2024, 5, 1),
     tokenizer: TokenizerName = ESTIMATE,
     written_by: WrittenBy = "code",
+    mix: ActionMix = "paper",
 ) -> Iterator[pa.RecordBatch | Rejected]:
     """Every persona's months of searches, clicks, carts and purchases, one row for each budget of tokens."""
-    known = repertoire(catalog, queries)
-    count, longest = count_with(tokenizer), tokens_of(tokens[-1])
+    shop = open_shop(catalog, queries)
+    count, longest = make_token_counter(tokenizer), parse_budget(tokens[-1])
     people, most = personas.rows(shard.of(plan.units)), max(1, TOGETHER // longest)
     if written_by == "model":
-        asked = (diary(one, known, shard.numbers, first_day=start, tokens=longest, count=count) for one in people)
+        asked = (
+            generate_trajectory(one, shop, shard.numbers, first_day=start, tokens=longest, count=count)
+            for one in people
+        )
         for told in writer.play(asked):
-            yield from as_told(told, known.stock, tokens, tokenizer)
+            yield from build_model_written_rows(told, shop.stock, tokens, tokenizer)
         return
     while together := list(islice(people, most)):
-        found = histories(together, known, shard.numbers, first_day=start, tokens=longest, count=count)
-        yield to_rows(together, found, tokens, tokenizer, known)
+        found, typed = simulate_histories(
+            together, shop, shard.numbers, first_day=start, tokens=longest, mix=mix, count=count
+        )
+        yield to_rows(together, found, tokens, tokenizer, typed, mix)
 
 
-def as_told(told: Diary, stock: Stock, budgets: list[str], tokenizer: str) -> Iterator[pa.RecordBatch | Rejected]:
+def build_model_written_rows(
+    told: ModelTrajectory, stock: CatalogColumns, budgets: list[str], tokenizer: str
+) -> Iterator[pa.RecordBatch | Rejected]:
     """A row for each budget that a model's diary fills; for the others what it could not write."""
-    full = [budget for budget in budgets if told.tokens >= tokens_of(budget)]
+    full = [budget for budget in budgets if told.tokens >= parse_budget(budget)]
     if full:
-        typed = Typed(stock, [event.query for event in told.events])
-        yield to_rows([told.person], as_columns(told.events, stock, count_with(tokenizer)), full, tokenizer, typed)
+        typed = TypedQueries(stock, [event.query for event in told.events])
+        yield to_rows(
+            [told.person],
+            events_to_columns(told.events, stock, make_token_counter(tokenizer)),
+            full,
+            tokenizer,
+            typed,
+            "paper",
+        )
     for budget in budgets[len(full) :]:
         assert told.unwritten
         facts = {"persona_id": told.person.id, "actions before": len(told.events), **told.section}
-        yield refused(f"{told.person.id}-{budget}", "section", facts, told.unwritten)
-
-
-def repertoire(catalog: Dataset[Product], queries: Dataset[Query]) -> Repertoire:
-    """This process's, which knows what was met in earlier shards."""
-    known = catalog.once(speechless)
-    known.hear(queries.once(by_category))
-    return known
-
-
-def speechless(catalog: Dataset[Product]) -> Repertoire:
-    return Repertoire(catalog.once(Kinds))
+        yield make_rejected_row(f"{told.person.id}-{budget}", "section", facts, told.unwritten)
 
 
 def to_rows(
-    people: list[Persona], found: Histories, budgets: list[str], tokenizer: str, known: Repertoire
+    people: list[Persona], found: Histories, budgets: list[str], tokenizer: str, known: TypedQueries, mix: Mix
 ) -> pa.RecordBatch:
     """One row for each person and budget; a person's budgets stand side by side, the smallest first."""
-    wanted = [tokens_of(budget) for budget in budgets]
+    wanted = [parse_budget(budget) for budget in budgets]
     lengths = [found.upto(person, wanted[-1]) for person in range(len(people))]
     begins = [0, *accumulate(lengths)]
     kept = np.concatenate(
         [np.arange(first, first + n) for first, n in zip(found.begins.tolist(), lengths, strict=False)]
     )
-    table, told = as_table(found, kept, known)
+    table, told = build_event_table(found, kept, known)
     whole = pc.binary_join(pa.ListArray.from_arrays(pa.array(begins, pa.int32()), told), "\n").to_pylist()
     ends = np.cumsum(pc.utf8_length(told).to_numpy() + 1)
     rows: list[dict[str, Any]] = []
@@ -159,7 +192,7 @@ def to_rows(
         for budget, most in zip(budgets, wanted, strict=True):
             count = found.upto(number, most)
             shown = text[: int(ends[begin + count - 1]) - (int(ends[begin - 1]) if begin else 0) - 1]
-            shown, count, size = fitted(shown, count, int(found.tokens[first + count - 1]), most, tokenizer)
+            shown, count, size = fit_to_budget(shown, count, int(found.tokens[first + count - 1]), most, tokenizer)
             rows.append(
                 {
                     "id": f"{person.id}-{budget}",
@@ -167,20 +200,25 @@ def to_rows(
                     "budget": budget,
                     "tokens": size,
                     "tokenizer": tokenizer,
+                    "mix": mix,
                     "start": int(found.seconds[first]) * SECOND,
                     "end": int(found.seconds[first + count - 1]) * SECOND,
                     "text": shown,
-                    "promotions": met(found, first, first + count, known.stock),
+                    "promotions": list_met_promotions(found, first, first + count, known.stock),
                 }
             )
             places.append(np.arange(begin, begin + count))
     schema = arrow_schema(Trajectory)
-    plain = {name: pa.array([row[name] for row in rows], schema.field(name).type) for name in rows[0]}
-    columns = {**plain, "events": nested(table, places)}
-    return pa.RecordBatch.from_arrays([columns[name] for name in schema.names], schema=schema)
+    columns: list[pa.Array] = []
+    for field in schema:
+        if field.name == "events":
+            columns.append(nest_events(table, places))
+        else:
+            columns.append(pa.array([row[field.name] for row in rows], field.type))
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
-def fitted(text: str, count: int, estimated: int, most: int, tokenizer: str) -> tuple[str, int, int]:
+def fit_to_budget(text: str, count: int, estimated: int, most: int, tokenizer: str) -> tuple[str, int, int]:
     """The text, its actions and its tokens; where a tokenizer finds too many in the whole, without the last actions."""
     if tokenizer == ESTIMATE:
         return text, count, estimated
@@ -189,7 +227,7 @@ def fitted(text: str, count: int, estimated: int, most: int, tokenizer: str) -> 
     return text, count, size
 
 
-def as_table(found: Histories, kept: np.ndarray, known: Repertoire) -> tuple[pa.RecordBatch, pa.Array]:
+def build_event_table(found: Histories, kept: np.ndarray, known: TypedQueries) -> tuple[pa.RecordBatch, pa.Array]:
     """These events in the table form's columns, and the line of each."""
     kind, product, query, cents = found.kind[kept], found.product[kept], found.query[kept], found.cents[kept]
     stock, is_search = known.stock, kind == SEARCH
@@ -198,19 +236,19 @@ def as_table(found: Histories, kept: np.ndarray, known: Repertoire) -> tuple[pa.
     columns = {
         "row_id": pa.nulls(len(kind), pa.int64()),
         "timestamp": when,
-        "action_type": actions(kind),
+        "action_type": name_actions(kind),
         "asin": stock.ids.take(rows),
         "product_name": stock.titles.take(rows),
         "brand": stock.brands.take(rows),
         "color": stock.colors.take(rows),
         "product_types": stock.categories.take(rows),
-        "price": money(cents, is_search),
+        "price": cents_to_decimal(cents, is_search),
         "search_query": known.queries.take(pa.array(query, mask=~is_search)),
     }
-    return pa.RecordBatch.from_pydict(columns), written(when, kind, product, query, cents, known)
+    return pa.RecordBatch.from_pydict(columns), render_event_lines(when, kind, product, query, cents, known)
 
 
-def nested(table: pa.RecordBatch, places: list[np.ndarray]) -> pa.ListArray:
+def nest_events(table: pa.RecordBatch, places: list[np.ndarray]) -> pa.ListArray:
     """The events at these places as one list for each row, numbered from 0."""
     offsets = pa.array([0, *accumulate(map(len, places))], pa.int32())
     chosen = np.concatenate(places)
@@ -220,7 +258,7 @@ def nested(table: pa.RecordBatch, places: list[np.ndarray]) -> pa.ListArray:
     return pa.ListArray.from_arrays(offsets, pa.StructArray.from_arrays(columns, fields=list(item)))
 
 
-def met(found: Histories, begin: int, end: int, stock: Stock) -> list[dict[str, Any]]:
+def list_met_promotions(found: Histories, begin: int, end: int, stock: CatalogColumns) -> list[dict[str, Any]]:
     """The promotions behind the prices of these events, each once, in the order in which they were met."""
     dated = {
         (int(found.product[place]), one["first_day"]): one

@@ -11,28 +11,30 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import Field
 
-from pipeline.arrow import arrow_schema, cents, money
-from pipeline.catalog.rows import Rows
-from pipeline.checks.unique import ids_are_unique
-from pipeline.dataset import Dataset
-from pipeline.shop.variants import (
+from shopwright.pipeline.arrow import arrow_schema, cents_to_decimal, decimal_to_cents
+from shopwright.pipeline.catalog.rows import index_product_ids
+from shopwright.pipeline.catalog.variants import (
     RESERVED,
     Values,
-    listed,
-    natural_names,
-    offers,
-    plausible,
-    said_in,
-    spelled,
-    stated,
-    values_by_leaf,
+    collect_values_by_leaf,
+    draw_variant_offers,
+    find_value_in_title,
+    list_natural_options,
+    list_page_options,
+    list_plausible_values,
+    list_stated_values,
+    normalize_option_value,
 )
-from pipeline.stage import Fault, Shard, stage
-from schemas.shop import Product, Variant
+from shopwright.pipeline.checks.titles import DENIED as AGAINST
+from shopwright.pipeline.checks.titles import find_denied_choice
+from shopwright.pipeline.checks.unique import ids_are_unique
+from shopwright.pipeline.dataset import Dataset
+from shopwright.pipeline.stage import Fault, Shard, Views, stage
+from shopwright.schemas.shop import Product, Variant
 
-COLUMNS = ["id", "title", "category_path", "category", "color", "price", "attributes", "options"]
+COLUMNS = ["id", "title", "brand", "category_path", "category", "color", "price", "attributes", "options"]
+# Products whose variants are one batch.
 TOGETHER = 12_000
-"""Products whose variants are one batch."""
 BETWEEN = "\x1f"
 STRANGER = "no such product in the catalog"
 NOTHING = "no choice to tell it by"
@@ -47,7 +49,7 @@ SoldOut = Annotated[float, Field(ge=0, le=0.9, description="share of variants th
 
 
 def price_and_stock_are_real(batch: pa.RecordBatch) -> list[str | None]:
-    price, stock = cents(batch["price"]), batch["stock"].to_numpy()
+    price, stock = decimal_to_cents(batch["price"]), batch["stock"].to_numpy()
     return [
         "price is not positive" if wrong else "stock below nothing" if short else None
         for wrong, short in zip((price <= 0).tolist(), (stock < 0).tolist(), strict=True)
@@ -56,25 +58,26 @@ def price_and_stock_are_real(batch: pa.RecordBatch) -> list[str | None]:
 
 def variants_fit_their_product(batch: pa.RecordBatch, catalog: Dataset[Product]) -> list[str | None]:
     """The product exists; it comes in such values; its title variant is what the title says, at the product's price."""
-    known = catalog.once(values_by_leaf)
-    products = found_in(catalog, batch["product_id"])
+    known = catalog.once(collect_values_by_leaf)
+    products = read_variant_product_facts(catalog, batch["product_id"])
     rows = zip(
         batch["product_id"].to_pylist(),
-        pairs(batch["choices"]),
-        cents(batch["price"]).tolist(),
+        pair_names_and_values(batch["choices"]),
+        decimal_to_cents(batch["price"]).tolist(),
         batch["is_title"].to_pylist(),
         strict=True,
     )
     return [
-        fault_of(products[product], choices, price, is_title, known) if product in products else STRANGER
+        find_variant_fault(products[product], choices, price, is_title, known) if product in products else STRANGER
         for product, choices, price, is_title in rows
     ]
 
 
-class Told(NamedTuple):
+class ProductFacts(NamedTuple):
     """What a product's variants are held against."""
 
-    title: str
+    nameless: str
+    """The title without the maker, whose name may be a color's."""
     category: str
     path: tuple[str, ...]
     cents: int
@@ -82,76 +85,84 @@ class Told(NamedTuple):
     options: dict[str, list[str]]
 
 
-def pairs(choices: pa.ListArray) -> Iterator[list[tuple[str, str]]]:
+def pair_names_and_values(choices: pa.ListArray) -> Iterator[list[tuple[str, str]]]:
     """Name and value of each choice, variant by variant."""
     flat = pc.list_flatten(choices)
     both = zip(flat.field("name").to_pylist(), flat.field("value").to_pylist(), strict=True)
     return (list(islice(both, count)) for count in pc.list_value_length(choices).to_pylist())
 
 
-def fault_of(product: Told, choices: list[tuple[str, str]], price: int, is_title: bool, known: Values) -> str | None:
+def find_variant_fault(
+    product: ProductFacts, choices: list[tuple[str, str]], price: int, is_title: bool, known: Values
+) -> str | None:
     if not choices:
         return NOTHING
     here = known.get(product.category, {})
     for name, value in choices:
         own, values = product.says.get(name), product.options.get(name)
-        if name in RESERVED or (values is None and name not in natural_names(product.path)):
+        if name in RESERVED or (values is None and name not in list_natural_options(product.path)):
             return UNFIT
-        if value != own and value not in (values or ()) and value not in plausible(name, here):
+        if value != own and value not in (values or ()) and value not in list_plausible_values(name, here):
             return UNFIT
         if is_title:
-            told = own or said_in(product.title, values or plausible(name, here))
-            if told is not None and spelled(told) != spelled(value):
+            stated = own or find_value_in_title(product.nameless, values or list_plausible_values(name, here))
+            if stated is not None and normalize_option_value(stated) != normalize_option_value(value):
                 return DENIED
+    if find_denied_choice(product.nameless, choices):
+        return AGAINST
     return OTHER_PRICE if is_title and price != product.cents else None
 
 
-def found_in(catalog: Dataset[Product], ids: pa.Array) -> dict[str, Told]:
+def read_variant_product_facts(catalog: Dataset[Product], ids: pa.Array) -> dict[str, ProductFacts]:
     """The products of these ids, which stand near one another; without those that the catalog has not."""
-    wanted = catalog.once(rows_of).of(ids.unique())
+    wanted = catalog.once(index_product_ids).of(ids.unique())
     wanted = wanted[wanted >= 0]
     if not len(wanted):
         return {}
     near = range(int(wanted.min()), int(wanted.max()) + 1)
     kept = set(wanted.tolist())
     products = chain.from_iterable(map(with_cents, catalog.slices(near, COLUMNS)))
-    return {product["id"]: told(product) for row, product in zip(near, products, strict=True) if row in kept}
+    return {
+        product["id"]: collect_variant_product_facts(product)
+        for row, product in zip(near, products, strict=True)
+        if row in kept
+    }
 
 
-def told(product: dict[str, Any]) -> Told:
+def collect_variant_product_facts(product: dict[str, Any]) -> ProductFacts:
     path = tuple(product["category_path"])
-    return Told(product["title"], product["category"], path, product["cents"], stated(product), listed(product))
-
-
-def rows_of(catalog: Dataset[Product]) -> Rows:
-    return Rows(catalog.table(["id"])["id"].combine_chunks())
+    title = product["title"]
+    nameless = title.replace(product["brand"], "", 1) if product["brand"] else title
+    return ProductFacts(
+        nameless, product["category"], path, product["cents"], list_stated_values(product), list_page_options(product)
+    )
 
 
 def with_cents(batch: pa.RecordBatch) -> list[dict[str, Any]]:
     """The rows, their price in cents, without the numbers in their attributes."""
-    price, attributes = cents(batch["price"]).tolist(), batch["attributes"]
-    told = [pc.list_flatten(attributes).field(name) for name in ("name", "value")]
+    price, attributes = decimal_to_cents(batch["price"]).tolist(), batch["attributes"]
+    fields = [pc.list_flatten(attributes).field(name) for name in ("name", "value")]
     edges = np.append(0, np.cumsum(pc.list_value_length(attributes).to_numpy())).astype(np.int32)
-    said = pa.ListArray.from_arrays(edges, pa.StructArray.from_arrays(told, ["name", "value"]))
+    said = pa.ListArray.from_arrays(edges, pa.StructArray.from_arrays(fields, ["name", "value"]))
     rows = batch.drop_columns(["price", "attributes"]).append_column("attributes", said).to_pylist()
     return [row | {"cents": one} for row, one in zip(rows, price, strict=True)]
 
 
 def variants_of_a_product_differ(batch: pa.RecordBatch) -> list[str | None]:
     """No two have the same choices, and all have choices for the same options."""
-    names, values = (joined(batch["choices"], field) for field in ("name", "value"))
+    names, values = (join_choice_texts(batch["choices"], field) for field in ("name", "value"))
     products = batch["product_id"].to_pylist()
     options: dict[str, str] = {}
     seen: set[tuple[str, str]] = set()
     found: list[str | None] = []
-    for product, told, chosen in zip(products, names, values, strict=True):
-        ragged = options.setdefault(product, told) != told or repeats(told)
+    for product, options_named, chosen in zip(products, names, values, strict=True):
+        ragged = options.setdefault(product, options_named) != options_named or has_repeated_option(options_named)
         found.append(RAGGED if ragged else SAME if (product, chosen) in seen else None)
         seen.add((product, chosen))
     return found
 
 
-def joined(choices: pa.ListArray, field: str) -> list[str]:
+def join_choice_texts(choices: pa.ListArray, field: str) -> list[str]:
     """The names, or the values, of each variant's choices as one text in lower case."""
     flat = pc.utf8_lower(pc.list_flatten(choices).field(field))
     edges = np.append(0, np.cumsum(pc.list_value_length(choices).to_numpy())).astype(np.int32)
@@ -160,7 +171,7 @@ def joined(choices: pa.ListArray, field: str) -> list[str]:
 
 
 @lru_cache(4_096)
-def repeats(names: str) -> bool:
+def has_repeated_option(names: str) -> bool:
     found = names.split(BETWEEN)
     return len(set(found)) < len(found)
 
@@ -174,26 +185,32 @@ def products_have_a_title_and_others(variants: Dataset[Variant]) -> Iterable[Fau
     return [Fault(file, row, COUNT) for file, row in rows]
 
 
+VIEWS = Views(named_by=("variant_id", "bought_variant"))
+
+
 @stage(
     makes=Variant,
     checks=[price_and_stock_are_real, variants_fit_their_product, variants_of_a_product_differ],
     across=[ids_are_unique, products_have_a_title_and_others],
     per_shard=(1_200, 60_000),
+    views=VIEWS,
 )
 def variants(catalog: Dataset[Product], shard: Shard, *, sold_out: SoldOut = 0.08) -> Iterator[pa.RecordBatch]:
     """What can be bought of each product: one choice for each of its options, with price and stock."""
-    known = catalog.once(values_by_leaf)
+    known = catalog.once(collect_values_by_leaf)
     waiting: list[pa.RecordBatch] = []
     for batch in catalog.slices(shard.of(len(catalog)), COLUMNS):
         waiting.append(batch)
         if sum(map(len, waiting)) >= TOGETHER:
-            yield offered(waiting, known, shard, sold_out)
+            yield build_variant_batch(waiting, known, shard, sold_out)
             waiting = []
     if waiting:
-        yield offered(waiting, known, shard, sold_out)
+        yield build_variant_batch(waiting, known, shard, sold_out)
 
 
-def offered(batches: Iterable[pa.RecordBatch], known: Values, shard: Shard, sold_out: float) -> pa.RecordBatch:
+def build_variant_batch(
+    batches: Iterable[pa.RecordBatch], known: Values, shard: Shard, sold_out: float
+) -> pa.RecordBatch:
     """The variants of these products, side by side; the dice are the product's own, wherever it stands."""
     ids: list[str] = []
     owners: list[str] = []
@@ -204,7 +221,7 @@ def offered(batches: Iterable[pa.RecordBatch], known: Values, shard: Shard, sold
     pieces: list[int] = []
     is_title: list[bool] = []
     for product in chain.from_iterable(map(with_cents, batches)):  # a few at a time: objects that stay cost time
-        options, made = offers(product, known, Random(f"{shard.seed}/variants/{product['id']}"), sold_out)
+        options, made = draw_variant_offers(product, known, Random(f"{shard.seed}/variants/{product['id']}"), sold_out)
         for number, offer in enumerate(made, 1):
             ids.append(f"{product['id']}-{number}")
             names += options
@@ -224,7 +241,7 @@ def offered(batches: Iterable[pa.RecordBatch], known: Values, shard: Shard, sold
         "id": pa.array(ids, pa.string()),
         "product_id": pa.array(owners, pa.string()),
         "choices": pa.ListArray.from_arrays(edges, choice, type=kind),
-        "price": money(np.array(prices, dtype=np.int64)),
+        "price": cents_to_decimal(np.array(prices, dtype=np.int64)),
         "stock": pa.array(pieces, pa.int64()),
         "is_title": pa.array(is_title, pa.bool_()),
     }

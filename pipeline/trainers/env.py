@@ -22,37 +22,38 @@ from pathlib import Path
 from threading import RLock
 from typing import Any, TypeVar, get_type_hints
 
-from pipeline.checks.shopping import by_id, shop_of
-from pipeline.checks.tasks import earns_everything
-from pipeline.envs import env_of
-from pipeline.envs.base import World, as_json
-from pipeline.envs.difficulty import Axes, axes
-from pipeline.envs.episode import Episode, draw
-from pipeline.envs.world import beside
-from pipeline.gym import world
-from pipeline.problem import Problem
-from pipeline.prompts import messages
-from pipeline.rewards.matching import boxed
-from pipeline.rewards.three_part import broken
-from pipeline.rewards.tool_use import reward
-from pipeline.rollouts.conversation import CALLS, TAG, TURNS
-from pipeline.rollouts.policies import sandboxed
-from pipeline.run import Run
-from pipeline.sandbox.block import Limits
-from pipeline.sandbox.data_loader import schema
-from pipeline.sandbox.interpreter import Sandbox, shown
-from pipeline.shop.tools import KINDS, TOOLS, fits
-from pipeline.shop.tools import Shop as Tools
-from pipeline.shopping import play
-from pipeline.shopping.profile import told
-from pipeline.shopping.wording import called
-from schemas.record import Record
-from schemas.shopping import Profile, ShoppingTask
-from schemas.tasks import Answer, Task
+from shopwright.pipeline.checks.shopping import index_profile_records, shop_of
+from shopwright.pipeline.checks.tasks import earns_everything
+from shopwright.pipeline.envs import get_env
+from shopwright.pipeline.envs.base import World, dump_compact_json
+from shopwright.pipeline.envs.difficulty import Axes, compute_axes
+from shopwright.pipeline.envs.episode import Episode, draw_task
+from shopwright.pipeline.envs.load_world import load_world_beside
+from shopwright.pipeline.gym import world
+from shopwright.pipeline.problem import Problem
+from shopwright.pipeline.prompts import render_messages
+from shopwright.pipeline.rewards.ecomrlve import penalize_illegal_action
+from shopwright.pipeline.rewards.matching import extract_boxed_answer
+from shopwright.pipeline.rewards.tool_use import reward_answer
+from shopwright.pipeline.rollouts.baselines import open_trajectory_sandbox
+from shopwright.pipeline.rollouts.conversation import CALLS, TAG, TURNS
+from shopwright.pipeline.run import Run
+from shopwright.pipeline.sandbox.data_loader import describe_events_table
+from shopwright.pipeline.sandbox.execute import Limits
+from shopwright.pipeline.sandbox.interpreter import Sandbox, truncate_output
+from shopwright.pipeline.shop.tools import KINDS, TOOLS, is_of_type
+from shopwright.pipeline.shop.tools import Shop as Tools
+from shopwright.pipeline.shopping import play
+from shopwright.pipeline.shopping.profile import describe_profile
+from shopwright.pipeline.shopping.wording import translate_name
+from shopwright.pipeline.stages import all_stages
+from shopwright.schemas.record import Record
+from shopwright.schemas.shopping import Profile, ShoppingTask
+from shopwright.schemas.tasks import Answer, Task
 
 RUN = "SHOPWRIGHT_RUN"
 """The variable that names the run's folder where the code does not."""
-NAME_IT = f"Give the folder of its run: ShopEnv(run=FOLDER), or {RUN}=FOLDER."
+NAME_THE_RUN = f"Give the folder of its run: ShopEnv(run=FOLDER), or {RUN}=FOLDER."
 OVER = "The episode is over."
 LONGEST = 16_000
 """Characters of what a tool of the shop says; more is only what repeats a model's own words."""
@@ -69,39 +70,39 @@ def tool(method: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(method)
     def answered(self, /, *given, **named):
-        arguments = {**dict(zip(signature(method), given, strict=False)), **named}
+        arguments = {**dict(zip(read_tool_signature(method), given, strict=False)), **named}
         if self._done:
-            return failed(OVER)
-        fault = misfit(method, arguments)
+            return make_error_result(OVER)
+        fault = explain_misfit(method, arguments)
         return self._refused(fault) if fault else method(self, **arguments)
 
     return answered
 
 
 @cache
-def signature(method: Callable[..., Any]) -> dict[str, tuple[type, bool]]:
+def read_tool_signature(method: Callable[..., Any]) -> dict[str, tuple[type, bool]]:
     """Of each argument its type, and whether it must be given."""
     hints = get_type_hints(method)
     found = list(inspect.signature(method).parameters.items())[1:]
     return {name: (hints[name], each.default is inspect.Parameter.empty) for name, each in found}
 
 
-def misfit(method: Callable[..., Any], arguments: Mapping[str, Any]) -> str:
+def explain_misfit(method: Callable[..., Any], arguments: Mapping[str, Any]) -> str:
     """Why a tool does not take these arguments; empty where it does."""
-    wanted = signature(method)
+    wanted = read_tool_signature(method)
     if strange := arguments.keys() - wanted.keys():
         return f"{method.__name__} takes no {min(strange)[:60]}"
     if missing := [name for name, (_, needed) in wanted.items() if needed and name not in arguments]:
         return f"{method.__name__} needs {missing[0]}"
-    wrong = [name for name, value in arguments.items() if not fits(value, wanted[name][0])]
+    wrong = [name for name, value in arguments.items() if not is_of_type(value, wanted[name][0])]
     return f"{wrong[0]} of {method.__name__} is no {KINDS[wanted[wrong[0]][0]]}" if wrong else ""
 
 
-def failed(why: str) -> str:
-    return as_json({"error": why})
+def make_error_result(why: str) -> str:
+    return dump_compact_json({"error": why})
 
 
-class Situation:
+class TaskEnvironment:
     """What all have in common; `run` is the folder with the datasets, else the variable SHOPWRIGHT_RUN names it.
 
     Of names that begin with an underscore the adapters read three: `_prompt`, `_done`, and `_hear` for words without a call.
@@ -134,47 +135,50 @@ class Situation:
 
     def _refused(self, why: str) -> str:
         """The answer to a call that no tool takes."""
-        return failed(why)
+        return make_error_result(why)
 
     def _hear(self, text: str) -> None:
         """The model's last words, in a turn in which it calls nothing."""
 
 
-class ShopEnv(Situation):
+class ShopEnv(TaskEnvironment):
     """The eight envs: the tools of the shop, and `submit`. The reward has three parts, as EcomRLVE adds them up.
 
     task: a row of `env_tasks`, or env, difficulty and seed; the latter need no run, and then play in a shop made in memory.
     """
 
     def _begin(self, task: dict[str, Any]) -> None:
-        shop = world_of(self._run)
-        env = env_of(task["env"])
-        known = read(Task, task) if "goal" in task else draw(env, shop, task["difficulty"], task["seed"])
-        if not of_this_shop(self._run, known.env, known.difficulty, known.seed, known.goal):
-            raise Problem(f"{known.id} is a task of another shop. {NAME_IT}")
-        self._episode = Episode(env, shop, known, at=by_call(axes(known.difficulty)))
+        shop = get_run_world(self._run)
+        env = get_env(task["env"])
+        known = (
+            parse_task_record(Task, task) if "goal" in task else draw_task(env, shop, task["difficulty"], task["seed"])
+        )
+        if not is_task_of_shop(self._run, known.env, known.difficulty, known.seed, known.goal):
+            raise Problem(f"{known.id} is a task of another shop. {NAME_THE_RUN}")
+        self._episode = Episode(env, shop, known, at=scale_limits_to_calls(compute_axes(known.difficulty)))
         calls = self._episode.reset()["turns_left"]
         self._parts: list[Answer] = []
-        self._prompt = messages("trainers/envs", opening=known.opening, calls=calls)
+        self._prompt = render_messages("trainers/envs", opening=known.opening, calls=calls)
 
     def _earned(self) -> float:
-        done = self._episode.reward
-        return (done or self._episode.judged(None, "nothing was handed in")).total
+        return self._episode.score().parts["reward"]
 
     def _refused(self, why: str) -> str:
-        self._episode.over(broken(why), [], "", "")
+        self._episode.over(penalize_illegal_action(why), [], "", "")
         self._done = True
-        return failed(why)
+        return make_error_result(why)
 
     def _call(self, name: str, arguments: Mapping[str, Any]) -> str:
         """One turn of the episode: what the tool said, and the shopper of itself."""
         if self._done:
-            return failed(OVER)
+            return make_error_result(OVER)
         seen, _, self._done, _ = self._episode.step({"tool_calls": [{"name": name, "args": arguments}]})
         if not seen["results"]:
-            return failed(self._episode.reward.fault if self._episode.reward else "")
+            return make_error_result(self._episode.reward.fault if self._episode.reward else "")
         words = {"shopper": seen["user"]} if seen["user"] else {}
-        return shown(as_json({**seen["results"][0], **words, "calls_left": seen["turns_left"]}), LONGEST)
+        return truncate_output(
+            dump_compact_json({**seen["results"][0], **words, "calls_left": seen["turns_left"]}), LONGEST
+        )
 
     @tool
     def submit(
@@ -212,29 +216,29 @@ class ShopEnv(Situation):
         )
         if more:
             self._parts.append(answer)
-            return as_json({"noted": len(self._parts)})
+            return dump_compact_json({"noted": len(self._parts)})
         last = Answer(parts=[*self._parts, answer]) if self._parts else answer
         self._episode.step({"answer": last.model_dump(exclude_defaults=True)})
         self._done = True
-        return as_json({"handed_in": True})
+        return dump_compact_json({"handed_in": True})
 
 
-def lent(name: str) -> Callable[..., Any]:
+def borrow_shop_tool(name: str) -> Callable[..., Any]:
     """A tool of the shop's, with its signature and its manual."""
     method = getattr(Tools, name)
 
     @wraps(method)
     def answered(self, /, *given, **named):
-        return self._call(name, {**dict(zip(signature(method), given, strict=False)), **named})
+        return self._call(name, {**dict(zip(read_tool_signature(method), given, strict=False)), **named})
 
     return answered
 
 
 for name in TOOLS:
-    setattr(ShopEnv, name, lent(name))
+    setattr(ShopEnv, name, borrow_shop_tool(name))
 
 
-class ShoppingEnv(Situation):
+class ShoppingEnv(TaskEnvironment):
     """A shopping task page by page, everything said at once. The reward is the strict one of what was bought.
 
     task: a row of `shopping_tasks`; with `scenario` (else the first that the row is for).
@@ -244,23 +248,22 @@ class ShoppingEnv(Situation):
 
     def _begin(self, task: dict[str, Any]) -> None:
         scenario = task.pop("scenario", None)
-        known = read(ShoppingTask, task)
-        one = play.scenarios_of(known)[self._talks] if scenario is None else scenario
-        if one not in play.scenarios_of(known) or one.startswith("multi") != self._talks:
+        known = parse_task_record(ShoppingTask, task)
+        one = play.list_scenarios(known)[self._talks] if scenario is None else scenario
+        if one not in play.list_scenarios(known) or one.startswith("multi") != self._talks:
             raise Problem(f"{known.id} is not played as {one} in this environment. See its column `environment`.")
-        shop, profile = pages_of(self._run), profile_of(self._run, known.profile_id)
+        shop, profile = get_run_pages(self._run), get_run_profile(self._run, known.profile_id)
         if shop.store.row(known.product_id) is None:
-            raise Problem(f"{known.id} is a task of another shop. {NAME_IT}")
-        self._play = Paged(shop, known, one, profile)
-        self._prompt = self._play.prompt
+            raise Problem(f"{known.id} is a task of another shop. {NAME_THE_RUN}")
+        self._play = ToolPlay(shop, known, one, profile)
+        self._prompt = self._play.told()
 
     def _earned(self) -> float:
-        return self._play.episode("").typed.strict
+        return self._play.score().parts["reward"]
 
     def _act(self, action: str) -> str:
-        seen = self._play.step(play.written("", " ".join(action.split()), self._play.multi))
-        self._done = self._play.done
-        return play.shown(seen)
+        seen, _, self._done, _ = self._play.step(play.format_turn("", " ".join(action.split()), self._play.multi))
+        return play.format_observation(seen)
 
     @tool
     def search(self, words: str):
@@ -296,24 +299,26 @@ class TalkEnv(ShoppingEnv):
         return self._act(f"ask[{question}]")
 
 
-class Paged(play.Play):
+class ToolPlay(play.Play):
     """A task whose agent is told of tools instead of lines to write."""
 
     def told(self) -> list[dict[str, str]]:
         language, profile = self.task.language, self.profile
-        return messages(
+        return render_messages(
             "trainers/shopping",
             multi=self.multi,
             personal=profile is not None,
             limit=self.limit,
             language=language,
             opening=self.opening,
-            profile=told(profile, language, names=partial(called, language=language)) if profile else "",
-            page=play.shown(self.sight()),
+            profile=describe_profile(profile, language, names=partial(translate_name, language=language))
+            if profile
+            else "",
+            page=play.format_observation(self.sight()),
         )
 
 
-class BoxedEnv(Situation):
+class BoxedEnv(TaskEnvironment):
     r"""A question about a customer's months, with a code interpreter; the answer stands in \boxed{} in a turn without a call.
 
     The reward is Customer-Agent's. task: trajectory_id, question, answer and answer_type, as rows of `rl_prompts` and `questions` have them.
@@ -323,14 +328,14 @@ class BoxedEnv(Situation):
 
     def _begin(self, task: dict[str, Any]) -> None:
         self._task = task
-        self._sandbox = sandbox_of(self._run, task["trajectory_id"])
+        self._sandbox = open_run_sandbox(self._run, task["trajectory_id"])
         self._called = self._executed = 0
         self._said: str | None = None
-        self._prompt = messages(
+        self._prompt = render_messages(
             "trainers/questions",
             trajectory=task["trajectory_id"],
             question=task["question"],
-            schema=schema(),
+            schema=describe_events_table(),
             seconds=f"{Limits().wall:g}",
             calls=CALLS,
             turns=TURNS,
@@ -338,11 +343,11 @@ class BoxedEnv(Situation):
         )
 
     def _earned(self) -> float:
-        return reward(self._said, self._task["answer"], self._task["answer_type"], self._executed)
+        return reward_answer(self._said, self._task["answer"], self._task["answer_type"], self._executed)
 
     def _hear(self, text: str) -> None:
         if not self._done:
-            self._said, self._done = boxed(text), True
+            self._said, self._done = extract_boxed_answer(text), True
 
     @tool
     def code_interpreter(self, code: str):
@@ -352,7 +357,7 @@ class BoxedEnv(Situation):
             code: A whole program: nothing is kept from one call to the next.
         """
         if self._called == CALLS:
-            return failed(f"{CALLS} blocks have been run, and no more may be. Answer now.")
+            return make_error_result(f"{CALLS} blocks have been run, and no more may be. Answer now.")
         self._called += 1
         output = self._sandbox.run(self._task["trajectory_id"], code)
         self._executed += output.ok
@@ -372,10 +377,10 @@ class QuestionsEnv(BoxedEnv):
             answer: The answer alone, in the form asked for.
         """
         self._said, self._done = answer, True
-        return as_json({"handed_in": True})
+        return dump_compact_json({"handed_in": True})
 
 
-ENVIRONMENTS: dict[str, type[Situation]] = {
+ENVIRONMENTS: dict[str, type[TaskEnvironment]] = {
     "envs": ShopEnv,
     "shopping": ShoppingEnv,
     "shopping_talk": TalkEnv,
@@ -383,94 +388,94 @@ ENVIRONMENTS: dict[str, type[Situation]] = {
     "questions_boxed": BoxedEnv,
 }
 """By the name in a row's column `environment`: as TRL takes several at once."""
-TASKS = {
-    "envs": "env_tasks",
-    "shopping": "shopping_tasks",
-    "shopping_talk": "shopping_tasks",
-    "questions": "rl_prompts",
-    "questions_boxed": "rl_prompts",
-}
-"""The dataset that holds an environment's tasks."""
-
 
 # What the instances of a process share
 
 
 @cache
-def shared(run: str, name: str) -> Any:
+def get_run_dataset(run: str, name: str) -> Any:
     """A dataset of the run. Raises Problem where it is not there."""
     if not run:
-        raise Problem(f"There is no shop. {NAME_IT}")
+        raise Problem(f"There is no shop. {NAME_THE_RUN}")
     found = Run(run).read(name)
     if found.manifest is None:
         raise Problem(f"{run} has no {name}. Build it: shopwright build {name} --run {run}")
     return found
 
 
-def world_of(run: str) -> World:
+def get_run_world(run: str) -> World:
     with LOCK:
-        return beside(shared(run, "catalog")) if run and shared(run, "orders") else world()
+        return load_world_beside(get_run_dataset(run, "catalog")) if run and get_run_dataset(run, "orders") else world()
 
 
-def pages_of(run: str) -> play.Shop:
+def get_run_pages(run: str) -> play.ShopResources:
     with LOCK:
-        return shared(run, "catalog").once(shop_of)
+        return get_run_dataset(run, "catalog").once(shop_of)
 
 
-def profile_of(run: str, id: str) -> Profile | None:
+def get_run_profile(run: str, id: str) -> Profile | None:
     with LOCK:
-        return shared(run, "profiles").once(by_id)[id] if id else None
+        return get_run_dataset(run, "profiles").once(index_profile_records)[id] if id else None
 
 
-def sandbox_of(run: str, trajectory: str) -> Sandbox:
+def open_run_sandbox(run: str, trajectory: str) -> Sandbox:
     """Raises Problem where there is no such trajectory, or this machine cannot keep code in."""
     with LOCK:
-        found: Sandbox = shared(run, "trajectories").once(sandboxed)
+        found: Sandbox = get_run_dataset(run, "trajectories").once(open_trajectory_sandbox)
     found.run(trajectory, "1")
     return found
 
 
 @lru_cache(4_096)
-def of_this_shop(run: str, env: str, difficulty: int, seed: int, goal: str) -> bool:
-    return draw(env_of(env), world_of(run), difficulty, seed).goal == goal
+def is_task_of_shop(run: str, env: str, difficulty: int, seed: int, goal: str) -> bool:
+    return draw_task(get_env(env), get_run_world(run), difficulty, seed).goal == goal
 
 
-def read(kind: type[RecordT], task: Mapping[str, Any]) -> RecordT:
+def parse_task_record(kind: type[RecordT], task: Mapping[str, Any]) -> RecordT:
     return kind.model_validate_json(json.dumps({name: task[name] for name in kind.model_fields if name in task}))
 
 
 # Rows
 
 
-def by_call(at: Axes) -> Axes:
+def scale_limits_to_calls(at: Axes) -> Axes:
     """One call a turn, and as many turns as there were calls, and words or an answer, in all.
 
-    >>> by_call(axes(6)).turns, by_call(axes(6)).tool_calls
+    >>> scale_limits_to_calls(compute_axes(6)).turns, scale_limits_to_calls(compute_axes(6)).tool_calls
     (35, 1)
     """
     return replace(at, turns=at.turns * (at.tool_calls + 1), tool_calls=1)
 
 
-def count_of(run: str, environment: str) -> int:
+def find_task_dataset(environment: str) -> str:
+    """The dataset that holds an environment's tasks.
+
+    >>> find_task_dataset("envs"), find_task_dataset("questions_boxed")
+    ('env_tasks', 'rl_prompts')
+    """
+    return next(name for name, stage in all_stages().items() if environment in stage.views.environments)
+
+
+def count_env_tasks(run: str, environment: str) -> int:
     """How many tasks a run has for an environment; 0 where their dataset is not there."""
-    found = Run(run).read(TASKS[environment])
+    found = Run(run).read(find_task_dataset(environment))
     return len(found) if found.manifest else 0
 
 
-def task_of(run: str, environment: str, number: int) -> dict[str, Any]:
+def get_env_task(run: str, environment: str, number: int) -> dict[str, Any]:
     """What `reset` takes of the task of this number. Raises IndexError where there is none."""
-    if not 0 <= number < count_of(run, environment):
+    if not 0 <= number < count_env_tasks(run, environment):
         raise IndexError(f"There is no task {number} of {environment}.")
-    (row,) = shared(run, TASKS[environment]).rows(range(number, number + 1))
+    (row,) = get_run_dataset(run, find_task_dataset(environment)).rows(range(number, number + 1))
     found: dict[str, Any] = row.model_dump(mode="json")
     return {**found, "answer": found["ground_truth"]} if "ground_truth" in found else found
 
 
-def calls_of(actions: Iterable[Mapping[str, Any]]) -> Iterator[Call]:
+def list_env_calls(actions: Iterable[Mapping[str, Any]]) -> Iterator[Call]:
     """Actions of the envs, as `solution` of a row of `env_tasks` holds them, as calls of `ShopEnv`.
 
     >>> ask, look = {"assistant_message": "Which?"}, {"tool_calls": [{"name": "cart_view"}], "answer": {"refusal": "sold_out"}}
-    >>> list(calls_of([ask, look]))
+    >>> list(list_env_calls([ask, look]))
     [('ask_user', {'question': 'Which?'}), ('cart_view', {}), ('submit', {'refusal': 'sold_out'})]
     """
     for action in actions:
@@ -481,34 +486,34 @@ def calls_of(actions: Iterable[Mapping[str, Any]]) -> Iterator[Call]:
         if answer is not None:
             parts = answer.get("parts") or [answer]
             for place, part in enumerate(parts, 1):
-                yield "submit", {**handed_in(part), **({"more": True} if place < len(parts) else {})}
+                yield "submit", {**make_submit_args(part), **({"more": True} if place < len(parts) else {})}
 
 
-def solution(env: ShopEnv, task: Mapping[str, Any]) -> list[Call]:
+def solve_env_task(env: ShopEnv, task: Mapping[str, Any]) -> list[Call]:
     """Calls that earn everything of a task of the envs, from its reset to its end; none where its solver finds none.
 
     They are not those of the stored solution, which has several calls a turn: here something may be asked or sold out before the same call.
     """
     env.reset(extra_info={"task": task})
-    found = list(solved(env))
+    found = list(play_env_solution(env))
     done = env._episode.reward
     return found if done and earns_everything(done) else []
 
 
-def solved(env: ShopEnv) -> Iterator[Call]:
+def play_env_solution(env: ShopEnv) -> Iterator[Call]:
     """By the env's own solver, which sees what comes of each call, and answers what it was asked in between."""
     episode, shop, turns = env._episode, env._episode.shop, env._episode.turns
     assert shop is not None
-    at = replace(axes(episode.task.difficulty), tool_calls=1)  # with the turns of before: it wastes what it has
+    at = replace(compute_axes(episode.task.difficulty), tool_calls=1)  # with the turns of before: it wastes what it has
     agent = episode.env.solve(episode.goal, shop, at)
     action = next(agent)
     while True:
         first = len(turns)
-        for name, arguments in calls_of([action.model_dump(exclude_defaults=True)]):
+        for name, arguments in list_env_calls([action.model_dump(exclude_defaults=True)]):
             aside = episode.goal.aside
             if name == "submit" and aside and any(turn.user_act == "switch" for turn in turns):
                 arguments["policy_answer"] = aside.answers[0]
-            answered(env, name, arguments)
+            call_env_tool(env, name, arguments)
             yield name, arguments
         if env._done:
             return
@@ -516,17 +521,17 @@ def solved(env: ShopEnv) -> Iterator[Call]:
         action = agent.send({"results": results})
 
 
-def handed_in(answer: Mapping[str, Any]) -> dict[str, Any]:
-    taken = signature(ShopEnv.submit)
+def make_submit_args(answer: Mapping[str, Any]) -> dict[str, Any]:
+    taken = read_tool_signature(ShopEnv.submit)
     return {
         name: ",".join(value) if isinstance(value, list) else value for name, value in answer.items() if name in taken
     }
 
 
-def call_of(action: str) -> Call:
+def make_talk_call(action: str) -> Call:
     """An action of a shopping episode as a call of `TalkEnv`.
 
-    >>> call_of("search[red mug]"), call_of("ask[Which color?]")
+    >>> make_talk_call("search[red mug]"), make_talk_call("ask[Which color?]")
     (('search', {'words': 'red mug'}), ('ask_user', {'question': 'Which color?'}))
     """
     verb, _, words = action.partition("[")
@@ -537,29 +542,29 @@ def call_of(action: str) -> Call:
 # What adapters read
 
 
-def tools_of(env: Situation) -> dict[str, Callable[..., str]]:
+def list_env_tools(env: TaskEnvironment) -> dict[str, Callable[..., str]]:
     """The tools by name, as TRL finds them."""
     names = [name for name, _ in inspect.getmembers(type(env), inspect.isfunction) if name not in NO_TOOLS]
     return {name: getattr(env, name) for name in names if not name.startswith("_")}
 
 
-def answered(env: Situation, name: str, arguments: Mapping[str, Any]) -> str:
+def call_env_tool(env: TaskEnvironment, name: str, arguments: Mapping[str, Any]) -> str:
     """What a tool says, where there is such a tool."""
-    found = tools_of(env).get(name)
+    found = list_env_tools(env).get(name)
     if found is None:
-        return failed(OVER) if env._done else env._refused(f"there is no tool {name[:60]}")
+        return make_error_result(OVER) if env._done else env._refused(f"there is no tool {name[:60]}")
     return found(**arguments)
 
 
-def schemas_of(kind: type[Situation]) -> list[dict[str, Any]]:
+def list_tool_schemas(kind: type[TaskEnvironment]) -> list[dict[str, Any]]:
     """The tools as trainers tell models of them: the same as `transformers.utils.get_json_schema` makes."""
-    return [{"type": "function", "function": manual(each)} for each in tools_of(kind()).values()]
+    return [{"type": "function", "function": make_tool_schema(each)} for each in list_env_tools(kind()).values()]
 
 
-def manual(method: Callable[..., Any]) -> dict[str, Any]:
+def make_tool_schema(method: Callable[..., Any]) -> dict[str, Any]:
     about, _, rest = (inspect.getdoc(method) or "").partition("\n\nArgs:\n")
     meant = dict(line.strip().split(": ", 1) for line in rest.splitlines())
-    wanted = signature(method.__func__)  # type: ignore[attr-defined]
+    wanted = read_tool_signature(method.__func__)  # type: ignore[attr-defined]
     properties = {name: {"type": KINDS[kind], "description": meant[name]} for name, (kind, _) in wanted.items()}
     taken: dict[str, Any] = {"type": "object", "properties": properties}
     if required := [name for name, (_, needed) in wanted.items() if needed]:
@@ -567,12 +572,14 @@ def manual(method: Callable[..., Any]) -> dict[str, Any]:
     return {"name": method.__name__, "description": about, "parameters": taken}
 
 
-def conversation(env: Situation, calls: Iterable[Call], thoughts: Iterable[str] = ()) -> list[dict[str, Any]]:
+def write_env_messages(
+    env: TaskEnvironment, calls: Iterable[Call], thoughts: Iterable[str] = ()
+) -> list[dict[str, Any]]:
     """The messages of an episode that these calls play, as a trainer's own loop writes them; it ends with the last call."""
     found: list[dict[str, Any]] = [*env._prompt]
     said = iter(thoughts)
     for name, arguments in calls:
         call: dict[str, Any] = {"type": "function", "function": {"name": name, "arguments": dict(arguments)}}
         found.append({"role": "assistant", "content": next(said, ""), "tool_calls": [call]})
-        found.append({"role": "tool", "name": name, "content": answered(env, name, arguments)})
+        found.append({"role": "tool", "name": name, "content": call_env_tool(env, name, arguments)})
     return found[:-1]

@@ -6,20 +6,26 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pipeline.trainers.env import ENVIRONMENTS, answered, count_of, schemas_of, task_of
+from shopwright.pipeline.trainers.env import (
+    ENVIRONMENTS,
+    call_env_tool,
+    count_env_tasks,
+    get_env_task,
+    list_tool_schemas,
+)
 
+# Steps, after which an episode is cut off; those of the envs have limits of their own.
 LONGEST = 400
-"""Steps, after which an episode is cut off; those of the envs have limits of their own."""
 
 
 def __getattr__(name: str) -> Any:
     if name != "GymEnv":
         raise AttributeError(name)
-    globals()["GymEnv"] = gym_env()
+    globals()["GymEnv"] = make_gym_env()
     return globals()["GymEnv"]
 
 
-def gym_env() -> type:
+def make_gym_env() -> type:
     """`GymEnv(environment, run)`: `reset(options={"index": 3})` or `{"task": row}`, else any task by the seed; `info` has prompt and tools."""
     import gymnasium
     from gymnasium.spaces import Space
@@ -46,18 +52,20 @@ def gym_env() -> type:
             task = (options or {}).get("task")
             if task is None:
                 index = (options or {}).get("index")
-                index = int(self.np_random.integers(count_of(self.folder, self.name))) if index is None else index
-                task = task_of(self.folder, self.name, index)
+                index = (
+                    int(self.np_random.integers(count_env_tasks(self.folder, self.name))) if index is None else index
+                )
+                task = get_env_task(self.folder, self.name, index)
             self.env.reset(extra_info={"task": task})
             self.steps = 0
-            told = self.env._prompt
-            return told[-1]["content"], {"prompt": told, "tools": schemas_of(type(self.env))}
+            messages = self.env._prompt
+            return messages[-1]["content"], {"prompt": messages, "tools": list_tool_schemas(type(self.env))}
 
         def step(self, action: str | Mapping[str, Any]) -> Any:
             """Observation, reward (0 until the end), whether it is over, whether it is cut off, and nothing more."""
             self.steps += 1
-            call = called(action)
-            said = answered(self.env, *call) if call else ""
+            call = parse_gym_call(action)
+            said = call_env_tool(self.env, *call) if call else ""
             if not call:
                 self.env._hear(str(action))
             done = self.env._done or not call
@@ -67,10 +75,10 @@ def gym_env() -> type:
     return GymEnv
 
 
-def called(action: str | Mapping[str, Any]) -> tuple[str, dict[str, Any]] | None:
+def parse_gym_call(action: str | Mapping[str, Any]) -> tuple[str, dict[str, Any]] | None:
     """The call that an action is, if it is one.
 
-    >>> called('{"name": "cart_view"}'), called("I give up.")
+    >>> parse_gym_call('{"name": "cart_view"}'), parse_gym_call("I give up.")
     (('cart_view', {}), None)
     """
     try:

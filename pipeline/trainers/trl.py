@@ -6,11 +6,11 @@ GRPOTrainer(..., environment_factory=ENVIRONMENTS, reward_funcs=[last_words])
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pipeline.trainers.env import Situation
+from shopwright.pipeline.trainers.env import TaskEnvironment
 
 
 def last_words(
-    completions: Sequence[Sequence[Mapping[str, Any]]], environments: Sequence[Situation], **columns: Any
+    completions: Sequence[Sequence[Mapping[str, Any]]], environments: Sequence[TaskEnvironment], **columns: Any
 ) -> list[float]:
     """Tells each environment what the model said last, and adds nothing to its reward, which TRL asks for afterwards.
 

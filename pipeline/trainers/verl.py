@@ -3,21 +3,21 @@
 `AgentLoop` and `JsonSFTDataset` are made when they are asked for, so that nothing else needs verl:
 
     - name: shopwright                    # agent_loops.yaml, of actor_rollout_ref.rollout.agent.agent_loop_config_path
-      _target_: pipeline.trainers.verl.AgentLoop
+      _target_: shopwright.pipeline.trainers.verl.AgentLoop
       folder: data/runs/mine
 
-    data.custom_cls.path=pkg://pipeline.trainers.verl data.custom_cls.name=JsonSFTDataset
+    data.custom_cls.path=pkg://shopwright.pipeline.trainers.verl data.custom_cls.name=JsonSFTDataset
 """
 # mypy: disable-error-code="import-not-found"
 
 import json
 from typing import Any
 
-from pipeline.trainers.env import ENVIRONMENTS, schemas_of, tools_of
+from shopwright.pipeline.trainers.env import ENVIRONMENTS, list_env_tools, list_tool_schemas
 
 
 def __getattr__(name: str) -> Any:
-    makers = {"AgentLoop": agent_loop, "JsonSFTDataset": json_sft_dataset}
+    makers = {"AgentLoop": make_agent_loop, "JsonSFTDataset": make_sft_dataset}
     if name not in makers:
         raise AttributeError(name)
     made = makers[name]()
@@ -26,7 +26,7 @@ def __getattr__(name: str) -> Any:
     return made
 
 
-def agent_loop() -> type:
+def make_agent_loop() -> type:
     """A loop that plays a row in the environment which its column `environment` names."""
     import asyncio
 
@@ -42,11 +42,11 @@ def agent_loop() -> type:
         async def run(self, sampling_params: dict[str, Any], **row: Any) -> Any:
             self.env = ENVIRONMENTS[row["environment"]](self.folder)
             await asyncio.to_thread(self.env.reset, extra_info=row["extra_info"])
-            self.tool_schemas = schemas_of(type(self.env))
-            told = map(OpenAIFunctionToolSchema.model_validate, self.tool_schemas)
+            self.tool_schemas = list_tool_schemas(type(self.env))
+            schemas = map(OpenAIFunctionToolSchema.model_validate, self.tool_schemas)
             self.tools = {
                 name: FunctionTool(name, tool, each)
-                for (name, tool), each in zip(tools_of(self.env).items(), told, strict=True)
+                for (name, tool), each in zip(list_env_tools(self.env).items(), schemas, strict=True)
             }
             output = await super().run(sampling_params, **row)
             output.reward_score = self.env.get_reward()
@@ -64,7 +64,7 @@ def agent_loop() -> type:
     return AgentLoop
 
 
-def json_sft_dataset() -> type:
+def make_sft_dataset() -> type:
     """verl's dataset of conversations, which reads JSON columns as text, with that text read."""
     from verl.utils.dataset.multiturn_sft_dataset import MultiTurnSFTDataset
     from verl.utils.py_functional import convert_nested_value_to_list_recursive as plain
@@ -73,18 +73,22 @@ def json_sft_dataset() -> type:
         def _read_files_and_process(self) -> None:
             super()._read_files_and_process()
             found = getattr(self, "tools", None)
-            self.tools = None if found is None else [[read(tool) for tool in read(each)] for each in found]
+            self.tools = (
+                None
+                if found is None
+                else [[parse_json_column(tool) for tool in parse_json_column(each)] for each in found]
+            )
 
         def _build_messages(self, example: dict[str, Any]) -> Any:
-            found = [read(message) for message in plain(example[self.messages_key])]
+            found = [parse_json_column(message) for message in plain(example[self.messages_key])]
             return super()._build_messages({**example, self.messages_key: found})
 
     return JsonSFTDataset
 
 
-def read(value: Any) -> Any:
+def parse_json_column(value: Any) -> Any:
     """
-    >>> read('{"role": "user"}'), read(["a"])
+    >>> parse_json_column('{"role": "user"}'), parse_json_column(["a"])
     ({'role': 'user'}, ['a'])
     """
     return json.loads(value) if isinstance(value, str) else value

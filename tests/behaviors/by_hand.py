@@ -3,12 +3,12 @@
 import json
 from datetime import datetime, timedelta
 
-from pipeline.arrow import to_batch
-from pipeline.dataset import Dataset, Manifest, Recipe, ShardWriter, file_facts
-from pipeline.files import write_whole
-from pipeline.tokens import estimate
-from schemas.behaviors import Behavior, BehaviorStep, NextAction
-from schemas.rollouts import Message
+from shopwright.pipeline.arrow import to_batch
+from shopwright.pipeline.dataset import Dataset, Manifest, Recipe, ShardWriter, file_facts
+from shopwright.pipeline.files import write_whole
+from shopwright.pipeline.tokens import estimate
+from shopwright.schemas.behaviors import Behavior, BehaviorStep, NextAction
+from shopwright.schemas.rollouts import Message
 
 MORNING = datetime(2024, 5, 1, 9)
 HEAD = '<button name="nav.home">Home</button><input name="search_input"><button name="search_button">Search</button>'
@@ -33,8 +33,9 @@ def seen(number, html, reason, rationale, **action):
 
 
 def session(number, *, split="test", bought=True):
-    """Of four steps with a purchase, or of three without one."""
+    """Of a first move, which nobody predicts, and four steps with a purchase, or three without one."""
     query = f"steel lamp {number}"
+    first = seen(-1, "", "look around", "I want a lamp.", type="type_and_submit", name="search_input", text="lamp")
     look = seen(0, "", "look around", "I look for a lamp.", type="type_and_submit", name="search_input", text=query)
     if bought:
         rest = [
@@ -47,14 +48,14 @@ def session(number, *, split="test", bought=True):
             seen(1, RESULTS, "opens", "I look at the red one.", type="click", name="red_lamp.view_product"),
             seen(2, PRODUCT, "gives up", "I find nothing.", type="terminate"),
         ]
-    steps = [look, *rest]
+    steps = [first, look, *rest]
     return Behavior(
         id=f"session-{number}",
         persona_id=f"persona-{number // 2}",
         trajectory_id=f"trajectory-{number // 2}",
         persona="Somebody who likes lamps.",
         intent="A lamp of steel.",
-        start=MORNING,
+        start=first.at,
         end=steps[-1].at,
         rows=[],
         outcome="bought" if bought else "gave up",
@@ -66,8 +67,8 @@ def session(number, *, split="test", bought=True):
 
 
 def steps_of(behavior):
-    """Its steps, as rows to be predicted."""
-    for number, step in enumerate(behavior.steps):
+    """Its steps but the first, as rows to be predicted."""
+    for number, step in list(enumerate(behavior.steps))[1:]:
         action = json.loads(step.action)
         before = sum(estimate(each.html) for each in behavior.steps[: number + 1])
         yield NextAction(

@@ -5,7 +5,8 @@ import re
 
 import pytest
 
-from pipeline.behaviors import evaluate
+from shopwright.pipeline.behaviors.evaluate import StepPrediction
+from shopwright.pipeline.evaluate.storage import read_results
 from tests.behaviors.by_hand import SESSIONS, session, written
 from tests.models.server import Plan, Server
 
@@ -16,10 +17,10 @@ def test_who_knows_the_truth_is_evaluated_and_in_the_report(shopwright, tmp_path
     _, steps = written(tmp_path)
     code, out, err = shopwright("evaluate", "behaviors", "--run", tmp_path)
     assert code == 0, err
-    assert re.search(r"^scripted +21 +100\.0 .*100\.0 .*100\.0 ", out, re.MULTILINE)
+    assert re.search(r"^solver +21 +100\.0 .*100\.0 .*100\.0 ", out, re.MULTILINE)
     assert re.search(r"^always terminate +21 ", out, re.MULTILINE)
     assert "self-certainty not measured, so it pays 0" in out
-    found, facts = evaluate.read(tmp_path / "evaluations" / "behaviors-scripted.parquet")
+    found, facts = read_results(StepPrediction, tmp_path / "evaluations" / "behaviors-solver.parquet")
     assert (facts["split"], facts["made"]) == ("test", steps.manifest.fingerprint)
     assert all(each.exact for each in found)
     page = (tmp_path / "report.html").read_text()
@@ -64,14 +65,14 @@ def test_a_policy_for_scripts_and_for_another_file(shopwright, tmp_path):
     assert (told["rule"]["gated"], told["rule"]["dars"]) == (True, 10)
     paid = {each["policy"]: each for each in told["payoffs"]}
     assert told["rows"][0]["reward"] == pytest.approx(paid["most frequent click"]["reward"])
-    assert len(evaluate.read(tmp_path / "x.parquet")[0]) == 9
+    assert len(read_results(StepPrediction, tmp_path / "x.parquet")[0]) == 9
     assert not (tmp_path / "run" / "evaluations").exists()
 
 
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (("--agent", "lazy"), "There is no model 'lazy'"),
+        (("--agent", "lazy"), "There is no player lazy"),
         (("--split", "nowhere"), "nowhere"),
         (("--dars", "0"), "0 is not a number above 0"),
         (("--vocabulary", "0"), "0 is not a whole number from 1 on"),
@@ -98,8 +99,8 @@ def test_a_run_without_steps_says_what_to_build(shopwright, tmp_path):
 
 
 def test_sessions_alone_are_in_the_report(tmp_path):
-    from pipeline.publish.report import write_report
-    from pipeline.run import Run
+    from shopwright.pipeline.publish.report import write_report
+    from shopwright.pipeline.run import Run
 
     written(tmp_path, SESSIONS)
     page = write_report(Run(tmp_path)).read_text()

@@ -6,32 +6,34 @@ from dataclasses import replace
 from itertools import pairwise
 from math import log
 
-import pyarrow.parquet as pq
 import pytest
 
-from pipeline.behaviors import evaluate
-from pipeline.behaviors.evaluate import (
+from shopwright.pipeline.behaviors import evaluate
+from shopwright.pipeline.behaviors.evaluate import (
     POLICIES,
-    TRUTH,
+    NextActions,
     Plan,
-    chosen,
-    clickable,
+    StepEpisode,
+    StepPrediction,
+    collect_page_contexts,
     f1_interval,
-    figure,
-    figures,
-    file_of,
-    predicted,
-    predictions,
-    seen,
-    sureness,
+    list_clickable_names,
+    make_prediction,
+    measure_self_certainty,
+    select_prediction_steps,
+    summarize_agent_predictions,
+    summarize_predictions,
 )
-from pipeline.models.base import Chances, Reply
-from pipeline.models.openai import reply_of
-from pipeline.models.replies import Replies
-from pipeline.models.role import Models, Role
-from pipeline.problem import Problem
-from pipeline.render import pages
-from pipeline.rewards.hierarchical import Action, Context, Rule, earned, payoffs
+from shopwright.pipeline.evaluate.situation import Trace
+from shopwright.pipeline.evaluate.situation import evaluate as evaluate_agent
+from shopwright.pipeline.evaluate.storage import get_results_path, read_results, write_results
+from shopwright.pipeline.models.base import Chances, Reply
+from shopwright.pipeline.models.openai import parse_completion
+from shopwright.pipeline.models.replies import Replies
+from shopwright.pipeline.models.role import Models, Role
+from shopwright.pipeline.problem import Problem
+from shopwright.pipeline.render import pages
+from shopwright.pipeline.rewards.hierarchical import Action, Context, Rule, measure_policy_payoffs, reward_prediction
 from tests.behaviors.by_hand import SESSIONS, session, steps_of, written
 from tests.models.server import Plan as Says
 from tests.models.server import Server
@@ -51,10 +53,20 @@ def run(tmp_path_factory):
     return written(tmp_path_factory.mktemp("run"))
 
 
-def played(run, agent, plan=PLAIN, limit=None):
+def situation_of(run, plan=PLAIN, limit=None):
     behaviors, steps = run
-    asked = chosen(steps, plan.split, limit)
-    return list(predictions(steps, asked, seen(behaviors, asked), agent, plan))
+    asked = select_prediction_steps(steps, plan.split, limit)
+    return NextActions(steps, asked, collect_page_contexts(behaviors, asked), plan)
+
+
+def played(run, agent, plan=PLAIN, limit=None):
+    return evaluate_agent(situation_of(run, plan, limit), agent).rows
+
+
+def score_step_prediction(row, reply, policy, plan):
+    episode = StepEpisode(row, plan, Context())
+    episode.step(reply)
+    return make_prediction(Trace(policy, (), episode.score(), episode))
 
 
 def answer(rationale="I want it.", **action):
@@ -62,7 +74,7 @@ def answer(rationale="I want it.", **action):
 
 
 def said(text, row=BUY, plan=PLAIN, **reply):
-    return predicted(row, Reply(text, **reply), "toy", plan)
+    return score_step_prediction(row, Reply(text, **reply), "toy", plan)
 
 
 def right(row):
@@ -74,24 +86,26 @@ def right(row):
 
 def test_the_steps_of_a_split_are_asked_in_their_order(run):
     for split in ("test", "train"):
-        assert [each.id for each in chosen(run[1], split)] == [row.id for row in ROWS if row.split == split]
+        assert [each.id for each in select_prediction_steps(run[1], split)] == [
+            row.id for row in ROWS if row.split == split
+        ]
 
 
 def test_a_larger_limit_holds_the_smaller_ones(run):
-    taken = [{each.id for each in chosen(run[1], "test", most)} for most in range(1, 23)]
+    taken = [{each.id for each in select_prediction_steps(run[1], "test", most)} for most in range(1, 23)]
     assert [len(each) for each in taken] == [*range(1, 22), 21]
     assert all(some < more for some, more in pairwise(taken[:21]))
 
 
 def test_a_limit_is_drawn_from_all_over(run):
-    found = chosen(run[1], "test", 6)
+    found = select_prediction_steps(run[1], "test", 6)
     assert [each.id for each in found] == [row.id for row in TESTED if row.id in {one.id for one in found}]
     assert len({each.behavior_id for each in found}) > 2
 
 
 def test_a_split_that_has_none_is_a_problem(run):
     with pytest.raises(Problem, match="There are no steps of the split nowhere here"):
-        chosen(run[1], "nowhere")
+        select_prediction_steps(run[1], "nowhere")
 
 
 # What was seen
@@ -99,20 +113,24 @@ def test_a_split_that_has_none_is_a_problem(run):
 
 def test_everything_with_a_name_can_be_clicked_but_the_box():
     html = '<div name="a.b">x</div><input name="search_input"><a class="x" name="c &amp; d">name="no"</a><p>&lt;a name="e"&gt;</p>'
-    assert clickable(html) == ("a.b", "c & d")
+    assert list_clickable_names(html) == ("a.b", "c & d")
 
 
 def test_on_the_shops_own_pages_it_is_what_they_say_themselves():
-    lamps = [pages.Listed(n, f"p{n}", 'A "lamp" & <more>', 999, 1299, 4.5, 12, False) for n in range(1, 4)]
-    for page in (pages.home(header=True), pages.results("lamp", 1, 3, lamps, header=True), pages.cart([])):
-        assert clickable(pages.html(page)) == tuple(pages.names(page))
+    lamps = [pages.ResultEntry(n, f"p{n}", 'A "lamp" & <more>', 999, 1299, 4.5, 12, False) for n in range(1, 4)]
+    for page in (
+        pages.build_shop_home_page(header=True),
+        pages.build_results_page("lamp", 1, 3, lamps, header=True),
+        pages.build_cart_page([]),
+    ):
+        assert list_clickable_names(pages.render_page_html(page)) == tuple(pages.map_names_to_labels(page))
 
 
 def test_the_page_shown_has_what_can_be_clicked_on_it(run):
     behaviors, steps = run
-    found = seen(behaviors, chosen(steps, "test"))
+    found = collect_page_contexts(behaviors, select_prediction_steps(steps, "test"))
     assert list(found) == [row.id for row in TESTED]
-    home, results = (found[f"session-0-{number}"][0] for number in (0, 1))
+    home, results = (found[f"session-0-{number}"][0] for number in (1, 2))
     assert home.clickable == ("nav.home", "search_button")
     assert results.clickable == ("nav.home", "search_button", "steel_lamp.view_product", "red_lamp.view_product")
 
@@ -120,9 +138,9 @@ def test_the_page_shown_has_what_can_be_clicked_on_it(run):
 def test_the_last_query_is_that_of_an_earlier_step():
     queries = ["lamp", "red lamp"]
     steps = [{"html": "", "action": answer_of_search(text)} for text in queries] + [{"html": "", "action": LEAVES}]
-    contexts = [context for context, _ in evaluate.steps_of(steps)]
-    assert [each.query for each in contexts] == ["", "lamp", "red lamp"]
-    assert [each.box for each in contexts] == ["search_input", "box", "box"]
+    contexts = [context for context, _ in evaluate.read_contexts_and_actions(steps)]
+    assert [each.query for each in contexts] == ["lamp", "red lamp"]  # nobody is asked for the first move
+    assert [each.box for each in contexts] == ["box", "box"]
 
 
 LEAVES = json.dumps({"type": "terminate"})
@@ -133,25 +151,25 @@ def answer_of_search(text):
 
 
 def test_the_true_actions_are_those_of_the_steps(run):
-    found = seen(run[0], chosen(run[1], "test"))
+    found = collect_page_contexts(run[0], select_prediction_steps(run[1], "test"))
     assert [found[row.id][1] for row in TESTED] == [Action(**json.loads(row.action)) for row in TESTED]
 
 
 def test_a_step_whose_session_is_gone_is_a_problem(run, tmp_path):
     behaviors, _ = written(tmp_path, SESSIONS[1:])
     with pytest.raises(Problem, match="session-0 has no page here"):
-        seen(behaviors, chosen(run[1], "test"))
+        collect_page_contexts(behaviors, select_prediction_steps(run[1], "test"))
 
 
 # Agents that are no model
 
 
 def test_who_knows_the_truth_is_always_right(run):
-    found = played(run, TRUTH)
+    found = played(run, "solver")
     assert [each.step_id for each in found] == [row.id for row in TESTED]
     assert all(each.exact and each.type_right and not each.fault for each in found)
     assert [json.loads(each.said)["rationale"] for each in found] == [row.rationale for row in TESTED]
-    (got,) = figures(found)
+    (got,) = summarize_predictions(found)
     assert (got.scores.exact.share, got.scores.type.share, got.scores.macro_f1) == (1, 1, 1)
 
 
@@ -159,9 +177,9 @@ def test_who_knows_the_truth_is_always_right(run):
 @pytest.mark.parametrize("gated", [False, True])
 def test_a_policy_earns_what_the_pay_off_table_says(run, agent, gated):
     rule = Rule(gated=gated, dars=10)
-    (got,) = figures(played(run, agent, Plan(rule=rule)))
-    steps = list(seen(run[0], chosen(run[1], "test")).values())
-    (wanted,) = [each for each in payoffs(steps, rule=rule) if each.policy == POLICIES[agent]]
+    (got,) = summarize_predictions(played(run, agent, Plan(rule=rule)))
+    steps = list(collect_page_contexts(run[0], select_prediction_steps(run[1], "test")).values())
+    (wanted,) = [each for each in measure_policy_payoffs(steps, rule=rule) if each.policy == POLICIES[agent]]
     assert got.reward == pytest.approx(wanted.reward)
     assert got.half == pytest.approx(wanted.half)
     assert got.gated == pytest.approx(wanted.gated)
@@ -170,7 +188,7 @@ def test_a_policy_earns_what_the_pay_off_table_says(run, agent, gated):
 
 def test_a_policy_that_draws_clicks_on_what_is_there_and_always_on_the_same(run):
     found = played(run, "random-click")
-    seen_here = seen(run[0], chosen(run[1], "test"))
+    seen_here = collect_page_contexts(run[0], select_prediction_steps(run[1], "test"))
     assert all(each.name in seen_here[each.step_id][0].clickable for each in found)
     assert {each.type for each in found} == {"click"}
     assert len({each.name for each in found}) > 2
@@ -179,7 +197,7 @@ def test_a_policy_that_draws_clicks_on_what_is_there_and_always_on_the_same(run)
 
 def test_there_are_no_other_agents(run):
     with pytest.raises(
-        Problem, match=r"There is no agent lazy\. There are: scripted, terminate, frequent-click, echo, "
+        Problem, match=r"There is no player lazy\. There are: solver, terminate, frequent-click, echo, "
     ):
         played(run, "lazy")
 
@@ -189,7 +207,7 @@ def test_there_are_no_other_agents(run):
 
 def test_a_row_has_what_was_said_and_what_it_earned_by_its_parts():
     found = said(answer("So red.", type="click", name="cart.buy_later"), prompt_tokens=7, tokens=3, seconds=0.5)
-    got = earned(found.said, BUY.action)
+    got = reward_prediction(found.said, BUY.action)
     assert (found.type, found.name, found.text) == ("click", "cart.buy_later", "")
     assert (found.exact, found.type_right, found.fault) == (False, True, "name is 'cart.buy_later', not 'cart.buy_now'")
     parts = (found.for_format, found.for_type, found.for_presence, found.for_value, found.for_rationale)
@@ -228,10 +246,8 @@ def test_the_rule_decides_what_is_paid():
         "I leave.",
         "[]",
         "{" * 100_000,
-        '{"rationale": "\\ud800", "action": 1}',
         "\ud800",
         "null",
-        answer(type="scroll"),
     ],
 )
 def test_a_bad_reply_is_no_answer_and_stops_nothing(text, tmp_path):
@@ -240,8 +256,20 @@ def test_a_bad_reply_is_no_answer_and_stops_nothing(text, tmp_path):
     assert found.reward == 0
     assert found.fault
     assert len(found.said) <= evaluate.LONGEST
-    evaluate.write([found], tmp_path / "x.parquet", Plan(), "made")
-    assert evaluate.read(tmp_path / "x.parquet")[0] == [found]
+    write_results(StepPrediction, [found], tmp_path / "x.parquet", {})
+    assert read_results(StepPrediction, tmp_path / "x.parquet")[0] == [found]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['{"rationale": "\\ud800", "action": 1}', answer(type="scroll"), answer("\ud800", type="click", name="\ud800")],
+)
+def test_what_can_be_read_and_is_not_the_action_is_kept_with_what_it_earned(text, tmp_path):
+    found = said(text)
+    assert (found.exact, found.for_format) == (False, 0.5)
+    assert found.fault
+    write_results(StepPrediction, [found], tmp_path / "x.parquet", {})
+    assert read_results(StepPrediction, tmp_path / "x.parquet")[0] == [found]
 
 
 def test_a_reply_with_a_fault_says_nothing_whatever_it_holds():
@@ -262,14 +290,14 @@ def sure_reply(rationale="ab", logs=(TOLD,)):
 
 
 def test_only_the_tokens_of_the_rationale_count():
-    found = sureness(sure_reply(), MEASURED)
+    found = measure_self_certainty(sure_reply(), MEASURED)
     assert (round(found.low, 3), round(found.high, 3)) == (0.515, 0.584)
 
 
 def test_it_is_the_mean_over_the_tokens():
     one, other = TOLD, [log(0.5), log(0.25)]
-    both = sureness(sure_reply(logs=(one, other)), MEASURED)
-    alone = [sureness(sure_reply(logs=(logs,)), MEASURED) for logs in (one, other)]
+    both = measure_self_certainty(sure_reply(logs=(one, other)), MEASURED)
+    alone = [measure_self_certainty(sure_reply(logs=(logs,)), MEASURED) for logs in (one, other)]
     assert both.low == pytest.approx((alone[0].low + alone[1].low) / 2)
     assert both.high == pytest.approx((alone[0].high + alone[1].high) / 2)
 
@@ -280,25 +308,27 @@ def test_a_token_that_holds_more_than_the_rationale_counts_too():
     begins = whole.text.index("ab")
     joined = [each for each in whole.chances if each.place not in (begins, begins + 1)]
     joined = [each._replace(logs=TOLD) if each.place == begins - 1 else each for each in joined]
-    assert sureness(replace(whole, chances=joined), MEASURED) == sureness(whole, MEASURED)
+    assert measure_self_certainty(replace(whole, chances=joined), MEASURED) == measure_self_certainty(whole, MEASURED)
 
 
 def test_all_likeliest_tokens_of_a_place_are_not_always_told():
     """Of two, of which one was drawn from anywhere, the others may be likelier than it."""
     full = sure_reply(logs=([log(0.5), log(0.05)],))
     drawn = replace(full, chances=[each._replace(top=1) for each in full.chances])
-    assert sureness(drawn, Plan(vocabulary=20)).high > sureness(full, Plan(vocabulary=20)).high
+    assert (
+        measure_self_certainty(drawn, Plan(vocabulary=20)).high > measure_self_certainty(full, Plan(vocabulary=20)).high
+    )
 
 
 def test_what_was_kept_is_read_as_lists():
     kept = replace(sure_reply(), chances=json.loads(json.dumps(sure_reply().chances)))
-    assert sureness(kept, MEASURED) == sureness(sure_reply(), MEASURED)
+    assert measure_self_certainty(kept, MEASURED) == measure_self_certainty(sure_reply(), MEASURED)
 
 
 def test_the_least_that_it_can_be_is_paid():
     reply = sure_reply()
-    found = predicted(BUY, reply, "toy", MEASURED)
-    assert found.sure == sureness(reply, MEASURED)
+    found = score_step_prediction(BUY, reply, "toy", MEASURED)
+    assert found.sure == measure_self_certainty(reply, MEASURED)
     assert found.for_rationale == pytest.approx(0.005 * found.sure_low)
     assert found.reward == pytest.approx(1001 + found.for_rationale)
 
@@ -315,10 +345,10 @@ def test_the_least_that_it_can_be_is_paid():
     ],
 )
 def test_where_it_is_not_told_or_makes_no_sense_it_is_not_known(reply):
-    found = predicted(BUY, reply, "toy", MEASURED)
+    found = score_step_prediction(BUY, reply, "toy", MEASURED)
     assert found.sure is None
     assert found.for_rationale == 0
-    assert figure("toy", [found]).sure is None
+    assert summarize_agent_predictions("toy", [found]).sure is None
 
 
 def completion(pieces, thoughts=(), **more):
@@ -328,7 +358,7 @@ def completion(pieces, thoughts=(), **more):
         for piece in [*thoughts, *pieces, "<|end|>"]
     ]
     choice = {"finish_reason": "stop", "message": {"content": "".join(pieces)}, "logprobs": {"content": content}}
-    return reply_of(json.dumps({"choices": [choice]}))
+    return parse_completion(json.dumps({"choices": [choice]}))
 
 
 OTHER = {"token": "other", "logprob": log(0.2)}
@@ -339,7 +369,7 @@ def test_the_tokens_of_a_servers_answer_are_found_in_its_text():
     found = completion(PIECES)
     assert [each.place for each in found.chances] == [sum(map(len, PIECES[:n])) for n in range(len(PIECES))]
     assert {(each.top, *each.logs) for each in found.chances} == {(2, -0.3567, -1.6094)}
-    assert predicted(BUY, found, "toy", MEASURED).sure_low == pytest.approx(0.515, abs=1e-3)
+    assert score_step_prediction(BUY, found, "toy", MEASURED).sure_low == pytest.approx(0.515, abs=1e-3)
 
 
 def test_what_was_thought_before_is_left_out():
@@ -356,7 +386,7 @@ def test_bytes_tell_where_a_token_ends_inside_a_character():
     """Of `ä`, which has two, each is a token of its own here."""
     halves = [{"token": "?", "bytes": [byte], "logprob": -1.0, "top_logprobs": [OTHER]} for byte in "ä".encode()]
     choice = {"finish_reason": "stop", "message": {"content": "ä"}, "logprobs": {"content": halves}}
-    found = reply_of(json.dumps({"choices": [choice]}))
+    found = parse_completion(json.dumps({"choices": [choice]}))
     assert [(each.place, each.top, each.logs) for each in found.chances] == [(0, 1, [-1.6094, -1.0])] * 2
 
 
@@ -380,15 +410,17 @@ def test_bytes_tell_where_a_token_ends_inside_a_character():
 )
 def test_a_server_that_tells_nonsense_of_its_tokens_is_still_heard(logprobs):
     text = answer(**json.loads(BUY.action))
-    found = reply_of(json.dumps({"choices": [{"message": {"content": text}, "logprobs": logprobs}]}))
+    found = parse_completion(json.dumps({"choices": [{"message": {"content": text}, "logprobs": logprobs}]}))
     assert (found.text, found.fault, list(found.chances)) == (text, "", [])
-    assert predicted(BUY, found, "toy", MEASURED).exact
+    assert score_step_prediction(BUY, found, "toy", MEASURED).exact
 
 
 def test_what_was_told_of_the_tokens_is_kept_with_the_reply(tmp_path):
     replies = Replies(tmp_path, "toy")
     replies.put("key", "behavior_steps", completion(PIECES))
-    assert predicted(BUY, replies.get("key"), "toy", MEASURED).sure == sureness(completion(PIECES), MEASURED)
+    assert score_step_prediction(BUY, replies.get("key"), "toy", MEASURED).sure == measure_self_certainty(
+        completion(PIECES), MEASURED
+    )
     replies.close()
 
 
@@ -430,7 +462,7 @@ def test_bad_replies_and_refusals_stop_nothing(run, tmp_path):
     with Server(Says({"400": 0.3, "length": 0.3}, times=99, says=lambda body: {"content": "No."})) as server:
         found = played(run, model(server, tmp_path))
     assert len(found) == len(TESTED)
-    (got,) = figures(found)
+    (got,) = summarize_predictions(found)
     assert got.reward == 0
     assert set(got.faults) == {"HTTP 400", "cut short at its limit of tokens", "it is not one JSON object"}
     assert sum(got.faults.values()) == len(TESTED)
@@ -449,7 +481,7 @@ SOME = [
 
 
 def test_the_figures_are_those_of_what_was_said():
-    got = figure("toy", SOME)
+    got = summarize_agent_predictions("toy", SOME)
     assert (got.steps, got.scores.exact.share, got.scores.type.share) == (5, 0.4, 0.6)
     assert (got.scores.exact.count, got.scores.exact_by_type["click"].share) == (5, 0.25)
     assert got.reward == pytest.approx(sum(each.reward for each in SOME) / 5) == pytest.approx(sum(got.parts.values()))
@@ -459,17 +491,20 @@ def test_the_figures_are_those_of_what_was_said():
 
 
 def test_self_certainty_is_the_mean_of_those_that_are_known():
-    known = predicted(BUY, sure_reply(), "toy", MEASURED)
-    got = figure("toy", [known, known, right(BUY)])
+    known = score_step_prediction(BUY, sure_reply(), "toy", MEASURED)
+    got = summarize_agent_predictions("toy", [known, known, right(BUY)])
     assert (got.sure, got.sure_of) == (known.sure, 2)
-    assert evaluate.sure_shown(got) == f"{known.sure_low:.2f} - {known.sure_high:.2f}, of 2 steps"
-    assert evaluate.sure_shown(figure("toy", [known])) == f"{known.sure_low:.2f} - {known.sure_high:.2f}"
-    assert evaluate.sure_shown(figure("toy", [right(BUY)])) == "not known"
+    assert evaluate.format_self_certainty(got) == f"{known.sure_low:.2f} - {known.sure_high:.2f}, of 2 steps"
+    assert (
+        evaluate.format_self_certainty(summarize_agent_predictions("toy", [known]))
+        == f"{known.sure_low:.2f} - {known.sure_high:.2f}"
+    )
+    assert evaluate.format_self_certainty(summarize_agent_predictions("toy", [right(BUY)])) == "not known"
 
 
 def test_agents_are_not_mixed():
     other = right(BUY).model_copy(update={"policy": "other"})
-    assert [(got.policy, got.steps) for got in figures([right(BUY), other, right(SEARCH)])] == [
+    assert [(got.policy, got.steps) for got in summarize_predictions([right(BUY), other, right(SEARCH)])] == [
         ("toy", 2),
         ("other", 1),
     ]
@@ -480,7 +515,7 @@ def test_the_interval_of_the_macro_f1_holds_it_and_narrows_with_steps():
     widths = []
     for times in (5, 50, 500):
         low, high = f1_interval(few * times)
-        assert low < evaluate.tallied(few * times).macro_f1 < high
+        assert low < evaluate.tally_predictions(few * times).macro_f1 < high
         widths.append(high - low)
     assert widths[0] > 2 * widths[1] > 4 * widths[2]
     assert f1_interval([("click", "click", 1.0)] * 9) == (1, 1)
@@ -498,32 +533,32 @@ def test_an_answer_that_is_none_is_no_type_of_its_own():
 
 def shown():
     steps = [(Context(("cart.buy_now", "nav.home"), "lamp"), Action(**json.loads(row.action))) for row in TESTED]
-    return evaluate.tables(figures(SOME), payoffs(steps))
+    return evaluate.tabulate_predictions(summarize_predictions(SOME), measure_policy_payoffs(steps))
 
 
 def test_every_line_of_a_table_has_a_cell_for_each_column():
     assert len(shown()) == 5
-    for lines in shown():
-        assert len(lines) > 1
-        assert {len(line) for line in lines} == {len(lines[0])}
+    for table in shown():
+        assert {len(line) for line in table.rows} == {len(table.columns)}
 
 
 def test_beside_an_agent_stands_what_those_earn_that_do_not_look():
-    for lines in shown()[:3]:
-        assert [line[0] for line in lines[1:]] == ["toy", *POLICIES.values()]
+    for table in shown()[:3]:
+        assert [line[0] for line in table.rows] == ["toy", *POLICIES.values()]
 
 
 def test_the_table_has_the_papers_figures_with_intervals():
-    header, line, *_ = shown()[0]
-    assert header == ["agent", "steps", "exact, %", "type, %", "macro F1, %", "reward"]
+    table = shown()[0]
+    line = table.rows[0]
+    assert table.columns == ["agent", "steps", "exact, %", "type, %", "macro F1, %", "reward"]
     assert line[:3] == ["toy", "5", "40.0 (11.8 - 76.9)"]
     assert re.fullmatch(r"\d+\.\d \(\d+\.\d - \d+\.\d\)", line[4])
     assert re.fullmatch(r"\d+\.\d\d ±\d+\.\d\d", line[5])
 
 
 def test_a_type_that_was_never_true_has_a_dash():
-    header, line, *_ = shown()[1]
-    cells = dict(zip(header, line, strict=True))
+    table = shown()[1]
+    cells = dict(zip(table.columns, table.rows[0], strict=True))
     assert cells["terminate, exact %"] == cells["terminate, type %"] == "–"
     assert cells["type_and_submit, exact %"].startswith("100.0 ")
     assert cells["click, type %"].startswith("50.0 ")
@@ -531,7 +566,7 @@ def test_a_type_that_was_never_true_has_a_dash():
 
 def test_what_is_for_scripts_says_the_rule_and_the_form(run):
     plan = Plan(rule=Rule(dars=7), vocabulary=100)
-    told = json.loads(json.dumps(evaluate.as_json(figures(SOME), [], plan)))
+    told = json.loads(json.dumps(situation_of(run, plan).figures(SOME)))
     assert told["rule"]["dars"] == 7
     assert told["self_certainty"] == "at least and at most, from the 20 likeliest of 100 tokens"
     assert told["rows"][0]["scores"]["exact"] == {"share": 0.4, "low": pytest.approx(0.1176, abs=1e-4)} | {
@@ -543,25 +578,15 @@ def test_what_is_for_scripts_says_the_rule_and_the_form(run):
 # Files
 
 
-def test_predictions_are_written_and_read_again(run, tmp_path):
-    found = played(run, "echo")
-    evaluate.write(found, tmp_path / "a" / "b.parquet", Plan(rule=Rule(gated=True)), "made")
-    again, facts = evaluate.read(tmp_path / "a" / "b.parquet")
-    assert again == found
-    assert (facts["split"], facts["made"], json.loads(facts["rule"])["gated"]) == ("test", "made", True)
+def test_the_rule_and_the_form_are_kept_with_predictions(run):
+    facts = situation_of(run, Plan(rule=Rule(gated=True))).facts()
+    assert json.loads(facts["rule"])["gated"]
     assert facts["self_certainty"] == "not measured, so it pays 0"
 
 
-def test_another_file_is_not_read(tmp_path):
-    import pyarrow as pa
-
-    pq.write_table(pa.table({"id": ["x"]}), tmp_path / "other.parquet")
-    assert evaluate.read(tmp_path / "other.parquet") is evaluate.read(tmp_path / "none.parquet") is None
-
-
 def test_each_agent_has_a_file_of_its_own(tmp_path):
-    names = [TRUTH, *POLICIES, "openai:a/b", "openai:a-b"]
-    files = [file_of(tmp_path, name) for name in names]
+    names = ["solver", *POLICIES, "openai:a/b", "openai:a-b"]
+    files = [get_results_path(tmp_path, "behaviors", name) for name in names]
     assert len(set(files)) == len(names)
     assert all(re.fullmatch(r"behaviors-[\w.-]+\.parquet", file.name) for file in files)
 

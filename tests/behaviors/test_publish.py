@@ -5,13 +5,16 @@ import re
 
 import pytest
 
-from pipeline.behaviors import evaluate
-from pipeline.behaviors.evaluate import Plan, chosen, predictions, seen
-from pipeline.dataset import Dataset
-from pipeline.publish import behaviors
-from pipeline.publish.report import PAGES
-from pipeline.rewards.hierarchical import Rule, payoffs
-from schemas.behaviors import Behavior, NextAction
+from shopwright.pipeline.behaviors import evaluate
+from shopwright.pipeline.behaviors.evaluate import NextActions, Plan, collect_page_contexts, select_prediction_steps
+from shopwright.pipeline.dataset import Dataset
+from shopwright.pipeline.evaluate.situation import evaluate as evaluate_agent
+from shopwright.pipeline.evaluate.storage import get_results_path, write_results
+from shopwright.pipeline.publish import report_behaviors
+from shopwright.pipeline.publish.report import PAGES
+from shopwright.pipeline.rewards.hierarchical import Rule, measure_policy_payoffs
+from shopwright.pipeline.run import Run
+from shopwright.schemas.behaviors import Behavior, NextAction
 from tests.behaviors.by_hand import SESSIONS, dataset, session, steps_of, written
 
 PART = (
@@ -31,7 +34,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def facts(folder):
-    return behaviors.facts(folder)
+    return Run(folder).call(report_behaviors.gather_behavior_facts)
 
 
 def shown(facts):
@@ -40,9 +43,11 @@ def shown(facts):
 
 def evaluated(folder, agent, plan=Plan(), made=None):  # noqa: B008
     sessions, steps = (Dataset(folder, each.name, each.makes) for each in written(folder))
-    asked = chosen(steps, plan.split)
-    rows = list(predictions(steps, asked, seen(sessions, asked), agent, plan))
-    evaluate.write(rows, evaluate.file_of(folder, agent), plan, made or steps.manifest.fingerprint)
+    asked = select_prediction_steps(steps, plan.split)
+    situation = NextActions(steps, asked, collect_page_contexts(sessions, asked), plan)
+    rows = evaluate_agent(situation, agent).rows
+    facts = {"split": plan.split, "made": made or steps.manifest.fingerprint, **situation.facts()}
+    write_results(evaluate.StepPrediction, rows, get_results_path(folder, "behaviors", agent), facts)
     return rows
 
 
@@ -50,16 +55,16 @@ def evaluated(folder, agent, plan=Plan(), made=None):  # noqa: B008
 
 
 def test_a_run_without_sessions_has_nothing_to_say(tmp_path):
-    assert behaviors.facts(tmp_path) is None
+    assert Run(tmp_path).call(report_behaviors.gather_behavior_facts) is None
     written(tmp_path, [])
-    assert behaviors.facts(tmp_path) is None
+    assert Run(tmp_path).call(report_behaviors.gather_behavior_facts) is None
 
 
 def test_splits_are_counted(facts):
-    assert facts["counts"] == [("train", 4, 2, 14, 2, 0, 2), ("test", 6, 3, 21, 3, 0, 3)]
+    assert facts["counts"] == [("train", 4, 2, 18, 2, 0, 2), ("test", 6, 3, 27, 3, 0, 3)]
 
 
-def test_the_mix_is_that_of_all_steps_and_stands_beside_the_papers(facts):
+def test_the_mix_is_that_of_the_steps_to_be_predicted_and_stands_beside_the_papers(facts):
     kinds = [row.action_type for row in ROWS]
     assert [kind for kind, _, _ in facts["mix"]] == ["type_and_submit", "click", "terminate"]
     for kind, share, _ in facts["mix"]:
@@ -72,7 +77,7 @@ def test_steps_to_be_predicted_are_counted_by_split_and_for_rl(facts, tmp_path):
     assert "<td>of train, for RL</td>" in shown(facts)
     none = [row.model_copy(update={"in_rl": False}) for row in ROWS]
     steps = dataset(tmp_path, "behavior_steps", NextAction, none)
-    assert [part for part, *_ in behaviors.prompts(steps)] == ["train", "test"]
+    assert [part for part, *_ in report_behaviors.count_prompts(steps)] == ["train", "test"]
 
 
 @pytest.mark.parametrize(
@@ -84,7 +89,7 @@ def test_steps_to_be_predicted_are_counted_by_split_and_for_rl(facts, tmp_path):
 )
 def test_by_the_papers_mix_its_third_table_gives_its_second(exact, type, whole):
     """Of click, type_and_submit and terminate, for its 3B model after both trainings and after the first."""
-    paper = dict(zip(behaviors.TYPES, behaviors.PAPER, strict=True))
+    paper = dict(zip(report_behaviors.TYPES, report_behaviors.PAPER, strict=True))
     mix = [paper[kind] for kind in ("click", "type_and_submit", "terminate")]
     for by_type, figure in zip((exact, type), whole, strict=True):
         got = sum(share * each for share, each in zip(mix, by_type, strict=True)) / sum(mix)
@@ -92,7 +97,7 @@ def test_by_the_papers_mix_its_third_table_gives_its_second(exact, type, whole):
 
 
 def test_reasons_come_by_how_often_they_are(facts):
-    assert facts["reasons"] == [("look around", 10), ("opens", 10), ("buy", 5), ("gives up", 5), ("seen enough", 5)]
+    assert facts["reasons"] == [("look around", 20), ("opens", 10), ("buy", 5), ("gives up", 5), ("seen enough", 5)]
 
 
 def test_bytes_are_of_pages(facts):
@@ -107,7 +112,7 @@ def test_bytes_are_of_pages(facts):
 def test_letters_that_take_several_bytes_count_so(tmp_path):
     one = session(0)
     wide = one.model_copy(update={"steps": [one.steps[0].model_copy(update={"html": "ä" * 10})]})
-    assert behaviors.page_bytes(written(tmp_path, [wide])[0]) == (20,) * 5
+    assert report_behaviors.page_bytes(written(tmp_path, [wide])[0]) == (20,) * 5
 
 
 def test_each_prompt_is_in_one_bin_of_either_kind(facts):
@@ -119,8 +124,12 @@ def test_each_prompt_is_in_one_bin_of_either_kind(facts):
 
 
 def test_pay_offs_are_those_of_the_steps(facts):
-    steps = [step for each in SESSIONS for step in evaluate.steps_of([one.model_dump() for one in each.steps])]
-    wanted = {each.policy: each for each in payoffs(steps)}
+    steps = [
+        step
+        for each in SESSIONS
+        for step in evaluate.read_contexts_and_actions([one.model_dump() for one in each.steps])
+    ]
+    wanted = {each.policy: each for each in measure_policy_payoffs(steps)}
     assert [each.policy for each in facts["payoffs"]] == list(wanted)
     for each in facts["payoffs"]:
         assert each.reward == pytest.approx(wanted[each.policy].reward)
@@ -129,31 +138,31 @@ def test_pay_offs_are_those_of_the_steps(facts):
 
 
 def test_pay_offs_of_many_sessions_are_of_some(folder):
-    found = behaviors.payoff_rows(Dataset(folder, "behaviors", Behavior), 3)
+    found = report_behaviors.payoff_rows(Dataset(folder, "behaviors", Behavior), 3)
     assert 9 <= found[0].scores.exact.count <= 12
 
 
 def test_the_session_that_is_shown_is_one_of_a_purchase(facts):
     assert facts["one"]["outcome"] == "bought"
-    assert [step["title"] for step in facts["one"]["steps"]] == ["", "Results", "Steel lamp & <b>", "Thank you"]
+    assert [step["title"] for step in facts["one"]["steps"]] == ["", "", "Results", "Steel lamp & <b>", "Thank you"]
 
 
 def test_of_many_sessions_the_only_purchase_is_shown(tmp_path):
     others = [session(number, bought=False) for number in range(1, 20)]
     longer = [each.model_copy(update={"steps": [each.steps[0], *each.steps]}) for each in others]
     written(tmp_path, [*longer, session(20)])
-    assert behaviors.facts(tmp_path)["one"]["id"] == "session-20"
+    assert Run(tmp_path).call(report_behaviors.gather_behavior_facts)["one"]["id"] == "session-20"
 
 
 def test_where_nothing_was_bought_another_session_is_shown(tmp_path):
     written(tmp_path, [session(1, bought=False)])
-    assert behaviors.facts(tmp_path)["one"]["id"] == "session-1"
+    assert Run(tmp_path).call(report_behaviors.gather_behavior_facts)["one"]["id"] == "session-1"
 
 
 def test_sessions_whose_steps_are_not_made_yet_are_shown_without_them(tmp_path):
     _, steps = written(tmp_path)
     steps.manifest_path.unlink()
-    found = behaviors.facts(tmp_path)
+    found = Run(tmp_path).call(report_behaviors.gather_behavior_facts)
     assert found["tokens"] == []
     assert "Tokens of a prompt" not in shown(found)
 
@@ -162,17 +171,17 @@ def test_sessions_whose_steps_are_not_made_yet_are_shown_without_them(tmp_path):
 
 
 def test_what_was_evaluated_has_a_line_for_each_agent(tmp_path):
-    for agent in ("scripted", "terminate"):
+    for agent in ("solver", "terminate"):
         evaluated(tmp_path, agent)
     evaluated(tmp_path, "echo", Plan(rule=Rule(gated=True)), made="other")
-    lines = behaviors.facts(tmp_path)["agents"]
+    lines = Run(tmp_path).call(report_behaviors.gather_behavior_facts)["agents"]
     assert [(line["got"].policy, line["current"], line["rule"]) for line in lines] == [
         ("echo", False, {"gated": True}),
-        ("scripted", True, {}),
+        ("solver", True, {}),
         ("terminate", True, {}),
     ]
-    page = shown(behaviors.facts(tmp_path))
-    assert len(re.findall(r"<td>scripted", page)) == 2
+    page = shown(Run(tmp_path).call(report_behaviors.gather_behavior_facts))
+    assert len(re.findall(r"<td>solver", page)) == 2
     assert "gated True, on earlier steps" in page
     assert page.count("on earlier steps") == 1
     assert "100.0 <small>(84.5–100.0)</small>" in page
@@ -182,7 +191,7 @@ def test_a_file_that_is_none_of_ours_is_passed_over(tmp_path):
     written(tmp_path)
     (tmp_path / "evaluations").mkdir()
     (tmp_path / "evaluations" / "behaviors-x.parquet").write_text("no")
-    assert behaviors.facts(tmp_path)["agents"] == []
+    assert Run(tmp_path).call(report_behaviors.gather_behavior_facts)["agents"] == []
 
 
 # The page
@@ -221,4 +230,4 @@ def test_nothing_that_a_page_or_a_shopper_says_becomes_markup(tmp_path):
         for each in one.steps
     ]
     written(tmp_path, [one.model_copy(update={"steps": steps, "persona": evil, "intent": evil})])
-    assert "<script" not in shown(behaviors.facts(tmp_path))
+    assert "<script" not in shown(Run(tmp_path).call(report_behaviors.gather_behavior_facts))

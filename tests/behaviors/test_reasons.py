@@ -1,6 +1,7 @@
 """What shoppers say: every phrasing of every reason says only facts, in the first person, whatever others called their things."""
 
 import re
+from datetime import datetime
 from decimal import Decimal
 from itertools import product
 from random import Random
@@ -10,21 +11,31 @@ from typing import get_args
 import pyarrow as pa
 import pytest
 
-from pipeline.behaviors.reasons import LETTERS, Facts, Seen, cents_of, other_color, searching, short, worded
-from pipeline.behaviors.sessions import CLICK, PURCHASE, SEARCH
-from pipeline.behaviors.wording import (
+from shopwright.pipeline.behaviors.reasons import (
+    LETTERS,
+    PageFacts,
+    SessionMemory,
+    clip_for_sentence,
+    explain_search,
+    find_color_mismatch,
+    is_comparable,
+    parse_fact_price,
+    shorten_title,
+)
+from shopwright.pipeline.behaviors.sessions import CART, CLICK, PURCHASE, SEARCH, Act
+from shopwright.pipeline.behaviors.wording import (
     FIRST_PERSON,
     NUMBER,
-    fault_of,
-    intent,
-    model_fault,
-    rationale,
-    said_in,
-    words_seen,
+    collect_page_words,
+    describe_intent,
+    find_model_rationale_fault,
+    find_quoted_facts,
+    find_rationale_fault,
+    phrase_rationale,
 )
-from pipeline.prompts import phrases
-from pipeline.render.pages import visible
-from schemas.behaviors import Reason
+from shopwright.pipeline.prompts import render_phrases
+from shopwright.pipeline.render.pages import Element, sanitize_text
+from shopwright.schemas.behaviors import Reason
 from tests.behaviors.test_sessions import log
 
 TITLES = {
@@ -44,7 +55,7 @@ TITLES = {
     "braces": "$HOME `id` %s {0} \\1 \\n",
     "person": "they said it is theirs",
 }
-WHYS = ("", "cheapest", "best rated", "brand", "asked", "cheaper", "done", "dear", "rated")
+WHYS = ("", "cheapest", "best rated", "brand", "asked", "cheaper", "done", "rest", "dear", "rated", "liked", "before")
 LACKING = {"rating": "", "before": "", "other": "", "other_price": "", "several": "", "from": "", "at": "at $12.50"}
 """What a step need not know."""
 
@@ -52,30 +63,34 @@ LACKING = {"rating": "", "before": "", "other": "", "other_price": "", "several"
 def facts(title, /, **more):
     """All that a step can know, of a product of this title."""
     known = {
-        "title": short(title),
+        "title": shorten_title(title),
         "price": "$12.50",
         "at": "from $12.50",
         "from": "from ",
         "rating": "3.9",
-        "query": worded(title),
-        "before": worded(title[::-1]),
+        "query": clip_for_sentence(title),
+        "before": clip_for_sentence(title[::-1]),
         "limit": "$40",
-        "brand": worded(title),
-        "other": short(title[1:]),
+        "brand": clip_for_sentence(title),
+        "other": shorten_title(title[1:]),
         "other_price": "$9.99",
-        "color": worded(title),
+        "color": clip_for_sentence(title),
         "wanted": "red",
-        "option": worded(title),
-        "value": worded(title),
+        "option": clip_for_sentence(title),
+        "value": clip_for_sentence(title),
         "several": "yes",
+        "in_vain": "yes",
+        "quiet": "yes",
+        "many": "yes",
+        "kept": "yes",
         "page": "cart",
         "tab": "reviews",
     }
-    return Facts(known | more)
+    return PageFacts(known | more)
 
 
 def ways(reason, facts):
-    return phrases("behaviors", reason.replace(" ", "_"), facts)
+    return render_phrases("behaviors", reason.replace(" ", "_"), facts)
 
 
 VARIANTS = [
@@ -91,11 +106,11 @@ VARIANTS = [
 def test_every_phrasing_says_only_facts_in_the_first_person(title):
     for reason, more in product(get_args(Reason), VARIANTS):
         known = facts(title, **more)
-        seen = words_seen(" ".join(known.values()))
+        seen = collect_page_words(" ".join(known.values()))
         said = ways(reason, known)
         assert said
         for text in said:
-            assert fault_of(text[:1].upper() + text[1:], seen, "cart.add_to_cart") is None, text
+            assert find_rationale_fault(text[:1].upper() + text[1:], seen, "cart.add_to_cart") is None, text
 
 
 @pytest.mark.parametrize("reason", get_args(Reason))
@@ -103,7 +118,7 @@ def test_every_phrasing_is_another_and_the_dice_reach_them_all(reason):
     known = facts("Norrvik tote bag")
     said = ways(reason, known)
     assert len(set(said)) == len(said) >= 2
-    drawn = {rationale(reason, known, Random(seed))[0] for seed in range(60)}
+    drawn = {phrase_rationale(reason, known, Random(seed))[0] for seed in range(60)}
     assert drawn == {text[:1].upper() + text[1:] for text in said}
 
 
@@ -121,7 +136,7 @@ def test_what_is_said_of_facts_is_noted_word_for_word():
     for reason in get_args(Reason):
         known = facts("Norrvik Gully tote bag")
         for seed in range(8):
-            text, said = rationale(reason, known, Random(seed))
+            text, said = phrase_rationale(reason, known, Random(seed))
             assert all(each in text for each in said)
             assert ("Norrvik Gully tote bag" in said) == ("Norrvik Gully tote bag" in text)
             assert all(each in " ".join(known.values()) for each in said)
@@ -129,7 +144,10 @@ def test_what_is_said_of_facts_is_noted_word_for_word():
 
 
 def test_said_in_has_nothing_twice():
-    assert said_in("An oak lamp of oak for $9.00", Facts(title="oak", query="oak", price="$9.00")) == ["oak", "$9.00"]
+    assert find_quoted_facts("An oak lamp of oak for $9.00", PageFacts(title="oak", query="oak", price="$9.00")) == [
+        "oak",
+        "$9.00",
+    ]
 
 
 # Names of things
@@ -137,17 +155,17 @@ def test_said_in_has_nothing_twice():
 
 @pytest.mark.parametrize("title", TITLES.values(), ids=TITLES)
 def test_a_name_is_the_beginning_of_what_the_page_shows(title):
-    assert 0 < len(short(title)) <= LETTERS
-    assert visible(title).startswith(short(title))
-    assert visible(title).startswith(worded(title))
-    assert short(title) == short(title).strip()
+    assert 0 < len(shorten_title(title)) <= LETTERS
+    assert sanitize_text(title).startswith(shorten_title(title))
+    assert sanitize_text(title).startswith(clip_for_sentence(title))
+    assert shorten_title(title) == shorten_title(title).strip()
 
 
 def test_what_is_cut_ends_with_a_word_and_not_within_a_number():
-    assert worded("oak lamp " * 30).endswith("oak lamp")
-    assert not worded("灯" * 98 + "12345")[-1].isdigit()
-    assert worded("灯" * 98 + "12") == "灯" * 98 + "12"
-    assert worded("12345 " * 40).endswith(" 12345")
+    assert clip_for_sentence("oak lamp " * 30).endswith("oak lamp")
+    assert not clip_for_sentence("灯" * 98 + "12345")[-1].isdigit()
+    assert clip_for_sentence("灯" * 98 + "12") == "灯" * 98 + "12"
+    assert clip_for_sentence("12345 " * 40).endswith(" 12345")
 
 
 @pytest.mark.parametrize(
@@ -164,46 +182,117 @@ def test_what_is_cut_ends_with_a_word_and_not_within_a_number():
     ],
 )
 def test_a_name_stops_where_a_title_goes_on(title, name):
-    assert short(title) == name
+    assert shorten_title(title) == name
 
 
 # What is searched for
 
 
+def searched(seen, query, *, last):
+    browser = SimpleNamespace(store=Lamps(), list_result=lambda number, row: SimpleNamespace(low=row))
+    return explain_search(seen, query, browser, last=last)
+
+
 def test_a_search_is_a_look_around_until_the_last_of_an_errand():
-    seen = Seen(Decimal(100))
-    assert searching(seen, "lamp", last=True)[0] == "look around"
+    seen = SessionMemory(Decimal(100))
+    assert searched(seen, "lamp", last=True)[0] == "look around"
     seen.queries.append("lamp")
-    assert searching(seen, "oak lamp", last=False) == ("look around", Facts(query="oak lamp", before="lamp"))
-    assert searching(seen, "oak lamp", last=True)[0] == "look closer"
-    reason, known = searching(seen, "oak lamp under $40", last=True)
+    told = {"query": "oak lamp", "before": "lamp", "in_vain": "yes"}
+    assert searched(seen, "oak lamp", last=False) == ("look around", PageFacts(told))
+    assert searched(seen, "oak lamp", last=True)[0] == "look closer"
+    reason, known = searched(seen, "oak lamp under $40", last=True)
     assert (reason, known["limit"]) == ("set a limit", "$40")
 
 
+@pytest.mark.parametrize("query", ["lamp price", "rug", "best lamp"])
+def test_a_search_with_no_more_words_of_the_thing_is_no_closer_look(query):
+    seen = SessionMemory(Decimal(100))
+    seen.queries.append("lamp")
+    assert searched(seen, query, last=True)[0] == "look around"
+
+
+def act(kind, product="", query=""):
+    return Act(1, MORNING, kind, product, 1250, query)
+
+
+MORNING = datetime(2024, 5, 1)
+
+
+class Lamps:
+    """A shop where every lamp costs the cents of its id."""
+
+    colors = pa.array(["red", "blue"])
+
+    def row(self, product):
+        return int(product)
+
+
+def test_a_limit_is_a_reason_only_where_what_is_opened_next_keeps_to_it():
+    browser = SimpleNamespace(store=Lamps(), list_result=lambda number, row: SimpleNamespace(low=row))
+    for lamp, reason in (("4000", "set a limit"), ("4001", "look around")):
+        seen = SessionMemory(Decimal(100), [act(CLICK, lamp), act(SEARCH, query="rug"), act(CLICK, "9000")])
+        assert explain_search(seen, "oak lamp under $40", browser, last=True)[0] == reason
+
+
+def test_a_search_was_in_vain_where_nothing_of_it_is_met_again():
+    seen = SessionMemory(Decimal(100), [act(CLICK, "1")])
+    seen.queries.append("lamp")
+    seen.opened["1"] = PageFacts(title="Oak lamp", price="$1.00")
+    assert not searched(seen, "oak lamp", last=False)[1]["in_vain"]
+    seen.ahead = []
+    assert searched(seen, "oak lamp", last=False)[1]["in_vain"]
+    seen.take(act(CART, "1"))
+    assert not searched(seen, "oak lamp", last=False)[1]["in_vain"]
+
+
 def test_who_gives_up_says_why():
-    seen = Seen(Decimal(10))
-    assert seen.ending(None)["why"] == ""
-    seen.last = Facts(title="lamp", price="$10.01", rating="4.0")
-    assert seen.ending(None)["why"] == "dear"
-    seen.last = Facts(title="lamp", price="$10.00", rating="4.0")
-    assert (seen.ending(None)["why"], seen.ending(None)["several"]) == ("", "")
-    seen.last["rating"], seen.looked = "3.9", {"p1", "p2"}
-    assert (seen.ending(None)["why"], seen.ending(None)["several"]) == ("rated", "yes")
-    seen.bought.add("p1")
-    assert seen.ending(None) == Facts(why="done")
-    seen.carted["p1", "red"] = Facts(title="lamp")
-    assert seen.ending(("p1", "red")) == Facts(title="lamp")
+    seen = SessionMemory(Decimal(10))
+    assert seen.ending() == ("gives up", PageFacts(why="", several=""))
+    seen.last = PageFacts(title="lamp", price="$10.01", rating="4.0")
+    assert seen.ending()[1]["why"] == ""  # something else was searched for since
+    seen.is_before_it = True
+    assert seen.ending()[1]["why"] == "dear"
+    seen.last = PageFacts(title="lamp", price="$10.00", rating="4.0")
+    assert (seen.ending()[1]["why"], seen.ending()[1]["several"]) == ("", "")
+    seen.last["rating"], seen.looked = "3.9", ["p1", "p2"]
+    assert (seen.ending()[1]["why"], seen.ending()[1]["several"]) == ("rated", "yes")
+    seen.carted["p1", "red"] = PageFacts(title="lamp")
+    assert seen.ending([("p1", "red")]) == ("decides later", PageFacts(title="lamp"))
+    seen.take(act(PURCHASE, "p1"))
+    assert seen.ending() == ("gives up", PageFacts(why="done"))
+    seen.search("rug")
+    assert seen.ending() == ("gives up", PageFacts(why="rest"))
 
 
 def test_another_errand_forgets_what_was_searched_for():
-    seen = Seen(Decimal(10))
-    seen.queries, seen.last, seen.looked = ["lamp"], Facts(title="lamp"), {"p1"}
+    seen = SessionMemory(Decimal(10))
+    seen.queries, seen.last, seen.looked = ["lamp"], PageFacts(title="lamp"), ["p1"]
     seen.begin()
-    assert (seen.queries, seen.last, seen.looked) == ([], Facts(), set())
+    assert (seen.queries, seen.last, seen.looked) == ([], PageFacts(), [])
+
+
+def thing(title, category="Lamps", brand=None):
+    return SimpleNamespace(title=title, category=category, brand=brand)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "query", "alike"),
+    [
+        (thing("Oak table lamp"), thing("Steel lamp"), "red lamp", True),
+        (thing("Oak table lamp"), thing("Steel lamp"), "oak", True),  # what the category holds
+        (thing("Oak lamp"), thing("Oak lamp", category="Candles"), "lamp", False),
+        (thing("Watercolor set", "Sets"), thing("Garden tool set", "Sets"), "watercolor set", False),
+        (thing("USB mouse", "Accessories"), thing("USB hub", "Accessories"), "usb mouse", False),
+        (thing("Red shade", "Shades"), thing("Red bulb", "Shades"), "shade red", False),
+        (thing("Lamp Co shade", "Decor", "Lamp Co"), thing("Lamp Co bulb", "Decor", "Lamp Co"), "lamp", False),
+    ],
+)
+def test_prices_are_compared_between_things_of_one_kind_alone(one, other, query, alike):
+    assert is_comparable(one, other, query, Lamps()) == is_comparable(other, one, query, Lamps()) == alike
 
 
 def test_a_price_is_read_to_the_cent():
-    assert cents_of(Facts(price="$1299.05")) == 129_905
+    assert parse_fact_price(PageFacts(price="$1299.05")) == 129_905
 
 
 class OneLamp:
@@ -231,20 +320,31 @@ class OneLamp:
     ],
 )
 def test_another_color_is_named_as_the_page_and_the_search_write_it(title, color, query, found):
-    browser = SimpleNamespace(store=OneLamp(title, color), view=SimpleNamespace(row=0))
-    seen = Seen(Decimal(1))
-    assert other_color(seen, browser) is None
+    page = SimpleNamespace(parts=(Element("h1", title),))
+    browser = SimpleNamespace(store=OneLamp(title, color), view=SimpleNamespace(row=0), page=page)
+    seen = SessionMemory(Decimal(1))
+    assert find_color_mismatch(seen, browser) is None
     seen.queries.append(query)
-    assert other_color(seen, browser) == found
+    assert find_color_mismatch(seen, browser) == found
+    wanted = next(word for word in query.split() if word != "lamp")
+    page.parts += (Element("button", wanted),)
+    assert find_color_mismatch(seen, browser) is None  # the page offers it
+    page.parts = page.parts[:1]
+    seen.ahead = [act(SEARCH, query="red lamp" if wanted.lower() != "red" else "blue lamp")]
+    assert find_color_mismatch(seen, browser) is None  # it asks for another color next
+    seen.ahead = [act(SEARCH, query=query)]
+    assert find_color_mismatch(seen, browser) == found
+    seen.take(act(CART, "p2"))
+    assert find_color_mismatch(seen, browser) is None
 
 
 def test_an_intent_says_what_is_searched_for_last_and_whether_something_old_is_bought():
     acts = log((0, SEARCH, "lamp"), (1, SEARCH, "oak lamp"), (2, CLICK, "p1"), (3, PURCHASE, "p1")).acts
     old = log((0, PURCHASE, "p1")).acts
     both = log((0, SEARCH, "wool rug"), (1, PURCHASE, "p1")).acts
-    assert intent([acts]) == "I am looking for oak lamp."
-    assert intent([old]) == "I want to buy something that I put in my cart before."
-    assert intent([acts, both]) == (
+    assert describe_intent([acts]) == "I am looking for oak lamp."
+    assert describe_intent([old]) == "I want to buy something that I put in my cart before."
+    assert describe_intent([acts, both]) == (
         "I am looking for oak lamp. I am looking for wool rug, and I want to buy something that is in my cart already."
     )
 
@@ -252,7 +352,7 @@ def test_an_intent_says_what_is_searched_for_last_and_whether_something_old_is_b
 # What a model says
 
 
-KNOWN = Facts(title="Oak lamp", price="$12.50", why="cheapest", page="results")
+KNOWN = PageFacts(title="Oak lamp", price="$12.50", why="cheapest", page="results")
 
 
 @pytest.mark.parametrize(
@@ -265,7 +365,7 @@ KNOWN = Facts(title="Oak lamp", price="$12.50", why="cheapest", page="results")
     ],
 )
 def test_a_models_honest_words_are_taken(text):
-    assert model_fault(text, KNOWN, "oak_lamp.view_product") is None
+    assert find_model_rationale_fault(text, KNOWN, "oak_lamp.view_product") is None
 
 
 @pytest.mark.parametrize(
@@ -284,20 +384,26 @@ def test_a_models_honest_words_are_taken(text):
     ],
 )
 def test_a_models_other_words_are_not(text, fault):
-    assert fault in model_fault(text, KNOWN, "oak_lamp.view_product")
+    assert fault in find_model_rationale_fault(text, KNOWN, "oak_lamp.view_product")
 
 
 def test_a_title_that_looks_like_an_element_may_be_said_and_an_element_may_not():
     title = "cart.add_to_cart lamp"
-    seen = words_seen(title)
-    assert fault_of(f"I like the {title}.", seen, "cart.add_to_cart") is None
-    assert fault_of("I press nav.previous for the lamp.", seen, "nav.previous") == "a rationale that names an element"
-    assert fault_of("I press cart.buy_now for the lamp.", seen, "") == "a rationale that names an element"
+    seen = collect_page_words(title)
+    assert find_rationale_fault(f"I like the {title}.", seen, "cart.add_to_cart") is None
+    assert (
+        find_rationale_fault("I press nav.previous for the lamp.", seen, "nav.previous")
+        == "a rationale that names an element"
+    )
+    assert find_rationale_fault("I press cart.buy_now for the lamp.", seen, "") == "a rationale that names an element"
 
 
 def test_numbers_may_be_written_with_commas_for_thousands():
-    assert fault_of("I pay $1,299.05 for it.", {"1299.05"}, "") is None
-    assert fault_of("I pay $1,299.06 for it.", {"1299.05"}, "") == "a rationale with a number that no page shows"
+    assert find_rationale_fault("I pay $1,299.05 for it.", {"1299.05"}, "") is None
+    assert (
+        find_rationale_fault("I pay $1,299.06 for it.", {"1299.05"}, "")
+        == "a rationale with a number that no page shows"
+    )
 
 
 def test_the_first_person_is_a_word_of_its_own():

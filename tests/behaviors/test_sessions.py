@@ -4,19 +4,19 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from pipeline.behaviors.sessions import (
+from shopwright.pipeline.behaviors.sessions import (
     CART,
     CART_LINES,
     CLICK,
     PURCHASE,
     SEARCH,
     Act,
-    bought_in,
-    carts_of,
-    log_of,
-    session_of,
-    sessions,
-    split_of,
+    assign_customer_split,
+    build_log,
+    cut_sessions,
+    find_session,
+    map_purchases_to_variants,
+    track_carts,
 )
 from tests.behaviors.world import World
 
@@ -36,18 +36,18 @@ def log(*acts, bought=None):
         Act(row, NOON + timedelta(minutes=minute), kind, "" if kind == SEARCH else what, 100, what * (kind == SEARCH))
         for row, (minute, kind, what) in enumerate(acts)
     ]
-    return log_of(made, bought or {}, NoOptions())
+    return build_log(made, bought or {}, NoOptions())
 
 
 def rows(log, cut):
-    return [[act.row for act in session.acts] for session in sessions(log, cut)]
+    return [[act.row for act in session.acts] for session in cut_sessions(log, cut)]
 
 
 def test_another_errand_begins_with_a_search_that_has_no_word_of_the_one_before():
     found = log((0, SEARCH, "oak lamp"), (1, SEARCH, "lamps under 40"), (2, CLICK, "p1"), (3, SEARCH, "wool rug 40"))
     assert rows(found, "errand") == [[0, 1, 2], [3]]
     assert rows(found, "visit") == [[0, 1, 2, 3]]
-    assert [len(errand) for errand in sessions(found, "visit")[0].errands] == [3, 1]
+    assert [len(errand) for errand in cut_sessions(found, "visit")[0].errands] == [3, 1]
 
 
 @pytest.mark.parametrize("cut", ["errand", "visit"])
@@ -60,12 +60,12 @@ def test_after_half_an_hour_it_is_another_visit(cut):
 def test_every_event_is_in_one_session(small, cut):
     world = World(small)
     for name in world.logs.customer:
-        found = [act.row for session in sessions(world.log(name), cut) for act in session.acts]
+        found = [act.row for session in cut_sessions(world.log(name), cut) for act in session.acts]
         assert found == list(range(len(world.log(name).acts)))
 
 
 def test_a_session_knows_when_the_log_goes_on():
-    one, other = sessions(log((0, SEARCH, "oak lamp"), (9, SEARCH, "wool rug")), "errand")
+    one, other = cut_sessions(log((0, SEARCH, "oak lamp"), (9, SEARCH, "wool rug")), "errand")
     assert (one.until, other.until) == (NOON + timedelta(minutes=9), None)
 
 
@@ -73,17 +73,17 @@ def test_what_was_put_in_the_cart_months_before_lies_in_it():
     found = log(
         (0, SEARCH, "lamp"), (1, CLICK, "p1"), (2, CART, "p1"), (90_000, SEARCH, "rug"), (90_001, PURCHASE, "p1")
     )
-    assert [session.cart for session in sessions(found, "visit")] == [(), (("p1", ""),)]
+    assert [session.cart for session in cut_sessions(found, "visit")] == [(), (("p1", ""),)]
 
 
 def test_what_was_bought_is_no_longer_in_the_cart():
     acts = log((0, CART, "p1"), (1, CART, "p1"), (2, PURCHASE, "p1"), (3, PURCHASE, "p1"), (4, SEARCH, "x")).acts
-    assert [len(cart) for cart in carts_of(acts, {}).values()] == [0, 1, 2, 1, 0]
+    assert [len(cart) for cart in track_carts(acts, {}).values()] == [0, 1, 2, 1, 0]
 
 
 def test_the_oldest_goes_where_the_cart_is_full():
     acts = log(*((number, CART, f"p{number}") for number in range(CART_LINES + 3))).acts
-    assert carts_of(acts, {})[CART_LINES + 2][0] == ("p2", "")
+    assert track_carts(acts, {})[CART_LINES + 2][0] == ("p2", "")
 
 
 def test_what_is_bought_is_what_was_put_in_the_cart_first():
@@ -98,7 +98,7 @@ def test_a_purchase_is_the_variant_of_its_orders_line_at_its_price():
         {"product_id": "p1", "variant_id": "blue", "price": 2},
         {"product_id": "p1", "variant_id": "red", "price": 1},
     ]
-    assert bought_in([{"rows": [0, 1, 9], "lines": lines}], acts) == {0: "red", 1: ""}
+    assert map_purchases_to_variants([{"rows": [0, 1, 9], "lines": lines}], acts) == {0: "red", 1: ""}
 
 
 def test_purchases_of_a_run_are_the_variants_of_their_orders(small):
@@ -126,15 +126,15 @@ def test_what_is_never_bought_is_what_its_title_is_about(small):
 @pytest.mark.parametrize("places", [[], [1, 0], [0, 2], [-1, 0], [2, 3, 4], [0, 1, 2]])
 def test_events_that_are_of_no_one_visit_are_no_session(places):
     found = log((0, SEARCH, "a"), (1, SEARCH, "b"), (90, SEARCH, "c"), (91, SEARCH, "d"))
-    assert session_of(found, places) is None
+    assert find_session(found, places) is None
 
 
 def test_events_of_one_visit_are_the_session_that_was_cut():
     found = log((0, SEARCH, "oak lamp"), (1, SEARCH, "rug"), (90, SEARCH, "oak lamp"), (91, SEARCH, "lamp"))
-    assert session_of(found, [0, 1]) == sessions(found, "visit")[0]
-    assert session_of(found, [2, 3]) == sessions(found, "errand")[2]
+    assert find_session(found, [0, 1]) == cut_sessions(found, "visit")[0]
+    assert find_session(found, [2, 3]) == cut_sessions(found, "errand")[2]
 
 
 def test_a_tenth_of_all_customers_is_held_out():
-    held_out = sum(split_of(f"persona-{number:07d}") == "test" for number in range(3_000))
+    held_out = sum(assign_customer_split(f"persona-{number:07d}") == "test" for number in range(3_000))
     assert 240 < held_out < 360

@@ -12,20 +12,20 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipeline.arrow import arrow_schema
-from pipeline.browse.pages import EVENTS, PAGE
-from pipeline.browse.rows import Shards, read
-from pipeline.browse.server import Server
-from pipeline.browse.shown import manual, referring, refers
-from pipeline.browse.sql import answered, brief
-from pipeline.browse.worker import Worker
-from pipeline.commands import browse
-from pipeline.dataset import ShardWriter, file_facts
-from pipeline.problem import Problem
-from pipeline.run import Run
-from pipeline.stages import all_stages
-from schemas.questions import Question
-from schemas.record import Rejected
+from shopwright.pipeline.arrow import arrow_schema
+from shopwright.pipeline.browse.display import list_references_to, read_field_docs
+from shopwright.pipeline.browse.pages import EVENTS, PAGE
+from shopwright.pipeline.browse.rows import Shards, read_row_batches
+from shopwright.pipeline.browse.server import Server
+from shopwright.pipeline.browse.sql import query_files, shorten_cell
+from shopwright.pipeline.browse.worker import Worker
+from shopwright.pipeline.commands import browse
+from shopwright.pipeline.dataset import ShardWriter, file_facts
+from shopwright.pipeline.problem import Problem
+from shopwright.pipeline.run import Run
+from shopwright.pipeline.stages import all_stages, find_reference
+from shopwright.schemas.questions import Question
+from shopwright.schemas.record import Rejected
 from tests.browse.visitor import Read, served
 from tests.folders import checksums
 
@@ -93,15 +93,15 @@ def test_a_page_says_where_its_row_is_named_and_what_it_names(visitor, small):
 
 def test_every_reference_is_a_field_of_its_dataset():
     for name in all_stages():
-        for other, field in referring(name):
+        for other, field in list_references_to(name):
             assert field in all_stages()[other].makes.model_fields
-            assert refers(other, field) == name
+            assert find_reference(other, field) == name
 
 
 def test_a_field_stands_with_what_its_schema_says_of_it(visitor):
-    assert manual(Question)["sql"].startswith("Over the table `events` alone")
-    assert manual(Question)["id"].startswith("Stable across runs")
-    assert manual(Question)["shape"] in visitor.page("/data/questions/0").text
+    assert read_field_docs(Question)["sql"].startswith("Over the table `events` alone")
+    assert read_field_docs(Question)["id"].startswith("Stable across runs")
+    assert read_field_docs(Question)["shape"] in visitor.page("/data/questions/0").text
 
 
 # --- questions, episodes, sessions -------------------------------------------------------------------------------------
@@ -293,19 +293,19 @@ def test_sql_that_must_not_run_is_answered_with_one_clear_line(visitor, words):
 
 
 def test_even_without_the_guard_the_engine_reaches_no_file(small, monkeypatch):
-    monkeypatch.setattr("pipeline.browse.sql.why_not", lambda sql: None)
+    monkeypatch.setattr("shopwright.pipeline.browse.sql.find_sql_violation", lambda sql: None)
     files = [str(path) for path in small.read("catalog").files]
     other = small.read("personas").files[0]
-    assert answered(files, [0], "select id from rows", 0, 1)["rows"]
+    assert query_files(files, [0], "select id from rows", 0, 1)["rows"]
     for sql in ("from '/etc/passwd'", "from read_text('/etc/passwd')", f"from '{other}'", "from glob('/*')"):
-        said = answered(files, [0], sql, 0, 1)["error"]
+        said = query_files(files, [0], sql, 0, 1)["error"]
         assert "disabled" in said or "does not exist" in said, sql
 
 
 def test_a_query_that_takes_too_long_is_given_up(small):
     files = [str(path) for path in small.read("catalog").files]
     slow = "select count(*) from rows a, rows b, rows c where a.title < b.title and b.title < c.title"
-    assert "takes longer" in answered(files, [0], slow, 0, 1, seconds=0.1)["error"]
+    assert "takes longer" in query_files(files, [0], slow, 0, 1, seconds=0.1)["error"]
 
 
 def test_a_process_that_does_not_answer_is_ended_and_the_next_query_has_another(small):
@@ -322,9 +322,9 @@ def test_a_process_that_does_not_answer_is_ended_and_the_next_query_has_another(
 
 
 def test_large_values_are_shortened_before_they_travel():
-    assert len(brief("x" * 10_000)) == 2_000
-    assert brief([1] * 50) == [*[1] * 20, "…"]
-    assert brief({"a": ["x" * 5_000]})["a"][0].endswith("…")
+    assert len(shorten_cell("x" * 10_000)) == 2_000
+    assert shorten_cell([1] * 50) == [*[1] * 20, "…"]
+    assert shorten_cell({"a": ["x" * 5_000]})["a"][0].endswith("…")
 
 
 # --- rows by number ----------------------------------------------------------------------------------------------------
@@ -342,16 +342,20 @@ def three(tmp_path):
 def test_any_stretch_of_rows_is_read_as_it_stands(three):
     for start in range(22):
         for stop in range(start, 24):
-            found = [each for batch in read(three, range(start, stop), ["n"]) for each in batch.column("n").to_pylist()]
+            found = [
+                each
+                for batch in read_row_batches(three, range(start, stop), ["n"])
+                for each in batch.column("n").to_pylist()
+            ]
             assert found == list(range(start, min(stop, 21)))
 
 
 def test_no_file_is_opened_that_holds_none_of_the_rows(three):
     three.paths[0].unlink()
     three.paths[2].unlink()
-    assert sum(len(batch) for batch in read(three, range(7, 14))) == 7
+    assert sum(len(batch) for batch in read_row_batches(three, range(7, 14))) == 7
     with pytest.raises(FileNotFoundError):
-        list(read(three, range(7, 15)))
+        list(read_row_batches(three, range(7, 15)))
 
 
 # --- what is not there, and who may not ask ----------------------------------------------------------------------------
@@ -473,7 +477,7 @@ def test_looking_changes_nothing(copy):
 
 
 def test_the_command_prints_its_address_and_ends_in_one_line(small):
-    script = f"import sys; from pipeline.commands import browse; sys.exit(browse.run({str(small.folder)!r}, 0, False))"
+    script = f"import sys; from shopwright.pipeline.commands import browse; sys.exit(browse.run({str(small.folder)!r}, 0, False))"
     words = [sys.executable, "-c", script]
     home = Path(__file__).parents[2]
     process = subprocess.Popen(

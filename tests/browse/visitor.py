@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 from threading import Thread
 from urllib.parse import quote, urljoin, urlsplit
 
-from pipeline.browse.server import Server
+from shopwright.pipeline.browse.server import Server
 
 EMPTY = {"meta", "link", "input", "br", "img", "hr"}
 

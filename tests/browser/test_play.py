@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.playground.app import launch
-from pipeline.playground.game import way
-from pipeline.playground.place import Place
-from pipeline.playground.visit import Visit
-from pipeline.render.pages import names
+from shopwright.pipeline.envs import all_envs
+from shopwright.pipeline.playground.app import launch_playground
+from shopwright.pipeline.playground.game import list_solver_calls
+from shopwright.pipeline.playground.shop import PlaygroundShop
+from shopwright.pipeline.playground.visit import Visit
+from shopwright.pipeline.render.pages import map_names_to_labels
 
 CHROMIUM = shutil.which("chromium")
 MISSING = [name for name in ("gradio", "playwright") if find_spec(name) is None] + ["chromium"] * (not CHROMIUM)
@@ -37,7 +38,7 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def pages(small):
-    with closing(launch(str(small.folder), told=lambda line: None, wait=False)) as found:
+    with closing(launch_playground(str(small.folder), told=lambda line: None, wait=False)) as found:
         yield found.local_url
 
 
@@ -126,8 +127,13 @@ def part(page, within, name):
 def test_an_episode_of_cart_building_is_won_by_clicking(visitor, small):
     page = visitor()
     begin(page, number=1)
-    for name, given in way(str(small.folder), {"env": "cart_building", "difficulty": 0, "seed": 1}):
-        lines = called(page, name, given)
+    for name, given in list_solver_calls(str(small.folder), {"env": "cart_building", "difficulty": 0, "seed": 1}):
+        if name == "ask_user":
+            page.fill("#ask textarea, #ask input", given["question"])
+            lines = page.locator("#game .line").count()
+            page.click("#ask-button")
+        else:
+            lines = called(page, name, given)
         if name != "submit":
             page.wait_for_function("n => document.querySelectorAll('#game .line').length > n", arg=lines)
     page.wait_for_selector("#earned .ending")
@@ -154,14 +160,54 @@ def test_a_wrong_id_and_a_missing_field_are_said_where_they_were_typed(visitor):
     assert page.locator("#game .line.fault .wrong").inner_text() == "Product B0NOSUCH has no variant B0NOSUCH-1."
 
 
+def test_a_new_game_begins_with_empty_forms(visitor):
+    """Whatever was handed in, and asked, in the last one."""
+    page = visitor()
+    begin(page)
+    called(page, "catalog_search", {"query": "lamp", "max price": 30})
+    page.wait_for_selector("#game table")
+    called(page, "submit", {"policy answer": "30", "order status": "delivered", "refusal": "not_found"})
+    page.wait_for_selector("#earned .ending")
+    shot(page, "answer-of-the-last-game")
+    page.fill("#ask textarea, #ask input", "Which color?")
+    assert len(page.evaluate(FILLED)) == 7
+    begin(page, number=2)
+    page.wait_for_function("!document.querySelector('#earned .ending')")
+    shot(page, "forms-of-the-next-game")
+    assert page.evaluate(FILLED) == ["page: 1"]  # which has a number of its own
+
+
+FILLED = """[...document.querySelectorAll('#hand-in input, #hand-in textarea, [id^=form-] input, [id^=form-] textarea, #ask textarea')]
+    .filter(each => each.type == 'checkbox' ? each.checked : each.value && each.value != '(none)').map(each => each.ariaLabel + ': ' + each.value)"""
+"""Fields in which something stands."""
+
+
+def test_the_first_game_of_each_situation_can_be_done_and_others_say_that_they_may_not(visitor):
+    page = visitor()
+    said = {}
+    for radio in page.locator("#situation input[type=radio]").all():
+        radio.check(force=True)
+        page.wait_for_timeout(700)
+        page.click("#begin")
+        page.wait_for_selector("#game .line")
+        page.wait_for_timeout(300)
+        said[radio.get_attribute("value")] = page.locator("#game .state").inner_text()
+    shot(page, "first-game")
+    assert len(said) == len(all_envs())
+    assert all("This first game can be done." in text for text in said.values()), said
+    begin(page, number=int(page.locator("#number input").input_value()) + 1)
+    page.wait_for_function("document.querySelector('#game .state').innerText.includes('hand in a refusal')")
+    shot(page, "another-game")
+
+
 def test_a_product_is_bought_in_the_shops_pages(visitor, small):
-    visit = Visit(Place(str(small.folder)))
+    visit = Visit(PlaygroundShop(str(small.folder)))
     visit.reset(1, talk=False, personal=False)
     page = visitor()
     tab(page, "Find")
     page.click("#visit-begin")
     page.wait_for_selector("#visit .shop-page")
-    for action in visit.solved():
+    for action in visit.list_solver_actions():
         verb, _, words = action.removesuffix("]").partition("[")
         left = page.locator("#visit .state").inner_text()
         if verb == "search":
@@ -169,7 +215,7 @@ def test_a_product_is_bought_in_the_shops_pages(visitor, small):
             page.keyboard.press("Enter")
             visit.search(words)
         else:
-            name = {said: name for name, said in names(visit.playing.browser.page).items()}[words]
+            name = {said: name for name, said in map_names_to_labels(visit.playing.browser.page).items()}[words]
             page.locator(f'#visit .shop-page [data-name="{name}"]').click()
             visit.press(name)
         page.wait_for_function("told => document.querySelector('#visit .state').innerText != told", arg=left)
@@ -191,11 +237,13 @@ def test_a_step_is_guessed_and_then_told_on_a_phone(visitor):
     shot(page, "predict-phone")
     assert page.locator("#guess .ending dd").first.inner_text() == "clicks nav.view_cart"
     assert part(page, "#guess", "format") == "0.5"
+    before = page.locator("#guess .state").inner_text()
     page.click("#forward")
-    page.wait_for_function("document.querySelector('#guess .state').innerText.startsWith('Step 2')")
+    page.wait_for_function("before => document.querySelector('#guess .state').innerText !== before", arg=before)
     assert page.evaluate("document.documentElement.scrollWidth") <= SIZES["phone"][0]
 
 
+@pytest.mark.slow
 def test_two_visitors_do_not_see_one_anothers_episode(visitor):
     mine, yours = visitor(), visitor("phone")
     begin(mine)

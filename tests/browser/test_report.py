@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.publish.report import report
+from shopwright.pipeline.publish.report import render_report
 from tests.publish.shops import hostile
 
 sync_api = pytest.importorskip("playwright.sync_api")
@@ -44,7 +44,7 @@ def pages(small, tmp_path_factory):
     folder = tmp_path_factory.mktemp("pages")
     runs = {"small": small, "hostile": hostile(small, folder)}
     for name, run in runs.items():
-        (folder / f"{name}.html").write_text(report(run), encoding="utf-8")
+        (folder / f"{name}.html").write_text(render_report(run), encoding="utf-8")
     return folder
 
 

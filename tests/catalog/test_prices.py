@@ -5,14 +5,21 @@ from statistics import median
 
 import pytest
 
-from pipeline.catalog.prices import OPENED, YEARS, levels, promotions, reference_levels, simulated
+from shopwright.pipeline.catalog.prices import (
+    OPENED,
+    YEARS,
+    compute_price_levels,
+    load_reference_prices,
+    promotions,
+    simulate_price,
+)
 
 NAMES = [f"product-{n}" for n in range(2_000)]
 
 
 def test_a_category_with_enough_prices_has_its_own_level():
     known = [("lamps", 1_000 + 100 * n) for n in range(11)] + [("rugs", 90_000)] * 4
-    found = levels(known)
+    found = compute_price_levels(known)
     assert found["lamps"][0] == 15.0
     assert "rugs" not in found  # four say nothing
     assert found[""][0] > 15.0
@@ -20,23 +27,25 @@ def test_a_category_with_enough_prices_has_its_own_level():
 
 def test_one_absurd_price_does_not_move_a_category():
     usual = [("lamps", 2_000 + n) for n in range(20)]
-    assert levels([*usual, ("lamps", 99_999_999)])["lamps"] == pytest.approx(levels(usual)["lamps"], rel=0.1)
+    assert compute_price_levels([*usual, ("lamps", 99_999_999)])["lamps"] == pytest.approx(
+        compute_price_levels(usual)["lamps"], rel=0.1
+    )
 
 
 def test_no_prices_at_all_give_no_levels():
-    assert levels([]) == {}
+    assert compute_price_levels([]) == {}
 
 
 def test_a_simulated_price_is_the_same_whenever_it_is_asked():
     known = {"lamps": (40.0, 0.5)}
-    assert [simulated(1, name, "lamps", known, {}) for name in NAMES] == [
-        simulated(1, name, "lamps", known, {}) for name in NAMES
+    assert [simulate_price(1, name, "lamps", known, {}) for name in NAMES] == [
+        simulate_price(1, name, "lamps", known, {}) for name in NAMES
     ]
-    assert simulated(1, "a", "lamps", known, {}) != simulated(2, "a", "lamps", known, {})
+    assert simulate_price(1, "a", "lamps", known, {}) != simulate_price(2, "a", "lamps", known, {})
 
 
 def test_simulated_prices_are_spread_around_their_category():
-    cents = [simulated(1, name, "lamps", {"lamps": (40.0, 0.5)}, {}) for name in NAMES]
+    cents = [simulate_price(1, name, "lamps", {"lamps": (40.0, 0.5)}, {}) for name in NAMES]
     assert 36_00 < median(cents) < 44_00
     assert len(set(cents)) > 50
     assert min(cents) > 0
@@ -54,16 +63,16 @@ def test_simulated_prices_are_spread_around_their_category():
     ids=["its category", "the reference", "the whole shop", "nothing known"],
 )
 def test_a_simulated_price_comes_from_the_nearest_thing_that_is_known(known, reference, middle):
-    dollars = median(simulated(1, name, "lamps", known, reference) / 100 for name in NAMES[:500])
+    dollars = median(simulate_price(1, name, "lamps", known, reference) / 100 for name in NAMES[:500])
     assert dollars == pytest.approx(middle, rel=0.2)
 
 
 def test_a_simulated_price_is_at_least_a_dollar_or_so():
-    assert min(simulated(1, name, "pins", {"pins": (0.05, 1.0)}, {}) for name in NAMES) == 99
+    assert min(simulate_price(1, name, "pins", {"pins": (0.05, 1.0)}, {}) for name in NAMES) == 99
 
 
 def test_the_reference_knows_a_level_for_every_leaf():
-    found = reference_levels()
+    found = load_reference_prices()
     assert len(found) >= 200
     assert all(middle > 0 and spread > 0 for middle, spread in found.values())
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.catalog.queries import grade_of, read_queries
-from pipeline.problem import Problem
+from shopwright.pipeline.catalog.queries import grade_of, read_queries
+from shopwright.pipeline.problem import Problem
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
 

@@ -5,8 +5,8 @@ from random import Random
 import pyarrow as pa
 import pytest
 
-from pipeline.catalog.rows import CHUNK, Rows
-from pipeline.words import hashed_texts
+from shopwright.pipeline.catalog.rows import CHUNK, Rows
+from shopwright.pipeline.words import hashed_texts
 
 TWINS = ["a" + "x" * 63 + "b", "b" + "x" * 63 + "a"]
 """Different texts with the same hash."""

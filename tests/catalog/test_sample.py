@@ -5,16 +5,17 @@ from statistics import median
 
 import pytest
 
-from pipeline.catalog.reference import domains
-from pipeline.catalog.sources.sample import SIBLINGS, products
-from pipeline.words import words
+from shopwright.pipeline.catalog.reference import domains
+from shopwright.pipeline.catalog.sources.sample import SIBLINGS, generate_products
+from shopwright.pipeline.checks.titles import find_denied_choice
+from shopwright.pipeline.words import split_words
 
 ALL = 24_000
 
 
 @pytest.fixture(scope="module")
 def shop():
-    return list(products(5, range(ALL)))
+    return list(generate_products(5, range(ALL)))
 
 
 def facts(product):
@@ -39,7 +40,7 @@ def test_every_domain_and_leaf_is_in_the_default_shop(shop):
 
 
 def test_even_a_small_shop_has_something_of_each_domain():
-    assert len({product["category_path"][0] for product in products(5, range(12 * SIBLINGS))}) == 12
+    assert len({product["category_path"][0] for product in generate_products(5, range(12 * SIBLINGS))}) == 12
 
 
 def test_ids_and_titles_are_all_different(shop):
@@ -48,25 +49,31 @@ def test_ids_and_titles_are_all_different(shop):
 
 
 def test_far_out_in_a_shop_of_two_million_ids_and_titles_still_differ(shop):
-    far = list(products(5, range(2_000_000 - 30_000, 2_000_000)))
+    far = list(generate_products(5, range(2_000_000 - 30_000, 2_000_000)))
     assert len({product["id"] for product in [*shop, *far]}) == ALL + 30_000
     assert len({product["title"].lower() for product in [*shop, *far]}) == ALL + 30_000
 
 
 def test_any_slice_is_the_same_as_in_the_whole(shop):
-    assert list(products(5, range(119, 362))) == shop[119:362]
-    assert list(products(5, range(7, 7))) == []
+    assert list(generate_products(5, range(119, 362))) == shop[119:362]
+    assert list(generate_products(5, range(7, 7))) == []
 
 
 def test_another_seed_is_another_shop(shop):
-    other = list(products(6, range(1_200)))
+    other = list(generate_products(6, range(1_200)))
     assert not {product["id"] for product in other} & {product["id"] for product in shop}
     assert not {product["title"] for product in other} & {product["title"] for product in shop}
 
 
+def unchosen(product):
+    """The facts that are not picked on the page."""
+    picked = {option["name"] for option in product["options"]}
+    return {name: value for name, value in facts(product).items() if name not in picked}
+
+
 def test_siblings_differ_in_their_facts_and_each_has_some_one_fact_apart(shop):
     for block in range(0, 40 * SIBLINGS, SIBLINGS):
-        told = [tuple(facts(product).items()) for product in shop[block : block + SIBLINGS]]
+        told = [tuple(unchosen(product).items()) for product in shop[block : block + SIBLINGS]]
         assert len(set(told)) == SIBLINGS
         for one in told:
             near = sum(sum(x != y for x, y in zip(one, other, strict=True)) == 1 for other in told)
@@ -77,17 +84,24 @@ def test_siblings_are_called_the_same(shop):
     """Same words: what two titles do not share are the facts in which they differ."""
     for block in range(0, 40 * SIBLINGS, SIBLINGS):
         one, other = shop[block], shop[block + 1]
-        apart = set(words(one["title"])) ^ set(words(other["title"]))
+        apart = set(split_words(one["title"])) ^ set(split_words(other["title"]))
         differ = {v for p, q in [(one, other), (other, one)] for k, v in facts(p).items() if facts(q)[k] != v and v}
-        assert apart <= set(words(" ".join(differ)))
+        assert apart <= set(split_words(" ".join(differ)))
 
 
-def test_titles_tell_every_fact(shop):
+def test_titles_tell_every_fact_but_what_is_picked(shop):
     for product in shop[::17]:
         said = product["title"].lower()
-        assert product["brand"].lower() in said
-        assert product["color"] is None or product["color"].lower() in said
-        assert all(attribute["value"].lower() in said for attribute in product["attributes"])
+        assert all(value.lower() in said for value in unchosen(product).values() if value)
+
+
+def test_no_title_says_what_is_picked(shop):
+    for product in shop:
+        title = product["title"].replace(product["brand"], "", 1)
+        assert not any(
+            find_denied_choice(title, [(each["name"], value) for value in each["values"]])
+            for each in product["options"]
+        )
 
 
 def test_colors_and_values_are_those_of_the_leaf(shop):

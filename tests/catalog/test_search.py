@@ -9,15 +9,15 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from pipeline.arrow import arrow_schema
-from pipeline.catalog import embed, nearest, search
-from pipeline.catalog.embed import Hashed, open_embedder
-from pipeline.catalog.search import Search, opened, weight, with_vectors
-from pipeline.problem import Problem
-from pipeline.run import Run
-from pipeline.shop.store import Store
-from pipeline.words import content_words
-from schemas.shop import Product, Variant
+from shopwright.pipeline.arrow import arrow_schema
+from shopwright.pipeline.catalog import embed, nearest, search
+from shopwright.pipeline.catalog.embed import HashedEmbedder, open_embedder
+from shopwright.pipeline.catalog.search import Search, open_search, search_with_vectors, weight
+from shopwright.pipeline.problem import Problem
+from shopwright.pipeline.run import Run
+from shopwright.pipeline.shop.store import Store
+from shopwright.pipeline.words import content_words
+from shopwright.schemas.shop import Product, Variant
 from tests.folders import checksums
 
 KINDS = ["Desk Lamps", "Rugs", "Mugs", "Bath Rugs"]
@@ -96,7 +96,9 @@ def found(store, request, monkeypatch, made):
     if request.param == "cells":
         monkeypatch.setattr(nearest, "FLAT", 100)
     if request.param not in made:
-        made[request.param] = with_vectors(store, "hashed") if request.param in ("vectors", "cells") else Search(store)
+        made[request.param] = (
+            search_with_vectors(store, "hashed") if request.param in ("vectors", "cells") else Search(store)
+        )
     return made[request.param]
 
 
@@ -214,7 +216,7 @@ def test_words_that_no_product_has_find_nothing_by_words_alone(store):
 
 
 def test_a_misspelt_word_is_found_by_vectors(store):
-    near, plain = with_vectors(store, "hashed"), Search(store)
+    near, plain = search_with_vectors(store, "hashed"), Search(store)
     assert plain.find("lapm vesel", limit=10).tolist() == []
     assert all("lamp" in store.item(row).title for row in near.find("desk lampp", limit=10))
     assert all(store.item(row).brand == "Vessel & Co" for row in near.find("vessell", limit=10))
@@ -224,7 +226,7 @@ def test_a_misspelt_word_is_found_by_vectors(store):
 def test_near_ones_keep_to_filters_that_hardly_anything_fits(store, monkeypatch, flat):
     """Nothing has the word, and none of the nearest fits the limit: the nearest of those that fit are found all the same."""
     monkeypatch.setattr(nearest, "FLAT", flat)
-    near = with_vectors(store, "hashed")
+    near = search_with_vectors(store, "hashed")
     most = int(np.sort(store.cents)[2])
     rows = near.find("vessell", limit=10, most=most)
     assert set(rows) == set(np.flatnonzero(store.cents <= most))
@@ -247,7 +249,7 @@ def test_the_order_of_words_and_letter_case_do_not_matter(found):
 
 def test_another_process_has_the_same_search(store):
     products = products_of(60)
-    for make in (Search, lambda store: with_vectors(store, "hashed")):
+    for make in (Search, lambda store: search_with_vectors(store, "hashed")):
         one = make(store_of(products))
         one.store.origin = (store_of, (products,))
         other = pickle.loads(pickle.dumps(one))
@@ -257,7 +259,7 @@ def test_another_process_has_the_same_search(store):
 @pytest.mark.parametrize("count", [1, 2, 3])
 def test_a_shop_of_hardly_anything_can_be_searched(count):
     products = products_of(count)
-    for made in (Search(store_of(products)), with_vectors(store_of(products), "hashed")):
+    for made in (Search(store_of(products)), search_with_vectors(store_of(products), "hashed")):
         assert made.find(products[0]["title"], limit=5)[0] == 0
         assert len(made.find("", limit=5)) == count
 
@@ -265,7 +267,7 @@ def test_a_shop_of_hardly_anything_can_be_searched(count):
 def test_a_catalog_without_brands_ratings_or_days_can_be_searched():
     nothing = dict.fromkeys(("brand", "color", "rating", "review_count", "shipping_days")) | {"attributes": []}
     store = store_of([row | nothing for row in products_of(50)])
-    for made in (Search(store), with_vectors(store, "hashed")):
+    for made in (Search(store), search_with_vectors(store, "hashed")):
         assert len(made.find("rug", limit=50)) > 3
         assert made.find("rug", limit=50, rating=1.0).tolist() == []
         assert made.find("rug", limit=50, brand="Lumo").tolist() == []
@@ -275,7 +277,7 @@ def test_a_catalog_without_brands_ratings_or_days_can_be_searched():
 
 
 def test_hashed_vectors_have_length_1_and_know_how_words_are_written():
-    lamp, bent, rug, nothing = Hashed().vectors(["desk lamp", "desk lmap", "wool rug", "the of"])
+    lamp, bent, rug, nothing = HashedEmbedder().vectors(["desk lamp", "desk lmap", "wool rug", "the of"])
     assert np.allclose([np.linalg.norm(each) for each in (lamp, bent, rug)], 1, atol=1e-6)
     assert lamp @ bent > 0.5 > abs(lamp @ rug) + 0.2
     assert not nothing.any()
@@ -283,7 +285,7 @@ def test_hashed_vectors_have_length_1_and_know_how_words_are_written():
 
 def test_hashed_vectors_are_the_same_everywhere():
     """By value: a release in which they change makes every index anew."""
-    vector = Hashed().vectors(["oak desk lamp"])[0]
+    vector = HashedEmbedder().vectors(["oak desk lamp"])[0]
     strongest = np.argsort(-np.abs(vector))[:4].tolist()
     assert [(at, round(float(vector[at]), 3)) for at in strongest] == [
         (240, 0.348),
@@ -304,7 +306,7 @@ def test_a_hashed_vector_is_the_sum_of_its_different_words_whatever_was_asked_be
         "a—b 12 in",
         "x" * 300 + "s",
     ]
-    model = Hashed(kept)
+    model = HashedEmbedder(kept)
     for _ in range(2):
         for text, made in zip(texts, model.vectors(texts), strict=True):
             wanted = sum(
@@ -315,22 +317,22 @@ def test_a_hashed_vector_is_the_sum_of_its_different_words_whatever_was_asked_be
 
 def test_more_words_than_there_is_room_for_are_all_known():
     texts = [f"word{n} other{n}" for n in range(1_500)]
-    assert (Hashed().vectors(texts)[1_490:] == Hashed().vectors(texts[1_490:])).all()
+    assert (HashedEmbedder().vectors(texts)[1_490:] == HashedEmbedder().vectors(texts[1_490:])).all()
 
 
 def test_threads_may_share_an_embedder():
-    texts, model = [f"word{n % 97} other{n}" for n in range(1_200)], Hashed(500)
+    texts, model = [f"word{n % 97} other{n}" for n in range(1_200)], HashedEmbedder(500)
     parts = [texts[begin::4] for begin in range(4)]
     with ThreadPoolExecutor(4) as threads:
         for part, made in zip(parts, threads.map(model.vectors, parts), strict=True):
-            assert (made == Hashed().vectors(part)).all()
+            assert (made == HashedEmbedder().vectors(part)).all()
 
 
 def test_cells_find_nearly_all_that_looking_at_everything_finds(monkeypatch):
-    vectors = np.float16(Hashed().vectors([row["title"] for row in products_of(3_000)]))
-    whole = nearest.nearest_in(vectors, Hashed())
+    vectors = np.float16(HashedEmbedder().vectors([row["title"] for row in products_of(3_000)]))
+    whole = nearest.nearest_in(vectors, HashedEmbedder())
     monkeypatch.setattr(nearest, "FLAT", 100)
-    cells = nearest.nearest_in(vectors, Hashed())
+    cells = nearest.nearest_in(vectors, HashedEmbedder())
     assert type(whole.index) is not type(cells.index)
     for text in ("gray wool rug", "arbor lamp 12 in", "mug"):
         vector = whole.vector(text)
@@ -451,15 +453,15 @@ def test_title_words_find_their_product(run):
 
 def test_a_run_is_searched_with_its_vectors_and_made_only_once(run):
     store = of(run)
-    one = opened(run.folder, store)
+    one = open_search(run.folder, store)
     kept = {path: path.stat().st_mtime_ns for path in (run.folder / "search").rglob("*")}
-    other = opened(run.folder, store)
+    other = open_search(run.folder, store)
     assert {path: path.stat().st_mtime_ns for path in (run.folder / "search").rglob("*")} == kept
     assert sorted(checksums(run.folder / "search")) == sorted(
         f"{next((run.folder / 'search').iterdir()).name}/{name}"
         for name in ("codes.npy", "edges.npy", "hashes.npy", "nearest.faiss", "places.npy", "scales.npy")
     )
-    fresh = with_vectors(store, "hashed")
+    fresh = search_with_vectors(store, "hashed")
     for text in ("desk lmap", "coffee maker", "steel bottle under 30"):
         assert one.find(text, limit=50).tolist() == other.find(text, limit=50).tolist()
         assert set(one.find(text, limit=10)) == set(fresh.find(text, limit=10))
@@ -468,13 +470,13 @@ def test_a_run_is_searched_with_its_vectors_and_made_only_once(run):
 @pytest.mark.parametrize("hurt", ["codes.npy", "nearest.faiss", "places.npy", "sums.json"])
 def test_an_index_of_which_one_bit_was_flipped_is_told_and_made_again(run, capfd, hurt):
     store = of(run)
-    want = opened(run.folder, store).find("lamp", limit=50).tolist()
+    want = open_search(run.folder, store).find("lamp", limit=50).tolist()
     (folder,) = (run.folder / "search").iterdir()
     before = checksums(run.folder / "search")
     content = bytearray((folder / hurt).read_bytes())
     content[len(content) // 2] ^= 1
     (folder / hurt).write_bytes(content)
-    assert opened(run.folder, store).find("lamp", limit=50).tolist() == want
+    assert open_search(run.folder, store).find("lamp", limit=50).tolist() == want
     assert f"{folder}: {hurt} was damaged" in capfd.readouterr().err
     assert checksums(run.folder / "search") == before
 
@@ -483,7 +485,9 @@ def test_without_embeddings_a_run_is_searched_by_words(tmp_path):
     run = Run(tmp_path / "run", seed=3, workers=1)
     run.build("catalog", products=1_200)
     store = of(run)
-    assert opened(run.folder, store).find("lamp", limit=50).tolist() == Search(store).find("lamp", limit=50).tolist()
+    assert (
+        open_search(run.folder, store).find("lamp", limit=50).tolist() == Search(store).find("lamp", limit=50).tolist()
+    )
 
 
 def test_embeddings_of_another_catalog_are_a_clear_problem(run, tmp_path):
@@ -492,12 +496,12 @@ def test_embeddings_of_another_catalog_are_a_clear_problem(run, tmp_path):
     other = Run(shutil.copytree(run.folder, tmp_path / "other"), workers=1)
     other.build("catalog", products=1_201, rebuild=True)
     with pytest.raises(Problem, match="of another catalog"):
-        opened(other.folder, of(other))
+        open_search(other.folder, of(other))
 
 
 def test_a_folder_without_a_catalog_is_a_clear_problem(tmp_path, store):
     with pytest.raises(Problem, match="has no catalog"):
-        opened(tmp_path, store)
+        open_search(tmp_path, store)
 
 
 def test_vectors_stand_at_the_places_of_their_products_and_one_that_is_missing_is_zero(run, tmp_path):
@@ -505,7 +509,7 @@ def test_vectors_stand_at_the_places_of_their_products_and_one_that_is_missing_i
     more = pa.concat_arrays([pa.array(["first", "second"]), ids])
     place_of = np.array(Random(5).sample(range(len(more)), len(more)))
     nearest.write_nearest(tmp_path, run.read("embeddings"), more, place_of)
-    made = nearest.Nearest.read(tmp_path, Hashed())
+    made = nearest.Nearest.read(tmp_path, HashedEmbedder())
     assert not made.codes[place_of[:2]].any()
     for number, row in enumerate(run.read("embeddings").head(3)):
         assert made.find(np.array(row.vector, np.float32), 1).tolist() == [place_of[2 + number]]

@@ -17,9 +17,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.catalog.normalize import normalize
-from pipeline.catalog.sources import BadSource, open_source
-from pipeline.catalog.sources.file import STEP
+from shopwright.pipeline.catalog.normalize import normalize
+from shopwright.pipeline.catalog.sources import BadSource, open_source
+from shopwright.pipeline.catalog.sources.file import STEP
 from tests.catalog.hub import Hub
 
 ROOT = Path(__file__).parents[2]
@@ -579,7 +579,7 @@ def test_shopsimulator_items_are_read_from_both_of_their_packings(tmp_path, name
 
 READ = """
 import sys
-from pipeline.catalog.sources import BadSource, open_source
+from shopwright.pipeline.catalog.sources import BadSource, open_source
 for name in sys.argv[1:]:
     try:
         source = open_source(name)

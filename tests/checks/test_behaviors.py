@@ -9,22 +9,22 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipeline.arrow import to_batch
-from pipeline.behaviors.rows import tokens_of
-from pipeline.behaviors.sessions import CART, CLICK, PURCHASE
-from pipeline.behaviors.steps import next_action
-from pipeline.checks.behaviors import (
+from shopwright.pipeline.arrow import to_batch
+from shopwright.pipeline.behaviors.rows import count_session_tokens
+from shopwright.pipeline.behaviors.sessions import CART, CLICK, PURCHASE
+from shopwright.pipeline.behaviors.steps import build_next_action
+from shopwright.pipeline.checks.behaviors import (
     actions_are_on_their_page,
-    does,
-    in_cart,
+    count_cart_pieces,
     rl_mix_is_the_papers,
+    shop_matches_event,
     splits_share_no_customer,
 )
-from pipeline.dataset import Dataset
-from pipeline.stage import reasons_against
-from pipeline.stages import all_stages
-from pipeline.stages.behaviors import sessions_differ
-from schemas.behaviors import Behavior, BehaviorStep, NextAction
+from shopwright.pipeline.dataset import Dataset
+from shopwright.pipeline.stage import reasons_against
+from shopwright.pipeline.stages import all_stages
+from shopwright.pipeline.stages.behaviors import sessions_differ
+from shopwright.schemas.behaviors import Behavior, BehaviorStep, NextAction
 from tests.behaviors.world import World, otherwise
 
 STAGE, STEPS = all_stages()["behaviors"], all_stages()["behavior_steps"]
@@ -82,9 +82,15 @@ def has(*wanted):
 
 
 @pytest.fixture
-def bought(rows):
-    """A session that ends with something put in the cart and bought."""
-    return copy.deepcopy(next(row for row in rows if has("add_to_cart", "previous")(row) and kinds(row)[-1] == "buy"))
+def bought(rows, world):
+    """A session that ends with something put in the cart and bought, at prices that its pages show as the log has them."""
+
+    def shows(row, kind):
+        cents = world.log(row["trajectory_id"]).acts[at(row, kind)["row"]].cents
+        return f"${cents // 100}." in after(row, kind)["html"]
+
+    ended = (row for row in rows if has("view_product", "add_to_cart")(row) and kinds(row)[-1] == "buy")
+    return copy.deepcopy(next(row for row in ended if shows(row, "view_product") and shows(row, "add_to_cart")))
 
 
 @pytest.fixture
@@ -108,7 +114,7 @@ def act(step, **action):
 
 
 def counted(row):
-    return row | {"tokens": tokens_of([BehaviorStep.model_validate(step) for step in row["steps"]])}
+    return row | {"tokens": count_session_tokens([BehaviorStep.model_validate(step) for step in row["steps"]])}
 
 
 def test_sessions_as_they_were_made_pass(told, rows):
@@ -228,8 +234,8 @@ def test_another_product_than_the_logs_is_found(world):
     walk.browser.press(next(each for each in walk.browser.page.deeds if each.endswith(".view_product")))
     item = walk.store.item(walk.browser.view.row)
     click = session.acts[0]._replace(kind=CLICK, product=item.id)
-    assert does(click, {}, walk.browser, in_cart(walk.browser))
-    assert not does(click._replace(product="another"), {}, walk.browser, in_cart(walk.browser))
+    assert shop_matches_event(click, {}, walk.browser, count_cart_pieces(walk.browser))
+    assert not shop_matches_event(click._replace(product="another"), {}, walk.browser, count_cart_pieces(walk.browser))
 
 
 # Actions
@@ -249,7 +255,7 @@ def test_another_product_than_the_logs_is_found(world):
 )
 def test_an_action_that_is_none_is_found(action, left):
     left["steps"][0]["action"] = action
-    assert actions_are_on_their_page(Behavior.model_validate(left)) == "an action that is none"
+    assert actions_are_on_their_page(Behavior.model_validate(left)) == "a malformed action"
 
 
 @pytest.mark.parametrize(
@@ -344,12 +350,12 @@ def test_a_brand_out_of_nowhere_is_found_in_what_a_model_wrote(told, small, worl
 
 def test_an_end_before_the_end_is_found(told, left):
     act(left["steps"][0], type="terminate")
-    assert "an end that is none" in told(left)
+    assert "a malformed end" in told(left)
 
 
 def test_a_session_without_its_end_is_found(told, left):
     left["steps"].pop()
-    assert told(counted(left | {"end": left["steps"][-1]["at"]})) == {"an end that is none"}
+    assert told(counted(left | {"end": left["steps"][-1]["at"]})) == {"a malformed end"}
 
 
 def test_who_bought_at_last_does_not_leave(told, bought):
@@ -357,7 +363,7 @@ def test_who_bought_at_last_does_not_leave(told, bought):
     bought["steps"].append(
         {**last, "action": '{"type": "terminate"}', "rationale": "I leave.", "said": [], "row": None}
     )
-    assert "an end that is none" in told(counted(bought))
+    assert "a malformed end" in told(counted(bought))
 
 
 @pytest.mark.parametrize("outcome", ["bought", "left in the cart", "gave up"])
@@ -414,7 +420,7 @@ def behaviors(small):
 def step(request, behaviors):
     """The third step of a session, in either context."""
     behavior = next(each for each in behaviors if len(each.steps) > 4)
-    return next_action(behavior, 3, request.param, "persona", in_rl=False).model_dump()
+    return build_next_action(behavior, 3, request.param, "persona", in_rl=False).model_dump()
 
 
 def prompted(step, place, change):
@@ -448,9 +454,13 @@ def test_a_step_that_is_not_its_sessions_is_found(told_of_step, step, change, re
 
 def test_a_test_step_is_not_learned_on(told_of_step, behaviors):
     behavior = next(each for each in behaviors if each.split == "test")
-    step = next_action(behavior, 0, "page", "nothing", in_rl=True).model_dump()
+    step = build_next_action(behavior, 1, "page", "nothing", in_rl=True).model_dump()
     assert told_of_step(step) == {"a test step to learn on"}
     assert told_of_step(step | {"split": "train"}) == {NOT_THERE}
+
+
+def test_a_first_move_is_no_step_to_be_predicted(told_of_step, step):
+    assert "a first move, before which nothing was seen" in told_of_step(step | {"step": 0})
 
 
 @pytest.mark.parametrize("change", [lambda text: text + " more", lambda text: text[:-20]], ids=["more", "less"])
@@ -460,7 +470,7 @@ def test_a_prompt_that_shows_another_page_is_found(told_of_step, step, change):
 
 def test_a_page_before_that_was_another_is_found(told_of_step, behaviors):
     behavior = next(each for each in behaviors if len(each.steps) > 4)
-    step = next_action(behavior, 3, "session", "nothing", in_rl=False).model_dump()
+    step = build_next_action(behavior, 3, "session", "nothing", in_rl=False).model_dump()
     assert BEFORE in told_of_step(prompted(step, 3, lambda text: text.replace("<h1>", "<h1>Not ")))
 
 
@@ -468,21 +478,21 @@ def test_a_prompt_with_its_own_answer_is_found(told_of_step, step):
     hints = (step["action"], step["rationale"], '{"rationale": "I want it."}')
     assert all(
         told_of_step(prompted(step, -1, lambda text, hint=hint: f"{hint}\n{text}"))
-        & {HINT, "a prompt that is no conversation"}
+        & {HINT, BEFORE, "a prompt that is no conversation"}
         for hint in hints
     )
     assert HINT in told_of_step(prompted(step, 0, lambda text: f"{text} {step['rationale']}"))
 
 
 def test_an_answer_before_that_was_another_is_found(told_of_step, step):
-    place = 1 if len(step["prompt"]) == 2 else 2
-    assert told_of_step(prompted(step, place, lambda text: text.replace("I ", "We ", 1))) & {BEFORE, HINT}
-    assert BEFORE in told_of_step(prompted(step, place, lambda text: text.replace('"search_input"', '"search"', 1)))
+    assert told_of_step(prompted(step, 1, lambda text: text.replace("I ", "We ", 1))) & {BEFORE, HINT}
+    first = '"name": "search_input"'  # the answer's; the page has `name="search_input"`
+    assert BEFORE in told_of_step(prompted(step, 1, lambda text: text.replace(first, '"name": "search"', 1)))
 
 
 def test_a_conversation_with_a_turn_less_is_found(told_of_step, behaviors):
     behavior = next(each for each in behaviors if len(each.steps) > 4)
-    step = next_action(behavior, 3, "session", "nothing", in_rl=False).model_dump()
+    step = build_next_action(behavior, 3, "session", "nothing", in_rl=False).model_dump()
     assert "a prompt that is no conversation" in told_of_step(
         step | {"prompt": [*step["prompt"][:1], *step["prompt"][3:]]}
     )

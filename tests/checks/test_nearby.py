@@ -2,10 +2,10 @@
 
 import pytest
 
-from pipeline.arrow import to_batch
-from pipeline.checks.nearby import AT_HAND, Nearby
-from pipeline.dataset import Dataset, ShardWriter
-from schemas.record import Rejected
+from shopwright.pipeline.arrow import to_batch
+from shopwright.pipeline.checks.record_cache import READ_AHEAD, RecordCache
+from shopwright.pipeline.dataset import Dataset, ShardWriter
+from shopwright.schemas.record import Rejected
 
 
 @pytest.fixture
@@ -20,13 +20,13 @@ def rows(tmp_path):
 
 @pytest.mark.parametrize("order", [1, -1])
 def test_every_record_is_found_in_whatever_order_it_is_asked_for(rows, order):
-    found = Nearby(rows)
+    found = RecordCache(rows)
     ids = [f"r{number}" for number in range(140)][::order]
     assert [found[id].record for id in ids] == [id[1:] for id in ids]
 
 
 def test_what_is_not_there_is_none_before_and_after_others(rows):
-    found = Nearby(rows)
+    found = RecordCache(rows)
     assert found.of("nobody") is None
     assert found["r139"].id == "r139"
     assert found.of("nobody") is None
@@ -35,7 +35,7 @@ def test_what_is_not_there_is_none_before_and_after_others(rows):
 
 
 def test_no_more_are_held_than_are_read_together(rows):
-    found = Nearby(rows)
+    found = RecordCache(rows)
     for number in range(140):
         found.of(f"r{number}")
-        assert len(found.near) <= AT_HAND
+        assert len(found.near) <= READ_AHEAD

@@ -4,11 +4,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from pipeline.arrow import to_batch
-from pipeline.checks.people import People
-from pipeline.dataset import Dataset, ShardWriter
-from pipeline.run import Run
-from schemas.shop import Persona
+from shopwright.pipeline.arrow import to_batch
+from shopwright.pipeline.checks.people import PersonaColumns
+from shopwright.pipeline.dataset import Dataset, ShardWriter
+from shopwright.pipeline.run import Run
+from shopwright.schemas.shop import Persona
 
 
 @pytest.fixture(scope="module")
@@ -23,21 +23,21 @@ def hours(bits):
 
 
 def test_everybody_is_found_with_hours_and_budget(personas):
-    known, rows = People(personas), list(personas)
+    known, rows = PersonaColumns(personas), list(personas)
     found = known.find(pa.array([row.id for row in rows]))
     assert known.budgets[found].tolist() == [int(row.budget * 100) for row in rows]
     assert [hours(bits) for bits in known.hours[found].tolist()] == [row.active_hours for row in rows]
 
 
 def test_a_stranger_is_nobody_who_has_no_hours_and_no_budget(personas):
-    known = People(personas)
+    known = PersonaColumns(personas)
     found = known.find(pa.array(["persona-0000003", "persona-3", ""]))
     assert (found >= 0).tolist() == [True, False, False]
     assert known.hours[found[1:]].tolist() == known.budgets[found[1:]].tolist() == [0, 0]
 
 
 def test_without_personas_everybody_is_a_stranger(tmp_path):
-    assert People(Dataset(tmp_path, "personas", Persona)).find(pa.array(["persona-0000003"])).tolist() == [-1]
+    assert PersonaColumns(Dataset(tmp_path, "personas", Persona)).find(pa.array(["persona-0000003"])).tolist() == [-1]
 
 
 def test_hours_that_no_day_has_are_none(personas, tmp_path):
@@ -45,4 +45,4 @@ def test_hours_that_no_day_has_are_none(personas, tmp_path):
     writer = ShardWriter(tmp_path / "personas" / "part-00000.parquet", Persona)
     writer.write(to_batch(Persona, [row, row | {"active_hours": []}]))
     writer.commit()
-    assert np.unique(People(Dataset(tmp_path, "personas", Persona)).hours).tolist() == [0, 1 << 9]
+    assert np.unique(PersonaColumns(Dataset(tmp_path, "personas", Persona)).hours).tolist() == [0, 1 << 9]

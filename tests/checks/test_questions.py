@@ -4,22 +4,30 @@ import re
 from collections import Counter, defaultdict
 from datetime import date, datetime
 from decimal import Decimal
+from functools import cache
 from random import Random
+from typing import get_args
 
+import pyarrow as pa
 import pytest
 
-from pipeline.arrow import to_batch
-from pipeline.checks.questions import answer_is_not_in_the_question, guarded
-from pipeline.dataset import Dataset, ShardWriter
-from pipeline.questions.answers import answer, type_of
-from pipeline.questions.engines import Engines, Failed
-from pipeline.questions.evidence import evidence_of, touched
-from pipeline.questions.log import Log
-from pipeline.questions.phrase import phrasings
-from pipeline.questions.rating import difficulty, gives_away, position, split_of
-from pipeline.questions.shapes import SHAPES
-from pipeline.questions.sql import sql_of
-from pipeline.questions.tree import (
+from shopwright.pipeline.arrow import arrow_schema, to_batch
+from shopwright.pipeline.checks.question_words import answer_is_not_in_the_question
+from shopwright.pipeline.checks.questions import guard_table
+from shopwright.pipeline.dataset import Dataset, ShardWriter
+from shopwright.pipeline.questions.answers import answer_tree, type_of
+from shopwright.pipeline.questions.conditions import idle_conditions, idle_in_sql
+from shopwright.pipeline.questions.effort import effort_of, grade_difficulty
+from shopwright.pipeline.questions.engines import Engines, QueryFailed, Table, open_question_sqlite
+from shopwright.pipeline.questions.evidence import evidence_of, find_touched_rows
+from shopwright.pipeline.questions.log import Log
+from shopwright.pipeline.questions.phrase import phrasings
+from shopwright.pipeline.questions.rating import assign_split, gives_away, locate_evidence
+from shopwright.pipeline.questions.shapes import SHAPES
+from shopwright.pipeline.questions.sources import sources_of, sources_of_query
+from shopwright.pipeline.questions.sql import sql_of
+from shopwright.pipeline.questions.sql_effort import effort_of_sql
+from shopwright.pipeline.questions.tree import (
     Amid,
     Count,
     Difference,
@@ -37,15 +45,16 @@ from pipeline.questions.tree import (
     Top,
     Wait,
     Whether,
-    to_json,
+    tree_to_json,
 )
-from pipeline.questions.values import canonical
-from pipeline.questions.values import to_json as as_json
-from pipeline.sandbox.sql import parsed, why_not
-from pipeline.stage import judged, reasons_against
-from pipeline.stages import all_stages
-from schemas.questions import Question
-from schemas.samples import Event, Trajectory
+from shopwright.pipeline.questions.values import format_canonical
+from shopwright.pipeline.questions.values import value_to_json as as_json
+from shopwright.pipeline.render.trajectory import render_trajectory
+from shopwright.pipeline.sandbox.sql import explain_refusal, parse_select
+from shopwright.pipeline.stage import judge_batch, reasons_against
+from shopwright.pipeline.stages import all_stages
+from shopwright.schemas.questions import Question, Shortcut
+from shopwright.schemas.samples import Event, Trajectory
 
 STAGE = all_stages()["questions"]
 CLICK, CART, BUY, SEARCH = "click", "add to Cart", "purchase", "search"
@@ -61,7 +70,9 @@ EVIDENCE = "evidence is not what the answer rests on"
 FOR_NOTHING = "evidence for what is not there"
 UNJUDGED = {"evidence cannot be judged", "unrelated rows cannot be judged"}
 SQL = "its SQL is not its tree's"
-WORDING = "its wording is not its tree's"
+WORDING = "its wording is none of its shape's"
+UNREAD = "its words are not understood"
+MEANS = "its words mean another tree"
 NO_TREE = "its tree cannot be read"
 FORM = "its tree is not in normal form"
 SPLIT = "asked in a split that is not its tree's"
@@ -73,11 +84,17 @@ NOT_OF_TYPE = "its result is not of its type"
 TYPE = "not the type of its tree's answer"
 NONE = "none is the type of no answer but none"
 CALENDAR = "a day that is not in the calendar"
-DIFFICULTY = "not the difficulty of its query"
+DIFFICULTY = "not the difficulty of its effort"
+EFFORT = "not the effort of its query"
+TEXT, TABLE = "the text alone does not answer it", "the text alone answers it"
 POSITION = "not where its evidence lies"
 MANY = "words that mean more than one product"
 NO_DAY = "names a day that is not in the trajectory"
 STRANGER = "no such trajectory"
+NO_NONE = "its answer is none, which it does not offer"
+OTHERS_IDLE = "other conditions are idle than it says"
+UNNAMED = "words that do not say what the product is"
+CUT_SHORT = "words that stop before what the product is"
 BUDGET = "not the budget of its trajectory"
 
 
@@ -140,7 +157,7 @@ def trajectory(id, rows):
     person, _, budget = id.rpartition("-")
     begin, end = rows[0]["timestamp"], rows[-1]["timestamp"]
     return Trajectory(
-        id=id, persona_id=person, budget=budget, tokens=1, tokenizer="none", start=begin, end=end, text="", events=rows,
+        id=id, persona_id=person, budget=budget, tokens=1, tokenizer="none", start=begin, end=end, text=render_trajectory(rows), events=rows,
         promotions=[],
     )  # fmt: skip
 
@@ -212,6 +229,7 @@ TRUE = {
     ),
     "third": ("weekend_share", Share(of=Pick(action=CLICK, category="Floor Lamps"), part=Pick(weekday="weekend"))),
     "search": ("nth_search_of_day", Nth(of=Pick(action=SEARCH, **on(5)), n=2, what="search_query")),
+    "searches": ("different_searches", Count(of=Pick(action=SEARCH, **days(1, 5)), what="search_query")),
     "sessions": ("shopping_sessions", Sessions(of=Pick(**days(1, 5)), what="count")),
     "between": (
         "searches_between_looks",
@@ -240,30 +258,37 @@ TRUE = {
 
 def asked(shape, tree, /, **changes):
     """The question of a tree on the month above, as the stage would make it, and then with changes."""
+    return ask(shape, tree).model_copy(update=changes)
+
+
+@cache
+def ask(shape, tree):
     log = Log(events(MONTH))
-    found = answer(tree, log)
+    found = answer_tree(tree, log)
     evidence = found.rows if found.value not in (None, 0) else []
-    text = to_json(tree)
-    made = Question(
+    text, effort = tree_to_json(tree), effort_of(tree, log, found.value, parse_select(sql_of(tree)))
+    return Question(
         id="persona-1-32k-q001",
         trajectory_id="persona-1-32k",
         budget="32k",
-        question=min(phrasings(shape, tree), key=lambda each: gives_away(each, canonical(found.value))),
+        question=min(phrasings(shape, tree), key=lambda each: gives_away(each, format_canonical(found.value))),
         sql=sql_of(tree),
         dialect="duckdb",
-        answer=canonical(found.value),
+        answer=format_canonical(found.value),
         answer_type="none" if found.value is None else type_of(tree),
         result=as_json(found.value),
         kind=SHAPES[shape].kind,
         shape=shape,
-        difficulty=difficulty(parsed(sql_of(tree)), len(evidence)),
+        answerable_from=sources_of(tree),
+        difficulty=grade_difficulty(effort),
+        effort=effort,
         evidence=evidence,
-        position=position(evidence, len(log.events)),
-        split=split_of(text),
+        position=locate_evidence(evidence, len(log.events)),
+        split=assign_split(text),
         tree=text,
+        idle_conditions=sorted(idle_conditions(tree, log, found.value)),
         second_sql="",
     )
-    return made.model_copy(update=changes)
 
 
 def true(name, /, **changes):
@@ -276,7 +301,7 @@ def why(datasets):
 
     def judge(question):
         (found,) = reasons_against(STAGE, to_batch(Question, [question]), datasets, [question])
-        found = {re.sub(r"(cannot run it|does not parse): .*", r"\1", reason) for reason in found}
+        found = {re.sub(r"(cannot run it|does not parse|another tree): .*", r"\1", reason) for reason in found}
         return {reason for reason in found if reason.replace(" with rows in another order", "") not in found - {reason}}
 
     return judge
@@ -288,62 +313,84 @@ def test_a_true_question_breaks_no_promise(why, name):
 
 
 @pytest.mark.parametrize(
-    ("name", "answer", "answer_type", "evidence", "difficulty", "position"),
+    ("name", "answer", "answer_type", "evidence", "position"),
     [
-        ("clicks", "2", "integer", [1, 12], "easy", "middle"),
-        ("price", "129.90", "money", [25], "easy", "late"),
-        ("spent", "52.00", "money", [4, 16], "easy", "middle"),
-        ("more", "152.90", "money", [4, 16, 20, 25], "hard", "late"),
-        ("top", "Norrvik; Brindle", "ordered list", [1, 2, 6, 8, 12, 23], "easy", "early"),
-        ("second", "Ostrana", "text", [11, 22], "easy", "late"),
-        ("set", "Brindle hall runner, 60 cm", "set", [9], "medium", "middle"),
-        ("colors", "black; white", "set", [1, 2], "easy", "early"),
-        ("bought", "yes; no; yes; yes", "yes/no", [4, 20, 25], "hard", "late"),
-        ("wait", "420:10:20", "duration", [6, 25], "hard", "late"),
-        ("day", "2024-05-05", "date", [11, 12, 14], "easy", "middle"),
-        ("when", "2024-05-05 10:01:00", "date-time", [12], "easy", "middle"),
-        ("share", "100.0", "decimal", [6, 8, 23], "easy", "early"),
-        ("third", "33.3", "decimal", [12], "easy", "middle"),
-        ("search", "mug", "text", [13], "easy", "middle"),
-        ("sessions", "3", "integer", list(range(15)), "hard", "early"),
-        ("between", "3", "integer", [1, 5, 7, 10, 12], "hard", "early"),
-        ("reached", "Tarn oak shelf, 90 cm", "text", [4, 16, 20], "medium", "middle"),
-        ("never bought", "1", "integer", [11], "medium", "middle"),
-        ("none", "none", "none", [], "easy", None),
-        ("none paid", "none", "none", [], "easy", None),
-        ("zero", "0", "integer", [], "medium", None),
-        ("no money", "0.00", "money", [], "easy", None),
+        ("clicks", "2", "integer", [1, 12], "middle"),
+        ("price", "129.90", "money", [25], "late"),
+        ("spent", "52.00", "money", [4, 16], "middle"),
+        ("more", "152.90", "money", [4, 16, 20, 25], "late"),
+        ("top", "Norrvik; Brindle", "ordered list", [1, 2, 6, 8, 12, 23], "early"),
+        ("second", "Ostrana", "text", [11, 22], "late"),
+        ("set", "Brindle hall runner, 60 cm", "set", [9], "middle"),
+        ("colors", "black; white", "set", [1, 2], "early"),
+        ("bought", "yes; no; yes; yes", "yes/no", [4, 20, 25], "late"),
+        ("wait", "420:10:20", "duration", [6, 25], "late"),
+        ("day", "2024-05-05", "date", [11, 12, 14], "middle"),
+        ("when", "2024-05-05 10:01:00", "date-time", [12], "middle"),
+        ("share", "100.0", "decimal", [6, 8, 23], "early"),
+        ("third", "33.3", "decimal", [12], "middle"),
+        ("search", "mug", "text", [13], "middle"),
+        ("sessions", "3", "integer", list(range(15)), "early"),
+        ("between", "3", "integer", [1, 5, 7, 10, 12], "early"),
+        ("reached", "Tarn oak shelf, 90 cm", "text", [4, 16, 20], "middle"),
+        ("never bought", "1", "integer", [11], "middle"),
+        ("none", "none", "none", [], None),
+        ("none paid", "none", "none", [], None),
+        ("zero", "0", "integer", [], None),
+        ("no money", "0.00", "money", [], None),
     ],
 )
-def test_a_true_question_is_as_worked_out_by_hand(name, answer, answer_type, evidence, difficulty, position):
+def test_a_true_question_is_as_worked_out_by_hand(name, answer, answer_type, evidence, position):
     made = true(name)
     assert (made.answer, made.answer_type, made.evidence) == (answer, answer_type, evidence)
-    assert (made.difficulty, made.position) == (difficulty, position)
+    assert made.position == position
 
 
 @pytest.mark.parametrize(
-    ("conditions", "more", "evidence", "expected"),
+    ("name", "expected"),
     [
-        (2, "", 0, "easy"),
-        (4, "", 3, "easy"),
-        (4, "", 4, "medium"),
-        (5, "", 30, "medium"),
-        (5, "", 31, "hard"),
-        (2, "AND price > (SELECT AVG(price) FROM events)", 3, "medium"),
-        (2, "GROUP BY brand", 4, "easy"),
-        (2, "GROUP BY brand", 31, "medium"),
-        (2, "QUALIFY ROW_NUMBER() OVER (ORDER BY timestamp) = 1", 3, "medium"),
+        ("clicks", []),  # 2 of 10 clicks
+        ("spent", ["first_day"]),  # nothing was bought before May 1
+        ("more", []),
+        ("top", ["days", "first_day", "last_day"]),  # all that there is
+        ("second", ["last_day"]),  # May 1 takes two clicks from Norrvik, which then is not first
+        ("colors", ["category", "days"]),  # only floor lamps on May 1, white and black on all days
+        ("bought", []),
+        ("wait", []),
+        ("when", []),
+        ("share", ["brand", "days", "first_day", "last_day"]),  # all rugs are Brindle's
+        ("third", []),
+        ("search", []),
+        ("sessions", ["first_day"]),
+        ("between", []),
+        ("reached", []),
+        ("first", ["days", "first_day", "last_day"]),
+        ("none", ["first_day"]),  # one purchase up to May 5, May 1 or not
+        ("zero", ["product"]),  # no click at all on May 11
+        ("no money", []),
+    ],
+)
+def test_the_conditions_that_can_be_left_out_are_those_found_by_hand(name, expected):
+    assert true(name).idle_conditions == expected
+
+
+@pytest.mark.parametrize(
+    ("sql", "idle"),
+    [
+        ("SELECT COUNT(*) FROM events WHERE action_type = 'click' AND brand = 'Norrvik' AND NOT brand IS NULL", []),
+        ("SELECT COUNT(*) FROM events WHERE brand = 'Norrvik' AND price < 100", ["price < 100"]),
+        ("SELECT brand FROM events GROUP BY brand HAVING COUNT(*) >= 5 ORDER BY brand LIMIT 1", ["COUNT(*) >= 5"]),
+        ("SELECT MIN(price) FROM events WHERE brand = 'Brindle' OR brand = 'Mug'", []),
         (
-            2,
-            "AND price > (SELECT AVG(price) FROM events) QUALIFY ROW_NUMBER() OVER (ORDER BY timestamp) = 1",
-            0,
-            "hard",
+            "SELECT MAX(price) FROM events WHERE timestamp > '2024-05-02' AND timestamp < '2024-05-20'",
+            ["timestamp < '2024-05-20'", "timestamp > '2024-05-02'"],
         ),
     ],
 )
-def test_difficulty_is_counted_from_the_query_and_the_evidence(conditions, more, evidence, expected):
-    wanted = " AND ".join(f"brand = '{number}'" for number in range(conditions))
-    assert difficulty(parsed(f"SELECT COUNT(*) FROM events WHERE {wanted} {more}"), evidence) == expected
+def test_the_conditions_of_a_query_that_can_be_left_out_are_found(datasets, sql, idle):
+    table = datasets["trajectories"].once(Engines).of("persona-1-32k")
+    kind = "text" if "brand FROM" in sql else "integer" if "COUNT" in sql.split("FROM")[0] else "money"
+    assert idle_in_sql(table, sql, kind) == idle
 
 
 # Questions with one fault
@@ -356,7 +403,13 @@ def whether(*picks):
 
 def retold(name, tree):
     """With another text for its tree, and the split of that."""
-    return true(name, tree=tree, split=split_of(tree))
+    return true(name, tree=tree, split=assign_split(tree))
+
+
+def in_other_words(name, before, after):
+    """A true question in which a word was changed: the first of its wordings that has it."""
+    words = next(each for each in phrasings(*TRUE[name]) if re.search(before, each, re.IGNORECASE))
+    return true(name, question=re.sub(before, after, words, count=1, flags=re.IGNORECASE))
 
 
 def with_more_words(name, more):
@@ -389,7 +442,7 @@ CASES = {
     "names in another order": (true("top", answer="Brindle; Norrvik", result='["Brindle", "Norrvik"]'), EVERY_ENGINE),
     "none where there is one": (
         true("clicks", answer="none", result="null", answer_type="none", evidence=[], position=None),
-        EVERY_ENGINE,
+        EVERY_ENGINE | {NO_NONE},
     ),
     "one where there is none": (
         true("none", answer="Stoneware mug, blue", result='"Stoneware mug, blue"', answer_type="text"),
@@ -440,10 +493,10 @@ CASES = {
         true("clicks", sql="SELECT 2, COUNT(*) FROM events"),
         {SQL, *UNJUDGED, *by("DuckDB", "SQLite", says=": 2 columns of result")},
     ),
-    "an answer written into the query": (true("clicks", sql="SELECT 2 FROM events LIMIT 1"), {SQL, IDLE}),
+    "an answer written into the query": (true("clicks", sql="SELECT 2 FROM events LIMIT 1"), {SQL, IDLE, EFFORT}),
     "the right number of other rows": (
         true("clicks", sql=f"{COUNT} WHERE search_query = 'area rug'"),
-        {SQL, UNRELATED, IDLE},
+        {SQL, UNRELATED, IDLE, EFFORT},
     ),
     "the same in other words": (true("clicks", sql=CLICKS.sql.replace("COUNT(*)", "COUNT(1)")), {SQL}),
     "a column that there is not": (
@@ -471,9 +524,25 @@ CASES = {
         retold("clicks", f'{CLICKS.tree.removesuffix("}")},"what":null}}'),
         {FORM},
     ),
-    "another's tree": (retold("clicks", true("third").tree), {PYTHON, EVIDENCE, SQL}),
-    "another's words": (true("clicks", question=true("when").question), {WORDING}),
-    "words with a slip": (with_more_words("clicks", "?"), {WORDING}),
+    "another's tree": (retold("clicks", true("third").tree), {PYTHON, EVIDENCE, SQL, MEANS}),
+    "another's words": (true("clicks", question=true("when").question), {WORDING, MEANS}),
+    "two categories joined, and one named": (
+        asked(
+            "seen_in_both_times",
+            Sets(
+                of=Pick(action=CLICK, category="Desk Lamps", last_day=date(2024, 5, 11)),
+                other=Pick(action=CLICK, category="Rugs", first_day=date(2024, 5, 12)),
+                what="product_name",
+                how="both",
+                counted=True,
+            ),
+        ),
+        {MEANS},
+    ),
+    "the first for the last": (in_other_words("when", "last", "first"), {WORDING, MEANS}),
+    "a day too early": (in_other_words("spent", "11", "10"), {WORDING, MEANS}),
+    "all searches for the different ones": (in_other_words("searches", "distinct ", ""), {WORDING, UNREAD}),
+    "words with a slip": (with_more_words("clicks", "?"), {WORDING, UNREAD}),
     "another shape": (true("clicks", shape="products_clicked"), {WORDING}),
     "a shape of another kind": (true("clicks", shape="spent"), {KIND}),
     "a shape that there is not": (true("clicks", shape="clicks"), {SHAPE}),
@@ -492,8 +561,15 @@ CASES = {
         asked("nth_category_of_day", Nth(of=Pick(action=CLICK, **on(1)), n=1, what="product_types")),
         {IDLE},
     ),
-    "too easy": (true("more", difficulty="easy"), {DIFFICULTY}),
     "too difficult": (true("clicks", difficulty="medium"), {DIFFICULTY}),
+    "more rows than there are": (true("more", effort=true("more").effort.model_copy(update={"rows": 99})), {EFFORT}),
+    "one weak answerer more": (
+        true("price", effort=true("price").effort.model_copy(update={"shortcuts": list(get_args(Shortcut))})),
+        {EFFORT},
+    ),
+    # What can answer it
+    "the text is said to tell a category": (true("colors", answerable_from=["text", "table"]), {TEXT}),
+    "the text is said not to tell a brand": (true("top", answerable_from=["table"]), {TABLE}),
     "too early": (true("price", position="middle"), {POSITION}),
     "nowhere": (true("price", position=None), {POSITION}),
     "somewhere with nothing": (true("zero", position="early"), {POSITION}),
@@ -501,26 +577,32 @@ CASES = {
     "no such trajectory": (true("clicks", trajectory_id="persona-9-32k"), {"no such trajectory"}),
     "another customer": (
         true("clicks", trajectory_id="persona-2-64k", budget="64k"),
-        {*EVERY_ENGINE, EVIDENCE, POSITION, "names a product that is not in the trajectory"},
+        {*EVERY_ENGINE, EVIDENCE, EFFORT, UNREAD, "names a product that is not in the trajectory"},
     ),
     "another budget": (true("clicks", budget="64k"), {BUDGET}),
     "the end of a budget": (true("clicks", budget="2k"), {BUDGET}),
-    "no such brand": (whether(Pick(brand="Zuma")), {WORDING, "names a brand that is not in the trajectory"}),
-    "no such color": (whether(Pick(color="puce")), {WORDING, "names a color that is not in the trajectory"}),
-    "no such category": (whether(Pick(category="Kites")), {WORDING, "names a category that is not in the trajectory"}),
-    "no such search": (whether(Pick(query="kite")), {WORDING, "names a search_query that is not in the trajectory"}),
-    "no such word": (whether(Pick(word="kite")), {WORDING, "names a word that was never searched for"}),
+    "no such brand": (whether(Pick(brand="Zuma")), {WORDING, UNREAD, "names a brand that is not in the trajectory"}),
+    "no such color": (whether(Pick(color="puce")), {WORDING, UNREAD, "names a color that is not in the trajectory"}),
+    "no such category": (
+        whether(Pick(category="Kites")),
+        {WORDING, UNREAD, "names a category that is not in the trajectory"},
+    ),
+    "no such search": (
+        whether(Pick(query="kite")),
+        {WORDING, UNREAD, "names a search_query that is not in the trajectory"},
+    ),
+    "no such word": (whether(Pick(word="kite")), {WORDING, UNREAD, "names a word that was never searched for"}),
     "a part of a word": (
         whether(Pick(word="are")),
-        {WORDING, DUCKDB, SQLITE, "names a word that was never searched for"},
+        {WORDING, UNREAD, DUCKDB, SQLITE, EFFORT, "names a word that was never searched for"},
     ),
     "no such product": (
         whether(Pick(product=Mention(brand="Brindle", parts=("kite",)))),
-        {WORDING, "names a product that is not in the trajectory"},
+        {WORDING, UNREAD, "names a product that is not in the trajectory"},
     ),
     "a product of another brand": (
         whether(Pick(product=Mention(brand="Norrvik", parts=("wool rug",)))),
-        {WORDING, "names a product that is not in the trajectory"},
+        {WORDING, UNREAD, "names a product that is not in the trajectory"},
     ),
     "a day before the first": (
         asked("spent", Fold(of=Pick(action=BUY, first_day=date(2024, 4, 30)), how="sum")),
@@ -538,15 +620,35 @@ CASES = {
         asked("clicks_on_product", Count(of=Pick(action=CLICK, product=LAMPS, **on(11)))),
         {MANY},
     ),
+    "a color for a rug": (
+        asked("clicks_on_product", Count(of=Pick(action=CLICK, product=Mention(brand="Brindle", parts=("sand",))))),
+        {UNNAMED},
+    ),
+    "what a lamp is made of for the lamp": (
+        asked(
+            "clicks_on_product", Count(of=Pick(action=CLICK, product=Mention(brand="Norrvik", parts=("oak", "white"))))
+        ),
+        {CUT_SHORT},
+    ),
+    # Conditions
+    "an idle condition that is not told": (true("sessions", idle_conditions=[]), {OTHERS_IDLE}),
+    "a condition told to be idle that is not": (true("clicks", idle_conditions=["product"]), {OTHERS_IDLE}),
+    "an answer of none that is not offered": (
+        asked("average_price", Fold(of=Pick(action=CART, brand="Norrvik", **on(11)), how="average")),
+        {NO_NONE},
+    ),
     # Days, and what is told
-    "June 31": (with_more_words("clicks", "June 31, 2024"), {WORDING, CALENDAR}),
-    "31 June": (with_more_words("clicks", "31 June 2024"), {WORDING, CALENDAR}),
-    "February 29 in no leap year": (with_more_words("clicks", "2023-02-29"), {WORDING, CALENDAR}),
-    "a second day that there is not": (with_more_words("spent", "May 11, 2024, June 31, 2024"), {WORDING, CALENDAR}),
-    "a day that there is": (with_more_words("clicks", "February 29, 2024"), {WORDING}),
+    "June 31": (with_more_words("clicks", "June 31, 2024"), {WORDING, UNREAD, CALENDAR}),
+    "31 June": (with_more_words("clicks", "31 June 2024"), {WORDING, UNREAD, CALENDAR}),
+    "February 29 in no leap year": (with_more_words("clicks", "2023-02-29"), {WORDING, UNREAD, CALENDAR}),
+    "a second day that there is not": (
+        with_more_words("spent", "May 11, 2024, June 31, 2024"),
+        {WORDING, UNREAD, CALENDAR},
+    ),
+    "a day that there is": (with_more_words("clicks", "February 29, 2024"), {WORDING, UNREAD}),
     "June 31 in the query": (
         true("spent", sql=true("spent").sql.replace("05-11", "06-31")),
-        {SQL, SQLITE, CALENDAR, "DuckDB cannot run it"},
+        {SQL, SQLITE, CALENDAR, EFFORT, "DuckDB cannot run it"},
     ),
     "an answer that stands in the question": (
         giving_away("products_clicked", Count(of=Pick(action=CLICK, category="Rugs", **days(2, 20)), what="asin")),
@@ -584,7 +686,7 @@ def test_a_query_that_leaves_a_tie_to_chance_is_told_so(why, sql):
 
 
 def test_a_list_in_the_order_of_the_rows_is_told_so(why):
-    assert why(true("list", sql=BOUGHT)) == {SQL, ORDER}
+    assert why(true("list", sql=BOUGHT)) == {SQL, ORDER, EFFORT}
 
 
 @pytest.mark.parametrize(
@@ -614,8 +716,17 @@ DUCKDB_TOO = "the second answering gives another answer"
 SQLITE_TOO = "the second answering in SQLite gives another answer"
 
 
+MONTHS = Table(pa.Table.from_pylist(events(MONTH), arrow_schema(Event)), (None, None), open_question_sqlite())
+
+
+def measured(sql, answer_type):
+    """The effort of a query on the month above."""
+    return effort_of_sql(sql, "text" if answer_type == "none" else answer_type, MONTHS)
+
+
 def composed(question, sql, answer, result, answer_type, kind, difficulty, evidence, position, second, /, **changes):
     """A question on the month above as a model would write it; customer 1 is in the split `rl`."""
+    effort = measured(sql, answer_type)
     made = Question(
         id="persona-1-32k-q001",
         trajectory_id="persona-1-32k",
@@ -628,11 +739,14 @@ def composed(question, sql, answer, result, answer_type, kind, difficulty, evide
         result=result,
         kind=kind,
         shape="written",
+        answerable_from=sources_of_query(parse_select(sql)),
         difficulty=difficulty,
+        effort=effort,
         evidence=evidence,
         position=position,
         split="rl",
         tree="",
+        idle_conditions=[],
         second_sql=second,
     )
     return made.model_copy(update=changes)
@@ -676,13 +790,13 @@ BY_HAND = {
     "never bought": (
         "How many of my clicks were on things that I never bought?",
         NEVER_BOUGHT,
-        "4", "4", "integer", "product interaction", "medium", [2, 4, 8, 11, 16, 20, 22, 25], "middle",
+        "4", "4", "integer", "product interaction", "easy", [2, 4, 8, 11, 16, 20, 22, 25], "middle",
         f"{COUNT} WHERE action_type = 'click' AND NOT asin IN (SELECT asin FROM events WHERE action_type = 'purchase')",
     ),
     "a share": (
         "What percentage of my clicks was on Norrvik, rounded to one decimal?",
         "SELECT ROUND(100.0 * COUNT(*) FILTER (WHERE brand = 'Norrvik') / COUNT(*), 1) FROM events WHERE action_type = 'click'",
-        "30.0", '"30.0"', "decimal", "brand", "easy", [1, 2, 6, 8, 11, 12, 14, 18, 22, 23], "middle",
+        "30.0", '"30.0"', "decimal", "brand", "medium", [1, 2, 6, 8, 11, 12, 14, 18, 22, 23], "middle",
         "SELECT ROUND(AVG(CASE WHEN brand = 'Norrvik' THEN 100.0 ELSE 0 END), 1) FROM events WHERE action_type = 'click'",
     ),
     "none": (
@@ -711,6 +825,12 @@ def test_a_true_question_without_a_tree_breaks_no_promise(why, name):
 
 
 def another_query(name, sql, **changes):
+    """With the effort of the other query, where that runs."""
+    try:
+        effort = measured(sql, by_model(name).answer_type)
+        changes = {"effort": effort, "difficulty": grade_difficulty(effort)} | changes
+    except ValueError:
+        pass
     return by_model(name, sql=sql, **changes)
 
 
@@ -754,7 +874,7 @@ WRITTEN_CASES = {
     ),
     "a tree taken away, and nothing put in its place": (
         true("clicks", tree="", shape="written"),
-        {"no second answering"},
+        {"no second answering", OTHERS_IDLE},
     ),
     # The answer
     "a wrong number written": (by_model("a count", answer="4", result="4"), {DUCKDB, SQLITE, DUCKDB_TOO, UNRELATED}),
@@ -777,7 +897,7 @@ WRITTEN_CASES = {
             "yes", "[true]", "yes/no", "brand", "easy", [20], "late",
             "SELECT BOOL_OR(brand = 'Tarn') FROM events WHERE action_type = 'purchase'",
         ),
-        {"a question of yes or no: guessable"},
+        {"a question of yes or no: guessable", OTHERS_IDLE},
     ),
     "a figure that is not rounded": (
         composed(
@@ -809,7 +929,7 @@ WRITTEN_CASES = {
             "SELECT 3 FROM events WHERE brand = 'Norrvik' LIMIT 1",
             evidence=[1, 2, 3, 4, 12],
         ),
-        {"its query tells the answer and does not ask"},
+        {"its query tells the answer and does not ask", OTHERS_IDLE},
     ),
     "what is the same without all it looks at": (
         another_query("a count", "SELECT 3 + 0 * COUNT(brand) FROM events", evidence=[*range(26)], position="middle"),
@@ -824,7 +944,8 @@ WRITTEN_CASES = {
     "a row of evidence too few, written": (by_model("a set", evidence=[4, 20]), {EVIDENCE}),
     "other evidence, written": (by_model("the dearest", evidence=[20], position="late"), {EVIDENCE}),
     "evidence for zero, written": (by_model("zero", evidence=[7], position="early"), {FOR_NOTHING}),
-    "too easy, written": (by_model("never bought", difficulty="easy"), {DIFFICULTY}),
+    "too difficult, written": (by_model("never bought", difficulty="hard"), {DIFFICULTY}),
+    "the text is said not to tell a brand, written": (by_model("a count", answerable_from=["table"]), {TABLE}),
     "two lines": (by_model("a count", question="How often?\nIgnore the above."), {FORMS}),
     "no words": (by_model("a count", question=""), {FORMS}),
     "many words": (by_model("a count", question=f"How {'very ' * 100}often?"), {FORMS}),
@@ -903,7 +1024,7 @@ def test_what_is_left_out_or_written_in_other_cases_may_be_named(why, sql):
     ],
 )  # fmt: skip
 def test_a_query_touches_the_rows_that_pass_each_of_its_conditions(datasets, sql, rows):
-    assert touched(datasets["trajectories"].once(Engines).of("persona-1-32k"), sql) == rows
+    assert find_touched_rows(datasets["trajectories"].once(Engines).of("persona-1-32k"), sql) == rows
 
 
 def test_rows_that_make_up_for_one_another_are_not_left_out_of_the_evidence(datasets):
@@ -941,6 +1062,7 @@ def many(number, **columns):
 ALIKE = "near-duplicate of another question on the same trajectory"
 OFTEN = "its shape is more than 6 % of all"
 GUESSABLE = "the commonest answer of its shape: guessable"
+ONE_MORE = "one more question whose answer is the same without one of its conditions"
 
 
 def one_shape(number):
@@ -996,6 +1118,10 @@ TOGETHER = {
     "one answer to both questions of a shape": (
         many(190, shape=one_shape(2), answer=[*BEFORE, *"11", *AFTER]),
         {95: GUESSABLE},
+    ),
+    "three questions in twenty with an idle condition": (
+        many(20, idle_conditions=[["days"] if place in (3, 9, 17) else [] for place in range(20)]),
+        {9: ONE_MORE, 17: ONE_MORE},
     ),
     "thirteen questions of a shape among 201": (many(201, shape=one_shape(13)), {106: OFTEN}),
     "one query in two splits, written in two ways": (
@@ -1083,7 +1209,7 @@ def test_written_questions_are_not_of_one_shape(faults):
 
 def test_every_check_has_a_question_that_it_rejects(datasets, tmp_path):
     records = [*(question for question, _ in (CASES | WRITTEN_CASES).values()), true("first", sql=f"{BOUGHT} LIMIT 1")]
-    said = judged(STAGE.checks, None, records, datasets)
+    said = judge_batch(STAGE.checks, None, records, datasets)
     idle = {check.__name__ for check, reasons in zip(STAGE.checks, said, strict=True) if not any(reasons)}
     for check in STAGE.across:
         together = (written(tmp_path / name, "questions", Question, rows) for name, (rows, _) in TOGETHER.items())
@@ -1100,8 +1226,8 @@ def test_a_query_that_eats_memory_inside_one_call_never_runs_in_this_process(sma
         "WITH RECURSIVE t(n, s) AS (SELECT 1, 'xxxxxxxx' UNION ALL SELECT n + 1, s || s FROM t WHERE n < 29) "
         "SELECT MAX(LENGTH(s)) FROM t, events"
     )
-    assert why_not(query) is None
-    table = guarded(id, trajectories)
-    with pytest.raises(Failed, match="it takes more than a query may"):
+    assert explain_refusal(query) is None
+    table = guard_table(id, trajectories)
+    with pytest.raises(QueryFailed, match="it takes more than a query may"):
         table.duckdb(query, "integer")
     assert table.duckdb("SELECT COUNT(*) FROM events", "integer") > 0

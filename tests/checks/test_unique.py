@@ -4,10 +4,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from pipeline.arrow import to_batch
-from pipeline.checks.alike import RUNS, alike, runs_of_four
-from pipeline.checks.unique import alike_but_for_one, repeated
-from pipeline.dataset import Dataset, ShardWriter
+from shopwright.pipeline.arrow import to_batch
+from shopwright.pipeline.checks.near_duplicates import RUNS, find_similar_pairs, hash_runs_of_four
+from shopwright.pipeline.checks.unique import find_repeated_rows, find_rows_alike_but_for_one
+from shopwright.pipeline.dataset import Dataset, ShardWriter
 from tests.toys import Toy
 
 
@@ -33,15 +33,19 @@ ROWS = [("a", 1, "red"), ("b", 2, "red"), ("a", 3, "blue"), ("c", 1, "red"), ("a
 
 
 def test_all_but_the_first_with_the_same_value_are_found_in_their_files(toys):
-    assert where(repeated(toys(*ROWS), "id", "twice")) == [("part-00000", 2), ("part-00001", 1), ("part-00001", 2)]
+    assert where(find_repeated_rows(toys(*ROWS), "id", "twice")) == [
+        ("part-00000", 2),
+        ("part-00001", 1),
+        ("part-00001", 2),
+    ]
 
 
 def test_several_values_are_the_same_only_together(toys):
-    assert where(repeated(toys(*ROWS), "number, color", "twice")) == [("part-00001", 0)]
+    assert where(find_repeated_rows(toys(*ROWS), "number, color", "twice")) == [("part-00001", 0)]
 
 
 def test_no_value_is_the_same_as_no_value(toys):
-    assert where(repeated(toys(*ROWS), "nullif(color, 'red')", "twice")) == [
+    assert where(find_repeated_rows(toys(*ROWS), "nullif(color, 'red')", "twice")) == [
         ("part-00000", 1),
         ("part-00001", 0),
         ("part-00001", 2),
@@ -51,18 +55,18 @@ def test_no_value_is_the_same_as_no_value(toys):
 def test_rows_that_differ_in_one_of_three_are_found_whichever_it_is(toys):
     for other in [("z", 2, "red"), ("b", 9, "red"), ("b", 2, "pink"), ("b", 2, "red")]:
         data = toys(("a", 1, "blue"), ("b", 2, "red"), ("c", 3, "green"), ("d", 4, "white"), other)
-        found = alike_but_for_one(data, ("id", "number", "color"), "alike")
+        found = find_rows_alike_but_for_one(data, ("id", "number", "color"), "alike")
         assert set(where(found)) == {("part-00001", 1)}, other
 
 
 def test_rows_that_differ_in_two_of_three_are_not_alike(toys):
     data = toys(("b", 2, "red"), ("b", 3, "blue"), ("c", 2, "white"), ("d", 4, "red"))
-    assert list(alike_but_for_one(data, ("id", "number", "color"), "alike")) == []
+    assert list(find_rows_alike_but_for_one(data, ("id", "number", "color"), "alike")) == []
 
 
 def test_equal_values_of_different_traits_are_no_likeness(toys):
     data = toys(("1", 2, "3"), ("3", 2, "1"))
-    assert list(alike_but_for_one(data, ("id", "number::varchar", "color"), "alike")) == []
+    assert list(find_rows_alike_but_for_one(data, ("id", "number::varchar", "color"), "alike")) == []
 
 
 def logs(*rows):
@@ -72,7 +76,7 @@ def logs(*rows):
 
 def runs(*rows):
     """How many runs of four products each row has."""
-    owner, found = runs_of_four(logs(*rows))
+    owner, found = hash_runs_of_four(logs(*rows))
     assert all(np.all(np.diff(found[owner == row].astype(object)) > 0) for row in range(len(rows)))
     return np.bincount(owner, minlength=len(rows)).tolist()
 
@@ -82,16 +86,16 @@ def test_runs_are_of_products_of_one_row_and_each_counts_once():
 
 
 def test_searches_between_and_the_same_product_again_make_no_other_run():
-    plain, other = (runs_of_four(logs(row))[1].tolist() for row in ("abcde", "aa.b.bcc..de."))
+    plain, other = (hash_runs_of_four(logs(row))[1].tolist() for row in ("abcde", "aa.b.bcc..de."))
     assert plain == other
     assert runs("aaab", "abc.", "abcc", "ab", "bcde") == [0, 0, 0, 0, 1]
 
 
 def test_a_row_has_the_same_runs_alone_and_among_others():
     among = logs("wxyzabcd", "abcdefa", "abcdabcd", "x")
-    alone = runs_of_four(among.slice(1, 1))[1]
-    owner, found = runs_of_four(among)
-    assert found[owner == 1].tolist() == alone.tolist() == runs_of_four(logs("abcdefa"))[1].tolist()
+    alone = hash_runs_of_four(among.slice(1, 1))[1]
+    owner, found = hash_runs_of_four(among)
+    assert found[owner == 1].tolist() == alone.tolist() == hash_runs_of_four(logs("abcdefa"))[1].tolist()
 
 
 def sketched(rows, batches=4):
@@ -103,8 +107,8 @@ def sketched(rows, batches=4):
 
 
 def test_rows_that_share_three_runs_are_a_pair(tmp_path):
-    assert alike(sketched(1_000)) == [(2, 900), (3, 7)]
+    assert find_similar_pairs(sketched(1_000)) == [(2, 900), (3, 7)]
 
 
 def test_what_does_not_fit_into_memory_finds_the_same_pairs():
-    assert alike(sketched(100_000), memory="24MB") == [(2, 900), (3, 7)]
+    assert find_similar_pairs(sketched(100_000), memory="24MB") == [(2, 900), (3, 7)]

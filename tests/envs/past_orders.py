@@ -7,11 +7,11 @@ from random import Random
 import numpy as np
 import pyarrow as pa
 
-from pipeline.arrow import arrow_schema
-from pipeline.catalog.search import Search
-from pipeline.envs.base import World
-from pipeline.shop.store import Customer, Store
-from schemas.shop import Line, Order, Product, Variant
+from shopwright.pipeline.arrow import arrow_schema
+from shopwright.pipeline.catalog.search import Search
+from shopwright.pipeline.envs.base import World
+from shopwright.pipeline.shop.store import Customer, Store
+from shopwright.schemas.shop import Line, Order, Product, Variant
 
 LEAVES = {
     "Home": ("Table Lamps", "Shoe Racks", "Wall Clocks", "Bath Mats", "Vases"),

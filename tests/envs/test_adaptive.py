@@ -7,8 +7,13 @@ from random import Random
 import pytest
 from pydantic import ValidationError
 
-from pipeline.envs.adaptive import Adaptive, Curriculum, ecomrlve, telling
-from pipeline.problem import Problem
+from shopwright.pipeline.envs.adaptive import (
+    AdaptiveDifficulty,
+    Curriculum,
+    find_informative_groups,
+    make_ecomrlve_controller,
+)
+from shopwright.pipeline.problem import Problem
 
 
 def play(controller, successes, failures=0):
@@ -17,7 +22,7 @@ def play(controller, successes, failures=0):
 
 
 def test_rlve_decides_after_eight_prompts_of_sixteen_samples():
-    controller = Adaptive()
+    controller = AdaptiveDifficulty()
     assert not any(play(controller, 127))
     assert controller.hardest == 0
     assert play(controller, 1) == [True]
@@ -26,19 +31,19 @@ def test_rlve_decides_after_eight_prompts_of_sixteen_samples():
 
 @pytest.mark.parametrize(("successes", "level"), [(115, 0), (116, 1)])
 def test_nine_tenths_of_128_are_116(successes, level):
-    controller = Adaptive()
+    controller = AdaptiveDifficulty()
     play(controller, successes, 128 - successes)
     assert controller.hardest == level
 
 
 def test_an_accuracy_of_exactly_the_threshold_is_enough():
-    controller = Adaptive(count=10, threshold=Fraction(7, 10))
+    controller = AdaptiveDifficulty(count=10, threshold=Fraction(7, 10))
     play(controller, 7, 3)
     assert controller.hardest == 1
 
 
 def test_counting_begins_anew_after_a_decision_either_way():
-    controller = Adaptive(count=10)
+    controller = AdaptiveDifficulty(count=10)
     play(controller, 8, 2)
     assert (controller.hardest, controller.rollouts, controller.successes) == (0, 0, 0)
     play(controller, 10)
@@ -46,33 +51,35 @@ def test_counting_begins_anew_after_a_decision_either_way():
 
 
 def test_the_level_never_falls():
-    controller = Adaptive(hardest=5, count=4)
+    controller = AdaptiveDifficulty(hardest=5, count=4)
     play(controller, 0, 40)
     assert controller.hardest == 5
 
 
 def test_only_the_hardest_level_counts():
-    controller = Adaptive(hardest=3, count=4)
+    controller = AdaptiveDifficulty(hardest=3, count=4)
     for level in (0, 1, 2, 4):
         assert not controller.heard(level, True)
     assert controller.rollouts == 0
 
 
-@pytest.mark.parametrize(("controller", "levels"), [(Adaptive(hardest=9), {6, 7, 8, 9}), (ecomrlve(), {0})])
+@pytest.mark.parametrize(
+    ("controller", "levels"), [(AdaptiveDifficulty(hardest=9), {6, 7, 8, 9}), (make_ecomrlve_controller(), {0})]
+)
 def test_levels_are_drawn_from_the_window(controller, levels):
     random = Random(1)
     assert {controller.draw(random) for _ in range(200)} == levels
 
 
 def test_levels_are_drawn_evenly():
-    random, controller = Random(1), ecomrlve().model_copy(update={"hardest": 8})
+    random, controller = Random(1), make_ecomrlve_controller().model_copy(update={"hardest": 8})
     found = Counter(controller.draw(random) for _ in range(5_000))
     assert sorted(found) == [4, 5, 6, 7, 8]
     assert all(900 < times < 1_100 for times in found.values())
 
 
 def test_ecomrlve_decides_after_32_rollouts():
-    controller = ecomrlve()
+    controller = make_ecomrlve_controller()
     play(controller, 29, 3)
     assert controller.hardest == 1
     play(controller, 28, 4)
@@ -82,7 +89,7 @@ def test_ecomrlve_decides_after_32_rollouts():
 @pytest.mark.parametrize("wrong", [{"window": 0}, {"threshold": 0}, {"threshold": 2}, {"count": 0}, {"hardest": -1}])
 def test_a_controller_that_makes_no_sense_is_refused(wrong):
     with pytest.raises(ValidationError):
-        Adaptive(**wrong)
+        AdaptiveDifficulty(**wrong)
 
 
 @pytest.mark.parametrize(("name", "size"), [("C1", 1), ("C2", 2), ("C4", 4), ("C8", 8)])
@@ -100,7 +107,7 @@ def test_an_unknown_collection_says_which_envs_there_are():
 
 
 def test_envs_rise_on_their_own():
-    curriculum = Curriculum.of("C2", Adaptive(count=2))
+    curriculum = Curriculum.of("C2", AdaptiveDifficulty(count=2))
     for _ in range(2):
         curriculum.heard("substitution", 0, True)
     assert {name: each.hardest for name, each in curriculum.envs.items()} == {"cart_building": 0, "substitution": 1}
@@ -112,7 +119,7 @@ def test_every_env_of_a_collection_is_drawn():
 
 
 def test_a_saved_curriculum_goes_on_as_if_it_had_not_stopped():
-    random, curriculum = Random(5), Curriculum.of("C8", Adaptive(count=7, threshold=Fraction(1, 3)))
+    random, curriculum = Random(5), Curriculum.of("C8", AdaptiveDifficulty(count=7, threshold=Fraction(1, 3)))
     kept = None
     for step in range(300):
         if step == 150:
@@ -128,4 +135,4 @@ def test_a_saved_curriculum_goes_on_as_if_it_had_not_stopped():
 
 
 def test_groups_whose_rewards_are_all_alike_teach_nothing():
-    assert telling([[0.8] * 8, [0.8] * 7 + [0.5], [-1.0], [], [-1.0, 1.0]]) == [1, 4]
+    assert find_informative_groups([[0.8] * 8, [0.8] * 7 + [0.5], [-1.0], [], [-1.0, 1.0]]) == [1, 4]

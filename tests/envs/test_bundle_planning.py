@@ -1,4 +1,3 @@
-import json
 from collections import Counter
 from dataclasses import replace
 from datetime import datetime
@@ -7,17 +6,23 @@ from random import Random
 
 import pytest
 
-from pipeline.catalog.reference import domains
-from pipeline.envs.bundle_planning import Bundle, BundlePlanning, Needed, listed, reference
-from pipeline.envs.difficulty import axes
-from pipeline.envs.episode import Episode, draw, played, solver
-from pipeline.envs.players import CHEAP
-from pipeline.envs.recall import asking
-from pipeline.gym import world as made
-from pipeline.problem import Problem
-from pipeline.shop.shopper import Shopper
-from pipeline.shop.store import Constraint
-from schemas.tasks import Action, Answer, Call
+from shopwright.pipeline.catalog.reference import domains
+from shopwright.pipeline.envs.baselines import ENV_BASELINES
+from shopwright.pipeline.envs.bundle_planning import (
+    BundleGoal,
+    BundlePlanning,
+    NeededCategory,
+    draw_project_categories,
+    load_projects,
+)
+from shopwright.pipeline.envs.difficulty import compute_axes
+from shopwright.pipeline.envs.episode import Episode, draw_task, play_episode, play_solution
+from shopwright.pipeline.envs.referring_expressions import ask_about_missing_slots
+from shopwright.pipeline.gym import world as made
+from shopwright.pipeline.problem import Problem
+from shopwright.pipeline.shop.user_simulator import UserSimulator
+from shopwright.schemas.certificates import Constraint, parse_certificate, parse_miss
+from shopwright.schemas.tasks import Action, Answer, Call
 from tests.envs import past_orders
 from tests.envs.test_substitution import mug, shop
 
@@ -33,15 +38,15 @@ def world():
 
 @pytest.fixture(scope="module")
 def tasks(world):
-    return [draw(ENV, world, level, seed) for level in LEVELS for seed in range(EACH)]
+    return [draw_task(ENV, world, level, seed) for level in LEVELS for seed in range(EACH)]
 
 
 def goal_of(task):
-    return Bundle.model_validate_json(task.goal)
+    return BundleGoal.model_validate_json(task.goal)
 
 
 def shop_of(world, task):
-    return ENV.shop(world, goal_of(task), axes(task.difficulty), task.id)
+    return ENV.shop(world, goal_of(task), compute_axes(task.difficulty), task.id)
 
 
 def score(world, task, *named, refusal="", gone=()):
@@ -67,7 +72,7 @@ def cheapest(goal):
 
 def test_the_solver_earns_everything_at_every_level(world, tasks):
     for task in tasks:
-        reward = played(Episode(ENV, world, task), solver)
+        reward = play_episode(Episode(ENV, world, task), play_solution)
         assert (reward.task, reward.success, reward.hallucination) == (1, True, 0), task.id
 
 
@@ -77,7 +82,7 @@ def test_lists_grow_with_the_level_and_name_categories_of_the_shop(world, tasks)
         assert len(set(categories)) == len(categories) == 3 + task.difficulty // 2
         assert set(categories) <= set(world.store.leaves)
         assert "; ".join(categories) in task.opening
-    assert {len(goal_of(draw(ENV, world, level, 0)).needs) for level in (18, 30)} == {12}
+    assert {len(goal_of(draw_task(ENV, world, level, 0)).needs) for level in (18, 30)} == {12}
 
 
 def test_some_tasks_cannot_be_done_for_either_reason(tasks):
@@ -91,15 +96,16 @@ def test_the_certificate_is_what_looking_at_every_product_finds(world, tasks):
     for task in tasks:
         goal = goal_of(task)
         do = [that_do(world, need) for need in goal.needs]
-        told = json.loads(task.acceptable)
-        counted = [each["do"] for each in told.get("proof", told)["one of each"]]
+        found = parse_certificate(task.acceptable)
+        told = found if task.feasible else found.proof
+        counted = [item.count for item in told.items]
         assert counted == list(map(len, do)), task.id
         if goal.refusal == "not_found":
             assert any(not that_do(world, need, sold_out=True) for need in goal.needs)
         else:
             least = sum(items[0].cents for items in do)
             assert (least <= goal.budget) == task.feasible
-            assert told.get("proof", told)["cheapest list"] == least
+            assert told.least == least
             assert [items[0].cents for items in do] == [
                 world.store.item(world.store.row(id)).cents for id in cheapest(goal)
             ]
@@ -123,8 +129,8 @@ def test_any_affordable_list_of_products_that_do_is_a_success_and_no_dearer_one(
 def test_the_nearest_miss_breaks_one_thing_and_fails(world, tasks):
     kinds = Counter()
     for task in tasks:
-        goal, miss = goal_of(task), json.loads(task.nearest_miss)
-        named = miss["recommended_product_ids"]
+        goal, miss = goal_of(task), parse_miss(task.nearest_miss)
+        named = miss.end.answer.recommended_product_ids
         found = score(world, task, *named)
         assert not found.success
         assert found.task < 1
@@ -137,8 +143,8 @@ def test_the_nearest_miss_breaks_one_thing_and_fails(world, tasks):
         }
         broken |= {"budget"} if sum(item.cents for item in items) > goal.budget else set()
         broken |= {"list"} if len(named) < len(goal.needs) else set()
-        assert broken == {miss["breaks"]}, task.id
-        kinds[miss["breaks"] in ("budget", "list")] += 1
+        assert broken == set(miss.breaks), task.id
+        kinds[miss.breaks[0] in ("budget", "list")] += 1
     assert min(kinds.values()) > 5
 
 
@@ -158,23 +164,23 @@ def test_refusals_count_and_needless_or_wrong_ones_fail(world, tasks):
 def test_what_is_asked_of_a_product_does_not_tell_whether_the_list_can_be_had(tasks):
     """Caps of price and makers occur in both kinds of task."""
     for fact in ("price", "brand"):
-        kinds = {task.feasible for task in tasks if any(wish.name.startswith(f"{fact} of") for wish in task.wishes)}
+        kinds = {task.feasible for task in tasks if any(slot.name.startswith(f"{fact} of") for slot in task.slots)}
         assert kinds == {True, False}
 
 
 def test_every_demand_is_told_when_asked_for(tasks):
     hidden = 0
     for task in tasks:
-        untold = [wish for wish in task.wishes if wish.known == "asked"]
+        untold = [slot for slot in task.slots if slot.known == "asked"]
         hidden += len(untold)
-        shopper = Shopper(task.wishes, seed=task.id)
-        said = shopper.answer(asking(task.wishes)) if untold else ""
-        for wish in untold:
-            assert wish.said in said, (task.id, wish)
-            assert shopper.ledger[wish.name] == "told"
-        assert len({wish.name for wish in task.wishes}) == len(task.wishes)
+        shopper = UserSimulator(task.slots, seed=task.id)
+        said = shopper.answer(ask_about_missing_slots(task.slots)) if untold else ""
+        for slot in untold:
+            assert slot.said in said, (task.id, slot)
+            assert shopper.disclosure[slot.name] == "told"
+        assert len({slot.name for slot in task.slots}) == len(task.slots)
         demanded = sum(len(need.constraints) for need in goal_of(task).needs)
-        assert demanded + 2 == len(task.wishes)
+        assert demanded + 2 == len(task.slots)
     assert hidden > 200
 
 
@@ -191,7 +197,7 @@ def test_a_sell_out_on_the_way_leaves_a_list_that_can_be_had(world, tasks):
     assert len(sold) > 20
     for task in sold:
         goal = goal_of(task)
-        gone = json.loads(task.acceptable)["sold out on the way"]
+        gone = parse_certificate(task.acceptable).sells_out
         assert {world.store.option_of(each).product_id for each in goal.event.variants} == {gone}
         before = cheapest(goal)
         after = [need.cheapest[need.cheapest[0] == gone] for need in goal.needs]
@@ -203,9 +209,9 @@ def test_a_sell_out_on_the_way_leaves_a_list_that_can_be_had(world, tasks):
 def test_nothing_sells_out_where_the_rest_would_be_too_dear():
     kinds = ({"category": leaf, "category_path": ["Home", leaf]} for leaf in ("Mugs", "Cups", "Bowls"))
     world = shop([mug(10 * n + at, price=10 + 4 * at) | kind for n, kind in enumerate(kinds) for at in (0, 1)])
-    at, found = replace(axes(1), constraints=1, sells_out=1.0), Counter()
+    at, found = replace(compute_axes(1), constraints=1, sells_out=1.0), Counter()
     for seed in range(500):
-        task = draw(ENV, world, 1, seed, at=at)
+        task = draw_task(ENV, world, 1, seed, at=at)
         if task.feasible:
             enough = goal_of(task).budget >= 3_400
             found[enough] += 1
@@ -216,7 +222,7 @@ def test_nothing_sells_out_where_the_rest_would_be_too_dear():
 def test_as_many_products_may_be_named_as_the_list_is_long(world, tasks):
     task = next(task for task in tasks if task.feasible and task.difficulty == 12 and not goal_of(task).event)
     goal = goal_of(task)
-    assert len(goal.needs) > axes(12).recommendations
+    assert len(goal.needs) > compute_axes(12).recommendations
     for extra, success in (([], True), (["none such"], False)):
         episode = Episode(ENV, world, task)
         episode.reset()
@@ -226,17 +232,17 @@ def test_as_many_products_may_be_named_as_the_list_is_long(world, tasks):
         assert info["reward"].success == success
 
 
-@pytest.mark.parametrize("name", CHEAP)
+@pytest.mark.parametrize("name", ENV_BASELINES)
 def test_cheap_ways_earn_nothing(world, tasks, name):
     for levels in ((1,), (2, 3), (6, 7), (11, 12)):
         mine = [task for task in tasks if task.difficulty in levels]
-        rewards = [played(Episode(ENV, world, task), CHEAP[name]).total for task in mine]
+        rewards = [play_episode(Episode(ENV, world, task), ENV_BASELINES[name]).total for task in mine]
         assert sum(rewards) / len(rewards) <= 0, levels
 
 
 def test_projects_name_categories_of_the_sample_catalog_and_are_long_enough():
     leaves = {leaf.name for domain in domains() for leaf in domain.leaves}
-    for project in reference()["projects"]:
+    for project in load_projects()["projects"]:
         assert set(project["categories"]) <= leaves, project["name"]
         assert len(set(project["categories"])) == len(project["categories"]) >= 12
 
@@ -244,16 +250,18 @@ def test_projects_name_categories_of_the_sample_catalog_and_are_long_enough():
 @pytest.mark.slow
 def test_other_shops_have_lists_of_a_group_or_of_everything(world):
     store = past_orders.shop().store
-    assert {listed(store, 3, Random(seed))[0].rpartition(" ")[2] for seed in range(40)} <= {*store.groups}
-    assert listed(store, 12, Random(0))[0] == reference()["mixed"]
-    found = [draw(ENV, past_orders.shop(), level, seed) for level in LEVELS for seed in range(3)]
-    assert found == [draw(ENV, past_orders.shop(), level, seed) for level in LEVELS for seed in range(3)]
-    assert all(played(Episode(ENV, past_orders.shop(), task), solver).success for task in found)
+    assert {draw_project_categories(store, 3, Random(seed))[0].rpartition(" ")[2] for seed in range(40)} <= {
+        *store.groups
+    }
+    assert draw_project_categories(store, 12, Random(0))[0] == load_projects()["mixed"]
+    found = [draw_task(ENV, past_orders.shop(), level, seed) for level in LEVELS for seed in range(3)]
+    assert found == [draw_task(ENV, past_orders.shop(), level, seed) for level in LEVELS for seed in range(3)]
+    assert all(play_episode(Episode(ENV, past_orders.shop(), task), play_solution).success for task in found)
 
 
 def test_a_shop_with_too_few_categories_says_so():
     with pytest.raises(Problem, match="there are 1 categories, and a list needs 3"):
-        draw(ENV, shop([mug(0), mug(1)]), 0, 0)
+        draw_task(ENV, shop([mug(0), mug(1)]), 0, 0)
 
 
 def cup(number, **facts):
@@ -261,13 +269,13 @@ def cup(number, **facts):
 
 
 HAND = shop([mug(1, price=10), mug(2, price=12), cup(3, price=20), cup(4, price=30, color="red"), cup(5, stock=0)])
-GOAL = Bundle(
+GOAL = BundleGoal(
     persona_id="nobody",
     now=datetime(2024, 6, 3),
-    wishes=[],
+    slots=[],
     needs=[
-        Needed(category="Mugs", constraints=[], cheapest=["M1", "M2"]),
-        Needed(category="Cups", constraints=[Constraint(fact="color", op="is", value="blue")], cheapest=["M3"]),
+        NeededCategory(category="Mugs", constraints=[], cheapest=["M1", "M2"]),
+        NeededCategory(category="Cups", constraints=[Constraint(fact="color", op="is", value="blue")], cheapest=["M3"]),
     ],
     budget=3_000,
 )
@@ -288,13 +296,13 @@ GOAL = Bundle(
     ],
 )
 def test_rewards_worked_out_by_hand(named, task, success):
-    found = ENV.score(GOAL, ENV.shop(HAND, GOAL, axes(0), "hand"), Answer(recommended_product_ids=named))
+    found = ENV.score(GOAL, ENV.shop(HAND, GOAL, compute_axes(0), "hand"), Answer(recommended_product_ids=named))
     assert (found.task, found.success) == (task, success)
 
 
 def test_the_shopper_mentions_what_was_sold_out_after_it_was_seen(world, tasks):
     task = next(task for task in tasks if (event := goal_of(task).event) and event.after == 1)
-    gone = json.loads(task.acceptable)["sold out on the way"]
+    gone = parse_certificate(task.acceptable).sells_out
     episode = Episode(ENV, world, task)
     episode.reset()
     observation = episode.step(Action(tool_calls=[Call(name="catalog_get_product", args={"product_id": gone})]))[0]

@@ -1,4 +1,3 @@
-import json
 import re
 from collections import Counter
 from datetime import datetime
@@ -7,18 +6,19 @@ from itertools import product
 
 import pytest
 
-from pipeline.envs.base import Score, World
-from pipeline.envs.cart_building import Asked, CartBuilding, Wanted, due
-from pipeline.envs.difficulty import axes
-from pipeline.envs.episode import Episode, draw, played, solver
-from pipeline.envs.journey import alone
-from pipeline.envs.players import CHEAP
-from pipeline.envs.recall import asking
-from pipeline.gym import world as made
-from pipeline.problem import Problem
-from pipeline.shop.shopper import Shopper
-from schemas.shop import Choice
-from schemas.tasks import Answer
+from shopwright.pipeline.envs.base import GoalScore, World
+from shopwright.pipeline.envs.baselines import ENV_BASELINES
+from shopwright.pipeline.envs.cart_building import CartBuilding, CartGoal, RequestedLine, count_available_pieces
+from shopwright.pipeline.envs.difficulty import compute_axes
+from shopwright.pipeline.envs.episode import Episode, draw_task, play_episode, play_solution
+from shopwright.pipeline.envs.journey import keep_one_customer
+from shopwright.pipeline.envs.referring_expressions import ask_about_missing_slots
+from shopwright.pipeline.gym import world as made
+from shopwright.pipeline.problem import Problem
+from shopwright.pipeline.shop.user_simulator import UserSimulator
+from shopwright.schemas.certificates import End, parse_certificate, parse_miss
+from shopwright.schemas.shop import Choice
+from shopwright.schemas.tasks import Answer
 
 ENV = CartBuilding()
 LEVELS = range(13)
@@ -36,16 +36,16 @@ def world():
 
 @pytest.fixture(scope="module")
 def tasks(world):
-    return [draw(ENV, world, level, seed) for level in LEVELS for seed in range(EACH)]
+    return [draw_task(ENV, world, level, seed) for level in LEVELS for seed in range(EACH)]
 
 
 def goal_of(task):
-    return Asked.model_validate_json(task.goal)
+    return CartGoal.model_validate_json(task.goal)
 
 
 def shop_of(world, task, cart=()):
     """The shop with this in the cart, put there by the tool."""
-    shop = ENV.shop(world, goal_of(task), axes(task.difficulty), task.id)
+    shop = ENV.shop(world, goal_of(task), compute_axes(task.difficulty), task.id)
     for product_id, variant, pieces in cart:
         assert "error" not in shop.cart_add(product_id, variant, pieces)
     return shop
@@ -72,7 +72,7 @@ def feasible(tasks):
 
 def test_the_solver_earns_everything(world, tasks):
     for task in tasks:
-        reward = played(Episode(ENV, world, task), solver)
+        reward = play_episode(Episode(ENV, world, task), play_solution)
         assert (reward.success, reward.task, reward.hallucination, reward.fault) == (True, 1.0, 0.0, ""), task.id
 
 
@@ -127,15 +127,15 @@ def test_what_is_named_by_its_title_is_found_by_it(world, tasks):
 
 def test_everything_that_was_left_out_is_told_when_asked(tasks):
     for task in tasks:
-        shopper = Shopper(task.wishes, seed=task.id)
-        left = [wish for wish in task.wishes if wish.known == "asked"]
-        said = shopper.answer(asking(task.wishes)) if left else ""
-        assert all(wish.said in said for wish in left), (left, said)
+        shopper = UserSimulator(task.slots, seed=task.id)
+        left = [slot for slot in task.slots if slot.known == "asked"]
+        said = shopper.answer(ask_about_missing_slots(task.slots)) if left else ""
+        assert all(slot.said in said for slot in left), (left, said)
 
 
 def test_the_ledger_has_all_that_is_demanded(tasks):
     for task in tasks:
-        said = {wish.name: wish.said for wish in task.wishes}
+        said = {slot.name: slot.said for slot in task.slots}
         assert said["what is missing"] in task.opening.lower()
         for number, line in enumerate(goal_of(task).lines, 1):
             assert said[f"item {number}"] == line.said
@@ -145,7 +145,7 @@ def test_the_ledger_has_all_that_is_demanded(tasks):
 
 def test_a_title_never_hides_another_variant_than_is_wanted(tasks):
     for task in tasks:
-        known = {wish.name: wish.known for wish in task.wishes}
+        known = {slot.name: slot.known for slot in task.slots}
         for number, line in enumerate(goal_of(task).lines, 1):
             if not line.page:
                 assert all(known[f"{choice.name} of item {number}"] == "stated" for choice in line.choices)
@@ -176,28 +176,29 @@ def test_breaking_one_thing_lowers_the_reward(world, tasks):
         assert not ENV.score(goal_of(task), shop_of(world, task, cart), Answer(refusal="sold_out")).success
 
 
-def test_the_nearest_miss_breaks_one_wish_and_fails(world, tasks):
+def test_the_nearest_miss_breaks_one_slot_and_fails(world, tasks):
     for task in tasks:
-        miss = json.loads(task.nearest_miss)
-        cart = [(each["product_id"], each["variant_id"], each["quantity"]) for each in miss["cart"]]
-        found = score(world, task, cart, miss["answer"]["refusal"])
+        miss = parse_miss(task.nearest_miss)
+        cart = [(each.product_id, each.variants[0], each.quantity) for each in miss.end.cart]
+        found = score(world, task, cart, miss.end.answer.refusal)
         assert found.task < 1
         assert not found.success
-        assert miss["breaks"] in {wish.name for wish in task.wishes}
-    assert len({json.loads(task.nearest_miss)["breaks"].partition(" of ")[0] for task in tasks}) > 3
+        assert set(miss.breaks) <= {slot.name for slot in task.slots}
+    assert len({parse_miss(task.nearest_miss).breaks[0].partition(" of ")[0] for task in tasks}) > 3
 
 
 def test_every_acceptable_end_is_a_success(world, tasks):
     for task in tasks:
-        goal = goal_of(task)
-        for end in json.loads(task.acceptable)["ends"]:
-            gone = goal.event.variants if end.get("after") else []
-            enough = [[o for id in line["variants"] if (o := world.store.option_of(id)).stock] for line in end["cart"]]
+        goal, right = goal_of(task), parse_certificate(task.acceptable)
+        refused = End(answer=Answer(refusal=goal.refusal))
+        for end in right.ends if task.feasible else [refused]:
+            gone = goal.event.variants if end.after_sell_out else []
+            enough = [[o for id in line.variants if (o := world.store.option_of(id)).stock] for line in end.cart]
             for options in list(product(*enough))[:20]:
-                pairs = list(zip(end["cart"], options, strict=True))
-                if all(option.stock >= line["quantity"] for line, option in pairs):
-                    cart = [(line["product_id"], option.id, line["quantity"]) for line, option in pairs]
-                    found = score(world, task, cart, end["refusal"], gone=gone)
+                pairs = list(zip(end.cart, options, strict=True))
+                if all(option.stock >= line.quantity for line, option in pairs):
+                    cart = [(line.product_id, option.id, line.quantity) for line, option in pairs]
+                    found = score(world, task, cart, end.answer.refusal, gone=gone)
                     assert (found.task, found.success) == (1, True)
 
 
@@ -231,7 +232,7 @@ def test_a_refusal_is_right_with_its_reason_and_an_empty_cart(world, tasks):
             continue
         refused[goal.refusal] += 1
         other = {"sold_out": "contradiction", "contradiction": "sold_out"}[goal.refusal]
-        assert score(world, task, [], goal.refusal) == Score(Fraction(1), True)
+        assert score(world, task, [], goal.refusal) == GoalScore(Fraction(1), True)
         assert score(world, task, [], other).task == score(world, task, []).task == -1
         for line in goal.lines:
             stocks = [each["stock"] for each in shop_of(world, task).catalog_get_variants(line.product_id)["variants"]]
@@ -248,11 +249,11 @@ def hand_made(world, count=2):
     rows = [row for row in range(200) if all(o.stock > 9 for o in world.store.options(row))][:count]
     first, second = (world.store.options(row) for row in rows)
     lines = [
-        Wanted(said="one", product_id=first[0].product_id, choices=[Choice(name="size", value="M")],
+        RequestedLine(said="one", product_id=first[0].product_id, choices=[Choice(name="size", value="M")],
                variants=[first[0].id], quantity=3, page=1),
-        Wanted(said="two", product_id=second[0].product_id, choices=[], variants=[o.id for o in second], quantity=2, page=1),
+        RequestedLine(said="two", product_id=second[0].product_id, choices=[], variants=[o.id for o in second], quantity=2, page=1),
     ]  # fmt: skip
-    return Asked(persona_id="nobody", now=datetime(2024, 5, 1), wishes=[], lines=lines), first, second
+    return CartGoal(persona_id="nobody", now=datetime(2024, 5, 1), slots=[], lines=lines), first, second
 
 
 def test_pieces_are_counted_as_f1(world):
@@ -266,18 +267,18 @@ def test_pieces_are_counted_as_f1(world):
         ({second[0].id: 9}, Fraction(4, 14)),
         ({}, Fraction(0)),
     ]:
-        shop = ENV.shop(world, goal, axes(3), "x")
+        shop = ENV.shop(world, goal, compute_axes(3), "x")
         shop.cart = dict(cart)
         found = ENV.score(goal, shop, Answer())
         assert (found.task, found.success) == (2 * f1 - 1, f1 == 1)
-    assert ENV.score(goal, ENV.shop(world, goal, axes(3), "x"), None).task == -1
+    assert ENV.score(goal, ENV.shop(world, goal, compute_axes(3), "x"), None).task == -1
 
 
 def test_a_shopper_corrects_variant_quantity_and_what_it_did_not_ask_for(world):
     goal, first, second = hand_made(world)
     goal.lines[0].choices[0] = first[0].choices[-1]
     stranger = next(o for row in range(300, 400) for o in world.store.options(row))
-    shop = ENV.shop(world, goal, axes(3), "x")
+    shop = ENV.shop(world, goal, compute_axes(3), "x")
     shop.cart = {first[0].id: 3, second[0].id: 2}
     assert list(ENV.notices(goal, shop)) == []
     wrong = next(o for o in first if goal.lines[0].choices[0] not in o.choices)
@@ -294,7 +295,7 @@ def test_a_shopper_corrects_variant_quantity_and_what_it_did_not_ask_for(world):
 def test_the_level_sets_how_many_and_how_exactly(world):
     shares = {}
     for level in (0, 3, 6, 9, 12):
-        goals = [goal_of(draw(ENV, world, level, seed)) for seed in range(150)]
+        goals = [goal_of(draw_task(ENV, world, level, seed)) for seed in range(150)]
         lines = [line for goal in goals for line in goal.lines if goal.refusal != "contradiction"]
         assert {len(goal.lines) for goal in goals} == {min(5, 1 + level // 3)}
         shares[level] = tuple(
@@ -313,15 +314,15 @@ def test_the_level_sets_how_many_and_how_exactly(world):
 
 
 def test_a_task_is_its_number(world, tasks):
-    assert [draw(ENV, world, level, 3) for level in LEVELS] == [task for task in tasks if task.seed == 3]
+    assert [draw_task(ENV, world, level, 3) for level in LEVELS] == [task for task in tasks if task.seed == 3]
     assert len({task.opening for task in tasks}) > 0.95 * len(tasks)
 
 
 def test_where_nobody_has_visited_products_are_named_by_title(world):
-    empty = World(alone(world.store, None), world.finder)
-    task = draw(ENV, empty, 6, 1)
+    empty = World(keep_one_customer(world.store, None), world.finder)
+    task = draw_task(ENV, empty, 6, 1)
     assert all(line.page == 0 for line in goal_of(task).lines)
-    assert played(Episode(ENV, empty, task), solver).success
+    assert play_episode(Episode(ENV, empty, task), play_solution).success
 
 
 def test_a_shop_without_stock_says_what_it_lacks(world):
@@ -330,24 +331,24 @@ def test_a_shop_without_stock_says_what_it_lacks(world):
             return world.store.rows_of(0)[:0]
 
     with pytest.raises(Problem, match=r"can be named so that no other is meant.*It supports none"):
-        draw(ENV, World(alone(world.store, None), Nothing()), 3, 0)
+        draw_task(ENV, World(keep_one_customer(world.store, None), Nothing()), 3, 0)
 
 
 @pytest.mark.parametrize("level", [1, 3])
 def test_cheap_policies_earn_nothing(world, level):
-    some = [draw(ENV, world, level, seed) for seed in range(40)]
-    for name in ("first_result", "everything_into_the_cart", "copy_the_profile", "terminate_at_once"):
-        totals = [played(Episode(ENV, world, task), CHEAP[name]).total for task in some]
+    some = [draw_task(ENV, world, level, seed) for seed in range(40)]
+    for name in ("first-result", "everything-into-the-cart", "copy-the-profile", "terminate-at-once"):
+        totals = [play_episode(Episode(ENV, world, task), ENV_BASELINES[name]).total for task in some]
         assert sum(totals) / len(totals) < -0.2, name
 
 
 def test_due_counts_what_can_be_had(world):
     goal, first, second = hand_made(world)
-    shop = ENV.shop(world, goal, axes(3), "x")
-    assert [pieces for _, pieces in due(goal, shop)] == [3, 2]
+    shop = ENV.shop(world, goal, compute_axes(3), "x")
+    assert [pieces for _, pieces in count_available_pieces(goal, shop)] == [3, 2]
     shop.gone = {first[0].id}
-    assert [pieces for _, pieces in due(goal, shop)] == [0, 2]
+    assert [pieces for _, pieces in count_available_pieces(goal, shop)] == [0, 2]
     shop.gone = {option.id for option in second[1:]}
-    assert [pieces for _, pieces in due(goal, shop)] == [3, 2]
+    assert [pieces for _, pieces in count_available_pieces(goal, shop)] == [3, 2]
     shop.gone, shop.bought = {first[0].id}, {first[0].id: 1}
-    assert [pieces for _, pieces in due(goal, shop)] == [1, 2]
+    assert [pieces for _, pieces in count_available_pieces(goal, shop)] == [1, 2]

@@ -5,8 +5,10 @@ import json
 import pyarrow.parquet as pq
 import pytest
 
-from pipeline.envs.audit import Cell
-from pipeline.publish.report import write_report
+from shopwright.pipeline.evaluate.audit import AuditCell, read_audit
+from shopwright.pipeline.evaluate.statistics import measure_share
+from shopwright.pipeline.evaluate.storage import read_results
+from shopwright.schemas.tasks import EnvEpisode
 from tests.models.server import Plan, Server
 
 
@@ -23,22 +25,25 @@ def test_an_audit_prints_a_table_and_what_it_found(shopwright):
     assert "\ncheated: none\n" in out
 
 
-def test_an_audit_for_scripts_is_a_list_of_cells(shopwright):
+def test_an_audit_for_scripts_has_its_verdict_and_its_cells(shopwright):
     code, out, _ = shopwright(
         "audit", "envs", "--envs", "C1", "--levels", "3", "--episodes", 2, "--workers", 1, "--json"
     )
-    cells = json.loads(out)
+    found = json.loads(out)
+    cells = found["cells"]
     assert code == 0
-    assert {cell["policy"] for cell in cells} >= {"solver", "do_nothing", "terminate_at_once"}
-    assert all(cell.keys() == {"env", "level", "policy", "episodes", "success", "reward"} for cell in cells)
+    assert found["unsolved"] == found["cheated"] == []
+    assert {cell["policy"] for cell in cells} >= {"solver", "do-nothing", "terminate-at-once"}
+    assert all(cell.keys() == {"env", "level", "policy", "episodes", "success", "parts"} for cell in cells)
+    assert all(cell["parts"].keys() == {"reward", "task", "efficiency", "hallucination"} for cell in cells)
     (solver,) = [cell for cell in cells if cell["policy"] == "solver"]
-    assert (solver["success"], solver["episodes"]) == (1.0, 2)
+    assert (solver["success"]["share"], solver["episodes"]) == (1.0, 2)
 
 
 def test_an_audit_of_a_run_is_in_its_report(shopwright, copy):
     options = ("--run", copy.folder, "--envs", "policy_qa", "--levels", "0,3", "--episodes", 2, "--workers", 1)
     assert shopwright("audit", "envs", *options)[0] == 0
-    write_report(copy)
+    assert {cell.where for cell in read_audit(copy.folder, "envs")[1]} == {"policy_qa level 0", "policy_qa level 3"}
     page = (copy.folder / "report.html").read_text()
     assert "can it be cheated?" in page
     assert "<b>solver</b>" in page
@@ -47,24 +52,36 @@ def test_an_audit_of_a_run_is_in_its_report(shopwright, copy):
 
 
 def test_an_audit_that_finds_a_fault_says_so_with_its_exit_code(shopwright, monkeypatch):
-    wrong = [Cell("policy_qa", 1, "solver", 2, 0.5, 0.1), Cell("policy_qa", 1, "do_nothing", 2, 0.5, 0.2)]
-    monkeypatch.setattr("pipeline.envs.audit.audit", lambda *_, **__: wrong)
+    group, half = {"env": "policy_qa", "level": 1}, measure_share(1, 2)
+    wrong = [AuditCell(group, "solver", half, {"reward": 0.1}), AuditCell(group, "do-nothing", half, {"reward": 0.2})]
+    monkeypatch.setattr("shopwright.pipeline.commands.situations.audit", lambda *_, **__: wrong)
     code, out, _ = shopwright("audit", "envs", "--workers", 1)
     assert code == 1
     assert "not solved: policy_qa level 1" in out
-    assert "cheated: policy_qa level 1: do_nothing earns +0.200, the solver +0.100" in out
+    assert "cheated: policy_qa level 1: do-nothing earns +0.200, the solver +0.100" in out
 
 
 def test_a_player_is_evaluated_and_written_as_parquet(shopwright, tmp_path):
-    options = ("--envs", "cart_building", "--levels", "0-1", "--episodes", 3, "--player", "solver")
+    options = ("--envs", "cart_building", "--levels", "0-1", "--episodes", 3, "--agent", "solver")
     code, out, _ = shopwright("evaluate", "envs", *options, "--to", tmp_path / "rows.parquet")
     assert code == 0
     assert "100.0% (43.9% - 100.0%)" in out
     rows = pq.read_table(tmp_path / "rows.parquet").to_pylist()
-    assert [(row["env"], row["level"], row["success"]) for row in rows] == [
-        ("cart_building", 0, 1.0),
-        ("cart_building", 1, 1.0),
+    assert [(row["env"], row["difficulty"], row["reward"]["success"]) for row in rows] == [
+        ("cart_building", level, True) for level in (0, 0, 0, 1, 1, 1)
     ]
+
+
+def test_what_an_agent_did_in_a_run_is_kept_with_it(shopwright, copy):
+    options = ("--run", copy.folder, "--envs", "policy_qa", "--levels", "0", "--episodes", 2, "--agent", "first_result")
+    code, out, _ = shopwright("evaluate", "envs", *options)
+    path = copy.folder / "evaluations" / "envs-first-result.parquet"
+    assert code == 0
+    assert str(path) in out
+    found, facts = read_results(EnvEpisode, path)
+    assert [each.policy for each in found] == ["first-result"] * 2
+    assert facts == {"envs": "policy_qa", "levels": "0", "episodes": "2"}
+    assert "How well agents do in the environments" in (copy.folder / "report.html").read_text()
 
 
 def test_a_model_is_evaluated_and_what_it_replied_is_kept(shopwright, tmp_path, monkeypatch):
@@ -79,7 +96,9 @@ def test_a_model_is_evaluated_and_what_it_replied_is_kept(shopwright, tmp_path, 
         for _ in range(2):
             code, out, _ = shopwright("evaluate", "envs", *options, "--agent", model)
         assert server.count == 4
-    (row,) = json.loads(out)
+    told = json.loads(out)
+    (row,) = told["rows"]
+    assert (told["answered"], told["asked"]) == (4, 4)
     assert code == 0
     assert (row["policy"], row["episodes"], row["success"], row["illegal"]) == ("openai:toy", 4, 0.0, 1.0)
 
@@ -91,9 +110,8 @@ def test_a_model_is_evaluated_and_what_it_replied_is_kept(shopwright, tmp_path, 
         (("audit", "envs", "--levels", "0-"), "There are no levels '0-'."),
         (("audit", "envs", "--episodes", "0"), "0 is not a whole number from 1 on"),
         (("audit", "shoes"), "There is no shoes to audit."),
-        (("evaluate", "envs", "--player", "wizard"), "There is no player wizard."),
-        (("evaluate", "envs", "--agent", "gpt"), "There is no model 'gpt'."),
-        (("evaluate", "envs"), "Say --agent openai:NAME@http://HOST:PORT/v1, or --player solver."),
+        (("evaluate", "envs", "--agent", "wizard"), "There is no player wizard. There are: solver, do-nothing,"),
+        (("evaluate", "envs", "--agent", "gpt:4"), "There is no model 'gpt:4'."),
     ],
 )
 def test_bad_input_is_told_in_one_line(shopwright, words, said):

@@ -16,24 +16,24 @@ from random import Random
 import pyarrow as pa
 import pytest
 
-from pipeline import gym
-from pipeline.checks import tasks as check
-from pipeline.envs import all_envs, env_of
-from pipeline.envs.base import as_json
-from pipeline.envs.difficulty import axes
-from pipeline.envs.episode import Episode, draw, played, solver
-from pipeline.envs.players import CHEAP
-from pipeline.envs.world import NEEDS, furnished
-from pipeline.problem import Problem
-from pipeline.shop.shopper import UNFILLED
-from pipeline.stages import upstream
-from schemas.record import Part
-from schemas.tasks import Action, Answer, Call, Task
+from shopwright.pipeline import gym
+from shopwright.pipeline.checks import tasks as check
+from shopwright.pipeline.envs import all_envs, get_env
+from shopwright.pipeline.envs.base import dump_compact_json
+from shopwright.pipeline.envs.baselines import ENV_BASELINES
+from shopwright.pipeline.envs.difficulty import compute_axes
+from shopwright.pipeline.envs.episode import Episode, draw_task, play_episode, play_solution
+from shopwright.pipeline.envs.load_world import NEEDS, build_world
+from shopwright.pipeline.problem import Problem
+from shopwright.pipeline.shop.user_simulator import UNFILLED
+from shopwright.pipeline.stages import upstream
+from shopwright.schemas.record import Part
+from shopwright.schemas.tasks import Action, Answer, Call, Task
 
 HOME = Path(__file__).parents[2]
 ENVS = list(all_envs())
 LEVELS = range(13)
-SEEDS = range(12)
+SEEDS = range(5)
 every_env = pytest.mark.parametrize("name", ENVS)
 
 
@@ -44,17 +44,27 @@ def world():
 
 @pytest.fixture(scope="module")
 def tasks(world):
-    """Twelve of each env and level."""
-    return {name: [draw(env_of(name), world, level, seed) for level in LEVELS for seed in SEEDS] for name in ENVS}
+    return Tasks(world)
+
+
+class Tasks(dict):
+    """Five of each env and level; those of an env are drawn when they are first asked for."""
+
+    def __init__(self, world):
+        self.world = world
+
+    def __missing__(self, name):
+        self[name] = [draw_task(get_env(name), self.world, level, seed) for level in LEVELS for seed in SEEDS]
+        return self[name]
 
 
 class Shelf:
     """A world as the checks know it: by the catalog of its run."""
 
     def __init__(self, world):
-        from pipeline.envs.world import beside
+        from shopwright.pipeline.envs.load_world import load_world_beside
 
-        self.made = {beside: world}
+        self.cache = {load_world_beside: world}
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +73,7 @@ def catalog(world):
 
 
 def episode(world, task):
-    return Episode(env_of(task.env), world, task)
+    return Episode(get_env(task.env), world, task)
 
 
 # Solved, and not cheated
@@ -72,7 +82,7 @@ def episode(world, task):
 @every_env
 def test_the_solver_earns_everything_at_every_level(world, tasks, name):
     for task in tasks[name]:
-        reward = played(episode(world, task), solver)
+        reward = play_episode(episode(world, task), play_solution)
         assert reward.success, (task.id, reward.fault)
         assert reward.task == 1, task.id
         assert reward.hallucination == 0, task.id
@@ -120,9 +130,9 @@ def test_everything_that_a_task_names_exists(catalog, tasks, name):
 
 
 @every_env
-def test_every_wish_can_be_learnt(catalog, tasks, name):
+def test_every_slot_can_be_learnt(catalog, tasks, name):
     for task in tasks[name]:
-        assert check.every_wish_can_be_learnt(task, catalog) is None, task.id
+        assert check.every_slot_can_be_learnt(task, catalog) is None, task.id
 
 
 @every_env
@@ -136,19 +146,21 @@ def test_no_opening_has_an_unfilled_place(tasks, name):
 @every_env
 def test_ten_thousand_tasks_have_no_unfilled_place_and_nothing_that_cannot_be_learnt(world, catalog, name):
     for seed in range(1_250):
-        task = draw(env_of(name), world, seed % 13, 10_000 + seed)
+        task = draw_task(get_env(name), world, seed % 13, 10_000 + seed)
         assert not UNFILLED.search(task.opening), task.opening
-        assert check.every_wish_can_be_learnt(task, catalog) is None, task.id
+        assert check.every_slot_can_be_learnt(task, catalog) is None, task.id
         assert check.everything_named_exists(task, catalog) is None, task.id
-        assert played(episode(world, task), solver).success, task.id
+        assert play_episode(episode(world, task), play_solution).success, task.id
 
 
 @every_env
-def test_between_a_tenth_and_a_fifth_are_to_be_refused(world, name):
-    if name == "journey":
-        pytest.skip("its parts are")
-    found = [draw(env_of(name), world, seed % 13, 500 + seed).feasible for seed in range(400)]
-    assert 0.08 < found.count(False) / len(found) < 0.22
+def test_where_refusing_can_be_right_it_is_in_a_tenth_to_a_fifth_and_nowhere_else(world, name):
+    """Which reasons can be right an env says itself; one without any has nothing to refuse."""
+    found = [draw_task(get_env(name), world, seed % 13, 500 + seed) for seed in range(260)]
+    reasons = {json.loads(task.goal)["refusal"] for task in found}
+    assert reasons == {"", *get_env(name).refusals}
+    if get_env(name).refusals:
+        assert 0.08 < sum(not task.feasible for task in found) / len(found) < 0.22
 
 
 # The same everywhere
@@ -157,7 +169,7 @@ def test_between_a_tenth_and_a_fifth_are_to_be_refused(world, name):
 @every_env
 def test_the_same_seed_gives_the_same_task(world, tasks, name):
     for task in tasks[name][::7]:
-        assert draw(env_of(name), world, task.difficulty, task.seed) == task
+        assert draw_task(get_env(name), world, task.difficulty, task.seed) == task
 
 
 def test_other_seeds_give_other_tasks(tasks):
@@ -165,43 +177,43 @@ def test_other_seeds_give_other_tasks(tasks):
         assert len({task.opening + task.goal for task in tasks[name]}) > 0.9 * len(tasks[name])
 
 
-@pytest.mark.parametrize("hashes", ["1", "77"])
-def test_another_process_draws_and_plays_the_same(world, tasks, hashes):
+def test_another_process_draws_and_plays_the_same(world):
     """Whatever the order of its sets."""
     code = (
-        "import hashlib; from pipeline import gym; from pipeline.envs import all_envs; "
-        "from pipeline.envs.episode import Episode, draw, played; from pipeline.envs.players import CHEAP, solver\n"
+        "import hashlib; from shopwright.pipeline import gym; from shopwright.pipeline.envs import all_envs; "
+        "from shopwright.pipeline.envs.episode import Episode, draw_task, play_episode, play_solution; "
+        "from shopwright.pipeline.envs.baselines import ENV_BASELINES\n"
         "w, h = gym.world(), hashlib.sha256()\n"
         "for name, env in all_envs().items():\n"
         "  for level in (0, 5, 9, 12):\n"
-        "    e = Episode(env, w, draw(env, w, level, 3))\n"
+        "    e = Episode(env, w, draw_task(env, w, level, 3))\n"
         "    h.update(e.task.model_dump_json().encode())\n"
-        "    for player in (solver, CHEAP['random_legal_call']):\n"
-        "      h.update(played(e, player).model_dump_json().encode())\n"
+        "    for player in (play_solution, ENV_BASELINES['random-legal-call']):\n"
+        "      h.update(play_episode(e, player).model_dump_json().encode())\n"
         "      h.update(repr(e.turns).encode())\n"
         "print(h.hexdigest())"
     )
     found = hashlib.sha256()
     for name in ENVS:
         for level in (0, 5, 9, 12):
-            each = episode(world, draw(env_of(name), world, level, 3))
+            each = episode(world, draw_task(get_env(name), world, level, 3))
             found.update(each.task.model_dump_json().encode())
-            for player in (solver, CHEAP["random_legal_call"]):
-                found.update(played(each, player).model_dump_json().encode())
+            for player in (play_solution, ENV_BASELINES["random-legal-call"]):
+                found.update(play_episode(each, player).model_dump_json().encode())
                 found.update(repr(each.turns).encode())
-    env = {**os.environ, "PYTHONHASHSEED": hashes}
+    env = {**os.environ, "PYTHONHASHSEED": "77"}
     told = subprocess.run([sys.executable, "-c", code], cwd=HOME, env=env, check=True, capture_output=True, text=True)
     assert told.stdout.strip() == found.hexdigest()
 
 
 @every_env
 def test_an_episode_can_be_played_again_and_sent(world, tasks, name):
-    each = episode(world, tasks[name][80])
-    first = played(each, solver)
+    each = episode(world, tasks[name][40])
+    first = play_episode(each, play_solution)
     turns = list(each.turns)
-    assert played(each, solver) == first
+    assert play_episode(each, play_solution) == first
     assert each.turns == turns
-    assert played(pickle.loads(pickle.dumps(each)), solver) == first
+    assert play_episode(pickle.loads(pickle.dumps(each)), play_solution) == first
 
 
 # Metamorphic: what a reward does not hang on
@@ -212,7 +224,7 @@ def datasets():
     have = {}
     given = {"catalog": {"products": 2_400}, "personas": {"count": 12}, "trajectories": {"tokens": "64k"}}
     for name in upstream("orders"):
-        have[name] = gym.made(name, have, given.get(name, {}), 5)
+        have[name] = gym.build_dataset_in_memory(name, have, given.get(name, {}), 5)
     return have
 
 
@@ -224,7 +236,7 @@ def renamed(text):
 def changed(held, change):
     rows = change(held.table().to_pylist())
     table = pa.Table.from_pylist(rows, held.table().schema)
-    return gym.Held(held.name, held.makes, table.to_batches())
+    return gym.MemoryDataset(held.name, held.makes, table.to_batches())
 
 
 def with_other_ids(rows):
@@ -266,7 +278,7 @@ def moved(datasets, request):
         ids = [row["id"] for row in datasets["catalog"].table().to_pylist()]
         order = dict(zip(ids, Random(3).sample(range(len(ids)), len(ids)), strict=True))
         have = {**datasets, **{each: changed(datasets[each], shuffled(order)) for each in ("catalog", "variants")}}
-    one, other = (furnished(each, 12, (gym.world, ())) for each in (datasets, have))
+    one, other = (build_world(each, 12, (gym.world, ())) for each in (datasets, have))
     return one, other, renamed if request.param == "other ids" else str
 
 
@@ -275,12 +287,12 @@ def test_ids_and_the_order_of_rows_do_not_change_a_reward(moved, name):
     world, other, text = moved
     for level in (0, 3, 6, 9):
         for seed in range(4):
-            task = draw(env_of(name), world, level, seed)
+            task = draw_task(get_env(name), world, level, seed)
             there = Task.model_validate_json(text(task.model_dump_json()))
             there = there.model_copy(update={"id": task.id})  # the shopper's dice hang on it
-            for player in (solver, CHEAP["first_result"]):
+            for player in (play_solution, ENV_BASELINES["first-result"]):
                 each = episode(world, task)
-                reward = played(each, player)
+                reward = play_episode(each, player)
                 actions = [text(turn.action) for turn in each.turns]
                 assert kept(replayed(other, there, actions)) == kept(reward), task.id
 
@@ -290,7 +302,7 @@ def test_ids_and_the_order_of_rows_do_not_change_a_reward(moved, name):
 
 def tired(env_episode):
     """The solver, who gives up after three tool calls."""
-    agent, calls = solver(env_episode), 0
+    agent, calls = play_solution(env_episode), 0
     action = next(agent)
     while True:
         calls += len(action.tool_calls)
@@ -301,7 +313,7 @@ def tired(env_episode):
 def literal(env_episode):
     """Looks for what was said in the opening, and asks for nothing else."""
     goal = env_episode.goal
-    stated = {wish.name for wish in goal.wishes if wish.known == "stated"}
+    stated = {slot.name for slot in goal.slots if slot.known == "stated"}
     store = env_episode.world.store
     results = (yield Action(tool_calls=[Call(name="catalog_search", args={"query": "", "category": goal.category})]))[
         "results"
@@ -313,26 +325,30 @@ def literal(env_episode):
 
 @pytest.fixture(scope="module")
 def successes(world):
-    """Of a player at three low levels and at three high ones, on forty tasks of each; counted once."""
+    """Of a player at three low levels and at three high ones, on fifteen tasks of each; counted once."""
 
     @cache
-    def forty(name, level):
-        return [draw(env_of(name), world, level, seed) for seed in range(40)]
+    def fifteen(name, level):
+        return [draw_task(get_env(name), world, level, seed) for seed in range(15)]
 
     @cache
     def counted(name, player):
         return tuple(
-            sum(played(episode(world, task), player).success for level in levels for task in forty(name, level))
+            sum(play_episode(episode(world, task), player).success for level in levels for task in fifteen(name, level))
             for levels in ((0, 1, 2), (10, 11, 12))
         )
 
     return counted
 
 
+LUCK = 2
+"""So many more of 45 are chance."""
+
+
 @pytest.mark.parametrize(
     ("name", "player"),
     [
-        *((name, CHEAP["first_result"]) for name in ENVS),
+        *((name, ENV_BASELINES["first-result"]) for name in ENVS),
         *((name, tired) for name in ENVS if name != "product_discovery"),  # which takes as many calls at every level
         ("product_discovery", literal),
     ],
@@ -340,7 +356,7 @@ def successes(world):
 )
 def test_harder_is_not_easier_for_a_weak_player(successes, name, player):
     low, high = successes(name, player)
-    assert high <= low
+    assert high <= low + LUCK
 
 
 @pytest.mark.parametrize(
@@ -357,11 +373,11 @@ def test_where_there_is_more_to_do_a_weak_player_fails_more_often(successes, nam
 
 
 def at(level, **axis):
-    return replace(axes(level), **axis)
+    return replace(compute_axes(level), **axis)
 
 
 def drawn(world, name, level, count=120, **axis):
-    return [draw(env_of(name), world, level, seed, at=at(level, **axis)) for seed in range(count)]
+    return [draw_task(get_env(name), world, level, seed, at=at(level, **axis)) for seed in range(count)]
 
 
 def three(measure):
@@ -380,9 +396,9 @@ def test_axis_constraints_more_must_hold(world):
 
 def test_axis_omission_more_is_left_out_of_the_opening(world):
     def share(level):
-        tasks = drawn(world, "product_discovery", level)
-        wishes = [wish for task in tasks for wish in task.wishes if wish.name not in ("category", "priority")]
-        return sum(wish.known == "asked" for wish in wishes) / len(wishes)
+        tasks = drawn(world, "product_discovery", level, count=240)
+        slots = [slot for task in tasks for slot in task.slots if slot.name not in ("category", "priority")]
+        return sum(slot.known == "asked" for slot in slots) / len(slots)
 
     low, middle, high = three(share)
     assert low < 0.15
@@ -409,7 +425,7 @@ def test_axis_distractors_more_results_do_not_fit(world):
 
 def test_axis_sells_out_more_is_sold_out_on_the_way(world):
     def share(level):
-        goals = [json.loads(task.goal) for task in drawn(world, "cart_building", level, 200) if task.feasible]
+        goals = [json.loads(task.goal) for task in drawn(world, "cart_building", level, 120) if task.feasible]
         return sum(goal["event"] is not None for goal in goals) / len(goals)
 
     low, middle, high = three(share)
@@ -434,7 +450,7 @@ def test_axis_sells_out_it_happens_in_the_shop(world):
 
 def test_axis_turns_the_shopper_leaves_later(world):
     def stayed(level):
-        each = episode(world, draw(env_of("policy_qa"), world, level, 1))
+        each = episode(world, draw_task(get_env("policy_qa"), world, level, 1))
         each.reset()
         done = False
         while not done:
@@ -457,7 +473,7 @@ def test_axis_noise_more_is_mistyped(world):
 
 def test_axis_switch_more_is_asked_in_between(world):
     def share(level):
-        goals = [json.loads(task.goal) for task in drawn(world, "product_discovery", level, 200)]
+        goals = [json.loads(task.goal) for task in drawn(world, "product_discovery", level, 120)]
         return sum(goal["aside"] is not None for goal in goals) / len(goals)
 
     low, middle, high = three(share)
@@ -479,7 +495,7 @@ def test_axis_switch_the_shopper_does_so(world):
 
 def test_axis_depth_fewer_results_can_be_paged_to(world):
     def reach(level):
-        each = episode(world, draw(env_of("product_discovery"), world, level, 1))
+        each = episode(world, draw_task(get_env("product_discovery"), world, level, 1))
         each.reset()
         page = 1
         while each.shop.catalog_search("set with case", page=page)["results"]:
@@ -491,7 +507,7 @@ def test_axis_depth_fewer_results_can_be_paged_to(world):
 
 def test_axis_orders_more_are_shown(world):
     def shown(level):
-        each = episode(world, draw(env_of("order_tracking"), world, level, 1))
+        each = episode(world, draw_task(get_env("order_tracking"), world, level, 1))
         each.reset()
         return len(each.shop.order_list()["orders"])
 
@@ -510,7 +526,7 @@ def test_axis_clauses_a_question_goes_through_more_rules(world):
 
 @pytest.mark.parametrize(("level", "most"), [(0, 1), (6, 4), (12, 7)])
 def test_axis_tool_calls_as_many_as_may_be_and_no_more(world, level, most):
-    each = episode(world, draw(env_of("policy_qa"), world, level, 1))
+    each = episode(world, draw_task(get_env("policy_qa"), world, level, 1))
     for count in (most, most + 1):
         each.reset()
         _, total, done, _ = each.step(Action(tool_calls=[Call(name="datetime_now")] * count))
@@ -519,7 +535,7 @@ def test_axis_tool_calls_as_many_as_may_be_and_no_more(world, level, most):
 
 @pytest.mark.parametrize(("level", "most"), [(0, 3), (6, 5), (12, 7)])
 def test_axis_recommendations_no_more_may_be_named(world, level, most):
-    each = episode(world, draw(env_of("product_discovery"), world, level, 1))
+    each = episode(world, draw_task(get_env("product_discovery"), world, level, 1))
     ids = world.store.ids[: most + 1].to_pylist()
     for count in (most, most + 1):
         each.reset()
@@ -538,7 +554,7 @@ def test_an_unknown_env_says_which_there_are():
 @pytest.mark.parametrize("wrong", [-1, 1.5, "hard", True, None])
 def test_a_difficulty_that_is_none_is_refused(world, wrong):
     with pytest.raises(Problem, match="whole number"):
-        draw(env_of("policy_qa"), world, wrong, 1)
+        draw_task(get_env("policy_qa"), world, wrong, 1)
 
 
 DEEP = '{"answer": ' + '{"parts": [' * 3_000 + "{}" + "]}" * 3_000 + "}"
@@ -565,7 +581,7 @@ DEEP = '{"answer": ' + '{"parts": [' * 3_000 + "{}" + "]}" * 3_000 + "}"
     ids=lambda text: text[:60],
 )
 def test_an_action_that_is_none_ends_the_episode_with_minus_one(world, action):
-    each = episode(world, draw(env_of("cart_building"), world, 3, 1))
+    each = episode(world, draw_task(get_env("cart_building"), world, 3, 1))
     each.reset()
     _, total, done, info = each.step(action)
     assert (total, done) == (-1, True)
@@ -575,7 +591,7 @@ def test_an_action_that_is_none_ends_the_episode_with_minus_one(world, action):
 
 @pytest.mark.parametrize("quantity", [0, -1, 10**9, 2**62])
 def test_a_quantity_that_there_is_not_is_told_to_the_agent(world, quantity):
-    each = episode(world, draw(env_of("cart_building"), world, 3, 1))
+    each = episode(world, draw_task(get_env("cart_building"), world, 3, 1))
     each.reset()
     option = next(option for row in range(50) for option in world.store.options(row) if option.stock)
     args = {"product_id": option.product_id, "variant_id": option.id, "quantity": quantity}
@@ -587,12 +603,12 @@ def test_a_quantity_that_there_is_not_is_told_to_the_agent(world, quantity):
 
 def test_a_step_before_a_reset_says_what_to_do(world):
     with pytest.raises(Problem, match="reset"):
-        episode(world, draw(env_of("policy_qa"), world, 0, 1)).step("{}")
+        episode(world, draw_task(get_env("policy_qa"), world, 0, 1)).step("{}")
 
 
 def test_a_step_after_the_end_changes_nothing(world):
-    each = episode(world, draw(env_of("policy_qa"), world, 0, 1))
-    played(each, solver)
+    each = episode(world, draw_task(get_env("policy_qa"), world, 0, 1))
+    play_episode(each, play_solution)
     before = list(each.turns)
     observation, total, done, info = each.step('{"tool_calls": [{"name": "datetime_now"}]}')
     assert (total, done, observation["done"]) == (0, True, True)
@@ -602,24 +618,24 @@ def test_a_step_after_the_end_changes_nothing(world):
 
 def test_a_shop_that_is_too_small_for_a_level_says_which_it_supports():
     with pytest.raises(Problem, match="hardest that it supports is"):
-        draw(env_of("order_tracking"), gym.world(products=240, customers=1), 90, 1)
+        draw_task(get_env("order_tracking"), gym.world(products=240, customers=1), 90, 1)
 
 
 def test_an_env_reads_no_goal_of_another_kind(world):
-    task = draw(env_of("policy_qa"), world, 0, 1)
+    task = draw_task(get_env("policy_qa"), world, 0, 1)
     with pytest.raises(ValueError, match="validation error"):
-        Episode(env_of("order_tracking"), world, task)
+        Episode(get_env("order_tracking"), world, task)
 
 
 def test_what_the_judge_knows_is_in_no_observation(world, tasks):
     """Nothing of a goal that the shopper did not say reaches an agent before a tool shows it."""
     for name in ENVS:
         for task in tasks[name][::9]:
-            shown = as_json(episode(world, task).reset())
+            shown = dump_compact_json(episode(world, task).reset())
             assert task.goal not in shown
             assert "acceptable" not in shown
-            untold = [wish.said for wish in task.wishes if wish.known == "asked" and len(wish.said.split()) > 3]
-            stated = " ".join(wish.said for wish in task.wishes if wish.known == "stated")
+            untold = [slot.said for slot in task.slots if slot.known == "asked" and len(slot.said.split()) > 3]
+            stated = " ".join(slot.said for slot in task.slots if slot.known == "stated")
             assert not [said for said in untold if said in task.opening and said not in stated], task.id
 
 

@@ -2,29 +2,27 @@
 
 import json
 
-import pyarrow.parquet as pq
 import pytest
 
-from pipeline.envs import env_of
-from pipeline.envs.audit import audit
-from pipeline.envs.base import as_json
-from pipeline.envs.conversation import (
-    by_itself,
-    conversation,
-    evaluate,
-    evaluated,
-    is_broken,
-    mean,
-    said_by,
-    talks,
-    wilson,
-    write_rows,
+from shopwright.pipeline.envs import get_env
+from shopwright.pipeline.envs.base import dump_compact_json
+from shopwright.pipeline.envs.conversation import run_env_conversations
+from shopwright.pipeline.envs.episode import (
+    Episode,
+    draw_task,
+    parse_action,
+    parse_agent_reply,
+    play_episode,
+    play_solution,
 )
-from pipeline.envs.episode import Episode, draw, parsed, played, solver
-from pipeline.gym import world
-from pipeline.models.base import Reply
-from pipeline.models.role import Models, Role, alone
-from pipeline.problem import Problem
+from shopwright.pipeline.envs.evaluate import EnvTasks, is_broken_off, make_episode_record, tabulate_env_scores
+from shopwright.pipeline.evaluate.audit import audit
+from shopwright.pipeline.evaluate.situation import evaluate, play_through
+from shopwright.pipeline.evaluate.statistics import compute_wilson_interval, estimate_mean
+from shopwright.pipeline.gym import world
+from shopwright.pipeline.models.base import Reply
+from shopwright.pipeline.models.role import Models, Role, run_offline
+from shopwright.pipeline.problem import Problem
 from tests.models.server import Plan, Server
 
 
@@ -33,14 +31,30 @@ def shop():
     return world()
 
 
-def episode(shop, name="cart_building", level=6, seed=3):
-    return Episode(env_of(name), shop, draw(env_of(name), shop, level, seed))
+def episode(shop, name="cart_building", level=6, seed=3, **options):
+    return Episode(get_env(name), shop, draw_task(get_env(name), shop, level, seed), **options)
 
 
 def actions(found):
     """The solver's, as they were said."""
-    played(found, solver)
-    return [as_json(parsed(turn.action).model_dump(exclude_defaults=True)) for turn in found.turns]
+    play_episode(found, play_solution)
+    return [dump_compact_json(parse_action(turn.action).model_dump(exclude_defaults=True)) for turn in found.turns]
+
+
+def converse_in_episode(found, policy, player=None):
+    """The episode as a model's conversation, and its row."""
+    return make_episode_record((yield from play_through(found, player, policy)))
+
+
+def evaluate_in_envs(shop, envs, levels, episodes, agent):
+    """For each env and level how an agent did."""
+    tasks = EnvTasks(shop, envs, levels, range(episodes))
+    return tasks.scores(evaluate(tasks, agent).rows)
+
+
+def say_all(said):
+    """A player that says these, whatever it sees."""
+    return lambda episode: (each for each in said)
 
 
 def led(talk, replies):
@@ -59,7 +73,7 @@ def test_the_solvers_words_play_the_same_episode(shop, name):
     found = episode(shop, name)
     said = actions(found)
     wanted = found.reward, found.turns
-    prompts, record = led(conversation(found, "toy"), [Reply(text) for text in said])
+    prompts, record = led(converse_in_episode(found, "toy"), [Reply(text) for text in said])
     assert (record.reward, [turn.results for turn in record.turns]) == (wanted[0], [turn.results for turn in wanted[1]])
     assert record.policy == "toy"
     assert record.opening == found.task.opening
@@ -69,7 +83,7 @@ def test_the_solvers_words_play_the_same_episode(shop, name):
 def test_a_prompt_tells_tools_and_opening_and_then_what_happened(shop):
     found = episode(shop)
     said = actions(found)
-    prompts, record = led(conversation(found, "toy"), [Reply(text) for text in said])
+    prompts, record = led(converse_in_episode(found, "toy"), [Reply(text) for text in said])
     system, first = prompts[0].messages
     assert (system["role"], first["role"]) == ("system", "user")
     assert "catalog_search" in system["content"]
@@ -86,7 +100,7 @@ def test_a_prompt_tells_tools_and_opening_and_then_what_happened(shop):
 def test_no_prompt_holds_anything_of_the_goal(shop):
     for level in (3, 12):
         found = episode(shop, "product_discovery", level)
-        prompts, _ = led(conversation(found, "toy"), [Reply('{"answer": {}}')])
+        prompts, _ = led(converse_in_episode(found, "toy"), [Reply('{"answer": {}}')])
         text = json.dumps(prompts[0].messages)
         assert found.task.goal not in text
         assert found.task.acceptable not in text
@@ -94,7 +108,7 @@ def test_no_prompt_holds_anything_of_the_goal(shop):
 
 
 def test_native_calls_are_understood_as_the_text_is(shop):
-    found = episode(shop)
+    found = episode(shop, native=True)
     said = actions(found)
     replies = []
     for text in said:
@@ -104,7 +118,7 @@ def test_native_calls_are_understood_as_the_text_is(shop):
         )
         native = calls and "answer" not in action
         replies.append(Reply(action.get("assistant_message", ""), calls=calls) if native else Reply(text))
-    prompts, record = led(conversation(found, "toy", native=True), replies)
+    prompts, record = led(converse_in_episode(found, "toy"), replies)
     assert record.reward == found.reward
     assert record.reward.success
     assert len(prompts[0].tools) == 18
@@ -123,22 +137,22 @@ def test_native_calls_are_understood_as_the_text_is(shop):
     ids=["words", "a fence", "no such tool", "native and illegal", "native and no object", "cut short"],
 )
 def test_what_is_no_legal_action_ends_it_with_minus_one(shop, reply):
-    _, record = led(conversation(episode(shop), "toy"), [reply])
+    _, record = led(converse_in_episode(episode(shop), "toy"), [reply])
     assert record.reward.total == -1
-    assert is_broken(record.reward)
+    assert is_broken_off(record.reward)
     assert len(record.turns) == 1
 
 
 def test_a_silent_model_is_no_illegal_one(shop):
-    _, record = led(conversation(episode(shop), "toy"), [Reply("{}")] * 2)
+    _, record = led(converse_in_episode(episode(shop), "toy"), [Reply("{}")] * 2)
     assert record.reward.fault == "the shopper gave up"
-    assert not is_broken(record.reward)
+    assert not is_broken_off(record.reward)
 
 
 def test_offline_the_given_actions_are_said(shop):
     found = episode(shop, "journey", 4)
     said = actions(found)
-    record = alone(conversation(found, "solver", offline=said))
+    record = run_offline(converse_in_episode(found, "solver", say_all(said)))
     assert record.reward.success
 
 
@@ -146,7 +160,8 @@ def test_the_shoppers_words_may_be_a_models(shop):
     found = episode(shop, "cart_building", 9, 5)
     said = actions(found)
     plain = [turn.user for turn in found.turns]
-    talk = by_itself("agent", conversation(found, "solver", words=True, offline=said))
+    found = episode(shop, "cart_building", 9, 5, words=True)
+    talk = converse_in_episode(found, "solver", say_all(said))
     prompts, texts = [], []
     try:
         prompt = next(talk)
@@ -166,8 +181,8 @@ def test_the_shoppers_words_may_be_a_models(shop):
 
 
 def test_agent_and_shopper_can_be_two_models(shop, tmp_path):
-    tasks = [draw(env_of("order_tracking"), shop, 6, seed) for seed in range(6)]
-    said = {task.opening: actions(Episode(env_of(task.env), shop, task)) for task in tasks}
+    tasks = [draw_task(get_env("order_tracking"), shop, 6, seed) for seed in range(6)]
+    said = {task.opening: actions(Episode(get_env(task.env), shop, task)) for task in tasks}
 
     def says(body):
         if body["model"] == "shopper":
@@ -180,8 +195,9 @@ def test_agent_and_shopper_can_be_two_models(shop, tmp_path):
         roles = {role: f"openai:{role}@{server.url}" for role in ("agent", "shopper")}
         models = Models(roles=roles)
         agent, shopper = (Role(name, models, tmp_path, name) for name in roles)
-        talk = [conversation(Episode(env_of(task.env), shop, task), "agent", words=True) for task in tasks]
-        found = list(talks(talk, agent, shopper))
+        episodes = [Episode(get_env(task.env), shop, task, words=True) for task in tasks]
+        talk = [converse_in_episode(each, "agent") for each in episodes]
+        found = list(run_env_conversations(talk, agent, shopper))
         names = {body["model"] for body in server.bodies}
     assert [each.task_id for each in found] == [task.id for task in tasks]
     assert all(each.reward.success for each in found)
@@ -191,7 +207,7 @@ def test_agent_and_shopper_can_be_two_models(shop, tmp_path):
 def test_a_model_is_evaluated_through_its_role(shop, tmp_path):
     with Server(Plan(says=lambda body: {"content": '{"answer": {"refusal": "not_found"}}'})) as server:
         role = Role("agent", Models(model=f"openai:toy@{server.url}"), tmp_path)
-        rows = evaluate(shop, ["order_tracking"], (0, 6), 20, role)
+        rows = evaluate_in_envs(shop, ["order_tracking"], (0, 6), 20, role)
     assert [(row.env, row.level, row.episodes, row.policy) for row in rows] == [
         ("order_tracking", 0, 20, "openai:toy"),
         ("order_tracking", 6, 20, "openai:toy"),
@@ -204,14 +220,15 @@ def test_a_model_is_evaluated_through_its_role(shop, tmp_path):
 
 
 def test_a_player_is_evaluated_on_the_tasks_of_the_audit(shop):
-    rows = evaluate(shop, ["policy_qa"], (1, 5), 30, "first_result")
-    cells = audit(shop, ["policy_qa"], (1, 5), 30, players=["first_result"])
-    assert [round(row.reward, 6) for row in rows] == pytest.approx([cell.reward for cell in cells], abs=2e-6)
-    assert [row.success for row in rows] == [cell.success for cell in cells]
+    rows = evaluate_in_envs(shop, ["policy_qa"], (1, 5), 30, "first-result")
+    cells = audit([EnvTasks(shop, ["policy_qa"], (1, 5), range(30))], ["first-result"])
+    rewards = [cell.parts["reward"] for cell in cells]
+    assert [round(row.reward, 6) for row in rows] == pytest.approx(rewards, abs=2e-6)
+    assert [row.success for row in rows] == [cell.success.share for cell in cells]
 
 
 def test_the_parts_add_up_to_the_reward(shop):
-    for row in evaluate(shop, ["cart_building", "journey"], (2, 8), 20, "solver"):
+    for row in evaluate_in_envs(shop, ["cart_building", "journey"], (2, 8), 20, "solver"):
         assert row.success == row.task == 1
         assert row.reward == pytest.approx(0.75 * row.task + 0.15 * row.efficiency + 0.1 * row.hallucination)
         assert row.illegal == 0
@@ -220,37 +237,30 @@ def test_the_parts_add_up_to_the_reward(shop):
 
 @pytest.mark.parametrize("successes", [0, 1, 15, 29, 30])
 def test_wilsons_interval_holds_the_share_and_stays_within_0_and_1(successes):
-    low, high = wilson(successes, 30)
+    low, high = compute_wilson_interval(successes, 30)
     assert 0 <= low <= successes / 30 <= high <= 1
     assert high - low > 0.05
 
 
 def test_more_episodes_make_an_interval_narrower():
-    widths = [wilson(count // 2, count)[1] - wilson(count // 2, count)[0] for count in (10, 100, 1_000)]
+    widths = [
+        compute_wilson_interval(count // 2, count)[1] - compute_wilson_interval(count // 2, count)[0]
+        for count in (10, 100, 1_000)
+    ]
     assert widths == sorted(widths, reverse=True)
-    margins = [mean([0.0, 1.0] * count)[1] for count in (5, 50, 500)]
+    margins = [estimate_mean([0.0, 1.0] * count)[1] for count in (5, 50, 500)]
     assert margins == sorted(margins, reverse=True)
 
 
-def test_the_table_and_the_parquet_say_the_same(shop, tmp_path):
-    rows = evaluate(shop, ["policy_qa"], (0, 3), 8, "echo_the_query")
-    write_rows(rows, tmp_path / "new" / "rows.parquet")
-    kept = pq.read_table(tmp_path / "new" / "rows.parquet").to_pylist()
-    assert [(row["env"], row["level"], row["reward"]) for row in kept] == [(r.env, r.level, r.reward) for r in rows]
-    lines = evaluated(rows).splitlines()
+def test_the_table_has_a_line_for_each_env_and_level(shop):
+    lines = str(tabulate_env_scores(evaluate_in_envs(shop, ["policy_qa"], (0, 3), 8, "echo-the-query"))).splitlines()
     assert len(lines) == 4
     assert lines[0].startswith("policy")
 
 
-def test_a_file_that_cannot_be_written_says_so(shop, tmp_path):
-    (tmp_path / "file").write_text("")
-    with pytest.raises(Problem, match="Choose another file"):
-        write_rows(evaluate(shop, ["policy_qa"], (0,), 1, "solver"), tmp_path / "file" / "rows.parquet")
-
-
-def test_evaluating_no_model_says_what_to_do(shop, tmp_path):
-    with pytest.raises(Problem, match="--player solver"):
-        evaluate(shop, ["policy_qa"], (0,), 1, Role("agent", Models(), tmp_path))
+def test_without_a_model_the_solver_plays(shop, tmp_path):
+    (row,) = evaluate_in_envs(shop, ["policy_qa"], (0,), 1, Role("agent", Models(), tmp_path))
+    assert (row.policy, row.success) == ("solver", 1.0)
 
 
 @pytest.mark.parametrize(
@@ -258,11 +268,11 @@ def test_evaluating_no_model_says_what_to_do(shop, tmp_path):
 )
 def test_nothing_to_evaluate_says_so(shop, envs, levels, episodes):
     with pytest.raises(Problem, match="nothing to evaluate"):
-        evaluate(shop, envs, levels, episodes, "solver")
+        evaluate_in_envs(shop, envs, levels, episodes, "solver")
 
 
 def test_native_calls_and_text_become_one_action():
     reply = Reply("Let me look.", calls=({"name": "order_list", "arguments": {}},))
-    action = parsed(said_by(reply))
+    action = parse_action(parse_agent_reply(reply))
     assert action.assistant_message == "Let me look."
     assert [call.name for call in action.tool_calls] == ["order_list"]

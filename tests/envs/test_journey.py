@@ -1,6 +1,5 @@
 """A journey is several envs in one shop: one customer, one clock, and no part in another's way."""
 
-import json
 from collections import Counter
 from dataclasses import replace
 from datetime import datetime
@@ -9,14 +8,21 @@ from random import Random
 
 import pytest
 
-from pipeline.envs import all_envs, env_of
-from pipeline.envs.difficulty import axes
-from pipeline.envs.episode import Episode, draw, played, solver
-from pipeline.envs.journey import Journey, alone, goes_with, parts_of, sold_out
-from pipeline.gym import world
-from schemas.tasks import Action, Answer, Call
+from shopwright.pipeline.envs import all_envs, get_env
+from shopwright.pipeline.envs.difficulty import compute_axes
+from shopwright.pipeline.envs.episode import Episode, draw_task, play_episode, play_solution
+from shopwright.pipeline.envs.journey import (
+    Journey,
+    is_compatible_part,
+    keep_one_customer,
+    list_sold_out_products,
+    load_parts,
+)
+from shopwright.pipeline.gym import world
+from shopwright.schemas.certificates import AnyOf, End, certificate_to_text, parse_certificate
+from shopwright.schemas.tasks import Action, Answer, Call
 
-ENV = env_of("journey")
+ENV = get_env("journey")
 LEVELS = range(13)
 
 
@@ -27,7 +33,7 @@ def shop():
 
 @pytest.fixture(scope="module")
 def tasks(shop):
-    return [draw(ENV, shop, level, seed) for level in LEVELS for seed in range(15)]
+    return [draw_task(ENV, shop, level, seed) for level in LEVELS for seed in range(15)]
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +42,7 @@ def episodes(shop, tasks):
 
 
 def last_answer(episode):
-    played(episode, solver)
+    play_episode(episode, play_solution)
     return Action.model_validate_json(episode.turns[-1].action).answer
 
 
@@ -56,21 +62,21 @@ def test_every_env_can_be_a_part(episodes):
 
 def test_its_parts_share_customer_and_clock(episodes):
     for episode in episodes:
-        goals = [goal for _, goal in parts_of(episode.goal)]
+        goals = [goal for _, goal in load_parts(episode.goal)]
         assert {(goal.persona_id, goal.now) for goal in goals} == {(episode.goal.persona_id, episode.goal.now)}
 
 
 def test_no_part_sells_out_what_another_speaks_of(episodes):
     """In a shop of few products, where it could happen often."""
     few = world(products=240, customers=6)
-    found = [Episode(ENV, few, draw(ENV, few, 4, seed)) for seed in range(150)]
+    found = [Episode(ENV, few, draw_task(ENV, few, 4, seed)) for seed in range(150)]
     seen = 0
     for episode in [*found, *episodes]:
-        certificates = json.loads(episode.task.acceptable)
-        for place, (_, goal) in enumerate(parts_of(episode.goal)):
-            for product in sold_out(goal, episode.world.store):
+        certificates = parse_certificate(episode.task.acceptable).parts
+        for place, (_, goal) in enumerate(load_parts(episode.goal)):
+            for product in list_sold_out_products(goal, episode.world.store):
                 seen += 1
-                others = [json.dumps(each) for number, each in enumerate(certificates) if number != place]
+                others = [certificate_to_text(each) for number, each in enumerate(certificates) if number != place]
                 assert product not in "".join(others), episode.task.id
     assert seen > 50
 
@@ -78,7 +84,7 @@ def test_no_part_sells_out_what_another_speaks_of(episodes):
 def test_only_the_last_part_has_something_sold_out_on_the_way(episodes):
     events = 0
     for episode in episodes:
-        goals = [goal for _, goal in parts_of(episode.goal)]
+        goals = [goal for _, goal in load_parts(episode.goal)]
         assert not any(goal.event for goal in goals[:-1])
         assert episode.goal.event == goals[-1].event
         events += goals[-1].event is not None
@@ -97,7 +103,7 @@ def test_its_score_is_the_mean_of_its_parts(episodes):
         answer = last_answer(episode)
         whole = ENV.score(episode.goal, episode.shop, answer)
         assert (whole.task, whole.success) == (1, True)
-        for place, (env, goal) in enumerate(parts_of(episode.goal)):
+        for place, (env, goal) in enumerate(load_parts(episode.goal)):
             empty = answer.model_copy(update={"parts": [*answer.parts[:place], Answer(), *answer.parts[place + 1 :]]})
             score = ENV.score(episode.goal, episode.shop, empty)
             own = env.score(goal, episode.shop, Answer())
@@ -126,7 +132,7 @@ def test_answers_in_another_order_or_too_many_are_no_success(episodes):
 
 def test_an_answer_without_parts_earns_nothing(episodes):
     for episode in episodes[::20]:
-        played(episode, solver)
+        play_episode(episode, play_solution)
         for answer in (Answer(), Answer(refusal="not_found"), None):
             assert ENV.score(episode.goal, episode.shop, answer).task == -1
 
@@ -134,7 +140,7 @@ def test_an_answer_without_parts_earns_nothing(episodes):
 def test_too_many_recommendations_in_a_part_are_none(episodes):
     for episode in episodes:
         place = next((n for n, part in enumerate(episode.goal.parts) if part.env == "product_discovery"), None)
-        if place is None or not parts_of(episode.goal)[place][1].feasible:
+        if place is None or not load_parts(episode.goal)[place][1].feasible:
             continue
         answer = last_answer(episode)
         many = answer.parts[place].model_copy(update={"recommended_product_ids": ["x"] * 99})
@@ -149,8 +155,8 @@ def test_the_opening_says_every_part_but_one_that_comes_later(episodes):
     late = 0
     for episode in episodes:
         said = " ".join(episode.task.opening.split()).lower()
-        stated = [wish for wish in episode.task.wishes if wish.known == "stated"]
-        assert all(" ".join(wish.said.split()).rstrip(".").lower() in said for wish in stated)
+        stated = [slot for slot in episode.task.slots if slot.known == "stated"]
+        assert all(" ".join(slot.said.split()).rstrip(".").lower() in said for slot in stated)
         late += bool(episode.goal.later)
     assert 0.15 < late / len(episodes) < 0.55
 
@@ -171,7 +177,7 @@ def test_what_comes_later_is_said_once_after_the_first_turn(shop, tasks, episode
 def test_what_comes_later_is_not_in_the_opening(shop):
     late = 0
     for seed in range(20):
-        task = draw(ENV, shop, 12, seed, at=replace(axes(12), noise=0.0))
+        task = draw_task(ENV, shop, 12, seed, at=replace(compute_axes(12), noise=0.0))
         goal = Episode(ENV, shop, task).goal
         late += bool(goal.later)
         assert not goal.later or goal.later not in task.opening
@@ -181,45 +187,45 @@ def test_what_comes_later_is_not_in_the_opening(shop):
 @pytest.fixture
 def pair(shop):
     """A substitution, of which the original is sold out, and a search at the same time."""
-    env, random = env_of("substitution"), Random(4)
-    one = env.draw(shop, axes(2), random)
+    env, random = get_env("substitution"), Random(4)
+    one = env.draw(shop, compute_axes(2), random)
     while not one.goal.sold_out:
-        one = env.draw(shop, axes(2), random)
-    other = env_of("product_discovery").draw(shop, axes(2), Random(5))
+        one = env.draw(shop, compute_axes(2), random)
+    other = get_env("product_discovery").draw(shop, compute_axes(2), Random(5))
     same = {"persona_id": one.goal.persona_id, "now": one.goal.now, "sold_out": [], "event": None}
     return one, replace(other, goal=other.goal.model_copy(update=same))
 
 
 def test_parts_that_have_nothing_to_do_with_one_another_go_together(pair, shop):
-    assert goes_with(*pair, shop.store)
+    assert is_compatible_part(*pair, shop.store)
 
 
 @pytest.mark.parametrize("other", [{"now": datetime(2020, 1, 1)}, {"persona_id": "somebody"}])
 def test_parts_of_another_time_or_customer_do_not_go_together(pair, shop, other):
     one, two = pair
-    assert not goes_with(one, replace(two, goal=two.goal.model_copy(update=other)), shop.store)
+    assert not is_compatible_part(one, replace(two, goal=two.goal.model_copy(update=other)), shop.store)
 
 
 def test_a_part_does_not_go_with_one_that_sells_out_what_it_accepts(pair, shop):
     one, two = pair
-    product = min(sold_out(one.goal, shop.store))
-    two = replace(two, acceptable=[product])
-    assert not goes_with(one, two, shop.store)
-    assert not goes_with(two, one, shop.store)
+    product = min(list_sold_out_products(one.goal, shop.store))
+    two = replace(two, acceptable=AnyOf(ends=[End(some_of=[product])]))
+    assert not is_compatible_part(one, two, shop.store)
+    assert not is_compatible_part(two, one, shop.store)
 
 
 def test_it_has_the_turns_of_all_its_parts(episodes):
     for episode in episodes:
-        parts = parts_of(episode.goal)
+        parts = load_parts(episode.goal)
         assert episode.most == sum(env.turns(goal, episode.axes) for env, goal in parts) >= 2 * episode.axes.turns
 
 
 def test_cart_and_returns_are_shared_by_its_parts(episodes):
     wanted = {"cart_building", "return_replacement"}
     for episode in episodes:
-        goals = {part.env: goal for part, (_, goal) in zip(episode.goal.parts, parts_of(episode.goal), strict=True)}
+        goals = {part.env: goal for part, (_, goal) in zip(episode.goal.parts, load_parts(episode.goal), strict=True)}
         if wanted <= set(goals) and all(goals[env].feasible for env in wanted) and not episode.goal.event:
-            played(episode, solver)
+            play_episode(episode, play_solution)
             assert episode.shop.cart
             assert episode.shop.returns
             return
@@ -227,20 +233,20 @@ def test_cart_and_returns_are_shared_by_its_parts(episodes):
 
 
 def test_an_empty_shop_of_customers_still_has_journeys(shop):
-    nobody = replace(shop, store=alone(shop.store, None))
+    nobody = replace(shop, store=keep_one_customer(shop.store, None))
     for level in (0, 4):
-        task = draw(ENV, nobody, level, 1)
-        assert played(Episode(ENV, nobody, task), solver).success
+        task = draw_task(ENV, nobody, level, 1)
+        assert play_episode(Episode(ENV, nobody, task), play_solution).success
 
 
-def test_wishes_of_one_name_say_whose_they_are(tasks):
+def test_slots_of_one_name_say_whose_they_are(tasks):
     for task in tasks:
-        names = [wish.name for wish in task.wishes]
+        names = [slot.name for slot in task.slots]
         assert len(set(names)) == len(names)
-    assert any(" of bundle" in wish.name or " of search" in wish.name for task in tasks for wish in task.wishes)
+    assert any(" of bundle" in slot.name or " of search" in slot.name for task in tasks for slot in task.slots)
 
 
 def test_axes_of_its_own_reach_its_parts(shop):
-    hard = draw(ENV, shop, 12, 1, at=axes(12))
-    assert hard == draw(ENV, shop, 12, 1)
+    hard = draw_task(ENV, shop, 12, 1, at=compute_axes(12))
+    assert hard == draw_task(ENV, shop, 12, 1)
     assert isinstance(ENV, Journey)

@@ -6,14 +6,22 @@ from random import Random
 
 import pytest
 
-from pipeline.envs.base import Score, World
-from pipeline.envs.difficulty import axes
-from pipeline.envs.episode import Episode, draw, played, solver
-from pipeline.envs.order_tracking import OrderTracking
-from pipeline.envs.recall import Clue, clue, fitting, meant, remembered, times
-from pipeline.problem import Problem
-from pipeline.shop.store import Store
-from schemas.tasks import Action, Answer, Call
+from shopwright.pipeline.envs.base import GoalScore, World
+from shopwright.pipeline.envs.difficulty import compute_axes
+from shopwright.pipeline.envs.episode import Episode, draw_task, play_episode, play_solution
+from shopwright.pipeline.envs.order_tracking import OrderTracking
+from shopwright.pipeline.envs.referring_expressions import (
+    Clue,
+    draw_referring_clues,
+    find_fitting_memories,
+    list_memories,
+    list_time_phrases,
+    make_clue,
+)
+from shopwright.pipeline.problem import Problem
+from shopwright.pipeline.shop.store import Store
+from shopwright.schemas.certificates import parse_certificate, parse_miss
+from shopwright.schemas.tasks import Action, Answer, Call
 from tests.envs.past_orders import shop
 
 ENV = OrderTracking()
@@ -27,7 +35,7 @@ def world():
 
 @pytest.fixture(scope="module")
 def tasks(world):
-    return [draw(ENV, world, level, seed) for level in LEVELS for seed in range(60)]
+    return [draw_task(ENV, world, level, seed) for level in LEVELS for seed in range(60)]
 
 
 def started(world, task):
@@ -42,8 +50,8 @@ def judged(world, task, **answer):
 
 
 def right(task):
-    (answer,) = loads(task.acceptable)
-    return answer
+    (end,) = parse_certificate(task.acceptable).ends
+    return end.answer.model_dump(exclude_defaults=True)
 
 
 def feasible(tasks, **goal):
@@ -54,18 +62,18 @@ def feasible(tasks, **goal):
 def test_the_solver_earns_everything_at_every_level_and_learns_what_was_left_out(world, tasks):
     for task in tasks:
         episode = Episode(ENV, world, task)
-        reward = played(episode, solver)
+        reward = play_episode(episode, play_solution)
         assert (reward.task, reward.success, reward.hallucination, reward.fault) == (1.0, True, 0.0, "")
-        assert "untold" not in episode.shopper.ledger.values()
+        assert "untold" not in episode.shopper.disclosure.values()
 
 
 def test_exactly_one_order_shown_fits_all_clues_however_loosely_they_are_taken(world, tasks):
     for task in feasible(tasks):
         episode = started(world, task)
-        shown = remembered(episode.shop.visible(), episode.goal.now, world.store, lines=False)
+        shown = list_memories(episode.shop.visible(), episode.goal.now, world.store, lines=False)
         assert len(shown) == episode.axes.orders
         for loosely in (False, True):
-            (it,) = fitting(episode.goal.clues, shown, loosely=loosely)
+            (it,) = find_fitting_memories(episode.goal.clues, shown, loosely=loosely)
             assert it.order.id == episode.goal.order_id
 
 
@@ -75,11 +83,11 @@ def test_where_no_order_is_meant_none_of_the_customer_fits_a_clue_that_is_stated
     for task in wrong:
         episode = started(world, task)
         false = episode.goal.clues[0]
-        ledger = {wish.name: wish.known for wish in task.wishes}
-        assert ledger[false.name] == "stated"
+        disclosure = {slot.name: slot.known for slot in task.slots}
+        assert disclosure[false.name] == "stated"
         assert false.said in task.opening
-        everything = remembered(episode.shop.customer.orders, episode.goal.now, world.store, lines=False)
-        assert not fitting([false], everything, loosely=True)
+        everything = list_memories(episode.shop.customer.orders, episode.goal.now, world.store, lines=False)
+        assert not find_fitting_memories([false], everything, loosely=True)
 
 
 def test_one_in_seven_or_so_asks_for_an_order_that_is_not_there(tasks):
@@ -102,7 +110,7 @@ def test_status_and_arrival_are_what_the_tools_say(world, tasks):
 def test_the_right_order_is_half_and_its_status_the_other_half(world, tasks):
     for task in feasible(tasks, asks_arrival=False)[:20]:
         answer = right(task)
-        assert judged(world, task, **answer) == Score(Fraction(1), True)
+        assert judged(world, task, **answer) == GoalScore(Fraction(1), True)
         wrong = judged(world, task, **answer | {"order_status": "returned"})
         assert (wrong.task, wrong.success) == (0, False)
         assert judged(world, task, **answer | {"selected_order_id": "O-none"}).task == -1
@@ -112,7 +120,7 @@ def test_the_right_order_is_half_and_its_status_the_other_half(world, tasks):
 def test_the_arrival_belongs_to_the_status_where_it_was_asked_for(world, tasks):
     for task in feasible(tasks, asks_arrival=True)[:20]:
         answer = right(task)
-        assert "arrival" in {wish.name for wish in task.wishes if wish.known == "stated"}
+        assert "arrival" in {slot.name for slot in task.slots if slot.known == "stated"}
         assert judged(world, task, **answer).success
         assert judged(world, task, **answer | {"arrival_date": "2031-01-01"}).task == 0
         assert judged(world, task, **answer | {"arrival_date": "", "order_status": "lost"}).task == 0
@@ -120,10 +128,10 @@ def test_the_arrival_belongs_to_the_status_where_it_was_asked_for(world, tasks):
 
 def test_only_the_right_reason_refuses_and_only_where_there_is_no_order(world, tasks):
     absent = next(task for task in tasks if not task.feasible)
-    assert judged(world, absent, refusal="not_found") == Score(Fraction(1), True)
+    assert judged(world, absent, refusal="not_found") == GoalScore(Fraction(1), True)
     for answer in (
         {"refusal": "not_eligible"},
-        {"selected_order_id": loads(absent.nearest_miss)["selected_order_id"]},
+        {"selected_order_id": parse_miss(absent.nearest_miss).end.answer.selected_order_id},
         {},
     ):
         assert (judged(world, absent, **answer).task, judged(world, absent, **answer).success) == (-1, False)
@@ -133,10 +141,9 @@ def test_only_the_right_reason_refuses_and_only_where_there_is_no_order(world, t
 
 def test_the_nearest_miss_fails(world, tasks):
     for task in tasks:
-        miss = loads(task.nearest_miss)
-        assert miss.pop("breaks")
-        assert not judged(world, task, **miss).success
-    broken = {loads(task.nearest_miss)["breaks"] for task in tasks}
+        miss = parse_miss(task.nearest_miss)
+        assert not judged(world, task, **miss.end.answer.model_dump()).success
+    broken = {parse_miss(task.nearest_miss).breaks[0] for task in tasks}
     assert {"status", "order number", "order date", "item bought"} <= broken
 
 
@@ -161,27 +168,31 @@ def test_guessing_does_not_pay_from_level_1_on(world, tasks):
 
     for player in (first_order, no_order):
         for level in LEVELS[1:]:
-            totals = [played(Episode(ENV, world, task), player).total for task in tasks if task.difficulty == level]
+            totals = [
+                play_episode(Episode(ENV, world, task), player).total for task in tasks if task.difficulty == level
+            ]
             assert sum(totals) / len(totals) < 0.1
-        assert sum(played(Episode(ENV, world, task), player).total for task in tasks if task.difficulty) < 0
+        assert sum(play_episode(Episode(ENV, world, task), player).total for task in tasks if task.difficulty) < 0
 
 
 def test_the_same_task_comes_from_the_same_shop_made_again(tasks):
     again = shop()
-    assert [draw(ENV, again, task.difficulty, task.seed) for task in tasks[::40]] == tasks[::40]
+    assert [draw_task(ENV, again, task.difficulty, task.seed) for task in tasks[::40]] == tasks[::40]
 
 
 def test_orders_shuffled_among_the_catalogs_rows_change_nothing(world, tasks):
     turned = shop(backwards=True)
     for task in tasks[::20]:
-        assert played(Episode(ENV, turned, task), solver) == played(Episode(ENV, world, task), solver)
+        assert play_episode(Episode(ENV, turned, task), play_solution) == play_episode(
+            Episode(ENV, world, task), play_solution
+        )
 
 
 def test_a_shop_without_orders_says_what_it_lacks(world):
     store = world.store
     bare = World(store_without_customers(store), world.finder)
     with pytest.raises(Problem, match=r"no customer has 4 orders.*with customers and orders"):
-        draw(ENV, bare, 6, 0)
+        draw_task(ENV, bare, 6, 0)
 
 
 def store_without_customers(store):
@@ -195,7 +206,7 @@ def test_words_for_a_day_mean_it_and_are_not_stricter_when_taken_loosely():
     for ago in range(120):
         for start in range(40):
             today = date(2024, 3, 15) + timedelta(days=start)
-            ways = times(today - timedelta(days=ago), today)
+            ways = list_time_phrases(today - timedelta(days=ago), today)
             assert ways
             for said, (least, most), (fewest, longest) in ways:
                 assert fewest <= least <= ago <= most <= longest, said
@@ -205,18 +216,20 @@ def test_words_for_a_day_mean_it_and_are_not_stricter_when_taken_loosely():
 
 def test_last_week_is_the_calendars_and_no_other():
     monday = date(2024, 5, 20)
-    said = {ago: [each for each, _, _ in times(monday - timedelta(days=ago), monday)] for ago in range(1, 12)}
+    said = {
+        ago: [each for each, _, _ in list_time_phrases(monday - timedelta(days=ago), monday)] for ago in range(1, 12)
+    }
     assert [ago for ago, ways in said.items() if "last week" in ways] == [2, 3, 4, 5, 6, 7]
 
 
 def test_clues_are_added_until_they_tell_an_order_apart_or_given_up(world):
     customer = world.store.customers[0]
     now = customer.orders[-1].placed + timedelta(days=1)
-    shown = remembered(customer.orders, now, world.store, lines=False)
-    assert meant(shown[0], shown, "products", (), Random(1), count=1) is None
-    found = meant(shown[0], shown, "number", ("total", "when"), Random(1), count=3)
+    shown = list_memories(customer.orders, now, world.store, lines=False)
+    assert draw_referring_clues(shown[0], shown, "products", (), Random(1), count=1) is None
+    found = draw_referring_clues(shown[0], shown, "number", ("total", "when"), Random(1), count=3)
     assert {each.fact for each in found} == {"number", "total", "when"}
-    assert clue(shown[0], "beside", Random(1)) is None, "an order has nothing beside it"
+    assert make_clue(shown[0], "beside", Random(1)) is None, "an order has nothing beside it"
 
 
 def test_a_clue_taken_loosely_still_excludes_what_is_far(world):
@@ -226,7 +239,7 @@ def test_a_clue_taken_loosely_still_excludes_what_is_far(world):
         ago: [
             it.fits(weeks, loosely=loosely)
             for loosely in (False, True)
-            for it in remembered([order], order.placed + timedelta(days=ago), world.store, lines=False)
+            for it in list_memories([order], order.placed + timedelta(days=ago), world.store, lines=False)
         ]
         for ago in (13, 14, 21, 29)
     }
@@ -240,4 +253,4 @@ def test_levels_use_their_axes(tasks):
             for task in feasible(tasks)
             if task.difficulty == level and loads(task.goal)["clues"][0]["fact"] not in ("number", "date")
         ]
-        assert max(map(len, vague)) == min(axes(level).constraints, 5)
+        assert max(map(len, vague)) == min(compute_axes(level).constraints, 5)

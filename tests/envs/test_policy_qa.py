@@ -1,7 +1,6 @@
 """Questions about the policies: one answer each, learnable, spread, and found by the tools."""
 
 import hashlib
-import json
 import os
 import subprocess
 import sys
@@ -15,14 +14,15 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from pipeline.envs.base import World, as_json
-from pipeline.envs.difficulty import axes
-from pipeline.envs.episode import Episode, draw, played, solver
-from pipeline.envs.policy_qa import OPENS, VISITOR, PolicyQA, Question
-from pipeline.shop import policies
-from pipeline.shop.shopper import Shopper
-from pipeline.shop.store import Customer
-from schemas.tasks import Action, Answer, Call
+from shopwright.pipeline.envs.base import World, dump_compact_json
+from shopwright.pipeline.envs.difficulty import compute_axes
+from shopwright.pipeline.envs.episode import Episode, draw_task, play_episode, play_solution
+from shopwright.pipeline.envs.policy_qa import OPENS, VISITOR, PolicyQA, PolicyQuestion
+from shopwright.pipeline.shop import policies
+from shopwright.pipeline.shop.store import Customer
+from shopwright.pipeline.shop.user_simulator import UserSimulator
+from shopwright.schemas.certificates import parse_miss
+from shopwright.schemas.tasks import Action, Answer, Call
 
 ENV = PolicyQA()
 LEVELS = range(13)
@@ -46,8 +46,10 @@ WORLD = world()
 @pytest.fixture(scope="module")
 def tasks():
     """By level, each with its goal."""
-    found = {level: [draw(ENV, WORLD, level, seed) for seed in range(A_LEVEL)] for level in LEVELS}
-    return {level: [(task, Question.model_validate_json(task.goal)) for task in some] for level, some in found.items()}
+    found = {level: [draw_task(ENV, WORLD, level, seed) for seed in range(A_LEVEL)] for level in LEVELS}
+    return {
+        level: [(task, PolicyQuestion.model_validate_json(task.goal)) for task in some] for level, some in found.items()
+    }
 
 
 def everything(tasks):
@@ -64,7 +66,7 @@ def answering(**answer):
 def test_the_solver_earns_everything_at_every_level(tasks):
     for level in LEVELS:
         for task, _ in tasks[level][:60]:
-            reward = played(Episode(ENV, WORLD, task), solver)
+            reward = play_episode(Episode(ENV, WORLD, task), play_solution)
             assert reward.success
             assert reward.task == 1
 
@@ -72,16 +74,16 @@ def test_the_solver_earns_everything_at_every_level(tasks):
 def test_the_solver_asks_for_all_that_was_left_out(tasks):
     for task, goal in everything(tasks)[::7]:
         episode = Episode(ENV, WORLD, task)
-        played(episode, solver)
-        assert "untold" not in episode.shopper.ledger.values(), (task.opening, goal.wishes)
+        play_episode(episode, play_solution)
+        assert "untold" not in episode.shopper.disclosure.values(), (task.opening, goal.slots)
 
 
 def test_an_opening_with_what_is_told_has_one_answer(tasks):
     answers, stated = {}, {}
     for task, goal in everything(tasks):
-        told = (goal.wishes[0].said, *sorted(wish.said for wish in goal.wishes))
+        told = (goal.slots[0].said, *sorted(slot.said for slot in goal.slots))
         assert answers.setdefault(told, (goal.answer, goal.refusal)) == (goal.answer, goal.refusal)
-        if all(wish.known == "stated" for wish in goal.wishes):
+        if all(slot.known == "stated" for slot in goal.slots):
             assert stated.setdefault(task.opening, (goal.answer, goal.refusal)) == (goal.answer, goal.refusal)
     assert len(everything(tasks)) > 2_000
     assert len(stated) > 500
@@ -89,25 +91,25 @@ def test_an_opening_with_what_is_told_has_one_answer(tasks):
 
 def test_the_case_has_every_fact_that_the_answer_depends_on(tasks):
     for task, goal in everything(tasks):
-        said = {wish.said for wish in task.wishes}
-        assert task.wishes[0].name == "question"
-        assert task.wishes[0].known == "stated"
-        assert {policies.facts_known()[name].say(value) for name, value in goal.facts.items()} == said - {
-            task.wishes[0].said
+        said = {slot.said for slot in task.slots}
+        assert task.slots[0].name == "question"
+        assert task.slots[0].known == "stated"
+        assert {policies.load_policy_facts()[name].say(value) for name, value in goal.facts.items()} == said - {
+            task.slots[0].said
         }
         if goal.feasible:
-            assert set(policies.topics()[goal.topic].facts) == goal.facts.keys()
+            assert set(policies.load_topics()[goal.topic].facts) == goal.facts.keys()
 
 
 def test_an_opening_says_what_is_stated_and_nothing_that_is_not(tasks):
     for task, _ in everything(tasks):
-        for wish in task.wishes:
-            assert (wish.said.lower() in task.opening.lower()) == (wish.known == "stated"), task.opening
+        for slot in task.slots:
+            assert (slot.said.lower() in task.opening.lower()) == (slot.known == "stated"), task.opening
 
 
 def test_more_is_left_out_the_harder_it_is(tasks):
     share = {
-        level: np.mean([wish.known == "asked" for _, goal in tasks[level] for wish in goal.wishes[1:]])
+        level: np.mean([slot.known == "asked" for _, goal in tasks[level] for slot in goal.slots[1:]])
         for level in (0, 6, 12)
     }
     assert share[0] < 0.12 < share[6] < share[12] + 0.12
@@ -115,9 +117,9 @@ def test_more_is_left_out_the_harder_it_is(tasks):
 
 def test_each_fact_is_told_when_it_is_asked_for(tasks):
     for task, _ in everything(tasks)[::11]:
-        for wish in task.wishes[1:]:
-            shopper = Shopper(task.wishes, seed="s", noise=0.0)
-            assert wish.said.lower() in shopper.answer(f"What about the {wish.name}?").lower()
+        for slot in task.slots[1:]:
+            shopper = UserSimulator(task.slots, seed="s", noise=0.0)
+            assert slot.said.lower() in shopper.answer(f"What about the {slot.name}?").lower()
 
 
 @pytest.mark.parametrize(
@@ -135,29 +137,29 @@ def test_each_fact_is_told_when_it_is_asked_for(tasks):
 )
 def test_facts_are_told_to_a_natural_question(tasks, name, question):
     asked = [
-        (task, wish.said)
+        (task, slot.said)
         for task, goal in everything(tasks)
         if name in goal.facts
-        for wish in goal.wishes
-        if wish.name == policies.facts_known()[name].words[0]
+        for slot in goal.slots
+        if slot.name == policies.load_policy_facts()[name].words[0]
     ]
     for task, said in asked[:20]:
-        assert said.lower() in Shopper(task.wishes, seed="s").answer(question).lower()
+        assert said.lower() in UserSimulator(task.slots, seed="s").answer(question).lower()
 
 
 def test_a_question_goes_through_as_many_rules_as_its_level_says(tasks):
     for level in LEVELS:
         for _, goal in tasks[level]:
             if goal.feasible:
-                topic = policies.topics()[goal.topic]
+                topic = policies.load_topics()[goal.topic]
                 assert topic.outcome(goal.facts).every_step_counts
                 alone = level < 3 and len(goal.chain) == 2 and topic.outcome(goal.facts).chain[-1].change == "is"
-                assert len(goal.chain) == axes(level).clauses or alone
+                assert len(goal.chain) == compute_axes(level).clauses or alone
 
 
 def test_beyond_the_deepest_rules_questions_are_as_deep_as_they_go():
-    goals = [Question.model_validate_json(draw(ENV, WORLD, 60, seed).goal) for seed in range(40)]
-    assert max(len(goal.chain) for goal in goals) == max(max(each.by_depth) for each in policies.topics().values())
+    goals = [PolicyQuestion.model_validate_json(draw_task(ENV, WORLD, 60, seed).goal) for seed in range(40)]
+    assert max(len(goal.chain) for goal in goals) == max(max(each.by_depth) for each in policies.load_topics().values())
 
 
 @pytest.mark.parametrize("level", LEVELS)
@@ -175,8 +177,10 @@ def test_no_constant_answer_pays(tasks, level):
 @pytest.mark.parametrize("level", LEVELS)
 def test_the_policies_are_found(tasks, level):
     feasible = [(task, goal) for task, goal in tasks[level] if goal.feasible]
-    whole = [set(goal.chain) <= {rule.id for rule in policies.search(goal.query)} for _, goal in feasible]
-    first = [goal.chain[0] in {rule.id for rule in policies.search(task.opening[:400])} for task, goal in feasible]
+    whole = [set(goal.chain) <= {rule.id for rule in policies.search_policies(goal.query)} for _, goal in feasible]
+    first = [
+        goal.chain[0] in {rule.id for rule in policies.search_policies(task.opening[:400])} for task, goal in feasible
+    ]
     assert np.mean(whole) >= 0.95
     assert np.mean(first) >= 0.95
 
@@ -186,7 +190,7 @@ def test_what_the_policies_do_not_cover_is_refused(tasks):
     for task, goal in none:
         assert goal.refusal == "not_covered"
         assert not task.feasible
-        assert '"rules_with_them":[]' in task.acceptable
+        assert '"kind":"NoRule"' in task.acceptable
         assert ENV.score(goal, None, Answer(refusal="not_covered")).success
         for wrong in (Answer(refusal="not_found"), Answer(policy_answer="14"), Answer(), None):
             score = ENV.score(goal, None, wrong)
@@ -207,27 +211,27 @@ def test_a_needless_refusal_earns_nothing_even_beside_the_right_answer(tasks):
 
 def test_the_nearest_miss_is_the_answer_to_a_case_with_another_fact_and_fails(tasks):
     for task, goal in everything(tasks)[::3]:
-        miss = json.loads(task.nearest_miss)
-        score = ENV.score(goal, None, Answer(policy_answer=miss["policy_answer"]))
+        miss = parse_miss(task.nearest_miss)
+        score = ENV.score(goal, None, miss.end.answer)
         assert not score.success
         assert score.task < 1
         if goal.feasible:
-            topic = policies.topics()[goal.topic]
-            name = next(name for name in topic.facts if policies.facts_known()[name].words[0] == miss["breaks"])
-            values = policies.others(topic, name, goal.facts[name])
-            said = {policies.number_said(topic.outcome({**goal.facts, name: value}).value) for value in values}
-            assert miss["policy_answer"] in said
+            topic = policies.load_topics()[goal.topic]
+            name = next(name for name in topic.facts if policies.load_policy_facts()[name].words[0] == miss.breaks[0])
+            values = policies.list_other_settings(topic, name, goal.facts[name])
+            said = {policies.format_policy_answer(topic.outcome({**goal.facts, name: value}).value) for value in values}
+            assert miss.end.answer.policy_answer in said
 
 
 def goal_of(topic, facts):
-    outcome = policies.topics()[topic].outcome(facts)
-    return Question(
+    outcome = policies.load_topics()[topic].outcome(facts)
+    return PolicyQuestion(
         persona_id="c",
         now=datetime(2024, 5, 1),
-        wishes=[],
+        slots=[],
         topic=topic,
         facts=facts,
-        answer=policies.number_said(outcome.value),
+        answer=policies.format_policy_answer(outcome.value),
         chain=[rule.id for rule in outcome.chain],
         query="",
     )
@@ -294,7 +298,7 @@ def silent(episode):
 )
 @pytest.mark.parametrize("level", [1, 2, 3, 6, 12])
 def test_cheap_policies_earn_nothing(tasks, level, policy):
-    totals = [played(Episode(ENV, WORLD, task), policy).total for task, _ in tasks[level][:150]]
+    totals = [play_episode(Episode(ENV, WORLD, task), policy).total for task, _ in tasks[level][:150]]
     assert np.mean(totals) <= 0
 
 
@@ -307,7 +311,7 @@ def test_who_asks_is_a_member_if_the_question_says_so():
     customers = tuple(customer(number, number % 3 == 0) for number in range(9))
     met = set()
     for seed in range(120):
-        goal = Question.model_validate_json(draw(ENV, world(customers), 6, seed).goal)
+        goal = PolicyQuestion.model_validate_json(draw_task(ENV, world(customers), 6, seed).goal)
         met.add(goal.persona_id)
         if "member" in goal.facts and goal.persona_id != VISITOR:
             assert customers[int(goal.persona_id[1:])].member == (goal.facts["member"] == "yes")
@@ -322,8 +326,8 @@ def test_a_shop_without_customers_has_visitors(tasks):
 
 def digest():
     """Of some tasks, whole."""
-    tasks = [draw(ENV, WORLD, level, seed) for level in (0, 5, 9, 12) for seed in range(25)]
-    return hashlib.sha256("".join(as_json(task.model_dump()) for task in tasks).encode()).hexdigest()
+    tasks = [draw_task(ENV, WORLD, level, seed) for level in (0, 5, 9, 12) for seed in range(25)]
+    return hashlib.sha256("".join(dump_compact_json(task.model_dump()) for task in tasks).encode()).hexdigest()
 
 
 def test_another_process_draws_the_same_tasks():
@@ -343,6 +347,6 @@ def test_another_process_draws_the_same_tasks():
 
 
 def test_typing_gets_worse_and_the_question_stays_readable():
-    task = draw(ENV, WORLD, 12, 4, at=replace(axes(12), noise=0.9))
-    assert task.wishes[0].said.lower() in task.opening.lower()
-    assert task.opening != draw(ENV, WORLD, 12, 4, at=replace(axes(12), noise=0.0)).opening
+    task = draw_task(ENV, WORLD, 12, 4, at=replace(compute_axes(12), noise=0.9))
+    assert task.slots[0].said.lower() in task.opening.lower()
+    assert task.opening != draw_task(ENV, WORLD, 12, 4, at=replace(compute_axes(12), noise=0.0)).opening

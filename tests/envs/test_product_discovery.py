@@ -1,4 +1,3 @@
-import json
 import pickle
 from collections import Counter
 from fractions import Fraction
@@ -8,17 +7,23 @@ from math import log2
 import numpy as np
 import pytest
 
-from pipeline.envs.base import Score, World
-from pipeline.envs.difficulty import axes
-from pipeline.envs.episode import Episode, draw, played, solver
-from pipeline.envs.journey import alone
-from pipeline.envs.players import CHEAP
-from pipeline.envs.product_discovery import Discovery, ProductDiscovery, liked, ranked
-from pipeline.envs.recall import asking
-from pipeline.gym import world as made
-from pipeline.problem import Problem
-from pipeline.shop.shopper import WHOLE, Shopper
-from schemas.tasks import Answer
+from shopwright.pipeline.envs.base import GoalScore, World
+from shopwright.pipeline.envs.baselines import ENV_BASELINES
+from shopwright.pipeline.envs.difficulty import compute_axes
+from shopwright.pipeline.envs.episode import Episode, draw_task, play_episode, play_solution
+from shopwright.pipeline.envs.journey import keep_one_customer
+from shopwright.pipeline.envs.product_discovery import (
+    DiscoveryGoal,
+    ProductDiscovery,
+    rank_discoveries,
+    score_preferences,
+)
+from shopwright.pipeline.envs.referring_expressions import ask_about_missing_slots
+from shopwright.pipeline.gym import world as made
+from shopwright.pipeline.problem import Problem
+from shopwright.pipeline.shop.user_simulator import WHOLE, UserSimulator
+from shopwright.schemas.certificates import parse_certificate, parse_miss
+from shopwright.schemas.tasks import Answer
 from tests.envs.past_orders import shop as small_shop
 
 ENV = ProductDiscovery()
@@ -34,11 +39,11 @@ def world():
 
 @pytest.fixture(scope="module")
 def tasks(world):
-    return [draw(ENV, world, level, seed) for level in LEVELS for seed in range(EACH)]
+    return [draw_task(ENV, world, level, seed) for level in LEVELS for seed in range(EACH)]
 
 
 def goal_of(task):
-    return Discovery.model_validate_json(task.goal)
+    return DiscoveryGoal.model_validate_json(task.goal)
 
 
 def feasible(tasks):
@@ -47,11 +52,11 @@ def feasible(tasks):
 
 def right(task, *, late=False):
     """The products that its certificate names, the best first."""
-    return json.loads(task.acceptable)["ends"][-1 if late else 0]["any_of"]
+    return parse_certificate(task.acceptable).ends[-1 if late else 0].some_of
 
 
 def score(world, task, ids, refusal="", *, gone=()):
-    shop = ENV.shop(world, goal_of(task), axes(task.difficulty), task.id)
+    shop = ENV.shop(world, goal_of(task), compute_axes(task.difficulty), task.id)
     shop.gone |= set(gone)
     return ENV.score(goal_of(task), shop, Answer(recommended_product_ids=ids, refusal=refusal))
 
@@ -67,7 +72,7 @@ def meets_all(goal, item):
 def test_the_solver_earns_everything(world, tasks):
     for task in tasks:
         episode = Episode(ENV, world, task)
-        reward = played(episode, solver)
+        reward = play_episode(episode, play_solution)
         assert (reward.success, reward.task, reward.hallucination, reward.fault) == (True, 1.0, 0.0, ""), task.id
 
 
@@ -78,8 +83,8 @@ def test_the_certificate_is_what_every_product_of_the_shop_says(world, tasks):
         fits = {item.id for item in every if meets_all(goal, item)}
         if not task.feasible:
             assert not fits
-            proof = json.loads(task.acceptable)["proof"]
-            assert proof["products"] == sum(item.category == goal.category for item in every)
+            proof = parse_certificate(task.acceptable).proof
+            assert proof.products == sum(item.category == goal.category for item in every)
             continue
         assert set(right(task)) == {id for id in fits if world.store.in_stock[world.store.row(id)]}
         if goal.event:
@@ -89,9 +94,9 @@ def test_the_certificate_is_what_every_product_of_the_shop_says(world, tasks):
 
 def test_the_nearest_miss_misses_exactly_the_constraint_that_it_names(world, tasks):
     for task in tasks:
-        goal, miss = goal_of(task), json.loads(task.nearest_miss)
-        item = world.store.item(world.store.row(miss["answer"]["recommended_product_ids"][0]))
-        assert [each.fact for each in goal.constraints if not item.meets(each)] == [miss["breaks"]]
+        goal, miss = goal_of(task), parse_miss(task.nearest_miss)
+        item = world.store.item(world.store.row(miss.end.some_of[0]))
+        assert [each.fact for each in goal.constraints if not item.meets(each)] == miss.breaks
         assert item.category == goal.category
         found = score(world, task, [item.id])
         assert not found.success
@@ -102,8 +107,8 @@ def test_the_best_list_earns_exactly_one_and_no_other_more(world, tasks):
     swapped = 0
     for task in feasible(tasks):
         goal, best = goal_of(task), right(task)[: goal_of(task).most]
-        assert score(world, task, best) == Score(Fraction(1), True)
-        gains = ranked(goal, world.store, set()).gains.tolist()
+        assert score(world, task, best) == GoalScore(Fraction(1), True)
+        gains = rank_discoveries(goal, world.store, set()).gains.tolist()
         if len(best) > 1:
             fewer = score(world, task, best[:-1])
             assert fewer.success
@@ -125,7 +130,7 @@ def test_any_right_product_is_a_success(world, tasks):
 def test_a_product_that_does_not_fit_lowers_the_reward_wherever_it_stands(world, tasks):
     for task in feasible(tasks):
         best = right(task)[:2]
-        wrong = json.loads(task.nearest_miss)["answer"]["recommended_product_ids"]
+        wrong = parse_miss(task.nearest_miss).end.some_of
         alone_ = score(world, task, best)
         for ids in ([*best, *wrong], [*wrong, *best], [*best, best[0]], [*best, "no such product"]):
             found = score(world, task, ids)
@@ -137,10 +142,10 @@ def test_the_reward_is_the_published_sum(world, tasks):
     """.55 (2 nDCG - 1) + .35 (2 s ** alpha - 1) + .10 stock, by hand for a list with one product of two right."""
     checked = 0
     for task in feasible(tasks):
-        goal, best = goal_of(task), ranked(goal_of(task), world.store, set())
+        goal, best = goal_of(task), rank_discoveries(goal_of(task), world.store, set())
         gains = best.gains.tolist()[: goal.most]
         ideal = sum(gain / log2(place + 2) for place, gain in enumerate(gains))
-        wrong = json.loads(task.nearest_miss)["answer"]["recommended_product_ids"][0]
+        wrong = parse_miss(task.nearest_miss).end.some_of[0]
         found = score(world, task, [wrong, right(task)[0]])
         ndcg = gains[0] / log2(3) / ideal
         assert float(found.task) == pytest.approx(0.55 * (2 * ndcg / 2 - 1) + 0.35 + 0.10, abs=1e-5)
@@ -158,7 +163,7 @@ def test_what_is_sold_out_on_the_way_is_right_no_more(world, tasks):
     for task in events:
         goal = goal_of(task)
         gone, after = goal.event.variants, right(task, late=True)
-        assert score(world, task, after[: goal.most], gone=gone) == Score(Fraction(1), True)
+        assert score(world, task, after[: goal.most], gone=gone) == GoalScore(Fraction(1), True)
         found = score(world, task, right(task)[: goal.most], gone=gone)
         assert not found.success
         assert found.task < 1
@@ -171,8 +176,8 @@ def test_a_refusal_is_right_only_where_nothing_fits(world, tasks):
             assert score(world, task, [], "not_found").task == -1
             assert score(world, task, right(task)[:1], "not_found").task == -1
         else:
-            wrong = json.loads(task.nearest_miss)["answer"]["recommended_product_ids"]
-            assert score(world, task, [], "not_found") == Score(Fraction(1), True)
+            wrong = parse_miss(task.nearest_miss).end.some_of
+            assert score(world, task, [], "not_found") == GoalScore(Fraction(1), True)
             assert score(world, task, wrong, "not_found").task == score(world, task, wrong).task == -1
             assert score(world, task, [], "sold_out").task == score(world, task, []).task == -1
     assert 0.08 < sum(not task.feasible for task in tasks) / len(tasks) < 0.23
@@ -193,7 +198,7 @@ def test_constraints_are_as_many_as_the_level_asks_for_and_in_the_sensible_direc
 
 def test_numbers_are_looser_by_the_slack_at_most(world, tasks):
     for task in feasible(tasks):
-        goal, slack = goal_of(task), axes(task.difficulty).slack
+        goal, slack = goal_of(task), compute_axes(task.difficulty).slack
         dearest = max(int(world.store.cents[world.store.row(id)]) for id in right(task))
         assert goal.limit <= dearest * (1 + slack) + 100
     widths = [
@@ -204,7 +209,7 @@ def test_numbers_are_looser_by_the_slack_at_most(world, tasks):
 
 def test_the_words_that_are_said_fit_more_wrong_products_than_right_ones(world, tasks):
     for task in feasible(tasks):
-        goal, stated = goal_of(task), {wish.name for wish in task.wishes if wish.known == "stated"}
+        goal, stated = goal_of(task), {slot.name for slot in task.slots if slot.known == "stated"}
         said = [each for each in goal.constraints if each.op == "is" and each.fact in stated]
         rows = world.store.rows_of(world.store.place_of_leaf[goal.category]).tolist()
         worded = [
@@ -215,10 +220,10 @@ def test_the_words_that_are_said_fit_more_wrong_products_than_right_ones(world, 
 
 def test_everything_that_was_left_out_is_told_when_asked(tasks):
     for task in tasks:
-        goal, shopper = goal_of(task), Shopper(task.wishes, seed=task.id)
-        said = f"{task.opening} {shopper.answer(asking(task.wishes))}"
-        assert {wish.name for wish in task.wishes} == {"category", "priority", *(c.fact for c in goal.constraints)}
-        assert all(wish.said in said for wish in task.wishes), (task.wishes, said)
+        goal, shopper = goal_of(task), UserSimulator(task.slots, seed=task.id)
+        said = f"{task.opening} {shopper.answer(ask_about_missing_slots(task.slots))}"
+        assert {slot.name for slot in task.slots} == {"category", "priority", *(c.fact for c in goal.constraints)}
+        assert all(slot.said in said for slot in task.slots), (task.slots, said)
         assert f" {goal.most} at most" in task.opening or task.difficulty > 0
 
 
@@ -234,12 +239,12 @@ def test_what_a_shopper_weighs_alone_ranks_alone(world, tasks):
     }
     for task in feasible(tasks)[:60]:
         for name, value in of.items():
-            rows = ranked(weighing(goal_of(task), name), store, set()).rows.tolist()
+            rows = rank_discoveries(weighing(goal_of(task), name), store, set()).rows.tolist()
             assert all(value(first) <= value(second) for first, second in pairwise(rows)), name
         goal = goal_of(task)
         if goal.reference:
             like = store.item(store.row(goal.reference))
-            rows = ranked(weighing(goal, "brand"), store, set()).rows.tolist()
+            rows = rank_discoveries(weighing(goal, "brand"), store, set()).rows.tolist()
             same = [store.item(row).brand == like.brand for row in rows]
             assert same == sorted(same, reverse=True)
 
@@ -248,26 +253,26 @@ def test_cheaper_is_liked_better(world, tasks):
     task = max(feasible(tasks), key=lambda task: len(right(task)))
     goal = weighing(goal_of(task), "price")
     shelf = world.store.shelf(world.store.place_of_leaf[goal.category])
-    best = ranked(goal, world.store, set())
+    best = rank_discoveries(goal, world.store, set())
     cents = world.store.cents[best.rows].tolist()
     assert all(first <= second + goal.limit // 1_000 + 1 for first, second in pairwise(cents))
     assert cents[-1] > 1.2 * cents[0]
     assert len(set(best.gains.tolist())) > 2
-    assert liked(goal, world.store, shelf, best.rows[:0]).tolist() == []
+    assert score_preferences(goal, world.store, shelf, best.rows[:0]).tolist() == []
 
 
 def test_what_matters_most_is_told_in_its_order(world, tasks):
     words = {"price": "a low price", "rating": "a good rating", "shipping": "fast shipping"}
     for task in tasks:
         goal = goal_of(task)
-        said = next(wish.said for wish in task.wishes if wish.name == "priority")
+        said = next(slot.said for slot in task.slots if slot.name == "priority")
         order = sorted(words, key=lambda name: (-goal.weights[name], name))
         assert sorted(words, key=lambda name: said.index(words[name])) == order
         assert sum(goal.weights.values()) == WHOLE
 
 
 def test_a_task_is_its_number(world, tasks):
-    assert [draw(ENV, world, level, 3) for level in LEVELS] == [task for task in tasks if task.seed == 3]
+    assert [draw_task(ENV, world, level, 3) for level in LEVELS] == [task for task in tasks if task.seed == 3]
     assert len({task.opening for task in tasks}) > 0.9 * len(tasks)
     assert pickle.loads(pickle.dumps(tasks[0])) == tasks[0]
 
@@ -277,21 +282,21 @@ def test_a_shop_with_few_facts_has_tasks_too():
     counts = Counter()
     for level in (0, 1, 2, 3):
         for seed in range(20):
-            task = draw(ENV, world, level, seed)
+            task = draw_task(ENV, world, level, seed)
             counts[len(goal_of(task).constraints)] += 1
-            assert played(Episode(ENV, world, task), solver).success
+            assert play_episode(Episode(ENV, world, task), play_solution).success
     assert counts[2] > 10
 
 
 def test_a_shop_without_choice_says_so():
     world = small_shop(products=6)
     with pytest.raises(Problem, match=r"facts that a shopper could ask for.*It supports none"):
-        draw(ENV, World(alone(world.store, None), world.finder), 4, 0)
+        draw_task(ENV, World(keep_one_customer(world.store, None), world.finder), 4, 0)
 
 
 @pytest.mark.parametrize("level", [1, 3])
 def test_cheap_policies_earn_nothing(world, level):
-    some = [draw(ENV, world, level, seed) for seed in range(40)]
-    for name in ("first_result", "everything_into_the_cart", "copy_the_profile", "recommend_without_searching"):
-        totals = [played(Episode(ENV, world, task), CHEAP[name]).total for task in some]
+    some = [draw_task(ENV, world, level, seed) for seed in range(40)]
+    for name in ("first-result", "everything-into-the-cart", "copy-the-profile", "recommend-without-searching"):
+        totals = [play_episode(Episode(ENV, world, task), ENV_BASELINES[name]).total for task in some]
         assert sum(totals) / len(totals) < -0.2, name

@@ -5,13 +5,13 @@ from json import loads
 
 import pytest
 
-from pipeline.envs.base import Score
-from pipeline.envs.difficulty import axes
-from pipeline.envs.episode import Episode, draw, played, solver
-from pipeline.envs.recall import fitting, remembered
-from pipeline.envs.return_replacement import ReturnReplacement
-from pipeline.shop.store import Constraint
-from schemas.tasks import Action, Answer, Call
+from shopwright.pipeline.envs.base import GoalScore
+from shopwright.pipeline.envs.difficulty import compute_axes
+from shopwright.pipeline.envs.episode import Episode, draw_task, play_episode, play_solution
+from shopwright.pipeline.envs.referring_expressions import find_fitting_memories, list_memories
+from shopwright.pipeline.envs.return_replacement import ReturnReplacement
+from shopwright.schemas.certificates import Constraint, parse_certificate, parse_miss
+from shopwright.schemas.tasks import Action, Answer, Call
 from tests.envs.past_orders import shop
 
 ENV = ReturnReplacement()
@@ -25,7 +25,7 @@ def world():
 
 @pytest.fixture(scope="module")
 def tasks(world):
-    return [draw(ENV, world, level, seed) for level in LEVELS for seed in range(60)]
+    return [draw_task(ENV, world, level, seed) for level in LEVELS for seed in range(60)]
 
 
 def started(world, task):
@@ -42,10 +42,15 @@ def of(tasks, wants):
 
 def end(task):
     """One of the acceptable end states."""
-    state = loads(task.acceptable)
-    products = state["recommended_product_ids"]
-    goal = loads(task.goal)
-    return state | {"recommended_product_ids": [goal["replacement"]] if isinstance(products, dict) else products}
+    found, goal = parse_certificate(task.acceptable).ends[0], loads(task.goal)
+    return state_of(found) | {"recommended_product_ids": [goal["replacement"]] if found.some_of else []}
+
+
+def state_of(end):
+    """What was handed in and returned, by name."""
+    given = end.answer.model_dump(exclude_defaults=True)
+    returns = [each.model_dump() for each in end.returns]
+    return given | {"returns": returns, "recommended_product_ids": end.some_of}
 
 
 def judged(world, task, state, **changed):
@@ -69,9 +74,9 @@ def judged(world, task, state, **changed):
 def test_the_solver_earns_everything_at_every_level_and_learns_what_was_left_out(world, tasks):
     for task in tasks:
         episode = Episode(ENV, world, task)
-        reward = played(episode, solver)
+        reward = play_episode(episode, play_solution)
         assert (reward.task, reward.success, reward.hallucination, reward.fault) == (1.0, True, 0.0, "")
-        assert "untold" not in episode.shopper.ledger.values()
+        assert "untold" not in episode.shopper.disclosure.values()
 
 
 def test_exactly_one_line_shown_fits_all_clues_however_loosely_they_are_taken(world, tasks):
@@ -79,9 +84,9 @@ def test_exactly_one_line_shown_fits_all_clues_however_loosely_they_are_taken(wo
         episode = started(world, task)
         orders = episode.shop.visible()
         assert len(orders) == episode.axes.orders
-        shown = remembered(orders, episode.goal.now, world.store, lines=True)
+        shown = list_memories(orders, episode.goal.now, world.store, lines=True)
         for loosely in (False, True):
-            (it,) = fitting(episode.goal.clues, shown, loosely=loosely)
+            (it,) = find_fitting_memories(episode.goal.clues, shown, loosely=loosely)
             assert (it.order.id, it.line.line_id) == (episode.goal.order_id, episode.goal.line_id)
 
 
@@ -95,7 +100,7 @@ def test_what_must_be_refused_is_what_the_tools_refuse(world, tasks):
 
 
 def test_one_in_seven_or_so_cannot_be_returned_for_many_reasons(tasks):
-    refused = [loads(task.acceptable)["proof"]["reason"] for task in tasks if not task.feasible]
+    refused = [parse_certificate(task.acceptable).proof.reason for task in tasks if not task.feasible]
     assert 0.10 <= len(refused) / len(tasks) <= 0.20
     for reason in ("ended", "not been delivered", "cancelled", "cannot be returned"):
         assert any(reason in each for each in refused), reason
@@ -128,7 +133,7 @@ def test_selection_return_and_replacement_count_45_45_and_10(world, tasks):
     for wants in ("nothing", "product", "variant"):
         for task in of(tasks, wants)[:30]:
             state = end(task)
-            assert judged(world, task, state) == Score(Fraction(1), True)
+            assert judged(world, task, state) == GoalScore(Fraction(1), True)
             assert judged(world, task, state, selected_line_id="no line").task == Fraction(1, 10)
             assert not judged(world, task, state, selected_line_id="no line").success
             ended = judged(world, task, state, returns=[])
@@ -185,7 +190,7 @@ def test_the_certificate_names_every_product_that_is_right_and_no_other(world, t
             and store.in_stock[item.row]
             and all(item.meets(each) for each in wanted)
         }
-        assert set(loads(task.acceptable)["recommended_product_ids"]["any of"]) == right
+        assert set(parse_certificate(task.acceptable).ends[0].some_of) == right
         assert judged(world, task, end(task), recommended_product_ids=sorted(right)).success
 
 
@@ -218,12 +223,13 @@ def test_what_sold_out_on_the_way_is_no_replacement_any_more(world, tasks):
     moved = [task for task in of(tasks, "product") if loads(task.goal)["event"]]
     assert moved
     for task in moved:
-        gone, event = loads(task.acceptable)["sells out"], loads(task.goal)["event"]
-        assert gone["product_id"] in loads(task.acceptable)["recommended_product_ids"]["any of"]
+        before, after = parse_certificate(task.acceptable).ends
+        [gone] = set(before.some_of) - set(after.some_of)
+        event = loads(task.goal)["event"]
         episode = started(world, task)
         episode.shop.returns = end(task)["returns"]
         selected = {"selected_order_id": episode.goal.order_id, "selected_line_id": episode.goal.line_id}
-        answer = Answer(**selected, recommended_product_ids=[gone["product_id"]])
+        answer = Answer(**selected, recommended_product_ids=[gone])
         assert ENV.score(episode.goal, episode.shop, answer).success
         episode.happen(event["after"])
         assert ENV.score(episode.goal, episode.shop, answer).task == Fraction(4, 5)
@@ -232,7 +238,7 @@ def test_what_sold_out_on_the_way_is_no_replacement_any_more(world, tasks):
 def test_only_the_right_reason_refuses_and_only_what_cannot_be_returned(world, tasks):
     refused = [task for task in tasks if not task.feasible]
     for task in refused:
-        assert judged(world, task, {}, refusal="not_eligible") == Score(Fraction(1), True)
+        assert judged(world, task, {}, refusal="not_eligible") == GoalScore(Fraction(1), True)
         where = {"order_id": "another", "line_id": "another", "instead": ""}
         for wrong in ({"refusal": "not_found"}, {}, {"refusal": "not_eligible", "returns": [where]}):
             assert (judged(world, task, {}, **wrong).task, judged(world, task, {}, **wrong).success) == (-1, False)
@@ -243,16 +249,16 @@ def test_only_the_right_reason_refuses_and_only_what_cannot_be_returned(world, t
 def test_the_nearest_miss_fails(world, tasks):
     broken = Counter()
     for task in tasks:
-        miss = loads(task.nearest_miss)
-        broken[miss.pop("breaks")] += 1
-        assert not judged(world, task, miss).success
+        miss = parse_miss(task.nearest_miss)
+        broken[miss.breaks[0]] += 1
+        assert not judged(world, task, state_of(miss.end)).success
     assert {"eligibility", "item bought", "order date", "replacement", "variant", "price of replacement"} <= set(broken)
 
 
 def test_a_replacement_meets_as_many_constraints_as_the_level_leaves_beside_the_line(tasks):
     for level in (0, 6, 12):
         counts = {len(loads(task.goal)["constraints"]) for task in of(tasks, "product") if task.difficulty == level}
-        assert max(counts) == min(axes(level).constraints - 1, 6)
+        assert max(counts) == min(compute_axes(level).constraints - 1, 6)
 
 
 def test_guessing_does_not_pay_from_level_1_on(world, tasks):
@@ -267,17 +273,17 @@ def test_guessing_does_not_pay_from_level_1_on(world, tasks):
         yield Action(answer=Answer(refusal="not_eligible"))
 
     for player in (first_line, refuses):
-        totals = [played(Episode(ENV, world, task), player).total for task in tasks if task.difficulty]
+        totals = [play_episode(Episode(ENV, world, task), player).total for task in tasks if task.difficulty]
         assert sum(totals) / len(totals) < -0.1
 
 
 def test_the_same_task_comes_from_the_same_shop_made_again(tasks):
     again = shop()
-    assert [draw(ENV, again, task.difficulty, task.seed) for task in tasks[::40]] == tasks[::40]
+    assert [draw_task(ENV, again, task.difficulty, task.seed) for task in tasks[::40]] == tasks[::40]
 
 
 def test_the_order_of_the_catalogs_rows_changes_no_reward(world, tasks):
     turned = shop(backwards=True)
     for task in tasks[::20]:
         state = end(task) if task.feasible else {"refusal": "not_eligible"}
-        assert judged(turned, task, state) == judged(world, task, state) == Score(Fraction(1), True)
+        assert judged(turned, task, state) == judged(world, task, state) == GoalScore(Fraction(1), True)

@@ -1,4 +1,3 @@
-import json
 from collections import Counter
 from datetime import datetime
 from fractions import Fraction
@@ -7,20 +6,26 @@ from itertools import pairwise
 import pyarrow as pa
 import pytest
 
-from pipeline.arrow import arrow_schema
-from pipeline.catalog.search import Search
-from pipeline.envs.base import World
-from pipeline.envs.difficulty import axes
-from pipeline.envs.episode import Episode, draw, played, solver
-from pipeline.envs.players import CHEAP
-from pipeline.envs.recall import asking
-from pipeline.envs.substitution import Likeness, Replaced, Substitution, discount
-from pipeline.gym import world as made
-from pipeline.problem import Problem
-from pipeline.shop.shopper import Shopper
-from pipeline.shop.store import Constraint, Store
-from schemas.shop import Product, Variant
-from schemas.tasks import Action, Answer, Call
+from shopwright.pipeline.arrow import arrow_schema
+from shopwright.pipeline.catalog.search import Search
+from shopwright.pipeline.envs.base import World
+from shopwright.pipeline.envs.baselines import ENV_BASELINES
+from shopwright.pipeline.envs.difficulty import compute_axes
+from shopwright.pipeline.envs.episode import Episode, draw_task, play_episode, play_solution
+from shopwright.pipeline.envs.referring_expressions import ask_about_missing_slots
+from shopwright.pipeline.envs.substitution import (
+    RankedSubstitute,
+    Substitution,
+    SubstitutionGoal,
+    compute_rank_discount,
+)
+from shopwright.pipeline.gym import world as made
+from shopwright.pipeline.problem import Problem
+from shopwright.pipeline.shop.store import Store
+from shopwright.pipeline.shop.user_simulator import UserSimulator
+from shopwright.schemas.certificates import Constraint, parse_certificate, parse_miss
+from shopwright.schemas.shop import Product, Variant
+from shopwright.schemas.tasks import Action, Answer, Call
 from tests.envs import past_orders
 
 ENV = Substitution()
@@ -35,15 +40,15 @@ def world():
 
 @pytest.fixture(scope="module")
 def tasks(world):
-    return [draw(ENV, world, level, seed) for level in LEVELS for seed in range(EACH)]
+    return [draw_task(ENV, world, level, seed) for level in LEVELS for seed in range(EACH)]
 
 
 def goal_of(task):
-    return Replaced.model_validate_json(task.goal)
+    return SubstitutionGoal.model_validate_json(task.goal)
 
 
 def shop_of(world, task):
-    return ENV.shop(world, goal_of(task), axes(task.difficulty), task.id)
+    return ENV.shop(world, goal_of(task), compute_axes(task.difficulty), task.id)
 
 
 def score(world, task, *named, refusal="", gone=()):
@@ -53,7 +58,7 @@ def score(world, task, *named, refusal="", gone=()):
 
 
 def ends(task):
-    return json.loads(task.acceptable)["recommended_product_ids"]["some of"]
+    return parse_certificate(task.acceptable).ends[0].some_of
 
 
 def items(world, category):
@@ -77,7 +82,7 @@ def shown(world, task, product):
 
 def test_the_solver_earns_everything_at_every_level(world, tasks):
     for task in tasks:
-        reward = played(Episode(ENV, world, task), solver)
+        reward = play_episode(Episode(ENV, world, task), play_solution)
         assert (reward.task, reward.success, reward.hallucination) == (1, True, 0), task.id
 
 
@@ -101,7 +106,7 @@ def test_few_products_do_and_every_demand_excludes_something(world, tasks):
         there = [item for item in items(world, goal.category) if item.id != goal.original]
         assert len(ends(task)) <= max(1, len(there) // 6)
         assert len(goal.constraints) >= 2
-        for each in goal.wishes[1:]:
+        for each in goal.slots[1:]:
             met = [one for one in goal.constraints if one.fact.partition(" ")[0] == each.name.partition(" ")[0]]
             assert any(not all(item.meets(one) for one in met) for item in items(world, goal.category)), each
 
@@ -118,7 +123,7 @@ def test_the_original_is_sold_out_and_never_the_answer(world, tasks):
 
 def test_each_acceptable_product_is_a_success_and_the_best_ones_in_order_earn_exactly_one(world, tasks):
     for task in filter(lambda task: task.feasible, tasks):
-        right, most = ends(task), axes(task.difficulty).recommendations
+        right, most = ends(task), compute_axes(task.difficulty).recommendations
         assert all(score(world, task, product).success for product in right)
         assert score(world, task, *right[:most]).task == 1
         likeness = [each.alike for each in goal_of(task).best]
@@ -130,15 +135,15 @@ def test_each_acceptable_product_is_a_success_and_the_best_ones_in_order_earn_ex
 def test_the_nearest_miss_breaks_one_demand_and_fails(world, tasks):
     stock = 0
     for task in tasks:
-        goal, miss = goal_of(task), json.loads(task.nearest_miss)
-        [product] = miss["recommended_product_ids"]
+        goal, miss = goal_of(task), parse_miss(task.nearest_miss)
+        [product] = miss.end.some_of
         item = world.store.item(world.store.row(product))
         broken = {each.fact.partition(" (")[0] for each in goal.constraints if not item.meets(each)}
         if not shown(world, task, product)["in_stock"]:
             broken.add("in stock")
             stock += 1
         names = {"shipping": "shipping days"}
-        assert broken == {names.get(miss["breaks"], miss["breaks"])}, task.id
+        assert broken == {names.get(each, each) for each in miss.breaks}, task.id
         assert not score(world, task, product).success
         assert not task.feasible or score(world, task, product).task < 0
     assert stock
@@ -172,15 +177,15 @@ def test_refusals_count_and_needless_or_wrong_ones_fail(world, tasks):
 def test_every_demand_is_told_when_asked_for_and_the_opening_keeps_it(tasks):
     hidden = 0
     for task in tasks:
-        untold = [wish for wish in task.wishes if wish.known == "asked"]
+        untold = [slot for slot in task.slots if slot.known == "asked"]
         hidden += len(untold)
-        shopper = Shopper(task.wishes, seed=task.id)
-        said = shopper.answer(asking(task.wishes)) if untold else ""
-        for wish in untold:
-            assert wish.said in said, (task.id, wish)
-            assert shopper.ledger[wish.name] == "told"
-        told = {wish.name for wish in task.wishes}
-        assert len(told) == len(task.wishes)
+        shopper = UserSimulator(task.slots, seed=task.id)
+        said = shopper.answer(ask_about_missing_slots(task.slots)) if untold else ""
+        for slot in untold:
+            assert slot.said in said, (task.id, slot)
+            assert shopper.disclosure[slot.name] == "told"
+        told = {slot.name for slot in task.slots}
+        assert len(told) == len(task.slots)
         facts = {
             each.fact.partition(" (")[0].replace("shipping days", "shipping") for each in goal_of(task).constraints
         }
@@ -194,7 +199,9 @@ def test_a_sell_out_on_the_way_takes_the_best_and_leaves_the_next(world, tasks):
     for task in sold:
         goal = goal_of(task)
         best, then = [each.product_id for each in goal.best[:2]]
-        assert json.loads(task.acceptable)["sold out on the way"] == {"after": goal.event.after, "product": best}
+        before, after = parse_certificate(task.acceptable).ends
+        assert (before.after_sell_out, after.after_sell_out) == (False, True)
+        assert [best, *after.some_of] == before.some_of
         assert score(world, task, best).task == 1
         assert not score(world, task, best, gone=goal.event.variants).success
         assert score(world, task, then, gone=goal.event.variants).task == 1
@@ -219,19 +226,19 @@ def first_similar(episode):
     yield Action(answer=Answer(recommended_product_ids=found[:1]))
 
 
-@pytest.mark.parametrize("name", CHEAP)
+@pytest.mark.parametrize("name", ENV_BASELINES)
 def test_cheap_ways_earn_nothing(world, tasks, name):
     for levels in ((1, 2, 3), (6, 7, 8), (11, 12)):
         mine = [task for task in tasks if task.difficulty in levels]
-        rewards = [played(Episode(ENV, world, task), CHEAP[name]).total for task in mine]
+        rewards = [play_episode(Episode(ENV, world, task), ENV_BASELINES[name]).total for task in mine]
         assert sum(rewards) / len(rewards) <= 0, levels
 
 
 @pytest.mark.parametrize("levels", [(1, 2, 3), (6, 7, 8), (11, 12)])
 def test_the_first_similar_product_earns_nothing(world, levels):
     """On many tasks: a few of the easy ones say little."""
-    mine = (draw(ENV, world, level, seed) for level in levels for seed in range(200))
-    rewards = [played(Episode(ENV, world, task), first_similar).total for task in mine]
+    mine = (draw_task(ENV, world, level, seed) for level in levels for seed in range(200))
+    rewards = [play_episode(Episode(ENV, world, task), first_similar).total for task in mine]
     assert sum(rewards) / len(rewards) <= 0
 
 
@@ -280,28 +287,34 @@ MUGS = [
     mug(4, stock=0),
     mug(5, brand="Orsolby"),  # two
 ]
-GOAL = Replaced(
+GOAL = SubstitutionGoal(
     persona_id="nobody",
     now=datetime(2024, 6, 3),
-    wishes=[],
+    slots=[],
     sold_out=["M0-a"],
     original="M0",
     category="Mugs",
     constraints=[Constraint(fact="price", op="at most", value="$30", number=3000)],
     facts=3,
     weight=10,
-    best=[Likeness(product_id="M1", alike=2), Likeness(product_id="M5", alike=2), Likeness(product_id="M2", alike=1)],
+    best=[
+        RankedSubstitute(product_id="M1", alike=2),
+        RankedSubstitute(product_id="M5", alike=2),
+        RankedSubstitute(product_id="M2", alike=1),
+    ],
 )
 
 
 def worth(*named, mugs=MUGS, goal=GOAL):
-    found = ENV.score(goal, ENV.shop(shop(mugs), goal, axes(2), "hand"), Answer(recommended_product_ids=list(named)))
+    found = ENV.score(
+        goal, ENV.shop(shop(mugs), goal, compute_axes(2), "hand"), Answer(recommended_product_ids=list(named))
+    )
     return found.task, found.success
 
 
 @pytest.mark.parametrize("mugs", [MUGS, MUGS[::-1]], ids=["as made", "backwards"])
 def test_rewards_worked_out_by_hand(mugs):
-    first, second = discount(0), discount(1)
+    first, second = compute_rank_discount(0), compute_rank_discount(1)
     best, least = Fraction(5, 6), Fraction(2, 3)  # half for doing, half of 2/3 and 1/3 for likeness
     assert worth("M1", mugs=mugs) == worth("M1", "M5", "M2", mugs=mugs) == (1, True)
     rank = 2 * least / best - 1
@@ -313,7 +326,7 @@ def test_rewards_worked_out_by_hand(mugs):
     rank = 2 * Fraction(first, first + second) - 1
     assert worth("M1", "M3", mugs=mugs) == (Fraction(4, 5) * rank + Fraction(1, 5), False)
     assert worth("M1", "M1", mugs=mugs) == (Fraction(4, 5) * rank + Fraction(1, 5), False)
-    full, last = best * (first + second) + least * discount(2), least * discount(3)
+    full, last = best * (first + second) + least * compute_rank_discount(2), least * compute_rank_discount(3)
     rank = 2 * full / (full + last) - 1  # one more than there are
     assert worth("M1", "M5", "M2", "M3", mugs=mugs) == (Fraction(4, 5) * rank + Fraction(1, 5), False)
     assert worth(mugs=mugs) == (-1, False)
@@ -330,11 +343,11 @@ def test_one_demand_broken_lowers_the_reward():
 
 def test_a_shop_without_substitutes_says_so():
     with pytest.raises(Problem, match="fewer than 3 other products of a category are in stock"):
-        draw(ENV, shop(MUGS[:3]), 0, 0)
+        draw_task(ENV, shop(MUGS[:3]), 0, 0)
 
 
 def test_a_shop_of_few_facts_is_enough_and_one_draw_is_like_the_next():
     world = past_orders.shop()
-    found = [draw(ENV, world, level, seed) for level in LEVELS for seed in range(3)]
-    assert found == [draw(ENV, world, level, seed) for level in LEVELS for seed in range(3)]
-    assert all(played(Episode(ENV, world, task), solver).success for task in found)
+    found = [draw_task(ENV, world, level, seed) for level in LEVELS for seed in range(3)]
+    assert found == [draw_task(ENV, world, level, seed) for level in LEVELS for seed in range(3)]
+    assert all(play_episode(Episode(ENV, world, task), play_solution).success for task in found)

@@ -16,11 +16,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Timer
 
-from pipeline.__main__ import ending
-from pipeline.problem import stop
-from pipeline.progress import Lines
-from pipeline.run import Run
-from pipeline.stages import all_stages
+from shopwright.pipeline.__main__ import explain_exit
+from shopwright.pipeline.problem import stop
+from shopwright.pipeline.progress import LineProgress
+from shopwright.pipeline.run import Run
+from shopwright.pipeline.stages import all_stages
 from tests.folders import checksums
 
 PHASES = ("before it began", "while shards were made", "when all shards were there", "while it ended")
@@ -111,9 +111,9 @@ def attempt(folder, name, *, seed=None, workers=1, memory=None, file_size=None, 
     if without_rights:
         drop_rights()
     try:
-        Run(folder, seed=seed, workers=workers).build(name, progress=Lines(), **settings)
+        Run(folder, seed=seed, workers=workers).build(name, progress=LineProgress(), **settings)
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - as the command does
-        code, words = ending(error)
+        code, words = explain_exit(error)
         print(words, file=sys.stderr, flush=True)
         return code
     return 0
@@ -164,7 +164,7 @@ class Case:
     def half(self, folder, lacking=()):
         """The run with it, all of its shards there but for these, and not yet judged."""
         run = Run(self.whole(folder), workers=1)
-        with run.locked():
+        with run.lock():
             names = [f"part-{index:05d}.parquet" for index in lacking]
             run.reopen(self.manifest, without=names)
         return folder
@@ -212,7 +212,7 @@ class Told:
     def __init__(self):
         self.of = {}
 
-    def damaged(self, name, files):
+    def report_damage(self, name, files):
         self.of |= files
 
     def start(self, *_): ...

@@ -52,14 +52,14 @@ def main():
     import pandas  # noqa: F401
     import pyarrow.dataset  # noqa: F401
 
-    from pipeline.__main__ import parser
+    from shopwright.pipeline.__main__ import make_parser
 
-    parser()
+    make_parser()
     fork_each(attempt)
 
 
 def attempt(words):
-    from pipeline.__main__ import main as command
+    from shopwright.pipeline.__main__ import main as command
 
     return push(*words[1:]) if words[0] == "push" else command(words)
 
@@ -68,8 +68,8 @@ def push(folder, repo):
     """Without its pauses, of which none may be long; the client itself makes some of them, and takes no argument for that."""
     from huggingface_hub.utils import _http
 
-    from pipeline.problem import Problem
-    from pipeline.publish import hub
+    from shopwright.pipeline.problem import Problem
+    from shopwright.pipeline.publish import hub
 
     def wait(seconds):
         if seconds > LONGEST:

@@ -46,7 +46,7 @@ def main():
     from pathlib import Path
     from tempfile import TemporaryDirectory
 
-    from pipeline.stages import all_stages
+    from shopwright.pipeline.stages import all_stages
     from tests.conftest import build_small
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)

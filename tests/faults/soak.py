@@ -24,10 +24,10 @@ from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
 
-from pipeline.problem import Problem
-from pipeline.run import Run
-from pipeline.stages import all_stages
-from pipeline.verify import verify
+from shopwright.pipeline.problem import Problem
+from shopwright.pipeline.run import Run
+from shopwright.pipeline.stages import all_stages
+from shopwright.pipeline.verify import verify
 from tests.conftest import build_small
 from tests.faults import damage, disk
 from tests.faults.builds import Case, Forge, shard_times
@@ -209,13 +209,13 @@ TRAJECTORIES = ("build", "trajectories", "--products", "1200", "--count", "20", 
 def command(soak, chance):
     """A build with two workers on the command line, and where it is."""
     folder = soak.folder / "commanded"
-    build = Build("pipeline", folder, *TRAJECTORIES, "--minutes", "0.2")
+    build = Build("shopwright.pipeline", folder, *TRAJECTORIES, "--minutes", "0.2")
     build.until("trajectories:")
     return build, folder
 
 
 def goes_on(soak, folder):
-    code, said = Build("pipeline", folder, *TRAJECTORIES).ended()
+    code, said = Build("shopwright.pipeline", folder, *TRAJECTORIES).ended()
     assert code == 0, said[-2_000:]
     for name in ("catalog", "personas", "queries", "trajectories"):
         Case(soak.base, name).same_files(folder)
@@ -265,7 +265,7 @@ def terminal_closed(soak, chance):
 
 def two_at_once(soak, chance):
     folder = soak.folder / "commanded"
-    builds = [Build("pipeline", folder, *TRAJECTORIES) for _ in range(chance.randrange(2, 5))]
+    builds = [Build("shopwright.pipeline", folder, *TRAJECTORIES) for _ in range(chance.randrange(2, 5))]
     ends = [build.ended() for build in builds]
     for code, said in ends:
         assert code == 0 or (code == 2 and re.search(r"Another build is at work .*\(process \d+ on ", said)), said

@@ -4,7 +4,7 @@ import json
 
 from tests.models.asking import described
 from tests.questions import scribes
-from tests.shop import writer
+from tests.world import writer
 
 SETTINGS = {
     "personas": {},

@@ -6,10 +6,10 @@ from random import Random
 
 import pytest
 
-from pipeline.problem import Problem, Stale
-from pipeline.run import Run
-from pipeline.shards import finish, make_shard
-from pipeline.stages import all_stages
+from shopwright.pipeline.problem import Problem, Stale
+from shopwright.pipeline.run import Run
+from shopwright.pipeline.shards import finish, make_shard
+from shopwright.pipeline.stages import all_stages
 from tests.faults import damage
 from tests.faults.builds import Case
 from tests.folders import times
@@ -92,7 +92,7 @@ def half_built(case, folder):
     """Two shards of four are made."""
     case.fresh(folder)
     run = Run(folder, workers=1)
-    with run.locked():
+    with run.lock():
         build = run.prepare(case.name, case.manifest.recipe.settings)
         for index in (0, 1):
             make_shard(build, index)
@@ -112,7 +112,7 @@ def test_a_damaged_note_of_a_shard_costs_that_shard_and_no_more(toybox, hurt, tm
 def test_a_shard_that_changes_between_its_making_and_the_end_is_noticed(toybox, tmp_path):
     folder = toybox.fresh(tmp_path / "run")
     run = Run(folder, workers=1)
-    with run.locked():
+    with run.lock():
         build = run.prepare("toys", {})
         for index in range(build.shards):
             make_shard(build, index)
@@ -191,11 +191,11 @@ def test_a_shard_that_the_manifest_does_not_know_is_named_and_left(toybox, tmp_p
 
 
 def test_what_is_damaged_is_told_where_it_is_read_too(toybox, tmp_path, capsys):
-    from pipeline.progress import Lines
+    from shopwright.pipeline.progress import LineProgress
 
     folder = toybox.whole(tmp_path / "run")
     (folder / "toys" / "part-00001.parquet").unlink()
-    Run(folder, workers=1).build("boxes", progress=Lines())
+    Run(folder, workers=1).build("boxes", progress=LineProgress())
     told = capsys.readouterr().err
     assert "toys: toys/part-00001.parquet was damaged: missing. Its shard is made again." in told
     assert times(folder).keys() >= times(toybox.base).keys()

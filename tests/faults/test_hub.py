@@ -11,8 +11,8 @@ from random import Random
 
 import pytest
 
-from pipeline.publish.forms import Config
-from pipeline.publish.layout import lay
+from shopwright.pipeline.publish.exporters.forms import Config
+from shopwright.pipeline.publish.layout import lay
 from tests.faults.commands import Commands
 from tests.publish.hub import TOKEN, Handler, LocalHub
 from tests.publish.test_hub import CARD, CONFIG, REPO, ROWS, batches

@@ -11,8 +11,8 @@ from random import Random
 
 import pytest
 
-from pipeline.run import Run
-from pipeline.stages import all_stages
+from shopwright.pipeline.run import Run
+from shopwright.pipeline.stages import all_stages
 from tests.faults import disk
 from tests.faults.builds import Case
 from tests.faults.test_damage import half_built
@@ -165,7 +165,7 @@ def test_a_clock_that_jumps_changes_no_row(case, name, drunk, tmp_path):
     seen = subprocess.check_output([sys.executable, "-c", LOOKS], env=environment)
     assert int(seen) > 20
     folder = case.fresh(tmp_path / "run")
-    words = [sys.executable, "-m", "pipeline", "build", name, "--run", str(folder), "--workers", "2"]
+    words = [sys.executable, "-m", "shopwright.pipeline", "build", name, "--run", str(folder), "--workers", "2"]
     given = [word for key, value in case.settings.items() if "." in key for word in typed(key, value)]
     done = subprocess.run([*words, *given], env=environment, check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

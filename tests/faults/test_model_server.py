@@ -16,17 +16,17 @@ from random import Random
 import pytest
 from aiohttp import web
 
-from pipeline.models.replies import places
-from pipeline.models.role import Models
-from pipeline.problem import Ended
-from pipeline.run import Run
-from pipeline.stages import all_stages, upstream
+from shopwright.pipeline.models.replies import list_reply_places
+from shopwright.pipeline.models.role import Models
+from shopwright.pipeline.problem import Ended
+from shopwright.pipeline.run import Run
+from shopwright.pipeline.stages import all_stages, upstream
 from tests.faults.builds import Case
 from tests.faults.commands import Commands
 from tests.faults.speakers import SETTINGS, speaker
 from tests.models.server import ALWAYS, Plan, Server, constant
 
-QUICK = ("env_episodes", "personas")
+QUICK = ("env_episodes", "personas", "shopping_episodes")
 AT_ONCE, FEW = 16, 4
 ODD = {
     "a page": {"body": b"<html>Log in</html>", "content_type": "text/html"},
@@ -206,21 +206,32 @@ def test_a_server_at_its_worst_changes_nothing_of_what_is_built(built, name, tmp
 # --- what does not pass ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[] if name == "personas" else pytest.mark.slow) for name in SETTINGS]
-)
-def test_what_a_server_never_answers_is_asked_for_by_the_next_build_and_nothing_else_is(built, name, tmp_path):
+@everywhere
+def test_what_a_server_never_answers_is_no_row_and_is_asked_by_the_next_build_and_nothing_else_is(
+    built, name, tmp_path
+):
     case = built(name)
     folder = case.fresh(tmp_path / "run")
     with Watched(replace(case.plan(["500"], ALWAYS, retry_after="0"), faults={"500": 0.1})) as server:
         made = case.made(folder, server)
         assert made.requested in (None, made.rows + made.rejected)
-        if server.struck["500"]:
-            assert sum(each["faults"] for each in made.asked.values()) == server.struck["500"] / 8
+        assert sum(each["faults"] for each in made.usage.values()) == server.struck["500"] / 8 > 0
+        lost = {reason: count for reason, count in made.rejects.items() if "HTTP 500" in reason}
+        assert lost
+        assert all(reason.startswith("unanswered: ") for reason in lost)
+        assert not [row for row in Run(folder).read(name).table().to_pylist() if "HTTP 500" in str(row)]
         server.plan = Plan(says=case.says)
-        case.made(folder, server, rebuild=True)
+        case.made(folder, server)  # the same command again
     case.same(folder)
     assert not server.again
+
+
+def test_without_a_model_what_was_not_answered_stays_as_it_is(built, tmp_path):
+    case = built("personas")
+    folder = case.fresh(tmp_path / "run")
+    with Watched(replace(case.plan(["500"], ALWAYS, retry_after="0"), faults={"500": 0.1})) as server:
+        made = case.made(folder, server)
+    assert Run(folder, workers=1).build("personas") == made
 
 
 @pytest.mark.parametrize(
@@ -309,7 +320,7 @@ def test_stopped_while_a_server_misbehaves_it_goes_on_later(built, name, how, co
             time.sleep(0.001)
         assert code in (0, -how if how == signal.SIGKILL else 130), said
         assert "Traceback" not in said
-        kept = {key for key, _ in places(folder / "replies")}
+        kept = {key for key, _ in list_reply_places(folder / "replies")}
         assert len(server.good) - FEW <= len(kept) <= len(server.good)
         if how != signal.SIGKILL:
             assert len(kept) == len(server.good)

@@ -1,6 +1,6 @@
 """What people read in Prefect is what the manifests say."""
 
-from flows.artifacts import datasets, key, links, manifests, rejects
+from shopwright.flows.artifacts import datasets, links, make_artifact_key, manifests, rejects
 
 
 def test_each_dataset_has_a_row_with_its_figures(small):
@@ -31,4 +31,4 @@ def test_a_release_in_a_folder_names_it():
 
 
 def test_time_lines_have_names_that_prefect_takes():
-    assert key("Nightly (small)", "datasets") == "nightly-small-datasets"
+    assert make_artifact_key("Nightly (small)", "datasets") == "nightly-small-datasets"

@@ -13,8 +13,8 @@ from urllib.request import Request, urlopen
 
 import pytest
 
-from flows import deploy
-from pipeline.run import Run
+from shopwright.flows import deploy
+from shopwright.pipeline.run import Run
 from tests.processes import MARK
 
 HOME = Path(__file__).parents[2]
@@ -31,7 +31,7 @@ def test_a_port_that_is_taken_is_told_in_one_line():
         other.bind(("127.0.0.1", 0))
         other.listen()
         port = other.getsockname()[1]
-        words = [sys.executable, "-m", "flows.serve", "--port", str(port)]
+        words = [sys.executable, "-m", "shopwright.flows.serve", "--port", str(port)]
         done = subprocess.run(words, cwd=HOME, check=False, capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (2, "")
     said = (
@@ -55,7 +55,7 @@ class Served:
     def __init__(self, home):
         self.mark, self.url = str(home), f"http://127.0.0.1:{(port := a_port())}/api"
         self.environment = {**os.environ, "PREFECT_HOME": str(home), "PREFECT_API_URL": self.url, MARK: self.mark}
-        words = [sys.executable, "-m", "flows.serve", "--port", str(port)]
+        words = [sys.executable, "-m", "shopwright.flows.serve", "--port", str(port)]
         self.process = subprocess.Popen(words, cwd=HOME, env=self.environment, stdout=subprocess.PIPE, text=True)
         for line in self.process.stdout:
             if line.startswith("Ctrl-C"):
@@ -63,7 +63,7 @@ class Served:
         raise AssertionError("it ended before it served")
 
     def deploy(self, *words):
-        command = [sys.executable, "-m", "flows.deploy", *words]
+        command = [sys.executable, "-m", "shopwright.flows.deploy", *words]
         subprocess.run(command, cwd=HOME, env=self.environment, check=True, stdout=subprocess.DEVNULL)
 
     def runs(self):

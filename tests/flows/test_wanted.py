@@ -1,26 +1,25 @@
-"""The form of a deployed release, and what `prefect.yaml` fills in."""
+"""The form of a deployed release, and what `flows/prefect.yaml` fills in."""
 
 from datetime import datetime
-from pathlib import Path
 
 import pytest
 from pydantic import ValidationError
 
-from flows import release
-from flows.wanted import RecipeName, Wanted
+from shopwright.flows import release
+from shopwright.flows.deploy import DEPLOYMENTS
+from shopwright.flows.release_options import RecipeName, ReleaseOptions
 
-HOME = Path(__file__).parents[2]
 TIME = datetime(2026, 11, 21, 2, 30)
 
 
 def asked(**given):
-    return list(release.commands(Wanted(**given).at(TIME)))
+    return list(release.commands(ReleaseOptions(**given).at(TIME)))
 
 
 def deployments():
     import yaml
 
-    return yaml.safe_load((HOME / "prefect.yaml").read_text())["deployments"]
+    return yaml.safe_load(DEPLOYMENTS.read_text())["deployments"]
 
 
 def parameters():
@@ -35,12 +34,12 @@ def test_the_form_offers_the_recipes_that_there_are():
 
 
 def test_each_field_is_explained():
-    assert all(field.description for field in Wanted.model_fields.values())
+    assert all(field.description for field in ReleaseOptions.model_fields.values())
 
 
 def test_a_form_that_was_left_as_it_is_asks_for_what_the_command_does():
     assert asked() == list(
-        release.commands(release.parser().parse_args(["everything", "--run", "data/runs/everything"]))
+        release.commands(release.make_release_parser().parse_args(["everything", "--run", "data/runs/everything"]))
     )
 
 
@@ -85,12 +84,12 @@ def test_a_model_is_named_to_the_datasets_that_it_can_write():
 )
 def test_what_makes_no_sense_is_refused_before_a_run_exists(bad):
     with pytest.raises(ValidationError):
-        Wanted(**bad)
+        ReleaseOptions(**bad)
 
 
 def test_every_deployment_asks_for_what_can_be_made():
     for each in parameters():
-        assert list(release.commands(Wanted(**each["wanted"]).at(TIME)))
+        assert list(release.commands(ReleaseOptions(**each["wanted"]).at(TIME)))
 
 
 def test_scheduled_releases_have_a_folder_of_their_own_and_do_not_overlap():
@@ -102,6 +101,8 @@ def test_scheduled_releases_have_a_folder_of_their_own_and_do_not_overlap():
 
 def test_the_week_has_every_paper_at_its_full_size():
     weekly = next(each for each in deployments() if each["name"] == "weekly")
-    wanted = [Wanted(**schedule.get("parameters", weekly["parameters"])["wanted"]) for schedule in weekly["schedules"]]
+    wanted = [
+        ReleaseOptions(**schedule.get("parameters", weekly["parameters"])["wanted"]) for schedule in weekly["schedules"]
+    ]
     assert sorted(each.recipe for each in wanted) == ["ecomrlve", "shop_r1", "shopsimulator", "shoptrajqa"]
     assert {each.scale for each in wanted} == {1.0}

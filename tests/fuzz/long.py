@@ -13,27 +13,27 @@ from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from pipeline.catalog.mend.money import parse_price
-from pipeline.catalog.normalize import normalize
-from pipeline.catalog.sources import BadSource, open_source
-from pipeline.checks.questions import DAY
-from pipeline.envs.episode import parsed
-from pipeline.models.base import Reply
-from pipeline.models.openai import heard, reply_of
-from pipeline.models.written import Wrong, as_json
-from pipeline.render.trajectory import parse
-from pipeline.rewards.hierarchical import answer_of, rationale_at
-from pipeline.rewards.matching import boxed, right, shown
-from pipeline.rewards.tool_use import blocks, final
-from pipeline.rollouts.conversation import returned, turn_of
-from pipeline.rollouts.judge import opinion, verdict_of
-from pipeline.rollouts.teacher_reading import Unreadable, read
-from pipeline.sandbox.interpreter import plain
-from pipeline.shop.tools import Illegal
-from pipeline.shopping import human, play
-from pipeline.shopping.blunders import ACTION
-from pipeline.shopping.facts import measured
-from schemas.record import Rejected
+from shopwright.pipeline.catalog.normalize import normalize
+from shopwright.pipeline.catalog.repair.money import read_price
+from shopwright.pipeline.catalog.sources import BadSource, open_source
+from shopwright.pipeline.checks.question_words import DAY
+from shopwright.pipeline.envs.episode import parse_action
+from shopwright.pipeline.models.base import Reply
+from shopwright.pipeline.models.openai import build_reply, parse_completion
+from shopwright.pipeline.models.valid_replies import InvalidReply, parse_reply_json
+from shopwright.pipeline.render.trajectory import parse_trajectory
+from shopwright.pipeline.rewards.hierarchical import find_rationale, parse_prediction
+from shopwright.pipeline.rewards.matching import extract_boxed_answer, is_answer_shown, is_right_answer
+from shopwright.pipeline.rewards.tool_use import extract_code_blocks, extract_final_text
+from shopwright.pipeline.rollouts.conversation import format_block_output, parse_code_turn
+from shopwright.pipeline.rollouts.expert_output import UnreadableOutput, read_printed_answer
+from shopwright.pipeline.rollouts.judge import parse_opinion, parse_verdict
+from shopwright.pipeline.sandbox.interpreter import clean_output
+from shopwright.pipeline.shop.tools import IllegalCall
+from shopwright.pipeline.shopping import instruction_comparison, play
+from shopwright.pipeline.shopping.error_taxonomy import ACTION
+from shopwright.pipeline.shopping.facts import parse_measurement
+from shopwright.schemas.record import Rejected
 
 LENGTH, FAR = 60_000, 600_000
 """The second where a step is so quick that the square of the first is no time."""
@@ -50,7 +50,7 @@ SPACES = ["\n", " ", "\t\n", " \u2028"]
 CASES: list[tuple[str, Callable[[str], object], list[str]]] = [
     (
         "text form",
-        parse,
+        parse_trajectory,
         [
             *filled("] (brand: ", ", color: ", ", price: ", "\\", before=LINE, after="x"),
             LINE + "] (brand: " * 9_000 + ", color: " * 9_000 + ", price: " * 9_000,
@@ -59,48 +59,52 @@ CASES: list[tuple[str, Callable[[str], object], list[str]]] = [
     ),
     (
         "tool calls",
-        lambda text: heard(text, "stop", 0, 0),
+        lambda text: build_reply(text, "stop", 0, 0),
         filled("<tool_call>{", "<tool_call>{} ", "} ", '<tool_call>{"', before="x<tool_call>{", length=FAR),
     ),
-    ("thoughts", lambda text: heard(text, "stop", 0, 0), filled("<think>", "</think>", *SPACES, after="</think>")),
-    ("servers' answers", reply_of, filled("[", '{"choices":[', '"', "\\ud8", "9")),
-    ("records", lambda text: as_json(Reply(text), Rejected), filled("[", '{"id":', '"', "9", "\\u", *SPACES)),
-    ("verdicts", lambda text: verdict_of(Reply(text)), filled("[", "9", *SPACES)),
-    ("opinions", lambda text: opinion(Reply(text), ours_first=True), filled("FIRST", " \n", before="FIRST\n")),
+    (
+        "thoughts",
+        lambda text: build_reply(text, "stop", 0, 0),
+        filled("<think>", "</think>", *SPACES, after="</think>"),
+    ),
+    ("servers' answers", parse_completion, filled("[", '{"choices":[', '"', "\\ud8", "9")),
+    ("records", lambda text: parse_reply_json(Reply(text), Rejected), filled("[", '{"id":', '"', "9", "\\u", *SPACES)),
+    ("verdicts", lambda text: parse_verdict(Reply(text)), filled("[", "9", *SPACES)),
+    ("opinions", lambda text: parse_opinion(Reply(text), ours_first=True), filled("FIRST", " \n", before="FIRST\n")),
     (
         "turns",
-        partial(play.read, multi=False),
+        partial(play.parse_turn, multi=False),
         filled(*SPACES, before="Thought:", after="x", length=FAR)
         + filled(*SPACES, "Action", "Thought: ", "Action: a ", after="x", length=FAR)
         + filled(" ", before="Action: a", after="x", length=FAR),
     ),
     (
         "turns with a shopper",
-        partial(play.read, multi=True),
+        partial(play.parse_turn, multi=True),
         filled(*SPACES, "a ", before="Action_type: a\nAction_content: b", after="x", length=FAR)
         + filled("Action_type", "Action_type: "),
     ),
     (
         "next actions",
-        lambda text: (answer_of(text), rationale_at(text)),
+        lambda text: (parse_prediction(text), find_rationale(text)),
         filled("[", "\\", '{"rationale":', before='{"rationale":"'),
     ),
-    ("actions of envs", parsed, [text[:99_000] for text in filled("[", '{"tool_calls":[', "9")]),
+    ("actions of envs", parse_action, [text[:99_000] for text in filled("[", '{"tool_calls":[', "9")]),
     (
         "blocks",
-        lambda text: (blocks(text), final(text)),
+        lambda text: (extract_code_blocks(text), extract_final_text(text)),
         filled("<code>", "<code>```", "<interpreter>", "</interpreter>", "<code>```\n</code>", "<code>a</code>"),
     ),
-    ("turns with code", lambda text: turn_of(Reply(text)), filled("<code>", " ", "</code>", after="x")),
-    ("what is returned", returned, filled("<", "</code>", "<interpreter")),
+    ("turns with code", lambda text: parse_code_turn(Reply(text)), filled("<code>", " ", "</code>", after="x")),
+    ("what is returned", format_block_output, filled("<", "</code>", "<interpreter")),
     (
         "boxes",
-        boxed,
+        extract_boxed_answer,
         filled("\\boxed{", "\\boxed ", "{", "\\", "$", "\\(", "\\text{", "\\text ", before="\\boxed{", after="}" * 9),
     ),
     (
         "answers",
-        lambda text: [right(text[:9_990], "3", each) for each in TYPES],
+        lambda text: [is_right_answer(text[:9_990], "3", each) for each in TYPES],
         [
             text[:9_990]
             for text in filled("1,", "1h ", "['a',", "['a' ", "may 1 ", "x at ", "\n", " ", "- ", "9", "1 day, ")
@@ -108,26 +112,28 @@ CASES: list[tuple[str, Callable[[str], object], list[str]]] = [
     ),
     (
         "what is shown",
-        lambda text: [shown(text, "3", each) for each in ("integer", "money", "duration", "text", "none", "set")],
+        lambda text: [
+            is_answer_shown(text, "3", each) for each in ("integer", "money", "duration", "text", "none", "set")
+        ],
         filled("1,", "1 day, ", "datetime.timedelta(", "9", ":", length=20_000),
     ),
     (
         "what was printed",
-        lambda text: [read(text, form, "text") for form in ("plain", "literal")],
+        lambda text: [read_printed_answer(text, form, "text") for form in ("plain", "literal")],
         filled("(", "-", "1+", "'", "9", "0 x\n"),
     ),
-    ("output", plain, filled(" at 0x", "\x1b", "/")),
+    ("output", clean_output, filled(" at 0x", "\x1b", "/")),
     ("days", lambda text: list(DAY.finditer(text)), filled("9", "May ", "2024-", "May 1, ")),
     (
         "prices",
-        parse_price,
+        read_price,
         filled("1,", "1 ", "$", "&#x31;", "9", " ")
         + [text[:80] for text in filled("1,", "1 ", "  1", "1.", "-1", "$1 ", "1'")],
     ),
-    ("measures", measured, filled("9", " ", "1.", after="\n1")),
+    ("measures", parse_measurement, filled("9", " ", "1.", after="\n1")),
     (
         "instructions",
-        human.read,
+        instruction_comparison.parse_instruction,
         filled("at a price ", "at ", "is of ", "9", "3-", "for ", "w-", ": ", "a, ", "up to at most "),
     ),
     ("actions of pages", ACTION.fullmatch, filled(" ", "search[", "] ", before="search[", after="x")),
@@ -184,7 +190,7 @@ def all_of_them() -> Iterator[tuple[str, Callable[[str], object], str]]:
 def main() -> None:
     for name, function, text in all_of_them():
         print(f"{name}: {text[:20]!r} ... {text[-60:-30]!r} ...", flush=True)
-        with suppress(ValueError, Wrong, Illegal, Unreadable, BadSource):
+        with suppress(ValueError, InvalidReply, IllegalCall, UnreadableOutput, BadSource):
             function(text)
     print("All of them were read.")
 

@@ -29,16 +29,24 @@ SLOW = 10
 FOUND = 77
 """libFuzzer's exit code after a fault; 70 after a hang."""
 INSTRUMENTED = {
-    "text": ["pipeline.render.trajectory"],
+    "text": ["shopwright.pipeline.render.trajectory"],
     "reply": [
         *(
-            "pipeline.models.written",
-            "pipeline.models.openai",
-            "pipeline.rollouts.judge",
-            "pipeline.rollouts.conversation",
+            "shopwright.pipeline.models.valid_replies",
+            "shopwright.pipeline.models.openai",
+            "shopwright.pipeline.rollouts.judge",
+            "shopwright.pipeline.rollouts.conversation",
         ),
-        *("pipeline.rewards.matching", "pipeline.rewards.tool_use", "pipeline.rewards.hierarchical"),
-        *("pipeline.envs.episode", "pipeline.envs.conversation", "pipeline.shopping.play"),
+        *(
+            "shopwright.pipeline.rewards.matching",
+            "shopwright.pipeline.rewards.tool_use",
+            "shopwright.pipeline.rewards.hierarchical",
+        ),
+        *(
+            "shopwright.pipeline.envs.episode",
+            "shopwright.pipeline.envs.conversation",
+            "shopwright.pipeline.shopping.play",
+        ),
     ],
 }
 WORDS = {
@@ -59,52 +67,55 @@ WORDS = {
 
 def text(said: str) -> None:
     """It is no trajectory and the fault names a line, or its events are written and read back as they are."""
-    from pipeline.render.trajectory import parse, render
+    from shopwright.pipeline.render.trajectory import parse_trajectory, render_trajectory
 
     try:
-        events = parse(said)
+        events = parse_trajectory(said)
     except ValueError as fault:
         if not re.match(r"line \d+ (is not an action|does not begin with a time)", str(fault)):
             raise
         return
-    assert parse(render(events)) == events
+    assert parse_trajectory(render_trajectory(events)) == events
 
 
 def reply(said: str) -> None:
     """Every reader of replies makes something of it or says what is wrong."""
-    from pipeline.envs.conversation import message_of, said_by
-    from pipeline.envs.episode import parsed
-    from pipeline.models.base import Reply
-    from pipeline.models.openai import heard, reply_of
-    from pipeline.models.written import Wrong, as_json
-    from pipeline.rewards.hierarchical import Answer, answer_of, rationale_at
-    from pipeline.rewards.matching import boxed
-    from pipeline.rewards.tool_use import blocks, final
-    from pipeline.rollouts.conversation import turn_of
-    from pipeline.rollouts.judge import opinion, verdict_of
-    from pipeline.shop.tools import Illegal
-    from pipeline.shopping.play import read
-    from schemas.record import Rejected
+    from shopwright.pipeline.envs.episode import parse_action, parse_agent_reply, parse_user_message
+    from shopwright.pipeline.models.base import Reply
+    from shopwright.pipeline.models.openai import build_reply, parse_completion
+    from shopwright.pipeline.models.valid_replies import InvalidReply, parse_reply_json
+    from shopwright.pipeline.rewards.hierarchical import ActionPrediction, find_rationale, parse_prediction
+    from shopwright.pipeline.rewards.matching import extract_boxed_answer
+    from shopwright.pipeline.rewards.tool_use import extract_code_blocks, extract_final_text
+    from shopwright.pipeline.rollouts.conversation import parse_code_turn
+    from shopwright.pipeline.rollouts.judge import parse_opinion, parse_verdict
+    from shopwright.pipeline.shop.tools import IllegalCall
+    from shopwright.pipeline.shopping.play import parse_turn
+    from shopwright.schemas.record import Rejected
 
     for body in (said, json.dumps({"choices": [{"message": {"content": said}}]})):
-        if found := reply_of(body):
+        if found := parse_completion(body):
             found.text.encode()
-    found = heard(said, "stop", 0, 0)
+    found = build_reply(said, "stop", 0, 0)
     assert all(isinstance(call["name"], str) for call in found.calls)
-    told(lambda: parsed(said_by(found)), Illegal)
-    told(lambda: parsed(said), Illegal)
-    message_of(said)
-    for reader in (verdict_of, lambda each: opinion(each, ours_first=True), lambda each: as_json(each, Rejected)):
-        told(lambda reader=reader: reader(Reply(said)), Wrong)
+    told(lambda: parse_action(parse_agent_reply(found)), IllegalCall)
+    told(lambda: parse_action(said), IllegalCall)
+    parse_user_message(said)
+    for reader in (
+        parse_verdict,
+        lambda each: parse_opinion(each, ours_first=True),
+        lambda each: parse_reply_json(each, Rejected),
+    ):
+        told(lambda reader=reader: reader(Reply(said)), InvalidReply)
     for multi in (False, True):
-        read(said, multi)
-    answer = answer_of(said)
-    place = rationale_at(said)
-    assert place is None or isinstance(answer, Answer)
-    turn, code = turn_of(Reply(said))
-    assert code is None or turn_of(Reply(turn)) == (turn, code)
-    assert all(each.strip() for each in blocks(said))
-    boxed(final(said))
+        parse_turn(said, multi)
+    answer = parse_prediction(said)
+    place = find_rationale(said)
+    assert place is None or isinstance(answer, ActionPrediction)
+    turn, code = parse_code_turn(Reply(said))
+    assert code is None or parse_code_turn(Reply(turn)) == (turn, code)
+    assert all(each.strip() for each in extract_code_blocks(said))
+    extract_boxed_answer(extract_final_text(said))
 
 
 def told(read: Callable[[], object], fault: type[Exception]) -> None:
@@ -127,7 +138,7 @@ def samples(name: str) -> list[str]:
 
 
 def texts() -> list[str]:
-    from pipeline.render.trajectory import render
+    from shopwright.pipeline.render.trajectory import render_trajectory
 
     plain = {
         "row_id": 0,
@@ -145,7 +156,7 @@ def texts() -> list[str]:
     ]
     none = dict.fromkeys(["asin", "product_name", "brand", "color", "price"])
     searches = [plain | none | {"action_type": "search", "search_query": title} for title in titles]
-    return [render([each]) for each in (*shown, *searches)] + [render(shown[:3] + searches[:1])]
+    return [render_trajectory([each]) for each in (*shown, *searches)] + [render_trajectory(shown[:3] + searches[:1])]
 
 
 def replies() -> list[str]:

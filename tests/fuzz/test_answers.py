@@ -7,22 +7,28 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pipeline.checks.questions import DAY, day_of
-from pipeline.checks.rollouts import handed, loads
-from pipeline.playground.forms import Field
-from pipeline.playground.forms import read as typed
-from pipeline.problem import Problem
-from pipeline.questions.values import Unfit, canonical, from_json, from_rows, to_json
-from pipeline.rewards.matching import boxed, right, shown
-from pipeline.rollouts.teacher import Work
-from pipeline.rollouts.teacher_reading import Unreadable, literal, read
-from pipeline.rollouts.teacher_written import guessed
-from pipeline.sandbox.interpreter import plain
-from pipeline.sandbox.interpreter import shown as shortened
-from pipeline.shopping.blunders import ACTION
-from pipeline.shopping.facts import is_same, measured
-from pipeline.shopping.human import read as instruction
-from pipeline.tokens import estimate, estimates
+from shopwright.pipeline.checks.question_words import DAY, parse_day_match
+from shopwright.pipeline.checks.rollouts import list_constant_outputs, loads_trajectory
+from shopwright.pipeline.playground.forms import ToolField
+from shopwright.pipeline.playground.forms import parse_field as typed
+from shopwright.pipeline.problem import Problem
+from shopwright.pipeline.questions.values import (
+    Unfit,
+    format_canonical,
+    value_from_json,
+    value_from_rows,
+    value_to_json,
+)
+from shopwright.pipeline.rewards.matching import extract_boxed_answer, is_answer_shown, is_right_answer
+from shopwright.pipeline.rollouts.expert import ExpertWork
+from shopwright.pipeline.rollouts.expert_output import UnreadableOutput, parse_printed_literal, read_printed_answer
+from shopwright.pipeline.rollouts.expert_written import infer_answer
+from shopwright.pipeline.sandbox.interpreter import clean_output
+from shopwright.pipeline.sandbox.interpreter import truncate_output as shortened
+from shopwright.pipeline.shopping.error_taxonomy import ACTION
+from shopwright.pipeline.shopping.facts import is_same_value, parse_measurement
+from shopwright.pipeline.shopping.instruction_comparison import parse_instruction as instruction
+from shopwright.pipeline.tokens import estimate, estimates
 from tests.fuzz.hostile import DEEP, DIGITS, HALF, json_values, some, text, texts, tried, writable
 
 ANSWERS = {
@@ -57,11 +63,11 @@ MUCH = [DIGITS, "9" * 40, "1e309", "Decimal('1e999999999')", "datetime.date(9999
 @example("['\\ud800']", "set", False)
 def test_what_was_said_is_right_or_not_and_the_answer_itself_is(said, answer_type, strict):
     answer = ANSWERS[answer_type]
-    assert right(said, answer, answer_type, strict=strict) in (True, False)
-    assert right(answer, answer, answer_type, strict=strict)
-    assert shown(said, answer, answer_type) in (True, False)
-    found = boxed(f"\\boxed{{{said}}}")
-    assert found is None or right(found, answer, answer_type) in (True, False)
+    assert is_right_answer(said, answer, answer_type, strict=strict) in (True, False)
+    assert is_right_answer(answer, answer, answer_type, strict=strict)
+    assert is_answer_shown(said, answer, answer_type) in (True, False)
+    found = extract_boxed_answer(f"\\boxed{{{said}}}")
+    assert found is None or is_right_answer(found, answer, answer_type) in (True, False)
 
 
 # What a block printed
@@ -79,17 +85,17 @@ def test_what_was_said_is_right_or_not_and_the_answer_itself_is(said, answer_typ
 @example("datetime.date(99999999999999999999, 1, 1)", "literal", "date", None)
 @example("Decimal('1e999999')", "literal", "integer", None)
 def test_what_was_printed_is_a_value_that_can_be_told_or_unreadable(text, form, answer_type, digits):
-    found, _ = tried(Unreadable, read, text, form, answer_type, digits)
-    assert found is None or isinstance(canonical(found), str)
+    found, _ = tried(UnreadableOutput, read_printed_answer, text, form, answer_type, digits)
+    assert found is None or isinstance(format_canonical(found), str)
 
 
 @some
 @given(printed)
 def test_a_literal_is_a_value_or_unreadable(text):
-    found, unreadable = tried(Unreadable, literal, text)
+    found, unreadable = tried(UnreadableOutput, parse_printed_literal, text)
     if not unreadable:
         tried(
-            ArithmeticError, guessed, [[found]], "SELECT SUM(price) FROM events"
+            ArithmeticError, infer_answer, [[found]], "SELECT SUM(price) FROM events"
         )  # the teacher takes it for no answer
 
 
@@ -99,7 +105,7 @@ def test_a_number_that_cents_cannot_be_told_of_is_no_answer_to_the_teacher():
         SimpleNamespace(tree=None, question=question),
         SimpleNamespace(ok=True, text="[(Decimal('1e40'),)]"),
     )
-    assert Work.known(asked, printed, None) is None
+    assert ExpertWork.known(asked, printed, None) is None
 
 
 @pytest.mark.parametrize("answer_type", list(ANSWERS))
@@ -107,15 +113,15 @@ def test_a_number_that_cents_cannot_be_told_of_is_no_answer_to_the_teacher():
     "text", [DEEP, DIGITS, "1e999", "NaN", '"1e999999"', '{"a": 1}', '[["a"]]', '"\\ud800"', "[{}]"]
 )
 def test_json_that_is_no_result_is_unfit_or_a_value(answer_type, text):
-    found, unfit = tried(Unfit, from_json, text, answer_type)
-    assert str(unfit) if unfit else isinstance(canonical(found), str)
+    found, unfit = tried(Unfit, value_from_json, text, answer_type)
+    assert str(unfit) if unfit else isinstance(format_canonical(found), str)
 
 
 @some
 @given(st.builds(json.dumps, json_values), types)
 def test_any_json_is_a_result_or_unfit(text, answer_type):
-    found, unfit = tried(Unfit, from_json, text, answer_type)
-    assert unfit or from_json(to_json(found), answer_type) == found
+    found, unfit = tried(Unfit, value_from_json, text, answer_type)
+    assert unfit or value_from_json(value_to_json(found), answer_type) == found
 
 
 @some
@@ -124,8 +130,8 @@ def test_any_json_is_a_result_or_unfit(text, answer_type):
     types.filter(lambda each: each != "none"),
 )
 def test_any_rows_of_a_database_are_a_value_or_unfit(rows, answer_type):
-    found, unfit = tried(Unfit, from_rows, rows, answer_type)
-    assert str(unfit) if unfit else isinstance(canonical(found), str)
+    found, unfit = tried(Unfit, value_from_rows, rows, answer_type)
+    assert str(unfit) if unfit else isinstance(format_canonical(found), str)
 
 
 @some
@@ -135,25 +141,25 @@ def test_any_rows_of_a_database_are_a_value_or_unfit(rows, answer_type):
     )
 )
 def test_a_duration_reads_back_from_what_is_told_of_it(span):
-    assert right(canonical(span), canonical(span), "duration")
-    assert from_json(to_json(span), "duration") == span
-    assert right(str(span), canonical(span), "duration")
+    assert is_right_answer(format_canonical(span), format_canonical(span), "duration")
+    assert value_from_json(value_to_json(span), "duration") == span
+    assert is_right_answer(str(span), format_canonical(span), "duration")
 
 
 @some
 @given(st.datetimes(datetime(1000, 1, 1), datetime(9999, 1, 1)).map(lambda each: each.replace(microsecond=0)))
 def test_a_day_and_a_time_are_understood_as_people_write_them(moment):
     day = f"{moment:%B} {moment.day}, {moment.year}"
-    assert right(day, str(moment.date()), "date")
-    assert right(f"{day} at {moment:%I:%M:%S %p}", str(moment), "date-time")
-    assert [day_of(found) for found in DAY.finditer(f"On {day} or {moment:%Y-%m-%d}?")] == [moment.date()] * 2
+    assert is_right_answer(day, str(moment.date()), "date")
+    assert is_right_answer(f"{day} at {moment:%I:%M:%S %p}", str(moment), "date-time")
+    assert [parse_day_match(found) for found in DAY.finditer(f"On {day} or {moment:%Y-%m-%d}?")] == [moment.date()] * 2
 
 
 @some
 @given(texts("May 12, 2024", "31 February 2024", "2024-13-01", "0000-01-01", " 99 June 9999"))
 def test_a_day_in_a_question_is_one_or_there_is_none(text):
     for found in DAY.finditer(text):
-        day, none = tried(ValueError, day_of, found)
+        day, none = tried(ValueError, parse_day_match, found)
         assert none or isinstance(day, date)
 
 
@@ -166,15 +172,15 @@ def test_a_day_in_a_question_is_one_or_there_is_none(text):
 @example(DEEP)
 @example("print('" + HALF + "')")
 def test_any_code_loads_or_does_not(code):
-    assert loads(code, "a") in (True, False)
-    assert all(isinstance(each, str) for each in handed(code))
+    assert loads_trajectory(code, "a") in (True, False)
+    assert all(isinstance(each, str) for each in list_constant_outputs(code))
 
 
 @some
 @given(texts("\x1b[2J", " at 0x7f", "/site-packages/"), st.integers(10, 90))
 def test_output_that_was_made_plain_and_short_stays_so(text, most):
-    once = plain(text)
-    assert plain(once) == once
+    once = clean_output(text)
+    assert clean_output(once) == once
     assert not any(ord(each) < 32 and each not in "\t\n" for each in once)
     assert len(shortened(once, most)) <= max(most, len(once)) + 80
     assert shortened(once, len(once)) == once
@@ -186,7 +192,7 @@ def test_output_that_was_made_plain_and_short_stays_so(text, most):
     st.sampled_from(["string", "integer", "number", "boolean"]),
 )
 def test_what_is_typed_into_a_form_is_a_value_or_a_problem(value, kind):
-    found, problem = tried(Problem, typed, Field("max_price", kind, "", False, None), value)
+    found, problem = tried(Problem, typed, ToolField("max_price", kind, "", False, None), value)
     assert not problem or "Nothing was called" in str(problem)
     assert found is None or kind == "string" or not isinstance(found, str) or isinstance(value, list)
 
@@ -217,10 +223,10 @@ def test_any_instruction_is_understood_in_part(text):
 @example(DIGITS, DIGITS + "0")
 @example("9" * 400, "9" * 401)
 def test_two_values_are_the_same_or_not_and_a_measure_is_finite(one, other):
-    assert is_same(one, one)
-    assert is_same(one, other) == is_same(other, one)
+    assert is_same_value(one, one)
+    assert is_same_value(one, other) == is_same_value(other, one)
     for each in (one, other):
-        found = measured(each)
+        found = parse_measurement(each)
         assert found is None or abs(found[0]) < float("inf")
 
 

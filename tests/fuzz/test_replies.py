@@ -5,24 +5,40 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from pipeline.browse.server import read_json
-from pipeline.envs.conversation import message_of, said_by
-from pipeline.envs.episode import parsed
-from pipeline.models.base import Reply, spec_of
-from pipeline.models.openai import heard, reply_of, said, seconds
-from pipeline.models.replies import Replies
-from pipeline.models.written import Unwritten, Wrong, as_json, refused, written
-from pipeline.problem import Problem
-from pipeline.publish.layout import indexed
-from pipeline.rewards.hierarchical import Action, Answer, action_of, answer_of, rationale_at
-from pipeline.rewards.matching import boxed
-from pipeline.rewards.tool_use import blocks, called, final, own
-from pipeline.rollouts.conversation import returned, turn_of
-from pipeline.rollouts.judge import Opinion, logs_of, opinion, verdict_of
-from pipeline.shop.tools import Illegal
-from pipeline.shopping.play import read, thought_of
-from pipeline.shopping.play import written as turn_written
-from pipeline.trainers.gymnasium import called as call_of
+from shopwright.pipeline.browse.server import parse_json_or_text
+from shopwright.pipeline.envs.episode import parse_action, parse_agent_reply, parse_user_message
+from shopwright.pipeline.models.base import Reply, parse_spec
+from shopwright.pipeline.models.openai import build_reply, parse_completion, parse_retry_after, summarize_server_error
+from shopwright.pipeline.models.replies import Replies
+from shopwright.pipeline.models.valid_replies import (
+    InvalidReply,
+    NoValidReply,
+    ask_until_valid,
+    make_rejected_row,
+    parse_reply_json,
+)
+from shopwright.pipeline.problem import Problem
+from shopwright.pipeline.publish.layout import read_index_paths
+from shopwright.pipeline.rewards.hierarchical import (
+    Action,
+    ActionPrediction,
+    find_rationale,
+    parse_prediction,
+    read_true_action,
+)
+from shopwright.pipeline.rewards.matching import extract_boxed_answer
+from shopwright.pipeline.rewards.tool_use import (
+    extract_call_code,
+    extract_code_blocks,
+    extract_final_text,
+    select_model_text,
+)
+from shopwright.pipeline.rollouts.conversation import format_block_output, parse_code_turn
+from shopwright.pipeline.rollouts.judge import Opinion, parse_opinion, parse_verdict, read_real_logs
+from shopwright.pipeline.shop.tools import IllegalCall
+from shopwright.pipeline.shopping.play import format_turn as turn_written
+from shopwright.pipeline.shopping.play import parse_thought, parse_turn
+from shopwright.pipeline.trainers.gymnasium import parse_gym_call as call_of
 from tests.fuzz.hostile import DEEP, DIGITS, HALF, json_values, some, text, texts, tried, writable
 
 
@@ -67,30 +83,30 @@ def each_of(*cases):
 @given(anything)
 @each_of(*worst)
 def test_a_reply_is_a_record_or_wrong_in_words(text):
-    found, wrong = tried(Wrong, as_json, Reply(text), Shape)
+    found, wrong = tried(InvalidReply, parse_reply_json, Reply(text), Shape)
     assert 0 < len(str(wrong)) < 1_000 if wrong else found.model_dump_json()
 
 
 @some
 @given(st.lists(writable, max_size=3))
 def test_a_record_that_was_written_as_json_is_read_as_it_was(lines):
-    assert as_json(Reply(json.dumps({"texts": lines})), Shape).texts == lines
-    assert as_json(Reply(json.dumps({"texts": lines}, ensure_ascii=False, indent=1)), Shape).texts == lines
+    assert parse_reply_json(Reply(json.dumps({"texts": lines})), Shape).texts == lines
+    assert parse_reply_json(Reply(json.dumps({"texts": lines}, ensure_ascii=False, indent=1)), Shape).texts == lines
 
 
 @some
 @given(st.lists(anything, min_size=3, max_size=3))
 def test_replies_that_are_never_right_end_in_a_row_of_quarantine_that_tells_them(replies):
-    from pipeline.models.base import Prompt
+    from shopwright.pipeline.models.base import Prompt
 
-    conversation = written(Prompt("x", ()), lambda reply: as_json(reply, Shape))
+    conversation = ask_until_valid(Prompt("x", ()), lambda reply: parse_reply_json(reply, Shape))
     try:
         next(conversation)
         for each in replies:
             conversation.send(Reply(each))
     except StopIteration as end:
-        if isinstance(end.value, Unwritten):
-            row = refused("x", "text", {}, end.value)
+        if isinstance(end.value, NoValidReply):
+            row = make_rejected_row("x", "text", {}, end.value)
             assert [each["reply"] for each in json.loads(row.record)["tries"]] == replies
 
 
@@ -132,10 +148,10 @@ def is_a_reply(found):
 @example(json.dumps({"choices": [{"message": {"tool_calls": [{"function": {"name": "x", "arguments": DEEP}}]}}]}))
 @example(json.dumps({"choices": [{"message": {"content": f"a{HALF}", "reasoning": HALF}}]}))
 def test_any_answer_of_a_server_is_a_reply_or_none(text):
-    found = reply_of(text)
+    found = parse_completion(text)
     if found is not None:
         is_a_reply(found)
-    assert len(said(text)) <= 300
+    assert len(summarize_server_error(text)) <= 300
 
 
 @some
@@ -143,7 +159,7 @@ def test_any_answer_of_a_server_is_a_reply_or_none(text):
 @example(f'<tool_call>{{"name": {DEEP}}}</tool_call>')
 @example("<tool_call>[1]</tool_call>")
 def test_any_text_of_a_model_is_a_reply_and_a_call_that_is_none_is_a_fault(text):
-    found = heard(text, "stop", 0, 0)
+    found = build_reply(text, "stop", 0, 0)
     assert found.fault or all(isinstance(call["name"], str) for call in found.calls)
 
 
@@ -156,7 +172,7 @@ arguments = st.dictionaries(writable, json_values, min_size=1, max_size=3)
 def test_a_tool_call_comes_back_from_its_tags_whatever_its_arguments_say(given, before):
     call = json.dumps({"name": "cart_view", "arguments": given})
     plain = before.replace("<tool_call>", "").replace("</think>", "")
-    found = heard(f"So: {plain}<tool_call>\n{call}\n</tool_call> <tool_call>{call}</tool_call>", "stop", 0, 0)
+    found = build_reply(f"So: {plain}<tool_call>\n{call}\n</tool_call> <tool_call>{call}</tool_call>", "stop", 0, 0)
     assert [json.dumps(each) for each in found.calls] == [call, call]
 
 
@@ -164,7 +180,7 @@ def test_a_tool_call_comes_back_from_its_tags_whatever_its_arguments_say(given, 
 @given(text)
 @each_of("nan", "1e999", "-1", "1_0")
 def test_a_wait_that_a_server_asks_for_is_a_time_or_none(text):
-    found = seconds(text)
+    found = parse_retry_after(text)
     assert found is None or found >= 0
 
 
@@ -194,7 +210,7 @@ def test_a_damaged_reply_is_asked_for_again_and_those_beside_it_are_as_they_were
     assert found is None or isinstance(found.text, str)
 
 
-@pytest.mark.parametrize("line", [DEEP, '{"key": "a", "wish": 1}', '{"key": "a", "calls": null}', '{"key": ["a"]}'])
+@pytest.mark.parametrize("line", [DEEP, '{"key": "a", "slot": 1}', '{"key": "a", "calls": null}', '{"key": ["a"]}'])
 def test_a_line_that_is_no_reply_is_none(tmp_path, line):
     (tmp_path / "old.jsonl").write_text(f"{line}\n")
     assert Replies(tmp_path, "mine").get("a") is None
@@ -207,9 +223,9 @@ def test_a_line_that_is_no_reply_is_none(tmp_path, line):
 @given(anything)
 @each_of(*worst, '{"answer": ["CORRECT"]}', '{"answer": {}}')
 def test_a_judge_says_one_of_its_words_or_is_wrong(text):
-    found, wrong = tried(Wrong, verdict_of, Reply(text))
+    found, wrong = tried(InvalidReply, parse_verdict, Reply(text))
     assert str(wrong) if wrong else found in ("CORRECT", "INCORRECT")
-    found, wrong = tried(Wrong, opinion, Reply(text), ours_first=True)
+    found, wrong = tried(InvalidReply, parse_opinion, Reply(text), ours_first=True)
     assert str(wrong) if wrong else isinstance(found, Opinion)
 
 
@@ -218,22 +234,22 @@ def test_a_file_of_logs_that_are_none_is_a_problem(tmp_path, text):
     path = tmp_path / "logs.jsonl"
     path.write_text(text, errors="surrogatepass")
     with pytest.raises(Problem, match="column `text`"):
-        logs_of(path)
+        read_real_logs(path)
 
 
 @some
 @given(anything)
 @each_of(*worst)
 def test_json_of_others_is_shown_as_text_where_it_is_none(text):
-    assert read_json(text) is not None or text.strip() == "null"
-    assert all(isinstance(each, str) for each in indexed(text))
+    assert parse_json_or_text(text) is not None or text.strip() == "null"
+    assert all(isinstance(each, str) for each in read_index_paths(text))
 
 
 @some
 @given(body)
 def test_a_turn_and_its_code_are_read_the_same_from_what_is_kept_of_it(text):
-    turn, code = turn_of(Reply(text))
-    assert turn_of(Reply(turn)) == (turn, code)
+    turn, code = parse_code_turn(Reply(text))
+    assert parse_code_turn(Reply(turn)) == (turn, code)
     assert code is None or code == code.rstrip()
 
 
@@ -242,26 +258,26 @@ def test_a_turn_and_its_code_are_read_the_same_from_what_is_kept_of_it(text):
 @example("</interpreter>\\boxed{3} <code>g()</code>")
 @example("</interpreter>\\boxed{3} <code>g()</code><interpreter>")
 def test_what_a_tool_prints_is_never_read_as_the_models(printed):
-    told = f"<code>f()</code>{returned(printed)}"
-    assert own(told) == own(f"<code>f()</code>{returned('')}")
-    assert blocks(told) == ["f()"]
-    assert boxed(final(told)) is None
+    told = f"<code>f()</code>{format_block_output(printed)}"
+    assert select_model_text(told) == select_model_text(f"<code>f()</code>{format_block_output('')}")
+    assert extract_code_blocks(told) == ["f()"]
+    assert extract_boxed_answer(extract_final_text(told)) is None
 
 
 @some
 @given(body)
 def test_blocks_and_boxes_are_found_in_any_text(text):
-    assert all(each.strip() for each in blocks(text))
-    found = boxed(text)
+    assert all(each.strip() for each in extract_code_blocks(text))
+    found = extract_boxed_answer(text)
     assert found is None or isinstance(found, str)
 
 
 @some
 @given(writable.filter(lambda each: not set(each) & set("{}\\$")).map(str.strip))
 def test_what_is_put_into_a_box_is_read_from_it(text):
-    from pipeline.rollouts.teacher import boxed as box
+    from shopwright.pipeline.rollouts.expert import box_answer as box
 
-    assert boxed(f"So {box(text)}.") == text
+    assert extract_boxed_answer(f"So {box(text)}.") == text
 
 
 @some
@@ -271,7 +287,7 @@ def test_what_is_put_into_a_box_is_read_from_it(text):
 )
 @example([{"function": {"arguments": DEEP}}])
 def test_code_is_taken_from_calls_that_have_any_and_from_no_others(calls):
-    assert all(isinstance(each, str) for each in called(calls))
+    assert all(isinstance(each, str) for each in extract_call_code(calls))
 
 
 # An agent's turn in the shop
@@ -280,7 +296,7 @@ def test_code_is_taken_from_calls_that_have_any_and_from_no_others(calls):
 @some
 @given(body, st.booleans())
 def test_any_turn_is_a_thought_and_an_action_or_none(text, multi):
-    thought, action = read(text, multi)
+    thought, action = parse_turn(text, multi)
     assert thought == thought.strip()
     assert action == action.strip()
 
@@ -292,13 +308,13 @@ one_line = writable.map(lambda each: " ".join(each.split())).filter(lambda each:
 @given(one_line, one_line, st.booleans())
 def test_a_turn_that_was_written_is_read_as_it_was(thought, words, multi):
     for action in (f"search[{words}]", f"ask[{words}]") if multi else (f"click[{words}]",):
-        assert read(turn_written(thought, action, multi), multi) == (thought, action)
+        assert parse_turn(turn_written(thought, action, multi), multi) == (thought, action)
 
 
 @pytest.mark.parametrize("between", ["\n", "\n  ", "\n\n \t", "\u2028\n"])
 @pytest.mark.parametrize("thought", ["", "I look.", "I look.\nThen I act."])
 def test_a_thought_ends_where_the_action_begins(thought, between):
-    assert thought_of(f"Thought: {thought}{between}Action: search[x]") == thought
+    assert parse_thought(f"Thought: {thought}{between}Action: search[x]") == thought
 
 
 # Next actions and actions of the environments
@@ -307,10 +323,10 @@ def test_a_thought_ends_where_the_action_begins(thought, between):
 @some
 @given(anything, st.booleans())
 def test_a_prediction_is_an_answer_or_says_why_it_is_none(text, thinking):
-    found = answer_of(text, thinking=thinking)
-    assert isinstance(found, Answer) or (isinstance(found, str) and found)
-    place = rationale_at(text, thinking=thinking)
-    if isinstance(found, Answer) and place is not None:
+    found = parse_prediction(text, thinking=thinking)
+    assert isinstance(found, ActionPrediction) or (isinstance(found, str) and found)
+    place = find_rationale(text, thinking=thinking)
+    if isinstance(found, ActionPrediction) and place is not None:
         assert json.loads(f'"{text[place]}"', strict=False) == found.rationale
 
 
@@ -320,7 +336,7 @@ def test_a_prediction_is_an_answer_or_says_why_it_is_none(text, thinking):
     | with_parts(type=st.sampled_from(["click", "terminate", "type_and_submit"]) | json_values, name=json_values)
 )
 def test_any_value_is_an_action_or_says_why_it_is_none(value):
-    found = action_of(value)
+    found = read_true_action(value)
     assert isinstance(found, Action) or found
 
 
@@ -335,10 +351,10 @@ action = with_parts(
 @given(action.map(json.dumps) | anything)
 @each_of(*worst, '{"assistant_message": "\\ud800"}', '{"assistant_message": "' + HALF + '"}')
 def test_what_an_agent_says_is_an_action_or_illegal(text):
-    for each in (text, said_by(heard(text, "stop", 0, 0))):
-        found, illegal = tried(Illegal, parsed, each)
+    for each in (text, parse_agent_reply(build_reply(text, "stop", 0, 0))):
+        found, illegal = tried(IllegalCall, parse_action, each)
         assert 0 < len(str(illegal)) < 300 if illegal else found.model_dump_json()
-    assert isinstance(message_of(text), str)
+    assert isinstance(parse_user_message(text), str)
 
 
 @some
@@ -355,9 +371,9 @@ def test_an_action_of_a_trainer_is_a_call_or_none(said):
 @some
 @given(texts("scripted", "openai:", "vllm:", "@", "http://", "https://"))
 def test_a_models_name_is_told_in_one_of_three_forms_or_is_a_problem(text):
-    found, problem = tried(Problem, spec_of, text)
+    found, problem = tried(Problem, parse_spec, text)
     if problem:
         assert "Say scripted" in str(problem)
     else:
         assert found.kind == "scripted" or found.model
-        assert spec_of(f"{found.name}@{found.url}" if found.url else found.name) == found
+        assert parse_spec(f"{found.name}@{found.url}" if found.url else found.name) == found

@@ -7,13 +7,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from flows.wanted import Wanted
-from pipeline.budgets import LEAST, budgets, name_of, tokens_of
-from pipeline.commands.options import amount, positive
-from pipeline.problem import Problem
-from pipeline.recipe import read_recipe
-from pipeline.stages import all_stages
-from pipeline.stages.catalog import read_columns
+from shopwright.flows.release_options import ReleaseOptions
+from shopwright.pipeline.budgets import LEAST, format_budget, parse_budget, parse_budgets
+from shopwright.pipeline.commands.options import parse_amount, parse_positive
+from shopwright.pipeline.problem import Problem
+from shopwright.pipeline.recipe import read_recipe
+from shopwright.pipeline.stages import all_stages
+from shopwright.pipeline.stages.catalog import read_columns
 from tests.fuzz.hostile import DEEP, DIGITS, HALF, json_values, some, text, texts, tried, values
 
 SETTINGS = [
@@ -77,9 +77,9 @@ def a_value_or_a_problem(setting, value):
 @given(st.integers(LEAST, 10**12 - 1))
 @example(1_000_001)
 def test_a_budget_is_read_from_its_name(tokens):
-    assert tokens_of(name_of(tokens)) == tokens
-    assert tokens_of(str(tokens)) == tokens
-    assert budgets(tokens) == [name_of(tokens)]
+    assert parse_budget(format_budget(tokens)) == tokens
+    assert parse_budget(str(tokens)) == tokens
+    assert parse_budgets(tokens) == [format_budget(tokens)]
 
 
 @some
@@ -87,13 +87,13 @@ def test_a_budget_is_read_from_its_name(tokens):
 @example(DIGITS + "m")
 @example("9" * 400 + "k")
 def test_budgets_are_a_list_in_order_or_a_fault_in_words(value):
-    found, fault = tried(ValueError, budgets, value)
+    found, fault = tried(ValueError, parse_budgets, value)
     if fault:
         assert str(fault)
     else:
-        sizes = [tokens_of(name) for name in found]
+        sizes = [parse_budget(name) for name in found]
         assert sizes == sorted(set(sizes))
-        assert budgets(found) == found
+        assert parse_budgets(found) == found
 
 
 @some
@@ -101,7 +101,7 @@ def test_budgets_are_a_list_in_order_or_a_fault_in_words(value):
 @example(DIGITS)
 @example("²")
 def test_an_option_is_a_number_above_nought_or_a_fault(text):
-    for parse in (positive, amount):
+    for parse in (parse_positive, parse_amount):
         found, fault = tried((ValueError, ArgumentTypeError), parse, text)
         assert fault or 0 < found < float("inf")
 
@@ -167,11 +167,11 @@ def test_any_path_of_a_recipe_is_read_or_a_problem(tmp_path_factory, name):
 
 
 @some
-@given(st.dictionaries(st.sampled_from([*Wanted.model_fields, "else"]), text | json_values, max_size=3))
+@given(st.dictionaries(st.sampled_from([*ReleaseOptions.model_fields, "else"]), text | json_values, max_size=3))
 def test_a_form_of_a_release_is_one_or_says_which_field_is_not(given):
-    found, fault = tried(ValidationError, Wanted.model_validate, given)
+    found, fault = tried(ValidationError, ReleaseOptions.model_validate, given)
     if fault:
         assert fault.errors(include_input=False, include_url=False)[0]["loc"]
     else:
         assert found.at(datetime(2026, 1, 1)).run
-        assert Wanted.model_validate(found.model_dump()) == found
+        assert ReleaseOptions.model_validate(found.model_dump()) == found

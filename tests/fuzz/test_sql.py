@@ -3,8 +3,8 @@ import json
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pipeline.browse import sql as browsed
-from pipeline.sandbox.sql import FUNCTIONS, LONGEST, parsed, why_not
+from shopwright.pipeline.browse import sql as browsed
+from shopwright.pipeline.sandbox.sql import FUNCTIONS, LONGEST, explain_refusal, parse_select
 from tests.fuzz.hostile import PIECES, some, text
 
 WORDS = (
@@ -63,7 +63,11 @@ def each_nested(function):
 @example("->")
 @example("select x -> from events")
 def test_any_text_may_run_or_there_is_a_reason_why_not(sql):
-    for reason in (why_not(sql), browsed.why_not(sql), browsed.why_not(browsed.as_query(sql, ["n", 'a"b']))):
+    for reason in (
+        explain_refusal(sql),
+        browsed.find_sql_violation(sql),
+        browsed.find_sql_violation(browsed.as_query(sql, ["n", 'a"b'])),
+    ):
         assert reason is None or (reason and "\n" not in reason.splitlines()[0])
 
 
@@ -74,8 +78,8 @@ def test_any_text_may_run_or_there_is_a_reason_why_not(sql):
 def test_what_may_run_reads_events_alone_and_calls_what_is_known(sql):
     from sqlglot import exp
 
-    if why_not(sql) is None:
-        found = parsed(sql)
+    if explain_refusal(sql) is None:
+        found = parse_select(sql)
         known = {"events", *(each.alias_or_name.lower() for each in found.find_all(exp.CTE))}
         assert {each.name.lower() for each in found.find_all(exp.Table)} <= known
         assert not any(each.db for each in found.find_all(exp.Table))
@@ -88,9 +92,9 @@ def test_what_may_run_reads_events_alone_and_calls_what_is_known(sql):
 @given(fitting)
 @example("SELECT 'it''s', \"a\"\"b\", '--' FROM events")
 def test_a_query_is_printed_so_that_it_is_read_the_same(sql):
-    printed = parsed(sql).sql(dialect="duckdb")
-    assert parsed(printed) == parsed(sql)
-    assert why_not(printed) == why_not(sql)
+    printed = parse_select(sql).sql(dialect="duckdb")
+    assert parse_select(printed) == parse_select(sql)
+    assert explain_refusal(printed) == explain_refusal(sql)
 
 
 @some
@@ -108,7 +112,7 @@ def test_columns_stand_in_a_query_as_names_whatever_they_are_called(columns):
 
     made = browsed.as_query("price > 1", columns)
     if len(made) <= LONGEST:
-        found = parsed(made)
+        found = parse_select(made)
         assert [each.name for each in found.selects] == columns
         assert all(isinstance(each, exp.Column) for each in found.selects)
 
@@ -117,4 +121,4 @@ def test_columns_stand_in_a_query_as_names_whatever_they_are_called(columns):
 @given(text)
 def test_an_error_of_the_engine_is_told_in_one_line(error):
     assert "\n" not in browsed.in_one_line(f"Binder Error: {error}")
-    assert json.dumps(browsed.brief({error: [error] * 99}))
+    assert json.dumps(browsed.shorten_cell({error: [error] * 99}))

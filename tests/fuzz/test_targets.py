@@ -53,9 +53,9 @@ def test_nothing_that_is_tried_in_a_minute_breaks_a_parser(target):
 @needs_atheris
 @pytest.mark.parametrize("target", ["text", pytest.param("reply", marks=pytest.mark.slow)])
 def test_a_planted_mistake_is_found_and_its_input_shows_it_again(tmp_path, target):
-    for part in ("pipeline", "schemas", "prompts", "data/reference", "tests/fuzz"):
-        if (HOME / part).exists():
-            shutil.copytree(HOME / part, tmp_path / part, ignore=shutil.ignore_patterns("__pycache__", "runs"))
+    for part in ("shopwright", "pipeline", "schemas", "prompts", "data/reference", "tests/fuzz"):
+        leaving_out = shutil.ignore_patterns("__pycache__", "runs")
+        shutil.copytree(HOME / part, tmp_path / part, symlinks=True, ignore=leaving_out)
     file, line, wrong = PLANTED[target]
     source = (tmp_path / file).read_text(encoding="utf-8")
     assert source.count(line) == 1, "the line to be spoilt is there"

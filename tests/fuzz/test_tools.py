@@ -4,17 +4,17 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pipeline import gym
-from pipeline.envs import env_of
-from pipeline.envs.episode import Episode, draw
-from pipeline.shop.tools import TOOLS, Illegal, call, fits, signatures
+from shopwright.pipeline import gym
+from shopwright.pipeline.envs import get_env
+from shopwright.pipeline.envs.episode import Episode, draw_task
+from shopwright.pipeline.shop.tools import TOOLS, IllegalCall, call_tool, is_of_type, read_tool_signatures
 from tests.fuzz.hostile import DEEP, DIGITS, json_values, some, text, texts, tried
 
 
 @pytest.fixture(scope="module")
 def episode():
     world = gym.world(products=400, customers=6)
-    return Episode(env_of("cart_building"), world, draw(env_of("cart_building"), world, 0, 1))
+    return Episode(get_env("cart_building"), world, draw_task(get_env("cart_building"), world, 0, 1))
 
 
 ids = texts("product-0000001", "variant-0000001", "order-1", "lamp", "black")
@@ -25,7 +25,7 @@ by_kind = {str: ids, int: st.integers() | st.integers(-3, 30), float: st.floats(
 def calls(draw):
     """A tool that there is; arguments of its own names and kinds, or of others."""
     name = draw(st.sampled_from(TOOLS))
-    wanted = signatures()[name]
+    wanted = read_tool_signatures()[name]
     chosen = [each for each, (_, needed) in wanted.items() if needed or draw(st.booleans())]
     kinds = {each: by_kind[wanted[each][0]] for each in chosen}
     told = {each: draw(kind | json_values if draw(st.integers(0, 3)) == 0 else kind) for each, kind in kinds.items()}
@@ -39,7 +39,7 @@ def calls(draw):
 def test_any_call_of_a_tool_is_answered_by_json_or_illegal(episode, told):
     episode.reset()
     for name, arguments in told:
-        found, illegal = tried(Illegal, call, episode.shop, name, arguments)
+        found, illegal = tried(IllegalCall, call_tool, episode.shop, name, arguments)
         assert 0 < len(str(illegal)) < 300 if illegal else isinstance(found, dict)
         assert json.loads(json.dumps(found, allow_nan=False)) == found
 
@@ -47,7 +47,7 @@ def test_any_call_of_a_tool_is_answered_by_json_or_illegal(episode, told):
 @some
 @given(json_values, st.sampled_from([str, int, float, bool]))
 def test_what_fits_a_kind_is_of_that_kind(value, kind):
-    if fits(value, kind):
+    if is_of_type(value, kind):
         assert isinstance(value, kind | int if kind is float else kind)
         assert kind is bool or not isinstance(value, bool)
 

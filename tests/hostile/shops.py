@@ -15,14 +15,14 @@ from unicodedata import category
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipeline.problem import Problem
-from pipeline.publish.texts import cells
-from pipeline.render.trajectory import parse
-from pipeline.run import Run
-from pipeline.sandbox.data_loader import load_trajectory
-from pipeline.shards import OURS
-from pipeline.stages import all_stages
-from pipeline.verify import verify
+from shopwright.pipeline.problem import Problem
+from shopwright.pipeline.publish.texts import iterate_cells
+from shopwright.pipeline.render.trajectory import parse_trajectory
+from shopwright.pipeline.run import Run
+from shopwright.pipeline.sandbox.data_loader import load_trajectory
+from shopwright.pipeline.shards import OURS
+from shopwright.pipeline.stages import all_stages
+from shopwright.pipeline.verify import verify
 from tests.hostile.catalogs import COMPUTED, SECRET, write
 
 FEW = {
@@ -35,7 +35,7 @@ FEW = {
     "catalog_fine": {"leaves": 1, "complexity": 0},
     "shopping_tasks": {"count": 12, "personal": 4},
     "behaviors": {"sessions": 16},
-    "behavior_steps": {"told": "intent"},
+    "behavior_steps": {"customer_facts": "intent"},
 }
 """Settings of small datasets of each stage."""
 NAME = "<img src=x onerror=window.__pwned=30> {{ 6521 * 7919 }} --- [x](y)"
@@ -94,7 +94,7 @@ def texts(found: World, name: str) -> list[str]:
         text
         for path in files
         for batch in pq.ParquetFile(path).iter_batches()
-        for each in cells(batch)
+        for each in iterate_cells(batch)
         for text in each.texts.to_pylist()
     ]
 
@@ -128,7 +128,7 @@ def every_check_passes_again(found: World) -> None:
 
 def the_text_of_a_log_reads_back_to_its_events(found: World) -> None:
     for row in found.run.read("trajectories"):
-        told = parse(row.text)
+        told = parse_trajectory(row.text)
         assert len(told) == len(row.events)
         for said, event in zip(told, row.events, strict=True):
             assert said == {key: getattr(event, key) for key in said}

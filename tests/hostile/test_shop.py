@@ -16,17 +16,17 @@ from jinja2.ext import Extension
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from markdown_it import MarkdownIt
 
-from pipeline.browse.pages import address
-from pipeline.models.role import Models
-from pipeline.preview import preview
-from pipeline.problem import Problem
-from pipeline.prompts import FOLDER
-from pipeline.publish.card import card
-from pipeline.publish.forms import configs
-from pipeline.publish.layout import lay
-from pipeline.publish.report import report
-from pipeline.run import Run
-from pipeline.stages import all_stages
+from shopwright.pipeline.browse.pages import address
+from shopwright.pipeline.models.role import Models
+from shopwright.pipeline.preview import preview
+from shopwright.pipeline.problem import Problem
+from shopwright.pipeline.prompts import FOLDER
+from shopwright.pipeline.publish.card import render_card
+from shopwright.pipeline.publish.exporters.forms import configs
+from shopwright.pipeline.publish.layout import lay
+from shopwright.pipeline.publish.report import render_report
+from shopwright.pipeline.run import Run
+from shopwright.pipeline.stages import all_stages
 from tests.browse.visitor import Read, served
 from tests.hostile import shops
 from tests.hostile.test_texts import Shape
@@ -77,7 +77,7 @@ def laid(shop, tmp_path_factory):
 
 
 def put(run, whole):
-    (whole.folder / "README.md").write_text(card(run, whole), encoding="utf-8")
+    (whole.folder / "README.md").write_text(render_card(run, whole), encoding="utf-8")
 
 
 def plain(words):
@@ -158,7 +158,7 @@ def test_a_models_reply_commands_no_terminal_where_it_is_looked_at_first(shop, s
 
 
 def test_the_report_holds_what_was_sold_as_text_only(shop):
-    page = Read(report(shop.run))
+    page = Read(render_report(shop.run))
     assert {tag for tag, _ in page.tags} <= OURS
     for tag, at in page.tags:
         assert not [name for name in at if name.startswith("on") or name in ("src", "srcdoc", "action", "style")]
@@ -243,11 +243,12 @@ def done_at(window, place, own):
 
 @pytest.mark.browser
 def test_the_report_does_nothing_in_a_browser(shop, window, tmp_path):
-    (tmp_path / "report.html").write_text(report(shop.run), encoding="utf-8")
+    (tmp_path / "report.html").write_text(render_report(shop.run), encoding="utf-8")
     place = (tmp_path / "report.html").as_uri()
     assert done_at(window, place, place) == []
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 def test_the_browse_pages_do_nothing_in_a_browser(shop, window, visitor):
     own = visitor.server.url

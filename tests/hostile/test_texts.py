@@ -12,19 +12,19 @@ from pathlib import Path
 import pytest
 from duckdb import connect
 
-from pipeline.catalog.mend.text import text
-from pipeline.catalog.normalize import normalize
-from pipeline.problem import Problem, harmless
-from pipeline.prompts import FOLDER, messages
-from pipeline.publish.forms_rows import flat
-from pipeline.questions.sql import literal
-from pipeline.render import pages
-from pipeline.render.trajectory import parse, render
-from pipeline.rollouts.pandas_code import quoted
-from pipeline.run import Run
-from pipeline.shop.store import Item
-from pipeline.shopping.profile import long_searches, repeats
-from schemas.shop import Attribute
+from shopwright.pipeline.catalog.normalize import normalize
+from shopwright.pipeline.catalog.repair.text import clean_text
+from shopwright.pipeline.problem import Problem, harmless
+from shopwright.pipeline.prompts import FOLDER, render_messages
+from shopwright.pipeline.publish.exporters.rows import flatten_conversation
+from shopwright.pipeline.questions.sql import make_sql_literal
+from shopwright.pipeline.render import pages
+from shopwright.pipeline.render.trajectory import parse_trajectory, render_trajectory
+from shopwright.pipeline.rollouts.pandas_code import quote_python
+from shopwright.pipeline.run import Run
+from shopwright.pipeline.shop.store import Item
+from shopwright.pipeline.shopping.profile import is_search_repeated, long_searches
+from shopwright.schemas.shop import Attribute
 from tests.hostile.catalogs import FAMILIES, ORDERS, products
 from tests.hostile.shops import CHAT, commands_a_terminal
 
@@ -95,14 +95,14 @@ def test_a_catalog_holds_every_kind_of_harm():
     ],
 )
 def test_no_mark_of_a_chat_stays_in_a_text_however_it_is_hidden(mark, way):
-    found = text(way.format(mark, mark[1:], mark[0]), set()) or ""
+    found = clean_text(way.format(mark, mark[1:], mark[0]), set()) or ""
     assert not CHAT.search(found)
     assert mark not in found
 
 
 def test_what_only_looks_like_a_mark_stays():
     for title in ["lamp [A4] <5 W> | oak", "x < y | z > w", "[NEW] lamp", "a <| b", "R&D | lamp"]:
-        assert text(title, set()) == title
+        assert clean_text(title, set()) == title
 
 
 @pytest.mark.parametrize("id", ["<|im_end|>", "<b>1", "&lt;script&gt;", "[INST]9"])
@@ -135,8 +135,8 @@ def test_a_zero_byte_in_the_first_lines_is_a_clear_problem(shopwright, tmp_path)
 
 def test_whether_a_long_text_repeats_a_search_is_looked_up_once_a_word():
     typed = Counted(long_searches(["oak lamp with shade", "desk lamp red"]))
-    assert not repeats("lamp " * 5_000, typed)
-    assert repeats("lamp " * 5_000 + "the desk lamp, red", typed)
+    assert not is_search_repeated("lamp " * 5_000, typed)
+    assert is_search_repeated("lamp " * 5_000 + "the desk lamp, red", typed)
 
 
 class Counted(frozenset):
@@ -152,9 +152,9 @@ class Counted(frozenset):
 
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: repr(next(iter(family))[:12]))
 def test_a_line_of_a_log_reads_back_whatever_stands_in_each_of_its_places(family):
-    said = [found for each in family if (found := text(each, set()))]
+    said = [found for each in family if (found := clean_text(each, set()))]
     made = [event(n, *words) for n, words in enumerate(product(["lamp", *said], [None, *said], [None, *said][:12]))]
-    assert parse(render(made)) == made
+    assert parse_trajectory(render_trajectory(made)) == made
 
 
 def event(number, title, brand, color):
@@ -172,11 +172,11 @@ def event(number, title, brand, color):
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: repr(next(iter(family))[:12]))
 def test_code_and_sql_hold_a_text_as_one_literal(family):
     for each in family:
-        code = ast.parse(f"df[df.brand == {quoted(each)}]", mode="eval").body
+        code = ast.parse(f"df[df.brand == {quote_python(each)}]", mode="eval").body
         assert ast.literal_eval(code.slice.comparators[0]) == each
-        assert "</code" not in quoted(each)
+        assert "</code" not in quote_python(each)
         with closing(connect()) as connection:
-            assert connection.execute(f"SELECT {literal(each).sql('duckdb')}").fetchall() == [(each,)]
+            assert connection.execute(f"SELECT {make_sql_literal(each).sql('duckdb')}").fetchall() == [(each,)]
 
 
 # --- pages -------------------------------------------------------------------------------------------------------------
@@ -185,22 +185,26 @@ def test_code_and_sql_hold_a_text_as_one_literal(family):
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: repr(next(iter(family))[:12]))
 def test_a_page_has_the_same_elements_whatever_its_product_is_called(family):
     usual = [Shape(page.html).tags for page in of_product("lamp")]
-    for each in filter(pages.visible, family):
+    for each in filter(pages.sanitize_text, family):
         assert [Shape(page.html).tags for page in of_product(each)] == usual
-        assert pages.visible(each)[:200] in Shape(of_product(each)[0].html).words
+        assert pages.sanitize_text(each)[:200] in Shape(of_product(each)[0].html).words
 
 
 def of_product(words):
     """The pages of a product all of whose texts are this."""
     facts = (Attribute(name="material", value=words),)
     item = Item(0, "B1", words, words, words, "Lamps", "Home", 1299, 4.5, 12, 2, words, facts)
-    axes = [pages.Axis("size", ("S", "M"), "S")]
-    shown = [pages.description, pages.reviews, lambda each: pages.features(each, axes, [words])]
+    axes = [pages.OptionAxis("size", ("S", "M"), "S")]
+    shown = [
+        pages.build_description_page,
+        pages.build_reviews_page,
+        lambda each: pages.build_features_page(each, axes, [words]),
+    ]
     return [
         *(page(item) for page in shown),
-        pages.product(item, axes, [1299], "In stock", header=True),
-        pages.cart([pages.Line("B1", "B1-1", words, words, 1299)]),
-        pages.results(words, 1, 1, [pages.Listed(1, "B1", words, 1299, 1299, 4.5, 12, False)]),
+        pages.build_product_page(item, axes, [1299], "In stock", header=True),
+        pages.build_cart_page([pages.CartRow("B1", "B1-1", words, words, 1299)]),
+        pages.build_results_page(words, 1, 1, [pages.ResultEntry(1, "B1", words, 1299, 1299, 4.5, 12, False)]),
     ]
 
 
@@ -209,10 +213,10 @@ def of_product(words):
 
 @pytest.mark.parametrize("order", ORDERS)
 def test_no_word_of_a_shop_moves_the_border_between_system_and_user(order):
-    facts = {"context": "page", "done": [], "html": "<html></html>", "persona": order, "intent": order}
-    system, user = messages("behavior_steps", **facts)
+    facts = {"context": "page", "done": ["opened the shop"], "html": "<html></html>", "persona": order, "intent": order}
+    system, user = render_messages("behavior_steps", **facts)
     assert (system["role"], user["role"]) == ("system", "user")
-    assert user["content"] == "Nothing was done yet.\n\nThe page now:\n<html></html>"
+    assert user["content"] == "Done so far:\nopened the shop\n\nThe page now:\n<html></html>"
     assert system["content"].count(json.dumps(order, ensure_ascii=False)) == 2
 
 
@@ -229,7 +233,7 @@ def test_a_tools_answer_stays_a_message_of_its_own():
         "messages": [{"role": "user", "content": "Hi"}, {"role": "tool", "name": "search", "content": "</tool_call>"}],
         "tools": [],
     }
-    assert [message["role"] for message in flat(row)["messages"]] == ["user", "tool"]
+    assert [message["role"] for message in flatten_conversation(row)["messages"]] == ["user", "tool"]
 
 
 # --- a terminal --------------------------------------------------------------------------------------------------------

@@ -5,10 +5,10 @@ import json
 import sys
 from pathlib import Path
 
-from pipeline.models.base import Prompt, Sampling, spec_of
-from pipeline.models.openai import OpenAI
-from pipeline.models.play import play
-from pipeline.models.role import Models, Role
+from shopwright.pipeline.models.base import Prompt, Sampling, UnansweredRequest, parse_spec
+from shopwright.pipeline.models.openai import OpenAI
+from shopwright.pipeline.models.play import play
+from shopwright.pipeline.models.role import Models, Role
 from tests.models.server import drawn
 
 
@@ -17,8 +17,11 @@ def prompt(number, seed=0, **more):
 
 
 def once(asked):
-    """A conversation of one turn."""
-    return (yield asked)
+    """A conversation of one turn; where nobody answers it ends with why."""
+    try:
+        return (yield asked)
+    except UnansweredRequest as lost:
+        return lost
 
 
 def turns(number, count):
@@ -55,7 +58,7 @@ def told(conversations, opened, *, at_once=8):
 
 def client(server, **options):
     url = server if isinstance(server, str) else server.url
-    return OpenAI(spec_of(f"openai:toy@{url}"), Sampling(), **options)
+    return OpenAI(parse_spec(f"openai:toy@{url}"), Sampling(), **options)
 
 
 def ask(server, prompts, *, at_once=8, **options):

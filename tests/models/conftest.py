@@ -7,8 +7,8 @@ import threading
 
 import pytest
 
-from pipeline.models.base import Sampling, spec_of
-from pipeline.models.vllm import Vllm
+from shopwright.pipeline.models.base import Sampling, parse_spec
+from shopwright.pipeline.models.vllm import Vllm
 
 FOLDER = os.environ.get("SHOPWRIGHT_TEST_VLLM", "")
 """A small model that vLLM can load here, as `python -m tests.models.tiny` makes one."""
@@ -49,7 +49,7 @@ class Lent:
 
 
 def vllm(**options):
-    return Vllm(spec_of(f"vllm:{FOLDER}"), Sampling(max_tokens=256), **OPTIONS, **options)
+    return Vllm(parse_spec(f"vllm:{FOLDER}"), Sampling(max_tokens=256), **OPTIONS, **options)
 
 
 @pytest.fixture(scope="session")

@@ -5,14 +5,14 @@ from dataclasses import replace
 
 import pytest
 
-from pipeline.__main__ import main
-from pipeline.models.base import Price, Sampling
-from pipeline.models.role import Models
-from pipeline.preview import preview
-from pipeline.problem import Problem
-from pipeline.recipe import read_recipe
-from pipeline.run import Run
-from schemas.record import Rejected
+from shopwright.pipeline.__main__ import main
+from shopwright.pipeline.models.base import Price, Sampling
+from shopwright.pipeline.models.role import Models
+from shopwright.pipeline.preview import preview
+from shopwright.pipeline.problem import Problem
+from shopwright.pipeline.recipe import read_recipe
+from shopwright.pipeline.run import Run
+from shopwright.schemas.record import Rejected
 from tests.models.server import Plan, Server, drawn
 
 COUNT = 40
@@ -65,7 +65,7 @@ def test_what_was_asked_stands_in_the_manifest(folder):
     with Server(Plan(says=errs_once)) as server:
         manifest = Run(folder, models=models(server)).build("personas", count=COUNT)
         count = server.count
-    asked = manifest.asked["personas"]
+    asked = manifest.usage["personas"]
     first, again = asked["times"]
     assert (first, first + again) == (COUNT, count)
     assert again > 5
@@ -81,11 +81,11 @@ def test_it_counts_every_shard_and_what_was_kept_too(folder):
         first = run.build("personas", count=COUNT)
         again = run.build("personas", count=COUNT, rebuild=True)
         assert server.count == COUNT
-    assert again.asked == first.asked
+    assert again.usage == first.usage
 
 
 def test_without_a_model_nothing_was_asked(folder):
-    assert Run(folder).build("personas", count=COUNT).asked == {}
+    assert Run(folder).build("personas", count=COUNT).usage == {}
 
 
 def test_the_command_tells_rates_and_that_nothing_is_missing(folder, capfd):
@@ -104,7 +104,7 @@ def test_the_command_tells_rates_and_that_nothing_is_missing(folder, capfd):
 
 
 def test_rows_that_get_lost_are_told_and_the_exit_code_says_so(tmp_path, shopwright, toys, monkeypatch):
-    from pipeline.stages import all_stages
+    from shopwright.pipeline.stages import all_stages
 
     toy = all_stages()["toys"]
     losing = replace(toy, planner=lambda **_: replace(toy.plan({}, {"count": 3}), rows=5))
@@ -130,7 +130,7 @@ def test_it_stops_at_its_cost_and_goes_on_with_the_next_command(folder, tmp_path
         assert f"({server.count} replies are kept)" in told
         assert command(folder, server, *stop) == 0
         assert server.count == COUNT
-    assert Run(folder).read("personas").manifest.asked["personas"]["dollars"] == COUNT
+    assert Run(folder).read("personas").manifest.usage["personas"]["dollars"] == COUNT
 
 
 def test_a_cost_without_a_price_is_told_before_anything_is_asked(folder, capfd):
@@ -144,7 +144,7 @@ def test_there_is_one_budget_for_all_that_a_command_builds(folder):
     with Server(Plan(says=writes)) as server:
         bounded = models(server, max_tokens=10 * COUNT)
         Run(folder, models=bounded).build("personas", count=COUNT)
-        assert bounded.purse.tokens == 10 * COUNT
+        assert bounded.spent.tokens == 10 * COUNT
         with pytest.raises(Problem, match="are used up"):
             Run(folder, models=replace(bounded, fresh=True)).build("personas", count=COUNT, rebuild=True)
         assert server.count == COUNT
@@ -187,7 +187,7 @@ def test_another_sampling_is_another_recipe(folder):
         ("[prices.toy]\nprompt = 1.0\n", "prices.toy.reply: Field required."),
         ("[settings]\ncuont = 3\n", "[settings] cuont: no dataset has it."),
         ("[settings]\n'nothing.count' = 3\n", "[settings] nothing.count: no dataset has it."),
-        ("count = ", "is no TOML"),
+        ("count = ", "is not TOML"),
         ("[models]\nmodel = 'gpt'\n", "There is no model 'gpt'."),
     ],
 )
@@ -257,7 +257,7 @@ def test_the_projection_is_what_the_whole_then_takes(folder):
         prices = {"toy": Price(prompt=2.0, reply=4.0)}
         run = Run(folder, models=models(server, prices=prices))
         told = preview(run, "personas", 5, count=COUNT).projection
-        made = run.build("personas", count=COUNT).asked["personas"]
+        made = run.build("personas", count=COUNT).usage["personas"]
     assert (told.rows, told.prompts) == (COUNT, sum(made["times"]))
     assert (told.prompt_tokens, told.tokens) == (made["prompt_tokens"], made["tokens"])
     assert told.dollars == pytest.approx(made["dollars"])

@@ -8,10 +8,10 @@ import time
 import pytest
 from pydantic import BaseModel
 
-from pipeline.models.base import Reply, Sampling, spec_of
-from pipeline.models.play import AHEAD, play, played
-from pipeline.models.scripted import Scripted
-from pipeline.models.written import as_json, schema_of
+from shopwright.pipeline.models.base import Reply, Sampling, parse_spec
+from shopwright.pipeline.models.play import AHEAD, play, play_blocking
+from shopwright.pipeline.models.scripted import Scripted
+from shopwright.pipeline.models.valid_replies import parse_reply_json, schema_of
 from tests.models.asking import ask, client, once, prompt, told
 from tests.models.server import Plan, Server, constant, log_normal
 
@@ -55,13 +55,13 @@ def test_a_reply_fits_the_schema_that_was_asked(opened):
     asked = prompt(1, schema=schema_of(Toy))
     asked = type(asked)(**{**vars(asked), "offline": '{"number": 1, "word": "one"}'})
     (reply,) = told([once(asked)], opened)
-    assert as_json(reply, Toy).word
+    assert parse_reply_json(reply, Toy).word
 
 
 def test_a_model_has_a_name_for_the_recipe_and_may_be_closed_unused(opened):
     model = opened()
     text = f"{model.name}@http://here" if model.name.startswith("openai:") else model.name
-    assert spec_of(text).name == model.name
+    assert parse_spec(text).name == model.name
     asyncio.run(model.close())
 
 
@@ -280,7 +280,7 @@ def test_what_the_list_of_conversations_raises_comes_out():
         raise Broken
 
     with pytest.raises(Broken):
-        list(played(conversations(), Scripted, at_once=4))
+        list(play_blocking(conversations(), Scripted, at_once=4))
 
 
 def test_what_opening_a_model_raises_comes_out():
@@ -288,11 +288,11 @@ def test_what_opening_a_model_raises_comes_out():
         raise Broken
 
     with pytest.raises(Broken):
-        list(played(map(once, map(prompt, range(5))), opened))
+        list(play_blocking(map(once, map(prompt, range(5))), opened))
 
 
 def test_played_gives_the_same_in_order_beside_who_reads_it(server):
-    found = list(played(map(once, map(prompt, range(300))), lambda: client(server), at_once=16))
+    found = list(play_blocking(map(once, map(prompt, range(300))), lambda: client(server), at_once=16))
     assert [reply.text.split()[1] for reply in found] == [str(number) for number in range(300)]
 
 
@@ -303,7 +303,7 @@ def test_a_reader_that_stops_early_does_not_wait_for_a_reply_that_hangs():
     before = set(threading.enumerate())
     with Server(Plan(latency=slow)) as server:
         before |= set(threading.enumerate())
-        found = played(map(once, map(prompt, range(20))), lambda: client(server), at_once=4)
+        found = play_blocking(map(once, map(prompt, range(20))), lambda: client(server), at_once=4)
         assert next(found).text.startswith("say 0 ")
         began = time.monotonic()
         found.close()

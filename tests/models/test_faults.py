@@ -9,10 +9,10 @@ from statistics import median
 
 import pytest
 
-from pipeline.models.base import Away
-from pipeline.models.openai import TRIES, Lane
-from pipeline.models.role import Models
-from pipeline.run import Run
+from shopwright.pipeline.models.base import ServerUnreachable
+from shopwright.pipeline.models.openai import TRIES, Lane
+from shopwright.pipeline.models.role import Models
+from shopwright.pipeline.run import Run
 from tests.models.asking import ask, client, described, once, prompt, told
 from tests.models.server import ALWAYS, Plan, Server, constant
 
@@ -127,7 +127,7 @@ def test_what_got_no_answer_is_asked_again_by_the_next_build_and_nothing_else_is
     with Server(plan) as server:
         run, made = build(server)
         missing = ids(body["seed"] for body in server.bodies if plan.fault(body, 1))
-        assert made.rejects == {f"description: HTTP 500, {TRIES} times": len(missing)}
+        assert made.rejects == {f"unanswered: description: HTTP 500, {TRIES} times": len(missing)}
         assert set(faultless) - set(rows(run)) == missing
         server.plan, before = Plan(says=described), server.count
         run, made = build(server, rebuild=True)
@@ -228,7 +228,7 @@ def test_bad_answers_are_counted_across_requests():
         try:
             for number in range(50):
                 assert (await model.reply(prompt(number))).fault
-        except Away:
+        except ServerUnreachable:
             return number
         finally:
             await model.close()

@@ -11,15 +11,15 @@ from collections import Counter
 
 import pytest
 
-from pipeline.models.role import Models
-from pipeline.run import Run
+from shopwright.pipeline.models.role import Models
+from shopwright.pipeline.run import Run
 from tests.models import asking
 from tests.models.asking import described, role, turns
 from tests.models.server import Plan, Server, constant
 from tests.processes import Build
 
 AT_ONCE = 64
-COUNT = 1_000
+COUNT = 700
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +40,7 @@ def begun(catalog, server, tmp_path):
     """Begins the same command each time."""
     shutil.copytree(catalog, tmp_path / "run")
 
-    def begin(module="pipeline", words=("build", "personas"), count=COUNT, **environment):
+    def begin(module="shopwright.pipeline", words=("build", "personas"), count=COUNT, **environment):
         given = ("--count", str(count), "--model", f"openai:toy@{server.url}", "--at-once", str(AT_ONCE))
         return Build(module, tmp_path / "run", *words, *given, **environment)
 
@@ -82,11 +82,12 @@ def assert_whole(folder, rows=COUNT):
     assert run.build("personas", rebuild=True).fingerprint == before  # from the replies that are kept, with no server
 
 
+@pytest.mark.slow
 def test_a_build_that_is_killed_twice_asks_again_only_what_was_on_its_way(begun, server, tmp_path):
-    first = killed(begun(), server, 300)
+    first = killed(begun(), server, 200)
     kept = len(replies(tmp_path / "run"))
     assert first - AT_ONCE <= kept <= first < COUNT
-    second = killed(begun(), server, 650)
+    second = killed(begun(), server, 450)
     assert asked_again(server) <= AT_ONCE
     assert second < COUNT
     path = next((tmp_path / "run" / "replies").iterdir())
@@ -138,7 +139,7 @@ def test_of_a_conversation_that_is_killed_at_most_one_turn_is_asked_again(tmp_pa
 @pytest.mark.slow
 def test_a_flow_that_is_killed_asks_again_only_what_was_on_its_way(begun, server, tmp_path, tmp_path_factory):
     quiet = {"PREFECT_HOME": str(tmp_path_factory.mktemp("prefect")), "DO_NOT_TRACK": "1"}
-    flow = {"module": "flows.build", "words": ("personas",)}
+    flow = {"module": "shopwright.flows.build", "words": ("personas",)}
     try:
         build = begun(**flow, **quiet)
         while server.count < 400:

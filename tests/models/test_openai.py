@@ -7,10 +7,10 @@ from itertools import pairwise
 import pytest
 from pydantic import BaseModel
 
-from pipeline.models.base import Away
-from pipeline.models.openai import TRIES
-from pipeline.models.play import play
-from pipeline.models.written import Unwritten, as_json, schema_of, written
+from shopwright.pipeline.models.base import ServerUnreachable, UnansweredRequest
+from shopwright.pipeline.models.openai import TRIES
+from shopwright.pipeline.models.play import play
+from shopwright.pipeline.models.valid_replies import NoValidReply, ask_until_valid, parse_reply_json, schema_of
 from tests.models.asking import ask, client, once, prompt, role
 from tests.models.server import ALWAYS, Plan, Server, constant
 
@@ -108,16 +108,17 @@ def test_what_is_refused_is_not_tried_again_and_told_with_the_servers_words(stat
 @pytest.mark.parametrize("fault", ["500", "malformed", "empty", "parts"])
 def test_a_bad_answer_that_comes_each_time_is_a_fault(fault):
     with Server(Plan({fault: 1}, times=ALWAYS, retry_after="0")) as server:
-        (reply,) = ask(server, [prompt(1)])
-    assert reply.fault.endswith(f", {TRIES} times")
-    assert (reply.text, reply.finish, server.count) == ("", "unanswered", TRIES)
+        (lost,) = ask(server, [prompt(1)])
+    assert isinstance(lost, UnansweredRequest)
+    assert lost.why.endswith(f", {TRIES} times")
+    assert server.count == TRIES
 
 
 @pytest.mark.slow
 def test_a_connection_that_is_cut_each_time_is_a_fault():
     with Server(Plan({"cut": 1}, times=ALWAYS)) as server:
-        replies = ask(server, [prompt(number) for number in range(4)])
-    assert all("Disconnected" in reply.fault and reply.fault.endswith(f", {TRIES} times") for reply in replies)
+        lost = ask(server, [prompt(number) for number in range(4)])
+    assert all("Disconnected" in each.why and each.why.endswith(f", {TRIES} times") for each in lost)
     assert server.count == 4 * TRIES
 
 
@@ -131,7 +132,10 @@ def test_what_was_cut_short_is_a_fault_and_is_not_asked_again(fault):
 
 @pytest.mark.parametrize("status", ["401", "402", "404"])
 def test_a_server_that_answers_no_request_ends_the_work(status):
-    with Server(Plan({status: 1}, times=ALWAYS)) as server, pytest.raises(Away, match=f"what {status} means here"):
+    with (
+        Server(Plan({status: 1}, times=ALWAYS)) as server,
+        pytest.raises(ServerUnreachable, match=f"what {status} means here"),
+    ):
         ask(server, map(prompt, range(50)), at_once=4)
     assert server.count <= 8
 
@@ -148,7 +152,7 @@ def nobody():
 
 def test_a_server_that_is_not_there_ends_the_work_with_what_to_do():
     url = nobody()
-    with pytest.raises(Away, match="run the same command again to go on") as raised:
+    with pytest.raises(ServerUnreachable, match="run the same command again to go on") as raised:
         ask(url, map(prompt, range(10)), patience=0.6)
     assert str(raised.value).startswith(f"{url} gave no good answer for 1 seconds")
     assert "Cannot connect" in str(raised.value)
@@ -156,12 +160,12 @@ def test_a_server_that_is_not_there_ends_the_work_with_what_to_do():
 
 @pytest.mark.parametrize("fault", ["429", "503", "500", "malformed"])
 def test_a_server_that_gives_no_good_answer_for_long_is_away(fault):
-    with Server(Plan({fault: 1}, times=ALWAYS)) as server, pytest.raises(Away, match="no good answer"):
+    with Server(Plan({fault: 1}, times=ALWAYS)) as server, pytest.raises(ServerUnreachable, match="no good answer"):
         ask(server, map(prompt, range(10)), patience=0.5)
 
 
 def test_a_server_that_asks_to_wait_for_a_day_is_away():
-    with Server(Plan({"429": 1}, times=ALWAYS, retry_after="86400")) as server, pytest.raises(Away):
+    with Server(Plan({"429": 1}, times=ALWAYS, retry_after="86400")) as server, pytest.raises(ServerUnreachable):
         ask(server, [prompt(1)], patience=0.3)
 
 
@@ -174,7 +178,7 @@ def test_a_server_that_goes_in_the_midst_is_away():
                 got.append(reply)
                 if len(got) == 20:
                     await asyncio.to_thread(server.__exit__)
-        except Away:
+        except ServerUnreachable:
             return got
         finally:
             await model.close()
@@ -205,15 +209,15 @@ def test_time_in_which_nothing_is_asked_is_not_held_against_the_server():
 def test_of_replies_cut_short_none_is_accepted(tmp_path):
     asked = [prompt(number, schema=schema_of(Toy)) for number in range(300)]
     with Server(Plan({"length": 0.1}, times=ALWAYS)) as server:
-        found = list(role(server.url, tmp_path).play(written(each, toy, tries=1) for each in asked))
-    unwritten = [each for each in found if isinstance(each, Unwritten)]
+        found = list(role(server.url, tmp_path).play(ask_until_valid(each, toy, tries=1) for each in asked))
+    unwritten = [each for each in found if isinstance(each, NoValidReply)]
     assert len(unwritten) == server.struck["length"]
     assert 15 <= len(unwritten) <= 45
     assert {each.reasons for each in unwritten} == {("cut short at its limit of tokens",)}
 
 
 def toy(reply):
-    return as_json(reply, Toy)
+    return parse_reply_json(reply, Toy)
 
 
 def test_of_requests_that_are_refused_exactly_those_are_faults():
@@ -230,6 +234,6 @@ def test_a_server_at_its_worst_loses_nothing_and_passes_nothing_bad(tmp_path):
     kinds = ("429", "500", "cut", "torn", "malformed", "empty", "length", "wrong", "trickle")
     asked = [prompt(number, schema=schema_of(Toy)) for number in range(300)]
     with Server(Plan(dict.fromkeys(kinds, 0.03))) as server:
-        found = list(role(server.url, tmp_path, at_once=32).play(written(each, toy) for each in asked))
+        found = list(role(server.url, tmp_path, at_once=32).play(ask_until_valid(each, toy) for each in asked))
     assert all(isinstance(each, Toy) for each in found)
     assert all(server.struck[kind] for kind in kinds)

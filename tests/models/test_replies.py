@@ -10,8 +10,8 @@ import time
 
 import pytest
 
-from pipeline.models.base import Reply, Sampling, Spent
-from pipeline.models.replies import Replies
+from shopwright.pipeline.models.base import BudgetExceeded, Reply, Sampling
+from shopwright.pipeline.models.replies import Replies
 from tests.models import asking
 from tests.models.asking import once, prompt, role
 from tests.models.server import ALWAYS, Plan, Server, constant
@@ -183,11 +183,11 @@ def test_what_a_server_refused_is_kept_and_what_it_did_not_answer_is_not(tmp_pat
 
 
 def test_a_budget_of_tokens_stops_the_work_which_goes_on_later(played):
-    with pytest.raises(Spent, match="--max-tokens 200 are used up") as raised:
+    with pytest.raises(BudgetExceeded, match="--max-tokens 200 are used up") as raised:
         played(max_tokens=200)
     assert "run the same command again to go on" in str(raised.value)
     for _ in range(3):
-        with contextlib.suppress(Spent):
+        with contextlib.suppress(BudgetExceeded):
             replies, asked = played(max_tokens=200)
             break
     assert len(replies) == 40
@@ -196,10 +196,10 @@ def test_a_budget_of_tokens_stops_the_work_which_goes_on_later(played):
 
 
 def test_a_budget_is_overrun_by_no_more_than_what_is_on_its_way(server, tmp_path):
-    with pytest.raises(Spent):
+    with pytest.raises(BudgetExceeded):
         list(role(server.url, tmp_path, at_once=1, max_tokens=100).play(once(prompt(number)) for number in range(40)))
     assert server.count == 10
-    with pytest.raises(Spent):
+    with pytest.raises(BudgetExceeded):
         list(role(server.url, tmp_path, at_once=8, max_tokens=100).play(once(prompt(number)) for number in range(40)))
     assert server.count <= 10 + 10 + 7
 

@@ -14,13 +14,13 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel, ConfigDict, Field
 
-from pipeline.models.base import Away, Prompt, Sampling, spec_of
-from pipeline.models.play import play
-from pipeline.models.role import Models
-from pipeline.models.vllm import Vllm
-from pipeline.models.written import as_json, schema_of
-from pipeline.problem import Problem
-from pipeline.run import Run
+from shopwright.pipeline.models.base import Prompt, Sampling, ServerUnreachable, parse_spec
+from shopwright.pipeline.models.play import play
+from shopwright.pipeline.models.role import Models
+from shopwright.pipeline.models.valid_replies import parse_reply_json, schema_of
+from shopwright.pipeline.models.vllm import Vllm
+from shopwright.pipeline.problem import Problem
+from shopwright.pipeline.run import Run
 from tests.models.asking import once, prompt, told
 from tests.models.conftest import FOLDER, OPTIONS, vllm
 
@@ -42,7 +42,7 @@ def ask(engine, prompts, at_once=64):
 def test_where_vllm_is_not_installed_it_says_what_to_do(monkeypatch):
     monkeypatch.setitem(sys.modules, "vllm", None)
     with pytest.raises(Problem, match=r"vLLM is not installed here\. Install the extra shopwright\[vllm\]"):
-        told([once(prompt(1))], lambda: Vllm(spec_of("vllm:here"), Sampling()))
+        told([once(prompt(1))], lambda: Vllm(parse_spec("vllm:here"), Sampling()))
 
 
 # Asked and told
@@ -82,7 +82,7 @@ def test_200_replies_fit_their_schema_or_were_cut_short(engine):
     replies = ask(engine, [prompt(number, seed=number, schema=schema_of(Toy)) for number in range(200)])
     whole = [reply for reply in replies if not reply.fault]
     assert len(whole) > 150
-    assert all(as_json(reply, Toy).word for reply in whole)
+    assert all(parse_reply_json(reply, Toy).word for reply in whole)
     assert {reply.fault for reply in replies} <= {"", "cut short at its limit of tokens"}
 
 
@@ -90,7 +90,7 @@ def test_a_bounded_string_can_be_read_with_control_characters_in_it(engine):
     replies = ask(engine, [prompt(number, seed=number, schema=schema_of(Bounded)) for number in range(100)])
     whole = [reply for reply in replies if not reply.fault]
     assert len(whole) > 80
-    assert all(3 <= len(as_json(reply, Bounded).word) <= 12 for reply in whole)
+    assert all(3 <= len(parse_reply_json(reply, Bounded).word) <= 12 for reply in whole)
 
 
 def test_a_reply_that_reaches_its_limit_is_cut_short_and_counted(engine):
@@ -160,13 +160,13 @@ def test_conversations_that_are_let_go_do_not_stay_with_the_engine(engine):
 @pytest.mark.parametrize("options", [{"nonsense": 1}, {"max_model_len": 999_999}, {"dtype": "float7"}])
 def test_options_that_it_does_not_take_are_a_problem(options):
     with pytest.raises(Problem, match=f"vLLM does not start with {FOLDER}: .*{next(iter(options))}"):
-        told([once(prompt(1))], lambda: Vllm(spec_of(f"vllm:{FOLDER}"), Sampling(), **{**OPTIONS, **options}))
+        told([once(prompt(1))], lambda: Vllm(parse_spec(f"vllm:{FOLDER}"), Sampling(), **{**OPTIONS, **options}))
 
 
 @pytest.mark.usefixtures("tiny")
 def test_a_model_that_is_not_there_is_a_problem():
     with pytest.raises(Problem, match="vLLM does not start with /no/such/model: "):
-        told([once(prompt(1))], lambda: Vllm(spec_of("vllm:/no/such/model"), Sampling()))
+        told([once(prompt(1))], lambda: Vllm(parse_spec("vllm:/no/such/model"), Sampling()))
 
 
 # Engines of their own
@@ -192,7 +192,7 @@ def test_an_engine_that_ends_ends_the_work_with_what_to_do():
         finally:
             await model.close()
 
-    with pytest.raises(Away, match="run the same command again to go on"):
+    with pytest.raises(ServerUnreachable, match="run the same command again to go on"):
         asyncio.run(run(vllm()))
 
 
@@ -204,7 +204,7 @@ def test_a_model_that_thinks_first_is_held_to_the_schema_after_that():
     replies = told(map(once, asked), lambda: model, at_once=300)
     thought = [reply for reply in replies if reply.reasoning and not reply.fault]
     assert len(thought) >= 5
-    assert all(as_json(reply, Toy).word for reply in thought)
+    assert all(parse_reply_json(reply, Toy).word for reply in thought)
 
 
 KILLED = """
@@ -266,7 +266,7 @@ def test_of_random_words_nothing_is_accepted_and_nothing_is_lost(tmp_path):
     tries = [json.loads(row.record)["tries"] for row in rejected]
     assert all(row.reasons and each["wrong"] for row, found in zip(rejected, tries, strict=True) for each in found)
     replies = [json.loads(line) for path in (tmp_path / "replies").glob("*.jsonl") for line in path.open()]
-    assert len(replies) == sum(made.asked["personas"]["times"]) == sum(map(len, tries)) > count
+    assert len(replies) == sum(made.usage["personas"]["times"]) == sum(map(len, tries)) > count
     if SERVED.startswith("constrained:"):
         whole = [each["text"] for each in replies if not each.get("fault")]
         assert whole

@@ -14,25 +14,25 @@ from urllib.request import urlopen
 
 import pytest
 
-from pipeline.playground.app import gradio
-from pipeline.playground.place import Place
-from pipeline.playground.space import requirements, write_space
-from pipeline.problem import Problem
+from shopwright.pipeline.playground.app import import_gradio
+from shopwright.pipeline.playground.shop import PlaygroundShop
+from shopwright.pipeline.playground.space import list_requirements, write_space
+from shopwright.pipeline.problem import Problem
 
 HOME = Path(__file__).parents[2]
 needs_gradio = pytest.mark.skipif(find_spec("gradio") is None, reason="no gradio here: pip install 'shopwright[play]'")
-SERVE = "import sys; from pipeline.playground.app import launch; launch(sys.argv[1])"
+SERVE = "import sys; from shopwright.pipeline.playground.app import launch_playground; launch_playground(sys.argv[1])"
 
 
 def test_without_gradio_one_line_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "gradio", None)
     with pytest.raises(Problem, match=re.escape("pip install 'shopwright[play]'")):
-        gradio()
+        import_gradio()
 
 
 def test_a_folder_that_holds_nothing_to_play_is_said_at_once(tmp_path):
     with pytest.raises(Problem, match=r"has no orders\. Build it: shopwright build orders"):
-        Place(str(tmp_path)).open()
+        PlaygroundShop(str(tmp_path)).open()
 
 
 @pytest.fixture
@@ -110,13 +110,16 @@ def test_a_space_holds_what_it_needs_and_says_so_in_its_header(tmp_path):
     folder = write_space(tmp_path / "space")
     assert {path.name for path in folder.iterdir()} == {
         *("app.py", "requirements.txt", "README.md"),
-        *("pipeline", "schemas", "prompts", "data"),
+        "shopwright",
     }
+    code = {path.name for path in (folder / "shopwright").iterdir()}
+    assert code == {"__init__.py", "py.typed", "pipeline", "schemas", "prompts", "data"}
+    assert not any(path.is_symlink() for path in folder.rglob("*"))
     header = (folder / "README.md").read_text(encoding="utf-8").split("---\n")[1]
     facts = dict(line.split(": ", 1) for line in header.splitlines())
     lines = (folder / "requirements.txt").read_text(encoding="utf-8").splitlines()
     assert (facts["sdk"], facts["app_file"]) == ("gradio", "app.py")
-    assert lines == [*requirements(), f"gradio=={facts['sdk_version']}"]
+    assert lines == [*list_requirements(), f"gradio=={facts['sdk_version']}"]
     assert len(facts["short_description"]) <= 60
     assert not list(folder.rglob("__pycache__"))
     with pytest.raises(Problem, match="holds something already"):

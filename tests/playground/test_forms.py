@@ -2,30 +2,30 @@
 
 import pytest
 
-from pipeline.playground.forms import arguments, forms
-from pipeline.problem import Problem
-from pipeline.shop.tools import TOOLS, manual, signatures
+from shopwright.pipeline.playground.forms import list_tool_forms, parse_form_arguments
+from shopwright.pipeline.problem import Problem
+from shopwright.pipeline.shop.tools import TOOLS, build_tool_schemas, read_tool_signatures
 
 
 def test_every_tool_has_a_form_of_its_own_arguments():
-    assert list(forms()) == [*TOOLS, "submit"]
-    for name, wanted in signatures().items():
-        assert {field.name: field.required for field in forms()[name].fields} == {
+    assert list(list_tool_forms()) == [*TOOLS, "submit"]
+    for name, wanted in read_tool_signatures().items():
+        assert {field.name: field.required for field in list_tool_forms()[name].fields} == {
             field: needed for field, (_, needed) in wanted.items()
         }
 
 
 def test_every_form_and_field_says_what_it_is_for():
-    for told in manual():
-        form = forms()[told["name"]]
+    for told in build_tool_schemas():
+        form = list_tool_forms()[told["name"]]
         assert form.about == told["description"]
         for field in form.fields:
             assert field.about == told["parameters"]["properties"][field.name]["description"]
 
 
 def typed(name, **given):
-    form = forms()[name]
-    return arguments(form, [given.get(field.name) for field in form.fields])
+    form = list_tool_forms()[name]
+    return parse_form_arguments(form, [given.get(field.name) for field in form.fields])
 
 
 def test_what_is_left_empty_is_left_out():

@@ -2,10 +2,18 @@
 
 import pytest
 
-from pipeline.checks.tasks import earns_everything
-from pipeline.envs import all_envs
-from pipeline.playground.forms import SUBMIT, forms
-from pipeline.playground.game import NOT_BEGUN, OVER, Game, way
+from shopwright.pipeline.checks.tasks import earns_everything
+from shopwright.pipeline.envs import all_envs
+from shopwright.pipeline.playground.forms import SUBMIT, list_tool_forms
+from shopwright.pipeline.playground.game import (
+    NOT_BEGUN,
+    OVER,
+    Game,
+    find_first_feasible_seed,
+    is_feasible_task,
+    list_solver_calls,
+)
+from shopwright.schemas.certificates import parse_certificate
 
 
 @pytest.fixture
@@ -14,13 +22,13 @@ def game(small):
 
 
 def form(name, **given):
-    return [given.get(field.name) for field in forms()[name].fields]
+    return [given.get(field.name) for field in list_tool_forms()[name].fields]
 
 
 def follow(game):
     """Does what the solver does, through the forms."""
     task = {"env": game.task.env, "difficulty": game.task.difficulty, "seed": game.task.seed}
-    for name, given in way(game.run, task):
+    for name, given in list_solver_calls(game.run, task):
         several = {key: value.split(",") for key, value in given.items() if key.endswith("product_ids")}
         assert game.call(name, form(name, **given | several)) == ""
 
@@ -37,28 +45,28 @@ def test_the_solvers_way_through_the_forms_earns_everything(game, env):
 def test_the_shopper_speaks_first_and_answers(game):
     game.reset("cart_building", 3, 1)
     assert [line.who for line in game.lines] == ["shopper"]
-    left = game.left
+    left = game.calls_left
     assert game.say("Which color do you want?") == ""
     assert [line.who for line in game.lines[:3]] == ["shopper", "you", "shopper"]
     assert game.lines[2].text
-    assert game.left == left - 1
+    assert game.calls_left == left - 1
 
 
 def test_what_the_shop_refuses_costs_a_call_and_is_shown(game):
     game.reset("cart_building", 0, 1)
-    left = game.left
+    left = game.calls_left
     assert game.call("cart_add", form("cart_add", product_id="B0NOSUCH", variant_id="B0NOSUCH-1")) == (
         "Product B0NOSUCH has no variant B0NOSUCH-1."
     )
     assert game.lines[-1].fault == game.fault != ""
-    assert game.left == left - 1
+    assert game.calls_left == left - 1
 
 
 def test_what_is_missing_costs_nothing(game):
     game.reset("cart_building", 0, 1)
-    left = game.left
+    left = game.calls_left
     assert game.call("cart_add", form("cart_add")).startswith("cart_add needs")
-    assert (game.left, len(game.lines)) == (left, 1)
+    assert (game.calls_left, len(game.lines)) == (left, 1)
     assert game.say("   ").startswith("ask_user needs")
 
 
@@ -114,4 +122,14 @@ def test_two_visitors_do_not_see_one_anothers_episode(small):
     mine.say("Which color?")
     mine.call("order_checkout", [])
     assert len(yours.lines) == 1
-    assert yours.left == mine.left + 2
+    assert yours.calls_left == mine.calls_left + 2
+
+
+@pytest.mark.parametrize("env", all_envs())
+def test_the_first_game_of_each_env_can_be_done(game, env):
+    number = find_first_feasible_seed(game.run, env)
+    assert game.reset(env, 0, number) == ""
+    assert is_feasible_task(parse_certificate(game.task.acceptable))
+    assert game.hint == "This first game can be done."
+    game.reset(env, 0, number + 1)
+    assert "hand in a refusal" in game.hint

@@ -4,13 +4,13 @@ import json
 
 import pytest
 
-from pipeline.playground.guess import NOT_BEGUN, OVER, Guess
-from pipeline.playground.place import Place
+from shopwright.pipeline.playground.guess import NOT_BEGUN, OVER, Guess
+from shopwright.pipeline.playground.shop import PlaygroundShop
 
 
 @pytest.fixture
 def guess(small):
-    guess = Guess(Place(str(small.folder)))
+    guess = Guess(PlaygroundShop(str(small.folder)))
     guess.reset(1)
     return guess
 
@@ -25,20 +25,22 @@ def predict(guess, action):
 
 def test_the_true_actions_are_all_right_and_lead_through_the_session(guess):
     steps = len(guess.playing.steps)
-    for place in range(steps):
+    assert guess.at == 1  # the first move is told
+    for place in range(1, steps):
         assert predict(guess, truth(guess)) == ""
         assert guess.made[-1].earned.exact
         assert (guess.forward() == "") == (place < steps - 1)
     assert guess.over
-    assert guess.right == steps
+    assert guess.right == steps - 1
+    assert len(guess.before) == steps - 1
     assert guess.forward() == guess.predict("terminate") == OVER
 
 
 def test_what_was_really_done_is_hidden_until_it_is_guessed(guess):
-    assert not guess.shown
+    assert not guess.is_solved
     assert guess.forward() == "Guess this step first."
     guess.predict("terminate")
-    assert guess.shown
+    assert guess.is_solved
     assert guess.predict("terminate").startswith("This step is guessed")
     assert len(guess.made) == 1
 
@@ -64,5 +66,5 @@ def test_an_unfinished_guess_is_said_and_is_none(guess, kind, why):
 
 
 def test_nothing_can_be_done_before_it_begins(small):
-    guess = Guess(Place(str(small.folder)))
+    guess = Guess(PlaygroundShop(str(small.folder)))
     assert guess.forward() == guess.predict("terminate") == NOT_BEGUN

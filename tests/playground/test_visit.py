@@ -4,26 +4,26 @@ from threading import Thread
 
 import pytest
 
-from pipeline.playground.place import Place
-from pipeline.playground.visit import NOT_BEGUN, OVER, Visit
-from pipeline.render.pages import SEARCH_INPUT, names
+from shopwright.pipeline.playground.shop import PlaygroundShop
+from shopwright.pipeline.playground.visit import NOT_BEGUN, OVER, Visit
+from shopwright.pipeline.render.pages import SEARCH_INPUT, map_names_to_labels
 
 
 @pytest.fixture
 def visit(small):
-    return Visit(Place(str(small.folder)))
+    return Visit(PlaygroundShop(str(small.folder)))
 
 
 def follow(visit):
     """Does what the solver does, by what stands on the pages."""
-    for action in visit.solved():
+    for action in visit.list_solver_actions():
         verb, _, words = action.removesuffix("]").partition("[")
         if verb == "ask":
             assert visit.ask(words) == ""
         elif verb == "search":
             assert visit.press(SEARCH_INPUT, words) == ""
         else:
-            labels = {label: name for name, label in names(visit.playing.browser.page).items()}
+            labels = {label: name for name, label in map_names_to_labels(visit.playing.browser.page).items()}
             assert visit.press(labels[words]) == ""
 
 
@@ -39,15 +39,15 @@ def test_the_solvers_way_through_the_pages_earns_both_rewards(visit, talk, perso
 
 def test_who_has_said_everything_is_not_asked(visit):
     visit.reset(1, talk=False, personal=False)
-    left = visit.left
+    left = visit.actions_left
     assert "said everything" in visit.ask("Which color?")
-    assert (visit.left, visit.said) == (left, [])
+    assert (visit.actions_left, visit.said) == (left, [])
 
 
 def test_an_empty_question_costs_nothing(visit):
     visit.reset(1, talk=True, personal=False)
     assert visit.ask("  ") == "Write a question first. Nothing was asked."
-    assert visit.left == visit.playing.limit
+    assert visit.actions_left == visit.playing.limit
 
 
 def test_what_is_not_on_the_page_is_said_there(visit):
@@ -78,7 +78,7 @@ def test_numbers_begin_again_after_the_last_task(visit, small):
 
 
 def test_a_run_without_tasks_says_what_to_build(tmp_path):
-    visit = Visit(Place(str(tmp_path)))
+    visit = Visit(PlaygroundShop(str(tmp_path)))
     assert visit.reset(0, talk=False, personal=False) == (
         f"{tmp_path} has no shopping_tasks. Build it: shopwright build shopping_tasks --run {tmp_path}"
     )
@@ -87,7 +87,7 @@ def test_a_run_without_tasks_says_what_to_build(tmp_path):
 
 @pytest.mark.slow
 def test_without_a_run_a_small_shop_is_built_when_first_wanted():
-    place = Place("")
+    place = PlaygroundShop("")
     visit, found = Visit(place), []
     thread = Thread(target=lambda: found.append(visit.reset(1, talk=True, personal=True)))  # as a server would
     thread.start()

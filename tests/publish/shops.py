@@ -6,7 +6,7 @@ import shutil
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipeline.run import Run
+from shopwright.pipeline.run import Run
 
 HOSTILE = [
     '<script>document.title = "broken"</script>',

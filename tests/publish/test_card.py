@@ -14,12 +14,14 @@ import pytest
 from huggingface_hub import DatasetCard
 from markdown_it import MarkdownIt
 
-from pipeline.publish.card import HERE, card, cell, fenced
-from pipeline.publish.forms import Config, configs
-from pipeline.publish.layout import lay
-from pipeline.publish.pictures import Bar, drawn, pictures
-from pipeline.run import Run
-from pipeline.stages import all_stages
+from shopwright.pipeline.evaluate.audit import AuditCell, audit_to_json, write_audit
+from shopwright.pipeline.evaluate.statistics import measure_share
+from shopwright.pipeline.publish.card import HERE, escape_cell, fence_text, render_card
+from shopwright.pipeline.publish.exporters.forms import Config, configs
+from shopwright.pipeline.publish.layout import lay
+from shopwright.pipeline.publish.pictures import Bar, draw_pictures, render_picture
+from shopwright.pipeline.run import Run
+from shopwright.pipeline.stages import all_stages
 
 HOSTILE = '# x|y\n---\n```\n</svg><script>alert(1)</script> {{ 7 * 7 }} [a](b) "q": \x00 \u202e & <!--'
 KINDS = (
@@ -61,7 +63,7 @@ def catalog(tmp_path_factory):
 
 
 def put(run, whole, repo=""):
-    (whole.folder / "README.md").write_text(card(run, whole, repo), encoding="utf-8")
+    (whole.folder / "README.md").write_text(render_card(run, whole, repo), encoding="utf-8")
 
 
 def of(run, folder, *names, repo=""):
@@ -131,7 +133,7 @@ def test_the_hub_is_told_of_sizes_licence_language_and_use(laid, readme):
     ],
 )
 def test_licences_of_several_sources_are_all_named(licences, licence, name):
-    from pipeline.publish.card import licence_of
+    from shopwright.pipeline.publish.card import licence_of
 
     told = licence_of(licences)
     assert told["license"] == licence
@@ -161,7 +163,7 @@ def test_every_picture_that_the_card_shows_lies_beside_it(laid, readme):
 
 
 def test_pictures_show_each_action_with_its_target(small):
-    picture = pictures(small)["actions"]
+    picture = draw_pictures(small)["actions"]
     for action, target in (("search", 55), ("click", 35), ("add to Cart", 7), ("purchase", 3)):
         assert re.search(rf">{action}<(?s:.*?)% of {target} %<", picture)
     told = [(float(share), int(wanted)) for share, wanted in re.findall(r">([\d.]+) % of (\d+) %<", picture)]
@@ -171,9 +173,9 @@ def test_pictures_show_each_action_with_its_target(small):
 
 
 def test_bars_are_as_long_as_their_shares():
-    picture = drawn("prices", [Bar("a", 1.0, "2"), Bar("b", 0.5, "1")])
+    picture = render_picture("prices", [Bar("a", 1.0, "2"), Bar("b", 0.5, "1")])
     assert [float(wide) for wide in re.findall(r'width="([\d.]+)" height="16"', picture)] == [340, 170]
-    assert drawn("prices", []) == ""
+    assert render_picture("prices", []) == ""
 
 
 def test_the_table_has_every_split_with_its_rows(laid, readme):
@@ -182,7 +184,7 @@ def test_the_table_has_every_split_with_its_rows(laid, readme):
         first, *others = config.splits.values()
         assert [
             f"`{config.name}`",
-            cell(config.about),
+            escape_cell(config.about),
             first.name,
             f"{first.rows:,}",
             f"{first.bytes / 1e6:.1f}",
@@ -194,7 +196,7 @@ def test_the_table_has_every_split_with_its_rows(laid, readme):
 def test_what_was_turned_away_is_told_by_reason(small, readme):
     for name in all_stages():
         for reason, count in small.read(name).manifest.rejects.items():
-            assert [f"`{name}`", cell(reason), f"{count:,}"] in tables(readme)
+            assert [f"`{name}`", escape_cell(reason), f"{count:,}"] in tables(readme)
 
 
 def test_the_card_says_how_it_was_made_and_what_it_follows(small, readme):
@@ -211,22 +213,16 @@ def test_audits_are_shown_where_they_were_made(copy, tmp_path):
     assert "Environments: mean" not in before
     assert "Shopping tasks:" not in before
     cells = [
-        {"env": "cart_building", "level": level, "policy": policy, "episodes": 20, "success": 1.0, "reward": reward}
-        for policy, reward in (("solver", 0.8), ("do_nothing", -0.6))
-        for level in (0, 6)
+        AuditCell({"env": "cart_building", "level": level}, policy, measure_share(20, 20), {"reward": reward})
+        for policy, level, reward in (
+            *(("solver", 0, 0.8), ("solver", 6, 0.6)),
+            *(("do-nothing", 0, -0.6), ("do-nothing", 6, -0.6)),
+        )
     ]
-    cells[1]["reward"] = 0.6
-    (copy.folder / "audit.json").write_text(json.dumps(cells), encoding="utf-8")
-    shares = {"success": [0.25, 0.1, 0.4], "same product": [0.125, 0.1, 0.2]}
-    row = {
-        "policy": "first result",
-        "scenario": "single",
-        "episodes": 40,
-        "shares": shares,
-        "counts": {"chance": 0.008},
-    }
-    audit = {"made": "another", "rows": [row], "split": "test", "tasks": 40}
-    (copy.folder / "audit_shopping.json").write_text(json.dumps(audit), encoding="utf-8")
+    write_audit(copy.folder, "envs", {"cells": audit_to_json(cells)})
+    parts = {"loose": 0.3, "strict": 0.275, "same_product": 0.125, "chance": 0.008}
+    cells = [AuditCell({"scenario": "single"}, "first-result", measure_share(10, 40), parts)]
+    write_audit(copy.folder, "shopping", {"made": "another", "split": "test", "cells": audit_to_json(cells)})
     text = of(copy, tmp_path / "after", "env_tasks")
     assert ["cart building", "+0.70", "-0.60"] in tables(text)
     assert ["environment", "solver", "do nothing"] in tables(text)
@@ -271,25 +267,27 @@ def test_nothing_that_others_wrote_means_anything_in_the_card(catalog, tmp_path)
 
 
 def test_nothing_that_others_wrote_means_anything_in_a_picture(catalog):
-    for picture in pictures(catalog).values():
+    for picture in draw_pictures(catalog).values():
         document = minidom.parseString(picture.encode())
         assert not document.getElementsByTagName("script")
     (label,) = [
         each
-        for each in minidom.parseString(drawn("prices", [Bar(HOSTILE, 1, "1")]).encode()).getElementsByTagName("text")
+        for each in minidom.parseString(render_picture("prices", [Bar(HOSTILE, 1, "1")]).encode()).getElementsByTagName(
+            "text"
+        )
         if "x|y" in each.firstChild.data
     ]
     assert len(label.firstChild.data) <= 30
 
 
 def test_a_sample_stays_in_its_fence():
-    text = f"before\n\n{fenced(HOSTILE + chr(10) + '`' * 7)}\n\nafter\n"
+    text = f"before\n\n{fence_text(HOSTILE + chr(10) + '`' * 7)}\n\nafter\n"
     kinds = [token.type for token in MARKDOWN.parse(text) if token.type != "paragraph_close"]
     assert kinds == ["paragraph_open", "inline", "fence", "paragraph_open", "inline"]
 
 
 def test_a_cell_stays_in_its_table():
-    table = MARKDOWN.parse(f"| a | b |\n| --- | --- |\n| {cell(HOSTILE)} | c |\n")
+    table = MARKDOWN.parse(f"| a | b |\n| --- | --- |\n| {escape_cell(HOSTILE)} | c |\n")
     assert [token.type for token in table].count("td_open") == 2
     inner = [child.type for token in table for child in token.children or []]
     assert not {"html_inline", "link_open", "code_inline"} & set(inner)
@@ -309,7 +307,7 @@ def test_folders_and_servers_of_the_machine_are_not_told(copy, tmp_path):
 
 
 def test_a_run_without_anything_is_said_in_one_line(tmp_path):
-    from pipeline.problem import Problem
+    from shopwright.pipeline.problem import Problem
 
     empty = Config("a", "", pa.schema({"id": pa.string()}), {})
     with pytest.raises(Problem, match="no finished dataset"):

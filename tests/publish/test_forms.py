@@ -15,32 +15,32 @@ from jinja2 import nodes
 from jinja2.ext import Extension
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from pipeline.arrow import to_batch
-from pipeline.gym import Held
-from pipeline.problem import Problem
-from pipeline.publish import forms, forms_rl, forms_sft
-from pipeline.publish.forms_rows import (
+from shopwright.pipeline.arrow import to_batch
+from shopwright.pipeline.gym import MemoryDataset
+from shopwright.pipeline.problem import Problem
+from shopwright.pipeline.publish.exporters import forms, rl, sft
+from shopwright.pipeline.publish.exporters.rows import (
     RL,
     ROWS,
     SFT,
     TEXT,
-    batches,
-    called,
-    flat,
-    is_json,
-    json_of,
-    returned,
-    said,
-    told,
+    batch_rows,
+    build_conversation_row,
+    dump_exact_json,
+    flatten_conversation,
+    is_json_column,
+    make_call_message,
+    make_message,
+    make_tool_message,
 )
-from pipeline.rewards.verl import RULES, compute_score
-from pipeline.run import Run
-from pipeline.stages import all_stages
-from pipeline.tokens import estimate
-from pipeline.trainers.env import ENVIRONMENTS, conversation, schemas_of
-from schemas.behaviors import Behavior, BehaviorStep, NextAction
-from schemas.rollouts import Message, PassRate, RlPrompt
-from schemas.tasks import EnvEpisode, Task, Turn
+from shopwright.pipeline.rewards.verl import RULES, compute_score
+from shopwright.pipeline.run import Run
+from shopwright.pipeline.stages import all_stages
+from shopwright.pipeline.tokens import estimate
+from shopwright.pipeline.trainers.env import ENVIRONMENTS, list_tool_schemas, write_env_messages
+from shopwright.schemas.behaviors import Behavior, BehaviorStep, NextAction
+from shopwright.schemas.rollouts import Message, PassRate, RlPrompt
+from shopwright.schemas.tasks import EnvEpisode, Task, Turn
 
 HOME = Path(__file__).parents[2]
 CODE_TAGS = (HOME / "pipeline" / "publish" / "code_tags.jinja").read_text()
@@ -80,7 +80,7 @@ def opened(row, schema):
     def plain(value, kind):
         if value is None:
             return None
-        if is_json(kind):
+        if is_json_column(kind):
             return json.loads(value)
         return [plain(each, kind.value_type) for each in value] if pa.types.is_list(kind) else value
 
@@ -167,12 +167,12 @@ def test_tasks_of_held_out_customers_are_held_out(small):
     people = [f"persona-{number:07d}" for number in range(60)]
     tasks = [task.model_copy(update={"id": f"of {person}", "persona_id": person}) for person in people]
     run = Rows(small, env_tasks=held("env_tasks", Task, tasks))
-    config = forms.as_it_is(run.read("env_tasks"), run)
+    config = forms.make_dataset_config(run.read("env_tasks"), run)
     found = {
         split: [id for batch in rows() for id in batch["persona_id"].to_pylist()]
         for split, rows in config.splits.items()
     }
-    assert found == {side: [person for person in people if forms_rl.side_of(person) == side] for side in forms.SIDES}
+    assert found == {side: [person for person in people if rl.side_of(person) == side] for side in forms.SIDES}
     assert min(map(len, found.values())) > 1
     assert config.group == "persona_id"
 
@@ -180,7 +180,7 @@ def test_tasks_of_held_out_customers_are_held_out(small):
 def test_customers_are_on_the_same_side_in_every_form_of_theirs(configs, rows):
     for name in ("sft_envs", "rl_envs", *(each for each in configs if each.endswith("_behaviors"))):
         for split in ("train", "test"):
-            assert {forms_rl.side_of(row["group"]) for row in rows(name, split)} <= {split}
+            assert {rl.side_of(row["group"]) for row in rows(name, split)} <= {split}
 
 
 def test_both_sides_of_questions_are_there_and_of_different_customers(small, rows):
@@ -239,11 +239,11 @@ def test_what_is_known_of_a_conversation_is_counted(rows):
     for row in rows("sft_rollouts"):
         assert row["calls"] == row["turns"] - 1 > 0
         assert row["tokens"] > 500
-    row = told("1", [said("user", "a 12 tablecloths, red")], [], group="", source="", kind="")
+    row = build_conversation_row("1", [make_message("user", "a 12 tablecloths, red")], [], group="", source="", kind="")
     known = {"policy": "", "difficulty": 0, "reward": 0.0}
     tool = {"type": "function", "function": {"name": "search"}}
-    found = next(batches([row | known, {**row, "tools": [tool]} | known], SFT))["tokens"].to_pylist()
-    assert found == [9, 9 + estimate(json_of(tool))]
+    found = next(batch_rows([row | known, {**row, "tools": [tool]} | known], SFT))["tokens"].to_pylist()
+    assert found == [9, 9 + estimate(dump_exact_json(tool))]
 
 
 def test_rollouts_say_what_was_said_when_code_stands_in_tags(small, rows):
@@ -259,9 +259,13 @@ def test_rollouts_say_what_was_said_when_code_stands_in_tags(small, rows):
 
 
 def test_the_template_keeps_a_beginning_as_it_is_and_asks_for_the_next_turn():
-    messages = [said("system", "S"), said("user", "U"), called("I look.", "code_interpreter", {"code": "1"})]
-    more = [*messages, returned("code_interpreter", "1"), said("assistant", r"\boxed{1}")]
-    tools = list(schemas_of(ENVIRONMENTS["questions_boxed"]))
+    messages = [
+        make_message("system", "S"),
+        make_message("user", "U"),
+        make_call_message("I look.", "code_interpreter", {"code": "1"}),
+    ]
+    more = [*messages, make_tool_message("code_interpreter", "1"), make_message("assistant", r"\boxed{1}")]
+    tools = list(list_tool_schemas(ENVIRONMENTS["questions_boxed"]))
     before, _ = rendered(CODE_TAGS, messages, tools)
     after, learnt = rendered(CODE_TAGS, more, tools)
     assert after.startswith(before)
@@ -271,7 +275,11 @@ def test_the_template_keeps_a_beginning_as_it_is_and_asks_for_the_next_turn():
 
 
 def test_the_template_writes_other_tools_as_json_and_their_output_as_another_turn():
-    messages = [said("user", "U"), called("", "search", {"words": "<é>"}), returned("search", "none")]
+    messages = [
+        make_message("user", "U"),
+        make_call_message("", "search", {"words": "<é>"}),
+        make_tool_message("search", "none"),
+    ]
     tools = [{"type": "function", "function": {"name": "search", "parameters": {}}}]
     text, learnt = rendered(CODE_TAGS, messages, tools)
     assert learnt == ['<tool_call>\n{"name": "search", "arguments": {"words": "<é>"}}\n</tool_call><|im_end|>']
@@ -372,7 +380,7 @@ def test_reference_calls_earn_everything(small, rows):
             env = ENVIRONMENTS[row["environment"]](small.folder)
             env.reset(**row)
             calls = [(call["name"], call["arguments"]) for call in row["extra_info"]["reference_calls"]]
-            conversation(env, calls)
+            write_env_messages(env, calls)
             assert calls
             assert env._done
             assert env.get_reward() >= (0.7 if name == "rl_envs" else 1.0)
@@ -387,9 +395,9 @@ def test_conversations_are_to_the_letter_what_the_environments_say(small, rows):
         env.reset(extra_info={"task": task | ({} if kind == "envs" else {"scenario": row["kind"]})})
         turns = [message for message in row["messages"] if message["role"] == "assistant"]
         calls = [(call["name"], call["arguments"]) for turn in turns for call in [turn["tool_calls"][0]["function"]]]
-        assert conversation(env, calls, [turn["content"] for turn in turns]) == row["messages"]
+        assert write_env_messages(env, calls, [turn["content"] for turn in turns]) == row["messages"]
         assert env.get_reward() == row["reward"]
-        assert row["tools"] == list(schemas_of(ENVIRONMENTS[kind]))
+        assert row["tools"] == list(list_tool_schemas(ENVIRONMENTS[kind]))
 
 
 def named(row):
@@ -420,20 +428,22 @@ def test_a_models_episode_is_kept_where_it_is_still_a_success_call_by_call(small
         }.items()
     ]
     run = Rows(small, env_episodes=held("env_episodes", EnvEpisode, found))
-    rows = [row for side in forms.SIDES for row in forms_sft.sft_envs(run, side)]
+    rows = [row for side in forms.SIDES for row in run.call(sft.sft_envs, split=side)]
     assert [(row["id"], row["tool_errors"]) for row in rows] == [("a success", 0), ("a mistake", 1)]
     assert {row["policy"] for row in rows} == {"some-model"}
 
 
 def test_calls_that_failed_are_counted(small):
     rollout = next(iter(small.read("rollouts")))
-    assert forms_sft.rollout_row(rollout)["tool_errors"] == 0
+    assert sft.build_sft_rollout_row(rollout)["tool_errors"] == 0
     bad = rollout.calls[0].model_copy(update={"ok": False})
-    assert forms_sft.rollout_row(rollout.model_copy(update={"calls": [bad, *rollout.calls[1:]]}))["tool_errors"] == 1
+    assert (
+        sft.build_sft_rollout_row(rollout.model_copy(update={"calls": [bad, *rollout.calls[1:]]}))["tool_errors"] == 1
+    )
 
 
 def held(name, makes, records):
-    return Held(name, makes, [to_batch(makes, records)])
+    return MemoryDataset(name, makes, [to_batch(makes, records)])
 
 
 class Rows(Run):
@@ -522,7 +532,7 @@ def test_pass_rates_are_those_of_models(small):
     tried = PassRate(policy="some-model", tries=4, right=1)
     both = [prompts[0], prompts[1].model_copy(update={"pass_rates": [*prompts[1].pass_rates, tried]})]
     run = Rows(small, rl_prompts=held("rl_prompts", RlPrompt, both))
-    assert [row["pass_rate"] for row in forms_rl.rl_questions(run, "train")] == [None, 0.25]
+    assert [row["pass_rate"] for row in run.call(rl.rl_questions, split="train")] == [None, 0.25]
 
 
 # Behaviours.
@@ -560,17 +570,18 @@ def test_a_session_is_one_conversation_of_pages_and_answers(small):
         small,
         behaviors=held("behaviors", Behavior, [behavior(), behavior("other", "test")]),
     )
-    [row] = forms_sft.sft_behaviors(run, "train")
+    [row] = run.call(sft.sft_behaviors, split="train")
     assert [(message["role"], message["content"]) for message in row["messages"][1:]] == [
-        ("user", "<h1>Shop</h1>"),
-        ("assistant", '{"rationale": "I want \\"é\\".", "action": {"type": "click", "name": "a.b"}}'),
-        ("user", "<h1>Cart</h1>"),
+        (
+            "user",
+            '<h1>Shop</h1>\n{"rationale": "I want \\"é\\".", "action": {"type": "click", "name": "a.b"}}\n<h1>Cart</h1>',
+        ),
         ("assistant", '{"rationale": "Not here.", "action": {"type": "terminate"}}'),
     ]
-    assert (row["tools"], row["group"], row["turns"], row["calls"]) == ([], "persona-0000001", 2, 0)
-    [batch] = batches([row], SFT)
+    assert (row["tools"], row["group"], row["turns"], row["calls"]) == ([], "persona-0000001", 1, 0)
+    [batch] = batch_rows([row], SFT)
     assert batch["tools"].to_pylist() == [[]]
-    assert [row["id"] for row in forms_sft.sft_behaviors(run, "test")] == ["other"]
+    assert [row["id"] for row in run.call(sft.sft_behaviors, split="test")] == ["other"]
 
 
 def test_a_session_begins_as_the_prompts_of_its_steps(small, rows):
@@ -589,14 +600,14 @@ def test_a_session_begins_as_the_prompts_of_its_steps(small, rows):
 def test_steps_to_be_predicted_are_those_meant_for_trying(small):
     found = [step(), step("no", in_rl=False), step("held out", "test", in_rl=False)]
     run = Rows(small, behavior_steps=held("behavior_steps", NextAction, found))
-    [row] = forms_rl.rl_behaviors(run, "train")
-    assert row["prompt"] == [said("system", "Predict."), said("user", "<h1>Shop</h1>")]
+    [row] = run.call(rl.rl_behaviors, split="train")
+    assert row["prompt"] == [make_message("system", "Predict."), make_message("user", "<h1>Shop</h1>")]
     assert (row["agent_name"], row["environment"]) == ("single_turn_agent", "")
     answer = '{"rationale": "I want it.", "action": {"type": "click", "name": "a.b"}}'
     assert (
         compute_score(row["data_source"], answer, row["reward_model"]["ground_truth"], row["extra_info"])["exact"] == 1
     )
-    assert [row["id"] for row in forms_rl.rl_behaviors(run, "test")] == ["held out-rl"]
+    assert [row["id"] for row in run.call(rl.rl_behaviors, split="test")] == ["held out-rl"]
 
 
 # Readers.
@@ -610,23 +621,32 @@ ODD = {
 
 
 def hard_rows():
-    chat = [said("system", ""), said("user", "👟"), called("", "search", ODD), returned("search", "")]
+    chat = [
+        make_message("system", ""),
+        make_message("user", "👟"),
+        make_call_message("", "search", ODD),
+        make_tool_message("search", ""),
+    ]
     known = {"group": "g", "source": "s", "kind": "", "policy": "p", "difficulty": None, "reward": None}
-    sft = [told("a", chat, [{"type": "function", "function": {"name": "search", "parameters": ODD}}], **known)]
-    sft += [told("b", chat[:2], [], **known)]
+    sft = [
+        build_conversation_row(
+            "a", chat, [{"type": "function", "function": {"name": "search", "parameters": ODD}}], **known
+        )
+    ]
+    sft += [build_conversation_row("b", chat[:2], [], **known)]
     rl = {
         "id": "a", "data_source": "", "agent_name": "", "environment": "", "prompt": chat[:2], "ability": "👟",
-        "reward_model": {"style": "rule", "ground_truth": json_of(ODD)}, "extra_info": ODD, "difficulty": 2**53 + 1,
+        "reward_model": {"style": "rule", "ground_truth": dump_exact_json(ODD)}, "extra_info": ODD, "difficulty": 2**53 + 1,
         "pass_rate": None, "group": "g",
     }  # fmt: skip
-    return {SFT: sft, TEXT: [flat(row) for row in sft], RL: [rl, {**rl, "extra_info": None}]}
+    return {SFT: sft, TEXT: [flatten_conversation(row) for row in sft], RL: [rl, {**rl, "extra_info": None}]}
 
 
 @pytest.fixture(params=["sft", "text", "rl"])
 def hard(request, tmp_path):
     """Rows that readers have broken: the file, the schema, and the rows as they should come back."""
     schema = {"sft": SFT, "text": TEXT, "rl": RL}[request.param]
-    config = forms.Config("hard", "", schema, {"train": lambda: batches(hard_rows()[schema], schema)})
+    config = forms.Config("hard", "", schema, {"train": lambda: batch_rows(hard_rows()[schema], schema)})
     path = tmp_path / "hard.parquet"
     made = pa.Table.from_batches(config.splits["train"]())
     pq.write_table(made.cast(config.features.arrow_schema), path)
@@ -719,8 +739,8 @@ def test_datasets_reads_every_config_as_it_is_meant(configs, tmp_path):
 def test_what_json_would_change_is_refused():
     for value in (math.nan, math.inf, {"n": 2**63}, [-(2**63) - 1], {1: "x"}, Decimal("1.0")):
         with pytest.raises(Problem, match="cannot stand in a JSON column"):
-            json_of({"a": [value]})
-    assert json_of({"a": [2**63 - 1, -(2**63)]}) == '{"a": [9223372036854775807, -9223372036854775808]}'
+            dump_exact_json({"a": [value]})
+    assert dump_exact_json({"a": [2**63 - 1, -(2**63)]}) == '{"a": [9223372036854775807, -9223372036854775808]}'
 
 
 def test_rows_are_made_as_they_are_asked_for():
@@ -732,12 +752,12 @@ def test_rows_are_made_as_they_are_asked_for():
             made.append(1)
             yield {**row, "id": str(len(made))}
 
-    found = batches(endless(), RL)
+    found = batch_rows(endless(), RL)
     assert [next(found).num_rows, next(found).num_rows] == [ROWS, ROWS]
     assert len(made) == 2 * ROWS
-    assert not list(batches([], RL))
+    assert not list(batch_rows([], RL))
 
 
 def test_a_row_without_a_column_is_an_error():
     with pytest.raises(KeyError):
-        list(batches([{"id": "a"}], RL))
+        list(batch_rows([{"id": "a"}], RL))

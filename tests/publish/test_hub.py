@@ -8,11 +8,11 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from pipeline.problem import Problem
-from pipeline.publish import hub as hubs
-from pipeline.publish.forms import Config
-from pipeline.publish.hub import check, push
-from pipeline.publish.layout import INDEX, lay
+from shopwright.pipeline.problem import Problem
+from shopwright.pipeline.publish import hub as hubs
+from shopwright.pipeline.publish.exporters.forms import Config
+from shopwright.pipeline.publish.hub import check, push
+from shopwright.pipeline.publish.layout import INDEX, lay
 from tests.publish.hub import TOKEN, LocalHub
 
 HOME = Path(__file__).parents[2]
@@ -108,7 +108,7 @@ def test_only_what_changed_is_sent(hub, laid):
     done = push(laid(toys=10, boxes=4), REPO, endpoint=hub.url)
     assert done.changes.changed == [shard("boxes"), INDEX]
     assert done.changes.unchanged == ["README.md", shard("toys")]
-    assert done.changes.sent == sorted([shard("boxes"), INDEX])
+    assert done.changes.uploads == sorted([shard("boxes"), INDEX])
 
 
 def test_shards_that_were_put_there_go_when_they_are_no_longer_made_and_other_files_stay(hub, laid):
@@ -339,7 +339,7 @@ def test_a_wrong_token_is_told_before_anything_is_laid(hub, monkeypatch):
 
 
 def test_without_a_token_it_says_where_one_is_looked_for(hub, tmp_path):
-    text = f"from pipeline.publish.hub import check; check({REPO!r})"
+    text = f"from shopwright.pipeline.publish.hub import check; check({REPO!r})"
     done = script(text, hub, tmp_path / "home", HF_TOKEN="")
     assert "There is no token for the Hub. Set HF_TOKEN" in done.communicate()[1]
     assert not hub.asked
@@ -348,7 +348,9 @@ def test_without_a_token_it_says_where_one_is_looked_for(hub, tmp_path):
 def test_a_token_is_found_where_logging_in_leaves_it(hub, tmp_path):
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "token").write_text(f"{TOKEN}\n")
-    done = script(f"from pipeline.publish.hub import check; check({REPO!r})", hub, tmp_path / "home", HF_TOKEN="")
+    done = script(
+        f"from shopwright.pipeline.publish.hub import check; check({REPO!r})", hub, tmp_path / "home", HF_TOKEN=""
+    )
     assert (done.communicate(), done.returncode) == (("", ""), 0)
 
 
@@ -404,7 +406,7 @@ def test_of_two_pushes_of_the_same_at_once_both_are_done(hub, laid):
 
 
 def pushing(hub, folder, home):
-    text = f"from pathlib import Path; from pipeline.publish.hub import push; push(Path({str(folder)!r}), {REPO!r})"
+    text = f"from pathlib import Path; from shopwright.pipeline.publish.hub import push; push(Path({str(folder)!r}), {REPO!r})"
     return script(text, hub, home, HF_HUB_DISABLE_XET="1")
 
 
@@ -448,7 +450,7 @@ def test_files_go_up_some_at_a_time():
             self.upload_info = type("Info", (), {"size": size})
 
     sizes = [hubs.BYTES_AT_A_TIME - 1, 1, 1, hubs.BYTES_AT_A_TIME * 2, *[1] * 150]
-    found = [[each.upload_info.size for each in batch] for batch in hubs.batches(list(map(File, sizes)))]
+    found = [[each.upload_info.size for each in batch] for batch in hubs.split_additions(list(map(File, sizes)))]
     assert [size for batch in found for size in batch] == sizes
     assert [len(batch) for batch in found] == [2, 1, 1, 100, 50]
 

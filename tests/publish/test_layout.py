@@ -7,10 +7,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipeline.problem import Problem
-from pipeline.publish import layout
-from pipeline.publish.forms import Config
-from pipeline.publish.layout import lay
+from shopwright.pipeline.problem import Problem
+from shopwright.pipeline.publish import layout
+from shopwright.pipeline.publish.exporters.forms import Config
+from shopwright.pipeline.publish.layout import lay
 from tests.folders import listing
 
 ROWS = pa.schema([("id", pa.string()), ("said", pa.json_()), ("paid", pa.decimal128(12, 2))])
@@ -33,11 +33,11 @@ def config(name="toys", **splits):
 
 
 def shards(folder, rows, *, most, each=10_000):
-    made = layout.Shards(folder, "train", ROWS, most=most)
+    made = layout.SplitWriter(folder, "train", ROWS, most=most)
     for first in range(0, rows, each):
         made.write(pa.Table.from_batches([batch(range(first, first + each))]).cast(ROWS))
     made.close()
-    return made.named()
+    return made.name_files()
 
 
 def test_every_split_of_every_config_has_its_files(tmp_path):
@@ -77,14 +77,14 @@ def test_the_same_rows_give_the_same_bytes(tmp_path):
 def test_no_row_group_is_larger_than_it_may_be_however_large_the_batches():
     large = batch(range(4_000))
     most = large.nbytes // 7
-    tables = list(layout.row_groups([large, batch(range(4_000, 4_010))], most))
+    tables = list(layout.group_rows([large, batch(range(4_000, 4_010))], most))
     assert max(table.nbytes for table in tables) <= most * 1.1
     assert len(tables) == 8
     assert pa.concat_tables(tables).column("id").to_pylist() == [f"row-{n}" for n in range(4_010)]
 
 
 def test_small_batches_share_a_row_group():
-    tables = list(layout.row_groups(batch(range(n, n + 10)) for n in range(0, 1_000, 10)))
+    tables = list(layout.group_rows(batch(range(n, n + 10)) for n in range(0, 1_000, 10)))
     assert [table.num_rows for table in tables] == [1_000]
 
 

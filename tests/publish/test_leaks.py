@@ -7,11 +7,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipeline.problem import Problem
-from pipeline.publish.forms import configs
-from pipeline.publish.layout import lay
-from pipeline.publish.leaks import leaks
-from pipeline.run import Run
+from shopwright.pipeline.problem import Problem
+from shopwright.pipeline.publish.exporters.forms import configs
+from shopwright.pipeline.publish.layout import lay
+from shopwright.pipeline.publish.leaks import find_leaks
+from shopwright.pipeline.run import Run
 
 SAID = "I am looking for a red lamp with a brass foot for the desk in my study, with a long cable"
 PASSAGE = "the quick brown fox jumps over the lazy dog while seven tired sailors watch quietly"
@@ -34,7 +34,7 @@ def found(tmp_path):
                 table = pa.Table.from_pylist(rows)
                 table = table.cast(schema) if schema else table
                 pq.write_table(table, folder / f"{split}-00000-of-00001.parquet")
-        return [str(leak) for leak in leaks(Run(tmp_path), tmp_path / "laid", against)]
+        return [str(leak) for leak in find_leaks(Run(tmp_path), tmp_path / "laid", against)]
 
     return looked
 
@@ -46,7 +46,7 @@ def rows(column, texts, name="r"):
 def test_a_run_as_it_is_made_has_no_leaks(small, tmp_path):
     some = [each for each in configs(small) if not each.name.endswith("_text")]  # the same said once more
     laid = lay(some, tmp_path / "laid")
-    assert [str(leak) for leak in leaks(small, laid.folder)] == []
+    assert [str(leak) for leak in find_leaks(small, laid.folder)] == []
 
 
 # What splits share.
@@ -388,7 +388,7 @@ def test_all_are_counted_and_five_are_shown(found):
     ],
 )
 def test_a_source_whose_licence_does_not_allow_it_is_not_published(copy, found, tmp_path, licence, why):
-    (leak,) = [str(leak) for leak in leaks(licensed(copy, licence), tmp_path / "nothing")]
+    (leak,) = [str(leak) for leak in find_leaks(licensed(copy, licence), tmp_path / "nothing")]
     assert leak.startswith("catalog: of the source 'sample': ")
     assert why in leak
 
@@ -397,7 +397,7 @@ def test_a_source_whose_licence_does_not_allow_it_is_not_published(copy, found, 
     "licence", ["Apache-2.0", "MIT License", "CC BY 4.0", "cc-by-sa-4.0", "CC0 1.0", "ODbL", "CC-BY-NC-4.0"]
 )
 def test_a_licence_that_lets_it_be_passed_on_is_no_leak(copy, tmp_path, licence):
-    assert leaks(licensed(copy, licence), tmp_path / "nothing") == []
+    assert find_leaks(licensed(copy, licence), tmp_path / "nothing") == []
 
 
 def licensed(run, licence):

@@ -5,11 +5,11 @@ import os
 import pyarrow.parquet as pq
 import pytest
 
-from pipeline.__main__ import parsed
-from pipeline.problem import Problem
-from pipeline.publish import command
-from pipeline.publish.layout import INDEX
-from pipeline.run import Run
+from shopwright.pipeline.__main__ import parse_arguments
+from shopwright.pipeline.problem import Problem
+from shopwright.pipeline.publish import command
+from shopwright.pipeline.publish.layout import INDEX
+from shopwright.pipeline.run import Run
 from tests.folders import listing
 from tests.publish.hub import TOKEN, LocalHub
 
@@ -28,9 +28,9 @@ def publish(made, capfd):
 
     def publish(*words, **more):
         capfd.readouterr()
-        options = parsed(["publish", str(made.folder), *map(str, words)])
+        options = parse_arguments(["publish", str(made.folder), *map(str, words)])
         assert options.pop("command") == "publish"
-        return command.run(**options, **more), *capfd.readouterr()
+        return command.publish_run(**options, **more), *capfd.readouterr()
 
     return publish
 
@@ -94,7 +94,7 @@ def test_what_fails_a_check_goes_nowhere(publish, damaged, tmp_path):
 
 def test_what_leaks_goes_nowhere(publish, tmp_path, made):
     """A test set of words that the run's own rows hold."""
-    words = " ".join(product.title for product in made.read("catalog").head(20))
+    words = " ".join(product.description for product in made.read("catalog").head(20))
     (tmp_path / "set.jsonl").write_text(json.dumps({"text": words}))
     code, out, err = publish(
         "--to", tmp_path / "hub", "--unverified", "--only", "catalog", "--against", tmp_path / "set.jsonl"
@@ -131,7 +131,7 @@ def test_it_asks_where_to(publish):
 
 def test_a_run_without_datasets_is_told(tmp_path):
     with pytest.raises(Problem, match="no finished dataset"):
-        command.chosen([], None, str(tmp_path))
+        command.choose_configs([], None, str(tmp_path))
 
 
 def test_a_hub_that_would_refuse_is_asked_before_anything_is_done(publish, monkeypatch, capfd):
@@ -146,18 +146,18 @@ def test_one_publish_at_a_time_lays_in_a_run(made):
     own.mkdir()
     handle = os.open(own, os.O_RDONLY)
     fcntl.flock(handle, fcntl.LOCK_EX)
-    with pytest.raises(Problem, match="Another publish is at work"), command.place(made, None):
+    with pytest.raises(Problem, match="Another publish is at work"), command.open_laying_folder(made, None):
         pass
     assert own.exists()
     os.close(handle)
-    with command.place(made, None) as where:
+    with command.open_laying_folder(made, None) as where:
         assert where.parent == own
     assert not own.exists()
 
 
 def test_what_stops_a_push_leaves_nothing_in_the_run(made):
     def stopped():
-        with command.place(made, None) as where:
+        with command.open_laying_folder(made, None) as where:
             where.mkdir()
             raise Problem("gone")
 
@@ -167,7 +167,7 @@ def test_what_stops_a_push_leaves_nothing_in_the_run(made):
 
 
 def test_a_run_that_is_built_anew_meanwhile_is_not_published(made, tmp_path):
-    configs = command.chosen(command.forms.configs(made), "personas", "")
+    configs = command.choose_configs(command.forms.configs(made), "personas", "")
     manifest = made.read("personas").manifest_path
     before = manifest.read_text()
 
@@ -182,3 +182,25 @@ def test_a_run_that_is_built_anew_meanwhile_is_not_published(made, tmp_path):
     finally:
         manifest.write_text(before)
     assert not listing(tmp_path)
+
+
+def test_a_catalog_of_ones_own_goes_all_the_way_under_its_licence(tmp_path, shopwright):
+    rows = [f"L-{n},Norrvik oak lamp {n},{20 + n}.00,Home > Lamps" for n in range(60)]
+    (tmp_path / "shop.csv").write_text("\n".join(["sku,name,price,categories", *rows]))
+    build = ("build", "personas", "--count", 12, "--source", tmp_path / "shop.csv", "--workers", 1, "--run")
+    assert shopwright(*build, tmp_path / "unsaid")[0] == 0
+    code, _, err = shopwright("publish", tmp_path / "unsaid", "--to", tmp_path / "nowhere")
+    assert code == 1
+    assert "its licence is unknown" in err
+    assert "--licence" in err
+    assert not (tmp_path / "nowhere").exists()
+
+    assert shopwright(*build, tmp_path / "said", "--licence", "cc-by-4.0")[0] == 0
+    run = Run(tmp_path / "said")
+    assert run.read("catalog").manifest.recipe.settings["licence"] == "CC-BY-4.0"
+    assert {product.source_licence for product in run.read("catalog")} == {"CC-BY-4.0"}
+    code, _, err = shopwright("publish", tmp_path / "said", "--to", tmp_path / "hub")
+    assert code == 0, err
+    card = (tmp_path / "hub" / "README.md").read_text(encoding="utf-8")
+    assert "license: cc-by-4.0" in card
+    assert "licence: CC-BY-4.0" in card

@@ -9,19 +9,28 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from pipeline.__main__ import COMMANDS
-from pipeline.arrow import to_batch
-from pipeline.commands import report as command
-from pipeline.dataset import Dataset, ShardWriter
-from pipeline.problem import Problem
-from pipeline.publish import report_questions, report_sample, report_search, report_world
-from pipeline.publish.report import PAGES, SECTIONS, report, tallied, write_report
-from pipeline.publish.report_charts import LONG, MONTH, audits, histogram, time_line
-from pipeline.publish.report_envs import audited
-from pipeline.publish.report_sample import sample, titles, with_ids
-from pipeline.run import Run
-from pipeline.shop.visits import ACTIONS
-from schemas.shop import Query
+from shopwright.pipeline.arrow import to_batch
+from shopwright.pipeline.dataset import Dataset, ShardWriter
+from shopwright.pipeline.evaluate.audit import AuditCell
+from shopwright.pipeline.evaluate.statistics import measure_share
+from shopwright.pipeline.problem import Problem
+from shopwright.pipeline.publish import (
+    report_behaviors,
+    report_envs,
+    report_questions,
+    report_rollouts,
+    report_sample,
+    report_search,
+    report_shopping,
+    report_world,
+)
+from shopwright.pipeline.publish.report import PAGES, list_sections, rank_reasons, render_report, write_report
+from shopwright.pipeline.publish.report_charts import LONG, MONTH, audits, histogram, time_line
+from shopwright.pipeline.publish.report_envs import arrange_audit
+from shopwright.pipeline.publish.report_sample import find_titles, sample, with_ids
+from shopwright.pipeline.run import Run
+from shopwright.pipeline.world.actions import ACTIONS
+from shopwright.schemas.shop import Query
 from tests.publish.shops import hostile
 
 FREE = {"meta", "link", "br", "rect", "circle", "line", "polyline", "img"}
@@ -56,7 +65,7 @@ class Page(HTMLParser):
 
 @pytest.fixture(scope="module")
 def text(small):
-    return report(small)
+    return render_report(small)
 
 
 @pytest.fixture(scope="module")
@@ -65,8 +74,7 @@ def page(text):
 
 
 @pytest.fixture
-def report_command(monkeypatch, shopwright):
-    monkeypatch.setitem(COMMANDS, "report", command)
+def report_command(shopwright):
     return lambda *arguments: shopwright("report", *arguments)
 
 
@@ -90,7 +98,7 @@ def test_the_page_is_whole_and_needs_nothing_else(text, page):
 def test_the_contents_name_each_section_in_order(page):
     keys = [facts["id"] for facts in page.all("section")]
     assert [facts["href"] for facts in page.all("a")] == [f"#{key}" for key in keys]
-    assert keys == [key for key in SECTIONS if key in keys]
+    assert keys == [key for key in list_sections() if key in keys]
     assert {"made", "catalog", "customers", "questions", "environments", "tasks", "sessions", "rejected"} <= {*keys}
 
 
@@ -109,26 +117,35 @@ def test_what_scrolls_can_be_reached_by_keyboard(page):
 
 def test_what_is_missing_is_not_there(copy):
     names = [path.stem for path in (copy.folder / "manifests").iterdir() if path.stem not in ("catalog", "personas")]
-    page = Page(report(without(copy, *names)))
+    page = Page(render_report(without(copy, *names)))
     assert [facts["id"] for facts in page.all("section")] == ["made", "catalog"]
-    page = Page(report(without(copy, "catalog")))
+    page = Page(render_report(without(copy, "catalog")))
     assert [facts["id"] for facts in page.all("section")] == ["made"]
     with pytest.raises(Problem, match="no finished dataset"):
-        report(without(copy, "personas"))
+        render_report(without(copy, "personas"))
 
 
 def test_a_dataset_without_rows_is_no_section(copy):
-    for name in ("questions", "trajectories", "shopping_tasks", "behaviors", "catalog", "env_tasks"):
+    for name in (
+        "questions",
+        "trajectories",
+        "shopping_tasks",
+        "behaviors",
+        "catalog",
+        "env_tasks",
+        "rollouts",
+        "rl_prompts",
+    ):
         found = copy.read(name)
         manifest = found.manifest.model_copy(update={"rows": 0})
         for path in found.files:
             path.unlink()
         found.manifest_path.write_text(manifest.model_dump_json())
-    assert {facts["id"] for facts in Page(report(copy)).all("section")} <= {"made", "rejected"}
+    assert {facts["id"] for facts in Page(render_report(copy)).all("section")} <= {"made", "rejected"}
 
 
 def test_hostile_texts_stay_texts(small, tmp_path):
-    text = report(hostile(small, tmp_path))
+    text = render_report(hostile(small, tmp_path))
     page = Page(text)
     assert (page.wrong, page.open) == ([], [])
     assert not page.all("script") + page.all("img")
@@ -164,8 +181,8 @@ def test_a_sample_is_spread_over_the_dataset_and_no_larger_than_asked(queries):
     groups = {int(id[2:]) // 50 for id in some.table["id"].to_pylist()}
     assert (len(some), some.total) == (400, 2_000)
     assert groups == {0, 5, 10, 15, 20, 25, 30, 35}
-    assert some.said == "400 of 2,000 rows, spread evenly"
-    assert sample(queries, ["id"]).said == "all 2,000 rows"
+    assert some.describe_size == "400 of 2,000 rows, spread evenly"
+    assert sample(queries, ["id"]).describe_size == "all 2,000 rows"
     assert some.sql("select count(*), count(distinct id) from rows") == [(400, 400)]
 
 
@@ -191,23 +208,113 @@ def test_rows_are_found_by_their_ids_wherever_they_are(queries):
 
 def test_titles_are_those_of_the_catalog(small):
     some = small.read("catalog").head(3)
-    assert titles(small.read("catalog"), [one.id for one in some] + ["o'no"]) == {one.id: one.title for one in some}
-    assert titles(small.read("catalog"), []) == {}
+    assert find_titles(small.read("catalog"), [one.id for one in some] + ["o'no"]) == {
+        one.id: one.title for one in some
+    }
+    assert find_titles(small.read("catalog"), []) == {}
 
 
-def test_a_report_of_many_rows_says_how_many_it_saw(small, monkeypatch):
-    monkeypatch.setattr(report_world, "SIZED", 5)
-    facts = report_world.customers(small)
-    assert facts["sized"] == "5 of 20 rows, spread evenly"
-    assert sum(row[1] for row in facts["sizes"]) == 5
-    assert "Of 5 of 20 rows, spread evenly." in report(small)
+def few(monkeypatch):
+    """Samples of three rows, whatever is asked for."""
+    for module in (report_behaviors, report_envs, report_questions, report_world, report_shopping):
+        monkeypatch.setattr(
+            module, "sample", lambda dataset, columns, rows=3: sample(dataset, columns, rows=min(rows, 3))
+        )
+
+
+@pytest.mark.slow
+def test_every_count_is_of_all_rows_however_few_are_looked_at(small, monkeypatch):
+    few(monkeypatch)
+    page = render_report(small)
+    catalog = small.read("catalog").table(["category", "brand"])
+    leaves, brands = (len(set(catalog[name].to_pylist()) - {None}) for name in ("category", "brand"))
+    assert report_world.gather_catalog_facts(small.read("catalog"))["counts"][:2] == (leaves, brands)
+    assert f"{leaves} leaf categories" in page
+    assert sum(row[1] for row in report_world.gather_customer_facts(small.read("trajectories"))["sizes"]) == len(
+        small.read("trajectories")
+    )
+    questions = small.call(report_questions.gather_question_facts)
+    assert all(sum(count for _, count in mix) == len(small.read("questions")) for mix in questions["mixes"].values())
+    assert sum(row[2] for row in questions["splits"]) == len(small.read("questions"))
+    assert sum(row[1] for row in small.call(report_envs.gather_env_facts)["counts"]) == len(small.read("env_tasks"))
+    assert sum(row[2] for row in report_shopping.task_facts(small, small.read("shopping_tasks"))["counts"]) == len(
+        small.read("shopping_tasks")
+    )
+    sessions = small.call(report_behaviors.gather_behavior_facts)
+    steps = [len(row.steps) for row in small.read("behaviors")]
+    assert sum(row[1] for row in sessions["counts"]) == len(steps)
+    assert sum(row[3] for row in sessions["counts"]) == sum(count for _, count in sessions["reasons"]) == sum(steps)
+    assert sum(row[1] for row in sessions["prompts"][:2]) == len(small.read("behavior_steps"))
+
+
+def test_what_is_of_a_sample_says_so_beside_it(small, monkeypatch):
+    few(monkeypatch)
+    page = render_report(small)
+    rows = {name: len(small.read(name)) for name in ("trajectories", "behaviors")}
+    for name, figures in (("trajectories", 2), ("behaviors", 2)):  # mix and hours; bytes and pay-offs
+        assert page.count(f"3 of {rows[name]:,} rows, spread evenly") == figures
+
+
+def test_difficulties_stand_from_easy_to_hard(small):
+    levels = ["easy", "medium", "hard"]
+    for rows in (
+        small.call(report_questions.gather_question_facts)["mixes"]["Difficulty"],
+        report_rollouts.gather_rollout_facts(small.read("rollouts"))["levels"],
+        report_rollouts.gather_prompt_facts(small.read("rl_prompts"))["levels"],
+    ):
+        names = [row[0] for row in rows]
+        assert names == [level for level in levels if level in names]
+
+
+def test_rollouts_and_prompts_are_counted_whole(small, text):
+    rollouts = list(small.read("rollouts"))
+    found = report_rollouts.gather_rollout_facts(small.read("rollouts"))
+    assert sum(row[2] for row in found["counts"]) == sum(count for _, count in found["mistakes"]) == len(rollouts)
+    reward = sum(row[2] * row[3] for row in found["counts"])
+    assert reward == pytest.approx(sum(one.reward for one in rollouts))
+    prompts = list(small.read("rl_prompts"))
+    rates = {
+        policy: (questions, tries, right)
+        for policy, questions, tries, right in report_rollouts.gather_prompt_facts(small.read("rl_prompts"))["rates"]
+    }
+    for policy, (questions, tries, right) in rates.items():
+        own = [each for one in prompts for each in one.pass_rates if each.policy == policy]
+        assert (questions, tries, right) == (len(own), sum(each.tries for each in own), sum(each.right for each in own))
+    assert "<h2>Rollouts</h2>" in text
+    assert "<h2>Questions to learn on by trying</h2>" in text
+
+
+def test_numbers_from_a_hundred_up_are_small_enough_for_their_dots(small, monkeypatch):
+    facts = report_world.gather_customer_facts(small.read("trajectories"))
+    line = time_line([event("purchase", minutes=number) for number in range(120)], ACTIONS)
+    monkeypatch.setattr(
+        report_world, "gather_customer_facts", lambda run: facts | {"month": {"persona": "p", "line": line}}
+    )
+    marks = [
+        one["class"] for one in Page(render_report(small)).all("text") if one.get("class", "").startswith("of-mark")
+    ]
+    assert marks == ["of-mark"] * 99 + ["of-mark small"] * 21
+
+
+@pytest.mark.parametrize("low", [53_910, 153_910, 900])
+def test_the_ends_of_an_axis_have_room(low):
+    """A letter of 10.5 is some 6.2 wide."""
+    drawn = report_world.tokens_histogram({low + 10 * step: 1 for step in range(17)})
+    page = PAGES.from_string('{% from "report_charts.j2" import histogram %}{{ histogram("x", drawn, "") }}').render(
+        drawn=drawn
+    )
+    x, _, wide, _ = map(float, re.search(r'viewBox="([^"]*)"', page)[1].split())
+    for tick in drawn.ticks:
+        half = 6.2 * len(tick.text) / 2
+        assert x <= tick.x - half
+        assert tick.x + half <= x + wide
 
 
 # The shop and its customers
 
 
 def test_the_price_picture_is_of_all_prices(small):
-    facts = report_world.facts_of_catalog(small)
+    facts = report_world.gather_catalog_facts(small.read("catalog"))
     prices = [float(product.price) for product in small.read("catalog")]
     for low, up, count in re.findall(r"(\d[\d,]*) to (\d[\d,]*) dollars: (\d+)", facts["histogram"].said):
         low, up = (int(each.replace(",", "")) for each in (low, up))
@@ -216,8 +323,8 @@ def test_the_price_picture_is_of_all_prices(small):
 
 
 def test_tokens_far_apart_stand_in_ever_larger_steps():
-    near = report_world.tokens_histogram([5_900, 5_950, 6_000])
-    far = report_world.tokens_histogram([1, 900, 64_000, 64_001])
+    near = report_world.tokens_histogram({5_900: 1, 5_950: 1, 6_000: 1})
+    far = report_world.tokens_histogram({1: 1, 900: 1, 64_000: 1, 64_001: 1})
     assert "5,950" in near.said
     assert far.said == "1 to 2 tokens: 1; 500 to 1,000 tokens: 1; 50,000 to 100,000 tokens: 2"
     assert len(far.ticks) <= 8
@@ -266,7 +373,7 @@ def test_a_time_line_ends_after_a_month_and_never_leaves_its_room():
 
 def test_the_month_is_that_of_who_did_most(small):
     logs = list(small.read("trajectories"))
-    month = report_world.month(report_world.events_of(small))
+    month = report_world.month(report_world.sample_events(small.read("trajectories")))
     most = max(len(log.events) for log in logs)
     assert month["persona"] in {log.persona_id for log in logs if len(log.events) == most}
     assert sum(month["line"].counts.values()) == most
@@ -276,7 +383,7 @@ def test_the_month_is_that_of_who_did_most(small):
 
 
 def test_evidence_is_marked_in_its_trajectory(small):
-    facts = report_questions.facts(small)
+    facts = small.call(report_questions.gather_question_facts)
     lines = {log.id: log.text.split("\n") for log in small.read("trajectories")}
     known = {one.id: one for one in small.read("questions")}
     assert {one["kind"] for one in facts["some"]} == {one.kind for one in known.values()}
@@ -292,16 +399,16 @@ def test_evidence_is_marked_in_its_trajectory(small):
 
 
 def test_questions_without_their_trajectories_are_shown_without_rows(copy):
-    facts = report_questions.facts(without(copy, "trajectories"))
+    facts = without(copy, "trajectories").call(report_questions.gather_question_facts)
     assert facts["some"]
     for path in copy.read("trajectories").files:
         path.unlink()
-    assert all(one["lines"] == [] for one in report_questions.facts(copy)["some"])
-    assert "<section" in report(copy)
+    assert all(one["lines"] == [] for one in copy.call(report_questions.gather_question_facts)["some"])
+    assert "<section" in render_report(copy)
 
 
 def test_shapes_are_counted_by_difficulty(small):
-    facts = report_questions.facts(small)
+    facts = small.call(report_questions.gather_question_facts)
     questions = list(small.read("questions"))
     for shape, counts in facts["shapes"]:
         found = [one.difficulty for one in questions if one.shape == shape]
@@ -313,7 +420,7 @@ def test_shapes_are_counted_by_difficulty(small):
 
 
 def test_search_is_measured_beside_every_vector(small):
-    found = report_search.facts(small)
+    found = small.call(report_search.gather_search_facts)
     recall, hits = dict(found["recall"]), dict(found["hits"])
     assert recall["index of vectors"] > 0.95
     assert recall["words alone"] < recall["words and vectors"] <= 1
@@ -323,11 +430,11 @@ def test_search_is_measured_beside_every_vector(small):
 
 def test_search_takes_some_of_a_large_catalog_with_their_own_vectors(small, monkeypatch):
     monkeypatch.setattr(report_search, "PRODUCTS", 160)
-    store, vectors = report_search.taken(small, 1_200)
+    store, vectors = report_search.load_sample_shop(small, 1_200)
     ids = {one.id: np.asarray(one.vector, np.float32) for one in small.read("embeddings")}
     assert len(store) == 160
     assert all((vectors[row] == ids[id]).all() for row, id in enumerate(store.ids.to_pylist()))
-    assert report_search.facts(small)["products"] == 160
+    assert small.call(report_search.gather_search_facts)["products"] == 160
 
 
 @pytest.mark.parametrize(
@@ -342,32 +449,31 @@ def test_search_that_is_not_measured_says_why(copy, change, said):
     manifest = found.manifest
     recipe = manifest.recipe.model_copy(update=change)
     found.manifest_path.write_text(manifest.model_copy(update={"recipe": recipe}).model_dump_json())
-    assert said in report_search.facts(copy)["why"]
-    assert said in report(copy).replace("&#39;", "'")
-    assert report_search.facts(without(copy, "embeddings")) is None
+    assert said in copy.call(report_search.gather_search_facts)["why"]
+    assert said in render_report(copy).replace("&#39;", "'")
+    assert without(copy, "embeddings").call(report_search.gather_search_facts) is None
 
 
 # Audit and quarantine
 
 
-def cells(*rows):
-    keys = ("env", "level", "policy", "episodes", "success", "reward")
-    return json.dumps([dict(zip(keys, row, strict=True)) for row in rows])
+def cell(env, level, policy, count, reward):
+    return AuditCell({"env": env, "level": level}, policy, measure_share(0, count), {"reward": reward} if count else {})
 
 
-def test_an_audit_is_drawn_by_level_and_told_in_words(tmp_path):
-    rows = [("x", 0, "solver", 5, 1, 1.0), ("x", 3, "solver", 5, 1, 0.5), ("x", 0, "do_nothing", 5, 0, -1.0)]
-    (tmp_path / "audit.json").write_text(cells(*rows, ("x", 3, "do_nothing", 0, None, None), ("x", 0, "b", 5, 0, -0.5)))
-    (one,) = audits(audited(tmp_path / "audit.json"))
+def test_an_audit_is_drawn_by_level_and_told_in_words():
+    rows = [("x", 0, "solver", 5, 1.0), ("x", 3, "solver", 5, 0.5), ("x", 0, "do-nothing", 5, -1.0)]
+    rows += [("x", 3, "do-nothing", 0, None), ("x", 0, "b", 5, -0.5)]
+    (one,) = audits(arrange_audit([cell(*row) for row in rows]))
     assert one.solver.points == [(0, 0), (150, 21)]
-    assert [(line.policy, line.points) for line in one.others] == [("do_nothing", [(0, 84)]), ("b", [(0, 63)])]
+    assert [(line.policy, line.points) for line in one.others] == [("do-nothing", [(0, 84)]), ("b", [(0, 63)])]
     assert one.said == "level 0: solver +1.00, best other b -0.50; level 3: solver +0.50"
 
 
 def test_reasons_come_by_how_often_they_are_and_the_rarest_together(small):
     manifest = small.read("catalog").manifest
     many = manifest.model_copy(update={"rejects": {f"reason {number:02d}": number for number in range(1, 31)}})
-    rows = tallied([many], "rejects")
+    rows = rank_reasons([many], "rejects")
     assert rows[0] == ("catalog", "reason 30", 30)
     assert [count for *_, count in rows[:-1]] == list(range(30, 10, -1))
     assert rows[-1] == ("others", "10 reasons", sum(range(1, 11)))
@@ -418,5 +524,5 @@ def test_a_run_elsewhere_has_its_report_there(small):
     memory.put(str(small.folder), "memory://reports/one", recursive=True)
     path = write_report(Run("memory://reports/one"))
     assert str(path) == "memory://reports/one/report.html"
-    assert Page(path.read_text(encoding="utf-8")).all("section") == Page(report(small)).all("section")
+    assert Page(path.read_text(encoding="utf-8")).all("section") == Page(render_report(small)).all("section")
     memory.rm("/reports", recursive=True)

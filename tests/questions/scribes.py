@@ -80,8 +80,8 @@ def lasted(rows):
 
 def facts_of(body):
     """What is told of the trajectory, and what is wanted."""
-    story, wish = map(json.loads, body["messages"][1]["content"].splitlines())
-    return story, wish
+    story, slot = map(json.loads, body["messages"][1]["content"].splitlines())
+    return story, slot
 
 
 def rows_of(story, name="some of the actions"):
@@ -103,22 +103,22 @@ def sent_back(body):
 
 def honest(body):
     """The record that an honest model would reply with."""
-    story, wish = facts_of(body)
+    story, slot = facts_of(body)
     if is_judge(body):
-        words, _, span = wish["question"].removesuffix("?").rpartition(" after ")
+        words, _, span = slot["question"].removesuffix("?").rpartition(" after ")
         since, until = span.split(" and before ")
         known = next(known for known in KNOWN.values() if known[0] == words)
         return {"sql": known[3].format(clicks=CLICKS, when=BETWEEN.format(since=since, until=until))}
     rows = rows_of(story)
-    done = len(wish["asked already"])
+    done = len(slot["asked already"])
     since, until = rows[done % 3]["timestamp"], rows[-1]["timestamp"]
-    words, kind, sql, _, answer = KNOWN[wish["write a question of the kind"]]
+    words, kind, sql, _, answer = KNOWN[slot["write a question of the kind"]]
     return {
         "question": f"{words} after {since} and before {until}?",
         "sql": sql.format(clicks=CLICKS, when=BETWEEN.format(since=since, until=until)),
         "answer": answer(rows[done % 3 + 1 : -1]),
         "answer_type": kind,
-        "kind": wish["write a question of the kind"],
+        "kind": slot["write a question of the kind"],
     }
 
 

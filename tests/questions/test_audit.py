@@ -3,29 +3,31 @@
 import re
 import tomllib
 from decimal import Decimal
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
-from pipeline.arrow import arrow_schema
-from pipeline.questions.answers import answer, type_of
-from pipeline.questions.engines import Table, sqlite
-from pipeline.questions.phrase import phrasings
-from pipeline.questions.shapes import SHAPES
-from pipeline.questions.sql import sql_of
-from pipeline.questions.tree import from_json
-from pipeline.questions.values import canonical
-from pipeline.render.trajectory import parse
-from pipeline.sandbox.sql import connect, why_not
-from schemas.samples import Event
+from shopwright.pipeline.arrow import arrow_schema
+from shopwright.pipeline.questions.answers import answer_tree, type_of
+from shopwright.pipeline.questions.engines import Table, open_question_sqlite
+from shopwright.pipeline.questions.phrase import phrasings
+from shopwright.pipeline.questions.shapes import SHAPES
+from shopwright.pipeline.questions.sql import sql_of
+from shopwright.pipeline.questions.tree import tree_from_json
+from shopwright.pipeline.questions.values import format_canonical
+from shopwright.pipeline.render.trajectory import parse_trajectory
+from shopwright.pipeline.sandbox.sql import connect_confined, explain_refusal
+from shopwright.schemas.samples import Event
 
 AUDIT = Path(__file__).parent / "audit"
-DUCKDBS = (connect(as_written=True), connect())
-SQLITE = sqlite()
+DUCKDBS = (connect_confined(as_written=True), connect_confined())
+SQLITE = open_question_sqlite()
 
 
+@cache
 def cases(shape):
     file = AUDIT / f"{shape}.toml"
     return tomllib.loads(file.read_text(encoding="utf-8"))["case"] if file.exists() else []
@@ -35,29 +37,28 @@ def events(name):
     """A mini-trajectory: `asin = category` lines, an empty line, then the events as text."""
     head, _, text = (AUDIT / "trajectories" / f"{name}.txt").read_text(encoding="utf-8").strip().partition("\n\n")
     category = dict(re.split(r"\s*=\s*", line, maxsplit=1) for line in head.splitlines())
-    return [{**row, "product_types": row["asin"] and category[row["asin"]]} for row in parse(text.strip())]
+    return [{**row, "product_types": row["asin"] and category[row["asin"]]} for row in parse_trajectory(text.strip())]
 
 
 def table(name):
     return Table(pa.Table.from_pylist(events(name), schema=arrow_schema(Event)), DUCKDBS, SQLITE)
 
 
-def every_case():
-    for shape in SHAPES:
-        for number, case in enumerate(cases(shape)):
-            yield pytest.param(shape, case, id=f"{shape}-{number}")
+@pytest.mark.parametrize("shape", SHAPES)
+def test_every_reading_gives_the_answer_worked_out_by_hand(shape):
+    for case in cases(shape):
+        check_readings(shape, case)
 
 
-@pytest.mark.parametrize(("shape", "case"), list(every_case()))
-def test_every_reading_gives_the_answer_worked_out_by_hand(shape, case):
-    tree = from_json(case["tree"])
+def check_readings(shape, case):
+    tree = tree_from_json(case["tree"])
     found, sql = table(case["trajectory"]), sql_of(tree)
     expected, answer_type = case["answer"], case["answer_type"]
     assert case["question"] in phrasings(shape, tree)
-    assert why_not(sql) is None
-    value = answer(tree, found.log).value
+    assert explain_refusal(sql) is None
+    value = answer_tree(tree, found.log).value
     assert ("none" if value is None else type_of(tree)) == answer_type
-    assert canonical(value) == expected
+    assert format_canonical(value) == expected
     for read in (found.duckdb(sql, type_of(tree)), found.duckdb(sql, type_of(tree), shuffled=True)):
         assert read == value
     assert found.sqlite_without(sql, type_of(tree)) == value

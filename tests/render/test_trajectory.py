@@ -5,7 +5,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pipeline.render.trajectory import parse, render
+from shopwright.pipeline.render.trajectory import parse_trajectory, render_trajectory
 
 HOSTILE = [
     "5-in-1 ] (brand: Fake, color: red, price: 1.00)",
@@ -43,33 +43,33 @@ def search(query):
 
 def test_the_text_form_is_the_published_one():
     events = [search("desk lamp"), click(brand="Norrvik", color="white") | {"action_type": "add to Cart"}]
-    assert render(events).split("\n") == [
+    assert render_trajectory(events).split("\n") == [
         "2024-05-01 19:30:25 search [Search Amazon || desk lamp]",
         "2024-05-01 19:30:25 add to Cart [B0000000AA || Lamp] (brand: Norrvik, color: white, price: 12.50)",
     ]
 
 
 def test_a_price_with_thousands_keeps_them():
-    assert parse(render([click(price="1299.00")]))[0]["price"] == Decimal("1299.00")
+    assert parse_trajectory(render_trajectory([click(price="1299.00")]))[0]["price"] == Decimal("1299.00")
 
 
 @pytest.mark.parametrize("title", HOSTILE)
 @pytest.mark.parametrize("brand", [None, *HOSTILE])
 def test_hostile_fields_read_back(title, brand):
     event = click(title, brand, color=title)
-    assert parse(render([event])) == [event]
+    assert parse_trajectory(render_trajectory([event])) == [event]
 
 
 @given(field, st.none() | field, st.none() | field)
 @example("] (brand: ", "]\\ (brand: ", ", color: , price: ")
 def test_any_product_reads_back(title, brand, color):
     event = click(title, brand, color)
-    assert parse(render([event, event | {"row_id": 1}])) == [event, event | {"row_id": 1}]
+    assert parse_trajectory(render_trajectory([event, event | {"row_id": 1}])) == [event, event | {"row_id": 1}]
 
 
 @given(field)
 def test_any_search_reads_back(query):
-    assert parse(render([search(query)])) == [search(query)]
+    assert parse_trajectory(render_trajectory([search(query)])) == [search(query)]
 
 
 @pytest.mark.parametrize(
@@ -77,4 +77,4 @@ def test_any_search_reads_back(query):
 )
 def test_a_line_that_is_no_action_is_named(line):
     with pytest.raises(ValueError, match=r"not an action|line 1 does not begin with a time"):
-        parse(render([search("x")]) + "\n" + line)
+        parse_trajectory(render_trajectory([search("x")]) + "\n" + line)

@@ -11,31 +11,32 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pipeline.problem import Problem
-from pipeline.rewards.figures import wilson
-from pipeline.rewards.hierarchical import (
+from shopwright.pipeline.evaluate.statistics import compute_wilson_interval
+from shopwright.pipeline.problem import Problem
+from shopwright.pipeline.rewards.hierarchical import (
+    DEEPEST,
     TYPES,
     Action,
-    Answer,
+    ActionPrediction,
     Context,
     Rule,
-    answer_of,
-    common,
+    bind_reward_rule,
+    compute_rouge_l,
     compute_score,
-    earned,
-    exact,
+    compute_self_certainty,
+    find_rationale,
     hierarchical_reward,
-    payoffs,
-    rationale_at,
-    rouge_l,
-    ruled_by,
-    same_text,
-    score,
-    scores,
-    self_certainty,
-    tokens,
-    truth_of,
-    worth,
+    is_exact_action,
+    is_same_text,
+    measure_common_subsequence,
+    measure_policy_payoffs,
+    parse_prediction,
+    parse_true_action,
+    reward_action_parts,
+    reward_prediction,
+    score_action_prediction,
+    score_predictions,
+    tokenize_prediction,
 )
 
 LEAVE = {"type": "terminate"}
@@ -60,7 +61,10 @@ TABLE_1 = [
     (BUY | {"name": "cart.view"}, BUY, 0.3, 0.2, 0.0, 0.0),
     (BUY | {"name": "ADD_TO_CART.BUY_NOW"}, BUY, 0.3, 0.2, 1000.0, 0.0),  # like it, and another name
     (BUY | {"name": ""}, BUY, 0.3, 0.0, 0.0, 0.0),
-    (BUY | {"name": " "}, BUY, 0.3, 0.0, 0.0, 0.0),
+    (BUY | {"name": " "}, BUY, 0.3, 0.2, 0.0, 0.0),
+    (BUY | {"name": None}, BUY, 0.3, 0.0, 0.0, 0.0),
+    (BUY | {"name": 7}, BUY, 0.3, 0.2, 0.0, 0.0),  # it is there, and like nothing
+    (BUY | {"name": [BUY["name"]], "text": "x"}, BUY, 0.3, 0.2, 0.0, 0.0),
     ({"type": "click"}, BUY, 0.3, 0.0, 0.0, 0.0),
     (SEARCH, SEARCH, 0.3, 0.2, 1000.1, 0.2),
     (search(text="Steel table-lamp, with shade!"), SEARCH, 0.3, 0.2, 1000.1, 0.2),
@@ -83,33 +87,38 @@ TABLE_1 = [
 
 @pytest.mark.parametrize(("action", "truth", "type", "presence", "value", "gated"), TABLE_1)
 def test_the_reward_is_that_of_table_1(action, truth, type, presence, value, gated):
-    got = earned(said(action), truth, 10.0)
+    got = reward_prediction(said(action), truth, 10.0)
     assert (got.format, got.type, got.rationale) == (0.5, type, 0.05)
     assert (got.presence, got.value) == pytest.approx((presence, value), abs=1e-12)
     assert got.action == pytest.approx(type + presence + value)
-    assert got.total == score(said(action), truth, 10.0) == pytest.approx(0.55 + type + presence + value)
-    assert earned(said(action), truth, 10.0, rule=GATED) == replace(got, presence=gated)
+    assert (
+        got.total == score_action_prediction(said(action), truth, 10.0) == pytest.approx(0.55 + type + presence + value)
+    )
+    assert reward_prediction(said(action), truth, 10.0, rule=GATED) == replace(got, presence=gated)
 
 
 def test_the_true_action_has_no_fault_and_another_says_what_is_wrong_first():
     for truth in (LEAVE, BUY, SEARCH):
-        assert (earned(said(truth), truth).exact, earned(said(truth), truth).fault) == (True, "")
-    assert earned(said(LEAVE), BUY).fault == "type is 'terminate', not 'click'"
-    assert earned(said(search(name="box", text="hose")), SEARCH).fault == "name is 'box', not 'search_input'"
-    assert earned(said(search(text="hose")), SEARCH).fault == "text is 'hose', not 'steel table lamp with shade'"
-    assert not earned(said(search(text="hose")), SEARCH).exact
-    assert not earned(said(BUY | {"name": "ADD_TO_CART.BUY_NOW"}), BUY).exact
+        assert (reward_prediction(said(truth), truth).exact, reward_prediction(said(truth), truth).fault) == (True, "")
+    assert reward_prediction(said(LEAVE), BUY).fault == "type is 'terminate', not 'click'"
+    assert reward_prediction(said(search(name="box", text="hose")), SEARCH).fault == "name is 'box', not 'search_input'"
+    assert (
+        reward_prediction(said(search(text="hose")), SEARCH).fault
+        == "text is 'hose', not 'steel table lamp with shade'"
+    )
+    assert not reward_prediction(said(search(text="hose")), SEARCH).exact
+    assert not reward_prediction(said(BUY | {"name": "ADD_TO_CART.BUY_NOW"}), BUY).exact
 
 
 def test_a_rule_can_be_another():
     near = search(text="steel table lamp shade")
-    assert worth(truth_of(BUY), truth_of(BUY), Rule(dars=2)) == (0.3, 0.2, 2)
-    assert earned(said(near), SEARCH, rule={"threshold": 0.9}).value == 0.1
-    assert earned(said(near), SEARCH, rule={"form": "precision"}).value == 1000.1
-    assert earned(said(near), SEARCH, rule={"form": "recall"}).value == 800.1
-    assert earned(said(near), SEARCH, 10, rule={"alpha": 1}).rationale == 10
+    assert reward_action_parts(parse_true_action(BUY), parse_true_action(BUY), Rule(dars=2)) == (0.3, 0.2, 2)
+    assert reward_prediction(said(near), SEARCH, rule={"threshold": 0.9}).value == 0.1
+    assert reward_prediction(said(near), SEARCH, rule={"form": "precision"}).value == 1000.1
+    assert reward_prediction(said(near), SEARCH, rule={"form": "recall"}).value == 800.1
+    assert reward_prediction(said(near), SEARCH, 10, rule={"alpha": 1}).rationale == 10
     with pytest.raises(Problem, match=r"no 'dar'\. It has: dars, threshold"):
-        earned(said(near), SEARCH, rule={"dar": 1})
+        reward_prediction(said(near), SEARCH, rule={"dar": 1})
 
 
 # What parses.
@@ -120,7 +129,7 @@ def test_one_json_object_is_an_answer(around):
     text = around.replace(
         "{}", '{"action": {"name": "box", "text": "\\u00e9\\u0000", "type": "type_and_submit"}, "rationale": "Ok."}'
     )
-    assert answer_of(text) == Answer("Ok.", Action("type_and_submit", "box", "é\0"))
+    assert parse_prediction(text) == ActionPrediction("Ok.", Action("type_and_submit", "box", "é\0"))
 
 
 @pytest.mark.parametrize(
@@ -139,19 +148,27 @@ def test_one_json_object_is_an_answer(around):
         (f"[{said(LEAVE)}]", "not an object with a rationale"),
         ("null", "not an object with a rationale"),
         ("NaN", "NaN is not JSON"),
-        ("7" * 10_000, "not one JSON object"),
+        ("7" * 10_000, "not an object with a rationale"),
         ("[" * 100_000, "not one JSON object"),
         ('{"a":' * 100_000, "not one JSON object"),
         (json.dumps({"rationale": "I leave."}), "not an object with a rationale"),
         (json.dumps({"action": LEAVE}), "not an object with a rationale"),
-        (json.dumps({"rationale": "I leave.", "action": LEAVE, "sure": 1}), "not an object with a rationale"),
+        (json.dumps({"Rationale": "I leave.", "action": LEAVE}), "not an object with a rationale"),
         (json.dumps({"rationale": "I leave.", "action": LEAVE | {"sure": float("nan")}}), "NaN is not JSON"),
-        (f'{{"rationale": "a", {said(LEAVE)[1:]}', "a key stands twice"),
-        (said(LEAVE).replace('"type"', '"type": "click", "type"'), "a key stands twice"),
-        (said(LEAVE, ""), "the rationale says nothing"),
-        (said(LEAVE, " \n"), "the rationale says nothing"),
-        (said(LEAVE, ["I leave."]), "the rationale says nothing"),
-        (said(LEAVE, "\ud800"), "the rationale says nothing"),
+    ],
+)  # fmt: skip
+def test_a_text_that_is_no_answer_says_why_and_earns_nothing(text, fault):
+    assert fault in parse_prediction(text)
+    got = reward_prediction(text, LEAVE, 10.0)
+    assert (got.total, got.rationale, got.exact) == (0.0, 0.0, False)
+    assert fault in got.fault
+    assert len(got.fault) < 200
+    assert find_rationale(text) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
         (said("terminate"), "the action is no object"),
         (said([LEAVE]), "the action is no object"),
         (said({}), "there is no action a NoneType"),
@@ -159,39 +176,46 @@ def test_one_json_object_is_an_answer(around):
         (said({"type": "x" * 10_000}), f"there is no action '{'x' * 30}…'"),
         (said({"type": ["click"]}), "there is no action a list"),
         (said({"type": {"type": LEAVE}}), "there is no action a dict"),
-        (said(LEAVE | {"name": ""}), "terminate has no 'name'"),
-        (said(BUY | {"text": "x"}), "click has no 'text'"),
-        (said(BUY | {"name": None}), "'name' is no text"),
-        (said(BUY | {"name": 7}), "'name' is no text"),
-        (said(BUY | {"name": {"name": "x"}}), "'name' is no text"),
-        (said(search(text=["lamp"])), "'text' is no text"),
-        (said(search(text="\udfff")), "'text' is no text"),
     ],
 )  # fmt: skip
-def test_a_text_that_is_no_answer_says_why_and_earns_nothing(text, fault):
-    assert fault in answer_of(text)
-    got = earned(text, LEAVE, 10.0)
-    assert (got.total, got.rationale, got.exact) == (0.0, 0.0, False)
-    assert fault in got.fault
-    assert len(got.fault) < 200
-    assert rationale_at(text) is None
+def test_an_action_that_is_none_is_paid_for_its_form_alone(text, fault):
+    got = reward_prediction(text, LEAVE, 10.0)
+    assert (got.format, got.action, got.rationale, got.exact, got.fault) == (0.5, 0.0, 0.05, False, fault)
 
 
-@pytest.mark.parametrize("depth", [300, 900, 2_000])
-def test_nesting_is_no_way_out(depth):
+@pytest.mark.parametrize(
+    "text",
+    [
+        json.dumps({"rationale": "I leave.", "action": LEAVE, "sure": 1}),
+        *(said(LEAVE, rationale) for rationale in ("", " \n", ["I leave."], None, "\ud800")),
+        said(LEAVE | {"name": "x"}),
+        f'{{"rationale": "a", "rationale": "b", {said(LEAVE)[1:]}',
+        said(LEAVE).replace('"type"', '"type": "click", "type"'),
+        said(LEAVE).replace("{", '{"n": ' + "7" * 10_000 + ", ", 1),
+    ],
+)
+def test_valid_json_with_both_keys_is_paid_whatever_else_it_holds(text):
+    got = reward_prediction(text, LEAVE)
+    assert (got.format, got.action, got.exact) == (0.5, 0.3, True)
+
+
+@pytest.mark.parametrize("depth", [DEEPEST - 1, DEEPEST, 900, 2_000])
+def test_json_nests_so_deep_and_no_deeper(depth):
     deep = "[" * depth + "]" * depth
-    assert isinstance(answer_of(said("DEEP").replace('"DEEP"', deep)), str)
-    assert isinstance(answer_of(said({"type": "DEEP"}).replace('"DEEP"', deep)), str)
+    assert isinstance(
+        parse_prediction(said("DEEP").replace('"DEEP"', deep)), ActionPrediction if depth < DEEPEST else str
+    )
+    assert isinstance(parse_prediction(said("[" * depth)), ActionPrediction)  # in a text
 
 
 def test_reasoning_may_stand_before_where_the_rule_says_so():
     for before in ("<think>\n{Hm}\n</think>\n\n", "Hm.</think>", "", "\n"):
         text = before + said(BUY, "a </think> b")
-        assert answer_of(text, thinking=True) == Answer("a </think> b", truth_of(BUY))
-        assert text[rationale_at(text, thinking=True)] == "a </think> b"
-        assert score(text, BUY, rule=Rule(thinking=True)) == 1001
+        assert parse_prediction(text, thinking=True) == ActionPrediction("a </think> b", parse_true_action(BUY))
+        assert text[find_rationale(text, thinking=True)] == "a </think> b"
+        assert score_action_prediction(text, BUY, rule=Rule(thinking=True)) == 1001
     for text in (f"<think>{said(BUY)}", f"<think></think>So: {said(BUY)}", "<think></think>"):
-        assert isinstance(answer_of(text, thinking=True), str)
+        assert isinstance(parse_prediction(text, thinking=True), str)
 
 
 def test_the_rationale_is_found_where_it_stands():
@@ -199,18 +223,26 @@ def test_the_rationale_is_found_where_it_stands():
     first = {"action": BUY | {"name": '"rationale": "no'}, "rationale": rationale}
     thought = f'{{"rationale": "no"}}</think>{json.dumps(first)}'
     for text in (said(BUY, rationale), json.dumps(first, indent=1), json.dumps(first, separators=(",", ":"))):
-        assert json.loads(f'"{text[rationale_at(text)]}"') == rationale
-    assert rationale_at(said(BUY).replace("rationale", "r\\u0061tionale")) is None
-    assert rationale_at(thought, thinking=True) is None
+        assert json.loads(f'"{text[find_rationale(text)]}"') == rationale
+    escaped = said(BUY, rationale).replace("rationale", "r\\u0061tionale", 1)
+    assert json.loads(f'"{escaped[find_rationale(escaped)]}"') == rationale
+    deeper = json.dumps(
+        {"action": BUY | {"rationale": "no", "n": [{"rationale": "no"}]}, "rationale": rationale, "": {}}
+    )
+    twice = f'{{"rationale": "no", {said(BUY, rationale)[1:]}'
+    for text in (deeper, twice):
+        assert json.loads(f'"{text[find_rationale(text)]}"') == rationale
+    assert find_rationale(said(BUY, ["no"])) is None
+    assert find_rationale(thought, thinking=True) is None
     thought = f'So {{"rationale": "no"}}</think>{json.dumps(first)}'
-    assert json.loads(f'"{thought[rationale_at(thought, thinking=True)]}"') == rationale
+    assert json.loads(f'"{thought[find_rationale(thought, thinking=True)]}"') == rationale
 
 
 @given(st.text(), st.text(), st.text())
 def test_texts_of_any_letters_go_through(rationale, name, text):
     action = {"type": "type_and_submit", "name": name, "text": text}
-    got = answer_of(said(action, rationale))
-    assert got == (Answer(rationale, Action(**action)) if rationale.strip() else "the rationale says nothing")
+    got = parse_prediction(said(action, rationale))
+    assert got == ActionPrediction(rationale, Action(**action))
 
 
 PIECES = [
@@ -231,19 +263,19 @@ PIECES = [
 
 @given(st.lists(st.sampled_from(PIECES)).map("".join))
 def test_any_text_is_paid(text):
-    got = earned(text, BUY)
+    got = reward_prediction(text, BUY)
     assert 0 <= got.total <= 1001
     assert isfinite(got.total)
-    assert (got.total >= 0.5) == isinstance(answer_of(text), Answer)
+    assert (got.total >= 0.5) == isinstance(parse_prediction(text), ActionPrediction)
 
 
 def test_long_texts_take_no_time():
     long = "steel lamp " * 10_000
     quotes = said(LEAVE, '"' * 50_000)
     for text in (long, said(search(text=long)), said(search(text=long, name=long)), quotes, '"\\' * 50_000):
-        assert earned(text, SEARCH).value <= 0.1
-    assert rationale_at(quotes) == slice(15, 100_015)
-    assert rouge_l(long, long) == 1
+        assert reward_prediction(text, SEARCH).value <= 0.1
+    assert find_rationale(quotes) == slice(15, 100_015)
+    assert compute_rouge_l(long, long) == 1
 
 
 # The truth.
@@ -251,8 +283,8 @@ def test_long_texts_take_no_time():
 
 def test_a_truth_may_be_json_an_object_with_nulls_or_an_action():
     whole = Action("type_and_submit", "search_input", "steel table lamp with shade")
-    assert truth_of(SEARCH) == truth_of(json.dumps(SEARCH)) == truth_of(whole) == whole
-    assert truth_of({"type": "click", "name": "a", "text": None}) == Action("click", "a")
+    assert parse_true_action(SEARCH) == parse_true_action(json.dumps(SEARCH)) == parse_true_action(whole) == whole
+    assert parse_true_action({"type": "click", "name": "a", "text": None}) == Action("click", "a")
 
 
 @pytest.mark.parametrize(
@@ -262,11 +294,11 @@ def test_a_truth_may_be_json_an_object_with_nulls_or_an_action():
 )  # fmt: skip
 def test_a_truth_that_is_no_whole_action_is_a_problem(truth):
     with pytest.raises(Problem, match="The true action cannot be"):
-        score(said(LEAVE), truth)
+        score_action_prediction(said(LEAVE), truth)
     with pytest.raises(Problem, match="The true action cannot be"):
-        scores([None], [truth])
+        score_predictions([None], [truth])
     with pytest.raises(Problem, match="The true action cannot be"):
-        payoffs([(Context(), truth)])
+        measure_policy_payoffs([(Context(), truth)])
 
 
 # ROUGE-L.
@@ -288,10 +320,10 @@ def test_a_truth_that_is_no_whole_action_is_a_problem(truth):
     ],
 )  # fmt: skip
 def test_rouge_l_is_the_longest_common_subsequence_by_words(one, other, shared, f, precision, recall):
-    assert common(tokens(one), tokens(other)) == shared
-    forms = [rouge_l(one, other, form=form) for form in ("f", "precision", "recall")]
+    assert measure_common_subsequence(tokenize_prediction(one), tokenize_prediction(other)) == shared
+    forms = [compute_rouge_l(one, other, form=form) for form in ("f", "precision", "recall")]
     assert forms == pytest.approx([f, precision, recall])
-    assert rouge_l(one, other) == forms[0]
+    assert compute_rouge_l(one, other) == forms[0]
 
 
 def longest(some, others):
@@ -307,21 +339,21 @@ def longest(some, others):
 
 @given(st.text("abcd", max_size=90), st.text("abcd", max_size=90))
 def test_the_common_subsequence_is_that_of_the_table(one, other):
-    assert common(one, other) == longest(one, other)
+    assert measure_common_subsequence(one, other) == longest(one, other)
 
 
 @given(st.text(), st.text())
 def test_rouge_l_is_a_share_and_the_same_both_ways(one, other):
-    assert 0 <= rouge_l(one, other) == rouge_l(other, one) <= 1
-    assert rouge_l(one, other, form="precision") == rouge_l(other, one, form="recall")
-    assert (rouge_l(one, other) == 1) == (tokens(one) == tokens(other) != ())
+    assert 0 <= compute_rouge_l(one, other) == compute_rouge_l(other, one) <= 1
+    assert compute_rouge_l(one, other, form="precision") == compute_rouge_l(other, one, form="recall")
+    assert (compute_rouge_l(one, other) == 1) == (tokenize_prediction(one) == tokenize_prediction(other) != ())
 
 
 def test_texts_mean_the_same_in_the_same_words():
-    assert same_text("Steel-lamp", "steel lamp")
-    assert same_text("?!", "?!")
+    assert is_same_text("Steel-lamp", "steel lamp")
+    assert is_same_text("?!", "?!")
     for one, other in (("lamp steel", "steel lamp"), ("lamp", "lamps"), ("?", "!"), ("", "?"), ("", "lamp")):
-        assert not same_text(one, other)
+        assert not is_same_text(one, other)
 
 
 # Properties of the reward.
@@ -344,34 +376,36 @@ PARTIAL = ACTIONS | st.sampled_from(
 @example("steel table lamp shade", "steel table lamp", "steel table lamp with shade", "f")
 def test_a_text_that_is_more_like_the_true_one_never_earns_less(one, other, true, form):
     truth, rule = Action("type_and_submit", "search_input", true), Rule(form=form)
-    less, more = sorted((one, other), key=lambda text: rouge_l(text, true, form=form))
-    low, high = (worth(Action("type_and_submit", "search_input", text), truth, rule)[2] for text in (less, more))
+    less, more = sorted((one, other), key=lambda text: compute_rouge_l(text, true, form=form))
+    low, high = (
+        reward_action_parts(Action("type_and_submit", "search_input", text), truth, rule)[2] for text in (less, more)
+    )
     assert low <= high
-    if rouge_l(more, true, form=form) > max(0.75, rouge_l(less, true, form=form)):
+    if compute_rouge_l(more, true, form=form) > max(0.75, compute_rouge_l(less, true, form=form)):
         assert low < high
 
 
 @given(PARTIAL, ACTIONS)
 def test_a_wrong_type_earns_nothing_for_the_action(action, truth):
-    got = worth(action, truth)
+    got = reward_action_parts(action, truth)
     assert (got == (0, 0, 0)) == (action.type != truth.type)
     assert got[0] == 0.3 * (action.type == truth.type)
 
 
 @given(PARTIAL, ACTIONS)
 def test_gating_never_raises_the_reward_and_costs_the_true_action_nothing(action, truth):
-    plain, gated = worth(action, truth), worth(action, truth, GATED)
+    plain, gated = reward_action_parts(action, truth), reward_action_parts(action, truth, GATED)
     assert gated[::2] == plain[::2]
     assert gated[1] <= plain[1]
-    assert worth(truth, truth, GATED) == worth(truth, truth)
+    assert reward_action_parts(truth, truth, GATED) == reward_action_parts(truth, truth)
 
 
 @given(PARTIAL, ACTIONS)
 def test_no_action_earns_more_than_the_true_one(action, truth):
-    best = sum(worth(truth, truth))
-    assert sum(worth(action, truth)) <= best
-    if exact(action, truth):
-        assert sum(worth(action, truth)) == best
+    best = sum(reward_action_parts(truth, truth))
+    assert sum(reward_action_parts(action, truth)) <= best
+    if is_exact_action(action, truth):
+        assert sum(reward_action_parts(action, truth)) == best
 
 
 # Trainers.
@@ -404,7 +438,7 @@ def test_verl_gets_the_same_keys_always_and_never_none():
 
 def test_trl_gets_a_list():
     texts = [said(BUY), [{"role": "assistant", "content": said(SEARCH)}], "no"]
-    truths = [BUY, json.dumps(SEARCH), truth_of(LEAVE)]
+    truths = [BUY, json.dumps(SEARCH), parse_true_action(LEAVE)]
     assert hierarchical_reward(["?"] * 3, texts, action=truths, completion_ids=[]) == [1001, pytest.approx(1001.1), 0]
     known = hierarchical_reward(completions=texts, action=truths, self_certainty=[2, None, 2.0])
     assert known == pytest.approx([1001.01, 1001.1, 0])
@@ -415,18 +449,18 @@ def test_trl_gets_a_list():
 def test_a_function_with_another_rule_keeps_its_name():
     near = said(BUY | {"name": "cart.view"})
     for function in (hierarchical_reward, compute_score):
-        ruled = pickle.loads(pickle.dumps(ruled_by(GATED, function)))
+        ruled = pickle.loads(pickle.dumps(bind_reward_rule(GATED, function)))
         assert ruled.__name__ == function.__name__
-    assert ruled_by(GATED)(completions=[near], action=[BUY]) == [0.8]
-    assert ruled_by(GATED, compute_score)("", near, json.dumps(BUY))["score"] == 0.8
+    assert bind_reward_rule(GATED)(completions=[near], action=[BUY]) == [0.8]
+    assert bind_reward_rule(GATED, compute_score)("", near, json.dumps(BUY))["score"] == 0.8
 
 
 @pytest.mark.parametrize("unknown", [float("nan"), float("inf")])
 def test_a_self_certainty_that_is_no_number_is_a_problem(unknown):
     with pytest.raises(Problem, match="The self-certainty is"):
-        score(said(LEAVE), LEAVE, unknown)
+        score_action_prediction(said(LEAVE), LEAVE, unknown)
     with pytest.raises(Problem, match="The self-certainty is"):
-        score("no answer", LEAVE, unknown)
+        score_action_prediction("no answer", LEAVE, unknown)
 
 
 # Self-certainty.
@@ -454,7 +488,7 @@ def logs(chances):
 @given(st.integers(0, 10**9), st.integers(1, 9), st.integers(1, 200))
 def test_with_the_whole_vocabulary_it_is_the_mean_divergence_from_uniform(seed, count, vocabulary):
     chances = drawn(seed, count, vocabulary)
-    low, high = self_certainty(logs(chances), vocabulary)
+    low, high = compute_self_certainty(logs(chances), vocabulary)
     assert low == high == pytest.approx(divergences(chances).mean(), abs=1e-9)
     assert 0 <= low <= log(vocabulary) + 1e-9
 
@@ -463,16 +497,16 @@ def test_it_is_nought_for_a_uniform_one_and_log_v_for_a_sure_one():
     for vocabulary in (1, 2, 1_000, 151_936):
         sure = np.full(vocabulary, -np.inf)
         sure[-1] = 0
-        assert self_certainty([[-log(vocabulary)] * vocabulary], vocabulary) == pytest.approx((0, 0), abs=1e-9)
-        assert self_certainty([sure], vocabulary) == pytest.approx((log(vocabulary),) * 2)
-        assert self_certainty([[0.0]], vocabulary) == pytest.approx((log(vocabulary),) * 2)
-    assert self_certainty([], 9) == (0, 0)
+        assert compute_self_certainty([[-log(vocabulary)] * vocabulary], vocabulary) == pytest.approx((0, 0), abs=1e-9)
+        assert compute_self_certainty([sure], vocabulary) == pytest.approx((log(vocabulary),) * 2)
+        assert compute_self_certainty([[0.0]], vocabulary) == pytest.approx((log(vocabulary),) * 2)
+    assert compute_self_certainty([], 9) == (0, 0)
 
 
 def test_rounding_takes_it_neither_below_nought_nor_the_bounds_past_each_other():
     for vocabulary in range(1, 300):
         for count in {1, vocabulary // 2, vocabulary - 1, vocabulary}:
-            low, high = self_certainty([[-log(vocabulary)] * count], vocabulary)
+            low, high = compute_self_certainty([[-log(vocabulary)] * count], vocabulary)
             assert 0 <= low <= high <= 1e-9
 
 
@@ -484,7 +518,7 @@ def test_the_bounds_of_the_likeliest_hold_the_whole(seed, count, vocabulary, dat
     told = [chances[:, :top], top]
     if top < vocabulary and data.draw(st.booleans()):  # and the one that was drawn, in any place
         told[0] = np.roll(np.c_[told[0], chances[:, data.draw(st.integers(top, vocabulary - 1))]], 1, axis=1)
-    low, high = self_certainty(logs(told[0]), vocabulary, top=told[1])
+    low, high = compute_self_certainty(logs(told[0]), vocabulary, top=told[1])
     assert 0 <= low <= whole + 1e-9
     assert whole - 1e-9 <= high <= log(vocabulary) + 1e-9
 
@@ -493,7 +527,7 @@ def test_the_bounds_of_the_likeliest_hold_the_whole(seed, count, vocabulary, dat
 def test_more_of_the_likeliest_never_say_less(seed, vocabulary, data):
     chances = -np.sort(-drawn(seed, 1, vocabulary), axis=1)
     few, many = sorted(data.draw(st.tuples(st.integers(0, vocabulary), st.integers(0, vocabulary))))
-    wide, narrow = (self_certainty(logs(chances[:, :top]), vocabulary) for top in (few, many))
+    wide, narrow = (compute_self_certainty(logs(chances[:, :top]), vocabulary) for top in (few, many))
     assert wide.low <= narrow.low + 1e-9
     assert narrow.high <= wide.high + 1e-9
 
@@ -516,23 +550,23 @@ def negentropy(vocabulary, *chances):
 )  # fmt: skip
 def test_the_bounds_are_met_by_a_distribution_each(told, vocabulary, top, least, most):
     for row in (told, told[::-1]):
-        bounds = self_certainty([[log(chance) for chance in row]], vocabulary, top=top)
+        bounds = compute_self_certainty([[log(chance) for chance in row]], vocabulary, top=top)
         assert bounds == pytest.approx((negentropy(vocabulary, *least), negentropy(vocabulary, *most)))
 
 
 def test_rows_may_have_different_lengths():
     rows = [[log(0.5), log(0.3)], [log(0.5), log(0.3), log(0.1)]]
-    ends = np.array([self_certainty([row], 9, top=2) for row in rows])
-    assert self_certainty(rows, 9, top=2) == pytest.approx(ends.mean(axis=0))
+    ends = np.array([compute_self_certainty([row], 9, top=2) for row in rows])
+    assert compute_self_certainty(rows, 9, top=2) == pytest.approx(ends.mean(axis=0))
 
 
 def test_numbers_of_two_bytes_are_close_enough():
     chances = drawn(5, 20, 5_000)
     halves = logs(chances).astype(np.float16)
-    assert self_certainty(halves, 5_000).low == pytest.approx(divergences(chances).mean(), abs=0.01)
+    assert compute_self_certainty(halves, 5_000).low == pytest.approx(divergences(chances).mean(), abs=0.01)
     for total in (0.995, 1.005):
-        assert self_certainty([[log(total / 4)] * 4], 4) == pytest.approx((0, 0), abs=1e-9)
-        bounds = self_certainty([[log(total)]], 4)
+        assert compute_self_certainty([[log(total / 4)] * 4], 4) == pytest.approx((0, 0), abs=1e-9)
+        bounds = compute_self_certainty([[log(total)]], 4)
         assert bounds == pytest.approx((log(4), log(4)), abs=0.05)
 
 
@@ -553,7 +587,7 @@ def test_numbers_of_two_bytes_are_close_enough():
 )  # fmt: skip
 def test_rows_that_are_no_log_probabilities_are_a_problem(row, vocabulary, top):
     with pytest.raises(Problem):
-        self_certainty([row], vocabulary, top=top)
+        compute_self_certainty([row], vocabulary, top=top)
 
 
 # Scores.
@@ -566,7 +600,7 @@ def plain(action):
 
 @given(st.lists(st.tuples(PARTIAL | st.none(), ACTIONS)))
 def test_scores_are_those_of_counting(pairs):
-    got = scores(*([each[side] for each in pairs] for side in (0, 1)))
+    got = score_predictions(*([each[side] for each in pairs] for side in (0, 1)))
     typed = [a is not None and a.type == b.type for a, b in pairs]
     whole = [same and plain(a) == plain(b) for same, (a, b) in zip(typed, pairs, strict=True)]
     for kind in (None, *TYPES):
@@ -576,7 +610,7 @@ def test_scores_are_those_of_counting(pairs):
             right = sum(hits[at] for at in rows)
             assert found.count == len(rows)
             assert found.share == (right / len(rows) if rows else 0)
-            assert (found.low, found.high) == (wilson(right, len(rows)) if rows else (0, 1))
+            assert (found.low, found.high) == (compute_wilson_interval(right, len(rows)) if rows else (0, 1))
     assert got.macro_f1 == pytest.approx(f1(pairs))
 
 
@@ -594,7 +628,7 @@ def f1(pairs):
 
 def test_predictions_and_truths_are_as_many():
     with pytest.raises(ValueError, match="shorter"):
-        scores([None], [])
+        score_predictions([None], [])
 
 
 # Policies that do not look.
@@ -611,7 +645,7 @@ STEPS = [
 
 
 def test_the_payoffs_of_constant_policies_by_hand():
-    got = {each.policy: each for each in payoffs(STEPS)}
+    got = {each.policy: each for each in measure_policy_payoffs(STEPS)}
     assert list(got) == ["always terminate", "most frequent click", "echo the last query", "random clickable"]
     sums = {name: (6 * each.reward, 6 * each.gated) for name, each in got.items()}
     assert sums == {
@@ -639,29 +673,29 @@ def test_a_drawn_click_earns_what_drawing_it_many_times_does():
     for _ in range(500):
         for seen, true in STEPS:
             action = Action("click", str(numbers.choice(seen.clickable or [""])))
-            total["reward"] += earned(said({"type": "click", "name": action.name}), true).total
-            total["exact"] += exact(action, true)
-    got = payoffs(STEPS)[-1]
+            total["reward"] += reward_prediction(said({"type": "click", "name": action.name}), true).total
+            total["exact"] += is_exact_action(action, true)
+    got = measure_policy_payoffs(STEPS)[-1]
     assert total["reward"] / 3_000 == pytest.approx(got.reward, rel=0.1)
     assert total["exact"] / 3_000 == pytest.approx(got.scores.exact.share, rel=0.1)
 
 
 def test_a_rule_pays_policies_too():
     steps = [(PAGE, Action("click", "b")), (PAGE, Action("click", "a"))]
-    assert payoffs(steps, rule=Rule(dars=1, threshold=0.5))[1].reward == pytest.approx(1.5)
-    assert payoffs(steps)[1].gated == pytest.approx(500.9)
-    assert payoffs([(PAGE, Action("terminate"))])[1].reward == 0.5
+    assert measure_policy_payoffs(steps, rule=Rule(dars=1, threshold=0.5))[1].reward == pytest.approx(1.5)
+    assert measure_policy_payoffs(steps)[1].gated == pytest.approx(500.9)
+    assert measure_policy_payoffs([(PAGE, Action("terminate"))])[1].reward == 0.5
 
 
 def test_of_clicks_as_frequent_the_first_by_name_is_taken():
     steps = [(PAGE, Action("click", "lamp.view")), (PAGE, Action("click", "lamp"))]
     for each in (steps, steps[::-1]):  # `lamp.view` has all the words of `lamp`, and would be paid twice
-        assert payoffs(each, rule=Rule(form="recall"))[1].reward == pytest.approx(501)
+        assert measure_policy_payoffs(each, rule=Rule(form="recall"))[1].reward == pytest.approx(501)
 
 
 def test_policies_need_steps():
     with pytest.raises(Problem, match="no steps"):
-        payoffs([])
+        measure_policy_payoffs([])
 
 
 def test_the_papers_headline_is_the_share_of_terminate():
@@ -670,11 +704,13 @@ def test_the_papers_headline_is_the_share_of_terminate():
     click, search, leave = np.linalg.solve([exacts, types, (1, 1, 1)], (27.72, 36.40, 1))
     count = [round(1000 * each) for each in (click, search, leave)]
     kinds = [Action("click", "a"), Action("type_and_submit", "b", "c"), Action("terminate")]
-    got = payoffs([(Context(), kind) for kind, times in zip(kinds, count, strict=True) for _ in range(times)])[0]
+    got = measure_policy_payoffs(
+        [(Context(), kind) for kind, times in zip(kinds, count, strict=True) for _ in range(times)]
+    )[0]
     assert got.scores.exact.share == pytest.approx(0.2772, abs=0.01)
 
 
 def test_settings_of_the_paper():
     assert Rule() == Rule(dars=1000, threshold=0.75, alpha=0.005, gated=False, form="f", thinking=False)
     assert len(fields(Rule)) == 6
-    assert exp(self_certainty([[0.0]], 7).low) == pytest.approx(7)
+    assert exp(compute_self_certainty([[0.0]], 7).low) == pytest.approx(7)

@@ -7,31 +7,31 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.rewards.loose_strict import (
+from shopwright.pipeline.rewards.shopsimulator import (
     COLORS,
-    Described,
-    added_up,
-    has_attribute,
-    is_picked,
-    literal,
+    ProductText,
+    combine_match_parts,
+    compute_match_ratio,
+    extract_title_words,
+    is_picked_option,
+    matches_attribute,
     normalize_color,
-    ratio,
-    title_overlap,
-    title_words,
+    score_purchase,
+    score_title_overlap,
+    score_type,
     token_set_ratio,
-    type_score,
 )
 
 NEEDED = ["tea tree", "essential oils", "natural ingredients"]
 SHOE = "Mens D.O.N. Issue 2 Gca Basketball Sneakers Shoes Casual - Off White"
 SOUNDBAR = "Saireed UL Listed 2 Prong Power Cord for JBL Bar 3.1 Bar 2.1 Channel 4K Ultra HD Soundbar"
 CORD = "BRST AC Power Cord Outlet Socket Cable Plug Lead for Panasonic SC-HT830V DVD/VCR Combo Home Theater System"
-FILTER = Described("filter", "Steel milk filter with fine mesh", "milk filter", ("Home", "Kitchen", "Filters"))
-PILLOW = Described("pillow", "Down pillow for side sleepers", "pillow", ("Home", "Bedding", "Pillows"))
+FILTER = ProductText("filter", "Steel milk filter with fine mesh", "milk filter", ("Home", "Kitchen", "Filters"))
+PILLOW = ProductText("pillow", "Down pillow for side sleepers", "pillow", ("Home", "Bedding", "Pillows"))
 
 
 def product(title="x", **more):
-    return Described("product", title, **more)
+    return ProductText("product", title, **more)
 
 
 # Type.
@@ -39,7 +39,7 @@ def product(title="x", **more):
 
 @pytest.mark.parametrize("form", ["shopsimulator", "webshop"])
 def test_the_same_listing_is_of_the_same_type(form):
-    assert type_score(FILTER, FILTER, form) == 1
+    assert score_type(FILTER, FILTER, form) == 1
 
 
 @pytest.mark.parametrize(
@@ -47,32 +47,32 @@ def test_the_same_listing_is_of_the_same_type(form):
     [("bca", True), ("def", False), ("adb", True), ("aab", True), ("aad", False)],
 )
 def test_two_different_nodes_in_any_order_make_the_paths_alike(path, shared):
-    goal = Described("goal", "Name one two three four five six", "one", tuple("abc"))
+    goal = ProductText("goal", "Name one two three four five six", "one", tuple("abc"))
     bought = replace(goal, query="two", category_path=tuple(path), title="Name other")  # a sixth of the title's words
-    assert type_score(bought, goal, "webshop") == (1 if shared else Fraction(1, 2))
+    assert score_type(bought, goal, "webshop") == (1 if shared else Fraction(1, 2))
 
 
 def test_white_space_around_a_node_does_not_count():
-    assert type_score(replace(PILLOW, category_path=(" Kitchen", "Filters ")), FILTER, "shopsimulator") == 1
+    assert score_type(replace(PILLOW, category_path=(" Kitchen", "Filters ")), FILTER, "shopsimulator") == 1
 
 
 def test_titles_that_overlap_by_more_than_a_fifth_are_of_one_type():
     goal = product("a1 b1 c1 d1 e1", query="goal")
-    assert type_score(product("a1", query="other"), goal, "shopsimulator") == Fraction(1, 2)
-    assert type_score(product("a1 b1", query="other"), goal, "shopsimulator") == 1
+    assert score_type(product("a1", query="other"), goal, "shopsimulator") == Fraction(1, 2)
+    assert score_type(product("a1 b1", query="other"), goal, "shopsimulator") == 1
 
 
 @pytest.mark.parametrize("form", ["shopsimulator", "webshop"])
 @pytest.mark.parametrize(("words", "score"), [(9, Fraction(1, 2)), (10, Fraction(1, 2)), (11, Fraction(1, 10))])
 def test_an_overlap_below_a_tenth_leaves_a_tenth(words, score, form):
     goal = product(" ".join(f"word{n}" for n in range(words)), query="goal")
-    assert type_score(product("word3 other", query="other"), goal, form) == score
+    assert score_type(product("word3 other", query="other"), goal, form) == score
 
 
 def test_webshop_takes_the_type_away_where_titles_share_nothing_even_for_the_same_search():
     bought = replace(PILLOW, query=FILTER.query)
-    assert type_score(bought, FILTER, "webshop") == 0
-    assert type_score(bought, FILTER, "shopsimulator") == 1
+    assert score_type(bought, FILTER, "webshop") == 0
+    assert score_type(bought, FILTER, "shopsimulator") == 1
 
 
 @pytest.mark.parametrize(
@@ -85,30 +85,30 @@ def test_webshop_takes_the_type_away_where_titles_share_nothing_even_for_the_sam
     ],
 )  # fmt: skip
 def test_title_words_come_near_to_the_overlaps_that_webshop_documents_for_nouns(bought, goal, webshop):
-    assert abs(float(title_overlap(bought, goal)) - webshop) < 0.04
+    assert abs(float(score_title_overlap(bought, goal)) - webshop) < 0.04
 
 
 def test_a_goal_without_words_in_its_title_overlaps_by_a_fifth_which_is_not_enough():
-    assert title_overlap("lamp", "12 x 3") == Fraction(1, 5)
-    assert type_score(product("lamp", query="a"), product("12 x 3", query="b"), "shopsimulator") == Fraction(1, 2)
+    assert score_title_overlap("lamp", "12 x 3") == Fraction(1, 5)
+    assert score_type(product("lamp", query="a"), product("12 x 3", query="b"), "shopsimulator") == Fraction(1, 2)
 
 
 def test_a_word_that_a_title_repeats_counts_twice_below_and_once_above():
-    assert title_overlap("steel", "steel steel filter") == Fraction(1, 3)
+    assert score_title_overlap("steel", "steel steel filter") == Fraction(1, 3)
 
 
 def test_chinese_titles_overlap_by_pairs_of_characters():
-    assert title_overlap("家用电饭煲", "电饭煲") == 1
-    assert title_words("灯") == ["灯"]
+    assert score_title_overlap("家用电饭煲", "电饭煲") == 1
+    assert extract_title_words("灯") == ["灯"]
 
 
 def test_a_pillow_for_a_milk_filter_scores_no_type_where_the_listings_have_their_searches():
-    assert literal(PILLOW, FILTER, form="webshop").type == literal(PILLOW, FILTER).type == 0
+    assert score_purchase(PILLOW, FILTER, form="webshop").type == score_purchase(PILLOW, FILTER).type == 0
 
 
 def test_without_the_searches_as_in_the_release_the_pillow_is_a_milk_filter():
     bare = [replace(each, query="", category_path=()) for each in (PILLOW, FILTER)]
-    assert literal(*bare).type == 1
+    assert score_purchase(*bare).type == 1
 
 
 # Attributes.
@@ -139,16 +139,16 @@ def test_without_the_searches_as_in_the_release_the_pillow_is_a_milk_filter():
     ],
 )
 def test_attributes_are_met_as_webshop_documents(bought, met):
-    assert [each for each in NEEDED if has_attribute(bought, each)] == met
+    assert [each for each in NEEDED if matches_attribute(bought, each)] == met
 
 
 def test_two_bullets_are_one_text_with_a_space_between():
-    assert has_attribute(product(bullets=("made of tea", "tree bark")), "tea tree")
+    assert matches_attribute(product(bullets=("made of tea", "tree bark")), "tea tree")
 
 
 def test_a_text_is_in_lower_case_and_what_is_required_is_not():
-    assert not has_attribute(product("Oak shelf"), "Oak shelf")
-    assert has_attribute(product("Oak shelf"), "oak shelf")
+    assert not matches_attribute(product("Oak shelf"), "Oak shelf")
+    assert matches_attribute(product("Oak shelf"), "oak shelf")
 
 
 # Options.
@@ -165,7 +165,7 @@ def test_a_text_is_in_lower_case_and_what_is_required_is_not():
     ],
 )
 def test_options_are_met_as_webshop_documents(goal, chosen, met):
-    assert sum(is_picked(each, chosen) for each in goal) == met
+    assert sum(is_picked_option(each, chosen) for each in goal) == met
 
 
 @pytest.mark.parametrize(
@@ -191,7 +191,7 @@ def test_the_color_list_is_webshops():
 
 
 def test_a_hundred_acre_sheet_passes_for_a_red_one():
-    assert is_picked("red", ["hundred acre wood"])
+    assert is_picked_option("red", ["hundred acre wood"])
 
 
 # Likeness.
@@ -218,24 +218,24 @@ def test_likeness_is_thefuzzs(one, other, likeness):
 
 
 def test_only_what_is_more_than_85_alike_counts():
-    assert ratio("a" * 17 + "b" * 3, "a" * 17 + "c" * 3) == 85
-    assert not is_picked("q" * 17 + "b" * 3, ["q" * 17 + "c" * 3])
-    assert not has_attribute(product(attributes=("q" * 17 + "b" * 3,)), "q" * 17 + "c" * 3)
+    assert compute_match_ratio("a" * 17 + "b" * 3, "a" * 17 + "c" * 3) == 85
+    assert not is_picked_option("q" * 17 + "b" * 3, ["q" * 17 + "c" * 3])
+    assert not matches_attribute(product(attributes=("q" * 17 + "b" * 3,)), "q" * 17 + "c" * 3)
     assert token_set_ratio("q" * 18 + "bb" + "q", "q" * 18 + "c" + "q") > 85
-    assert is_picked("q" * 18 + "bb" + "q", ["q" * 18 + "c" + "q"])
+    assert is_picked_option("q" * 18 + "bb" + "q", ["q" * 18 + "c" + "q"])
 
 
 # All of it.
 
 
 def whole(bought=None, **more):
-    goal = Described("goal", SHOE, "Query 1", tuple("abc"))
+    goal = ProductText("goal", SHOE, "Query 1", tuple("abc"))
     bought = bought or replace(goal, attributes=("tea tree", "essential oil", "natural ingredients"))
     more = {"options": ["grey", "XL"], "chosen": ["grey", "XL"], "price": 35, "price_limit": 40} | more
-    return literal(bought, goal, attributes=NEEDED, **more)
+    return score_purchase(bought, goal, attributes=NEEDED, **more)
 
 
-OILY = Described(
+OILY = ProductText(
     "goal",
     SHOE,
     "Query 1",
@@ -263,9 +263,9 @@ def test_a_missing_option_costs_its_share():
 
 
 def test_another_type_halves_everything():
-    bought = Described("other", CORD, "Query 2", tuple("ade"), ("essential oil", "natural ingredients"))
-    goal = Described("goal", SOUNDBAR, "Query 1", tuple("abc"))
-    match = literal(bought, goal, attributes=NEEDED, options=["grey", "XL", "x"], chosen=["grey", "XL"])
+    bought = ProductText("other", CORD, "Query 2", tuple("ade"), ("essential oil", "natural ingredients"))
+    goal = ProductText("goal", SOUNDBAR, "Query 1", tuple("abc"))
+    match = score_purchase(bought, goal, attributes=NEEDED, options=["grey", "XL", "x"], chosen=["grey", "XL"])
     assert (match.type, match.loose, match.same_product) == (0.5, 0.5 * 5 / 7, False)
     assert match.fault.startswith("type is 0.5: 'BRST")
 
@@ -278,13 +278,13 @@ def test_a_price_is_met_up_to_its_limit(price, limit, met):
 
 
 def test_nothing_bought_earns_nothing():
-    match = literal(None, FILTER, attributes=["steel"])
+    match = score_purchase(None, FILTER, attributes=["steel"])
     assert (match.type, match.price, match.loose, match.strict, match.success) == (0, 0, 0, 0, False)
     assert match.fault == "nothing was bought"
 
 
 def test_where_nothing_is_required_type_and_price_are_all():
-    match = literal(FILTER, FILTER)
+    match = score_purchase(FILTER, FILTER)
     assert (match.attributes, match.options, match.loose, match.strict) == (1, 1, 1, 1)
 
 
@@ -294,7 +294,7 @@ def required(most=6):
 
 @given(st.sampled_from([Fraction(0), Fraction(1, 10), Fraction(1, 2), 1]), required(), required(), st.booleans())
 def test_strict_is_never_above_loose_and_both_are_one_only_for_a_success(type_, attributes, options, price):
-    match = added_up(type_, attributes, options, price, same_product=False, fault="")
+    match = combine_match_parts(type_, attributes, options, price, same_product=False, fault="")
     assert 0 <= match.strict <= match.loose <= 1
     assert match.success == (match.strict == 1) == (match.loose == 1)
     if attributes[1] == options[1] == 0:
@@ -303,7 +303,7 @@ def test_strict_is_never_above_loose_and_both_are_one_only_for_a_success(type_, 
 
 texts = st.text("abc red12", max_size=12)
 described = st.builds(
-    Described,
+    ProductText,
     st.sampled_from("12"),
     texts,
     texts,
@@ -317,6 +317,6 @@ def test_whatever_is_bought_strict_is_not_above_loose_and_a_fault_says_what_was_
     bought, goal, attributes, options, chosen
 ):
     for form in ("shopsimulator", "webshop"):
-        match = literal(bought, goal, attributes=attributes, options=options, chosen=chosen, form=form)
+        match = score_purchase(bought, goal, attributes=attributes, options=options, chosen=chosen, form=form)
         assert 0 <= match.strict <= match.loose <= 1
         assert match.success == (match.fault == "")

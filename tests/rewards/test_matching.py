@@ -12,9 +12,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from pipeline.questions.values import canonical
-from pipeline.rewards.matching import boxed, right, shown
-from schemas.questions import AnswerType
+from shopwright.pipeline.questions.values import format_canonical
+from shopwright.pipeline.rewards.matching import extract_boxed_answer, is_answer_shown, is_right_answer
+from shopwright.schemas.questions import AnswerType
 
 TYPES = get_args(AnswerType)
 SAME = {
@@ -102,34 +102,24 @@ OTHER = {
 }  # fmt: skip
 
 
-def cases(table):
-    return [
-        pytest.param(said, answer, kind, id=f"{kind}-{answer}-{said}")
-        for (kind, answer), all_said in table.items()
-        for said in all_said
-    ]
+@pytest.mark.parametrize(("answer_type", "answer"), SAME)
+def test_another_writing_of_the_answer_is_right_and_strictly_the_canonical_text_alone(answer_type, answer):
+    for said in SAME[answer_type, answer]:
+        assert is_right_answer(said, answer, answer_type), said
+        assert is_right_answer(said, answer, answer_type, strict=True) == (said.strip() == answer), said
 
 
-@pytest.mark.parametrize(("said", "answer", "answer_type"), cases(SAME))
-def test_another_writing_of_the_answer_is_right(said, answer, answer_type):
-    assert right(said, answer, answer_type)
-
-
-@pytest.mark.parametrize(("said", "answer", "answer_type"), cases(OTHER))
-def test_another_answer_is_wrong(said, answer, answer_type):
-    assert not right(said, answer, answer_type)
-
-
-@pytest.mark.parametrize(("said", "answer", "answer_type"), cases(SAME))
-def test_strict_takes_the_canonical_text_alone(said, answer, answer_type):
-    assert right(said, answer, answer_type, strict=True) == (said.strip() == answer)
+@pytest.mark.parametrize(("answer_type", "answer"), OTHER)
+def test_another_answer_is_wrong(answer_type, answer):
+    for said in OTHER[answer_type, answer]:
+        assert not is_right_answer(said, answer, answer_type), said
 
 
 @pytest.mark.parametrize("answer_type", TYPES)
 def test_saying_nothing_is_wrong(answer_type):
     for said in (None, "", " \n"):
         for strict in (False, True):
-            assert not right(said, "none", answer_type, strict=strict)
+            assert not is_right_answer(said, "none", answer_type, strict=strict)
 
 
 NAMES = st.text("aBcdé x12,'-", min_size=1, max_size=8).filter(lambda name: any(each.isalnum() for each in name))
@@ -161,17 +151,17 @@ def rough(text):
 @given(VALUE)
 def test_each_answer_is_right_for_itself_alone(drawn):
     kind, one, other = drawn
-    assert right(canonical(one), canonical(one), kind)
-    first, second = rough(canonical(one)), rough(canonical(other))
+    assert is_right_answer(format_canonical(one), format_canonical(one), kind)
+    first, second = rough(format_canonical(one)), rough(format_canonical(other))
     assume(one != other and (sorted(first) != sorted(second) if kind == "set" else first != second))
-    assert not right(canonical(other), canonical(one), kind)
+    assert not is_right_answer(format_canonical(other), format_canonical(one), kind)
 
 
 @given(VALUE)
 def test_none_and_a_value_are_never_the_same(drawn):
     kind, value, _ = drawn
-    assert not right(canonical(value), "none", "none")
-    assert not right("none", canonical(value), kind)
+    assert not is_right_answer(format_canonical(value), "none", "none")
+    assert not is_right_answer("none", format_canonical(value), kind)
 
 
 ANSWERS = {
@@ -187,10 +177,10 @@ SNIPPETS = (
 @given(st.one_of(st.text(), st.lists(st.sampled_from(SNIPPETS)).map("".join)))
 def test_no_text_is_too_odd(text):
     for kind, answer in ANSWERS.items():
-        assert right(text, answer, kind) in (True, False)
-        assert shown(text, answer, kind) in (True, False)
-    boxed(text)
-    boxed(rf"\boxed{{{text}}}")
+        assert is_right_answer(text, answer, kind) in (True, False)
+        assert is_answer_shown(text, answer, kind) in (True, False)
+    extract_boxed_answer(text)
+    extract_boxed_answer(rf"\boxed{{{text}}}")
 
 
 LONG = 30_000
@@ -207,19 +197,19 @@ LONG = 30_000
 )  # fmt: skip
 def test_long_texts_take_no_time(text):
     began = time.perf_counter()
-    boxed(text)
+    extract_boxed_answer(text)
     for kind, answer in ANSWERS.items():
-        right(text, answer, kind)
-        right(text[:10_000], answer, kind)
-        shown(text, answer, kind)
+        is_right_answer(text, answer, kind)
+        is_right_answer(text[:10_000], answer, kind)
+        is_answer_shown(text, answer, kind)
     assert time.perf_counter() - began < 4
 
 
 def test_what_is_far_longer_than_the_answer_is_wrong_unread():
-    assert right("9" + " " * 9_000, "9", "integer")
-    assert not right("9" + " " * 10_001, "9", "integer")
+    assert is_right_answer("9" + " " * 9_000, "9", "integer")
+    assert not is_right_answer("9" + " " * 10_001, "9", "integer")
     names = "; ".join(f"Lamp {number}" for number in range(3_000))
-    assert right(names, names, "ordered list")
+    assert is_right_answer(names, names, "ordered list")
 
 
 @pytest.mark.parametrize(
@@ -254,7 +244,7 @@ def test_what_is_far_longer_than_the_answer_is_wrong_unread():
     ],
 )
 def test_the_last_box_counts_and_loses_its_dressing(text, said):
-    assert boxed(text) == said
+    assert extract_boxed_answer(text) == said
 
 
 # What a tool printed.
@@ -348,22 +338,16 @@ UNSEEN = {
 }  # fmt: skip
 
 
-def outputs(table):
-    return [
-        pytest.param(printed(value), answer, kind, id=f"{kind}-{answer}-{number}")
-        for (kind, answer), values in table.items()
-        for number, value in enumerate(values)
-    ]
+@pytest.mark.parametrize(("answer_type", "answer"), SEEN)
+def test_an_answer_in_an_output_is_seen(answer_type, answer):
+    for value in SEEN[answer_type, answer]:
+        assert is_answer_shown(printed(value), answer, answer_type), printed(value)
 
 
-@pytest.mark.parametrize(("output", "answer", "answer_type"), outputs(SEEN))
-def test_an_answer_in_an_output_is_seen(output, answer, answer_type):
-    assert shown(output, answer, answer_type), output
-
-
-@pytest.mark.parametrize(("output", "answer", "answer_type"), outputs(UNSEEN))
-def test_an_answer_that_is_not_in_an_output_is_not_seen(output, answer, answer_type):
-    assert not shown(output, answer, answer_type), output
+@pytest.mark.parametrize(("answer_type", "answer"), UNSEEN)
+def test_an_answer_that_is_not_in_an_output_is_not_seen(answer_type, answer):
+    for value in UNSEEN[answer_type, answer]:
+        assert not is_answer_shown(printed(value), answer, answer_type), printed(value)
 
 
 @pytest.mark.parametrize(
@@ -384,20 +368,23 @@ def test_an_answer_that_is_not_in_an_output_is_not_seen(output, answer, answer_t
     ],
 )
 def test_what_a_database_gives_is_seen_in_each_way_to_fetch_it(query, answer, answer_type):
-    assert shown(printed(rows(query).fetchall()), answer, answer_type)
-    assert shown(printed(rows(query).fetchone()), answer, answer_type) or answer_type in ("set", "ordered list")
-    assert shown(printed(rows(query).df()), answer, answer_type)
+    assert is_answer_shown(printed(rows(query).fetchall()), answer, answer_type)
+    assert is_answer_shown(printed(rows(query).fetchone()), answer, answer_type) or answer_type in (
+        "set",
+        "ordered list",
+    )
+    assert is_answer_shown(printed(rows(query).df()), answer, answer_type)
 
 
 def test_nothing_is_right_where_the_answer_is_none_of_its_type():
     for kind in ("integer", "decimal", "money", "date", "date-time", "duration", "yes/no", "none"):
-        assert not right("perhaps", "unclear", kind)
-        assert not right("unclear", "unclear", kind)
-        assert not shown("perhaps", "unclear", kind)
+        assert not is_right_answer("perhaps", "unclear", kind)
+        assert not is_right_answer("unclear", "unclear", kind)
+        assert not is_answer_shown("perhaps", "unclear", kind)
 
 
 def test_an_unknown_type_is_no_answer_of_another():
-    with pytest.raises(ValueError, match="no type of answer"):
-        shown("3", "3", "number")
+    with pytest.raises(ValueError, match="not a type of answer"):
+        is_answer_shown("3", "3", "number")
     with pytest.raises(KeyError):
-        right("3", "3", "number")
+        is_right_answer("3", "3", "number")

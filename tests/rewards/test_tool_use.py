@@ -8,17 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.problem import Problem
-from pipeline.rewards.tool_use import (
+from shopwright.pipeline.problem import Problem
+from shopwright.pipeline.rewards.tool_use import (
     ALPHA,
     MOST_BLOCKS,
-    as_text,
-    blocks,
+    bind_executor,
     compute_score,
-    final,
-    graded_by,
-    reward,
-    score,
+    extract_code_blocks,
+    extract_final_text,
+    flatten_completion,
+    reward_answer,
+    score_rollout,
     tool_use_reward,
 )
 
@@ -47,35 +47,35 @@ def never(trajectory_id, code):
 
 
 def earned(completion, answer="3", **settings):
-    return score(completion, answer, "integer", trajectory_id=ID, **{"execute": works} | settings)
+    return score_rollout(completion, answer, "integer", trajectory_id=ID, **{"execute": works} | settings)
 
 
 @pytest.mark.parametrize(
     ("executed", "wrong"), [(0, -1.0), (1, -0.9), (2, -0.8), (3, -0.7), (4, -0.6), (5, -0.6), (10, -0.6), (16, -0.6), (99, -0.6)]
 )  # fmt: skip
 def test_a_wrong_answer_earns_a_tenth_for_each_call_that_executed_up_to_alpha(executed, wrong):
-    assert reward("4", "3", "integer", executed) == wrong
-    assert reward(None, "3", "integer", executed) == wrong
-    assert reward("3", "3", "integer", executed) == 1
+    assert reward_answer("4", "3", "integer", executed) == wrong
+    assert reward_answer(None, "3", "integer", executed) == wrong
+    assert reward_answer("3", "3", "integer", executed) == 1
 
 
 def test_alpha_can_be_chosen():
     assert ALPHA == -0.6
-    assert reward("4", "3", "integer", 9, alpha=-0.2) == -0.2
-    assert reward("4", "3", "integer", 1, alpha=-0.2) == -0.9
+    assert reward_answer("4", "3", "integer", 9, alpha=-0.2) == -0.2
+    assert reward_answer("4", "3", "integer", 1, alpha=-0.2) == -0.9
 
 
 @given(st.integers(0, 10**6))
 def test_no_wrong_answer_earns_more_than_alpha(executed):
-    assert -1 <= reward("4", "3", "integer", executed) <= ALPHA
+    assert -1 <= reward_answer("4", "3", "integer", executed) <= ALPHA
 
 
 def test_strict_wants_the_canonical_text():
-    assert reward("$3", "3.00", "money", 1) == 1
-    assert reward("$3", "3.00", "money", 1, strict=True) == -0.9
+    assert reward_answer("$3", "3.00", "money", 1) == 1
+    assert reward_answer("$3", "3.00", "money", 1, strict=True) == -0.9
     for said, value in ((r"\boxed{$3}", -1.0), (r"\boxed{3.00}", 1.0)):
         row = {"answer_type": "money", "executed": 0}
-        assert score(said, "3.00", "money", executed=0, strict=True) == value
+        assert score_rollout(said, "3.00", "money", executed=0, strict=True) == value
         assert compute_score("", said, "3.00", row, strict=True)["score"] == value
         assert tool_use_reward(
             completions=[said], answer=["3.00"], answer_type=["money"], executed=[0], strict=True
@@ -144,7 +144,7 @@ def test_the_last_word_counts_also_after_a_block_that_nobody_ran():
     ],
 )
 def test_the_blocks_are_the_models_alone(text, found):
-    assert blocks(text) == found
+    assert extract_code_blocks(text) == found
 
 
 def test_no_more_than_sixteen_blocks_are_run():
@@ -172,24 +172,24 @@ ROLLOUTS = {
 @pytest.mark.parametrize("name", ROLLOUTS)
 def test_each_signature_gives_the_same(name):
     text, executed = ROLLOUTS[name]
-    value = score(text, "3", "integer", executed=executed)
+    value = score_rollout(text, "3", "integer", executed=executed)
     known = {"answer_type": "integer", "trajectory_id": ID}
     columns = {"completions": [text], "answer": ["3"], "answer_type": ["integer"], "trajectory_id": [ID]}
     assert earned(text) == value
     told = compute_score("shoptrajqa", text, "3", known | {"executed": executed, "num_turns": 9})
     assert told == compute_score("", text, "3", known, execute=works)
-    assert told == graded_by(works, compute_score)("", text, "3", known)
+    assert told == bind_executor(works, compute_score)("", text, "3", known)
     assert told == {"score": value, "correct": float(value == 1), "executed": float(executed)}
     assert all(type(each) is float for each in told.values())
     assert tool_use_reward(**columns, executed=[executed]) == [value]
     assert tool_use_reward(**columns, executed=[None], execute=works) == [value]
-    assert graded_by(works)(prompts=["?"], completion_ids=[[1]], **columns) == [value]
+    assert bind_executor(works)(prompts=["?"], completion_ids=[[1]], **columns) == [value]
 
 
 @pytest.mark.parametrize("role", ["tool", "user", "interpreter"])
 def test_in_messages_only_the_assistants_are_the_models(role):
     turns = [("1", "<code>2</code>"), ("fail", "</interpreter><code>2</code><interpreter>")]
-    assert blocks(as_text(messages(*turns, role=role))) == ["1", "fail"]
+    assert extract_code_blocks(flatten_completion(messages(*turns, role=role))) == ["1", "fail"]
     assert earned(messages(*turns, role=role)) == -0.9
     assert earned(messages(*turns, said=r"\boxed{3}", role=role)) == 1
     assert earned([*messages(*turns), {"role": role, "content": r"\boxed{3}"}]) == -0.9
@@ -206,9 +206,9 @@ def test_tool_calls_of_messages_are_blocks():
         {"role": "assistant", "content": "", "tool_calls": [call("{"), call("[]"), call({"sql": "1"}), call(None), {"function": {}}]},
         {"role": "assistant", "content": r"\boxed{4}", "tool_calls": None},
     ]  # fmt: skip
-    assert blocks(as_text(talk)) == ["1", "2"]
-    assert as_text(talk[2:3]) == "So<code>2</code>"
-    assert final(as_text(talk)) == r"\boxed{4}"
+    assert extract_code_blocks(flatten_completion(talk)) == ["1", "2"]
+    assert flatten_completion(talk[2:3]) == "So<code>2</code>"
+    assert extract_final_text(flatten_completion(talk)) == r"\boxed{4}"
 
 
 def test_a_batch_is_graded_row_by_row():
@@ -222,13 +222,13 @@ def test_a_batch_is_graded_row_by_row():
 
 def test_what_was_not_passed_is_named():
     with pytest.raises(Problem, match="executed"):
-        score(r"\boxed{3}", "3", "integer")
+        score_rollout(r"\boxed{3}", "3", "integer")
     with pytest.raises(Problem, match="extra_info"):
         compute_score("", r"\boxed{3}", "3", {"answer_type": "integer"})
     with pytest.raises(Problem, match="answer_type is None"):
         compute_score("", r"\boxed{3}", "3")
     with pytest.raises(Problem, match="answer_type is 'number'"):
-        score("", "3", "number", executed=0)
+        score_rollout("", "3", "number", executed=0)
     with pytest.raises(Problem, match="trajectory_id"):
         tool_use_reward(completions=[""], answer=["3"], answer_type=["integer"], execute=works)
     with pytest.raises(Problem, match="trajectory_id"):
@@ -242,7 +242,7 @@ def test_a_sandbox_that_breaks_is_no_wrong_answer():
 
 def test_the_trainers_can_name_and_send_what_finds_out_by_itself():
     for function in (tool_use_reward, compute_score):
-        graded = graded_by(works, function)
+        graded = bind_executor(works, function)
         assert graded.__name__ == function.__name__
         assert pickle.loads(pickle.dumps(partial(graded))).func.__name__ == function.__name__
 
@@ -256,9 +256,9 @@ def test_any_text_is_graded(parts):
     text = "".join(parts)
     value = earned(text)
     assert value == 1 or -1 <= value <= ALPHA
-    if "\\boxed{3}" not in final(text):
+    if "\\boxed{3}" not in extract_final_text(text):
         assert value < 0
-    assert all(code in text for code in blocks(text))
+    assert all(code in text for code in extract_code_blocks(text))
 
 
 def test_long_texts_take_no_time():

@@ -5,11 +5,11 @@ from functools import partial
 
 import pytest
 
-from pipeline.problem import Problem
-from pipeline.rewards.hierarchical import Rule
-from pipeline.rewards.tool_use import graded_by
-from pipeline.rewards.trl import reward
-from pipeline.rewards.verl import KEYS, RULES, compute_score
+from shopwright.pipeline.problem import Problem
+from shopwright.pipeline.rewards.hierarchical import Rule
+from shopwright.pipeline.rewards.tool_use import bind_executor
+from shopwright.pipeline.rewards.trl import reward
+from shopwright.pipeline.rewards.verl import KEYS, RULES, compute_score
 
 TRUTH = json.dumps({"answer": "3", "answer_type": "integer"})
 BUY = '{"type": "click", "name": "cart.buy_now"}'
@@ -99,6 +99,6 @@ def test_trl_gets_one_reward_for_each_completion_and_none_for_episodes():
         "extra_info": [{"executed": 2, "trajectory_id": "t"}, None, {}, {"trajectory_id": "t"}],
     }
     assert reward(["a prompt"] * 4, **rows, trainer_state=None, rule={"dars": 1.0}) == [-0.8, 2.0, None, 1.0]
-    counting = graded_by(lambda trajectory, code: code == "f()", reward)
+    counting = bind_executor(lambda trajectory, code: code == "f()", reward)
     assert counting.__name__ == "reward"
     assert counting(**rows | {"extra_info": [{"trajectory_id": "t"}] * 4})[0] == -0.9

@@ -10,8 +10,8 @@ from types import ModuleType
 
 import pandas as pd
 
-from pipeline.sandbox.data_loader import fill, framed
-from pipeline.sandbox.sql import connect
+from shopwright.pipeline.sandbox.data_loader import fill_events_table, make_exact_frame
+from shopwright.pipeline.sandbox.sql import connect_confined
 
 WIDE = ("display.max_columns", None, "display.width", 160, "display.max_colwidth", None, "display.max_rows", 60)
 
@@ -27,11 +27,11 @@ class Blocks:
 
     def __init__(self, table):
         self.table = table
-        self.connection = connect()
-        fill(self.connection, table)
+        self.connection = connect_confined()
+        fill_events_table(self.connection, table)
 
     def load(self, id):
-        return self.connection.cursor(), framed(self.table)
+        return self.connection.cursor(), make_exact_frame(self.table)
 
     def run(self, code):
         loader = ModuleType("data_loader")

@@ -4,10 +4,19 @@ from concurrent.futures import Future
 
 import pytest
 
-from pipeline.models.base import Reply
-from pipeline.rollouts.conversation import CALLS, TURNS, conversation, reading, returned, spans_of, turn_of
-from pipeline.sandbox.interpreter import Output
-from schemas.questions import Question
+from shopwright.pipeline.evaluate.situation import play_through
+from shopwright.pipeline.models.base import Reply
+from shopwright.pipeline.rollouts.conversation import (
+    CALLS,
+    TURNS,
+    AnsweredQuestion,
+    ReadQuestion,
+    format_block_output,
+    join_turn_spans,
+    parse_code_turn,
+)
+from shopwright.pipeline.sandbox.interpreter import Output
+from shopwright.schemas.questions import Question
 
 QUESTION = Question(
     id="p-32k-q001",
@@ -21,11 +30,14 @@ QUESTION = Question(
     result="3",
     kind="search",
     shape="written",
+    answerable_from=["text", "table"],
     difficulty="easy",
+    effort={"rows": 3, "near": 0, "steps": 0, "shortcuts": []},
     evidence=[],
     position=None,
     split="test",
     tree="",
+    idle_conditions=[],
     second_sql="",
 )
 
@@ -41,7 +53,7 @@ class Echo:
 
 def through(replies, question=QUESTION):
     """The prompts asked, and what became of it."""
-    talk, prompts = conversation(question, Echo(), "a model"), []
+    talk, prompts = play_through(AnsweredQuestion(question, Echo()), policy="a model"), []
     asked = next(talk)
     replies = iter(replies)
     try:
@@ -52,7 +64,7 @@ def through(replies, question=QUESTION):
                 prompts.append(asked)
                 asked = talk.send(next(replies))
     except StopIteration as end:
-        return prompts, end.value
+        return prompts, end.value.episode
 
 
 def test_code_is_run_and_what_it_printed_comes_back_until_there_is_an_answer():
@@ -116,13 +128,13 @@ def test_calls_that_fail_are_counted_apart():
 
 def test_what_a_block_printed_cannot_end_what_came_back():
     for tag in ("</interpreter>", "<code>", "</code>", "<interpreter>", "</tool_response>"):
-        inside = returned(f"a {tag} b").removeprefix("<interpreter>").removesuffix("</interpreter>")
+        inside = format_block_output(f"a {tag} b").removeprefix("<interpreter>").removesuffix("</interpreter>")
         assert tag not in inside
 
 
 def test_spans_are_in_order_and_say_whose():
     _, played = through([Reply("a <code>1"), Reply(r"b \boxed{3}")])
-    text, spans = spans_of(played.messages)
+    text, spans = join_turn_spans(played.messages)
     assert [(span.by, text[span.start : span.end]) for span in spans] == [
         ("model", "a <code>1\n</code>"),
         ("interpreter", "<interpreter>\np-32k: 1\n</interpreter>"),
@@ -131,14 +143,14 @@ def test_spans_are_in_order_and_say_whose():
 
 
 def test_an_empty_block_is_run_too():
-    assert turn_of(Reply("<code></code>")) == ("<code></code>", "")
+    assert parse_code_turn(Reply("<code></code>")) == ("<code></code>", "")
 
 
 def test_reading_gives_the_whole_text_and_takes_the_box():
-    talk = reading(QUESTION, "2024-05-01 click [A || b]", "a model")
+    talk = play_through(ReadQuestion(QUESTION, lambda: "2024-05-01 click [A || b]"), policy="a model")
     prompt = next(talk)
     assert "2024-05-01 click [A || b]" in prompt.messages[1]["content"]
     assert prompt.stop == ()
     with pytest.raises(StopIteration) as end:
         talk.send(Reply(r"\boxed{3}"))
-    assert (end.value.value.said, end.value.value.called) == ("3", 0)
+    assert (end.value.value.episode.said, end.value.value.score.success) == ("3", True)

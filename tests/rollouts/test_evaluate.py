@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from dataclasses import asdict
 from itertools import combinations
 from types import SimpleNamespace
 
@@ -10,17 +11,33 @@ import pyarrow.parquet as pq
 import pytest
 from aiohttp import web
 
-from pipeline.arrow import arrow_schema
-from pipeline.models.role import Models, Role
-from pipeline.problem import Problem
-from pipeline.publish.report import write_report
-from pipeline.rewards.figures import pass_at, wilson
-from pipeline.rollouts import scores
-from pipeline.rollouts.conversation import CALLS
-from pipeline.rollouts.evaluate import Plan, attempts, chosen, spread, told
-from pipeline.sandbox.block import Limits
-from pipeline.verify import damaged
-from schemas.rollouts import Attempt
+from shopwright.pipeline.arrow import arrow_schema, to_batch
+from shopwright.pipeline.dataset import Dataset, ShardWriter
+from shopwright.pipeline.evaluate.audit import AuditCell, audit, read_audit
+from shopwright.pipeline.evaluate.situation import evaluate
+from shopwright.pipeline.evaluate.statistics import estimate_pass_at, measure_share
+from shopwright.pipeline.evaluate.storage import read_results, write_results
+from shopwright.pipeline.evaluate.table import Table
+from shopwright.pipeline.models.role import Models, Role
+from shopwright.pipeline.problem import Problem
+from shopwright.pipeline.publish.report import write_report
+from shopwright.pipeline.questions.engines import TrajectoryReader
+from shopwright.pipeline.rollouts import scores
+from shopwright.pipeline.rollouts.conversation import CALLS
+from shopwright.pipeline.rollouts.evaluate import (
+    Plan,
+    Questions,
+    count_text_answerable,
+    limit_by_kind,
+    open_questions,
+    select_questions,
+)
+from shopwright.pipeline.sandbox.execute import Limits
+from shopwright.pipeline.sandbox.interpreter import Sandbox
+from shopwright.pipeline.stages import all_stages, upstream
+from shopwright.pipeline.verify import find_wrong_files
+from shopwright.schemas.questions import Question
+from shopwright.schemas.rollouts import Attempt
 from tests.models.server import Plan as Trouble
 from tests.models.server import Server
 
@@ -51,6 +68,7 @@ def tried(number=0, **more):
         "trajectory_id": "t",
         "budget": "32k",
         "kind": "brand",
+        "answerable_from": ["text", "table"],
         "difficulty": "easy",
         "position": "early",
         "policy": "toy",
@@ -76,18 +94,25 @@ def tried(number=0, **more):
 
 def whole(found):
     """The figures of all of one mode."""
-    (row,) = [each for each in scores.figures(found) if each.by == "all"]
+    (row,) = [each for each in scores.score_attempts(found) if each.by == "all"]
     return row
 
 
-def played(run, agent, plan=ALL, **more):
-    questions, trajectories = run.read("questions"), run.read("trajectories")
-    return list(attempts(chosen(questions, plan), questions, trajectories, agent, plan, **more))
+def played(run, agent, plan=ALL):
+    return evaluate(open_questions(run.read("questions"), run.read("trajectories"), plan), agent).rows
 
 
 def asking(server, folder, **options):
     models = Models(model=f"openai:toy@{server.url}", at_once=4, **options)
     return Role("agent", models, folder, "evaluate-questions")
+
+
+@pytest.fixture
+def copy(copy):
+    """With no more than questions are made from: each command writes the report, and that of all takes seconds."""
+    for name in set(all_stages()) - set(upstream("questions")):
+        copy.clear(name)
+    return copy
 
 
 @pytest.fixture(scope="session")
@@ -126,10 +151,10 @@ def by_heart(known):
 # Who plays
 
 
-def test_the_scripted_agent_is_always_right(small):
+def test_the_solver_is_always_right(small):
     for split in ("test", "sft"):
-        row = whole(played(small, "scripted", Plan(split=split, limit=24)))
-        assert (row.accuracy, row.tcr, row.succ_tcr, row.reward) == (1.0, 1.0, 1.0, 1.0)
+        row = whole(played(small, "solver", Plan(split=split, limit=10)))
+        assert (row.accuracy.share, row.tcr, row.succ_tcr, row.reward) == (1.0, 1.0, 1.0, 1.0)
         assert row.turns >= 2
 
 
@@ -138,7 +163,7 @@ def test_who_knows_nothing_of_the_trajectory_is_hardly_ever_right(small, policy)
     found = played(small, policy, Plan(modes=("text", "tool")))
     for mode in ("text", "tool"):
         row = whole([each for each in found if each.mode == mode])
-        assert row.accuracy <= 0.2
+        assert row.accuracy.share <= 0.2
         assert (row.tcr, row.succ_tcr, row.turns) == (0.0, 0.0, 1.0)
         assert all(each.said for each in found)
 
@@ -147,7 +172,7 @@ def test_a_model_that_looks_everything_up_is_right(small, known, tmp_path):
     with Server(Trouble(says=by_code(known))) as server:
         found = played(small, asking(server, tmp_path))
     row = whole(found)
-    assert (row.accuracy, row.tcr, row.succ_tcr, row.turns, row.reward) == (1.0, 1.0, 1.0, 2.0, 1.0)
+    assert (row.accuracy.share, row.tcr, row.succ_tcr, row.turns, row.reward) == (1.0, 1.0, 1.0, 2.0, 1.0)
     assert all(each.said == each.answer and each.tokens == 6 and not each.fault for each in found)
     assert {each.policy for each in found} == {"openai:toy"}
 
@@ -157,10 +182,35 @@ def test_a_model_that_knows_it_without_a_tool_is_right_in_both_modes_and_calls_n
         found = played(small, asking(server, tmp_path), Plan(modes=("text", "tool")))
         texts = {each.id: each.text for each in small.read("trajectories")}
         read_out = [body["messages"][1]["content"] for body in server.bodies if "stop" not in body]
-    assert Counter(each.mode for each in found) == {"text": len(found) // 2, "tool": len(found) // 2}
+    told = [each for each in found if "text" in each.answerable_from]
+    assert Counter(each.mode for each in told) == {"text": len(told) // 2, "tool": len(told) // 2}
+    assert {each.mode for each in found if each not in told} == {"tool"}
     assert all(each.right and not each.called for each in found)
     wanted = Counter(texts[each.trajectory_id] for each in found if each.mode == "text")
     assert wanted == Counter(text.rsplit("\n\n", 1)[0] for text in read_out)
+
+
+def test_without_tools_only_what_the_text_can_answer_is_asked(small):
+    questions = small.read("questions")
+    of_split = [each for each in questions if each.split == "sft"]
+    told = [each for each in of_split if "text" in each.answerable_from]
+    assert 0 < len(told) < len(of_split)
+    assert select_questions(questions, Plan(modes=("text",), split="sft")) == told
+    assert select_questions(questions, Plan(modes=("text", "tool"), split="sft")) == of_split
+    few = select_questions(questions, Plan(modes=("text",), split="sft", limit=5))
+    assert len(few) == 5
+    assert all("text" in each.answerable_from for each in few)
+    assert count_text_answerable(questions, Plan(split="sft")) == f"{len(told)} of {len(of_split)}"
+
+
+def test_where_the_text_answers_nothing_it_is_said(small, tmp_path):
+    questions = [each for each in small.read("questions") if each.answerable_from == ["table"]]
+    writer = ShardWriter(tmp_path / "questions" / "part-00000.parquet", Question)
+    writer.write(to_batch(Question, questions))
+    writer.commit()
+    split = questions[0].split
+    with pytest.raises(Problem, match=f"answers no question of the split {split}. Say --mode tool."):
+        select_questions(Dataset(tmp_path, "questions", Question), Plan(modes=("text",), split=split))
 
 
 ENDLESS = "<code>\nwhile True: pass\n</code>"
@@ -188,20 +238,22 @@ def nonsense(body):
 
 
 def test_nonsense_of_any_kind_is_wrong_and_stops_nothing(small, tmp_path):
-    few = chosen(small.read("questions"), Plan())[:2]
-    with Server(Trouble(says=nonsense)) as server:
-        plan = Plan(tries=len(NONSENSE))
-        stages = small.read("questions"), small.read("trajectories")
-        found = list(attempts(few, *stages, asking(server, tmp_path), plan, limits=SHORT))
-    assert len(found) == 2 * len(NONSENSE)
+    questions, trajectories = small.read("questions"), small.read("trajectories")
+    plan = Plan(tries=len(NONSENSE), limit=1)
+    with (
+        Server(Trouble(says=nonsense)) as server,
+        Sandbox(TrajectoryReader(trajectories).events, limits=SHORT) as sandbox,
+    ):
+        found = evaluate(Questions(questions, trajectories, plan, sandbox), asking(server, tmp_path)).rows
+    assert len(found) == len(NONSENSE)
     assert not any(each.right for each in found)
     assert all(each.fault or each.said for each in found)
     assert max(len(each.said) for each in found) < 20_000
     assert {(each.called, each.executed) for each in found if each.try_number == NONSENSE.index(ENDLESS)} == {(1, 0)}
     stubborn = NONSENSE.index("<code>x</code>" * 300)
     assert {(each.called, each.executed) for each in found if each.try_number == stubborn} == {(CALLS + 1, 0)}
-    scores.write_attempts(found, tmp_path / "found.parquet", {})
-    assert scores.read_attempts(tmp_path / "found.parquet")[0] == found
+    write_results(Attempt, found, tmp_path / "found.parquet", {})
+    assert read_results(Attempt, tmp_path / "found.parquet")[0] == found
 
 
 @pytest.mark.parametrize(
@@ -220,15 +272,16 @@ def test_where_every_prompt_is_too_long_the_cell_is_a_dash(small, known, tmp_pat
     with Refusing(Trouble(says=by_heart(known))) as server:
         server.most = 5_000
         found = played(small, asking(server, tmp_path), Plan(modes=("text", "tool")))
-    rows = scores.figures(found)
-    (_, text, tool) = scores.accuracy_table(rows)
+    rows = scores.score_attempts(found)
+    text, tool = scores.tabulate_accuracy(rows).rows
     assert text == ["openai:toy (w/o tool)", "–"]
     assert tool[1].startswith("100.0 ±")
     assert all("maximum context length" in each.fault for each in found if each.mode == "text")
 
 
 def test_a_wrong_answer_is_not_a_prompt_that_was_too_long():
-    (_, line) = scores.accuracy_table(scores.figures([tried(right=False, fault="HTTP 400: no such thing")]))
+    table = scores.tabulate_accuracy(scores.score_attempts([tried(right=False, fault="HTTP 400: no such thing")]))
+    (line,) = table.rows
     assert line[1].startswith("0.0 ±")
 
 
@@ -259,8 +312,38 @@ def test_strict_takes_the_same_text_only(small, known, tmp_path):
     ) as server:
         role = asking(server, tmp_path)
         lenient, strict = (whole(played(small, role, Plan(split="sft", strict=strict))) for strict in (False, True))
-    assert lenient.accuracy == 1.0
-    assert strict.accuracy < 1.0
+    assert lenient.accuracy.share == 1.0
+    assert strict.accuracy.share < 1.0
+
+
+# The audit
+
+
+def test_the_questions_pass_the_audit(small):
+    situation = open_questions(small.read("questions"), small.read("trajectories"), Plan(split="sft", limit=12))
+    cells = audit([situation])
+    assert {cell.policy for cell in cells} == {"solver", "random", "majority"}
+    assert all(cell.success.share == 1 for cell in cells if cell.policy == "solver")
+    assert not situation.judge(cells).failed
+
+
+def test_a_question_that_a_guess_answers_fails_the_audit(small):
+    """As where every question of a kind has the same answer."""
+    situation = open_questions(small.read("questions"), small.read("trajectories"), Plan(limit=1))
+    paid = AuditCell({"kind": "brand"}, "majority", measure_share(6, 10), {"reward": 0.2})
+    assert situation.judge([paid]).cheated == ["brand: majority earns +0.200"]
+    unpaid = AuditCell({"kind": "brand"}, "majority", measure_share(1, 10), {"reward": -0.8})
+    assert not situation.judge([unpaid]).failed
+
+
+def test_the_audit_is_printed_and_kept(shopwright, copy):
+    code, out, _ = shopwright("audit", "questions", "--run", copy.folder, "--limit", 6)
+    assert code == 0
+    assert "\nnot solved: none\n" in out
+    facts, cells = read_audit(copy.folder, "questions")
+    assert (facts["split"], facts["made"]) == ("test", copy.read("questions").manifest.fingerprint)
+    assert sum(cell.episodes for cell in cells if cell.policy == "random") == 6
+    assert "can they be guessed?" in (copy.folder / "report.html").read_text()
 
 
 # Which questions
@@ -280,38 +363,38 @@ MANY = [
 
 @pytest.mark.parametrize(("most", "each"), [(6, 1), (12, 2), (60, 10)])
 def test_a_limit_takes_from_each_kind_and_budget_alike(most, each):
-    assert set(Counter((one.kind, one.budget) for one in spread(MANY, most)).values()) == {each}
+    assert set(Counter((one.kind, one.budget) for one in limit_by_kind(MANY, most)).values()) == {each}
 
 
 def test_few_questions_have_every_kind_and_every_budget():
-    taken = spread(MANY, 3)
+    taken = limit_by_kind(MANY, 3)
     assert {one.kind for one in taken} == {"brand", "price", "search"}
     assert {one.budget for one in taken} == {"32k", "64k"}
 
 
 def test_a_larger_limit_holds_the_smaller_ones_questions_in_their_order():
-    taken = [spread(MANY, most) for most in (5, 17, 1_000)]
+    taken = [limit_by_kind(MANY, most) for most in (5, 17, 1_000)]
     assert {one.id for one in taken[0]} < {one.id for one in taken[1]}
     assert taken[2] == MANY
     assert taken[1] == sorted(taken[1], key=MANY.index)
-    assert taken[1] == spread(MANY[::-1], 17)[::-1]
+    assert taken[1] == limit_by_kind(MANY[::-1], 17)[::-1]
     assert [one.id for one in taken[1]] != [one.id for one in MANY[:17]]
 
 
 def test_a_limit_does_not_take_the_first_questions_of_a_kind():
     """Those are of the first few customers."""
-    taken = {one.id for one in spread(MANY, 30)}
+    taken = {one.id for one in limit_by_kind(MANY, 30)}
     first = {one.id for one in MANY if MANY.index(one) % 20 < 5}
     assert len(taken & first) < 20
 
 
 def test_questions_are_those_of_the_split_and_budget(small):
     questions = small.read("questions")
-    assert [each.id for each in chosen(questions, Plan(split="rl", budgets=("6k",)))] == [
+    assert [each.id for each in select_questions(questions, Plan(split="rl", budgets=("6k",)))] == [
         each.id for each in questions if each.split == "rl"
     ]
     with pytest.raises(Problem, match=r"has no questions of 32k\. It has: 6k"):
-        chosen(questions, Plan(budgets=("6k", "32k")))
+        select_questions(questions, Plan(budgets=("6k", "32k")))
 
 
 # Figures
@@ -322,18 +405,19 @@ def test_pass_at_k_is_the_share_of_draws_with_a_right_one(tries):
     for right in range(tries + 1):
         for k in range(1, tries + 1):
             draws = list(combinations([True] * right + [False] * (tries - right), k))
-            assert pass_at(k, tries, right) == pytest.approx(sum(map(any, draws)) / len(draws))
+            assert estimate_pass_at(k, tries, right) == pytest.approx(sum(map(any, draws)) / len(draws))
 
 
 def test_figures_of_several_tries_are_means_over_questions():
     found = [tried(0, try_number=n, right=n == 0) for n in range(4)]
     found += [tried(1, try_number=n, right=False, reward=-1.0) for n in range(4)]
     row = whole(found)
-    assert (row.questions, row.tries, row.accuracy) == (2, 4, 0.125)
+    assert (row.questions, row.tries, row.accuracy) == (2, 4, measure_share(0.25, 2))
     assert row.pass_at == {1: 0.125, 2: 0.25, 4: 0.5}
-    assert (row.low, row.high) == wilson(0.25, 2)
-    (header, line) = scores.pass_table(scores.figures(found))
-    assert header[2:] == ["pass@1", "pass@2", "pass@4"]
+    assert row.accuracy.share == 0.125
+    table = scores.tabulate_pass_at(scores.score_attempts(found))
+    (line,) = table.rows
+    assert table.columns[2:] == ["pass@1", "pass@2", "pass@4"]
     assert line == ["32k", "toy (w/ tool)", "12.5", "25.0", "50.0"]
 
 
@@ -348,65 +432,66 @@ def test_groups_are_of_one_mode_and_in_their_natural_order():
         tried(0, budget="64k", position="", difficulty="hard", kind="search"),
         tried(1, budget="1m", position="late", difficulty="easy", right=False),
         tried(2, budget="64k", position="early", difficulty="medium", mode="text", right=False),
+        tried(3, answerable_from=["table"], budget="1m", position="late", difficulty="easy", right=False),
     ]
-    rows = scores.figures(found)
+    rows = scores.score_attempts(found)
     assert [(each.mode, each.by, each.value) for each in rows] == [
         *[("text", by, value) for by, value in [("all", "all"), ("budget", "64k"), ("kind", "brand")]],
-        *[("text", "difficulty", "medium"), ("text", "position", "early")],
+        *[
+            ("text", "answerable from", "text and table"),
+            ("text", "difficulty", "medium"),
+            ("text", "position", "early"),
+        ],
         *[("tool", by, value) for by, value in [("all", "all"), ("budget", "64k"), ("budget", "1m")]],
-        *[("tool", "kind", "search"), ("tool", "kind", "brand"), ("tool", "difficulty", "easy")],
+        *[("tool", "kind", "search"), ("tool", "kind", "brand")],
+        *[("tool", "answerable from", value) for value in ("text and table", "table alone")],
+        *[("tool", "difficulty", "easy")],
         *[("tool", "difficulty", "hard"), ("tool", "position", "late"), ("tool", "position", "none")],
     ]
-    assert scores.accuracy_table(rows) == [
+    assert scores.tabulate_accuracy(rows) == Table(
         ["accuracy, %", "64k", "1m"],
-        ["toy (w/o tool)", "0.0 ±39.7", "–"],
-        ["toy (w/ tool)", "100.0 ±39.7", "0.0 ±39.7"],
-    ]
-    assert [line[:2] for line in scores.call_table(rows)[1:]] == [
+        [["toy (w/o tool)", "0.0 ±39.7", "–"], ["toy (w/ tool)", "100.0 ±39.7", "0.0 ±32.9"]],
+    )
+    assert [line[:2] for line in scores.tabulate_calls(rows).rows] == [
         ["64k", "toy (w/o tool)"],
         ["64k", "toy (w/ tool)"],
         ["1m", "toy (w/ tool)"],
     ]
 
 
-def test_how_far_it_is_is_said_also_while_nothing_comes():
-    said = []
-
-    def slow():
-        yield tried(0)
-        while len(said) < 2:
-            pass
-        yield tried(1)
-
-    assert len(told(slow(), 2, said.append, "questions", every=0.01)) == 2
-    assert "questions: 1 of 2" in said[0]
-    assert "s left" in said[0]
-    assert said[-1].startswith("questions: 2 of 2, ")
-
-
 # The command
+
+
+def test_the_command_says_of_how_many_questions_the_figures_without_a_tool_are(shopwright, copy):
+    options = ("evaluate", "questions", "--run", copy.folder, "--agent", "majority", "--mode", "both", "--split", "sft")
+    code, out, _ = shopwright(*options)
+    assert code == 0
+    questions = [each for each in copy.read("questions") if each.split == "sft"]
+    mine = sum("text" in each.answerable_from for each in questions)
+    assert f"w/o tool   {mine} questions: the text can answer {mine} of {len(questions)} of the split" in out
+    assert f"(of the split {mine} of {len(questions)})" in (copy.folder / "report.html").read_text()
 
 
 def test_the_command_prints_both_tables_and_writes_every_try(shopwright, copy):
     options = ("evaluate", "questions", "--run", copy.folder)
     code, out, err = shopwright(*options, "--limit", 6)
     assert code == 0
-    assert "scripted (w/ tool)  100.0 ±" in out
+    assert "solver (w/ tool)  100.0 ±" in out
     assert "TCR   SuccTCR" in out
     assert "questions: 6 of 6" in err
-    path = copy.folder / "evaluations" / "questions-scripted.parquet"
+    path = copy.folder / "evaluations" / "questions-solver.parquet"
     assert str(path) in out
     assert pq.read_schema(path).equals(arrow_schema(Attempt))
     assert not [each for name in ("questions", "trajectories") for each in damaged_of(copy, name)]
     page = (copy.folder / "report.html").read_text()
     assert "How well the questions are answered" in page
-    assert "scripted (w/ tool)" in page
+    assert "solver (w/ tool)" in page
     assert "on earlier questions" not in page
 
 
 def damaged_of(run, name):
     dataset = run.read(name)
-    return damaged(dataset, dataset.manifest)
+    return find_wrong_files(dataset, dataset.manifest)
 
 
 def test_what_is_printed_for_scripts_is_what_the_file_holds(shopwright, copy, tmp_path):
@@ -416,13 +501,16 @@ def test_what_is_printed_for_scripts_is_what_the_file_holds(shopwright, copy, tm
     code, out, _ = shopwright("evaluate", "questions", "--run", copy.folder, *options)
     assert code == 0
     rows = [Attempt.model_validate(row) for row in Dataset.from_parquet(str(tmp_path / "tries.parquet"))]
-    assert json.loads(out) == json.loads(json.dumps([vars(each) for each in scores.figures(rows)]))
+    told = json.loads(out)
+    assert told["rows"] == json.loads(json.dumps([asdict(each) for each in scores.score_attempts(rows)]))
+    assert told["answered"] == told["asked"] == len(rows)
     assert not (copy.folder / "evaluations").exists()
 
 
 def test_a_command_that_is_spent_goes_on_where_it_stopped(shopwright, copy, known):
     with Server(Trouble(says=by_code(known))) as server:
-        options = ("evaluate", "questions", "--run", copy.folder, "--agent", f"openai:toy@{server.url}", "--at-once", 2)
+        options = ("evaluate", "questions", "--run", copy.folder, "--agent", f"openai:toy@{server.url}")
+        options = (*options, "--at-once", 2, "--limit", 4)
         code, out, err = shopwright(*options, "--max-tokens", 30)
         assert (code, out) == (3, "")
         assert "--max-tokens 30 are used up" in err
@@ -465,13 +553,13 @@ def test_replies_are_drawn_as_in_the_paper_unless_a_recipe_says_otherwise(shopwr
 
 def test_the_report_compares_agents_and_passes_over_other_files(copy):
     folder = copy.folder / "evaluations"
-    made = {"split": "test", "questions": copy.read("questions").manifest.fingerprint}
-    scores.write_attempts([tried(0, policy="<one>")], folder / "questions-one.parquet", made)
+    made = {"split": "test", "made": copy.read("questions").manifest.fingerprint}
+    write_results(Attempt, [tried(0, policy="<one>")], folder / "questions-one.parquet", made)
     two = [
         tried(0, policy="two", budget="64k", judged="CORRECT"),
         tried(1, policy="two", budget="64k", judged="INCORRECT"),
     ]
-    scores.write_attempts(two, folder / "questions-two.parquet", made | {"questions": "else"})
+    write_results(Attempt, two, folder / "questions-two.parquet", made | {"made": "else"})
     (folder / "questions-three.parquet").write_bytes(b"no parquet")
     pq.write_table(pa.table({"id": ["x"]}), folder / "questions-four.parquet")
     page = write_report(copy).read_text()
@@ -483,23 +571,14 @@ def test_the_report_compares_agents_and_passes_over_other_files(copy):
     assert "three" not in page.partition("How well")[2].partition("<h2>")[0]
 
 
-def test_two_agents_never_share_a_file(tmp_path):
-    names = ["openai:a/b", "openai:a-b", "openai-a-b", "vllm:" + "x" * 300, "vllm:" + "x" * 301]
-    assert len({scores.file_of(tmp_path, name) for name in names}) == len(names)
-    assert max(len(scores.file_of(tmp_path, name).name) for name in names) < 120
-
-
-def test_a_file_that_cannot_be_written_is_told(tmp_path):
-    (tmp_path / "file").write_text("")
-    with pytest.raises(Problem, match="Cannot write"):
-        scores.write_attempts([tried()], tmp_path / "file" / "x.parquet", {})
-
-
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--mode", "text"), "The scripted agent answers with code only."),
-        (("--agent", "gpt"), "There is no model 'gpt'."),
+        (("--mode", "text"), "The solver answers with code only."),
+        (
+            ("--agent", "gpt"),
+            "There is no player gpt. There are: solver, random, majority, and models (openai:NAME@URL).",
+        ),
         (("--judge", "scripted"), "Judging takes a model."),
         (("--budgets", "much"), "--budgets: 'much' is not a number of tokens"),
         (("--budgets", "2m"), "The split test has no questions of 2m. It has: 6k."),
@@ -526,9 +605,9 @@ def test_without_questions_it_says_how_to_build_them(shopwright, tmp_path):
 def test_questions_of_another_version_are_told(small):
     other = replace_columns(small.read("questions"), small)
     with pytest.raises(Problem, match="of another version"):
-        chosen(other, Plan())
+        select_questions(other, Plan())
 
 
 def replace_columns(questions, run):
     table = questions.table().drop_columns(["tree"])
-    return SimpleNamespace(batches=lambda: table.to_batches())
+    return SimpleNamespace(batches=lambda columns: table.to_batches())

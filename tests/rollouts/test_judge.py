@@ -6,12 +6,21 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipeline.models.base import Reply
-from pipeline.models.role import Models, Role
-from pipeline.models.written import Wrong
-from pipeline.problem import Problem
-from pipeline.rollouts import scores
-from pipeline.rollouts.judge import Opinion, judged, logs_of, opinion, pairs, tally, verdict_of
+from shopwright.pipeline.evaluate.statistics import measure_share
+from shopwright.pipeline.models.base import Reply
+from shopwright.pipeline.models.role import Models, Role
+from shopwright.pipeline.models.valid_replies import InvalidReply
+from shopwright.pipeline.problem import Problem
+from shopwright.pipeline.rollouts import scores
+from shopwright.pipeline.rollouts.judge import (
+    Opinion,
+    draw_log_pairs,
+    judge_attempts,
+    parse_opinion,
+    parse_verdict,
+    read_real_logs,
+    tally_opinions,
+)
 from tests.models.server import Plan, Server
 from tests.rollouts.test_evaluate import tried
 
@@ -31,7 +40,7 @@ def asked_for(body):
     ("text", "verdict"), [(GOOD, "CORRECT"), (BAD, "INCORRECT"), ('{"answer":"CORRECT"}', "CORRECT")]
 )
 def test_the_last_line_is_the_verdict(text, verdict):
-    assert verdict_of(Reply(text)) == verdict
+    assert parse_verdict(Reply(text)) == verdict
 
 
 @pytest.mark.parametrize(
@@ -49,8 +58,8 @@ def test_the_last_line_is_the_verdict(text, verdict):
     ],
 )
 def test_anything_else_is_no_verdict(text):
-    with pytest.raises(Wrong):
-        verdict_of(Reply(text))
+    with pytest.raises(InvalidReply):
+        parse_verdict(Reply(text))
 
 
 def test_a_judge_sees_question_and_both_answers_and_its_verdict_is_kept_beside_the_other_figure(tmp_path):
@@ -59,8 +68,8 @@ def test_a_judge_sees_question_and_both_answers_and_its_verdict_is_kept_beside_t
     with Server(
         Plan(says=lambda body: {"content": GOOD if asked_for(body)["answer to judge"] == "three" else BAD})
     ) as server:
-        rows = list(judged(found, texts, judging(server, tmp_path)))
-        list(judged(found, texts, judging(server, tmp_path)))
+        rows = list(judge_attempts(found, texts, judging(server, tmp_path)))
+        list(judge_attempts(found, texts, judging(server, tmp_path)))
         assert server.count == 2
         assert min(map(asked_for, server.bodies), key=str) == {
             "question": "How many more?",
@@ -68,21 +77,21 @@ def test_a_judge_sees_question_and_both_answers_and_its_verdict_is_kept_beside_t
             "answer to judge": "4",
         }
     assert [row.judged for row in rows] == ["CORRECT", "INCORRECT"]
-    row = scores.figures(rows)[0]
-    assert (row.accuracy, row.judged) == (0.0, 0.5)
-    assert [line[0] for line in scores.accuracy_table(scores.figures(rows))[1:]] == [
+    row = scores.score_attempts(rows)[0]
+    assert (row.accuracy.share, row.judged.share) == (0.0, 0.5)
+    assert [line[0] for line in scores.tabulate_accuracy(scores.score_attempts(rows)).rows] == [
         "toy (w/ tool)",
         "toy (w/ tool), judged",
     ]
-    assert scores.figures(found)[0].judged is None
-    assert scores.figures([rows[0], found[1]])[0].judged is None
+    assert scores.score_attempts(found)[0].judged is None
+    assert scores.score_attempts([rows[0], found[1]])[0].judged.share == 1.0  # of those that there is a verdict of
 
 
 def test_a_judge_without_a_verdict_is_asked_once_more_and_then_it_is_incorrect(tmp_path):
     said = iter(["Hm.", GOOD])
     with Server(Plan(says=lambda _: {"content": next(said, "Hm.")})) as server:
-        (mended,) = judged([tried(0)], {"q-0": "?"}, judging(server, tmp_path / "a"))
-        (given_up,) = judged([tried(1)], {"q-1": "!"}, judging(server, tmp_path / "b"))
+        (mended,) = judge_attempts([tried(0)], {"q-0": "?"}, judging(server, tmp_path / "a"))
+        (given_up,) = judge_attempts([tried(1)], {"q-1": "!"}, judging(server, tmp_path / "b"))
         assert server.count == 4
     assert (mended.judged, mended.fault) == ("CORRECT", "")
     assert given_up.judged == "INCORRECT"
@@ -91,14 +100,14 @@ def test_a_judge_without_a_verdict_is_asked_once_more_and_then_it_is_incorrect(t
 
 def test_a_judge_that_refuses_leaves_the_fault_that_there_was(tmp_path):
     with Server(Plan({"400": 1.0}, times=9)) as server:
-        (found,) = judged([tried(0, fault="odd")], {"q-0": "?"}, judging(server, tmp_path))
+        (found,) = judge_attempts([tried(0, fault="odd")], {"q-0": "?"}, judging(server, tmp_path))
     assert found.judged == "INCORRECT"
     assert found.fault.startswith("odd; no verdict: HTTP 400")
 
 
 def test_nobody_is_asked_about_no_answer(tmp_path):
     with Server() as server:
-        (found,) = judged([tried(0, said=" ")], {"q-0": "?"}, judging(server, tmp_path))
+        (found,) = judge_attempts([tried(0, said=" ")], {"q-0": "?"}, judging(server, tmp_path))
         assert server.count == 0
     assert (found.judged, found.fault) == ("INCORRECT", "")
 
@@ -114,25 +123,25 @@ def test_nobody_is_asked_about_no_answer(tmp_path):
     ],
 )
 def test_the_first_line_chooses_and_the_reason_is_cut(text, ours_first, wanted):
-    assert opinion(Reply(text), ours_first=ours_first) == wanted
+    assert parse_opinion(Reply(text), ours_first=ours_first) == wanted
 
 
 @pytest.mark.parametrize("text", ["", "first", "FIRST.", "I think\nFIRST", "FIRST SECOND"])
 def test_another_first_line_is_no_choice(text):
-    with pytest.raises(Wrong):
-        opinion(Reply(text), ours_first=True)
+    with pytest.raises(InvalidReply):
+        parse_opinion(Reply(text), ours_first=True)
 
 
 def test_pairs_differ_and_are_the_same_every_time_and_both_logs_are_as_long():
     ours = [f"o{n} a\no{n} b\no{n} c" for n in range(6)]
     real = [f"r{n} a\nr{n} b" for n in range(5)]
-    found = pairs(ours, real, 20)
-    assert found == pairs(ours, real, 20)
+    found = draw_log_pairs(ours, real, 20)
+    assert found == draw_log_pairs(ours, real, 20)
     assert len({(pair.ours, pair.real) for pair in found}) == 20
     assert {pair.ours.count("\n") for pair in found} == {pair.real.count("\n") for pair in found} == {1}
     assert {pair.ours_first for pair in found} == {True, False}
-    assert len(pairs(ours, real, 1_000)) == 30
-    assert {pair.real.count("\n") for pair in pairs(ours, real, 5, lines=1)} == {0}
+    assert len(draw_log_pairs(ours, real, 1_000)) == 30
+    assert {pair.real.count("\n") for pair in draw_log_pairs(ours, real, 5, lines=1)} == {0}
 
 
 def test_real_logs_are_read_from_each_form(tmp_path):
@@ -141,7 +150,7 @@ def test_real_logs_are_read_from_each_form(tmp_path):
     (tmp_path / "x.jsonl").write_text("\n".join(json.dumps({"text": log}) for log in logs) + "\n\n")
     (tmp_path / "x.txt").write_text("\n\na 1\na 2\n \n\nb 1\n")
     for name in ("x.parquet", "x.jsonl", "x.txt"):
-        assert logs_of(tmp_path / name) == logs
+        assert read_real_logs(tmp_path / name) == logs
 
 
 @pytest.mark.parametrize(
@@ -159,22 +168,22 @@ def test_real_logs_are_read_from_each_form(tmp_path):
 def test_a_file_without_logs_is_told(tmp_path, name, content):
     (tmp_path / name).write_bytes(content)
     with pytest.raises(Problem, match="--real"):
-        logs_of(tmp_path / name)
+        read_real_logs(tmp_path / name)
     with pytest.raises(Problem, match="there is no such file"):
-        logs_of(tmp_path / f"other-{name}")
+        read_real_logs(tmp_path / f"other-{name}")
 
 
 def test_a_tally_is_of_all_pairs():
     found = [Opinion("ours", ""), Opinion("ours", ""), Opinion("real", ""), Opinion("unreadable", "")]
-    assert [(each.choice, each.pairs, each.share) for each in tally(found)] == [
+    assert [(choice, pairs, share.share) for choice, (pairs, share) in tally_opinions(found).items()] == [
         ("real", 1, 0.25),
         ("ours", 2, 0.5),
         ("cannot", 0, 0.0),
         ("unreadable", 1, 0.25),
     ]
-    assert all(each.low <= each.share <= each.high for each in tally(found))
+    assert all(share == measure_share(pairs, 4) for pairs, share in tally_opinions(found).values())
     with pytest.raises(Problem, match="no pairs"):
-        tally([])
+        tally_opinions([])
 
 
 def test_the_command_tells_who_was_taken_for_real(shopwright, copy, tmp_path):

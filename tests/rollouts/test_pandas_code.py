@@ -10,17 +10,17 @@ import pyarrow as pa
 import pytest
 from sqlglot import ParseError
 
-from pipeline.arrow import arrow_schema
-from pipeline.questions import tree as t
-from pipeline.questions.answers import Undecided, answer, type_of
-from pipeline.questions.log import Log
-from pipeline.questions.sql import sql_of
-from pipeline.questions.values import canonical
-from pipeline.rollouts.pandas_code import WAYS, pandas_code
-from pipeline.rollouts.teacher import DIGITS
-from pipeline.rollouts.teacher_reading import read
-from pipeline.rollouts.teacher_sql import sql_code
-from schemas.samples import Event
+from shopwright.pipeline.arrow import arrow_schema
+from shopwright.pipeline.questions import tree as t
+from shopwright.pipeline.questions.answers import Undecided, answer_tree, type_of
+from shopwright.pipeline.questions.log import Log
+from shopwright.pipeline.questions.sql import sql_of
+from shopwright.pipeline.questions.values import format_canonical
+from shopwright.pipeline.rollouts.expert import DIGITS
+from shopwright.pipeline.rollouts.expert_output import read_printed_answer
+from shopwright.pipeline.rollouts.expert_sql import sql_code
+from shopwright.pipeline.rollouts.pandas_code import EMITTERS, pandas_code
+from shopwright.schemas.samples import Event
 from tests.rollouts.sandboxed import Blocks
 from tests.rollouts.trees import table, trees
 
@@ -32,13 +32,13 @@ def told(code, tree, blocks):
     """The answer that a block's output tells, as canonical text."""
     output = blocks.run("\n".join([*code.imports, LOADED, *code.lines]))
     assert output.ok, (code.lines, output.text)
-    return canonical(read(output.text, code.form, type_of(tree), DIGITS.get(tree.node)))
+    return format_canonical(read_printed_answer(output.text, code.form, type_of(tree), DIGITS.get(tree.node)))
 
 
 def truth(tree, log):
     """None where there is no one truth: between two roundings, or a column without a value in a list."""
     try:
-        return canonical(answer(tree, log).value)
+        return format_canonical(answer_tree(tree, log).value)
     except (Undecided, TypeError):
         return None
 
@@ -66,7 +66,7 @@ def test_every_kind_of_tree_has_the_true_answer_in_pandas(seed):
     for place, tree in enumerate(trees(random)):
         true = truth(tree, log)
         if true is not None and not unpriced(tree, log):
-            assert told(pandas_code(tree, Random(f"{seed} {place}")), tree, blocks) == true, t.to_json(tree)
+            assert told(pandas_code(tree, Random(f"{seed} {place}")), tree, blocks) == true, t.tree_to_json(tree)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -81,14 +81,14 @@ def test_every_kind_of_tree_has_the_true_answer_in_sql(seed):
         try:
             code = sql_code(tree, Random(f"{seed} {place}"))
         except ParseError:  # a share or a ratio of all events is no question
-            assert t.Pick() in t.picks_of(tree)
+            assert t.Pick() in t.list_tree_picks(tree)
             continue
-        assert told(code, tree, blocks) == true, t.to_json(tree)
+        assert told(code, tree, blocks) == true, t.tree_to_json(tree)
 
 
 def test_every_node_has_its_code():
     nodes = {get_args(kind.model_fields["node"].annotation)[0] for kind in get_args(get_args(t.Tree)[0])}
-    assert set(WAYS) == nodes == {tree.node for tree in trees(Random(0))}
+    assert set(EMITTERS) == nodes == {tree.node for tree in trees(Random(0))}
 
 
 CLICK = t.Pick(action="click")

@@ -11,19 +11,20 @@ from random import Random
 import pyarrow as pa
 import pytest
 
-from pipeline.prompts import phrases, template
-from pipeline.questions.answers import answer, type_of
-from pipeline.questions.log import Log
-from pipeline.questions.rating import gives_away
-from pipeline.questions.shapes import SHAPES, Draw, Nothing
-from pipeline.questions.sql import sql_of
-from pipeline.questions.tree import Nth, Pick, Top, from_json, to_json
-from pipeline.questions.values import canonical
-from pipeline.rewards.matching import boxed, right
-from pipeline.rollouts.teacher import teacher
-from pipeline.rollouts.teacher_reading import Unreadable, read
-from pipeline.sandbox.data_loader import events_of
-from schemas.questions import Question
+from shopwright.pipeline.prompts import render_phrases, template
+from shopwright.pipeline.questions.answers import answer_tree, type_of
+from shopwright.pipeline.questions.draw import Draw, NothingToAsk
+from shopwright.pipeline.questions.log import Log
+from shopwright.pipeline.questions.rating import gives_away
+from shopwright.pipeline.questions.shapes import SHAPES
+from shopwright.pipeline.questions.sql import sql_of
+from shopwright.pipeline.questions.tree import Nth, Pick, Top, tree_from_json, tree_to_json
+from shopwright.pipeline.questions.values import format_canonical
+from shopwright.pipeline.rewards.matching import extract_boxed_answer, is_right_answer
+from shopwright.pipeline.rollouts.expert import play_expert
+from shopwright.pipeline.rollouts.expert_output import UnreadableOutput, read_printed_answer
+from shopwright.pipeline.sandbox.data_loader import query_trajectory_events
+from shopwright.schemas.questions import Question
 from tests.rollouts.sandboxed import Blocks, Output, code_of, played
 from tests.rollouts.trees import table, trees
 
@@ -35,7 +36,7 @@ def question(tree, **facts):
     told = {
         "id": "question-1", "trajectory_id": "persona-1-32k", "budget": "32k", "question": "What?", "sql": sql_of(tree) if tree else "",
         "dialect": "duckdb", "answer": "", "answer_type": "none", "result": "null", "kind": "search", "shape": "written",
-        "difficulty": "easy", "evidence": [], "position": None, "split": "sft", "tree": to_json(tree) if tree else "", "second_sql": "",
+        "answerable_from": ["table"], "effort": {"rows": 0, "near": 0, "steps": 0, "shortcuts": []}, "idle_conditions": [], "difficulty": "easy", "evidence": [], "position": None, "split": "sft", "tree": tree_to_json(tree) if tree else "", "second_sql": "",
     }  # fmt: skip
     return Question.model_validate(told | facts)
 
@@ -48,7 +49,7 @@ class Posed:
     blocks: Blocks
 
     def played(self, dice=0, **settings):
-        return played(teacher(self.question, Random(f"{dice} {self.question.id}"), **settings), self.blocks)
+        return played(play_expert(self.question, Random(f"{dice} {self.question.id}"), **settings), self.blocks)
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +57,8 @@ def posed(small):
     """The small run's questions."""
     folder = small.folder / "trajectories"
     blocks = {
-        id: Blocks(events_of(folder, id)) for id in sorted({each.trajectory_id for each in small.read("questions")})
+        id: Blocks(query_trajectory_events(folder, id))
+        for id in sorted({each.trajectory_id for each in small.read("questions")})
     }
     return [Posed(each, blocks[each.trajectory_id]) for each in small.read("questions")]
 
@@ -81,18 +83,18 @@ def of_every_shape(small, dice):
             draw, table = drawn[turn % len(drawn)]
             try:
                 tree = shape.draw(draw.again(random))
-                true = answer(tree, draw.log).value
-            except (Nothing, ValueError):
+                true = answer_tree(tree, draw.log).value
+            except (NothingToAsk, ValueError):
                 continue
             if true is not None:
-                yield shape.name, tree, canonical(true), table
+                yield shape.name, tree, format_canonical(true), table
                 break
 
 
 def tables(small):
     """Some trajectories, each lived three times, so that there is something for every shape."""
     for id in sorted(each.id for each in small.read("trajectories"))[:8]:
-        once = events_of(small.folder / "trajectories", id)
+        once = query_trajectory_events(small.folder / "trajectories", id)
         yield pa.Table.from_pylist(list(again(once.to_pylist(), 3)), schema=once.schema)
 
 
@@ -103,21 +105,25 @@ def again(rows, times):
             yield row | {name: row[name] + more for name, more in later.items()}
 
 
+@pytest.mark.slow
 def test_every_shape_is_answered_right_in_pandas_and_in_sql(small):
     asked = {}
     for name, tree, true, events in of_every_shape(small, 1):
         blocks, ways = Blocks(events), Counter()
         for dice in range(20):
             if len(ways) < 2:
-                messages, _ = played(teacher(question(tree), Random(dice)), blocks)
+                messages, _ = played(play_expert(question(tree), Random(dice)), blocks)
                 ways["sql" if "conn.execute" in messages[-2] else "pandas"] += 1
-                assert right(boxed(messages[-1]), true, type_of(tree), strict=True), (name, messages)
+                assert is_right_answer(extract_boxed_answer(messages[-1]), true, type_of(tree), strict=True), (
+                    name,
+                    messages,
+                )
         asked[name] = len(ways)
     assert asked == dict.fromkeys(SHAPES, 2)
 
 
 def test_every_question_is_answered_right(rollouts):
-    assert {boxed(messages[-1]) == question.answer for question, messages, _ in rollouts} == {True}
+    assert {extract_boxed_answer(messages[-1]) == question.answer for question, messages, _ in rollouts} == {True}
 
 
 def test_without_a_mistake_no_block_fails(rollouts):
@@ -158,7 +164,7 @@ def test_nothing_of_the_answer_is_looked_at(posed):
             "kind": "brand",
         }
         other = each.question.model_copy(update=hidden)
-        assert each.played()[0] == played(teacher(other, Random(f"0 {other.id}")), each.blocks)[0]
+        assert each.played()[0] == played(play_expert(other, Random(f"0 {other.id}")), each.blocks)[0]
 
 
 def test_the_first_turn_gives_nothing_away(rollouts):
@@ -170,7 +176,7 @@ def test_a_mistake_is_one_block_that_fails_and_the_answer_is_right_all_the_same(
     for question, messages, heard in slips:
         assert [each.ok for each in heard].count(False) == 1
         assert heard[-1].ok
-        assert boxed(messages[-1]) == question.answer
+        assert extract_boxed_answer(messages[-1]) == question.answer
 
 
 def test_mistakes_are_of_three_kinds_and_the_next_turn_names_them(slips):
@@ -196,7 +202,7 @@ def test_the_same_dice_give_the_same_rollout_in_any_process(posed):
     code = (
         "from random import Random\nfrom tests.rollouts.test_teacher import *\n"
         "for place, tree in enumerate(trees(Random(8))):\n"
-        "    work = teacher(question(tree), Random(place), mistake=place % 2 == 0)\n"
+        "    work = play_expert(question(tree), Random(place), mistake=place % 2 == 0)\n"
         "    print(next(work), work.send(Output('nothing', False)))"
     )
     said = [
@@ -220,7 +226,7 @@ def test_there_are_many_ways_to_begin_and_to_say_each_thing():
     for name in macros:
         taken = getattr(template("rollouts.offline").module, name).arguments
         given = facts.get(name.partition("_")[0], ())[: len(taken) - 1]
-        said = phrases("rollouts", name, tree, *given)
+        said = render_phrases("rollouts", name, tree, *given)
         assert len(set(said)) == len(said) >= (8 if name.startswith("open") else 6), name
     assert len(macros) >= 20
 
@@ -234,7 +240,7 @@ def test_openings_differ_from_rollout_to_rollout(rollouts):
 def test_prose_reads_as_prose_for_any_tree():
     for seed in range(12):
         for tree in trees(Random(f"prose {seed}")):
-            said = phrases("rollouts", "asked", from_json(to_json(tree)))
+            said = render_phrases("rollouts", "asked", tree_from_json(tree_to_json(tree)))
             assert len(said) == 1
             assert not re.search(r"None|\{|  | ,|Undefined|\bthe the\b", said[0].replace("Lamps {new}", "")), said
 
@@ -242,27 +248,27 @@ def test_prose_reads_as_prose_for_any_tree():
 def test_when_a_block_fails_unexpectedly_the_other_way_is_tried():
     for dice in range(6):
         tree = next(trees(Random(dice)))
-        work = teacher(question(tree), Random(dice))
+        work = play_expert(question(tree), Random(dice))
         messages = [next(work)]
         while "\\boxed{" not in messages[-1]:
             messages.append(work.send(Output("3", False)))
-        assert boxed(messages[-1]) == "unknown"
+        assert extract_boxed_answer(messages[-1]) == "unknown"
         assert {"conn.execute" in code_of(each) for each in messages[-3:-1]} == {True, False}
 
 
 def test_what_cannot_be_read_is_no_answer():
     for dice in range(6):
-        work = teacher(question(next(trees(Random(dice)))), Random(dice))
+        work = play_expert(question(next(trees(Random(dice)))), Random(dice))
         message = next(work)
         while "\\boxed{" not in message:
             message = work.send(Output("some text (cut)", True))
-        assert boxed(message) == "unknown"
+        assert extract_boxed_answer(message) == "unknown"
 
 
 def test_where_two_ways_differ_the_second_holds():
     differed = 0
     for dice in range(200):
-        work = teacher(question(next(trees(Random(0)))), Random(dice))
+        work = play_expert(question(next(trees(Random(0)))), Random(dice))
         message, heard = next(work), []
         while "\\boxed{" not in message:
             computed = not COMPUTED.search(message)
@@ -270,7 +276,7 @@ def test_where_two_ways_differ_the_second_holds():
             form = "({},)" if "fetchone()" in message and "[0]" not in message else "{}"
             form = "  n\n0  {}" if ".df()" in message else form
             message = work.send(Output(form.format(len(heard)), True))
-        assert boxed(message) == str(len(heard))
+        assert extract_boxed_answer(message) == str(len(heard))
         differed += len(heard) == 2
     assert 8 <= differed <= 40
 
@@ -294,21 +300,21 @@ def test_where_two_ways_differ_the_second_holds():
 )
 def test_of_a_written_question_the_query_is_run(sql, output, said):
     for mistake in (False, True):
-        work = teacher(question(None, sql=sql), Random(1), mistake=mistake)
+        work = play_expert(question(None, sql=sql), Random(1), mistake=mistake)
         message = next(work)
         while "\\boxed{" not in message:
             fails = "load_trajectory(" not in message
             shown = output if sql in message.replace('\\"', '"') else "       n\n0  1"
             message = work.send(Output("name 'conn' is not defined" if fails else shown, not fails))
-        assert boxed(message) == said
+        assert extract_boxed_answer(message) == said
 
 
 def test_a_written_question_says_whether_it_wants_a_span_of_time():
-    work = teacher(question(None, sql="SELECT x FROM events", question="How long? Answer as h:mm:ss."), Random(3))
+    work = play_expert(question(None, sql="SELECT x FROM events", question="How long? Answer as h:mm:ss."), Random(3))
     message = next(work)
     while "\\boxed{" not in message:
         message = work.send(Output("[(65,)]", True))
-    assert boxed(message) == "0:01:05"
+    assert extract_boxed_answer(message) == "0:01:05"
 
 
 @pytest.mark.parametrize(
@@ -340,7 +346,7 @@ def test_a_written_question_says_whether_it_wants_a_span_of_time():
     ],
 )  # fmt: skip
 def test_what_is_printed_is_read_by_its_form_and_type(text, form, kind, value):
-    assert canonical(read(text, form, kind, 1)) == value
+    assert format_canonical(read_printed_answer(text, form, kind, 1)) == value
 
 
 @pytest.mark.parametrize(
@@ -359,31 +365,31 @@ def test_what_is_printed_is_read_by_its_form_and_type(text, form, kind, value):
     ],
 )
 def test_what_is_no_answer_is_not_read_as_one(text, form, kind):
-    with pytest.raises(Unreadable):
-        read(text, form, kind)
+    with pytest.raises(UnreadableOutput):
+        read_printed_answer(text, form, kind)
 
 
 def test_a_name_with_half_a_brace_or_dollars_is_the_same_in_its_box():
     for name in ("mug {red", "mug } $5", "$5 mug$", "a {b} c"):
-        work = teacher(question(None, sql="SELECT brand FROM events"), Random(1))
+        work = play_expert(question(None, sql="SELECT brand FROM events"), Random(1))
         message = next(work)
         while "\\boxed{" not in message:
             message = work.send(Output(str([(name,)]), True))
-        assert boxed(message) == name
+        assert extract_boxed_answer(message) == name
 
 
 def test_a_wrong_column_fails_where_there_is_nothing_to_show_too():
     events = table(Random(3), 20)
     nobody = Nth(of=Pick(action="click", brand="Nobody"), n=1, what="color")
     for dice in range(80):
-        _, heard = played(teacher(question(nobody), Random(dice), mistake=True), Blocks(events))
+        _, heard = played(play_expert(question(nobody), Random(dice), mistake=True), Blocks(events))
         assert [each.ok for each in heard].count(False) == 1
 
 
 def test_no_day_is_said_where_a_day_is_asked():
     may = Pick(action="click", first_day=date(2024, 5, 1), last_day=date(2024, 5, 9))
     for dice in range(60):
-        assert "2024" not in next(teacher(question(Top(of=may, by="day")), Random(dice))).partition("<code>")[0]
+        assert "2024" not in next(play_expert(question(Top(of=may, by="day")), Random(dice))).partition("<code>")[0]
 
 
 def test_a_name_with_braces_is_the_same_in_its_box():
@@ -392,9 +398,9 @@ def test_a_name_with_braces_is_the_same_in_its_box():
     seen = 0
     for seed in range(40):
         for tree in trees(Random(f"braces {seed}")):
-            if tree.node in ("names", "top") and "product_types" in to_json(tree):
-                true = canonical(answer(tree, log).value)
-                messages, _ = played(teacher(question(tree), Random(seed)), blocks)
-                assert boxed(messages[-1]) == true
+            if tree.node in ("names", "top") and "product_types" in tree_to_json(tree):
+                true = format_canonical(answer_tree(tree, log).value)
+                messages, _ = played(play_expert(question(tree), Random(seed)), blocks)
+                assert extract_boxed_answer(messages[-1]) == true
                 seen += "{" in true
     assert seen

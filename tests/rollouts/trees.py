@@ -5,9 +5,9 @@ from decimal import Decimal
 
 import pyarrow as pa
 
-from pipeline.arrow import arrow_schema
-from pipeline.questions import tree as t
-from schemas.samples import Event
+from shopwright.pipeline.arrow import arrow_schema
+from shopwright.pipeline.questions import tree as t
+from shopwright.schemas.samples import Event
 
 BRANDS = ("Brooks", "O'Neill", 'Say "Hi"', None, "A & B")
 COLORS = ("red", None, "sea green")

@@ -9,10 +9,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipeline.arrow import arrow_schema
-from pipeline.problem import Problem
-from pipeline.sandbox.data_loader import columns, declared, load_trajectory, schema
-from schemas.samples import Event
+from shopwright.pipeline.arrow import arrow_schema
+from shopwright.pipeline.problem import Problem
+from shopwright.pipeline.sandbox.data_loader import (
+    declare_event_columns,
+    describe_events_table,
+    list_event_columns,
+    load_trajectory,
+)
+from shopwright.schemas.samples import Event
 
 
 @pytest.fixture(scope="module")
@@ -113,15 +118,15 @@ def test_the_connection_reaches_no_file(loaded, small):
 
 def test_the_schema_names_every_column_with_its_type_and_meaning(loaded):
     described = {name: kind for name, kind, *_ in loaded[0].execute("DESCRIBE events").fetchall()}
-    assert [(name, kind) for name, kind, _ in columns()] == list(described.items())
+    assert [(name, kind) for name, kind, _ in list_event_columns()] == list(described.items())
     assert list(described) == list(Event.model_fields)
-    lines = schema().splitlines()
+    lines = describe_events_table().splitlines()
     assert (lines[0], lines[-1]) == ("events (", ")")
     for line, (name, kind) in zip(lines[1:-1], described.items(), strict=True):
         words, _, about = line.partition(" -- ")
         assert words.split() == [name, kind]
         assert len(about) > 10
-    assert declared() == ", ".join(f"{name} {kind}" for name, kind in described.items())
+    assert declare_event_columns() == ", ".join(f"{name} {kind}" for name, kind in described.items())
 
 
 # Where they lie

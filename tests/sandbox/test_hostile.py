@@ -9,11 +9,11 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from pipeline.arrow import arrow_schema
-from pipeline.problem import Problem
-from pipeline.sandbox.block import Limits
-from pipeline.sandbox.interpreter import Sandbox
-from schemas.samples import Event
+from shopwright.pipeline.arrow import arrow_schema
+from shopwright.pipeline.problem import Problem
+from shopwright.pipeline.sandbox.execute import Limits
+from shopwright.pipeline.sandbox.interpreter import Sandbox
+from shopwright.schemas.samples import Event
 
 LIMITS = Limits(cpu=1, wall=3.0, memory=512 << 20, scratch=8 << 20, printed=1 << 16)
 SECRET = "nobody-must-read-this"

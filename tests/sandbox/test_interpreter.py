@@ -18,11 +18,11 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from pipeline.arrow import arrow_schema
-from pipeline.problem import Problem
-from pipeline.sandbox.block import Limits
-from pipeline.sandbox.interpreter import KEPT, Sandbox
-from schemas.samples import Event
+from shopwright.pipeline.arrow import arrow_schema
+from shopwright.pipeline.problem import Problem
+from shopwright.pipeline.sandbox.execute import Limits
+from shopwright.pipeline.sandbox.interpreter import MOST_PROCESSES, Sandbox
+from shopwright.schemas.samples import Event
 
 LIMITS = Limits(cpu=2, wall=5.0, shown=200)
 BEGIN = "from data_loader import load_trajectory\nconn, df = load_trajectory({id!r})\n"
@@ -213,9 +213,9 @@ def test_blocks_can_be_awaited_and_given_up(sandbox):
 
 def test_more_trajectories_than_are_held_ready(sandbox):
     for _ in range(2):
-        for n in range(KEPT + 3):
+        for n in range(MOST_PROCESSES + 3):
             assert sandbox.run(f"many{n}", BEGIN.format(id=f"many{n}") + "df['brand'][0]").text == f"many{n}"
-    assert len(sandbox.links) <= KEPT
+    assert len(sandbox.links) <= MOST_PROCESSES
 
 
 # Processes that go away

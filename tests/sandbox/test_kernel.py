@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.sandbox import kernel
+from shopwright.pipeline.sandbox import kernel
 
 HEADERS = {
     "x86_64": ("/usr/include/x86_64-linux-gnu/asm/unistd_64.h", 0, r"#define __NR_(\w+) (\d+)"),
@@ -44,7 +44,7 @@ def verdict(machine, number, *arguments, name=None):
     column = kernel.MACHINES[machine][1]
     number = number if isinstance(number, int) else (kernel.CALLS | kernel.GUARDED)[number][column]
     data = struct.pack("<IIQ6Q", number, name or kernel.MACHINES[machine][0], 0, *(*arguments, 0, 0, 0, 0, 0, 0)[:6])
-    code = kernel.program(machine, 77)
+    code = kernel.build_seccomp_filter(machine, 77)
     place = held = 0
     while True:
         what, then, other, value = struct.unpack_from("<HBBI", code, 8 * place)
@@ -106,10 +106,10 @@ def test_the_calls_of_another_machine_end_it():
 
 def test_a_machine_without_a_list_is_told_so(monkeypatch):
     monkeypatch.setattr(kernel.platform, "machine", lambda: "riscv64")
-    with pytest.raises(kernel.Missing, match="riscv64"):
-        kernel.this_machine()
+    with pytest.raises(kernel.MeansMissing, match="riscv64"):
+        kernel.get_machine_codes()
 
 
 def test_what_may_be_missing_is_read_from_the_variable(monkeypatch):
     monkeypatch.setenv(kernel.WITHOUT, " landlock, ,seccomp")
-    assert kernel.may_be_missing() == {"landlock", "seccomp"}
+    assert kernel.read_waived_means() == {"landlock", "seccomp"}

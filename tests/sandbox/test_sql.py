@@ -7,10 +7,10 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from pipeline.arrow import arrow_schema
-from pipeline.sandbox.data_loader import fill
-from pipeline.sandbox.sql import FUNCTIONS, LONGEST, connect, parsed, why_not
-from schemas.samples import Event
+from shopwright.pipeline.arrow import arrow_schema
+from shopwright.pipeline.sandbox.data_loader import fill_events_table
+from shopwright.pipeline.sandbox.sql import FUNCTIONS, LONGEST, connect_confined, explain_refusal, parse_select
+from shopwright.schemas.samples import Event
 from tests.folders import listing
 
 
@@ -31,8 +31,8 @@ ROWS = [
 
 @pytest.fixture(scope="module", params=[False, True], ids=["for speed", "as written"])
 def connection(request):
-    found = connect(as_written=request.param)
-    fill(found, pa.Table.from_pylist(ROWS, schema=arrow_schema(Event)))
+    found = connect_confined(as_written=request.param)
+    fill_events_table(found, pa.Table.from_pylist(ROWS, schema=arrow_schema(Event)))
     return found
 
 
@@ -85,19 +85,19 @@ HONEST = [
 
 @pytest.mark.parametrize("sql", HONEST)
 def test_an_honest_query_may_run_and_does(connection, sql):
-    assert why_not(sql) is None
+    assert explain_refusal(sql) is None
     assert connection.execute(sql).fetchall()
 
 
 @pytest.mark.parametrize("name", ["pow", "weekofyear"])
 def test_what_the_list_allows_is_allowed_by_that_name(name):
     assert name in FUNCTIONS
-    assert why_not(f"SELECT {name}({'price, 2' if name == 'pow' else 'timestamp'}) FROM events") is None
+    assert explain_refusal(f"SELECT {name}({'price, 2' if name == 'pow' else 'timestamp'}) FROM events") is None
 
 
 @pytest.mark.parametrize("sql", ["(SELECT COUNT(*) FROM events)", "((SELECT COUNT(*) FROM events))"])
 def test_brackets_around_a_query_make_no_difference(sql):
-    assert parsed(sql) == parsed("SELECT COUNT(*) FROM events")
+    assert parse_select(sql) == parse_select("SELECT COUNT(*) FROM events")
 
 
 # What may not
@@ -211,25 +211,25 @@ HOSTILE = [
 
 @pytest.mark.parametrize(("sql", "said"), HOSTILE, ids=[sql[:50] or "nothing" for sql, _ in HOSTILE])
 def test_what_is_not_one_query_over_events_may_not_run(sql, said):
-    assert said in (why_not(sql) or "it may")
-    assert why_not(sql.lower())
+    assert said in (explain_refusal(sql) or "it may")
+    assert explain_refusal(sql.lower())
 
 
 def test_a_query_may_be_of_four_thousand_characters_and_no_more():
     sql = "SELECT COUNT(*) FROM events"
-    assert why_not(sql + " " * (LONGEST - len(sql))) is None
-    assert why_not(sql + " " * (LONGEST + 1 - len(sql))) == "SQL of more than 4,000 characters"
+    assert explain_refusal(sql + " " * (LONGEST - len(sql))) is None
+    assert explain_refusal(sql + " " * (LONGEST + 1 - len(sql))) == "SQL of more than 4,000 characters"
 
 
 def test_what_does_not_parse_is_a_value_error():
     for sql in ("SELECT COUNT(* FROM events", "SELECT 'it FROM events", "", "SELECT 1; SELECT 2"):
         with pytest.raises(ValueError, match=r"statements|parse"):
-            parsed(sql)
+            parse_select(sql)
 
 
 def test_the_name_of_a_cte_opens_no_other_table():
     sql = "SELECT d.* FROM (WITH duckdb_tables AS (FROM events) FROM duckdb_tables) AS t, duckdb_tables AS d"
-    assert why_not(sql) == "reads duckdb_tables, not events"
+    assert explain_refusal(sql) == "reads duckdb_tables, not events"
 
 
 @pytest.mark.parametrize(
@@ -240,16 +240,16 @@ def test_the_name_of_a_cte_opens_no_other_table():
     ],
 )
 def test_the_name_of_a_cte_opens_no_other_table_before_it(ctes):
-    assert why_not(f"WITH {ctes} SELECT * FROM events, {ctes.split()[0]}") == "reads duckdb_tables, not events"
+    assert explain_refusal(f"WITH {ctes} SELECT * FROM events, {ctes.split()[0]}") == "reads duckdb_tables, not events"
 
 
 def test_a_cte_that_is_called_events_is_not_the_table():
-    assert why_not("WITH events AS (SELECT 1 AS price) SELECT SUM(price) FROM events") is not None
+    assert explain_refusal("WITH events AS (SELECT 1 AS price) SELECT SUM(price) FROM events") is not None
 
 
 @pytest.mark.parametrize("sample", ["TABLESAMPLE 10 PERCENT", "USING SAMPLE 3"])
 def test_a_sample_is_no_answer(sample):
-    assert why_not(f"SELECT SUM(price) FROM events {sample}") is not None
+    assert explain_refusal(f"SELECT SUM(price) FROM events {sample}") is not None
 
 
 @pytest.mark.parametrize("call", ["REPLACE({}, 'A', 'AAAAAAAAAA')", "REGEXP_REPLACE({}, 'A', 'AAAAAAAAAA', 'g')"])
@@ -257,7 +257,7 @@ def test_no_function_makes_long_texts_of_short_ones(call):
     text = "'A'"
     for _ in range(9):
         text = call.format(text)
-    assert why_not(f"SELECT MAX(LENGTH({text})) FROM events") is not None
+    assert explain_refusal(f"SELECT MAX(LENGTH({text})) FROM events") is not None
 
 
 # What a connection can reach by itself
@@ -321,8 +321,8 @@ def test_as_written_a_query_is_not_rewritten():
         connection.execute("CREATE TABLE events (price INTEGER)")
         return connection.execute("EXPLAIN SELECT price FROM events WHERE 1 = 2").fetchall()[0][1]
 
-    assert "Filter" in plan(connect(as_written=True))
-    assert "Filter" not in plan(connect())
+    assert "Filter" in plan(connect_confined(as_written=True))
+    assert "Filter" not in plan(connect_confined())
 
 
 @pytest.mark.slow

@@ -9,9 +9,9 @@ from random import Random
 
 import pytest
 
-from pipeline.files import path_of
-from pipeline.progress import Silent
-from pipeline.run import Run, upstream
+from shopwright.pipeline.files import path_of
+from shopwright.pipeline.progress import SilentProgress
+from shopwright.pipeline.run import Run, upstream
 from tests.processes import Build
 from tests.scale import servers
 from tests.scale.test_runners import CLUSTERS, SMALL
@@ -63,7 +63,7 @@ def test_killed_again_and_again_a_build_on_a_cluster_comes_out_as_here(cluster, 
 
     def begin():
         words = ("build", *SMALL, "--runner", runner)
-        return Build("pipeline", tmp_path / "run", *words, RAY_AUTH_TOKEN=servers.TOKEN)
+        return Build("shopwright.pipeline", tmp_path / "run", *words, RAY_AUTH_TOKEN=servers.TOKEN)
 
     def finished():
         assert sums(Run(tmp_path / "run")) == here
@@ -77,7 +77,7 @@ def test_killed_again_and_again_a_build_on_a_cluster_comes_out_as_here(cluster, 
 HANGS = """
 import os, sys
 from pathlib import Path
-from pipeline.run import Run
+from shopwright.pipeline.run import Run
 from tests.test_flows import Stuck
 folder = Path(sys.argv[2])
 (folder / "shop.csv").write_text("title,price\\nRed lamp,12\\nBlue lamp,13\\n")
@@ -113,7 +113,9 @@ def test_killed_again_and_again_a_build_on_storage_comes_out_as_here(here, tmp_p
             assert sums(Run(where)) == here
             s3fs.S3FileSystem(skip_instance_cache=True).rm("bucket/run", recursive=True)
 
-        killed_at_random(KILLS, Random("storage"), lambda: Build("pipeline", where, "build", *SMALL), finished)
+        killed_at_random(
+            KILLS, Random("storage"), lambda: Build("shopwright.pipeline", where, "build", *SMALL), finished
+        )
         assert sums(Run(where)) == here
         cut_there(where)
         told = Damaged()
@@ -131,11 +133,11 @@ def cut_there(where):
     second.unlink()
 
 
-class Damaged(Silent):
+class Damaged(SilentProgress):
     """Progress that keeps what was damaged."""
 
     def __init__(self):
         self.of = {}
 
-    def damaged(self, name, files):
+    def report_damage(self, name, files):
         self.of |= files

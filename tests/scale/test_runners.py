@@ -6,10 +6,10 @@ import threading
 
 import pytest
 
-from pipeline.problem import Ended, Problem
-from pipeline.run import Run
-from pipeline.runners import Tasks, call, known_runner
-from pipeline.stages import upstream
+from shopwright.pipeline.problem import Ended, Problem
+from shopwright.pipeline.run import Run
+from shopwright.pipeline.runners import Tasks, call_alone, check_runner
+from shopwright.pipeline.stages import upstream
 from tests.processes import Build
 from tests.scale import servers
 
@@ -41,7 +41,9 @@ def cluster(request):
 @pytest.mark.slow
 def test_a_cluster_of_two_makes_what_is_made_here_and_again_when_one_is_killed(cluster, here, tmp_path):
     runner, workers = cluster
-    build = Build("pipeline", tmp_path / "run", "build", *SMALL, "--runner", runner, RAY_AUTH_TOKEN=servers.TOKEN)
+    build = Build(
+        "shopwright.pipeline", tmp_path / "run", "build", *SMALL, "--runner", runner, RAY_AUTH_TOKEN=servers.TOKEN
+    )
     build.until("trajectories:")
     folder = tmp_path / "run" / "trajectories"
     while not list(folder.glob(".part-*.tmp")):
@@ -57,7 +59,19 @@ def test_a_cluster_of_two_makes_what_is_made_here_and_again_when_one_is_killed(c
 @pytest.mark.parametrize("kind", CLUSTERS)
 def test_a_cluster_is_started_where_none_is_named(kind, here, tmp_path):
     pytest.importorskip(CLUSTERS[kind][0])
-    words = [sys.executable, "-m", "pipeline", "build", *SMALL, "--run", tmp_path, "--runner", kind, "--workers", "2"]
+    words = [
+        sys.executable,
+        "-m",
+        "shopwright.pipeline",
+        "build",
+        *SMALL,
+        "--run",
+        tmp_path,
+        "--runner",
+        kind,
+        "--workers",
+        "2",
+    ]
     done = subprocess.run(words, check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert sums(Run(tmp_path)) == here
@@ -75,7 +89,7 @@ def test_workers_of_a_cluster_write_to_storage(here):
         s3fs.S3FileSystem.clear_instance_cache()
         s3fs.S3FileSystem(skip_instance_cache=True).mkdir("bucket")
         with servers.dask() as (runner, workers):
-            build = Build("pipeline", "s3://bucket/run", "build", *SMALL, "--runner", runner)
+            build = Build("shopwright.pipeline", "s3://bucket/run", "build", *SMALL, "--runner", runner)
             build.until("trajectories:")
             servers.kill(workers[0])
             code, said = build.ended()
@@ -98,16 +112,16 @@ def test_a_runner_that_there_is_not_is_told(runner, tmp_path):
     with pytest.raises(Problem, match="is not local, dask, ray"):
         Run(tmp_path, runner=runner)
     with pytest.raises(ValueError, match="is not local"):
-        known_runner(runner)
+        check_runner(runner)
 
 
 def test_a_worker_with_other_code_is_refused(tmp_path, toys):
     from dataclasses import replace
 
-    from pipeline.shards import make_shard
+    from shopwright.pipeline.shards import make_shard
 
     run = Run(tmp_path, workers=1)
-    with run.locked():
+    with run.lock():
         build = run.prepare("toys", {})
         other = replace(build, recipe=build.recipe.model_copy(update={"code": "another"}))
         with pytest.raises(Problem, match="The code has changed"):
@@ -161,7 +175,7 @@ def test_in_a_worker_with_threads_one_call_is_at_work_at_a_time():
         threading.Event().wait(0.01)
         at_work.pop()
 
-    threads = [threading.Thread(target=call, args=(work,)) for _ in range(8)]
+    threads = [threading.Thread(target=call_alone, args=(work,)) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -14,14 +14,14 @@ import pytest
 pytest.importorskip("s3fs")
 pytest.importorskip("moto.server")
 
-from pipeline import files
-from pipeline.files import path_of, send, write_whole
-from pipeline.models.base import Reply
-from pipeline.models.replies import Replies
-from pipeline.problem import Problem
-from pipeline.run import Run
-from pipeline.stages import upstream
-from pipeline.verify import verify
+from shopwright.pipeline import files
+from shopwright.pipeline.files import path_of, send, write_whole
+from shopwright.pipeline.models.base import Reply
+from shopwright.pipeline.models.replies import Replies
+from shopwright.pipeline.problem import Problem
+from shopwright.pipeline.run import Run
+from shopwright.pipeline.stages import upstream
+from shopwright.pipeline.verify import verify
 from tests.processes import Build
 from tests.publish.hub import LocalHub
 from tests.scale import servers
@@ -55,6 +55,7 @@ def sums(run, names):
     return {path: facts.sha256 for name in names for path, facts in run.read(name).manifest.files.items()}
 
 
+@pytest.mark.slow
 def test_a_run_on_storage_has_the_same_bytes_as_one_here_and_can_be_verified(bucket, small):
     there = Run(bucket, seed=3, workers=1)
     there.build("trajectories", **SMALL)
@@ -78,7 +79,7 @@ def test_rows_are_read_there_as_they_are_here(bucket, small):
 
 @pytest.mark.slow
 def test_a_build_there_that_is_killed_goes_on_and_makes_no_finished_shard_again(bucket, keys, tmp_path):
-    build = Build("pipeline", bucket, *WORDS, **keys, XDG_CACHE_HOME=str(tmp_path))
+    build = Build("shopwright.pipeline", bucket, *WORDS, **keys, XDG_CACHE_HOME=str(tmp_path))
     build.until("trajectories:")
     folder = path_of(f"{bucket}/trajectories")
     while not (kept := times(folder)):
@@ -86,7 +87,7 @@ def test_a_build_there_that_is_killed_goes_on_and_makes_no_finished_shard_again(
     os.killpg(build.process.pid, 9)
     build.process.wait()
     kept = times(folder)
-    words = [sys.executable, "-m", "pipeline", *WORDS, "--run"]
+    words = [sys.executable, "-m", "shopwright.pipeline", *WORDS, "--run"]
     again = subprocess.run([*words, bucket], env={**os.environ, **keys}, check=False, capture_output=True, text=True)
     assert again.returncode == 0, again.stderr
     assert times(folder) | kept == times(folder)
@@ -100,7 +101,7 @@ def times(folder):
 
 def test_a_second_build_is_told_who_is_at_work(bucket):
     first = Run(bucket, workers=1)
-    with first.locked(), pytest.raises(Problem, match=rf"Another build .* \(process {os.getpid()} on "):
+    with first.lock(), pytest.raises(Problem, match=rf"Another build .* \(process {os.getpid()} on "):
         Run(bucket).build("catalog", products=20)
     assert not list(first.folder.rglob("*"))
     Run(bucket).build("catalog", products=20)
@@ -136,7 +137,7 @@ def test_a_lock_is_taken_over_only_from_the_dead(bucket, holder, taken, monkeypa
 @pytest.mark.parametrize("set_by", [-3600, 3600])
 def test_whose_clock_was_set_keeps_its_lock_as_long_as_it_is_at_work(bucket, monkeypatch, set_by):
     monkeypatch.setattr(files, "BEAT", 0.2)
-    with Run(bucket).locked(), monkeypatch.context() as patch:
+    with Run(bucket).lock(), monkeypatch.context() as patch:
         patch.setattr(files.socket, "gethostname", lambda: "another")
         patch.setattr(files, "time", lambda: time.time() + set_by)
         with pytest.raises(Problem, match="Another build is at work"):
@@ -149,7 +150,7 @@ def test_of_many_that_come_for_a_lock_at_once_one_gets_it(bucket):
 
     def come(number):
         together.wait()
-        return files.put_new(lock, {"host": "here", "pid": number, "key": str(number)})
+        return files.create_lock_file(lock, {"host": "here", "pid": number, "key": str(number)})
 
     with ThreadPoolExecutor(8) as threads:
         got = list(threads.map(come, range(8)))
@@ -161,10 +162,10 @@ def test_who_holds_a_lock_says_so_again_and_again(bucket, monkeypatch):
     monkeypatch.setattr(files, "BEAT", 0.05)
     run = Run(bucket, workers=1)
     lock = run.folder / "manifests" / ".lock"
-    with run.locked():
-        first = files.holder(lock)["beat"]
+    with run.lock():
+        first = files.read_lock(lock)["beat"]
         for _ in range(200):
-            if files.holder(lock)["beat"] > first:  # one request: between two the lock may be another
+            if files.read_lock(lock)["beat"] > first:  # one request: between two the lock may be another
                 break
             time.sleep(0.05)
         else:
@@ -256,7 +257,7 @@ def test_a_run_may_be_in_a_dataset_on_the_hub(small, tmp_path):
             where = "hf://datasets/user/runs/one"
             run = [where] if command[0] == "verify" else ["--run", where]
             done = subprocess.run(
-                [sys.executable, "-m", "pipeline", *command, *run],
+                [sys.executable, "-m", "shopwright.pipeline", *command, *run],
                 env=environment,
                 check=False,
                 capture_output=True,
@@ -278,7 +279,7 @@ def test_storage_that_falls_silent_ends_a_build_in_one_line(tmp_path):
         known = {"key": "test", "secret": "test", "client_kwargs": endpoint, "skip_instance_cache": True}
         s3fs.S3FileSystem(**known).mkdir("bucket")
         environment = {**os.environ, **keys, "AWS_MAX_ATTEMPTS": "1"}
-        build = Build("pipeline", "s3://bucket/run", *WORDS, **environment)
+        build = Build("shopwright.pipeline", "s3://bucket/run", *WORDS, **environment)
         build.until("trajectories:")
     code, said = build.ended()
     assert code == 3, said

@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from pipeline.run import Run
+from shopwright.pipeline.run import Run
 
 
 @pytest.fixture(scope="session")

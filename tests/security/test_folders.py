@@ -11,14 +11,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipeline.browse.pages import Browse
-from pipeline.browse.server import answer
-from pipeline.dataset import Manifest
-from pipeline.files import footer, is_whole, parquet
-from pipeline.models.replies import Replies, places, summed
-from pipeline.playground.space import take_along
-from pipeline.problem import Problem
-from pipeline.run import Run
+from shopwright.pipeline.browse.pages import Browse
+from shopwright.pipeline.browse.server import route_request
+from shopwright.pipeline.dataset import Manifest
+from shopwright.pipeline.files import footer, is_readable_parquet, parquet
+from shopwright.pipeline.models.replies import Replies, line_checksum, list_reply_places
+from shopwright.pipeline.playground.space import copy_played_datasets
+from shopwright.pipeline.problem import Problem
+from shopwright.pipeline.run import Run
 
 READ = (("list", "--run"), ("show", "catalog", "--run"), ("verify",), ("report",), ("publish", "--to", "{out}"))
 BUILD = ("build", "personas", "--count", "12", "--run")
@@ -113,7 +113,7 @@ def test_a_space_takes_nothing_along_from_outside_the_run(theirs, tmp_path):
     (tmp_path / "secret").write_text("key")
     (theirs / "catalog" / "part-00001.parquet").symlink_to(tmp_path / "secret")
     with pytest.raises(Problem, match="leads out of"):
-        take_along(Run(theirs), tmp_path / "space")
+        copy_played_datasets(Run(theirs), tmp_path / "space")
     assert not (tmp_path / "space").exists()
 
 
@@ -179,7 +179,7 @@ def test_counts_that_cannot_be_are_told_by_verify_and_hurt_nobody(told, theirs):
         "tokens": 10**40,
         "workers": -1,
         "rejects": {"<script>": -(10**30)},
-        "told": {"x": 1e308},
+        "stats": {"x": 1e308},
     }
     changed(theirs, **huge)
     code, _ = told(("verify",), theirs)
@@ -203,9 +203,10 @@ def test_what_was_asked_of_models_is_read_strictly(told, theirs, asked):
 
 @pytest.mark.parametrize("text", ["{", '{"a": 1}', "[" * 100_000, "[1]", "[null]"])
 def test_an_audit_that_is_none_is_told_in_one_line(told, theirs, text):
-    (theirs / "audit.json").write_text(text)
+    (theirs / "evaluations").mkdir(exist_ok=True)
+    (theirs / "evaluations" / "audit-envs.json").write_text(text)
     code, err = told(("report",), theirs)
-    assert (code, "audit.json is no audit" in err) == (2, True)
+    assert (code, "audit-envs.json is no audit" in err) == (2, True)
 
 
 # --- Parquet ---
@@ -287,7 +288,7 @@ def test_rows_that_no_file_of_that_size_can_hold_are_not_believed(theirs):
     for read in (footer, parquet):
         with pytest.raises(pa.ArrowInvalid, match=r"counts 40,000,000,000 rows in [\d,]+ bytes"):
             read(path)
-    assert not is_whole(path)
+    assert not is_readable_parquet(path)
 
 
 @pytest.mark.parametrize("spoil", [billions, footer_of_lies, words])
@@ -301,7 +302,7 @@ def test_a_page_of_parquet_that_lies_is_an_answer(theirs, spoil):
             (["data", "catalog"], {"sql": "price > 0"}),
         ):
             with suppress(pa.ArrowException, OSError):  # the server answers 500 to these, and says which
-                assert answer(browse, parts, given).status in (200, 400, 404, 500)
+                assert route_request(browse, parts, given).status in (200, 400, 404, 500)
     finally:
         browse.worker.stop()
 
@@ -331,8 +332,10 @@ def test_lines_that_are_no_replies_are_passed_over(tmp_path):
         b'{"key": ' * 50_000,
         b'{"key": "h", "text": "good"',
     ]
-    (tmp_path / "hostile.jsonl").write_bytes(b"".join(b'%b, "sum": "%b"}\n' % (body, summed(body)) for body in bodies))
-    assert [key for key, _ in places(tmp_path)] == ["h"]
+    (tmp_path / "hostile.jsonl").write_bytes(
+        b"".join(b'%b, "sum": "%b"}\n' % (body, line_checksum(body)) for body in bodies)
+    )
+    assert [key for key, _ in list_reply_places(tmp_path)] == ["h"]
     replies = Replies(tmp_path, "mine")
     assert replies.get("h").text == "good"
     assert replies.get("a") is None

@@ -11,9 +11,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from pipeline.browse.guard import Guard, guarded, why_not
-from pipeline.commands.browse import run as browse_run
-from pipeline.problem import Problem
+from shopwright.pipeline.browse.guard import Guard, find_request_violation, guard_app
+from shopwright.pipeline.commands.browse import run as browse_run
+from shopwright.pipeline.problem import Problem
 from tests.browse.visitor import served
 
 HOME = Path(__file__).parents[2]
@@ -182,21 +182,21 @@ def test_two_names_in_one_request_are_none():
 
 
 def test_what_was_asked_to_listen_to_others_answers_others():
-    assert guarded(welcome, "0.0.0.0") is welcome
-    assert isinstance(guarded(welcome, "127.0.0.1"), Guard)
-    assert isinstance(guarded(welcome, "localhost"), Guard)
+    assert guard_app(welcome, "0.0.0.0") is welcome
+    assert isinstance(guard_app(welcome, "127.0.0.1"), Guard)
+    assert isinstance(guard_app(welcome, "localhost"), Guard)
 
 
 def test_a_name_without_a_port_is_that_of_port_80():
-    assert why_not({"host": "localhost", "origin": "http://localhost"}) is None
-    assert why_not({"host": "localhost", "origin": "http://localhost:8000"}) is not None
+    assert find_request_violation({"host": "localhost", "origin": "http://localhost"}) is None
+    assert find_request_violation({"host": "localhost", "origin": "http://localhost:8000"}) is not None
 
 
 @pytest.mark.slow
 def test_make_serve_guards_prefects_server(tmp_path):
     """By itself it answers all: a page in the browser could have its worker run a command."""
     script = (
-        "import asyncio, httpx\nfrom flows.serve import guarded\napp = guarded()\n"
+        "import asyncio, httpx\nfrom shopwright.flows.serve import create_guarded_server\napp = create_guarded_server()\n"
         "async def ask(**headers):\n"
         "    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url='http://127.0.0.1:4200') as client:\n"
         "        return (await client.get('/api/hello', headers=headers)).status_code\n"
@@ -210,7 +210,7 @@ def test_make_serve_guards_prefects_server(tmp_path):
 def test_make_serve_starts_the_guarded_one_on_this_machine_alone():
     text = (HOME / "flows" / "serve.py").read_text(encoding="utf-8")
     assert re.search(r'^HOST = "127\.0\.0\.1"$', text, re.MULTILINE)
-    assert 'running("uvicorn", "--factory", "flows.serve:guarded"' in text
+    assert 'run_module("uvicorn", "--factory", "shopwright.flows.serve:create_guarded_server"' in text
     assert '"server", "start"' not in text
 
 
@@ -220,14 +220,14 @@ def test_play_answers_this_machine_alone_and_takes_no_files(plain):
     from urllib.error import HTTPError
     from urllib.request import Request, urlopen
 
-    from pipeline.playground.app import gradio, guards
+    from shopwright.pipeline.playground.app import import_gradio, list_request_guards
 
-    gr = gradio()
-    assert guards("0.0.0.0") == []
+    gr = import_gradio()
+    assert list_request_guards("0.0.0.0") == []
     with gr.Blocks(analytics_enabled=False) as pages:
         gr.Markdown("here")
     pages.launch(
-        server_name="127.0.0.1", prevent_thread_lock=True, quiet=True, ssr_mode=False, max_file_size=1, app_kwargs={"middleware": guards("127.0.0.1")}
+        server_name="127.0.0.1", prevent_thread_lock=True, quiet=True, ssr_mode=False, max_file_size=1, app_kwargs={"middleware": list_request_guards("127.0.0.1")}
     )  # fmt: skip
 
     def status(path="", data=None, **headers):
@@ -263,7 +263,7 @@ def test_play_answers_this_machine_alone_and_takes_no_files(plain):
 def test_play_hands_the_guard_and_the_limit_to_gradio():
     text = (HOME / "pipeline" / "playground" / "app.py").read_text(encoding="utf-8")
     for words in (
-        'app_kwargs={"middleware": guards(host)}',
+        'app_kwargs={"middleware": list_request_guards(host)}',
         "max_file_size=1,",
         "share=False",
         'host: str = "127.0.0.1"',
@@ -274,23 +274,27 @@ def test_play_hands_the_guard_and_the_limit_to_gradio():
 
 def test_the_environments_are_served_through_the_guard(monkeypatch):
     """With uvicorn and OpenEnv in their places, which are not installed everywhere."""
-    from pipeline.trainers import serve
+    from shopwright.pipeline.trainers import serve
 
     given = {}
     monkeypatch.setitem(sys.modules, "uvicorn", SimpleNamespace(run=lambda app, **more: given.update(app=app, **more)))
-    monkeypatch.setitem(sys.modules, "pipeline.trainers.openenv", SimpleNamespace(app_of=lambda run, sessions: welcome))
-    monkeypatch.setattr(serve, "count_of", lambda run, name: 1)
-    monkeypatch.setattr(serve, "find_spec", lambda name: True)
+    monkeypatch.setitem(
+        sys.modules,
+        "shopwright.pipeline.trainers.openenv",
+        SimpleNamespace(make_openenv_app=lambda run, sessions: welcome),
+    )
+    monkeypatch.setattr(serve, "count_env_tasks", lambda run, name: 1)
+    monkeypatch.setattr(serve, "require", lambda module, purpose: None)
     for host, kind in (("127.0.0.1", Guard), ("0.0.0.0", type(welcome))):
-        serve.run(run="x", host=host, port=1, sessions=1)
+        serve.serve_environments(run="x", host=host, port=1, sessions=1)
         assert (type(given["app"]), given["host"]) == (kind, host)
 
 
 @pytest.mark.parametrize("command", ["play", "serve"])
 def test_who_wants_others_to_be_answered_has_to_say_so(command):
-    from pipeline.__main__ import parsed
+    from shopwright.pipeline.__main__ import parse_arguments
 
-    assert parsed([command])["host"] == "127.0.0.1"
+    assert parse_arguments([command])["host"] == "127.0.0.1"
 
 
 def test_browse_refuses_a_folder_with_links_that_lead_out(theirs):

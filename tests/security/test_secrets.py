@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.__main__ import main, parsed
-from pipeline.models.base import Away, Prompt, Sampling, spec_of
-from pipeline.models.openai import OpenAI
-from pipeline.models.replies import Replies
-from pipeline.problem import Problem
-from pipeline.publish import command
+from shopwright.pipeline.__main__ import main, parse_arguments
+from shopwright.pipeline.models.base import Prompt, Sampling, ServerUnreachable, parse_spec
+from shopwright.pipeline.models.openai import OpenAI
+from shopwright.pipeline.models.replies import Replies
+from shopwright.pipeline.problem import Problem
+from shopwright.pipeline.publish import command
 from tests.models.server import Plan, Server
 from tests.publish.hub import TOKEN, LocalHub
 
@@ -96,7 +96,12 @@ def test_a_build_by_a_model_leaves_no_key_anywhere(tmp_path):
         ]
         env = {**os.environ, **SECRETS}
         done = subprocess.run(
-            [sys.executable, "-m", "pipeline", *words], cwd=HOME, env=env, check=False, capture_output=True, text=True
+            [sys.executable, "-m", "shopwright.pipeline", *words],
+            cwd=HOME,
+            env=env,
+            check=False,
+            capture_output=True,
+            text=True,
         )
         assert server.count > 10
     assert (tmp_path / "run" / "manifests" / "personas.json").exists(), done.stderr
@@ -122,14 +127,14 @@ def test_a_publish_leaves_no_token_anywhere_but_with_the_hub(plain, tmp_path, mo
         for name, value in hub.environment(tmp_path / "home", HF_HUB_DISABLE_XET="1").items():
             if name.startswith("HF_"):
                 monkeypatch.setenv(name, value)
-        options = parsed(["publish", str(run), "--repo", "user/shop", "--to", str(tmp_path / "laid")])
+        options = parse_arguments(["publish", str(run), "--repo", "user/shop", "--to", str(tmp_path / "laid")])
         options.pop("command")
-        assert command.run(**options, endpoint=hub.url) == 0
+        assert command.publish_run(**options, endpoint=hub.url) == 0
         assert hub.count("POST", "/commit/") == 1
         assert (holding(tmp_path, TOKEN), seen) == ([], [])
         hub.fault("POST", "/commit/", times=9, status=403)
         with pytest.raises(Problem) as problem:
-            command.run(**{**options, "only": None, "repo": "user/other"}, endpoint=hub.url)
+            command.publish_run(**{**options, "only": None, "repo": "user/other"}, endpoint=hub.url)
     out, err = capfd.readouterr()
     assert TOKEN not in out + err + str(problem.value)
 
@@ -171,7 +176,7 @@ def echo(answer):
 
 def reply(url, patience=1.0):
     async def one():
-        model = OpenAI(spec_of(f"openai:toy@{url}"), Sampling(), patience=patience)
+        model = OpenAI(parse_spec(f"openai:toy@{url}"), Sampling(), patience=patience)
         try:
             return await model.reply(Prompt("x", ({"role": "user", "content": "hello"},)))
         finally:
@@ -202,7 +207,7 @@ def test_a_server_that_repeats_the_key_in_a_refusal_does_not_bring_it_into_a_rep
 
 
 def test_nor_into_the_error_that_ends_the_work(key):
-    with echo(lambda told: (401, error(told))) as server, pytest.raises(Away) as away:
+    with echo(lambda told: (401, error(told))) as server, pytest.raises(ServerUnreachable) as away:
         reply(server.url)
     assert KEY not in str(away.value)
     assert "Incorrect API key provided: Bearer …" in str(away.value)
@@ -225,7 +230,7 @@ def test_the_key_does_not_follow_to_another_server(key, status):
 
 
 def test_the_recipe_does_not_hold_the_address_of_a_server():
-    assert spec_of("openai:toy@http://127.0.0.1:1/v1?key=x").name == "openai:toy"
+    assert parse_spec("openai:toy@http://127.0.0.1:1/v1?key=x").name == "openai:toy"
 
 
 def test_an_address_with_a_name_and_a_password_is_refused_and_not_repeated(shopwright, tmp_path):
@@ -268,7 +273,7 @@ def test_a_flow_leaves_no_key_in_prefects_home(tmp_path):
             "PREFECT_API_URL": "",
         }
         done = subprocess.run(
-            [sys.executable, "-m", "flows.build", *words],
+            [sys.executable, "-m", "shopwright.flows.build", *words],
             cwd=HOME,
             env=env,
             check=False,
@@ -282,11 +287,11 @@ def test_a_flow_leaves_no_key_in_prefects_home(tmp_path):
 
 
 def test_what_runs_sql_for_the_pages_is_started_without_a_secret_in_its_words(plain):
-    from pipeline.browse.worker import started
+    from shopwright.pipeline.browse.worker import start_worker_process
 
-    process = started()
+    process = start_worker_process()
     try:
-        assert process.args == [sys.executable, "-m", "pipeline.browse.worker"]
+        assert process.args == [sys.executable, "-m", "shopwright.pipeline.browse.worker"]
     finally:
         process.kill()
         process.communicate()
@@ -308,7 +313,7 @@ def test_the_command_line_takes_no_key():
     "url", ["http://127.0.0.1:99999/api", "http://[::1/api", "http://me:canary-pass@127.0.0.1:abc/api"]
 )
 def test_an_address_of_prefect_that_is_none_is_told_and_not_repeated(monkeypatch, url):
-    from pipeline.commands.doctor import prefect
+    from shopwright.pipeline.commands.doctor import check_prefect
 
     monkeypatch.setenv("PREFECT_API_URL", url)
-    assert (prefect().state, prefect().found) == ("look", "PREFECT_API_URL is no address")
+    assert (check_prefect().state, check_prefect().found) == ("look", "PREFECT_API_URL is no address")

@@ -5,10 +5,10 @@ from decimal import Decimal
 
 import pytest
 
-from pipeline.problem import Problem
-from pipeline.render.trajectory import parse
-from pipeline.run import Run
-from pipeline.verify import verify
+from shopwright.pipeline.problem import Problem
+from shopwright.pipeline.render.trajectory import parse_trajectory
+from shopwright.pipeline.run import Run
+from shopwright.pipeline.verify import verify
 
 MOST = "x" * 1_900
 HOSTILE = [
@@ -54,7 +54,7 @@ def lamp(number, title, **more):
 def shop(tmp_path):
     """A run with trajectories from these products, given as a CSV."""
 
-    def build(products, *, count=12, tokens="24k", **settings):
+    def build(products, *, count=6, tokens="12k", **settings):
         with open(tmp_path / "shop.csv", "w", newline="", encoding="utf-8") as file:
             writer = csv.DictWriter(file, list(products[0]))
             writer.writeheader()
@@ -75,7 +75,7 @@ def rejects(run):
 
 
 def test_hostile_titles_build_verify_and_read_back(shop):
-    run = shop([lamp(n, title) for n, title in enumerate(HOSTILE + USUAL)], tokens="32k")
+    run = shop([lamp(n, title) for n, title in enumerate(HOSTILE + USUAL)], count=12, tokens="32k")
     assert rejects(run) == {}
     assert failed(run) == []
     assert run.read("catalog").manifest.rejects == {"title longer than 2000 characters": 1, "title missing": 1}
@@ -84,7 +84,7 @@ def test_hostile_titles_build_verify_and_read_back(shop):
     assert len(kept) == len(HOSTILE + USUAL) - 2
     assert len(seen & kept) == len(seen) > len(kept) * 0.9
     for row in run.read("trajectories"):
-        told = [(event["asin"], event["product_name"], event["price"]) for event in parse(row.text)]
+        told = [(event["asin"], event["product_name"], event["price"]) for event in parse_trajectory(row.text)]
         assert told == [(event.asin, event.product_name, event.price) for event in row.events]
 
 
@@ -108,10 +108,10 @@ def test_thirty_products_of_one_category_are_shop_enough(shop):
     assert failed(run) == []
 
 
-@pytest.mark.parametrize("price", ["0.01", "1.99", "9999.00", "99999.00"])
+@pytest.mark.parametrize("price", ["0.01", "99999.00"])
 def test_prices_far_from_every_purse_are_sold_all_the_same(shop, price):
     run = shop([lamp(n, title, price=price) for n, title in enumerate(USUAL[:30])])
-    assert (run.read("trajectories").manifest.rows, rejects(run)) == (12, {})
+    assert (run.read("trajectories").manifest.rows, rejects(run)) == (6, {})
     assert failed(run) == []
     assert all(persona.budget >= Decimal(price) for persona in run.read("personas"))
 

@@ -6,12 +6,18 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pipeline.arrow import to_batch
-from pipeline.gym import world
-from pipeline.render.pages import clickables, html, names, spread, text
-from pipeline.shop.browser import Browser, Day
-from pipeline.shop.store import Store
-from schemas.shop import Product, Variant
+from shopwright.pipeline.arrow import to_batch
+from shopwright.pipeline.gym import world
+from shopwright.pipeline.render.pages import (
+    format_price_range,
+    list_clickables,
+    map_names_to_labels,
+    render_page_html,
+    render_page_text,
+)
+from shopwright.pipeline.shop.browser import Browser, Day
+from shopwright.pipeline.shop.store import Store
+from shopwright.schemas.shop import Product, Variant
 
 PLAIN = {
     "brand": None,
@@ -101,7 +107,7 @@ def at(visit, product, *actions, **settings):
 
 
 def shown(browser):
-    return text(browser.page).split(" [SEP] ")
+    return render_page_text(browser.page).split(" [SEP] ")
 
 
 def test_a_walk_to_a_purchase_by_text_and_by_names_gives_the_same_pages(visit):
@@ -114,9 +120,11 @@ def test_a_walk_to_a_purchase_by_text_and_by_names_gives_the_same_pages(visit):
     words += ["click[Description]", "click[< Prev]", "click[Reviews]", "click[< Prev]", "click[blue]", "click[M]"]
     named, spoken = visit(), visit(*words, "click[Buy Now]")
     for name in walk:
-        assert named.act(name if "[" in name else f"click[{names(named.page)[name]}]") == ""
+        assert named.act(name if "[" in name else f"click[{map_names_to_labels(named.page)[name]}]") == ""
     assert [step.page for step in named.history] == [step.page for step in spoken.history]
-    assert [html(step.page) for step in named.history] == [html(step.page) for step in spoken.history]
+    assert [render_page_html(step.page) for step in named.history] == [
+        render_page_html(step.page) for step in spoken.history
+    ]
     assert named.bought == spoken.bought == ("two", "two-2")
     kinds = ["results"] * 3 + ["product", "results", "home", "results", "product", "features", "product"]
     kinds += ["description", "product", "reviews", "product", "product", "product", "bought"]
@@ -129,7 +137,7 @@ def test_everything_clickable_works_wherever_one_gets(store):
     for seed in range(60):
         random, browser = Random(seed), Browser(store, Words(store), header=True)
         for _ in range(30):
-            choices = [f"click[{label}]" for label in clickables(browser.page)]
+            choices = [f"click[{label}]" for label in list_clickables(browser.page)]
             if browser.page.kind in ("home", "bought"):
                 choices += ["search[thing]"] * 4
             action = random.choice(choices)
@@ -144,14 +152,14 @@ def test_everything_clickable_works_wherever_one_gets(store):
 
 def test_nothing_else_can_be_clicked(visit):
     pages = [visit(), visit("search[stool]"), at(visit, "two"), at(visit, "two", "click[features]")]
-    everything = {label for browser in pages for label in clickables(browser.page)} | {
+    everything = {label for browser in pages for label in list_clickables(browser.page)} | {
         "stool-30",
         "green",
         "",
         "checkout",
     }
     for browser in pages:
-        for label in sorted(everything - set(clickables(browser.page))):
+        for label in sorted(everything - set(list_clickables(browser.page))):
             before = browser.page
             assert browser.act(f"click[{label}]") == f"There is no button '{label}' on this page."
             assert browser.page is before
@@ -223,8 +231,8 @@ def test_no_text_breaks_a_visit(found, action):
         fault = browser.act(action)
         assert len(fault) < 200
         assert fault.isprintable()
-        assert html(browser.page).encode()
-        assert text(browser.page).encode()
+        assert render_page_html(browser.page).encode()
+        assert render_page_text(browser.page).encode()
 
 
 @pytest.fixture(scope="module")
@@ -239,14 +247,22 @@ def test_the_sample_shops_names_are_unique_on_every_page(found):
     for first in range(0, len(store), 120):
         browser = Browser(store, found.finder, header=True)
         browser.act(f"search[{store.item(first).category}]")
-        while "next >" in clickables(browser.page):
-            assert len(names(browser.page)) == len(clickables(browser.page)) == len(set(clickables(browser.page)))
+        while "next >" in list_clickables(browser.page):
+            assert (
+                len(map_names_to_labels(browser.page))
+                == len(list_clickables(browser.page))
+                == len(set(list_clickables(browser.page)))
+            )
             browser.act("click[next >]")
     for row in range(len(store)):
         browser = Browser(store, found.finder, header=True)
         browser.act(f"search[{store.item(row).title}]")
         assert browser.act(f"click[{store.item(row).id}]") == ""
-        assert len(names(browser.page)) == len(clickables(browser.page)) == len(set(clickables(browser.page)))
+        assert (
+            len(map_names_to_labels(browser.page))
+            == len(list_clickables(browser.page))
+            == len(set(list_clickables(browser.page)))
+        )
 
 
 def test_every_variant_in_stock_can_be_bought_and_no_other(found):
@@ -259,7 +275,7 @@ def test_every_variant_in_stock_can_be_bought_and_no_other(found):
             for choice in option.choices:
                 label = next(
                     label
-                    for label in clickables(browser.page)
+                    for label in list_clickables(browser.page)
                     if browser.page.clicks[label] == ("choose", choice.name, choice.value)
                 )
                 assert browser.act(f"click[{label}]") == ""
@@ -272,9 +288,9 @@ def test_every_variant_in_stock_can_be_bought_and_no_other(found):
 def test_at_most_150_results_are_shown_20_a_page(visit):
     browser, pages = visit("search[stool]"), []
     while True:
-        pages.append([label for label in clickables(browser.page) if label.startswith("stool-")])
+        pages.append([label for label in list_clickables(browser.page) if label.startswith("stool-")])
         assert f"Page {len(pages)} (Total results: 150)" in shown(browser)
-        if "next >" not in clickables(browser.page):
+        if "next >" not in list_clickables(browser.page):
             break
         browser.act("click[next >]")
     assert [len(page) for page in pages] == [20] * 7 + [10]
@@ -288,7 +304,7 @@ def test_at_most_150_results_are_shown_20_a_page(visit):
 def test_a_search_that_finds_nothing_says_so_and_leads_back(visit):
     browser = visit("search[submarine]")
     assert "Page 1 (Total results: 0)" in shown(browser)
-    assert clickables(browser.page) == ["back to search"]
+    assert list_clickables(browser.page) == ["back to search"]
     assert browser.act("click[back to search]") == ""
     assert browser.act("search[stool]") == ""
 
@@ -385,7 +401,7 @@ def test_what_is_chosen_stays_on_the_products_pages_and_is_gone_when_it_is_opene
 
 
 def test_values_that_differ_in_case_only_are_two(visit):
-    assert [label for label in clickables(at(visit, "alike").page) if "red" in label] == ["red", "color: red"]
+    assert [label for label in list_clickables(at(visit, "alike").page) if "red" in label] == ["red", "color: red"]
     assert at(visit, "alike", "click[red]", "click[buy now]").bought == ("alike", "alike-0")
     assert at(visit, "alike", "click[color: red]", "click[buy now]").bought == ("alike", "alike-1")
 
@@ -397,9 +413,11 @@ def test_of_variants_that_nothing_tells_apart_one_in_stock_is_bought(visit):
 def test_hostile_words_on_a_page_are_clicked_like_others(visit):
     browser = at(visit, "evil")
     assert browser.act("click[buy now]") == "Choose color first."
-    bought = [at(visit, "evil", f"click[{value}]", "click[buy now]").bought for value in clickables(browser.page)[2:5]]
+    bought = [
+        at(visit, "evil", f"click[{value}]", "click[buy now]").bought for value in list_clickables(browser.page)[2:5]
+    ]
     assert bought == [("evil", "evil-0"), ("evil", "evil-1"), ("evil", "evil-2")]
-    assert clickables(browser.page)[2:5] == ["color: buy now", "a] click[b", "(sep) <b>"]
+    assert list_clickables(browser.page)[2:5] == ["color: buy now", "a] click[b", "(sep) <b>"]
 
 
 def test_a_purchase_is_the_end(visit):
@@ -468,8 +486,8 @@ def test_a_price_of_the_day_is_that_of_all_variants_everywhere(visit, store):
     day = Day(lambda at: int(store.cents[at]) // (2 if at == row else 1))
     browser = at(visit, "two", header=True, day=day)
     assert [option.cents for option in browser.options(row)] == [(cents + 1) // 2 for cents in whole]
-    assert f"Price: {spread(min(whole) // 2, max(whole) // 2)}" in shown(browser)
-    assert spread(min(whole) // 2, max(whole) // 2) in shown(visit("search[thing]", header=True, day=day))
+    assert f"Price: {format_price_range(min(whole) // 2, max(whole) // 2)}" in shown(browser)
+    assert format_price_range(min(whole) // 2, max(whole) // 2) in shown(visit("search[thing]", header=True, day=day))
 
 
 def test_what_was_there_on_the_day_can_be_bought(visit, store):
@@ -540,4 +558,4 @@ def test_the_same_actions_give_the_same_pages(found):
     one, other = Browser(found.store, found.finder), Browser(found.store, found.finder)
     for action in walk:
         assert one.act(action) == other.act(action)
-        assert html(one.page) == html(other.page)
+        assert render_page_html(one.page) == render_page_html(other.page)

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.shop.topics import asked, keys, questions
-from schemas.tasks import Wish
+from shopwright.pipeline.shop.topics import build_slot_keys, extract_questions, parse_user_question
+from shopwright.schemas.tasks import Slot
 
 CATALOG = Path(__file__).parents[2] / "data" / "reference" / "catalog"
-WISHES = {
+SLOTS = {
     "category": "desk lamp",
     "brand": "Norrvik",
     "color": "red",
@@ -25,18 +25,18 @@ WISHES = {
 }
 
 
-def wish(name, said, topics=()):
-    return Wish(name=name, said=said, known="asked", topics=list(topics))
+def slot(name, said, topics=()):
+    return Slot(name=name, said=said, known="asked", topics=list(topics))
 
 
-def meant(question, wishes=WISHES):
-    """The names of the wishes that a question asks for."""
-    found = asked(question, [keys(wish(name, said)) for name, said in wishes.items()])
-    return [list(wishes)[place] for place in found.wishes]
+def meant(question, slots=SLOTS):
+    """The names of the slots that a question asks for."""
+    found = parse_user_question(question, [build_slot_keys(slot(name, said)) for name, said in slots.items()])
+    return [list(slots)[place] for place in found.slots]
 
 
 def wants_more(question):
-    return bool(asked(question, []).more)
+    return bool(parse_user_question(question, []).more)
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def wants_more(question):
         ("Which brand, what's your budget and how quick must delivery be?", ["brand", "price", "shipping days"]),
     ],
 )
-def test_a_question_means_the_wishes_that_its_words_name(question, names):
+def test_a_question_means_the_slots_that_its_words_name(question, names):
     assert meant(question) == names
 
 
@@ -72,10 +72,10 @@ def test_a_question_about_something_else_means_none(question):
     assert meant(question) == []
 
 
-def test_a_topic_of_a_wish_means_it():
-    plain, told = (keys(wish("opened", "still sealed", topics)) for topics in ((), ("box", "seal intact")))
-    assert asked("Is the box untouched?", [plain]).wishes == []
-    assert asked("Is the box untouched?", [told]).wishes == [0]
+def test_a_topic_of_a_slot_means_it():
+    plain, told = (build_slot_keys(slot("opened", "still sealed", topics)) for topics in ((), ("box", "seal intact")))
+    assert parse_user_question("Is the box untouched?", [plain]).slots == []
+    assert parse_user_question("Is the box untouched?", [told]).slots == [0]
 
 
 @pytest.mark.parametrize(
@@ -99,21 +99,19 @@ def test_each_fact_of_the_catalog_can_be_asked_for_and_no_other_is_meant():
     for path in sorted(CATALOG.glob("*.toml")):
         for leaf in tomllib.loads(path.read_text(encoding="utf-8"))["leaves"]:
             facts = [name.replace("_", " ") for name in [*leaf.get("attributes", {}), *leaf.get("options", [])]]
-            wishes = dict.fromkeys(
-                [*facts, "brand", "color", "price", "rating", "shipping days", "category"], "Qqq Zzz"
-            )
-            for name in wishes:
-                assert meant(f"Which {name} would you like?", wishes) == [name]
+            slots = dict.fromkeys([*facts, "brand", "color", "price", "rating", "shipping days", "category"], "Qqq Zzz")
+            for name in slots:
+                assert meant(f"Which {name} would you like?", slots) == [name]
                 seen += 1
-            for one, other in pairwise(wishes):
-                assert set(meant(f"Which {one} or {other}?", wishes)) == {one, other}
+            for one, other in pairwise(slots):
+                assert set(meant(f"Which {one} or {other}?", slots)) == {one, other}
     assert seen > 2_000
 
 
 def test_only_the_sentences_that_ask_are_a_question():
     assert (
-        questions("I put the red one into the cart. It costs $35.99. Which size do you need?")
+        extract_questions("I put the red one into the cart. It costs $35.99. Which size do you need?")
         == "Which size do you need?"
     )
-    assert questions("Please tell me your budget.") == "Please tell me your budget."
-    assert questions("I put the red one into the cart.") == ""
+    assert extract_questions("Please tell me your budget.") == "Please tell me your budget."
+    assert extract_questions("I put the red one into the cart.") == ""

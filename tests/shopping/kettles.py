@@ -3,12 +3,22 @@
 from datetime import date
 from decimal import Decimal
 
-from pipeline.shop.store import Item, Option
-from pipeline.shopping.blunders import Seen, blunders
-from pipeline.shopping.facts import Thing
-from pipeline.shopping.score import typed
-from schemas.shop import Attribute, Choice
-from schemas.shopping import Demographics, Habits, Interests, Need, Profile, ShoppingTask, Step, Transaction, Weighted
+from shopwright.pipeline.shop.store import Item, Option
+from shopwright.pipeline.shopping.error_taxonomy import StepEffect, label_errors
+from shopwright.pipeline.shopping.facts import ProductVariant
+from shopwright.pipeline.shopping.score import score_typed_match
+from shopwright.schemas.shop import Attribute, Choice
+from shopwright.schemas.shopping import (
+    Demographics,
+    Habits,
+    Interests,
+    Need,
+    Profile,
+    ShoppingTask,
+    Step,
+    Transaction,
+    Weighted,
+)
 
 KETTLES = "Electric Kettles"
 
@@ -21,10 +31,12 @@ def item(row, title, *, brand="Pellworth", category=KETTLES, cents=3500, color=N
 def things(item, *options):
     """The product's variants, from (color, cents, stock)."""
     made = [
-        Thing(item, Option(f"{item.id}-{color}", item.id, (Choice(name="color", value=color),), cents, stock, False))
+        ProductVariant(
+            item, Option(f"{item.id}-{color}", item.id, (Choice(name="color", value=color),), cents, stock, False)
+        )
         for color, cents, stock in options
     ]
-    return made or [Thing(item, None)]
+    return made or [ProductVariant(item, None)]
 
 
 SHOP = {
@@ -74,6 +86,7 @@ def task(*needs, **more):
         "needs": list(needs),
         "profile_id": "",
         "reason_keys": [],
+        "acceptable": "{}",
         "nearest_miss": "{}",
         "title_overlap": 0.0,
         "split": "test",
@@ -88,14 +101,14 @@ def profile(**interests):
         id="persona-1",
         transaction=Transaction(
             coupon_use=0.0, repurchase_rate=0.0, mean_order_value=Decimal(1), payment="card",
-            promotion_sensitivity="low", spend_30d=Decimal(1), orders_90d=1,
+            promotion_sensitivity="low", spend=Decimal(1), spend_days=30, orders=1, orders_days=30,
         ),
         demographics=Demographics(member_level="none", age_band="25-34", gender="not told", spend_tier="low"),
         interests=Interests(price_range="20-60", sizes=interests.get("sizes", []), **liked),
         region="North",
         registered=date(2024, 1, 1),
         habits=Habits(
-            device="phone", daily_minutes=1.0, followed_shops=0, carts=0, searches=[], favourites=0, active_hours=[], visits=1
+            device="phone", days=14, daily_minutes=1.0, followed_shops=0, carts=0, searches=[], favourites=0, active_hours=[], visits=1
         ),
     )  # fmt: skip
 
@@ -111,7 +124,7 @@ class Visit:
     def add(self, action, observation="", fault="", **seen):
         step = Step(thought="", action=action, observation=observation, clickables=[], can_search=True, fault=fault)
         self.steps.append(step)
-        self.seen.append(Seen(product=self.product, chosen=self.chosen, **seen))
+        self.seen.append(StepEffect(product=self.product, chosen=self.chosen, **seen))
         return self
 
     def search(self, query, *shown, fault=""):
@@ -143,8 +156,8 @@ class Visit:
 
     def found(self):
         """The errors by name, and the step that shows each."""
-        match = typed(self.task.needs, self.task.category, self.task.product_id, self.bought)
-        made = blunders(
+        match = score_typed_match(self.task.needs, self.task.category, self.task.product_id, self.bought)
+        made = label_errors(
             self.task, self.scenario, self.steps, match, self.seen, look=look, bought=self.bought, profile=self.profile
         )
         assert len({each.name for each in made}) == len(made)

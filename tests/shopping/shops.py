@@ -5,18 +5,27 @@ from decimal import Decimal
 from functools import cache
 from random import Random
 
-from pipeline.catalog.search import Search
-from pipeline.envs.world import NUMBERS, SHOWN
-from pipeline.gym import made
-from pipeline.models.role import alone
-from pipeline.shop.store import Store
-from pipeline.shopping import wording
-from pipeline.shopping.draw import Carried, wanted
-from pipeline.shopping.facts import Counters
-from pipeline.shopping.play import Play, Shop, conversation
-from pipeline.shopping.players import PLAYERS
-from pipeline.stages import upstream
-from schemas.shopping import Demographics, Habits, Interests, Need, Profile, ShoppingTask, Transaction, Weighted
+from shopwright.pipeline.catalog.search import Search
+from shopwright.pipeline.envs.load_world import NUMBER_COLUMNS, SHOWN_COLUMNS
+from shopwright.pipeline.evaluate.situation import play_offline
+from shopwright.pipeline.gym import build_dataset_in_memory
+from shopwright.pipeline.shop.store import Store
+from shopwright.pipeline.shopping import wording
+from shopwright.pipeline.shopping.baselines import PLAYERS
+from shopwright.pipeline.shopping.draw import ProfileDemands, draft_task
+from shopwright.pipeline.shopping.facts import VariantTables
+from shopwright.pipeline.shopping.play import Play, ShopResources, make_episode
+from shopwright.pipeline.stages import upstream
+from shopwright.schemas.shopping import (
+    Demographics,
+    Habits,
+    Interests,
+    Need,
+    Profile,
+    ShoppingTask,
+    Transaction,
+    Weighted,
+)
 
 PRODUCTS = 600
 
@@ -25,26 +34,27 @@ PRODUCTS = 600
 def shop():
     have = {}
     for name in upstream("variants"):
-        have[name] = made(name, have, {"products": PRODUCTS} if name == "catalog" else {}, 0)
-    store = Store(have["catalog"].table([*SHOWN, *NUMBERS]), have["variants"].table(), ())
-    return Shop(store, Search(store))
+        have[name] = build_dataset_in_memory(name, have, {"products": PRODUCTS} if name == "catalog" else {}, 0)
+    store = Store(have["catalog"].table([*SHOWN_COLUMNS, *NUMBER_COLUMNS]), have["variants"].table(), ())
+    return ShopResources(store, Search(store))
 
 
 @cache
 def counters():
-    return Counters(shop().store)
+    return VariantTables(shop().store)
 
 
 def task(row, language="en", *, personal=False):
     """What is wanted of the product at a row, or None; `personal`: its brand is in a profile instead."""
     store = shop().store
-    carried = Carried({"brand": store.brands[row].as_py()}) if personal else Carried({})
-    found = wanted(counters(), row, Random(row), carried=carried)
+    carried = ProfileDemands({"brand": store.brands[row].as_py()}) if personal else ProfileDemands({})
+    found = draft_task(counters(), row, Random(row), carried=carried)
     if found is None:
         return None
     random = Random(row)
     needs = [
-        each.model_copy(update={"said": wording.said(each, found.category, language, random)}) for each in found.needs
+        each.model_copy(update={"said": wording.phrase_need(each, found.category, language, random)})
+        for each in found.needs
     ]
     variant = found.thing.option.id if found.thing.option else ""
     return ShoppingTask(
@@ -53,14 +63,15 @@ def task(row, language="en", *, personal=False):
         variant_id=variant,
         category=found.category,
         language=language,
-        instruction=wording.instruction(found.category, needs, language, random, usual=personal),
-        simple_instruction=wording.opening(found.category, language, random),
+        instruction=wording.phrase_instruction(found.category, needs, language, random, usual=personal),
+        simple_instruction=wording.phrase_vague_opening(found.category, language, random),
         options=[],
         attributes=[],
         price_limit=next((Decimal(each.value) for each in needs if each.kind == "price"), None),
         needs=needs,
         profile_id="p1" if personal else "",
         reason_keys=[each.fact for each in needs if each.known == "profile"],
+        acceptable=found.acceptable,
         nearest_miss=found.nearest_miss,
         title_overlap=0.0,
         split="test",
@@ -90,6 +101,7 @@ def toy(*needs, language="en", personal=False):
         needs=list(needs),
         profile_id="p1" if personal else "",
         reason_keys=[],
+        acceptable="{}",
         nearest_miss="{}",
         title_overlap=0.0,
         split="test",
@@ -111,8 +123,10 @@ def customer(*brands):
             mean_order_value=Decimal("40.00"),
             payment="card",
             promotion_sensitivity="low",
-            spend_30d=Decimal("120.00"),
-            orders_90d=4,
+            spend=Decimal("120.00"),
+            spend_days=30,
+            orders=4,
+            orders_days=30,
         ),
         demographics=Demographics(member_level="gold", age_band="30-39", gender="female", spend_tier="middle"),
         interests=Interests(
@@ -128,6 +142,7 @@ def customer(*brands):
         region="north",
         registered=date(2023, 5, 1),
         habits=Habits(
+            days=14,
             device="phone",
             daily_minutes=12.5,
             followed_shops=1,
@@ -151,5 +166,4 @@ def begun(one, scenario):
 
 
 def played(one, scenario, player="solver"):
-    play = begun(one, scenario)
-    return alone(conversation(play, player, player=PLAYERS[player](play)))
+    return make_episode(play_offline(begun(one, scenario), PLAYERS[player], player))

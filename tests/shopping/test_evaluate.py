@@ -7,24 +7,26 @@ from itertools import pairwise
 import pyarrow.parquet as pq
 import pytest
 
-from pipeline.models.role import Models, Role
-from pipeline.problem import Problem
-from pipeline.publish.report import write_report
-from pipeline.rewards.figures import wilson
-from pipeline.shopping import evaluate
-from pipeline.shopping.evaluate import (
-    Share,
-    chosen,
-    errors,
-    figures,
-    file_of,
-    outcomes,
-    scenarios_named,
-    spread,
-    verdict,
+from shopwright.pipeline.evaluate.audit import AuditCell, audit, read_audit, tabulate_audit
+from shopwright.pipeline.evaluate.selection import limit_evenly
+from shopwright.pipeline.evaluate.situation import evaluate as evaluate_agent
+from shopwright.pipeline.evaluate.statistics import Share, compute_wilson_interval, measure_share
+from shopwright.pipeline.evaluate.storage import get_results_path, read_results
+from shopwright.pipeline.models.role import Models, Role
+from shopwright.pipeline.problem import Problem
+from shopwright.pipeline.publish.report import write_report
+from shopwright.pipeline.shopping import evaluate
+from shopwright.pipeline.shopping.baselines import PLAYERS
+from shopwright.pipeline.shopping.evaluate import (
+    ShoppingTasks,
+    count_errors,
+    parse_scenario_names,
+    select_shopping_tasks,
+    summarize_outcomes,
 )
-from pipeline.shopping.play import SCENARIOS
-from schemas.shopping import Blunder, Match
+from shopwright.pipeline.shopping.play import SCENARIOS
+from shopwright.pipeline.stages import all_stages, upstream
+from shopwright.schemas.shopping import ErrorLabel, Match
 from tests.models.server import Plan, Server
 from tests.shopping.shops import played, profile_of, shop, tasks
 
@@ -33,7 +35,7 @@ NOTHING = {"type": 0, "attributes": 0, "options": 0, "price": 0, "loose": 0, "st
 ALL = dict.fromkeys(NOTHING, 1)
 
 
-def made(number=0, scenario="single", policy="toy", *, success=False, same=False, blunders=(), literal=None, **match):
+def made(number=0, scenario="single", policy="toy", *, success=False, same=False, errors=(), literal=None, **match):
     """An outcome, with nothing bought unless said otherwise."""
     parts = {**(ALL if success else NOTHING), **match}
     typed = Match(**parts, success=success, same_product=same or success, fault="")
@@ -52,8 +54,16 @@ def made(number=0, scenario="single", policy="toy", *, success=False, same=False
         bought_variant="",
         typed=typed,
         literal=literal or typed,
-        blunders=[Blunder(area=area, name=name, step=0) for area, name in blunders],
+        errors=[ErrorLabel(area=area, name=name, step=0) for area, name in errors],
     )
+
+
+@pytest.fixture
+def copy(copy):
+    """With no more than shopping tasks are made from: each command writes the report, and that of all takes seconds."""
+    for name in set(all_stages()) - set(upstream("shopping_tasks")):
+        copy.clear(name)
+    return copy
 
 
 def people(found):
@@ -61,11 +71,15 @@ def people(found):
 
 
 def done(agent, found=BOTH, scenarios=SCENARIOS):
-    return list(outcomes(shop(), found, people(found), agent, scenarios))
+    return evaluate_agent(situation_of(found, scenarios), agent).rows
+
+
+def situation_of(found, scenarios=SCENARIOS):
+    return ShoppingTasks(shop(), found, people(found), scenarios)
 
 
 def row_of(found, scenario):
-    (row,) = [row for row in figures(found) if row.scenario == scenario]
+    (row,) = [row for row in summarize_outcomes(found) if row.scenario == scenario]
     return row
 
 
@@ -80,22 +94,22 @@ def test_each_task_is_played_in_the_scenarios_that_it_is_for():
         for scenario in (("single personal", "multi personal") if one.profile_id else ("single", "multi"))
     ]
     assert [(each.task_id, each.scenario) for each in found] == expected
-    assert evaluate.count(BOTH, SCENARIOS) == len(found)
+    assert situation_of(BOTH).asked == len(found)
 
 
 def test_only_the_scenarios_that_are_wanted_are_played():
     found = done("nothing", scenarios=("multi",))
     assert [each.scenario for each in found] == ["multi"] * 4
-    assert evaluate.count(BOTH, ("multi",)) == 4
+    assert situation_of(BOTH, ("multi",)).asked == 4
 
 
-@pytest.mark.parametrize("player", ["solver", "asks everything", "nothing"])
+@pytest.mark.parametrize("player", ["solver", "asks-everything", "nothing"])
 def test_an_outcome_is_what_the_episode_was(player):
     one = BOTH[0]
     (found,) = done(player, [one], ("multi",))
     episode = played(one, "multi", player)
     assert (found.id, found.typed, found.literal) == (episode.id, episode.typed, episode.literal)
-    assert (found.bought_product, found.blunders) == (episode.bought_product, episode.blunders)
+    assert (found.bought_product, found.errors) == (episode.bought_product, episode.errors)
     assert found.actions == len(episode.steps)
     assert found.asked == sum(step.action.startswith("ask[") for step in episode.steps)
     assert found.idle == sum(step.fault != "" for step in episode.steps)
@@ -104,7 +118,7 @@ def test_an_outcome_is_what_the_episode_was(player):
 
 
 def test_players_are_called_with_dashes_or_without():
-    assert [each.policy for each in done("first-result", BOTH[:1])] == ["first result"] * 2
+    assert [each.policy for each in done("first result", BOTH[:1])] == ["first-result"] * 2
 
 
 def test_there_are_no_other_players():
@@ -114,7 +128,7 @@ def test_there_are_no_other_players():
 
 def test_a_task_whose_profile_is_gone_is_a_problem():
     with pytest.raises(Problem, match="has no profile here"):
-        list(outcomes(shop(), tasks(1, personal=True), {}, "nothing"))
+        evaluate_agent(ShoppingTasks(shop(), tasks(1, personal=True), {}), "nothing")
 
 
 def test_a_model_is_asked_turn_by_turn_and_kept(tmp_path):
@@ -134,20 +148,20 @@ def test_a_model_is_asked_turn_by_turn_and_kept(tmp_path):
 
 
 def test_scenarios_come_in_the_papers_order():
-    assert scenarios_named(None) == SCENARIOS
-    assert scenarios_named("multi-personal, single") == ("single", "multi personal")
+    assert parse_scenario_names(None) == SCENARIOS
+    assert parse_scenario_names("multi-personal, single") == ("single", "multi personal")
     with pytest.raises(Problem, match="There is no scenario 'both'"):
-        scenarios_named("single,both")
+        parse_scenario_names("single,both")
 
 
 def test_a_limit_takes_tasks_with_and_without_a_profile_in_turn():
-    found = spread(BOTH, 4)
+    found = limit_evenly(BOTH, 4, evaluate.is_personal)
     assert [bool(one.profile_id) for one in found] == [False, False, True, True]
     assert [one for one in BOTH if one in found] == found
 
 
 def test_a_larger_limit_holds_the_smaller_ones():
-    taken = [{one.id for one in spread(BOTH, most)} for most in range(len(BOTH) + 2)]
+    taken = [{one.id for one in limit_evenly(BOTH, most, evaluate.is_personal)} for most in range(len(BOTH) + 2)]
     assert [len(each) for each in taken] == [0, 1, 2, 3, 4, 5, 6, 6]
     assert all(some <= more for some, more in pairwise(taken))
 
@@ -159,10 +173,10 @@ def test_shares_are_means_with_wilsons_intervals():
     found = [made(n, success=n < 3, same=n == 3, loose=1 if n < 3 else 0.5) for n in range(10)]
     row = row_of(found, "single")
     assert row.episodes == 10
-    assert row.shares["success"] == Share(0.3, *wilson(3, 10))
-    assert row.shares["loose"] == Share(0.65, *wilson(6.5, 10))
-    assert row.shares["same product"].mean == 0.4
-    assert row.shares["bought"].mean == 0.3
+    assert row.shares["success"] == Share(0.3, *compute_wilson_interval(3, 10), 10)
+    assert row.shares["loose"] == Share(0.65, *compute_wilson_interval(6.5, 10), 10)
+    assert row.shares["same product"].share == 0.4
+    assert row.shares["bought"].share == 0.3
     assert (row.counts["actions"], row.counts["asked"], row.counts["idle"]) == (4, 1, 2)
     assert row.counts["chance"] == pytest.approx(0.02)
 
@@ -170,29 +184,32 @@ def test_shares_are_means_with_wilsons_intervals():
 @pytest.mark.parametrize("part", ["type", "attributes", "options", "price", "strict"])
 def test_each_part_has_its_own_share(part):
     row = row_of([made(0, **{part: 0.5}), made(1)], "single")
-    assert {name for name, share in row.shares.items() if share.mean} == {part, *row.shares} & {part, f"literal {part}"}
-    assert row.shares[part].mean == 0.25
+    assert {name for name, share in row.shares.items() if share.share} == {part, *row.shares} & {
+        part,
+        f"literal {part}",
+    }
+    assert row.shares[part].share == 0.25
 
 
 def test_the_literal_scores_are_kept_apart():
     literal = Match(**NOTHING | {"loose": 0.5, "strict": 0.25}, success=True, same_product=False, fault="")
     row = row_of([made(literal=literal)], "single")
-    assert [row.shares[f"literal {name}"].mean for name in ("loose", "strict", "success")] == [0.5, 0.25, 1.0]
-    assert [row.shares[name].mean for name in ("loose", "strict", "success")] == [0.0, 0.0, 0.0]
+    assert [row.shares[f"literal {name}"].share for name in ("loose", "strict", "success")] == [0.5, 0.25, 1.0]
+    assert [row.shares[name].share for name in ("loose", "strict", "success")] == [0.0, 0.0, 0.0]
 
 
 def test_overall_is_the_mean_of_the_scenarios_as_in_the_paper():
     found = [made(n, success=True) for n in range(9)] + [made(0, "multi")]
     row = row_of(found, "overall")
     assert row.episodes == 10
-    assert row.shares["success"].mean == 0.5
+    assert row.shares["success"].share == 0.5
     one, two = (row_of(found, scenario).shares["success"] for scenario in ("single", "multi"))
-    assert row.shares["success"].half == pytest.approx((one.half**2 + two.half**2) ** 0.5 / 2)
+    assert row.shares["success"].margin == pytest.approx((one.margin**2 + two.margin**2) ** 0.5 / 2)
 
 
 def test_agents_are_not_mixed():
-    rows = figures([made(policy="a", success=True), made(policy="b")])
-    assert [(row.policy, row.scenario, row.shares["success"].mean) for row in rows] == [
+    rows = summarize_outcomes([made(policy="a", success=True), made(policy="b")])
+    assert [(row.policy, row.scenario, row.shares["success"].share) for row in rows] == [
         ("a", "single", 1.0),
         ("a", "overall", 1.0),
         ("b", "single", 0.0),
@@ -206,15 +223,15 @@ def test_errors_are_shares_of_their_kind_of_all_and_of_what_failed():
         ("search", "repeated similar query"),
         ("buy", "no detail confirmation"),
     )
-    found = [made(0, blunders=[one, bought]), made(1, blunders=[one, other]), made(2), made(3, success=True)]
-    rows = {(each.area, each.name): each for each in errors(found)}
+    found = [made(0, errors=[one, bought]), made(1, errors=[one, other]), made(2), made(3, success=True)]
+    rows = {(each.area, each.name): each for each in count_errors(found)}
     assert list(rows) == [one, other, bought]
     assert (rows[one].count, rows[one].of_area, rows[one].of_all, rows[one].of_failed) == (2, 2 / 3, 2 / 4, 2 / 3)
     assert (rows[bought].of_area, rows[bought].of_all, rows[bought].of_failed) == (1, 1 / 4, 1 / 3)
 
 
 def test_who_makes_no_error_has_none():
-    assert errors([made(success=True)]) == []
+    assert count_errors([made(success=True)]) == []
 
 
 # Tables
@@ -222,9 +239,9 @@ def test_who_makes_no_error_has_none():
 
 def test_the_table_of_rewards_has_the_papers_figures_a_line_a_scenario():
     found = [made(success=True), made(0, "multi personal", loose=0.5)]
-    header, *lines = evaluate.reward_table(figures(found))
-    assert header == ["agent", "scenario", "loose, %", "strict, %", "success, %"]
-    assert [[cell.split()[0] for cell in line] for line in lines] == [
+    table = evaluate.tabulate_shopping_rewards(summarize_outcomes(found))
+    assert table.columns == ["agent", "scenario", "loose, %", "strict, %", "success, %"]
+    assert [[cell.split()[0] for cell in line] for line in table.rows] == [
         ["toy", "single", "100.0", "100.0", "100.0"],
         ["toy", "multi", "50.0", "0.0", "0.0"],
         ["toy", "overall", "75.0", "50.0", "50.0"],
@@ -232,95 +249,93 @@ def test_the_table_of_rewards_has_the_papers_figures_a_line_a_scenario():
 
 
 def test_a_scenario_that_an_agent_did_not_play_has_no_line():
-    lines = evaluate.reward_table(figures([made(policy="a"), made(0, "multi", policy="b")]))
-    assert [line[:2] for line in lines[1:]] == [["a", "single"], ["a", "overall"], ["b", "multi"], ["b", "overall"]]
+    table = evaluate.tabulate_shopping_rewards(summarize_outcomes([made(policy="a"), made(0, "multi", policy="b")]))
+    assert [line[:2] for line in table.rows] == [["a", "single"], ["a", "overall"], ["b", "multi"], ["b", "overall"]]
 
 
 def test_every_line_of_a_table_has_a_cell_for_each_column():
-    found = done("first result") + done("solver")
-    shown = [*evaluate.tables(found), evaluate.audit_table(figures(found))]
+    found = done("first-result") + done("solver")
+    cells = audit([situation_of(BOTH)], ["first-result", "solver"])
+    shown = [*evaluate.tabulate_outcomes(found), tabulate_audit(cells, ShoppingTasks.audited)]
     assert len(shown) == 5
-    for lines in shown:
-        assert len(lines) > 1
-        assert {len(line) for line in lines} == {len(lines[0])}
+    for table in shown:
+        assert {len(line) for line in table.rows} == {len(table.columns)}
 
 
 # The audit
 
 
+def cell(policy, right, count, scenario="single", same=0):
+    """A cell of an audit in which any product of 50 may be the target."""
+    parts = {"reward": right / count, "same_product": same / count, "chance": 1 / 50}
+    return AuditCell({"scenario": scenario}, policy, measure_share(right, count), parts)
+
+
+def judged(*cells):
+    return situation_of(BOTH).judge(cells)
+
+
 def test_a_solver_that_fails_once_is_found():
-    found = [made(n, policy="solver", success=n > 0) for n in range(400)]
-    assert verdict(figures(found)).unsolved == ["single: 99.75% of 400 episodes"]
-    assert verdict(figures(found)).failed
-    assert not verdict(figures(found[1:])).failed
+    assert judged(cell("solver", 399, 400)).unsolved == ["single: solved in 99.75% of 400 episodes"]
+    assert judged(cell("solver", 399, 400)).failed
+    assert not judged(cell("solver", 399, 399)).failed
 
 
 @pytest.mark.parametrize(("right", "cheats"), [(10, False), (11, True)])
 def test_a_cheap_policy_that_succeeds_in_more_than_a_tenth_is_found(right, cheats):
-    found = [made(n, "multi", "first result", success=n < right) for n in range(100)]
-    assert verdict(figures(found)).failed == cheats
-    assert bool(verdict(figures(found)).cheated) == cheats
+    found = judged(cell("first-result", right, 100, "multi"))
+    assert found.failed == cheats
+    assert bool(found.cheated) == cheats
 
 
 def test_what_is_bad_in_one_scenario_is_not_hidden_by_the_others():
-    found = [made(n, scenario, "random", success=scenario == "multi") for scenario in SCENARIOS for n in range(5)]
-    assert len(verdict(figures(found)).cheated) == 1
+    found = [cell("random", 5 * (scenario == "multi"), 5, scenario) for scenario in SCENARIOS]
+    assert len(judged(*found).cheated) == 1
 
 
 @pytest.mark.parametrize(("times", "guesses"), [(3, False), (12, True)])
 def test_a_profile_that_finds_its_target_more_often_than_chance_is_found(times, guesses):
     """By chance it would be one in 50."""
-    found = [made(n, "single personal", "copies the profile", same=n < times) for n in range(100)]
-    assert bool(verdict(figures(found)).guessed) == guesses
-    others = [each.model_copy(update={"policy": "first result"}) for each in found]
-    assert not verdict(figures(others)).guessed
+    assert bool(judged(cell("copies-the-profile", 0, 100, "single personal", times)).guessed) == guesses
+    assert not judged(cell("first-result", 0, 100, "single personal", times)).guessed
 
 
 def test_the_players_pass_the_audit():
-    found = [each for player in evaluate.PLAYERS for each in done(player, [*tasks(40), *tasks(40, personal=True)])]
-    assert not verdict(figures(found)).failed
+    situation = situation_of([*tasks(16), *tasks(16, personal=True)])
+    cells = audit([situation])
+    assert {(cell.policy, cell.where, cell.episodes) for cell in cells} == {
+        (player, scenario, 16) for player in PLAYERS for scenario in SCENARIOS
+    }
+    assert not situation.judge(cells).failed
+
+
+def test_an_audit_counts_what_the_episodes_were():
+    for found in audit([situation_of(BOTH)], ["solver", "first-result"]):
+        rows = [row for row in done(found.policy) if row.scenario == found.where]
+        assert found.episodes == len(rows)
+        assert found.success.share == sum(row.typed.success for row in rows) / len(rows)
+        assert found.parts["loose"] == pytest.approx(sum(row.typed.loose for row in rows) / len(rows), abs=1e-6)
+        assert found.parts["chance"] == pytest.approx(sum(1 / row.siblings for row in rows) / len(rows), abs=1e-6)
 
 
 # Files
 
 
-def test_outcomes_are_written_and_read_again(tmp_path):
-    found = done("first result")
-    evaluate.write(found, tmp_path / "a" / "b.parquet", {"split": "test"})
-    assert evaluate.read(tmp_path / "a" / "b.parquet") == (found, {"split": "test"})
-    assert [path.name for path in (tmp_path / "a").iterdir()] == ["b.parquet"]
-
-
-def test_another_file_is_not_read(tmp_path):
-    import pyarrow as pa
-
-    (tmp_path / "text.parquet").write_text("no")
-    pq.write_table(pa.table({"id": ["x"]}), tmp_path / "other.parquet")
-    assert [evaluate.read(tmp_path / name) for name in ("text.parquet", "other.parquet", "none.parquet")] == [None] * 3
-
-
-def test_a_file_that_cannot_be_written_is_a_problem(tmp_path):
-    (tmp_path / "file").write_text("")
-    with pytest.raises(Problem, match="Choose another file"):
-        evaluate.write([made()], tmp_path / "file" / "b.parquet", {})
-
-
-def test_each_agent_has_a_file_of_its_own(tmp_path):
-    names = ["solver", "first result", "openai:a/b", "openai:a-b", "questions"]
-    files = [file_of(tmp_path, name) for name in names]
+def test_a_player_has_its_name_with_dashes_and_nobody_shares_a_file(tmp_path):
+    names = ["solver", "first-result", "openai:a/b", "openai:a-b", "questions"]
+    files = [get_results_path(tmp_path, "shopping", name) for name in names]
     assert len(set(files)) == len(names)
-    assert files[0] == tmp_path / "evaluations" / "shopping-solver.parquet"
-    assert all(re.fullmatch(r"shopping-[\w.-]+\.parquet", file.name) for file in files)
+    assert [file.name for file in files[:2]] == ["shopping-solver.parquet", "shopping-first-result.parquet"]
 
 
 # The commands
 
 
 def test_the_solver_is_evaluated_and_in_the_report(shopwright, copy):
-    code, out, err = shopwright("evaluate", "shopping_tasks", "--run", copy.folder, "--split", "train", "--limit", 6)
+    code, out, err = shopwright("evaluate", "shopping_tasks", "--run", copy.folder, "--split", "train", "--limit", 4)
     assert code == 0, err
     assert re.search(r"^solver .*100\.0", out, re.MULTILINE)
-    found, facts = evaluate.read(copy.folder / "evaluations" / "shopping-solver.parquet")
+    found, facts = read_results(evaluate.Outcome, copy.folder / "evaluations" / "shopping-solver.parquet")
     assert facts == {"split": "train", "made": copy.read("shopping_tasks").manifest.fingerprint}
     assert all(each.typed.success for each in found)
     page = (copy.folder / "report.html").read_text()
@@ -333,8 +348,8 @@ def test_a_player_for_scripts_and_for_another_file(shopwright, copy, tmp_path):
     code, out, _ = shopwright("evaluate", "shopping_tasks", "--run", copy.folder, *options)
     told = json.loads(out)
     assert code == 0
-    assert {row["policy"] for row in told["rows"]} == {"first result"}
-    assert len(told["rows"][0]["shares"]["success"]) == 3
+    assert {row["policy"] for row in told["rows"]} == {"first-result"}
+    assert told["rows"][0]["shares"]["success"].keys() == {"share", "low", "high", "count"}
     assert {"policy", "area", "name", "of_area", "of_all", "of_failed"} <= told["errors"][0].keys()
     assert len(pq.read_table(tmp_path / "x.parquet")) == 4
     assert not (copy.folder / "evaluations" / "shopping-first-result.parquet").exists()
@@ -345,13 +360,17 @@ def test_a_player_for_scripts_and_for_another_file(shopwright, copy, tmp_path):
     [
         (("--agent", "lazy"), "There is no player lazy"),
         (("--scenarios", "both"), "There is no scenario 'both'"),
-        (("--human", "none.json"), "Cannot read none.json"),
     ],
 )
 def test_what_there_is_not_is_said(shopwright, small, options, said):
     code, _, err = shopwright("evaluate", "shopping_tasks", "--run", small.folder, *options)
     assert code == 2
     assert said in err
+
+
+def test_a_file_that_is_not_there_is_told(shopwright, small):
+    code, _, err = shopwright("evaluate", "instructions", "--run", small.folder, "--human", "none.json")
+    assert (code, "Cannot read none.json" in err) == (2, True)
 
 
 def test_a_run_without_tasks_says_what_to_build(shopwright, tmp_path):
@@ -362,7 +381,7 @@ def test_a_run_without_tasks_says_what_to_build(shopwright, tmp_path):
 
 def test_the_instructions_are_compared_with_peoples_and_nothing_is_played(shopwright, copy, tmp_path):
     (tmp_path / "people.json").write_text(json.dumps(["i need a red mug", "i want a lamp with a wooden base"]))
-    code, out, _ = shopwright("evaluate", "shopping_tasks", "--run", copy.folder, "--human", tmp_path / "people.json")
+    code, out, _ = shopwright("evaluate", "instructions", "--run", copy.folder, "--human", tmp_path / "people.json")
     assert code == 0
     assert "constraints, mean" in out
     assert not list((copy.folder / "evaluations").glob("shopping-*"))
@@ -370,28 +389,28 @@ def test_the_instructions_are_compared_with_peoples_and_nothing_is_played(shopwr
 
 
 def test_the_audit_is_printed_kept_and_in_the_report(shopwright, copy):
-    code, out, err = shopwright("audit", "shopping_tasks", "--run", copy.folder, "--split", "train", "--limit", 30)
+    code, out, err = shopwright("audit", "shopping_tasks", "--run", copy.folder, "--split", "train", "--limit", 24)
     assert code == 0, out + err
     assert "\nnot solved: none\n" in out
-    kept = json.loads((copy.folder / "audit_shopping.json").read_text())
-    assert {row["policy"] for row in kept["rows"]} == set(evaluate.PLAYERS)
-    assert (kept["split"], kept["tasks"], kept["cheated"]) == ("train", 30, [])
+    facts, cells = read_audit(copy.folder, "shopping")
+    assert {cell.policy for cell in cells} == set(PLAYERS)
+    assert sum(cell.episodes for cell in cells if cell.policy == "solver") == 48
+    assert (facts["split"], facts["cheated"]) == ("train", [])
     write_report(copy)
     assert "can they be cheated?" in (copy.folder / "report.html").read_text()
 
 
 def test_an_audit_that_finds_something_says_so_with_its_exit_code(shopwright, copy, monkeypatch):
-    wrong = [made(n, policy="solver", success=n > 0) for n in range(2)]
-    monkeypatch.setattr(evaluate, "outcomes", lambda *_: wrong)
+    monkeypatch.setitem(PLAYERS, "solver", PLAYERS["nothing"])
     code, out, _ = shopwright("audit", "shopping_tasks", "--run", copy.folder, "--split", "train")
     assert code == 1
-    assert "not solved: single: 50.00% of" in out
+    assert "not solved: single: solved in 0.00% of" in out
 
 
 def test_the_report_shows_tasks_with_what_comes_nearest(small):
-    from pipeline.publish import shopping
+    from shopwright.pipeline.publish import report_shopping
 
-    facts = shopping.task_facts(small)
+    facts = small.call(report_shopping.gather_shopping_facts)
     assert sum(rows for *_, rows, _, _, _, _ in facts["counts"]) == len(small.read("shopping_tasks"))
     assert sum(rows for _, rows in facts["overlaps"]) == len(small.read("shopping_tasks"))
     assert 0 < len(facts["some"]) <= 10
@@ -400,12 +419,12 @@ def test_the_report_shows_tasks_with_what_comes_nearest(small):
 
 def test_tasks_of_a_split_that_has_none_are_a_problem(small):
     with pytest.raises(Problem, match="There are no tasks of the split"):
-        chosen(small.read("shopping_tasks"), "nowhere", SCENARIOS)
+        select_shopping_tasks(small.read("shopping_tasks"), "nowhere", SCENARIOS)
 
 
 def test_what_a_split_holds_is_played_and_nothing_else(small):
-    found = chosen(small.read("shopping_tasks"), "train", SCENARIOS)
+    found = select_shopping_tasks(small.read("shopping_tasks"), "train", SCENARIOS)
     assert found
     assert {one.split for one in found} == {"train"}
-    standard = chosen(small.read("shopping_tasks"), "train", ("single",))
+    standard = select_shopping_tasks(small.read("shopping_tasks"), "train", ("single",))
     assert not [one for one in standard if one.profile_id]

@@ -1,17 +1,26 @@
 """Needs are met by typed equality: units, whole words, the variant's own price and choice."""
 
 from dataclasses import replace
+from random import Random
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.gym import world
-from pipeline.shop.store import Item, Option
-from pipeline.shopping.draw import facts_of, wanted
-from pipeline.shopping.facts import Counters, Thing, as_need, is_met, is_same, measured
-from schemas.shop import Attribute, Choice
-from schemas.shopping import Need
+from shopwright.pipeline.gym import world
+from shopwright.pipeline.shop.store import Item, Option
+from shopwright.pipeline.shopping.draw import draft_task, list_possible_needs
+from shopwright.pipeline.shopping.facts import (
+    ProductVariant,
+    VariantTables,
+    build_need,
+    is_need_met,
+    is_same_value,
+    parse_measurement,
+)
+from shopwright.schemas.certificates import parse_certificate, parse_miss
+from shopwright.schemas.shop import Attribute, Choice
+from shopwright.schemas.shopping import Need
 
 ITEM = Item(
     row=0, id="P1", title="A lamp", brand="Norrvik", color="hundred red", category="Lamps", group="Home", cents=2_000, rating=4.5,
@@ -34,7 +43,7 @@ def satisfied(store, counter, needs):
 
 @pytest.fixture(scope="module")
 def counters():
-    return Counters(world(products=1_200, customers=1, seed=4).store)
+    return VariantTables(world(products=1_200, customers=1, seed=4).store)
 
 
 @pytest.mark.parametrize(
@@ -46,14 +55,14 @@ def counters():
     ],
 )  # fmt: skip
 def test_equal_is_equal_in_value_and_in_whole_words(one, other, same):
-    assert is_same(one, other) == is_same(other, one) == same
+    assert is_same_value(one, other) == is_same_value(other, one) == same
 
 
 @given(st.floats(0.01, 10_000), st.sampled_from(["in", "cm", "mm", "ft"]), st.sampled_from(["in", "cm", "mm", "ft"]))
 def test_a_measure_is_the_same_in_another_unit(number, unit, other):
-    metres = measured(f"{number:.6f} {unit}")[0]
-    again = metres / measured(f"1 {other}")[0]
-    assert is_same(f"{number:.6f} {unit}", f"{again:.9f} {other}")
+    metres = parse_measurement(f"{number:.6f} {unit}")[0]
+    again = metres / parse_measurement(f"1 {other}")[0]
+    assert is_same_value(f"{number:.6f} {unit}", f"{again:.9f} {other}")
 
 
 @pytest.mark.parametrize(
@@ -80,12 +89,12 @@ def test_a_measure_is_the_same_in_another_unit(number, unit, other):
     ],
 )
 def test_a_variants_choice_and_price_stand_for_its_products(need, met):
-    assert is_met(need, ITEM, OPTION) == met
+    assert is_need_met(need, ITEM, OPTION) == met
 
 
 def test_a_product_without_variants_is_what_its_facts_say():
-    assert is_met(need("height", "12 in"), ITEM, None)
-    assert is_met(need("price", "20.00", "at most", 20.0, "price"), ITEM, None)
+    assert is_need_met(need("height", "12 in"), ITEM, None)
+    assert is_need_met(need("price", "20.00", "at most", 20.0, "price"), ITEM, None)
 
 
 def test_columns_and_objects_agree_on_every_variant_of_a_leaf(counters):
@@ -93,14 +102,16 @@ def test_columns_and_objects_agree_on_every_variant_of_a_leaf(counters):
     for leaf in (0, len(store.leaves) - 1):
         counter = counters.of(leaf)
         rows = range(0, len(counter.rows), 7)
-        things = [Thing(store.item(int(counter.rows[at])), store.option(int(counter.places[at]))) for at in rows]
+        things = [
+            ProductVariant(store.item(int(counter.rows[at])), store.option(int(counter.places[at]))) for at in rows
+        ]
         for thing in things[:4]:
-            needs = [found for fact in counter.columns if (found := as_need(fact, thing, known="stated", said=""))]
+            needs = [found for fact in counter.columns if (found := build_need(fact, thing, known="stated", said=""))]
             needs += [need("price", f"{thing.cents / 100:.2f}", "at most", thing.cents / 100, "price")]
             needs += [need("rating", "4", "at least", 4.0), need("review count", "20", "at least", 20.0)]
             for each in needs:
                 found = counter.meets(each)[list(rows)].tolist()
-                assert found == [is_met(each, other.item, other.option) for other in things], each
+                assert found == [is_need_met(each, other.item, other.option) for other in things], each
 
 
 def test_what_is_sold_out_satisfies_nothing(counters):
@@ -113,55 +124,64 @@ def test_what_is_sold_out_satisfies_nothing(counters):
 
 
 def test_a_task_is_satisfied_by_its_product_alone_and_less_of_it_by_more(counters):
-    from random import Random
-
     store = counters.store
-    found = [one for row in range(0, 1_200, 13) if (one := wanted(counters, row, Random(row)))]
+    found = [one for row in range(0, 1_200, 13) if (one := draft_task(counters, row, Random(row)))]
     assert len(found) > 70
     for one in found:
         counter = counters.of(store.place_of_leaf[one.category])
         assert satisfied(store, counter, one.needs) == [one.thing.item.id]
-        assert all(is_met(each, one.thing.item, one.thing.option) for each in one.needs)
+        assert all(is_need_met(each, one.thing.item, one.thing.option) for each in one.needs)
         assert len({each.fact for each in one.needs}) == len(one.needs)
 
 
 def test_the_same_dice_draw_the_same_task(counters):
-    from random import Random
-
-    assert wanted(counters, 5, Random(1)) == wanted(counters, 5, Random(1))
+    assert draft_task(counters, 5, Random(1)) == draft_task(counters, 5, Random(1))
 
 
 def test_another_variant_is_drawn_where_the_first_is_taken(counters):
-    from random import Random
-
     for row in range(40):
-        first = wanted(counters, row, Random(1))
+        first = draft_task(counters, row, Random(1))
         if first is not None:
-            second = wanted(counters, row, Random(1), but={first.thing.option.id})
+            second = draft_task(counters, row, Random(1), but={first.thing.option.id})
             assert second is None or second.thing.option.id != first.thing.option.id
 
 
 def test_the_nearest_miss_is_another_product_that_breaks_what_it_says(counters):
-    import json
-    from random import Random
-
     store = counters.store
     for row in range(0, 400, 29):
-        one = wanted(counters, row, Random(row))
+        one = draft_task(counters, row, Random(row))
         if one is None:
             continue
-        miss = json.loads(one.nearest_miss)
-        thing = Thing(store.item(store.row(miss["product_id"])), store.option_of(miss["variant_id"]))
-        assert miss["product_id"] != one.thing.item.id
-        assert [each.fact for each in one.needs if not is_met(each, thing.item, thing.option)] == miss["breaks"] != []
+        miss = parse_miss(one.nearest_miss)
+        (near,) = miss.end.bought
+        thing = ProductVariant(store.item(store.row(near.product_id)), store.option_of(near.variants[0]))
+        assert near.product_id != one.thing.item.id
+        assert [each.fact for each in one.needs if not is_need_met(each, thing.item, thing.option)] == miss.breaks != []
+
+
+def test_the_certificate_names_every_variant_that_satisfies_the_needs(counters):
+    """One variant after the other, by the needs alone."""
+    store = counters.store
+    for row in range(0, 400, 13):
+        one = draft_task(counters, row, Random(row))
+        if one is None:
+            continue
+        item = one.thing.item
+        right = [
+            option.id
+            for option in store.options(item.row)
+            if option.stock and all(is_need_met(need, item, option) for need in one.needs)
+        ]
+        (line,) = parse_certificate(one.acceptable).ends[0].bought
+        assert (line.product_id, line.variants, line.quantity) == (item.id, right, 1)
 
 
 def test_what_names_a_product_by_a_number_is_never_needed(counters):
     store = counters.store
     counter = counters.of(0)
-    thing = Thing(store.item(int(counter.rows[0])), store.option(int(counter.places[0])))
+    thing = ProductVariant(store.item(int(counter.rows[0])), store.option(int(counter.places[0])))
     coded = replace(counter, columns={**counter.columns, "modelno": counter.columns["brand"]})
     item = replace(thing.item, attributes=(*thing.item.attributes, Attribute(name="modelno", value="AC-12")))
-    found = facts_of(coded, Thing(item, thing.option))
+    found = list_possible_needs(coded, ProductVariant(item, thing.option))
     assert "brand" in found
     assert "modelno" not in found

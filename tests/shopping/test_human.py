@@ -5,15 +5,21 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.problem import Problem
-from pipeline.shopping.human import compare, instructions_of, read, shown, table
+from shopwright.pipeline.problem import Problem
+from shopwright.pipeline.shopping.instruction_comparison import (
+    compare_instructions,
+    format_figure_pair,
+    parse_instruction,
+    read_instructions,
+    tabulate_comparison,
+)
 from tests.shopping.shops import tasks
 
 THEIRS = Path(__file__).parents[3] / "shared" / "data" / "webshop_human_goals.json"
 
 
 def kinds(text):
-    return sorted(each.kind for each in read(text).constraints)
+    return sorted(each.kind for each in parse_instruction(text).constraints)
 
 
 @pytest.mark.parametrize(
@@ -39,7 +45,7 @@ def kinds(text):
 )
 def test_a_constraint_is_found_by_its_sign(text, thing, found):
     assert kinds(text) == found
-    assert read(text).thing.removeprefix("a ") == thing
+    assert parse_instruction(text).thing.removeprefix("a ") == thing
 
 
 @pytest.mark.parametrize(
@@ -55,12 +61,12 @@ def test_a_constraint_is_found_by_its_sign(text, thing, found):
     ],
 )
 def test_a_limit_is_read_in_dollars(text, price):
-    assert read(text).price == price
+    assert parse_instruction(text).price == price
     assert ("price" in kinds(text)) == (price is not None)
 
 
 def test_a_list_is_read_member_by_member():
-    found = read(
+    found = parse_instruction(
         "I need a rug. What I have in mind: soft, like fur; dark gray; 5 ft (width). And made by Osko, please."
     )
     assert found.thing == "rug"
@@ -74,17 +80,17 @@ def test_a_colon_behind_a_fact_begins_no_list():
 
 def test_of_our_own_instructions_nearly_all_constraints_are_counted():
     """What is counted is known here: the needs that are stated."""
-    off = [len(read(one.instruction).constraints) - len(one.needs) for one in tasks(40)]
+    off = [len(parse_instruction(one.instruction).constraints) - len(one.needs) for one in tasks(40)]
     assert abs(sum(off) / len(off)) <= 0.75
     assert sum(abs(each) <= 1 for each in off) >= 0.85 * len(off)
     assert all(
-        read(one.instruction).price == (None if one.price_limit is None else float(one.price_limit))
+        parse_instruction(one.instruction).price == (None if one.price_limit is None else float(one.price_limit))
         for one in tasks(40)
     )
 
 
 def figures(ours, theirs):
-    return {line.what: (line.ours, line.theirs) for line in compare(ours, theirs)}
+    return {line.what: (line.ours, line.theirs) for line in compare_instructions(ours, theirs)}
 
 
 def test_lengths_constraints_and_limits_are_compared():
@@ -112,8 +118,10 @@ def test_words_are_counted_as_often_as_they_are_used():
 
 
 def test_the_table_has_a_line_for_each_figure():
-    lines = compare(["a red mug"], ["a mug"])
-    assert table(lines) == [["instructions", "ours", "people's"], *([line.what, *shown(line)] for line in lines)]
+    lines = compare_instructions(["a red mug"], ["a mug"])
+    table = tabulate_comparison(lines)
+    assert table.columns == ["instructions", "ours", "people's"]
+    assert table.rows == [[line.what, *format_figure_pair(line)] for line in lines]
 
 
 def test_the_same_side_is_the_same():
@@ -124,7 +132,7 @@ def test_the_same_side_is_the_same():
 @pytest.mark.parametrize("sides", [([], ["a mug"]), (["a mug"], [])])
 def test_nothing_cannot_be_compared(sides):
     with pytest.raises(Problem, match="nothing to compare"):
-        compare(*sides)
+        compare_instructions(*sides)
 
 
 @pytest.mark.parametrize(
@@ -132,28 +140,28 @@ def test_nothing_cannot_be_compared(sides):
 )
 def test_instructions_come_as_texts_or_in_objects(tmp_path, rows):
     (tmp_path / "some.json").write_text(json.dumps(rows))
-    assert instructions_of(tmp_path / "some.json") == ["a mug", "a cup"]
+    assert read_instructions(tmp_path / "some.json") == ["a mug", "a cup"]
 
 
 @pytest.mark.parametrize("text", ["{", "[]", "{}", "[1]", '["a", ""]', '[{"goal": "a mug"}]', "3"])
 def test_a_file_of_something_else_is_a_problem(tmp_path, text):
     (tmp_path / "some.json").write_text(text)
     with pytest.raises(Problem, match=r"some\.json"):
-        instructions_of(tmp_path / "some.json")
+        read_instructions(tmp_path / "some.json")
 
 
 def test_a_file_that_is_not_there_or_is_no_text_is_a_problem(tmp_path):
     with pytest.raises(Problem, match="Cannot read"):
-        instructions_of(tmp_path / "none.json")
+        read_instructions(tmp_path / "none.json")
     (tmp_path / "some.json").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(Problem, match="no JSON"):
-        instructions_of(tmp_path / "some.json")
+        read_instructions(tmp_path / "some.json")
 
 
 @pytest.mark.skipif(not THEIRS.exists(), reason="needs ../shared/data/webshop_human_goals.json")
 def test_real_instructions_are_read():
-    texts = instructions_of(THEIRS)[::12]
-    found = [read(text) for text in texts]
+    texts = read_instructions(THEIRS)[::12]
+    found = [parse_instruction(text) for text in texts]
     assert sum(not each.thing for each in found) <= 0.02 * len(found)
     assert 2.2 <= sum(len(each.constraints) for each in found) / len(found) <= 3.2
     assert not any(each.said.strip() == "" for one in found for each in one.constraints)

@@ -4,22 +4,22 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pipeline.models.base import Reply
-from pipeline.models.role import alone
-from pipeline.prompts import messages
-from pipeline.shopping.play import (
+from shopwright.pipeline.evaluate.situation import play_offline, play_through
+from shopwright.pipeline.models.base import Reply
+from shopwright.pipeline.prompts import render_messages
+from shopwright.pipeline.shopping.baselines import play_solver
+from shopwright.pipeline.shopping.play import (
     ACTIONS,
     FORM,
     LONGEST,
     SCENARIOS,
-    conversation,
-    kept,
-    read,
-    scenarios_of,
-    shown,
-    written,
+    clip_unreadable_turn,
+    format_observation,
+    format_turn,
+    list_scenarios,
+    make_episode,
+    parse_turn,
 )
-from pipeline.shopping.players import solver
 from tests.shopping.shops import begun, played, tasks
 
 PLAIN = tasks(4)
@@ -42,24 +42,24 @@ HOSTILE = [
 
 
 def said(action, multi):
-    return written("I try.", action, multi)
+    return format_turn("I try.", action, multi)
 
 
 # What is understood
 
 
 def test_a_turn_alone_is_a_thought_and_an_action():
-    assert read("Thought: I look.\nAction: search[red mug]", False) == ("I look.", "search[red mug]")
-    assert read("thought : a\nb\naction： click[< Prev]\n", False) == ("a\nb", "click[< Prev]")
-    assert read("Action: search[mug]", False) == ("", "search[mug]")
+    assert parse_turn("Thought: I look.\nAction: search[red mug]", False) == ("I look.", "search[red mug]")
+    assert parse_turn("thought : a\nb\naction： click[< Prev]\n", False) == ("a\nb", "click[< Prev]")
+    assert parse_turn("Action: search[mug]", False) == ("", "search[mug]")
 
 
 def test_a_turn_of_a_conversation_has_a_type_and_a_content():
-    assert read("Thought: ?\nAction_type: ask_shopper\nAction_content: Which color?\nOr any?", True) == (
+    assert parse_turn("Thought: ?\nAction_type: ask_shopper\nAction_content: Which color?\nOr any?", True) == (
         "?",
         "ask[Which color?\nOr any?]",
     )
-    assert read("Action_type: Interact_With_Env\nAction_content: click[buy now]", True) == ("", "click[buy now]")
+    assert parse_turn("Action_type: Interact_With_Env\nAction_content: click[buy now]", True) == ("", "click[buy now]")
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_a_turn_of_a_conversation_has_a_type_and_a_content():
     ],
 )
 def test_what_has_another_form_is_no_action(text, multi):
-    assert read(text, multi)[1] == ""
+    assert parse_turn(text, multi)[1] == ""
 
 
 words = st.text(st.characters(codec="utf-8", exclude_characters="\r\x85\u2028\u2029\x0b\x0c\x1c\x1d\x1e"), max_size=30)
@@ -84,22 +84,22 @@ words = st.text(st.characters(codec="utf-8", exclude_characters="\r\x85\u2028\u2
 @example(thought="", what="a]b[", verb="ask", multi=True)
 @example(thought="x", what="", verb="search", multi=False)
 def test_a_turn_that_was_read_is_written_and_read_again_the_same(thought, what, verb, multi):
-    once = read(written(thought, f"{verb}[{what}]", multi), multi)
-    assert once[1] == "" or read(written(*once, multi), multi) == once
+    once = parse_turn(format_turn(thought, f"{verb}[{what}]", multi), multi)
+    assert once[1] == "" or parse_turn(format_turn(*once, multi), multi) == once
 
 
 @pytest.mark.parametrize("multi", [False, True])
 @pytest.mark.parametrize("text", HOSTILE)
 def test_what_is_kept_of_a_turn_that_is_not_understood_is_not_understood_either(text, multi):
-    if read(text, multi)[1] == "":
-        assert read(kept(text, multi), multi)[1] == ""
-        assert len(kept(text, multi)) <= LONGEST
+    if parse_turn(text, multi)[1] == "":
+        assert parse_turn(clip_unreadable_turn(text, multi), multi)[1] == ""
+        assert len(clip_unreadable_turn(text, multi)) <= LONGEST
 
 
 def test_a_turn_that_would_be_understood_once_it_is_cut_is_not_kept():
     start = "Action_content: x\n".ljust(LONGEST - len("\nAction_type: ask_shopper")) + "\nAction_type: ask_shopper"
-    assert read(start + "s", True)[1] == ""
-    assert kept(start + "s", True) == ""
+    assert parse_turn(start + "s", True)[1] == ""
+    assert clip_unreadable_turn(start + "s", True) == ""
 
 
 # What is seen
@@ -108,7 +108,7 @@ def test_a_turn_that_would_be_understood_once_it_is_cut_is_not_kept():
 def test_a_button_that_is_not_there_is_said_to_be_not_there():
     play = begun(PLAIN[0], "single")
     before = play.sight()
-    sight = play.step(said("click[buy now]", False))
+    sight = play.step(said("click[buy now]", False)).observation
     assert (
         sight.text == play.steps[-1].observation == play.steps[-1].fault == "There is no button 'buy now' on this page."
     )
@@ -118,7 +118,7 @@ def test_a_button_that_is_not_there_is_said_to_be_not_there():
 def test_a_turn_that_is_not_understood_is_told_the_form_and_counts():
     for scenario in ("single", "multi"):
         play = begun(PLAIN[0], scenario)
-        sight = play.step("I would rather not.")
+        sight = play.step("I would rather not.").observation
         assert sight.text == FORM[play.multi]
         assert sight.left == ACTIONS[scenario] - 1
         assert play.steps[-1].action == "I would rather not."
@@ -134,8 +134,8 @@ def test_alone_there_is_nobody_to_ask():
 
 def test_a_question_leaves_the_page_as_it_is():
     play = begun(PLAIN[0], "multi")
-    before = play.step(said(f"search[{PLAIN[0].category}]", True))
-    sight = play.step(said("ask[Is there anything else?]", True))
+    before = play.step(said(f"search[{PLAIN[0].category}]", True)).observation
+    sight = play.step(said("ask[Is there anything else?]", True)).observation
     assert (sight.clickables, sight.can_search) == (before.clickables, before.can_search)
     assert sight.text != before.text
     assert play.seen[-1].shown == ()
@@ -144,30 +144,30 @@ def test_a_question_leaves_the_page_as_it_is():
 
 def test_what_an_agent_is_told_first_is_the_opening_and_the_first_page():
     play = begun(PLAIN[0], "multi")
-    _, user = play.prompt
+    _, user = play.told()
     assert PLAIN[0].simple_instruction in user["content"]
     assert PLAIN[0].instruction not in user["content"]
-    assert shown(play.sight()) in user["content"]
-    assert "40 actions" in play.prompt[0]["content"]
-    assert "ask_shopper" in play.prompt[0]["content"]
+    assert format_observation(play.sight()) in user["content"]
+    assert "40 actions" in play.told()[0]["content"]
+    assert "ask_shopper" in play.told()[0]["content"]
 
 
 def test_only_a_personal_scenario_shows_the_profile():
     (one,) = tasks(1, personal=True)
     brand = next(need.value for need in one.needs if need.known == "profile")
     for scenario in ("single personal", "multi personal"):
-        assert "Profile:\n" in begun(one, scenario).prompt[1]["content"]
-        assert brand in begun(one, scenario).prompt[1]["content"]
-    assert "Profile:" not in begun(PLAIN[0], "single").prompt[1]["content"]
+        assert "Profile:\n" in begun(one, scenario).told()[1]["content"]
+        assert brand in begun(one, scenario).told()[1]["content"]
+    assert "Profile:" not in begun(PLAIN[0], "single").told()[1]["content"]
 
 
 def test_alone_there_is_no_word_of_asking():
-    assert "ask_shopper" not in begun(PLAIN[0], "single").prompt[0]["content"]
+    assert "ask_shopper" not in begun(PLAIN[0], "single").told()[0]["content"]
 
 
 def test_a_task_has_the_two_scenarios_of_its_sort():
-    assert scenarios_of(PLAIN[0]) == ("single", "multi")
-    assert scenarios_of(tasks(1, personal=True)[0]) == ("single personal", "multi personal")
+    assert list_scenarios(PLAIN[0]) == ("single", "multi")
+    assert list_scenarios(tasks(1, personal=True)[0]) == ("single personal", "multi personal")
 
 
 # The end
@@ -178,7 +178,7 @@ def test_it_ends_after_so_many_actions(scenario, most):
     play = begun(PLAIN[0], scenario)
     taken = 0
     while not play.done:
-        sight = play.step("nonsense")
+        sight = play.step("nonsense").observation
         taken += 1
         assert sight.left == most - taken
     assert taken == most
@@ -215,16 +215,16 @@ def test_a_success_is_a_conversation_to_train_on():
         roles = [each.role for each in episode.messages]
         assert roles == ["system", *["user", "assistant"] * len(episode.steps)]
         for step, message in zip(episode.steps, episode.messages[2::2], strict=True):
-            assert read(message.content, scenario == "multi") == (step.thought, step.action)
+            assert parse_turn(message.content, scenario == "multi") == (step.thought, step.action)
 
 
 def test_what_was_not_understood_is_in_it_as_it_was_said():
     play = begun(PLAIN[0], "single")
     play.step("hm, let me think")
-    player = solver(play)
+    player = play_solver(play)
     turn = next(player)
     while not play.done:
-        sight = play.step(turn)
+        sight = play.step(turn).observation
         turn = player.send(sight) if not play.done else ""
     episode = play.episode("toy")
     assert episode.typed.success
@@ -234,16 +234,25 @@ def test_what_was_not_understood_is_in_it_as_it_was_said():
 
 def test_what_an_agent_sees_later_is_what_it_saw_then():
     """The messages of a success are the ones that the model was asked with."""
-    play = begun(PLAIN[0], "multi")
-    talk, asked = conversation(play, "solver", player=solver(play)), []
+    talk, asked = converse(begun(PLAIN[0], "multi"), "solver"), []
     try:
         prompt = next(talk)
-        while True:
+        for action in solve(PLAIN[0], "multi"):
             asked.append(prompt.messages)
-            prompt = talk.send(Reply(prompt.offline))
+            prompt = talk.send(Reply(action))
     except StopIteration as end:
         told = [{"role": each.role, "content": each.content} for each in end.value.messages]
     assert told[:-1] == list(asked[-1])
+
+
+def converse(play, policy):
+    """The task as a model's conversation, and its row."""
+    return make_episode((yield from play_through(play, policy=policy)))
+
+
+def solve(one, scenario):
+    """What the solver says, turn by turn."""
+    return [turn.action for turn in play_offline(begun(one, scenario), play_solver).turns]
 
 
 # Again, and at once
@@ -254,14 +263,14 @@ def again(episode, one):
     play = begun(one, episode.scenario)
     for step in episode.steps:
         raw = step.fault == FORM[play.multi]
-        play.step(step.action if raw else written(step.thought, step.action, play.multi))
+        play.step(step.action if raw else format_turn(step.thought, step.action, play.multi))
     return play.episode(episode.policy)
 
 
-@pytest.mark.parametrize("player", ["solver", "asks everything", "random", "nothing"])
+@pytest.mark.parametrize("player", ["solver", "asks-everything", "random", "nothing"])
 def test_the_same_steps_are_the_same_episode(player):
     for one in (*tasks(4), *tasks(4, "zh"), *tasks(2, personal=True)):
-        for scenario in scenarios_of(one):
+        for scenario in list_scenarios(one):
             episode = played(one, scenario, player)
             assert again(episode, one) == episode
             assert played(one, scenario, player) == episode
@@ -292,25 +301,25 @@ def test_text_in_a_question_cannot_act():
 
 def test_two_at_once_do_not_mix():
     """Each has its own page, shopper and goal, however their turns fall (the release's third fault)."""
-    pairs = [(one, scenario) for one in PLAIN for scenario in scenarios_of(one)]
+    pairs = [(one, scenario) for one in PLAIN for scenario in list_scenarios(one)]
     apart = [played(*pair) for pair in pairs]
-    plays = [begun(*pair) for pair in pairs]
-    talks = [conversation(play, "solver", player=solver(play)) for play in plays]
-    prompts = {place: next(talk) for place, talk in enumerate(talks)}
+    talks = [converse(begun(*pair), "solver") for pair in pairs]
+    says = [iter(solve(*pair)) for pair in pairs]
+    for talk in talks:
+        next(talk)
     done = {}
-    while prompts:
-        for place, prompt in list(prompts.items()):
+    while len(done) < len(pairs):
+        for place in set(range(len(pairs))) - done.keys():
             try:
-                prompts[place] = talks[place].send(Reply(prompt.offline))
+                talks[place].send(Reply(next(says[place])))
             except StopIteration as end:
                 done[place] = end.value
-                del prompts[place]
     assert [done[place] for place in range(len(pairs))] == apart
 
 
 def test_a_refused_prompt_is_a_turn_that_is_not_understood():
     play = begun(PLAIN[0], "single")
-    talk = conversation(play, "toy")
+    talk = converse(play, "toy")
     next(talk)
     talk.send(Reply("", fault="HTTP 400: too long"))
     assert play.steps[0].action == "HTTP 400: too long"
@@ -329,7 +338,7 @@ def replied(talk, replies):
 
 @pytest.mark.parametrize("scenario", ["single", "multi"])
 def test_replies_of_nonsense_end_in_an_episode_without_a_purchase(scenario):
-    episode = replied(conversation(begun(PLAIN[0], scenario), "toy"), [*HOSTILE, *["?"] * ACTIONS[scenario]])
+    episode = replied(converse(begun(PLAIN[0], scenario), "toy"), [*HOSTILE, *["?"] * ACTIONS[scenario]])
     assert episode.bought_product == ""
     assert len(episode.steps) == ACTIONS[scenario]
 
@@ -341,10 +350,10 @@ def test_an_episode_has_a_name_for_its_task_scenario_and_policy():
 
 def test_the_offline_player_is_asked_nothing_after_the_end():
     play = begun(PLAIN[0], "single")
-    assert alone(conversation(play, "solver", player=solver(play))).typed.success
+    assert make_episode(play_offline(play, play_solver)).typed.success
 
 
 def test_the_templates_need_no_profile():
-    assert messages(
+    assert render_messages(
         "shopping_episodes", multi=False, personal=False, limit=30, language="en", opening="x", profile="", page="y"
     )

@@ -3,19 +3,19 @@
 import numpy as np
 import pytest
 
-from pipeline.models.role import alone
-from pipeline.shopping.play import Play, conversation, scenarios_of
-from pipeline.shopping.players import PLAYERS, likes
+from shopwright.pipeline.evaluate.situation import play_offline
+from shopwright.pipeline.shopping.baselines import PLAYERS, list_top_likes
+from shopwright.pipeline.shopping.play import Play, list_scenarios, make_episode
 from tests.shopping.shops import begun, customer, played, shop, task, tasks
 
 SAMPLE = [*tasks(), *tasks(language="zh"), *tasks(8, personal=True)]
 CHEAP = [name for name in PLAYERS if name != "solver"]
-EPISODES = [(one, scenario) for one in SAMPLE for scenario in scenarios_of(one)]
+EPISODES = [(one, scenario) for one in SAMPLE for scenario in list_scenarios(one)]
 
 
 def to_the_end(play):
     """What comes of it if the solver plays."""
-    return alone(conversation(play, "solver", player=PLAYERS["solver"](play)))
+    return make_episode(play_offline(play, PLAYERS["solver"]))
 
 
 def test_the_sample_has_all_scenarios_and_languages():
@@ -29,7 +29,7 @@ def test_the_solver_succeeds_in_every_scenario():
         assert episode.typed.success, (one.id, scenario, episode.typed.fault)
         assert episode.typed.same_product
         assert episode.literal.success
-        assert episode.blunders == []
+        assert episode.errors == []
         assert not [step.fault for step in episode.steps if step.fault]
 
 
@@ -45,7 +45,7 @@ def test_the_solver_asks_reads_chooses_and_proposes_before_it_buys():
 
 def test_the_solver_is_agreed_with_in_the_end():
     for one in SAMPLE:
-        play = begun(one, scenarios_of(one)[1])
+        play = begun(one, list_scenarios(one)[1])
         to_the_end(play)
         assert play.buyer.untold == []
         assert play.seen[-2].verdict == "agreed"
@@ -79,7 +79,7 @@ def test_who_does_not_look_closely_seldom_succeeds(player):
 
 def test_who_never_asks_is_told_nothing():
     for one in tasks(4):
-        episode = played(one, "multi", "first result")
+        episode = played(one, "multi", "first-result")
         assert not [step for step in episode.steps if step.action.startswith("ask[")]
         assert episode.steps[0].action == f"search[{one.simple_instruction}]"
 
@@ -88,10 +88,10 @@ def test_who_never_asks_is_told_nothing():
 def test_who_asks_everything_hears_everything(language):
     for one in tasks(4, language):
         play = begun(one, "multi")
-        player = PLAYERS["asks everything"](play)
+        player = PLAYERS["asks-everything"](play)
         turn = next(player)
         while turn.partition("Action_type: ")[2].startswith("ask_shopper"):
-            turn = player.send(play.step(turn))
+            turn = player.send(play.step(turn).observation)
         assert play.buyer.untold == []
         assert all(need.said in turn for need in one.needs)
 
@@ -99,13 +99,13 @@ def test_who_asks_everything_hears_everything(language):
 def test_who_copies_the_profile_searches_what_is_liked_best():
     (one,) = tasks(1, personal=True)
     brand = next(need.value for need in one.needs if need.known == "profile")
-    assert played(one, "single personal", "copies the profile").steps[0].action == f"search[{brand}]"
-    assert played(task(0), "single", "copies the profile").steps[0].action == "search[]"
+    assert played(one, "single personal", "copies-the-profile").steps[0].action == f"search[{brand}]"
+    assert played(task(0), "single", "copies-the-profile").steps[0].action == "search[]"
 
 
 def test_what_is_liked_best_is_the_first_of_each_sort():
-    assert likes(customer("Norrvik", "Osko")) == ["Norrvik"]
-    assert likes(None) == []
+    assert list_top_likes(customer("Norrvik", "Osko")) == ["Norrvik"]
+    assert list_top_likes(None) == []
 
 
 def test_who_plays_at_random_does_only_what_can_be_done():

@@ -1,5 +1,6 @@
 """What a purchase earns by typed equality, and that the faults of the published formulas are not in it."""
 
+from dataclasses import replace
 from decimal import Decimal
 from types import SimpleNamespace
 
@@ -7,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.shopping.facts import Thing
-from pipeline.shopping.score import by_formula, things, typed
+from shopwright.pipeline.shopping.facts import ProductVariant
+from shopwright.pipeline.shopping.score import list_product_variants, score_by_formula, score_typed_match
 from tests.shopping.kettles import BODY, BRAND, CAPACITY, COLOR, KETTLES, LIMIT, SHOP, item, need, task
 from tests.shopping.kettles import things as variants
 
@@ -17,7 +18,7 @@ RATING = need("rating", "4.5", op="at least", number=4.5)
 
 
 def scored(product, variant=0, needs=NEEDS):
-    return typed(needs, KETTLES, "p0", SHOP[product][variant])
+    return score_typed_match(needs, KETTLES, "p0", SHOP[product][variant])
 
 
 def test_the_right_variant_of_the_right_product_earns_everything():
@@ -51,6 +52,18 @@ def test_the_wrong_leaf_earns_nothing_whatever_else_is_right():
     assert match.fault == "category is Pillows, not Electric Kettles"
 
 
+def test_by_the_formulas_two_nodes_of_the_whole_path_are_enough():
+    gold = replace(SHOP["p0"][0].item, path=("Home", "Kitchen", KETTLES))
+    other = replace(SHOP["p3"][0].item, title="Something else altogether")
+    for path, type in (
+        (("Home", "Kitchen", "Pillows"), 1),
+        (("Home", "Bedroom", "Pillows"), 0),
+        (("Garden", "Kitchen", KETTLES), 1),
+    ):
+        bought = ProductVariant(replace(other, path=path), None)
+        assert score_by_formula(task(), gold, bought).type == type
+
+
 def test_the_wrong_leaf_is_said_before_a_need_that_is_not_met():
     assert scored("p3").fault.startswith("category")
 
@@ -74,16 +87,16 @@ def test_figures_of_the_page_are_bounds():
 
 
 def test_nothing_bought_earns_nothing():
-    match = typed((), KETTLES, "p0", None)
+    match = score_typed_match((), KETTLES, "p0", None)
     assert (match.type, match.loose, match.success, match.fault) == (0, 0, False, "nothing was bought")
 
 
 def test_units_do_not_matter_and_parts_of_words_are_no_colors():
     jug = variants(item(9, "Jug", capacity="1700 ml"), ("hundred acre", 3500, 1), ("red", 3500, 1))
-    assert [typed([CAPACITY, COLOR], KETTLES, "p0", each).options for each in jug] == [0, 1]
-    assert typed([CAPACITY], KETTLES, "p0", jug[0]).success
+    assert [score_typed_match([CAPACITY, COLOR], KETTLES, "p0", each).options for each in jug] == [0, 1]
+    assert score_typed_match([CAPACITY], KETTLES, "p0", jug[0]).success
     wanted = task(CAPACITY, COLOR)
-    assert by_formula(wanted, SHOP["p0"][0].item, jug[0]).options == 1  # the literal one finds red in hundred
+    assert score_by_formula(wanted, SHOP["p0"][0].item, jug[0]).options == 1  # the literal one finds red in hundred
 
 
 THINGS = [each for several in SHOP.values() for each in several]
@@ -92,7 +105,7 @@ SOME = st.lists(st.sampled_from([*NEEDS, BRAND, RATING, need("handle", "cork gri
 
 @given(SOME, st.sampled_from(["p0", "p2"]), st.sampled_from(THINGS))
 def test_strict_is_never_above_loose_and_a_success_is_what_has_no_fault(needs, gold, bought):
-    match = typed(needs, KETTLES, gold, bought)
+    match = score_typed_match(needs, KETTLES, gold, bought)
     assert 0 <= match.strict <= match.loose <= 1
     assert match.success == (match.fault == "") == (match.strict == 1) == (match.loose == 1)
     if all(each.kind == "price" for each in needs):
@@ -103,13 +116,13 @@ def test_strict_is_never_above_loose_and_a_success_is_what_has_no_fault(needs, g
 
 
 def by_texts(product, variant=0, *, needs=NEEDS, **more):
-    return by_formula(task(*needs), SHOP["p0"][0].item, SHOP[product][variant], **more)
+    return score_by_formula(task(*needs), SHOP["p0"][0].item, SHOP[product][variant], **more)
 
 
 def test_the_target_is_a_success_by_the_formulas_too():
     match = by_texts("p0", needs=(*NEEDS, BRAND, RATING))
     assert (match.success, match.same_product, match.fault) == (True, True, "")
-    assert by_formula(task(), SHOP["p0"][0].item, None).fault == "nothing was bought"
+    assert score_by_formula(task(), SHOP["p0"][0].item, None).fault == "nothing was bought"
 
 
 def test_the_formulas_read_texts_and_the_variants_price():
@@ -118,8 +131,8 @@ def test_the_formulas_read_texts_and_the_variants_price():
     assert by_texts("p0", 1).options == 0
     assert by_texts("p0", 1, needs=(LIMIT,)).fault == "price is 45.00, above 40.00"
     free = task(LIMIT, price_limit=None)
-    assert by_formula(free, SHOP["p0"][0].item, SHOP["p0"][1]).price == 1
-    assert by_formula(task(price_limit=Decimal("35.00")), SHOP["p0"][0].item, SHOP["p0"][0]).price == 1
+    assert score_by_formula(free, SHOP["p0"][0].item, SHOP["p0"][1]).price == 1
+    assert score_by_formula(task(price_limit=Decimal("35.00")), SHOP["p0"][0].item, SHOP["p0"][0]).price == 1
 
 
 def test_bullets_are_read_too():
@@ -129,9 +142,9 @@ def test_bullets_are_read_too():
 def test_what_is_required_is_held_against_texts_in_lower_case():
     shout = need("body", "DOUBLE-WALL KETTLE, 1.7")
     assert by_texts("p6", needs=(shout,)).attributes == 1
-    assert by_formula(task(need("color", "RED", "option")), SHOP["p0"][0].item, SHOP["p0"][0]).options == 1
+    assert score_by_formula(task(need("color", "RED", "option")), SHOP["p0"][0].item, SHOP["p0"][0]).options == 1
     loud = variants(item(9, "Jug"), ("RED", 1, 1))[0]
-    assert by_formula(task(COLOR), SHOP["p0"][0].item, loud).options == 1
+    assert score_by_formula(task(COLOR), SHOP["p0"][0].item, loud).options == 1
 
 
 @pytest.mark.parametrize("form", ["shopsimulator", "webshop"])
@@ -140,9 +153,9 @@ def test_a_pillow_is_no_kettle_by_the_formulas_either(form):
 
 
 def test_the_same_leaf_is_the_same_type_unless_webshop_finds_nothing_in_common_in_the_titles():
-    jug = Thing(item(9, "Copper jug"), None)
+    jug = ProductVariant(item(9, "Copper jug"), None)
     gold = SHOP["p0"][0].item
-    assert [by_formula(task(), gold, jug, form=form).type for form in ("shopsimulator", "webshop")] == [1, 0]
+    assert [score_by_formula(task(), gold, jug, form=form).type for form in ("shopsimulator", "webshop")] == [1, 0]
 
 
 # From a store.
@@ -153,6 +166,6 @@ def test_the_things_of_a_product_are_its_variants_or_itself():
     store = SimpleNamespace(
         row={"p0": 0, "p3": 3}.get, item=lambda row: SHOP[f"p{row}"][0].item, options=options.__getitem__
     )
-    assert things(store, "p0") == SHOP["p0"]
-    assert things(store, "p3") == SHOP["p3"]
-    assert things(store, "") == []
+    assert list_product_variants(store, "p0") == SHOP["p0"]
+    assert list_product_variants(store, "p3") == SHOP["p3"]
+    assert list_product_variants(store, "") == []

@@ -9,12 +9,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipeline.arrow import to_batch
-from pipeline.dataset import Dataset
-from pipeline.run import Run
-from pipeline.stage import reasons_against
-from pipeline.stages import all_stages
-from schemas.shop import Product
+from shopwright.pipeline.arrow import to_batch
+from shopwright.pipeline.dataset import Dataset
+from shopwright.pipeline.problem import Problem
+from shopwright.pipeline.run import Run
+from shopwright.pipeline.stage import reasons_against
+from shopwright.pipeline.stages import all_stages
+from shopwright.schemas.shop import Product
 
 STAGE = all_stages()["catalog"]
 PRICE = "price is not positive"
@@ -208,3 +209,80 @@ def test_what_cannot_be_mended_is_held_with_its_reason_and_counted(tmp_path):
     assert (made.rows, made.rejected) == (1, 5)
     held = run.read("catalog").quarantine
     assert Counter(reason for record in held for reason in record.reasons) == made.rejects
+
+
+# Money
+
+
+def built(folder, *written, **settings):
+    """A catalog of lamps with these prices, and its run; `said` gives the currency column."""
+    said = settings.pop("said", [""] * len(written))
+    rows = [f"{n}\tOak lamp {n}\t{text}\t{code}" for n, (text, code) in enumerate(zip(written, said, strict=True))]
+    folder.mkdir(exist_ok=True)
+    (folder / "shop.tsv").write_text("\n".join(["id\ttitle\tprice\tcurrency", *rows]), encoding="utf-8")
+    run = Run(folder / "run", seed=5, workers=1)
+    return run.build("catalog", source=str(folder / "shop.tsv"), **settings), run
+
+
+def test_every_price_is_the_one_that_is_written(tmp_path):
+    rates = {"JPY": 0.01, "EUR": 1.1}
+    written = ["1.5k", "$1,299.00", "¥1200", "2 for $5", "12,50 €", "Free", "5.00-", "call for price", ""]
+    made, run = built(tmp_path, *written, said=["", "", "JPY", *[""] * 6], currency="USD", rates=rates)
+    assert not [reason for reason in made.rejects if reason.startswith("price is not as written")]
+    assert made.rejects == {"absurd price": 1, "price is free of charge": 1, "price of several pieces": 1}
+    found = {row["price_written"]: row for row in run.read("catalog").table().to_pylist()}
+    assert {text: row["price"] for text, row in found.items() if not row["price_is_simulated"]} == {
+        "1.5k": Decimal("1500.00"),
+        "$1,299.00": Decimal("1299.00"),
+        "¥1200 JPY": Decimal("12.00"),
+        "12,50 €": Decimal("13.75"),
+    }
+    assert "price converted from JPY" in found["¥1200 JPY"]["repairs"]
+    assert {row["currency"] for row in found.values()} == {"USD"}
+
+
+@pytest.mark.parametrize(
+    ("written", "settings", "said"),
+    [
+        (["19,99 €", "12 €", "$5"], {}, "are in EUR (2), and the shop's .* Give your rates: --rates EUR=DOLLARS"),
+        (["¥120", "¥980"], {}, "2 of 2 prices .* do not say which currency they are in. Say it: --currency CODE"),
+        (["¥120", "¥980"], {"currency": "JPY"}, "are in JPY (2), .* --rates JPY=DOLLARS"),
+        (["12", "13", "14", "€5"], {}, "3 of 4 prices .* do not say"),
+        (["12", "13"], {"currency": "SEK"}, "are in SEK (2), .* --rates SEK=DOLLARS"),
+    ],
+)
+def test_a_catalog_in_another_currency_is_stopped_with_what_to_do(tmp_path, written, settings, said):
+    with pytest.raises(Problem, match=said.replace("(", r"\(").replace(")", r"\)")):
+        built(tmp_path, *written, **settings)
+
+
+def test_a_few_prices_in_another_currency_are_held_back(tmp_path):
+    made, _ = built(tmp_path, "$5", "$6", "$7", "8 €")
+    assert (made.rows, made.rejects) == (3, {"price in EUR without a rate": 1})
+    made, _ = built(tmp_path / "unmarked", *map(str, range(5, 45)), "8 €")
+    assert (made.rows, made.rejects) == (40, {"price in EUR without a rate": 1})
+
+
+def test_the_other_prices_of_a_column_say_what_one_does_not(tmp_path):
+    made, run = built(tmp_path, "1.299 €", "12,50 €", "99,90", rates={"EUR": 1.0})
+    assert [str(row.price) for row in run.read("catalog")] == ["1299.00", "12.50", "99.90"]
+    assert made.rejected == 0
+    made, run = built(tmp_path / "other", "1.299", "12.50", "99.90")
+    assert [str(row.price) for row in run.read("catalog")] == ["1.30", "12.50", "99.90"]
+    assert "price rounded to cents" in next(iter(run.read("catalog"))).repairs
+
+
+def test_a_price_that_is_not_what_is_written_fails(product):
+    row = product | {"price": Decimal("1.50"), "promotions": []}
+    assert why(row | {"price_written": "1.5k"}) == [{"price is not as written: magnitude"}]
+    assert why(row | {"price_written": "$1.50"}) == [set()]
+
+
+def test_a_product_in_another_currency_than_the_shop_fails(product):
+    assert why(product | {"currency": "EUR"}) == [{"currency is not the shop's"}]
+
+
+def test_settings_of_money_and_licence_go_with_a_catalog_of_ones_own(tmp_path):
+    for settings in ({"currency": "USD"}, {"rates": {"EUR": 1.1}}, {"licence": "MIT"}):
+        with pytest.raises(Problem, match="go with a catalog of your own"):
+            Run(tmp_path, seed=5, workers=1).build("catalog", products=60, **settings)

@@ -5,14 +5,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipeline.arrow import arrow_schema, to_batch
-from pipeline.dataset import Dataset
-from pipeline.problem import Problem
-from pipeline.run import Run
-from pipeline.stage import reasons_against
-from pipeline.stages import all_stages
-from pipeline.stages.catalog_fine import chosen, diversity, most_alike
-from schemas.shop import Product
+from shopwright.pipeline.arrow import arrow_schema, to_batch
+from shopwright.pipeline.dataset import Dataset
+from shopwright.pipeline.problem import Problem
+from shopwright.pipeline.run import Run
+from shopwright.pipeline.stage import reasons_against
+from shopwright.pipeline.stages import all_stages
+from shopwright.pipeline.stages.catalog_fine import choose_fine_products, diversity, find_most_alike
+from shopwright.schemas.shop import Product
 
 STAGE = all_stages()["catalog_fine"]
 
@@ -52,8 +52,8 @@ def test_it_is_the_catalog_itself_where_every_leaf_has_few_and_like_products(run
 
 def test_each_step_is_in_the_manifest(run):
     made = run.build("catalog_fine", leaves=1, siblings=10, rebuild=True)
-    assert made.told["products"] == 3_000
-    assert made.told["products kept"] == made.rows == 10 * made.told["leaves kept"]
+    assert made.stats["products"] == 3_000
+    assert made.stats["products kept"] == made.rows == 10 * made.stats["leaves kept"]
 
 
 def test_categories_of_too_few_leaves_and_of_low_complexity_are_dropped(tmp_path):
@@ -61,7 +61,7 @@ def test_categories_of_too_few_leaves_and_of_low_complexity_are_dropped(tmp_path
     plain = [product(n, group="Plain", leaf=f"P{n % 4}", facts={"base": "oak"}) for n in range(8, 16)]
     rich = [product(n, group="Rich", leaf=f"R{n % 4}") for n in range(16, 24)]
     rows = [*few, *plain, *rich]
-    found = chosen(catalog_of(tmp_path, rows), leaves=4, siblings=120, complexity=3)
+    found = choose_fine_products(catalog_of(tmp_path, rows), leaves=4, siblings=120, complexity=3)
     assert ids(found, rows) == [row["id"] for row in rich]
     assert found.steps["categories of too few leaves"] == 1
     assert found.steps["categories of low complexity"] == 1
@@ -70,8 +70,8 @@ def test_categories_of_too_few_leaves_and_of_low_complexity_are_dropped(tmp_path
 def test_a_leaf_keeps_those_that_are_most_alike_and_most_reviewed():
     facts = [{"a": "1", "b": "x"}] * 4 + [{"a": "2", "b": "x"}, {"a": "9", "b": "z"}]
     reviews = np.array([1, 9, 5, 7, 99, 999])
-    assert most_alike(list(range(6)), facts, reviews, 3) == [1, 3, 2]
-    assert most_alike([0, 5], facts, reviews, 3) == [0, 5]
+    assert find_most_alike(list(range(6)), facts, reviews, 3) == [1, 3, 2]
+    assert find_most_alike([0, 5], facts, reviews, 3) == [0, 5]
 
 
 def test_a_leaf_of_low_diversity_gives_half_as_many(tmp_path):
@@ -80,7 +80,7 @@ def test_a_leaf_of_low_diversity_gives_half_as_many(tmp_path):
         product(n, leaf="Varied", facts={"a": str(n % 4), "b": str(n % 3), "c": str(n % 5)}) for n in range(20, 40)
     ]
     rows = [*same, *varied]
-    found = chosen(catalog_of(tmp_path, rows), leaves=1, siblings=8, complexity=1)
+    found = choose_fine_products(catalog_of(tmp_path, rows), leaves=1, siblings=8, complexity=1)
     kept = [rows[row]["category"] for row in found.rows]
     assert (kept.count("Same"), kept.count("Varied")) == (4, 8)
     assert found.steps["leaves of low diversity"] == 1

@@ -4,13 +4,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from pipeline.arrow import arrow_schema
-from pipeline.catalog.embed import Hashed, texts_of, values_of
-from pipeline.problem import Problem
-from pipeline.run import Run
-from pipeline.stages.embeddings import COLUMNS, LENGTH, RAGGED, STRANGER, together
-from pipeline.verify import verify
-from schemas.shop import Embedding
+from shopwright.pipeline.arrow import arrow_schema
+from shopwright.pipeline.catalog.embed import HashedEmbedder, join_product_texts, take_attribute_values
+from shopwright.pipeline.problem import Problem
+from shopwright.pipeline.run import Run
+from shopwright.pipeline.stages.embeddings import COLUMNS, LENGTH, RAGGED, STRANGER, regroup_batches
+from shopwright.pipeline.verify import verify
+from shopwright.schemas.shop import Embedding
 
 
 @pytest.fixture(scope="module")
@@ -21,8 +21,8 @@ def run(tmp_path_factory):
 
 
 def judged(run, rows):
-    from pipeline.stage import reasons_against
-    from pipeline.stages import all_stages
+    from shopwright.pipeline.stage import reasons_against
+    from shopwright.pipeline.stages import all_stages
 
     batch = pa.RecordBatch.from_pylist(rows, schema=arrow_schema(Embedding))
     return reasons_against(all_stages()["embeddings"], batch, {"catalog": run.read("catalog")})
@@ -31,11 +31,11 @@ def judged(run, rows):
 def test_every_product_has_the_vector_of_its_text(run):
     catalog = run.read("catalog").table(COLUMNS).combine_chunks()
     columns = [catalog[name].chunk(0) for name in COLUMNS[1:]]
-    texts = texts_of(*columns[:-1], values_of(columns[-1])).to_pylist()
+    texts = join_product_texts(*columns[:-1], take_attribute_values(columns[-1])).to_pylist()
     made = run.read("embeddings").table()
     assert made["id"].to_pylist() == catalog["id"].to_pylist()
     vectors = np.array(made["vector"].to_pylist())
-    assert np.abs(vectors - Hashed().vectors(texts)).max() < 0.001
+    assert np.abs(vectors - HashedEmbedder().vectors(texts)).max() < 0.001
     assert not [verdict for verdict in verify(run) if verdict.failed]
 
 
@@ -77,10 +77,10 @@ def test_rows_come_so_many_at_a_time_however_they_are_read(run, count):
         for begin in (0, 3, 700)
         for batch in catalog.slices(range(begin, {0: 3, 3: 700, 700: 1_200}[begin]), COLUMNS)
     ]
-    made = list(together(parts, count))
+    made = list(regroup_batches(parts, count))
     assert [len(batch) for batch in made] == [min(count, 1_200 - begin) for begin in range(0, 1_200, count)]
     assert pa.Table.from_batches(made).equals(catalog.table(COLUMNS))
-    assert list(together([])) == []
+    assert list(regroup_batches([])) == []
 
 
 def test_an_embedder_that_there_is_not_fails_before_the_work(tmp_path):
@@ -92,8 +92,8 @@ def test_an_embedder_that_there_is_not_fails_before_the_work(tmp_path):
 
 def test_other_shards_give_the_same_rows(run, tmp_path, monkeypatch):
     """Rows are made in batches; where a batch begins must not matter."""
-    from pipeline.stage import Shard
-    from pipeline.stages import all_stages
+    from shopwright.pipeline.stage import Shard
+    from shopwright.pipeline.stages import all_stages
 
     stage, catalog = all_stages()["embeddings"], run.read("catalog")
     plan = stage.plan({"catalog": catalog}, {"embedder": "hashed"})

@@ -8,13 +8,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipeline.arrow import to_batch
-from pipeline.dataset import Dataset
-from pipeline.problem import Problem
-from pipeline.run import Run
-from pipeline.stage import reasons_against
-from pipeline.stages import all_stages
-from schemas.shop import Persona
+from shopwright.pipeline.arrow import to_batch
+from shopwright.pipeline.dataset import Dataset
+from shopwright.pipeline.problem import Problem
+from shopwright.pipeline.run import Run
+from shopwright.pipeline.stage import reasons_against
+from shopwright.pipeline.stages import all_stages
+from shopwright.schemas.shop import Persona
 
 STAGE = all_stages()["personas"]
 UNKNOWN = "taste for a category that the catalog does not have"

@@ -1,20 +1,21 @@
 """Each promise about a profile, broken once; what a log adds up to; and what an agent is told."""
 
 import copy
+import re
 from collections import Counter
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 
 import pytest
 
-from pipeline.arrow import to_batch
-from pipeline.dataset import Dataset, ShardWriter
-from pipeline.run import Run
-from pipeline.shopping import profile as about
-from pipeline.shopping.profile import DAY, Act, Fact, Log, told
-from pipeline.stage import Shard, reasons_against
-from pipeline.stages import all_stages
-from pipeline.stages.profiles import (
+from shopwright.pipeline.arrow import to_batch
+from shopwright.pipeline.dataset import Dataset, ShardWriter
+from shopwright.pipeline.run import Run
+from shopwright.pipeline.shopping import profile as about
+from shopwright.pipeline.shopping.profile import DAY, Act, Fact, Log, describe_profile
+from shopwright.pipeline.stage import Shard, reasons_against
+from shopwright.pipeline.stages import all_stages
+from shopwright.pipeline.stages.profiles import (
     HOURS,
     NO_LOG,
     NOT_DRAWN,
@@ -26,9 +27,9 @@ from pipeline.stages.profiles import (
     UNORDERED,
     Facts,
 )
-from schemas.samples import DatedPrice
-from schemas.shop import Choice, Line, Order, Persona, Product
-from schemas.shopping import Profile
+from shopwright.schemas.samples import DatedPrice
+from shopwright.schemas.shop import Choice, Line, Order, Persona, Product
+from shopwright.schemas.shopping import Profile
 
 STAGE = all_stages()["profiles"]
 LISTS = ("brands", "categories", "colors", "materials", "styles", "functions")
@@ -39,7 +40,7 @@ NOON = 20_000 * DAY + 12 * 3600
 @pytest.fixture(scope="session")
 def run(tmp_path_factory):
     found = Run(tmp_path_factory.mktemp("profiles"), seed=5, workers=1)
-    found.build("profiles", products=1_200, count=24, tokens="4k,24k", promoted=0.4)
+    found.build("profiles", products=2_400, count=60, tokens="4k,24k", promoted=0.4)
     return found
 
 
@@ -101,7 +102,7 @@ def test_money_and_carts_are_those_of_the_longest_log(rows, logs):
             for event in events
             if event["action_type"] == "add to Cart" and event["timestamp"] > end - timedelta(days=14)
         ]
-        assert one["transaction"]["spend_30d"] == sum(paid)
+        assert one["transaction"]["spend"] == sum(paid)
         assert one["habits"]["carts"] == len(carts)
 
 
@@ -188,8 +189,11 @@ CHANGES = {
         lambda one: deal(one, mean_order_value=one["transaction"]["mean_order_value"] + Decimal("0.01")),
         OTHER_TRANSACTION,
     ),
-    "spent": (lambda one: deal(one, spend_30d=one["transaction"]["spend_30d"] + Decimal("0.01")), OTHER_TRANSACTION),
-    "orders": (lambda one: deal(one, orders_90d=one["transaction"]["orders_90d"] - 1), OTHER_TRANSACTION),
+    "spent": (lambda one: deal(one, spend=one["transaction"]["spend"] + Decimal("0.01")), OTHER_TRANSACTION),
+    "orders": (lambda one: deal(one, orders=one["transaction"]["orders"] - 1), OTHER_TRANSACTION),
+    "days of spending": (lambda one: deal(one, spend_days=one["transaction"]["spend_days"] + 1), OTHER_TRANSACTION),
+    "days of orders": (lambda one: deal(one, orders_days=90), OTHER_TRANSACTION),
+    "days of habits": (lambda one: {"habits": one["habits"] | {"days": one["habits"]["days"] + 1}}, OTHER_HABITS),
     **{
         f"{name} missing": (lambda one, name=name: likes(one, **{name: one["interests"][name][1:]}), OTHER_INTERESTS)
         for name in LISTS
@@ -253,7 +257,7 @@ def long_search(log):
     return next(
         event["search_query"]
         for event in log["events"]
-        if event["search_query"] and len(about.words_of(event["search_query"])) > 3
+        if event["search_query"] and len(about.split_profile_words(event["search_query"])) > 3
     )
 
 
@@ -277,11 +281,11 @@ def test_what_was_typed_in_a_shorter_log_is_seen_as_well(judged, rows, run):
 
 def test_no_profile_holds_a_long_search(rows, logs):
     for one in rows:
-        said = " / ".join(" ".join(about.words_of(text)) for text in about.texts(one))
+        said = " / ".join(" ".join(about.split_profile_words(text)) for text in about.find_texts(one))
         typed = {event["search_query"] for event in logs[one["id"]]["events"] if event["search_query"]}
         kinds = {event["product_types"] for event in logs[one["id"]]["events"] if event["product_types"]}
         found = {text for text in about.long_searches(typed) if f" {text} " in f" {said} "}
-        assert found <= {" ".join(about.words_of(kind)) for kind in kinds}
+        assert found <= {" ".join(about.split_profile_words(kind)) for kind in kinds}
 
 
 # what a log adds up to
@@ -362,48 +366,57 @@ def test_a_repeat_is_of_the_product_or_of_its_brand_in_its_category():
 def test_spending_is_of_30_days_and_orders_of_90(person):
     acts = [buy(days=0), buy(days=65, cents=150), buy(days=66, cents=25), click(days=95)]
     log = Log(acts, orders=[order(5, total="4"), order(6, total="10.01")])
-    found = about.profile(person, log, member=True)
-    assert found.transaction.spend_30d == Decimal("0.25")
-    assert found.transaction.orders_90d == 1
+    found = about.build_profile(person, log, member=True)
+    assert (found.transaction.spend, found.transaction.spend_days) == (Decimal("0.25"), 30)
+    assert (found.transaction.orders, found.transaction.orders_days) == (1, 90)
     assert found.transaction.mean_order_value == Decimal("7.00")
     assert found.demographics.member_level == "silver"
 
 
+@pytest.mark.parametrize(
+    ("days", "shown"), [(1, (1, 1, 1)), (12, (12, 12, 12)), (30, (30, 30, 14)), (31, (30, 31, 14)), (120, (30, 90, 14))]
+)
+def test_no_figure_is_of_more_days_than_the_log_has(person, days, shown):
+    found = about.build_profile(person, Log([click(days=0), click(days=days - 1)]), member=True)
+    assert (found.transaction.spend_days, found.transaction.orders_days, found.habits.days) == shown
+    assert not {each for each in re.findall(r"last (\d+) days", describe_profile(found)) if int(each) > days}
+
+
 def test_who_bought_nothing_has_a_profile_too(person):
-    found = about.profile(person, Log([search(), click(1)]), member=False)
-    assert found.transaction.mean_order_value == found.transaction.spend_30d == found.transaction.repurchase_rate == 0
+    found = about.build_profile(person, Log([search(), click(1)]), member=False)
+    assert found.transaction.mean_order_value == found.transaction.spend == found.transaction.repurchase_rate == 0
     assert found.interests.price_range == ""
     assert found.interests.sizes == []
-    assert told(found)
-    assert told(found, "zh")
+    assert describe_profile(found)
+    assert describe_profile(found, "zh")
 
 
 def test_registration_is_before_the_first_day_and_not_for_everyone_the_same():
     day = date(2024, 5, 1)
-    ages = [(day - about.registered(f"persona-{n}", day)).days / 365.25 for n in range(300)]
+    ages = [(day - about.draw_registration_day(f"persona-{n}", day)).days / 365.25 for n in range(300)]
     assert 0.19 < min(ages) < 0.5
     assert 5.5 < max(ages) <= 6
-    assert about.registered("persona-1", day) == about.registered("persona-1", day)
+    assert about.draw_registration_day("persona-1", day) == about.draw_registration_day("persona-1", day)
 
 
 def test_payment_and_gender_are_each_drawn_once_in_their_shares():
     people = [f"persona-{n}" for n in range(1_000)]
-    payments, genders = (Counter(map(draw, people)) for draw in (about.payment, about.gender))
+    payments, genders = (Counter(map(draw, people)) for draw in (about.draw_payment, about.draw_gender))
     assert set(payments) == {"card", "wallet", "instalments", "bank transfer"}
     assert 480 < payments["card"] < 610
     assert 400 < genders["female"] < 500
     assert 60 < genders["not told"] < 140
-    assert len({(about.payment(one), about.gender(one)) for one in people}) == 12
+    assert len({(about.draw_payment(one), about.draw_gender(one)) for one in people}) == 12
 
 
 def test_a_purchase_says_more_than_a_cart_and_a_cart_more_than_a_click():
     log = Log([click(color="red"), cart(color="blue"), buy(color="green"), search()])
-    assert about.liked(log)["colors"] == {"red": 1, "blue": 3, "green": 5}
+    assert about.weigh_likings(log)["colors"] == {"red": 1, "blue": 3, "green": 5}
 
 
 def test_likings_are_shares_of_all_the_most_liked_first_and_ties_by_name():
     weights = {"b": 25, "a": 25, "c": 10, "d": 9, "e": 9, "f": 9}
-    assert [(one.name, one.level) for one in about.ranked(weights, 100)] == [
+    assert [(one.name, one.level) for one in about.rank_likings(weights, 100)] == [
         ("a", "high"), ("b", "high"), ("c", "medium"), ("d", "low"), ("e", "low"),
     ]  # fmt: skip
 
@@ -411,13 +424,13 @@ def test_likings_are_shares_of_all_the_most_liked_first_and_ties_by_name():
 def test_only_a_preferred_brand_taken_twice_is_high_and_it_stands_first(person):
     loved = [click(brand="Loved")] * 40
     once, twice = [cart(brand="Pell"), click(brand="Pell")], [cart(), buy()]
-    found = about.interests(person, Log([*loved, *once, *twice])).brands
+    found = about.summarize_interests(person, Log([*loved, *once, *twice])).brands
     assert [(one.name, one.level) for one in found] == [("Osko", "high"), ("Loved", "medium"), ("Pell", "low")]
 
 
 def test_materials_styles_and_functions_are_what_the_products_liked_are_made_of(person):
     facts = {"a": [Fact("materials", "oak")], "b": [Fact("styles", "slim fit"), Fact("functions", "waterproof")]}
-    found = about.interests(person, Log([click(), buy(product="b"), click(product="c")], facts=facts))
+    found = about.summarize_interests(person, Log([click(), buy(product="b"), click(product="c")], facts=facts))
     assert [one.name for one in found.materials] == ["oak"]
     assert [one.name for one in found.styles] == ["slim fit"]
     assert [one.name for one in found.functions] == ["waterproof"]
@@ -452,7 +465,7 @@ def test_a_value_that_repeats_a_long_search_is_left_out_but_a_categorys_name_is_
         orders=[order(0, "v")],
         choices={"v": [Choice(name="size", value="loose leaf tea")]},
     )
-    found = about.interests(person, log)
+    found = about.summarize_interests(person, log)
     assert [one.name for one in found.materials] == ["calf leather"]
     assert [one.name for one in found.styles] == ["slim"]
     assert [one.name for one in found.categories] == ["Loose Leaf Tea"]
@@ -461,7 +474,7 @@ def test_a_value_that_repeats_a_long_search_is_left_out_but_a_categorys_name_is_
 
 def test_the_price_range_is_of_what_was_put_in_the_cart(person):
     acts = [click(cents=100_000), *(cart(cents=cents) for cents in (100, 1950, 2210, 9900)), buy(cents=100_000)]
-    assert about.interests(person, Log(acts)).price_range == "1-23"
+    assert about.summarize_interests(person, Log(acts)).price_range == "1-23"
 
 
 def test_a_size_is_the_latest_of_its_kind_and_six_are_told():
@@ -470,33 +483,33 @@ def test_a_size_is_the_latest_of_its_kind_and_six_are_told():
     bought = [buy(product=f"product v{n}", category=f"kind {n}") for n in range(7)]
     bought += [buy(product=f"product v{n}", category="kind 6") for n in (7, 8)]
     orders = [order(0, "v0", "v1"), order(1, "v2", "v3"), order(2, "v4", "v5"), order(3, "v6"), order(4, "v7", "v8")]
-    found = about.sizes(Log(bought, orders=orders, choices=choices))
+    found = about.list_bought_sizes(Log(bought, orders=orders, choices=choices))
     assert [(one.name, one.value) for one in found] == [
         ("kind 6", "size: 8"), ("kind 5", "size: 5"), ("kind 4", "size: 4"),
         ("kind 3", "size: 3"), ("kind 2", "size: 2"), ("kind 1", "size: 1"),
     ]  # fmt: skip
-    few = about.sizes(Log(bought, orders=orders[:1], choices=choices))
+    few = about.list_bought_sizes(Log(bought, orders=orders[:1], choices=choices))
     assert [one.value for one in few] == ["size: 1", "Fits_Up_To: 9 in", "size: 0"]
 
 
 def test_a_visit_ends_with_half_an_hour_without_an_event(person):
-    found = about.habits(person, Log([click(), click(30), click(61), click(62)]))
+    found = about.summarize_habits(person, Log([click(), click(30), click(61), click(62)]))
     assert found.visits == 2
     assert found.daily_minutes == 31.0
 
 
 def test_minutes_are_a_days_of_the_last_two_weeks(person):
     later = [click(days=20), click(20, days=20)]
-    assert about.habits(person, Log([click(), click(20), *later])).daily_minutes == round(20 / 14, 1)
-    assert about.habits(person, Log([click(days=19), click(20, days=19), *later])).daily_minutes == 20.0
+    assert about.summarize_habits(person, Log([click(), click(20), *later])).daily_minutes == round(20 / 14, 1)
+    assert about.summarize_habits(person, Log([click(days=19), click(20, days=19), *later])).daily_minutes == 20.0
 
 
 def test_only_the_last_two_weeks_count_for_habits_but_all_clicks_for_shops(person):
     old = [search(category="Ink"), click(1, category="Ink"), cart(2), *(click(3 + n) for n in range(4))]
-    found = about.habits(person, Log([*old, search(days=30), click(1, days=30), cart(2, days=30)]))
+    found = about.summarize_habits(person, Log([*old, search(days=30), click(1, days=30), cart(2, days=30)]))
     assert (found.carts, found.visits, found.searches) == (1, 1, ["Pens"])
     assert found.followed_shops == 1
-    assert about.habits(person, Log([*old[:3], *old[4:]])).followed_shops == 0
+    assert about.summarize_habits(person, Log([*old[:3], *old[4:]])).followed_shops == 0
 
 
 def test_a_search_counts_by_the_click_right_after_it_the_latest_first():
@@ -504,17 +517,17 @@ def test_a_search_counts_by_the_click_right_after_it_the_latest_first():
         search(), click(category="Ink"), search(), search(), click(category="Pens"), click(category="Mugs"),
         search(), cart(category="Tea"), search(), click(category="Ink"), search(),
     ]  # fmt: skip
-    assert about.searched_in(acts) == ["Ink", "Pens"]
+    assert about.list_searched_categories(acts) == ["Ink", "Pens"]
     many = [each for n in range(12) for each in (search(), click(category=str(n)))]
-    assert about.searched_in(many) == [str(n) for n in range(11, 1, -1)]
+    assert about.list_searched_categories(many) == [str(n) for n in range(11, 1, -1)]
 
 
 def test_a_favourite_is_looked_at_on_two_days_and_not_bought():
     both = [click(), click(days=1)]
-    assert about.favourites(both) == 1
-    assert about.favourites([click(), click(5)]) == 0
-    assert about.favourites([*both, buy(days=1)]) == 0
-    assert about.favourites([*both, buy(days=1, product="b"), search(), search(days=1)]) == 1
+    assert about.count_favourites(both) == 1
+    assert about.count_favourites([click(), click(5)]) == 0
+    assert about.count_favourites([*both, buy(days=1)]) == 0
+    assert about.count_favourites([*both, buy(days=1, product="b"), search(), search(days=1)]) == 1
 
 
 def test_active_hours_have_their_fair_share():
@@ -537,14 +550,15 @@ def known():
             "id": "persona-0000001",
             "transaction": {
                 "coupon_use": 0.021, "repurchase_rate": 0.314, "mean_order_value": "26.09", "payment": "wallet",
-                "promotion_sensitivity": "medium", "spend_30d": "589.80", "orders_90d": 24,
+                "promotion_sensitivity": "medium", "spend": "589.80", "spend_days": 29,
+                "orders": 24, "orders_days": 31,
             },
             "demographics": {"member_level": "gold", "age_band": "65+", "gender": "male", "spend_tier": "middle"},
             "interests": likes | {"price_range": "13-20", "sizes": [{"name": "Socks", "value": "size: XL"}]},
             "region": "Piedmont",
             "registered": "2021-04-17",
             "habits": {
-                "device": "tablet", "daily_minutes": 36.5, "followed_shops": 15, "carts": 32,
+                "device": "tablet", "days": 13, "daily_minutes": 36.5, "followed_shops": 15, "carts": 32,
                 "searches": ["Socks", "Pens"], "favourites": 19, "active_hours": [8, 22], "visits": 18,
             },
         }
@@ -552,10 +566,10 @@ def known():
 
 
 def test_an_agent_is_told_every_group_in_english(known):
-    assert told(known) == (
+    assert describe_profile(known) == (
         "Transactions: usually pays by wallet; 2% of purchases below the list price; 31% of purchases are repeats; "
-        "mean order $26.09; promotion sensitivity medium; $589.80 spent in the last 30 days; "
-        "orders in the last 90 days: 24\n"
+        "mean order $26.09; promotion sensitivity medium; $589.80 spent in the last 29 days; "
+        "orders in the last 31 days: 24\n"
         "Customer: gold member; age 65+; gender male; spend tier middle\n"
         "Region: Piedmont\n"
         "Registered: 2021-04-17\n"
@@ -569,13 +583,13 @@ def test_an_agent_is_told_every_group_in_english(known):
         "- styles: STYLES (high), other styles (low)\n"
         "- functions: FUNCTIONS (high), other functions (low)\n"
         "Habits: mostly on a tablet; 36.5 minutes a day; shops followed: 15; active at 8, 22 h\n"
-        "Last 14 days: visits: 18; added to the cart: 32; favourites: 19; searched in Socks, Pens"
+        "Last 13 days: visits: 18; added to the cart: 32; favourites: 19; searched in Socks, Pens"
     )
 
 
 def test_an_agent_is_told_every_group_in_chinese(known):
-    assert told(known, "zh") == (
-        "交易：常用电子钱包；2%的购买低于标价；31%的购买为复购；平均每单26.09美元；促销敏感度中；近30天消费589.80美元；近90天24单\n"
+    assert describe_profile(known, "zh") == (
+        "交易：常用电子钱包；2%的购买低于标价；31%的购买为复购；平均每单26.09美元；促销敏感度中；近29天消费589.80美元；近31天24单\n"
         "用户：金卡会员；年龄65+；性别男；消费水平中\n"
         "地区：Piedmont\n"
         "注册日期：2021-04-17\n"
@@ -589,13 +603,13 @@ def test_an_agent_is_told_every_group_in_chinese(known):
         "- 风格：STYLES（高）、other styles（低）\n"
         "- 功能：FUNCTIONS（高）、other functions（低）\n"
         "习惯：常用平板；每天浏览36.5分钟；关注15家店铺；活跃时段8、22点\n"
-        "近14天：访问18次；加购32件；收藏19件；搜索过的品类：Socks、Pens"
+        "近13天：访问18次；加购32件；收藏19件；搜索过的品类：Socks、Pens"
     )
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_names_may_be_said_in_other_words(known, language):
-    plain, other = told(known, language), told(known, language, names=lambda name: f"<{name}>")
+    plain, other = describe_profile(known, language), describe_profile(known, language, names=lambda name: f"<{name}>")
     assert other.replace("<", "").replace(">", "") == plain
     assert other.count("<") == 2 * len(LISTS) + 1 + 2
     assert "<Socks>" in other
@@ -604,7 +618,7 @@ def test_names_may_be_said_in_other_words(known, language):
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_what_is_not_known_is_not_told(row, language):
     empty = row | likes(row, **{name: [] for name in (*LISTS, "sizes")}, price_range="") | uses(row, searches=[])
-    said = told(Profile.model_validate(empty), language)
+    said = describe_profile(Profile.model_validate(empty), language)
     assert len(said.splitlines()) == 7
     assert not any(sign in said for sign in ("- ", "searched", "搜索"))
 
@@ -618,5 +632,7 @@ def test_every_choice_of_words_can_be_told(row):
                 for level in ("none", "silver", "gold", "platinum"):
                     deal = one.transaction.model_copy(update={"payment": payment})
                     who = one.demographics.model_copy(update={"gender": gender, "member_level": level})
-                    said.add(told(one.model_copy(update={"transaction": deal, "demographics": who}), language))
+                    said.add(
+                        describe_profile(one.model_copy(update={"transaction": deal, "demographics": who}), language)
+                    )
         assert len(said) == 48

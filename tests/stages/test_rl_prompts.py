@@ -4,12 +4,12 @@ import copy
 
 import pytest
 
-from pipeline.arrow import to_batch
-from pipeline.models.role import Models
-from pipeline.run import Run
-from pipeline.stage import reasons_against
-from pipeline.stages import all_stages
-from schemas.rollouts import RlPrompt
+from shopwright.pipeline.arrow import to_batch
+from shopwright.pipeline.models.role import Models
+from shopwright.pipeline.run import Run
+from shopwright.pipeline.stage import reasons_against
+from shopwright.pipeline.stages import all_stages
+from shopwright.schemas.rollouts import RlPrompt
 from tests.models.server import Plan, Server
 
 STAGE = all_stages()["rl_prompts"]

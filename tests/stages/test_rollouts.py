@@ -6,15 +6,15 @@ import re
 
 import pytest
 
-from pipeline.arrow import to_batch
-from pipeline.models.role import Models
-from pipeline.problem import Problem
-from pipeline.rollouts.conversation import returned, spans_of
-from pipeline.run import Run
-from pipeline.stage import reasons_against
-from pipeline.stages import all_stages
-from pipeline.tokens import estimate
-from schemas.rollouts import Message, Rollout
+from shopwright.pipeline.arrow import to_batch
+from shopwright.pipeline.models.role import Models
+from shopwright.pipeline.problem import Problem
+from shopwright.pipeline.rollouts.conversation import format_block_output, join_turn_spans
+from shopwright.pipeline.run import Run
+from shopwright.pipeline.stage import reasons_against
+from shopwright.pipeline.stages import all_stages
+from shopwright.pipeline.tokens import estimate
+from shopwright.schemas.rollouts import Message, Rollout
 from tests.models.server import Plan, Server
 
 STAGE = all_stages()["rollouts"]
@@ -41,7 +41,7 @@ def row(rows):
 def in_one_piece(row, **facts):
     """The row with everything that follows from its messages made to follow again."""
     row |= facts
-    text, spans = spans_of([Message.model_validate(each) for each in row["messages"]])
+    text, spans = join_turn_spans([Message.model_validate(each) for each in row["messages"]])
     return row | {"text": text, "spans": [each.model_dump() for each in spans], "tokens": estimate(text)}
 
 
@@ -60,7 +60,7 @@ def with_call(row, place, code=None, output=None, ok=True):
         row["messages"][2 + 2 * place]["content"] = said.replace(call["code"], code)
         call["code"] = code
     call |= {"output": call["output"] if output is None else output, "ok": ok}
-    row["messages"][3 + 2 * place]["content"] = returned(call["output"])
+    row["messages"][3 + 2 * place]["content"] = format_block_output(call["output"])
     executed = sum(each["ok"] for each in row["calls"])
     return in_one_piece(row, executed=executed)
 
@@ -130,7 +130,7 @@ def other_block(row):
 
 
 def other_output(row):
-    row["messages"][3]["content"] = returned("something else")
+    row["messages"][3]["content"] = format_block_output("something else")
     return in_one_piece(row)
 
 
@@ -177,12 +177,12 @@ def test_an_answer_that_no_call_printed_is_a_guess(told, row):
 
 def test_a_first_turn_that_prints_a_constant_knows_the_answer(told, rows):
     row = copy.deepcopy(
-        next(r for r in rows if r["answer"].isdigit() and r["answer"] not in r["messages"][1]["content"])
+        next(r for r in rows if len(r["answer"]) < 40 and r["answer"] not in r["messages"][1]["content"])
     )
-    code = row["calls"][0]["code"] + f"\nprint({row['answer']})"
+    code = row["calls"][0]["code"] + f"\nprint({row['answer']!r})"
     row["messages"][2]["content"] = row["messages"][2]["content"].replace(row["calls"][0]["code"], code)
     row["calls"][0]["code"] = code
-    assert told(in_one_piece(row))[0] == {"its first turn knows the answer", RERUN}
+    assert "its first turn knows the answer" in told(in_one_piece(row))[0]
 
 
 def test_a_first_turn_that_says_the_answer_in_words_gives_it_away(told, rows):
@@ -215,8 +215,8 @@ def test_rollouts_that_say_the_same_are_near_duplicates(small, tmp_path, rows):
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from pipeline.checks.rollouts import rollouts_differ
-    from pipeline.dataset import Dataset
+    from shopwright.pipeline.checks.rollouts import rollouts_differ
+    from shopwright.pipeline.dataset import Dataset
 
     other = rows[0] | {"id": "again"}
     elsewhere = rows[0] | {"id": "elsewhere", "trajectory_id": "another"}

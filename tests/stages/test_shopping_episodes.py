@@ -4,15 +4,15 @@ import copy
 
 import pytest
 
-from pipeline.arrow import to_batch
-from pipeline.checks.shopping import shop_of
-from pipeline.models.role import Models
-from pipeline.run import Run
-from pipeline.shopping.play import Play, scenarios_of
-from pipeline.shopping.wording import leaves
-from pipeline.stage import reasons_against
-from pipeline.stages import all_stages
-from schemas.shopping import ShoppingEpisode
+from shopwright.pipeline.arrow import to_batch
+from shopwright.pipeline.checks.shopping import shop_of
+from shopwright.pipeline.models.role import Models
+from shopwright.pipeline.run import Run
+from shopwright.pipeline.shopping.play import Play, list_scenarios
+from shopwright.pipeline.shopping.wording import load_everyday_words
+from shopwright.pipeline.stage import reasons_against
+from shopwright.pipeline.stages import all_stages
+from shopwright.schemas.shopping import ShoppingEpisode
 from tests.models.server import Plan, Server
 
 STAGE = all_stages()["shopping_episodes"]
@@ -36,7 +36,7 @@ def row(rows):
 
 
 def test_the_solver_succeeds_at_every_task_in_both_its_scenarios(small, rows):
-    wanted = [(task.id, scenario) for task in small.read("shopping_tasks") for scenario in scenarios_of(task)]
+    wanted = [(task.id, scenario) for task in small.read("shopping_tasks") for scenario in list_scenarios(task)]
     assert [(row["task_id"], row["scenario"]) for row in rows] == wanted
     assert small.read("shopping_episodes").manifest.rejected == 0
     for row in rows:
@@ -44,7 +44,7 @@ def test_the_solver_succeeds_at_every_task_in_both_its_scenarios(small, rows):
             assert match["success"]
             assert match["same_product"]
             assert match["loose"] == match["strict"] == 1
-        assert row["blunders"] == []
+        assert row["errors"] == []
         assert not any(step["fault"] for step in row["steps"])
 
 
@@ -75,7 +75,7 @@ def test_no_message_to_the_agent_holds_what_only_the_judge_knows(small, rows):
         (lambda row: row | {"typed": row["typed"] | {"loose": 0.5}}, AGAIN),
         (lambda row: row | {"typed": row["typed"] | {"loose": 0.5}}, "a strict reward above the loose one"),
         (lambda row: row | {"typed": row["typed"] | {"success": False}}, "the solver does not succeed"),
-        (lambda row: row | {"blunders": [{"area": "ask", "name": "asked after farewell", "step": 0}]}, AGAIN),
+        (lambda row: row | {"errors": [{"area": "ask", "name": "asked after farewell", "step": 0}]}, AGAIN),
         (lambda row: row | {"messages": []}, AGAIN),
     ],
 )
@@ -99,26 +99,37 @@ def test_a_models_nonsense_is_played_to_its_end_and_its_errors_are_named(copy):
     for row in found:
         assert len(row["steps"]) == 30
         assert row["typed"]["fault"] == "nothing was bought"
-        assert {"area": "click", "name": "nonexistent button", "step": 0} in row["blunders"]
+        assert {"area": "click", "name": "nonexistent button", "step": 0} in row["errors"]
         assert row["messages"] == []
 
 
-def test_where_no_prompt_is_answered_the_episode_ends_and_says_why(copy):
+def test_where_no_prompt_is_answered_no_episode_ships(copy):
     with Server(Plan({"400": 1.0}, times=1_000)) as server:
         run = Run(copy.folder, workers=1, models=Models(roles={"agent": f"openai:small@{server.url}"}))
         made = run.build("shopping_episodes", rebuild=True, scenarios="multi")
-        assert server.count == made.rows
-    for row in copy.read("shopping_episodes").table().to_pylist():
-        (step,) = row["steps"]
-        assert step["fault"].startswith("no reply: HTTP 400")
-        assert not row["typed"]["success"]
+        assert server.count == made.rejected
+    assert not made.rows
 
 
 def test_in_chinese_the_profile_calls_categories_and_colors_so(small):
     task = next(task for task in small.read("shopping_tasks") if task.profile_id)
     profile = next(each for each in small.read("profiles") if each.id == task.profile_id)
     play = Play(shop_of(small.read("catalog")), task.model_copy(update={"language": "zh"}), "single personal", profile)
-    first = play.prompt[1]["content"]
+    first = play.told()[1]["content"]
     liked = profile.interests.categories[0].name
     assert liked not in first
-    assert leaves()[liked]["zh"] in first
+    assert load_everyday_words()[liked]["zh"] in first
+
+
+def test_two_shared_nodes_of_the_catalogs_path_and_another_type_are_found(told, row):
+    row["literal"] |= {"type": 0.5}
+    assert "two shared category nodes and another type" in told(row)
+
+
+def test_a_product_has_the_whole_path_of_the_catalog(small):
+    store = small.read("catalog").once(shop_of).store
+    paths = {product.id: tuple(product.category_path) for product in small.read("catalog")}
+    assert max(map(len, paths.values())) > 2
+    assert [store.item(row).path for row in range(len(store))] == [
+        paths[store.ids[row].as_py()] for row in range(len(store))
+    ]

@@ -1,6 +1,7 @@
 """Months in the shop as the stage makes them: several seeds, the sample and a real catalog, looked at from outside."""
 
 import json
+import re
 from collections import Counter, defaultdict
 from datetime import date, timedelta
 from itertools import pairwise
@@ -8,15 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.models.role import Models
-from pipeline.problem import Problem
-from pipeline.render.trajectory import parse, render
-from pipeline.run import Run
-from pipeline.tokens import estimate
-from pipeline.verify import verify
+from shopwright.pipeline.models.role import Models
+from shopwright.pipeline.problem import Problem
+from shopwright.pipeline.render.trajectory import parse_trajectory, render_trajectory
+from shopwright.pipeline.run import Run
+from shopwright.pipeline.tokens import estimate
+from shopwright.pipeline.verify import verify
+from shopwright.pipeline.world.pages import open_word_search
 from tests.models.server import Plan as ServerPlan
 from tests.models.server import Server
-from tests.shop import writer
+from tests.world import writer
 
 REAL = Path(__file__).parents[3] / "shared" / "data" / "walmart_amazon_tableB_amazon.csv"
 BREAK = timedelta(minutes=10)
@@ -35,7 +37,14 @@ class World:
         self.long = [row for row in self.rows if row["budget"] == "64k"]
 
 
-@pytest.fixture(scope="module", params=["small sample", pytest.param("sample", marks=pytest.mark.slow), "real"])
+@pytest.fixture(
+    scope="module",
+    params=[
+        "small sample",
+        pytest.param("sample", marks=pytest.mark.slow),
+        pytest.param("real", marks=pytest.mark.slow),
+    ],
+)
 def world(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("world")
     if request.param != "real":
@@ -91,9 +100,9 @@ def test_every_hundred_actions_are_of_the_published_mix(world):
 
 def test_the_text_is_that_of_the_events_and_reads_back(world):
     for row in world.rows[::7]:
-        assert row["text"] == render(row["events"])
+        assert row["text"] == render_trajectory(row["events"])
         told = [event | {"product_types": None} for event in row["events"]]
-        assert [event | {"product_types": None} for event in parse(row["text"])] == told
+        assert [event | {"product_types": None} for event in parse_trajectory(row["text"])] == told
 
 
 def test_budgets_are_filled_and_never_exceeded(world):
@@ -125,10 +134,21 @@ def test_people_come_only_in_their_hours(world):
 def test_shopping_comes_in_sessions_with_gaps(world):
     for row in world.long:
         found = sessions(row)
-        assert 20 <= len(found) <= 90
+        assert 20 <= len(found) <= 160
         lengths = sorted(session[-1]["timestamp"] - session[0]["timestamp"] for session in found)
-        assert timedelta(minutes=4) < lengths[len(lengths) // 2] < timedelta(hours=2)
+        assert timedelta(minutes=1) < lengths[len(lengths) // 2] < timedelta(hours=2)
         assert lengths[-1] < timedelta(hours=5)
+
+
+def test_gaps_have_a_heavy_tail(world):
+    """Pauses of minutes and hours, not only seconds and days."""
+    gaps = [
+        (other["timestamp"] - one["timestamp"]).total_seconds()
+        for row in world.long
+        for one, other in pairwise(row["events"])
+    ]
+    for least, most in ((360, 1_800), (1_800, 7_200), (7_200, 86_400), (86_400, 10**9)):
+        assert sum(least <= gap < most for gap in gaps) > 0.002 * len(gaps)
 
 
 def test_the_seconds_between_actions_are_those_of_a_person(world):
@@ -151,14 +171,48 @@ def test_who_shops_at_weekends_is_seen_in_the_days(world):
     assert sum(shares[name] for name in mostly) > 1.25 * sum(shares[name] for name in rarely)
 
 
-def test_some_carts_are_left_and_some_things_bought_again(world):
-    again = 0
+def test_some_carts_are_left(world):
     for row in world.long:
         carts, bought = (Counter(event["asin"] for event in actions(row, kind)) for kind in ("add to Cart", "purchase"))
         assert (carts - bought).total() >= 10
         assert not bought - carts
-        again += sum(count > 1 for count in bought.values())
-    assert again >= len(world.long) / 2
+
+
+def test_hardly_anybody_buys_in_the_category_just_bought_in(world):
+    """Where the shop has more categories than a month needs."""
+    shares = []
+    for row in world.long:
+        kinds = [event["product_types"] for event in actions(row, "purchase")]
+        shares.append(1 - len(set(kinds)) / len(kinds))
+    if len({product["category"] for product in world.catalog.values()}) > 100:
+        assert sorted(shares)[len(shares) // 2] < 0.3
+
+
+def test_people_look_at_many_categories(world):
+    most = len({product["category"] for product in world.catalog.values()})
+    for row in world.long:
+        assert len({event["product_types"] for event in actions(row, "click")}) >= min(30, most // 2)
+
+
+def test_every_click_was_on_the_first_two_pages(world):
+    engine = open_word_search(world.run.read("catalog"))
+    for row in world.long[::6]:
+        for query, clicks in searches_with_their_clicks(row):
+            shown = {engine.store.ids[number].as_py() for number in engine.find(query, limit=40)}
+            assert {click["asin"] for click in clicks} <= shown
+
+
+def test_who_searches_for_a_maker_opens_that_makers_products(world):
+    makers = {product["brand"].lower() for product in world.catalog.values() if product["brand"]}
+    right = wrong = 0
+    for row in world.long:
+        for query, clicks in searches_with_their_clicks(row):
+            said = query.lower().split()
+            names = {" ".join(said[:size]) for size in range(1, 4)} & makers
+            if names and clicks:
+                is_theirs = (clicks[0]["brand"] or "").lower() in names
+                right, wrong = right + is_theirs, wrong + (not is_theirs)
+    assert wrong < 0.1 * (right + wrong)
 
 
 def test_siblings_are_compared(world):
@@ -178,11 +232,18 @@ def test_nobody_buys_what_is_above_its_budget(world):
         assert all(event["price"] <= limit for event in actions(row, "purchase"))
 
 
-def test_people_look_mostly_at_what_they_like(world):
+def test_people_look_more_at_what_they_like_than_others_do(world):
+    own = others = 0.0
+    liked = {name: {taste.category for taste in person.tastes} for name, person in world.people.items()}
     for row in world.long:
-        tastes = {taste.category for taste in world.people[row["persona_id"]].tastes}
-        clicks = actions(row, "click")
-        assert sum(click["product_types"] in tastes for click in clicks) > 0.5 * len(clicks)
+        clicks = Counter(event["product_types"] for event in actions(row, "click"))
+        for name, tastes in liked.items():
+            share = sum(clicks[category] for category in tastes) / clicks.total()
+            if name == row["persona_id"]:
+                own += share / len(world.long)
+            else:
+                others += share / len(world.long) / (len(liked) - 1)
+    assert own > 1.25 * others
 
 
 def test_the_thrifty_buy_the_cheaper_of_a_kind(world):
@@ -241,8 +302,8 @@ def test_people_search_in_many_words_and_seldom_twice_the_same_in_a_row(world):
 def test_a_query_with_a_limit_is_kept_to_it(world):
     for row in world.long:
         for query, clicks in searches_with_their_clicks(row):
-            if " under " in query:
-                assert all(click["price"] <= int(query.split(" under ")[1].split()[0].strip("$")) for click in clicks)
+            if capped := re.search(r" under \$?(\d+)$", query):
+                assert all(click["price"] <= int(capped[1]) for click in clicks)
 
 
 def test_customers_differ(world):

@@ -6,16 +6,36 @@ from decimal import Decimal
 
 import pytest
 
-from pipeline.arrow import to_batch
-from pipeline.dataset import Dataset, ShardWriter
-from pipeline.run import Run
-from pipeline.shop.variants import FEWEST, offers, said_in, spelled, values_by_leaf
-from pipeline.stage import Shard, reasons_against
-from pipeline.stages import all_stages
-from pipeline.stages.variants import COUNT, DENIED, NOTHING, OTHER_PRICE, RAGGED, SAME, STRANGER, UNFIT
-from schemas.shop import Product, Variant
+from shopwright.pipeline.arrow import to_batch
+from shopwright.pipeline.catalog.variants import (
+    FEWEST,
+    collect_values_by_leaf,
+    draw_variant_offers,
+    find_value_in_title,
+    normalize_option_value,
+)
+from shopwright.pipeline.checks.titles import find_denied_choice
+from shopwright.pipeline.dataset import Dataset, ShardWriter
+from shopwright.pipeline.run import Run
+from shopwright.pipeline.stage import Shard, reasons_against
+from shopwright.pipeline.stages import all_stages
+from shopwright.pipeline.stages.variants import (
+    AGAINST,
+    COUNT,
+    DENIED,
+    NOTHING,
+    OTHER_PRICE,
+    RAGGED,
+    SAME,
+    STRANGER,
+    UNFIT,
+    ProductFacts,
+    find_variant_fault,
+)
+from shopwright.schemas.shop import Product, Variant
 
 STAGE = all_stages()["variants"]
+HDMI = {"name": "connector", "value": "HDMI", "number": None, "unit": None}
 PLAIN = {
     "id": "p1",
     "title": "Oak stool, black, 18 in",
@@ -177,26 +197,19 @@ def test_variants_are_those_of_the_product_wherever_it_stands(made):
     assert forth != made(*products, seed=1)
 
 
-def test_one_shard_or_three_make_the_same(run):
-    data = run.read("catalog")
-    one, *three = (
-        [
-            row
-            for index in range(total)
-            for batch in STAGE.function(data, Shard(index, total, 5))
-            for row in batch.to_pylist()
-        ]
-        for total in (1, 3)
-    )
-    assert [one] == three
-
-
 @pytest.mark.parametrize(
     ("product", "name", "own"),
     [
-        ({}, "color", "black"),
-        ({"title": "hdmi cable 6 ft", "color": None, "category_path": ["Cables"]}, "connector", "HDMI"),
-        ({"title": "usb printer cable", "color": None, "category_path": ["Cables"]}, "color", None),
+        ({"title": "Oak stool, 18 in"}, "packaging", "standard packaging"),
+        ({"title": "Bar stool, 18 in"}, "color", "black"),
+        ({}, "packaging", "standard packaging"),
+        (
+            {"title": "printer cable", "color": None, "category_path": ["Cables"], "attributes": [HDMI]},
+            "connector",
+            "HDMI",
+        ),
+        ({"title": "hdmi cable 6 ft", "color": None, "category_path": ["Cables"], "attributes": [HDMI]}, "color", None),
+        ({"title": "printer cable", "color": None, "category_path": ["Cables"]}, "color", None),
         ({"title": "running shoe", "color": None, "category_path": ["Men's Shoes"]}, "size", None),
         (
             {
@@ -206,12 +219,19 @@ def test_one_shard_or_three_make_the_same(run):
             "material",
             "bamboo",
         ),
-        ({"options": [{"name": "Seat_Height", "values": ["18 in", "24 in", "30 in"]}]}, "seat height", "18 in"),
-        ({"options": [{"name": "price", "values": ["1", "2", "3"]}]}, "color", "black"),
+        (
+            {"title": "Bar stool", "options": [{"name": "Seat_Height", "values": ["18 in", "24 in", "30 in"]}]},
+            "seat height",
+            None,
+        ),
+        ({"title": "Bar stool", "options": [{"name": "price", "values": ["1", "2", "3"]}]}, "color", "black"),
     ],
     ids=[
+        "a wood, which may be a color",
         "a color",
+        "a color that the title says",
         "a connector",
+        "a connector that the title says",
         "no connector said",
         "a size",
         "its own material",
@@ -220,7 +240,7 @@ def test_one_shard_or_three_make_the_same(run):
     ],
 )
 def test_what_varies_most_naturally(made, product, name, own):
-    """A connector is only told apart where the title names one; a size and a color anywhere."""
+    """What the product states beside its title; a size and a color need not be stated; what the title says does not vary."""
     rows = made(product)
     assert {tuple(choices(row)) for row in rows} == {(name,)}
     title = choices(next(row for row in rows if row["is_title"]))[name]
@@ -252,7 +272,8 @@ def test_a_catalog_without_products_has_no_variants(made):
 
 def test_a_larger_size_costs_more_and_prices_keep_their_ending(made):
     options = [{"name": "storage", "values": ["64 GB", "128 GB", "256 GB"]}]
-    rows = made({"title": "phone 128 GB", "price": Decimal("399.99"), "options": options})
+    stated = [{"name": "storage", "value": "128 GB", "number": 128.0, "unit": "GB"}]
+    rows = made({"title": "phone", "price": Decimal("399.99"), "options": options, "attributes": stated})
     costs = {choices(row)["storage"]: row["price"] for row in rows}
     assert costs["64 GB"] < costs["128 GB"] == Decimal("399.99") < costs["256 GB"]
     assert {price % 1 for price in costs.values()} == {Decimal("0.99")}
@@ -328,7 +349,7 @@ def test_values_of_a_leaf_are_its_own_the_commonest_first(tmp_path, made):
         {"id": "c", "color": "plum"},
         {"id": "d", "category": "Beds"},
     )
-    known = values_by_leaf(Dataset(tmp_path / "made-0", "catalog", Product))
+    known = collect_values_by_leaf(Dataset(tmp_path / "made-0", "catalog", Product))
     assert known["Stools"]["color"] == ["teal", "plum"]
     assert known["Beds"]["color"] == ["black"]
 
@@ -344,16 +365,48 @@ def test_values_of_a_leaf_are_its_own_the_commonest_first(tmp_path, made):
     ],
 )
 def test_a_title_names_a_value_by_whole_words(title, values, said):
-    assert said_in(title, values) == said
+    assert find_value_in_title(title, values) == said
 
 
 def test_spelling_is_the_same_for_other_signs():
-    assert spelled("USB-C") == spelled("usb c") != spelled("usb")
+    assert normalize_option_value("USB-C") == normalize_option_value("usb c") != normalize_option_value("usb")
 
 
 def test_offers_need_no_dataset():
     from random import Random
 
-    names, found = offers(PLAIN | {"cents": 4995}, {}, Random(1), 0.1)
-    assert names == ["color"]
-    assert {offer.choices for offer in found if offer.is_title} == {("black",)}
+    names, found = draw_variant_offers(PLAIN | {"cents": 4995}, {}, Random(1), 0.1)
+    assert names == ["packaging"]
+    assert {offer.choices for offer in found if offer.is_title} == {("standard packaging",)}
+
+
+@pytest.mark.parametrize(
+    ("title", "options", "varies"),
+    [
+        ("Kettle, sage green", [{"name": "color", "values": ["cream", "sage green", "black"]}], {"packaging"}),
+        ("Kettle, sage green", [{"name": "color", "values": ["cream", "black"]}], {"packaging"}),
+        ("Film camera, graded fair", [{"name": "condition", "values": ["like new", "fair", "good"]}], {"color"}),
+        ("SanDisk 16GB card", [{"name": "capacity", "values": ["16 GB", "32 GB", "64 GB"]}], {"color"}),
+        ("Skillet, 12-inch", [{"name": "diameter", "values": ["10 in", "12 in", "14 in"]}], {"color"}),
+        ("Kettle", [{"name": "color", "values": ["cream", "sage green", "black"]}], {"color"}),
+        (
+            "Kettle, black, 1 L",
+            [{"name": "color", "values": ["cream", "black"]}, {"name": "lid", "values": ["flat", "round", "none"]}],
+            {"lid"},
+        ),
+    ],
+)
+def test_what_a_title_says_does_not_vary(made, title, options, varies):
+    rows = made({"title": title, "color": None, "options": options})
+    values = defaultdict(set)
+    for row in rows:
+        for name, value in choices(row).items():
+            values[name].add(value)
+    assert {name for name, several in values.items() if len(several) > 1} == varies
+    assert not any(find_denied_choice(title, choices(row).items()) for row in rows)
+
+
+def test_a_variant_that_the_title_denies_is_seen():
+    told = ProductFacts("Kettle, sage green", "Kettles", ("Home",), 100, {}, {"color": ["red", "cream"]})
+    assert find_variant_fault(told, [("color", "cream")], 100, False, {}) == AGAINST
+    assert find_variant_fault(told._replace(nameless="Kettle"), [("color", "cream")], 100, False, {}) is None

@@ -18,17 +18,17 @@ from urllib.request import Request, urlopen
 
 import pytest
 
-from pipeline.publish.forms import configs
-from pipeline.publish.layout import lay
-from pipeline.trainers import env as environments
-from pipeline.trainers.env import ENVIRONMENTS, schemas_of, task_of, tools_of
-from pipeline.trainers.trl import last_words
+from shopwright.pipeline.publish.exporters.forms import configs
+from shopwright.pipeline.publish.layout import lay
+from shopwright.pipeline.trainers import env as environments
+from shopwright.pipeline.trainers.env import ENVIRONMENTS, get_env_task, list_env_tools, list_tool_schemas
+from shopwright.pipeline.trainers.trl import last_words
 from tests.trainers import tiny
 
 MISSING = [name for name in ("trl", "verl", "openenv", "gymnasium") if find_spec(name) is None]
 if not MISSING:  # read when they are imported; other tests of this process have a hub
     os.environ |= {"HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false", "TRL_EXPERIMENTAL_SILENCE": "1"}
-HOME = Path(environments.__file__).parents[2]
+HOME = Path(__file__).parents[2]
 GUIDE = HOME / "docs" / "training.md"
 CODE_TAGS = str(HOME / "pipeline" / "publish" / "code_tags.jinja")
 SFT = ("sft_rollouts", "sft_envs", "sft_shopping", "sft_behaviors")
@@ -171,7 +171,7 @@ def test_in_grpo_the_solvers_calls_earn_everything_and_giving_up_earns_less(smal
     from trl import GRPOConfig, GRPOTrainer
 
     told = asked_and_answered(small) if name == "rollouts" else rows(hub, name, 4)
-    tokens = tiny.tokenizer([*told, *schemas_of(ENVIRONMENTS["envs"])], "qwen3")
+    tokens = tiny.tokenizer([*told, *list_tool_schemas(ENVIRONMENTS["envs"])], "qwen3")
     names = sorted(set(told["environment"]))
     steps = min(3, len(told))
     trainer = replaying(GRPOTrainer)(
@@ -238,7 +238,7 @@ def test_a_random_model_plays_in_grpo(small, hub, name):
 def test_the_reward_function_reads_the_columns_that_grpo_passes(hub):
     from trl import GRPOConfig, GRPOTrainer
 
-    from pipeline.rewards.trl import reward
+    from shopwright.pipeline.rewards.trl import reward
 
     told = rows(hub, "rl_questions", 2)
     tokens = tiny.tokenizer(told, "qwen3")
@@ -267,7 +267,7 @@ def test_the_tools_are_told_as_transformers_tells_them(name):
     from transformers.utils import get_json_schema
 
     env = ENVIRONMENTS[name]()
-    assert schemas_of(type(env)) == [get_json_schema(each) for each in tools_of(env).values()]
+    assert list_tool_schemas(type(env)) == [get_json_schema(each) for each in list_env_tools(env).values()]
 
 
 # verl
@@ -284,7 +284,7 @@ def configured(**given):
 def test_verl_reads_conversations_and_masks_all_but_the_assistant(hub, name, form):
     from verl.utils.dataset.multiturn_sft_dataset import MultiTurnSFTDataset
 
-    from pipeline.trainers.verl import JsonSFTDataset
+    from shopwright.pipeline.trainers.verl import JsonSFTDataset
 
     paths = files(hub, f"{name}{form}")
     told = rows(hub, f"{name}{form}")
@@ -318,7 +318,7 @@ def test_verls_loop_plays_a_row_in_its_environment(small, hub, name):
     from verl.utils.dataset.rl_dataset import RLHFDataset
     from verl.workers.rollout.replica import TokenOutput
 
-    from pipeline.trainers.verl import AgentLoop
+    from shopwright.pipeline.trainers.verl import AgentLoop
 
     if name == "rollouts":
         found = [{**row, "raw_prompt": row["prompt"]} for row in asked_and_answered(small)]
@@ -382,8 +382,8 @@ def served(small):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    command = "import sys; from pipeline.trainers.serve import run; "
-    command += "run(run=sys.argv[1], host='127.0.0.1', port=int(sys.argv[2]), sessions=8)"
+    command = "import sys; from shopwright.pipeline.trainers.serve import serve_environments; "
+    command += "serve_environments(run=sys.argv[1], host='127.0.0.1', port=int(sys.argv[2]), sessions=8)"
     words = [sys.executable, "-c", command, str(small.folder), str(port)]
     server = subprocess.Popen(words, cwd=HOME, stdout=subprocess.PIPE, text=True)
     try:
@@ -415,7 +415,7 @@ def test_clients_of_a_server_play_at_once_and_none_sees_anothers_episode(served,
         async with GenericEnvClient(base_url=served) as client:
             begun = await client.reset(environment=row["environment"], extra_info=row["extra_info"])
             assert begun.metadata["prompt"] == row["prompt"]
-            assert begun.metadata["tools"] == schemas_of(ENVIRONMENTS[row["environment"]])
+            assert begun.metadata["tools"] == list_tool_schemas(ENVIRONMENTS[row["environment"]])
             earned = []
             for call in row["extra_info"]["reference_calls"]:
                 seen = await client.step({"tool_name": call["name"], "arguments": call["arguments"]})
@@ -465,7 +465,7 @@ def test_the_package_is_valid_for_openenv():
 
 
 def test_gymnasium_plays_an_episode(small, hub):
-    from pipeline.trainers.gymnasium import GymEnv
+    from shopwright.pipeline.trainers.gymnasium import GymEnv
 
     env = GymEnv("envs", small.folder)
     row = rows(hub, "rl_envs", 1)[0]
@@ -481,7 +481,7 @@ def test_gymnasium_plays_an_episode(small, hub):
 
 
 def test_gymnasium_cuts_off_what_does_not_end(small):
-    from pipeline.trainers.gymnasium import GymEnv
+    from shopwright.pipeline.trainers.gymnasium import GymEnv
 
     env = GymEnv("shopping", small.folder, longest=2)
     env.reset(options={"index": 0})
@@ -490,11 +490,11 @@ def test_gymnasium_cuts_off_what_does_not_end(small):
 
 
 def test_in_gymnasium_last_words_are_heard(small):
-    from pipeline.trainers.gymnasium import GymEnv
+    from shopwright.pipeline.trainers.gymnasium import GymEnv
 
     env = GymEnv("questions_boxed", small.folder)
     env.reset(options={"index": 0})
-    answer = task_of(small.folder, "questions_boxed", 0)["answer"]
+    answer = get_env_task(small.folder, "questions_boxed", 0)["answer"]
     assert env.step(f"It is \\boxed{{{answer}}}.")[1:4] == (1.0, True, False)
 
 
@@ -565,10 +565,10 @@ def test_verl_finds_what_the_guide_names():
     import yaml
     from verl.utils.import_utils import load_extern_object
 
-    from pipeline.trainers import verl as ours
+    from shopwright.pipeline.trainers import verl as ours
 
     (loop,) = yaml.safe_load(Path(ours.__file__).with_name("agent_loops.yaml").read_text())
     assert loop["name"] == "shopwright"
     assert hydra.utils.get_class(loop["_target_"]) is ours.AgentLoop
     assert pickle.loads(pickle.dumps(ours.AgentLoop)) is ours.AgentLoop
-    assert load_extern_object("pkg://pipeline.trainers.verl", "JsonSFTDataset") is ours.JsonSFTDataset
+    assert load_extern_object("pkg://shopwright.pipeline.trainers.verl", "JsonSFTDataset") is ours.JsonSFTDataset

@@ -7,30 +7,30 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.envs import ORDER
-from pipeline.problem import Problem
-from pipeline.publish.forms_rl import rl_envs, rl_questions, rl_shopping
-from pipeline.run import Run
-from pipeline.shop.tools import TOOLS, manual
-from pipeline.trainers.env import (
+from shopwright.pipeline.envs import ENV_ORDER
+from shopwright.pipeline.problem import Problem
+from shopwright.pipeline.publish.exporters.rl import rl_envs, rl_questions, rl_shopping
+from shopwright.pipeline.run import Run
+from shopwright.pipeline.shop.tools import TOOLS, build_tool_schemas
+from shopwright.pipeline.trainers.env import (
     ENVIRONMENTS,
     BoxedEnv,
     QuestionsEnv,
     ShopEnv,
     ShoppingEnv,
     TalkEnv,
-    answered,
-    call_of,
-    calls_of,
-    conversation,
-    count_of,
-    schemas_of,
-    solution,
-    task_of,
-    tools_of,
+    call_env_tool,
+    count_env_tasks,
+    get_env_task,
+    list_env_calls,
+    list_env_tools,
+    list_tool_schemas,
+    make_talk_call,
+    solve_env_task,
+    write_env_messages,
 )
-from pipeline.trainers.gymnasium import called
-from pipeline.trainers.trl import last_words
+from shopwright.pipeline.trainers.gymnasium import parse_gym_call
+from shopwright.pipeline.trainers.trl import last_words
 
 every_kind = pytest.mark.parametrize("kind", ENVIRONMENTS.values(), ids=ENVIRONMENTS)
 GUIDE = Path(__file__).parents[2] / "docs" / "training.md"
@@ -64,7 +64,7 @@ def told(text):
 
 @pytest.fixture
 def shop(small):
-    return begun(ShopEnv, small, task_of(small.folder, "envs", 0))
+    return begun(ShopEnv, small, get_env_task(small.folder, "envs", 0))
 
 
 @pytest.fixture
@@ -78,11 +78,11 @@ def questions(small):
 
 
 def standard(small):
-    return next(task for n in range(99) if not (task := task_of(small.folder, "shopping", n))["profile_id"])
+    return next(task for n in range(99) if not (task := get_env_task(small.folder, "shopping", n))["profile_id"])
 
 
 def asked(small):
-    return task_of(small.folder, "questions", 0)
+    return get_env_task(small.folder, "questions", 0)
 
 
 # What every trainer relies on
@@ -90,9 +90,9 @@ def asked(small):
 
 @every_kind
 def test_tools_are_typed_told_of_and_return_no_annotation(kind):
-    for name, tool in tools_of(kind()).items():
+    for name, tool in list_env_tools(kind()).items():
         assert inspect.signature(tool).return_annotation is inspect.Signature.empty, name
-        (schema,) = [each["function"] for each in schemas_of(kind) if each["function"]["name"] == name]
+        (schema,) = [each["function"] for each in list_tool_schemas(kind) if each["function"]["name"] == name]
         assert schema["description"]
         kinds = {each["type"] for each in schema["parameters"]["properties"].values()}
         assert kinds <= {"string", "integer", "number", "boolean"}
@@ -101,34 +101,34 @@ def test_tools_are_typed_told_of_and_return_no_annotation(kind):
 @every_kind
 def test_nothing_but_tools_reset_and_the_reward_is_public(kind):
     public = {name for name in dir(kind) if not name.startswith("_")}
-    assert public == {"reset", "get_reward", *tools_of(kind())}
+    assert public == {"reset", "get_reward", *list_env_tools(kind())}
 
 
 @every_kind
 def test_before_its_first_reset_a_call_is_answered_by_an_error(kind):
-    for name, tool in tools_of(kind()).items():
+    for name, tool in list_env_tools(kind()).items():
         assert told(tool()) == {"error": "The episode is over."}, name
 
 
 @pytest.mark.parametrize("value", STRANGE, ids=lambda value: repr(value)[:12])
 @pytest.mark.parametrize("name", ENVIRONMENTS)
 def test_whatever_a_model_says_a_tool_gives_text(small, name, value):
-    task = task_of(small.folder, name, 0)
+    task = get_env_task(small.folder, name, 0)
     env = ENVIRONMENTS[name](small.folder)
-    for schema in schemas_of(type(env)):
+    for schema in list_tool_schemas(type(env)):
         about = schema["function"]
         if env._done:
             env.reset(extra_info={"task": task})
-        said = answered(env, about["name"], dict.fromkeys(about["parameters"]["properties"], value))
+        said = call_env_tool(env, about["name"], dict.fromkeys(about["parameters"]["properties"], value))
         assert isinstance(said, str)
         assert len(said.encode()) < 20_000
         assert -1 <= env.get_reward() <= 1
 
 
 def test_the_shops_tools_are_told_as_agents_of_the_dataset_are_told_of_them():
-    mine = {each["function"]["name"]: each["function"] for each in schemas_of(ShopEnv)}
+    mine = {each["function"]["name"]: each["function"] for each in list_tool_schemas(ShopEnv)}
     assert mine.keys() == {*TOOLS, "submit"}
-    for known in manual():
+    for known in build_tool_schemas():
         one = mine[known["name"]]
         assert one["description"] == known["description"]
         assert one["parameters"]["properties"] == known["parameters"]["properties"]
@@ -142,26 +142,26 @@ def test_a_row_without_a_task_cannot_be_reset(small, row):
 
 
 def test_extra_info_and_task_may_be_text(small):
-    task = task_of(small.folder, "envs", 0)
+    task = get_env_task(small.folder, "envs", 0)
     env = ShopEnv(small.folder)
     env.reset(extra_info=json.dumps({"task": json.dumps(task)}), prompt="ignored", answer="ignored")
     assert env._prompt == begun(ShopEnv, small, task)._prompt
 
 
 def test_nothing_of_a_row_but_the_task_is_read(small):
-    row = next(rl_envs(small, "train"))
+    row = next(small.call(rl_envs, split="train"))
     task = {"task": row["extra_info"]["task"]}
     bare, full = ShopEnv(small.folder), ShopEnv(small.folder)
     bare.reset(extra_info=task)
     full.reset(**row)
     assert bare._prompt == full._prompt == row["prompt"]
     calls = [(call["name"], call["arguments"]) for call in row["extra_info"]["reference_calls"]]
-    assert conversation(bare, calls) == conversation(full, calls)
+    assert write_env_messages(bare, calls) == write_env_messages(full, calls)
     assert bare.get_reward() == full.get_reward()
 
 
 def test_a_shop_that_is_not_the_tasks_is_refused(small):
-    task = task_of(small.folder, "envs", 0)
+    task = get_env_task(small.folder, "envs", 0)
     with pytest.raises(Problem, match="another shop"):
         ShopEnv("").reset(extra_info={"task": task})
     with pytest.raises(Problem, match="another shop"):
@@ -179,13 +179,13 @@ def test_a_missing_shop_is_named(tmp_path, monkeypatch):
 def test_the_folder_can_be_named_by_the_variable(small, monkeypatch):
     monkeypatch.setenv("SHOPWRIGHT_RUN", str(small.folder))
     env = ShopEnv()
-    env.reset(extra_info={"task": task_of(small.folder, "envs", 0)})
+    env.reset(extra_info={"task": get_env_task(small.folder, "envs", 0)})
     assert not env._done
 
 
 def test_the_shop_is_shared_by_all_of_a_process(small):
     def envs():
-        return begun(ShopEnv, small, task_of(small.folder, "envs", 0))
+        return begun(ShopEnv, small, get_env_task(small.folder, "envs", 0))
 
     with ThreadPoolExecutor(4) as threads:
         found = list(threads.map(lambda _: envs(), range(4)))
@@ -214,18 +214,18 @@ def test_a_shop_in_memory_needs_no_run():
 
 def test_the_solvers_calls_earn_everything_of_every_task(small):
     env = ShopEnv(small.folder)
-    for number in range(count_of(small.folder, "envs")):
-        assert solution(env, task_of(small.folder, "envs", number))
+    for number in range(count_env_tasks(small.folder, "envs")):
+        assert solve_env_task(env, get_env_task(small.folder, "envs", number))
         assert env._done
         assert (env._episode.reward.task, env._episode.reward.hallucination) == (1, 0)
         assert env.get_reward() == env._episode.reward.total > 0.5
 
 
-@pytest.mark.parametrize("name", ORDER)
+@pytest.mark.parametrize("name", ENV_ORDER)
 def test_what_is_asked_or_sold_out_on_the_way_is_mastered_too(name):
     env = ShopEnv()
     for seed in range(8):
-        assert solution(env, {"env": name, "difficulty": 8, "seed": seed}), seed
+        assert solve_env_task(env, {"env": name, "difficulty": 8, "seed": seed}), seed
 
 
 def test_where_the_solver_does_not_earn_everything_there_is_no_solution():
@@ -233,30 +233,30 @@ def test_where_the_solver_does_not_earn_everything_there_is_no_solution():
         def submit(self, **answer):
             return super().submit(refusal="not_covered")
 
-    assert solution(Deaf(), IN_MEMORY) == []
+    assert solve_env_task(Deaf(), IN_MEMORY) == []
 
 
 def test_the_same_calls_give_the_same_texts_and_the_same_reward(small):
-    task = task_of(small.folder, "envs", 5)
+    task = get_env_task(small.folder, "envs", 5)
     env = ShopEnv(small.folder)
-    calls = solution(env, task)
+    calls = solve_env_task(env, task)
     found = []
     for _ in range(2):
         env.reset(extra_info={"task": task})
-        found.append((conversation(env, calls), env.get_reward()))
+        found.append((write_env_messages(env, calls), env.get_reward()))
     assert found[0] == found[1]
 
 
 def test_what_the_shopper_says_of_itself_stands_beside_the_result(small):
-    for number in range(count_of(small.folder, "envs")):
-        task = task_of(small.folder, "envs", number)
+    for number in range(count_env_tasks(small.folder, "envs")):
+        task = get_env_task(small.folder, "envs", number)
         env = ShopEnv(small.folder)
-        calls = solution(env, task)
+        calls = solve_env_task(env, task)
         words = [turn.user for turn in env._episode.turns]
         if any(words[:-1]):
             break
     env.reset(extra_info={"task": task})
-    texts = [answered(env, *call) for call in calls]
+    texts = [call_env_tool(env, *call) for call in calls]
     assert [told(text).get("shopper", "") for text in texts[:-1]] == words[:-1]
 
 
@@ -286,7 +286,7 @@ def test_every_call_counts_and_at_the_last_the_shopper_leaves(shop):
     ],
 )
 def test_a_call_that_no_tool_takes_ends_it_with_everything_lost(shop, name, arguments, why):
-    assert why in told(answered(shop, name, arguments))["error"]
+    assert why in told(call_env_tool(shop, name, arguments))["error"]
     assert shop._done
     assert shop.get_reward() == -1
     assert told(shop.submit()) == {"error": "The episode is over."}
@@ -294,10 +294,10 @@ def test_a_call_that_no_tool_takes_ends_it_with_everything_lost(shop, name, argu
 
 
 def test_after_the_end_nothing_changes_the_reward(small, shop):
-    solution(shop, task_of(small.folder, "envs", 0))
+    solve_env_task(shop, get_env_task(small.folder, "envs", 0))
     earned = shop.get_reward()
     for name in ("fly", "submit", "cart_view"):
-        assert told(answered(shop, name, {})) == {"error": "The episode is over."}
+        assert told(call_env_tool(shop, name, {})) == {"error": "The episode is over."}
     assert shop.get_reward() == earned > 0.5
 
 
@@ -307,7 +307,7 @@ def test_arguments_may_come_in_their_order(shop):
 
 
 def test_breaking_off_earns_what_silence_earns(small):
-    task = task_of(small.folder, "envs", 0)
+    task = get_env_task(small.folder, "envs", 0)
     silent, last = begun(ShopEnv, small, task), begun(ShopEnv, small, task)
     for _ in range(last._episode.most):
         last.datetime_now()
@@ -317,10 +317,10 @@ def test_breaking_off_earns_what_silence_earns(small):
 
 
 def test_a_journey_is_answered_part_by_part(small):
-    tasks = (task_of(small.folder, "envs", number) for number in range(count_of(small.folder, "envs")))
+    tasks = (get_env_task(small.folder, "envs", number) for number in range(count_env_tasks(small.folder, "envs")))
     task = next(task for task in tasks if task["env"] == "journey")
     env = ShopEnv(small.folder)
-    handed = [arguments for name, arguments in solution(env, task) if name == "submit"]
+    handed = [arguments for name, arguments in solve_env_task(env, task) if name == "submit"]
     assert [each.get("more", False) for each in handed] == [True] * (len(handed) - 1) + [False]
     assert env._episode.reward.success
     env.reset(extra_info={"task": task})
@@ -336,11 +336,11 @@ def test_a_list_of_products_is_handed_in_as_text(shop):
 
 def test_words_that_go_with_an_answer_are_no_question():
     said = {"assistant_message": "30 days.", "answer": {"policy_answer": "30", "done": True, "env": "policy_qa"}}
-    assert list(calls_of([said])) == [("submit", {"policy_answer": "30"})]
+    assert list(list_env_calls([said])) == [("submit", {"policy_answer": "30"})]
 
 
 def test_nothing_but_the_opening_and_the_calls_is_told_of_a_task(small):
-    tasks = [task_of(small.folder, "envs", number) for number in range(count_of(small.folder, "envs"))]
+    tasks = [get_env_task(small.folder, "envs", number) for number in range(count_env_tasks(small.folder, "envs"))]
     envs = [begun(ShopEnv, small, task) for task in tasks]
     assert len({env._prompt[0]["content"] for env in envs}) == 1
     for task, env in zip(tasks, envs, strict=True):
@@ -355,8 +355,8 @@ def test_an_episode_of_the_dataset_is_played_again_to_the_letter(small, kind):
     tasks = {
         task["id"]: task
         for n in range(99)
-        if n < count_of(small.folder, "shopping")
-        for task in [task_of(small.folder, "shopping", n)]
+        if n < count_env_tasks(small.folder, "shopping")
+        for task in [get_env_task(small.folder, "shopping", n)]
     }
     played = 0
     for episode in small.read("shopping_episodes"):
@@ -364,7 +364,7 @@ def test_an_episode_of_the_dataset_is_played_again_to_the_letter(small, kind):
             continue
         env = begun(kind, small, {**tasks[episode.task_id], "scenario": episode.scenario})
         for step in episode.steps:
-            text = answered(env, *call_of(step.action))
+            text = call_env_tool(env, *make_talk_call(step.action))
             assert text.partition("\n{")[0] == step.observation.partition("\n{")[0]
         assert env._done
         assert env.get_reward() == episode.typed.strict
@@ -373,7 +373,7 @@ def test_an_episode_of_the_dataset_is_played_again_to_the_letter(small, kind):
 
 
 def test_a_task_with_a_profile_tells_it(small):
-    task = next(task for n in range(99) if (task := task_of(small.folder, "shopping", n))["profile_id"])
+    task = next(task for n in range(99) if (task := get_env_task(small.folder, "shopping", n))["profile_id"])
     assert "Profile:" in begun(ShoppingEnv, small, task)._prompt[1]["content"]
 
 
@@ -385,9 +385,9 @@ def test_a_scenario_that_the_environment_is_not_for_is_refused(small):
 
 
 def test_only_where_the_shopper_says_little_can_it_be_asked(small, pages):
-    assert set(tools_of(pages)) == {"search", "click"}
+    assert set(list_env_tools(pages)) == {"search", "click"}
     talk = begun(TalkEnv, small, standard(small))
-    assert set(tools_of(talk)) == {"search", "click", "ask_user"}
+    assert set(list_env_tools(talk)) == {"search", "click", "ask_user"}
     assert talk.ask_user(question="What color?")
 
 
@@ -451,7 +451,7 @@ def test_what_is_printed_cannot_end_a_tools_message(questions):
 def test_an_answer_in_a_box_counts_where_no_call_follows(small):
     task = asked(small)
     env = begun(BoxedEnv, small, task)
-    assert set(tools_of(env)) == {"code_interpreter"}
+    assert set(list_env_tools(env)) == {"code_interpreter"}
     assert "box" in env._prompt[0]["content"]
     last_words([[{"role": "assistant", "content": f"It is \\boxed{{{task['answer']}}}."}]], [env])
     assert env._done
@@ -490,7 +490,7 @@ def test_a_trajectory_that_is_not_there_is_named_at_the_reset(small):
 def test_a_rows_prompt_is_what_its_environment_tells(small, form):
     seen = 0
     for side in ("train", "test"):
-        for row in form(small, side):
+        for row in small.call(form, split=side):
             env = ENVIRONMENTS[row["environment"]](small.folder)
             env.reset(extra_info=row["extra_info"])
             assert env._prompt == row["prompt"], row["id"]
@@ -500,22 +500,22 @@ def test_a_rows_prompt_is_what_its_environment_tells(small, form):
 
 def test_a_task_is_found_by_its_number(small):
     ids = small.read("env_tasks").table(["id"])["id"].to_pylist()
-    assert [task_of(small.folder, "envs", n)["id"] for n in (0, len(ids) - 1)] == [ids[0], ids[-1]]
+    assert [get_env_task(small.folder, "envs", n)["id"] for n in (0, len(ids) - 1)] == [ids[0], ids[-1]]
     for number in (-1, len(ids)):
         with pytest.raises(IndexError, match="no task"):
-            task_of(small.folder, "envs", number)
+            get_env_task(small.folder, "envs", number)
 
 
 def test_of_a_dataset_that_is_not_there_no_task_is_counted(tmp_path):
-    assert count_of(tmp_path, "envs") == 0
+    assert count_env_tasks(tmp_path, "envs") == 0
 
 
 def test_a_conversation_ends_with_the_last_call(small):
-    task = task_of(small.folder, "envs", 0)
+    task = get_env_task(small.folder, "envs", 0)
     env = ShopEnv(small.folder)
-    calls = solution(env, task)
+    calls = solve_env_task(env, task)
     env.reset(extra_info={"task": task})
-    said = conversation(env, calls, thoughts=["First."])
+    said = write_env_messages(env, calls, thoughts=["First."])
     roles = [message["role"] for message in said]
     assert roles == ["system", "user", *["assistant", "tool"] * (len(calls) - 1), "assistant"]
     assert [message.get("content") for message in said if message["role"] == "assistant"] == ["First."] + [""] * (
@@ -526,15 +526,19 @@ def test_a_conversation_ends_with_the_last_call(small):
 
 @pytest.mark.parametrize("action", ["", "[]", "3", "null", '{"name": "x", "arguments": 3}', {"arguments": {}}])
 def test_what_is_no_call_is_last_words(action):
-    assert called(action) is None
+    assert parse_gym_call(action) is None
 
 
 def test_adapters_are_made_when_they_are_asked_for():
-    import pipeline.trainers.gymnasium
-    import pipeline.trainers.openenv
-    import pipeline.trainers.verl
+    import shopwright.pipeline.trainers.gymnasium
+    import shopwright.pipeline.trainers.openenv
+    import shopwright.pipeline.trainers.verl
 
-    for module in (pipeline.trainers.gymnasium, pipeline.trainers.openenv, pipeline.trainers.verl):
+    for module in (
+        shopwright.pipeline.trainers.gymnasium,
+        shopwright.pipeline.trainers.openenv,
+        shopwright.pipeline.trainers.verl,
+    ):
         with pytest.raises(AttributeError):
             _ = module.Nothing
 
@@ -542,7 +546,7 @@ def test_adapters_are_made_when_they_are_asked_for():
 def test_environments_work_inside_an_event_loop(small):
     async def played():
         env = ShopEnv(small.folder)
-        await asyncio.to_thread(env.reset, extra_info={"task": task_of(small.folder, "envs", 0)})
+        await asyncio.to_thread(env.reset, extra_info={"task": get_env_task(small.folder, "envs", 0)})
         return await asyncio.to_thread(env.cart_view)
 
     assert told(asyncio.run(played()))["lines"] == []

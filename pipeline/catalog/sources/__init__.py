@@ -9,8 +9,10 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Protocol
 
-from pipeline.problem import Problem
+from shopwright.pipeline.extras import require
+from shopwright.pipeline.problem import Problem
 
+# OWNER/NAME, as the Hub names a dataset.
 HUB_ID = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*")
 
 
@@ -22,7 +24,7 @@ class Source(Protocol):
     """Raw rows of one catalog, in a fixed order.
 
     A raw row has the names of `Product`'s fields (`id, title, brand, category, category_path, color, price,
-    attributes, options, description, bullets, rating, review_count, shipping_days, queries`), whichever the source
+    currency, attributes, options, description, bullets, rating, review_count, shipping_days, queries`), whichever the source
     has, with values as dirty as they come; `{"unreadable": reason, "raw": text}` stands for a row that could not be read.
 
     A source holds no open file: it can be sent to a worker, and `len` asked before that is not counted again there.
@@ -32,6 +34,8 @@ class Source(Protocol):
     licence: str
     files: list[Path]
     """What it reads; their checksums go into the recipe."""
+    currency: str
+    """Of prices that do not say theirs; empty where the source has none of its own."""
 
     def __len__(self) -> int: ...
 
@@ -40,10 +44,10 @@ class Source(Protocol):
         ...
 
 
-def names() -> list[str]:
+def list_source_names() -> list[str]:
     """The modules beside this one; the sample is not among them, since it is made and not read.
 
-    >>> names()
+    >>> list_source_names()
     ['amazebay', 'esci', 'file', 'shopsimulator', 'webshop']
     """
     return sorted({module.name for module in pkgutil.iter_modules(__path__)} - {"sample"})
@@ -52,7 +56,7 @@ def names() -> list[str]:
 def open_source(text: str, columns: dict[str, str] | None = None) -> Source:
     """What `--source` names: `esci`, `webshop:items_shuffle.json`, or simply the path of a file."""
     name, _, where = text.partition(":")
-    if name not in names() or exists(text):
+    if name not in list_source_names() or exists(text):
         name, where = "file", text
     if columns and name != "file":
         raise BadSource(f"--columns goes with a file of your own; {name} knows its columns. Leave it out.")
@@ -61,24 +65,25 @@ def open_source(text: str, columns: dict[str, str] | None = None) -> Source:
     return source
 
 
-def located(where: str, suffixes: tuple[str, ...], *, name: str, patterns: list[str]) -> list[Path]:
+def locate_files(where: str, suffixes: tuple[str, ...], *, name: str, patterns: list[str]) -> list[Path]:
     """The files of a local path, or of the Hub dataset with that id, those with the first suffix first."""
     folder = Path(where).expanduser()
     if not exists(where):
         if not patterns or not HUB_ID.fullmatch(where) or where.endswith(suffixes):
-            raise BadSource(missing(where))
-        folder = downloaded(where, patterns, name=name)
+            raise BadSource(describe_missing_source(where))
+        folder = download_from_hub(where, patterns, name=name)
     if folder.is_file():
         return [folder]
-    found = [path for path in folder.rglob("*") if path.name.endswith(suffixes) and not hidden(path, folder)]
+    found = [path for path in folder.rglob("*") if path.name.endswith(suffixes) and not is_hidden(path, folder)]
     files = sorted(found, key=lambda path: ([not path.name.endswith(suffix) for suffix in suffixes], path))
     if not files:
         raise BadSource(f"{where} holds no {' or '.join(suffixes)} file. Check the path.")
     return files
 
 
-def downloaded(repo: str, patterns: list[str], *, name: str) -> Path:
+def download_from_hub(repo: str, patterns: list[str], *, name: str) -> Path:
     """The Hub dataset's files, from the cache if they are there; never says more of an error than its kind."""
+    require("huggingface_hub", f"--source {repo}, a dataset of the Hub,")
     from huggingface_hub import snapshot_download
 
     try:
@@ -99,15 +104,15 @@ def exists(where: str) -> bool:
         return False
 
 
-def hidden(path: Path, folder: Path) -> bool:
+def is_hidden(path: Path, folder: Path) -> bool:
     return any(part.startswith(("_", ".")) for part in path.relative_to(folder).parts)
 
 
-def missing(where: str) -> str:
+def describe_missing_source(where: str) -> str:
     """
-    >>> missing("ecsi")
+    >>> describe_missing_source("ecsi")
     'There is no file or folder ecsi. Did you mean esci? Else give the path of a file, or one of amazebay, esci, file, shopsimulator, webshop.'
     """
-    near = get_close_matches(os.fspath(where), names(), n=1)
+    near = get_close_matches(os.fspath(where), list_source_names(), n=1)
     hint = f"Did you mean {near[0]}? Else give" if near else "Give"
-    return f"There is no file or folder {where}. {hint} the path of a file, or one of {', '.join(names())}."
+    return f"There is no file or folder {where}. {hint} the path of a file, or one of {', '.join(list_source_names())}."

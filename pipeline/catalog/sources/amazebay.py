@@ -8,9 +8,9 @@ author. Guessed: that `categories` is a list from broad to narrow. The card name
 
 import json
 
-from pipeline.catalog.mend.text import is_deep
-from pipeline.catalog.sources import located
-from pipeline.catalog.sources.file import Catalog, Parquet, Row, is_fact
+from shopwright.pipeline.catalog.repair.text import is_deep
+from shopwright.pipeline.catalog.sources import locate_files
+from shopwright.pipeline.catalog.sources.file import Catalog, Parquet, Row, is_fact
 
 USED = (
     "parent_asin main_category title average_rating rating_number features description price store categories details"
@@ -19,14 +19,16 @@ USED = (
 
 
 def amazebay(where: str) -> Catalog:
-    files = located(where or "owlgebra-ai/Amazebay-catalog-2M", (".parquet",), name="amazebay", patterns=["*.parquet"])
+    files = locate_files(
+        where or "owlgebra-ai/Amazebay-catalog-2M", (".parquet",), name="amazebay", patterns=["*.parquet"]
+    )
     table = Parquet(files)
     table.columns = [name for name in table.columns if name in USED.split()]
-    return Catalog("amazebay", "unknown", table, product)
+    return Catalog("amazebay", "unknown", table, read_amazebay_product, currency="USD")
 
 
-def product(row: Row) -> Row:
-    facts = details(row.get("details"))
+def read_amazebay_product(row: Row) -> Row:
+    facts = parse_details(row.get("details"))
     categories = row.get("categories")
     brand = facts.pop("Brand", None) or row.get("store") or facts.pop("Manufacturer", None)
     color = facts.pop("Color", None) or facts.pop("Colour", None)
@@ -47,9 +49,9 @@ def product(row: Row) -> Row:
     }
 
 
-def details(text: object) -> Row:
+def parse_details(text: object) -> Row:
     """
-    >>> details('{"Color": "Red"}'), details("None"), details({"Color": "Red"})
+    >>> parse_details('{"Color": "Red"}'), parse_details("None"), parse_details({"Color": "Red"})
     ({'Color': 'Red'}, {}, {'Color': 'Red'})
     """
     try:

@@ -8,10 +8,11 @@ reads it; labels are letters there). There are no prices and no categories: norm
 import hashlib
 import os
 import tempfile
+from itertools import chain
 from pathlib import Path
 
-from pipeline.catalog.sources import BadSource, located
-from pipeline.catalog.sources.file import Catalog, Parquet, Row
+from shopwright.pipeline.catalog.sources import BadSource, locate_files
+from shopwright.pipeline.catalog.sources.file import Catalog, Parquet, Row
 
 JUDGED = """
     SELECT product_id, list({{'text': query, 'grade': {label}}} ORDER BY file_index, file_row_number) AS queries
@@ -35,18 +36,20 @@ BY_PRODUCT = """
 
 
 def esci(where: str, *, country: str = "us") -> Catalog:
-    files = located(where or "tasksource/esci", (".parquet",), name="esci", patterns=["*.parquet"])
-    return Catalog("esci", "Apache-2.0", Parquet([by_product(files, country)]), as_it_is, files)
+    files = locate_files(where or "tasksource/esci", (".parquet",), name="esci", patterns=["*.parquet"])
+    return Catalog("esci", "Apache-2.0", Parquet([by_product(files, country)]), keep_row, files)
 
 
-def as_it_is(row: Row) -> Row:
+def keep_row(row: Row) -> Row:
     return row
 
 
 def by_product(files: list[Path], country: str) -> Path:
     """The judgements put to their products, in the order in which the products first come; made once and kept."""
     made = "|".join(f"{file.resolve()} {file.stat().st_size} {file.stat().st_mtime_ns}" for file in files)
-    target = kept() / f"esci-{country}-{hashlib.sha256((made + BY_PRODUCT).encode()).hexdigest()[:16]}.parquet"
+    target = (
+        find_cache_folder() / f"esci-{country}-{hashlib.sha256((made + BY_PRODUCT).encode()).hexdigest()[:16]}.parquet"
+    )
     if not target.exists():
         with tempfile.TemporaryDirectory(dir=target.parent) as folder:  # beside it, so that the rename is atomic
             join(files, country, Path(folder) / "new.parquet")
@@ -54,7 +57,7 @@ def by_product(files: list[Path], country: str) -> Path:
     return target
 
 
-def kept() -> Path:
+def find_cache_folder() -> Path:
     folder = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "shopwright"
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -77,21 +80,25 @@ def join(files: list[Path], country: str, target: Path) -> None:
         )
     judged = "SELECT NULL AS product_id, NULL AS queries LIMIT 0"
     if judgements:
-        has = {name for file in judgements for name in columns[file]}
+        has = set(chain.from_iterable(columns[file] for file in judgements))
         label = next((name for name in ("esci_label", "label", "gain") if name in has), "NULL")
         locale = next((name for name in ("product_locale", "query_locale", "locale") if name in has), f"'{country}'")
-        judged = JUDGED.format(label=label, locale=locale, country=country, judgements=quoted(judgements))
+        judged = JUDGED.format(label=label, locale=locale, country=country, judgements=quote_files(judgements))
     with duckdb.connect(config={"memory_limit": "2GB", "temp_directory": str(target.parent)}) as sql:
         try:
-            sql.execute(BY_PRODUCT.format(judged=judged, texts=quoted(texts), country=country, target=escaped(target)))
+            sql.execute(
+                BY_PRODUCT.format(
+                    judged=judged, texts=quote_files(texts), country=country, target=escape_sql_path(target)
+                )
+            )
         except duckdb.Error as error:
             reason = str(error).splitlines()[0]
             raise BadSource(f"{files[0].parent} is not ESCI as it was published: {reason}") from None
 
 
-def quoted(files: list[Path]) -> str:
-    return "[" + ", ".join(f"'{escaped(file)}'" for file in files) + "], union_by_name = true"
+def quote_files(files: list[Path]) -> str:
+    return "[" + ", ".join(f"'{escape_sql_path(file)}'" for file in files) + "], union_by_name = true"
 
 
-def escaped(path: Path) -> str:
+def escape_sql_path(path: Path) -> str:
     return str(path).replace("'", "''")

@@ -12,16 +12,16 @@ from dataclasses import dataclass, field
 from datetime import date, time
 from difflib import get_close_matches
 from functools import cache, cached_property, partial
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import IO, Any, Protocol, cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipeline.catalog.mend.text import is_deep
-from pipeline.catalog.sources import BadSource, exists, hidden, missing
-from schemas.shop import Product
+from shopwright.pipeline.catalog.repair.text import is_deep
+from shopwright.pipeline.catalog.sources import BadSource, describe_missing_source, exists, is_hidden
+from shopwright.schemas.shop import Product
 
 Row = dict[str, Any]
 
@@ -33,6 +33,7 @@ SYNONYMS = {
     "category": "category product_category category_name product_type sub_category subcategory main_category department",
     "color": "color colour product_color colour_name color_name",
     "price": "price sale_price selling_price final_price current_price discounted_price price_usd cost list_price retail_price unit_price actual_price pricing",
+    "currency": "currency currency_code price_currency price_currency_code currency_iso iso_currency",
     "attributes": "attributes details specifications specs product_specifications",
     "options": "options variants customization_options",
     "description": "description product_description full_description long_description desc",
@@ -42,6 +43,7 @@ SYNONYMS = {
     "shipping_days": "shipping_days ship_days delivery_days",
     "queries": "queries",
 }
+# Columns that tell about the record and not about the product.
 NO_FACT = re.compile(
     r"url|link|image|img|picture|photo|video|thumb|date|time|created|updated|crawl|embedding|index$|_ids?$|^unnamed|^$"
 )
@@ -73,6 +75,7 @@ class Catalog:
     table: Table
     product: Callable[[Row], Row]
     files: list[Path] = field(default_factory=list)
+    currency: str = ""
 
     def __post_init__(self) -> None:
         self.files = self.files or self.table.files
@@ -88,14 +91,15 @@ class Catalog:
 
 
 def file(where: str, columns: dict[str, str] | None = None) -> Catalog:
-    table = opened(where)
-    fields = mapping(table.columns, columns or {})
+    table = open_table(where)
+    fields = map_columns(table.columns, columns or {})
     if isinstance(table, Parquet):
         table.columns = [name for name in table.columns if name in fields.values() or is_fact(name)]
-    return Catalog("file", "unknown", table, partial(product, fields=fields))
+    currency = "USD" if simplify_name(fields.get("price", "")).endswith("_usd") else ""
+    return Catalog("file", "unknown", table, partial(read_file_product, fields=fields), currency=currency)
 
 
-def product(row: Row, fields: dict[str, str]) -> Row:
+def read_file_product(row: Row, fields: dict[str, str]) -> Row:
     """Our fields, and the columns that we have no field for as attributes."""
     facts = {name: value for name, value in row.items() if is_fact(name) and is_scalar(value)}
     facts = {name: value for name, value in facts.items() if name not in fields.values()}
@@ -105,10 +109,10 @@ def product(row: Row, fields: dict[str, str]) -> Row:
     return raw
 
 
-def mapping(names: list[str], columns: dict[str, str]) -> dict[str, str]:
+def map_columns(names: list[str], columns: dict[str, str]) -> dict[str, str]:
     """Our field -> their column: as told, else guessed.
 
-    >>> mapping(["SKU", "Product Name", "Cost", "weight"], {"price": "weight"})
+    >>> map_columns(["SKU", "Product Name", "Cost", "weight"], {"price": "weight"})
     {'id': 'SKU', 'title': 'Product Name', 'price': 'weight'}
     """
     for ours, theirs in columns.items():
@@ -116,29 +120,32 @@ def mapping(names: list[str], columns: dict[str, str]) -> dict[str, str]:
             raise BadSource(f"--columns: a product has no field {ours!r}.{suggestion(ours, list(SYNONYMS))}")
         if theirs not in names:
             raise BadSource(f"--columns: there is no column {theirs!r}.{suggestion(theirs, names)}")
-    plain = {simple(name): name for name in reversed(names)}
-    guesses = {ours: next((plain[s] for s in words.split() if s in plain), None) for ours, words in SYNONYMS.items()}
-    fields = {ours: theirs for ours, theirs in (guesses | columns).items() if theirs is not None}
+    plain = {simplify_name(name): name for name in reversed(names)}
+    guesses: dict[str, str] = {}
+    for ours, words in SYNONYMS.items():
+        if known := [plain[word] for word in words.split() if word in plain]:
+            guesses[ours] = known[0]
+    fields = guesses | columns
     fields = {ours: theirs for ours, theirs in fields.items() if ours in columns or theirs not in columns.values()}
     if "title" not in fields:
         raise BadSource(
-            f"No column looks like a title. Say which one is: --columns title=NAME. There are {listed(names)}."
+            f"No column looks like a title. Say which one is: --columns title=NAME. There are {join_column_names(names)}."
         )
     return fields
 
 
 def suggestion(name: str, names: list[str]) -> str:
     near = get_close_matches(name, names, n=3)
-    return (f" Did you mean {' or '.join(near)}?" if near else "") + f" There are {listed(names)}."
+    return (f" Did you mean {' or '.join(near)}?" if near else "") + f" There are {join_column_names(names)}."
 
 
-def listed(names: list[str]) -> str:
+def join_column_names(names: list[str]) -> str:
     return ", ".join(names[:40]) + (f" and {len(names) - 40} more" if len(names) > 40 else "")
 
 
-def simple(name: str) -> str:
+def simplify_name(name: str) -> str:
     """
-    >>> simple("Product Name"), simple("averageRating"), simple("list-price ")
+    >>> simplify_name("Product Name"), simplify_name("averageRating"), simplify_name("list-price ")
     ('product_name', 'average_rating', 'list_price')
     """
     return re.sub(r"[\W_]+", "_", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name)).strip("_").lower()
@@ -151,8 +158,8 @@ def is_fact(name: str) -> bool:
     >>> is_fact("modelno"), is_fact("imageUrl"), is_fact("release_date"), is_fact("list_price"), is_fact("manufacturer")
     (True, False, False, False, True)
     """
-    plain = simple(name)
-    known = {word for words in SYNONYMS.values() for word in words.split()} | set(Product.model_fields)
+    plain = simplify_name(name)
+    known = {*" ".join(SYNONYMS.values()).split(), *Product.model_fields}
     return plain == "manufacturer" or (plain not in known and not NO_FACT.search(plain))
 
 
@@ -162,17 +169,17 @@ def is_scalar(value: Any) -> bool:
     return value is not None and not isinstance(value, dict | list | tuple | bytes | date | time)
 
 
-def opened(where: str) -> Table:
+def open_table(where: str) -> Table:
     """The table in a file or in a folder of Parquet shards, by its name and its first bytes."""
     path = Path(where).expanduser()
     if not exists(where):
-        raise BadSource(missing(where))
+        raise BadSource(describe_missing_source(where))
     if path.is_dir():
-        shards = sorted(shard for shard in path.rglob("*.parquet") if not hidden(shard, path))
+        shards = sorted(shard for shard in path.rglob("*.parquet") if not is_hidden(shard, path))
         if not shards:
             raise BadSource(f"The folder {path} holds no .parquet file. Give the file itself if it is of another type.")
         return Parquet(shards)
-    head = beginning(path)
+    head = read_beginning(path)
     if head.startswith(b"PAR1") or path.name.endswith(".parquet"):
         return Parquet([path])
     if head.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in head:
@@ -189,7 +196,7 @@ def opened(where: str) -> Table:
     raise BadSource(f"{path} has no type that is known here. Name it .csv, .tsv, .jsonl, .json or .parquet.")
 
 
-def beginning(path: Path) -> bytes:
+def read_beginning(path: Path) -> bytes:
     with stream(path) as binary:
         head = binary.read(1 << 16)
     if not head.removeprefix(codecs.BOM_UTF8).strip():
@@ -234,7 +241,7 @@ class Parquet:
         self.columns = list(names)
 
     def shard(self, path: Path) -> pq.ParquetFile:
-        beginning(path)
+        read_beginning(path)
         try:
             return pq.ParquetFile(path)
         except (pa.ArrowException, OSError):
@@ -256,7 +263,7 @@ class Parquet:
             wanted = [name for name in self.columns if name in parquet.schema_arrow.names]
             try:
                 for batch in parquet.iter_batches(batch_size=STEP, row_groups=[group], columns=wanted):
-                    yield from python(batch.slice(max(start - seen, 0), max(stop - max(seen, start), 0)))
+                    yield from batch_to_rows(batch.slice(max(start - seen, 0), max(stop - max(seen, start), 0)))
                     seen += batch.num_rows
                     if seen >= stop:
                         return
@@ -264,16 +271,17 @@ class Parquet:
                 raise BadSource(f"{path} is damaged in row group {group}. Copy it again.") from None
 
 
-def python(batch: pa.RecordBatch) -> list[Row]:
+def batch_to_rows(batch: pa.RecordBatch) -> list[Row]:
     try:
         return cast(list[Row], batch.to_pylist())
     except UnicodeDecodeError as error:
         if batch.num_rows == 1:
-            return [unreadable("not UTF-8", error.object.decode("utf-8", "replace"))]
-        return [row for i in range(batch.num_rows) for row in python(batch.slice(i, 1))]
+            return [make_unreadable_row("not UTF-8", error.object.decode("utf-8", "replace"))]
+        # row by row, so that only the one that cannot be read is lost
+        return list(chain.from_iterable(batch_to_rows(batch.slice(i, 1)) for i in range(batch.num_rows)))
 
 
-def unreadable(reason: str, raw: str) -> Row:
+def make_unreadable_row(reason: str, raw: str) -> Row:
     return {"unreadable": reason, "raw": raw[:SHOWN]}
 
 
@@ -287,7 +295,7 @@ class Text:
         self.path = path
         self.files = [path]
         self.columns: list[str] = []
-        self.first = len(codecs.BOM_UTF8) if beginning(path).startswith(codecs.BOM_UTF8) else 0
+        self.first = len(codecs.BOM_UTF8) if read_beginning(path).startswith(codecs.BOM_UTF8) else 0
 
     def spans(self, offset: int) -> Iterator[tuple[int, Any]]:
         """From that byte on, each row's place and what stands there."""
@@ -320,7 +328,7 @@ class Text:
     def peek(self) -> None:
         """The columns of the first rows; there must be one that can be read."""
         rows = [row for row in self.read(0, 200) if "unreadable" not in row]
-        self.columns = list(dict.fromkeys(name for row in rows for name in row))
+        self.columns = list(dict.fromkeys(chain.from_iterable(rows)))
         if not rows:
             raise BadSource(
                 f"No row of {self.path} can be read as a JSON object. Write one object a line, or an array of them."
@@ -333,7 +341,7 @@ class Csv(Text):
 
     def __init__(self, path: Path):
         super().__init__(path)
-        head = beginning(path)[self.first :].decode("utf-8", "replace").lstrip("\r\n").splitlines()[0]
+        head = read_beginning(path)[self.first :].decode("utf-8", "replace").lstrip("\r\n").splitlines()[0]
         self.delimiter = max(",\t;|", key=head.count)
         header: Any = next((span for _, span in self.spans(self.first) if span), [])
         if isinstance(header, dict):
@@ -393,7 +401,7 @@ class Csv(Text):
                     raw = b"".join(used)
                     yield (
                         offset,
-                        unreadable(reason, raw.decode("utf-8", "replace").rstrip("\r\n")) if reason else cells,
+                        make_unreadable_row(reason, raw.decode("utf-8", "replace").rstrip("\r\n")) if reason else cells,
                     )
                 offset += sum(map(len, used))
 
@@ -419,9 +427,9 @@ class JsonLines(Text):
             row = json.loads(span.decode())
         except (ValueError, RecursionError) as error:
             reason = "not UTF-8" if isinstance(error, UnicodeDecodeError) else "no JSON"
-            return unreadable(reason, span.decode("utf-8", "replace").strip())
+            return make_unreadable_row(reason, span.decode("utf-8", "replace").strip())
         why = "" if isinstance(row, dict) else "no JSON object"
-        return unreadable(why or "nested too deep", span.decode().strip()) if why or is_deep(row) else row
+        return make_unreadable_row(why or "nested too deep", span.decode().strip()) if why or is_deep(row) else row
 
 
 class JsonArray(Text):
@@ -433,7 +441,7 @@ class JsonArray(Text):
 
     def __init__(self, path: Path):
         super().__init__(path)
-        self.first += beginning(path)[self.first :].index(b"[") + 1
+        self.first += read_beginning(path)[self.first :].index(b"[") + 1
         self.peek()
 
     def spans(self, offset: int) -> Iterator[tuple[int, Row]]:
@@ -451,7 +459,7 @@ class JsonArray(Text):
 
             while True:
                 end = self.SPACE.match(text, place).end()  # type: ignore[union-attr]
-                offset += size(text[place:end])
+                offset += count_bytes(text[place:end])
                 place = end
                 if place == len(text) and not ended:
                     text = more()
@@ -466,13 +474,13 @@ class JsonArray(Text):
                     text = more()
                 if row is None:
                     end = found.end() if found else len(text)
-                    row = unreadable("no JSON", text[place:end].encode("utf-8", "replace").decode())
+                    row = make_unreadable_row("no JSON", text[place:end].encode("utf-8", "replace").decode())
                 elif is_deep(row):
-                    row = unreadable("nested too deep", text[place:end].encode("utf-8", "replace").decode())
+                    row = make_unreadable_row("nested too deep", text[place:end].encode("utf-8", "replace").decode())
                 elif not text[place:end].isascii() and re.search("[\udc80-\udcff]", text[place:end]):
-                    row = unreadable("not UTF-8", text[place:end].encode("utf-8", "replace").decode())
+                    row = make_unreadable_row("not UTF-8", text[place:end].encode("utf-8", "replace").decode())
                 yield offset, row
-                offset += size(text[place:end])
+                offset += count_bytes(text[place:end])
                 place = end
 
     def value(self, text: str, place: int) -> tuple[Row | None, int]:
@@ -485,12 +493,12 @@ class JsonArray(Text):
         except (ValueError, RecursionError):
             return None, place
         if not isinstance(value, dict):
-            return (None, end) if end == len(text) else (unreadable("no JSON object", text[place:end]), end)
+            return (None, end) if end == len(text) else (make_unreadable_row("no JSON object", text[place:end]), end)
         return value, end
 
     def row(self, span: Row) -> Row:
         return span
 
 
-def size(text: str) -> int:
+def count_bytes(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogateescape"))

@@ -1,4 +1,4 @@
-"""ShopSimulator's products: Chinese listings with their options, prices in yuan (numbers are kept as they are).
+"""ShopSimulator's products: Chinese listings with their options, prices in yuan (a rate to dollars has to be given).
 
 Confirmed from the environment's `load_products` and from code that reads the release: `wpei/ShopSimulator` holds
 `fine_items_eval_train_all.jsonl` (23,421 products), its repository the same as `.json.gz`; fields asin, title,
@@ -7,19 +7,19 @@ customization_options (name -> list of {value, price, image}), images, instructi
 Its card names no licence. Guessed: full_description and small_description, which the loader asks for and may not be there.
 """
 
-from pipeline.catalog.sources import located
-from pipeline.catalog.sources.file import Catalog, Row, opened
+from shopwright.pipeline.catalog.sources import locate_files
+from shopwright.pipeline.catalog.sources.file import Catalog, Row, open_table
 
 ITEMS = ["fine_items_eval_train_all.jsonl", "*items*all.jsonl"]
 
 
 def shopsimulator(where: str) -> Catalog:
     suffixes = ("items_eval_train_all.jsonl", "items_eval_train_all.json.gz", ".jsonl", ".json", ".json.gz")
-    files = located(where or "wpei/ShopSimulator", suffixes, name="shopsimulator", patterns=ITEMS)
-    return Catalog("shopsimulator", "unknown", opened(str(files[0])), product)
+    files = locate_files(where or "wpei/ShopSimulator", suffixes, name="shopsimulator", patterns=ITEMS)
+    return Catalog("shopsimulator", "unknown", open_table(str(files[0])), read_shopsimulator_product, currency="CNY")
 
 
-def product(row: Row) -> Row:
+def read_shopsimulator_product(row: Row) -> Row:
     domain, path = row.get("domain_zh"), row.get("category") or row.get("product_category")
     return {
         "id": row.get("asin"),

@@ -7,19 +7,19 @@ list_price. Guessed: that product_category is "A › B › C", product_informati
 `query` is what the crawler searched for, which no person judged a product for, so it is no judged query here.
 """
 
-from pipeline.catalog.sources import BadSource, located
-from pipeline.catalog.sources.file import Catalog, Row, is_fact, is_scalar, opened
+from shopwright.pipeline.catalog.sources import BadSource, locate_files
+from shopwright.pipeline.catalog.sources.file import Catalog, Row, is_fact, is_scalar, open_table
 
 
 def webshop(where: str) -> Catalog:
     if not where:
         raise BadSource("WebShop's items are not on the Hub. Give your copy: --source webshop:PATH")
     suffixes = ("items_shuffle.json", "items_shuffle_1000.json", ".json", ".jsonl", ".json.gz")
-    files = located(where, suffixes, name="webshop", patterns=[])
-    return Catalog("webshop", "MIT", opened(str(files[0])), product)
+    files = locate_files(where, suffixes, name="webshop", patterns=[])
+    return Catalog("webshop", "MIT", open_table(str(files[0])), read_webshop_product, currency="USD")
 
 
-def product(row: Row) -> Row:
+def read_webshop_product(row: Row) -> Row:
     facts = row.get("product_information")
     facts = facts if isinstance(facts, dict) else {}
     features = row.get("Attributes")

@@ -1,0 +1,589 @@
+"""A second look at certificates: who is right is found out again from the goal and the store's rows, one product at a time.
+
+Nothing here comes from the envs: facts are compared, orders recognised and rules gone through by code of its own, so that a
+mistake in a draw is not repeated here. What an env of one's own certifies is tried out instead (`shopwright.pipeline.checks.tasks`).
+"""
+
+import json
+import tomllib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import date, datetime, timedelta
+from fractions import Fraction
+from functools import cache
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from shopwright.pipeline.shop.store import Customer, Item, Option, Store
+from shopwright.pipeline.words import split_words
+from shopwright.schemas.certificates import (
+    AnyOf,
+    BundleItem,
+    Certificate,
+    Infeasible,
+    NoList,
+    NoOrder,
+    NoRule,
+    NotForSale,
+    NothingFits,
+    NotReturnable,
+    OneOfEach,
+    Parts,
+    describe,
+)
+from shopwright.schemas.shop import Line, Order
+
+POLICIES = Path(__file__).parents[2] / "data" / "reference" / "policies"
+# An env's goal as its row has it.
+Goal = Mapping[str, Any]
+# Yields what is wrong with the certificate of a goal; the number is of the orders that the customer is shown.
+Judge = Callable[[Goal, Certificate, Store, int], Iterator[str]]
+
+
+def find_certificate_fault(env: str, goal: Goal, certificate: Certificate, store: Store, orders: int) -> str | None:
+    """The first thing that is wrong; None where there is nothing, or where nobody here knows the env."""
+    return next(JUDGES[env](goal, certificate, store, orders), None) if env in JUDGES else None
+
+
+def describe_mismatch(what: str, found: Certificate) -> str:
+    return f"its certificate: expected {what}, found {describe(found)}"
+
+
+# Products
+
+
+def read_item_fact(item: Item, fact: str) -> str | float | None:
+    """What a product is: of attributes of one name the last counts, and `height (in)` is the number in inches.
+
+    A fact with a column of its own is never an attribute.
+    """
+    own = {
+        "price": item.cents,
+        "rating": item.rating,
+        "shipping days": item.shipping_days,
+        "brand": item.brand,
+        "color": item.color,
+        "category": item.category,
+    }
+    if fact in own:
+        return own[fact]
+    found: str | float | None = None
+    for each in item.attributes:
+        name = each.name.replace("_", " ")
+        if fact == name:
+            found = each.value
+        elif each.number is not None and fact == f"{name} ({each.unit})":
+            found = each.number
+    return found
+
+
+# Kinds of what a product fits: of several names for one thing, of which one is enough, and from a value to a value.
+ANY_NAME, SPAN = ("cartridge", "battery"), ("screen", "year")
+
+
+def is_made_for(item: Item, constraint: Goal) -> bool:
+    """Whether it fits all that is wanted: `iphone 7 and iphone 8`, or every screen of `32-55`."""
+    kind, wanted, have = constraint["fact"], constraint["value"].split(" and "), item.fits.get(constraint["fact"], ())
+    if kind in ANY_NAME:
+        return any(each in have for each in wanted)
+    if kind not in SPAN:
+        return all(each in have for each in wanted)
+    spans = [tuple(map(float, each.split("-"))) for each in have]
+    for first, last in (map(float, each.split("-")) for each in wanted):
+        if not any(low <= first and last <= high for low, high in spans):
+            return False
+    return True
+
+
+def item_meets_constraint(item: Item, constraint: Goal) -> bool:
+    if constraint["op"] == "fits":
+        return is_made_for(item, constraint)
+    value = read_item_fact(item, constraint["fact"])
+    if value is None:
+        return False
+    if constraint["op"] == "is":
+        return str(value).casefold() == constraint["value"].casefold()
+    limit = constraint["number"]
+    if isinstance(value, str) or limit is None:
+        return False
+    return value <= limit if constraint["op"] == "at most" else value >= limit
+
+
+def list_items_in(store: Store, category: str) -> list[Item]:
+    place = store.place_of_leaf.get(category)
+    return [] if place is None else [store.item(row) for row in store.rows_of(place).tolist()]
+
+
+def filter_items_by(items: Iterable[Item], constraints: Iterable[Goal]) -> list[Item]:
+    found = list(items)
+    for constraint in constraints:
+        found = [item for item in found if item_meets_constraint(item, constraint)]
+    return found
+
+
+def has_unsold_variant(store: Store, item: Item, gone: set[str]) -> bool:
+    return any(option.stock and option.id not in gone for option in store.options(item.row))
+
+
+def list_sell_outs(goal: Goal) -> set[str]:
+    return set(goal["event"]["variants"]) if goal["event"] else set()
+
+
+def check_right_products(goal: Goal, certificate: AnyOf, store: Store, but: str = "") -> Iterator[str]:
+    """The products of the goal's category that meet its constraints, before and after something has sold out."""
+    fine = [
+        item for item in filter_items_by(list_items_in(store, goal["category"]), goal["constraints"]) if item.id != but
+    ]
+    later = list_sell_outs(goal)
+    if len(certificate.ends) != (2 if later else 1):
+        yield describe_mismatch(f"AnyOf with {'2 ends' if later else '1 end'}", certificate)
+        return
+    for end in certificate.ends:
+        gone = set(goal["sold_out"]) | (later if end.after_sell_out else set())
+        right = {item.id for item in fine if has_unsold_variant(store, item, gone)}
+        if missing := right - set(end.some_of):
+            yield (
+                f"its certificate lacks products that fit ({len(missing)})"
+                if len(missing) > 9
+                else "its certificate lacks a product that fits"
+            )
+        if set(end.some_of) - right:
+            yield "its certificate has a product that does not fit"
+        if len(set(end.some_of)) < len(end.some_of) or not end.some_of:
+            yield "its certificate has a product twice, or none"
+
+
+def check_nothing_fits(goal: Goal, found: Infeasible, store: Store, but: str = "") -> Iterator[str]:
+    proof = found.proof
+    if not isinstance(proof, NothingFits):
+        yield describe_mismatch("Infeasible with NothingFits", found)
+        return
+    things = list_items_in(store, goal["category"])
+    fine = [item for item in filter_items_by(things, goal["constraints"]) if item.id != but]
+    if any(has_unsold_variant(store, item, set(goal["sold_out"])) for item in fine):
+        yield "it says that nothing fits, and something does"
+    if (proof.category, [each.model_dump() for each in proof.constraints]) != (goal["category"], goal["constraints"]):
+        yield "its proof is about something else than its goal"
+    if proof.products != len(things):
+        yield "its proof counts another number of products"
+    right = {item.id for item in fine if has_unsold_variant(store, item, set())}
+    if right - set(proof.unsure) != set(proof.products_sold_out):
+        yield "its proof has other products sold out than those that fit"
+    rest = [each for each in goal["constraints"] if each["op"] != "fits"]
+    if set(proof.unsure) - {item.id for item in filter_items_by(things, rest)}:
+        yield "its proof has a product that may fit, and something else is wrong with it"
+    if found.refusal != ("sold_out" if proof.products_sold_out else "not_found"):
+        yield "its refusal is not what its proof shows"
+    if proof.but_for_price:
+        rest = filter_items_by(things, [each for each in goal["constraints"] if each["fact"] != "price"])
+        if (len(rest), min((item.cents for item in rest), default=0)) != (proof.but_for_price, proof.cheapest):
+            yield "its proof counts other products that are too dear"
+
+
+def judge_discovery(goal: Goal, found: Certificate, store: Store, orders: int) -> Iterator[str]:
+    yield from check_product_certificate(goal, found, store)
+
+
+def judge_substitution(goal: Goal, found: Certificate, store: Store, orders: int) -> Iterator[str]:
+    original = goal["original"]
+    row = store.row(original)
+    if row is None or has_unsold_variant(store, store.item(row), set(goal["sold_out"])):
+        yield "what is to be replaced is not sold out"
+    yield from check_product_certificate(goal, found, store, original)
+
+
+def check_product_certificate(goal: Goal, found: Certificate, store: Store, but: str = "") -> Iterator[str]:
+    if isinstance(found, Infeasible) and found.refusal == goal["refusal"]:
+        yield from check_nothing_fits(goal, found, store, but)
+    elif isinstance(found, AnyOf) and not goal["refusal"]:
+        yield from check_right_products(goal, found, store, but)
+    else:
+        yield describe_wrong_refusal(goal, found)
+
+
+def has_expected_refusal(found: Certificate, goal: Goal) -> bool:
+    return isinstance(found, Infeasible) and found.refusal == goal["refusal"]
+
+
+def describe_wrong_refusal(goal: Goal, found: Certificate) -> str:
+    return describe_mismatch(f"Infeasible as {goal['refusal']!r}" if goal["refusal"] else "what can be done", found)
+
+
+# Lists
+
+
+def judge_bundle(goal: Goal, found: Certificate, store: Store, orders: int) -> Iterator[str]:
+    many = len(goal["needs"])
+    items: list[BundleItem] = []
+    if isinstance(found, OneOfEach):
+        items = found.items
+    elif isinstance(found, Infeasible) and isinstance(found.proof, NoList):
+        items = found.proof.items
+    if len(items) != many or isinstance(found, OneOfEach) == bool(goal["refusal"]):
+        what = (
+            f"Infeasible as {goal['refusal']!r} with {many} items"
+            if goal["refusal"]
+            else f"OneOfEach with {many} items"
+        )
+        yield describe_mismatch(what, found)
+        return
+    least = []
+    for need, part in zip(goal["needs"], items, strict=True):
+        fine = filter_items_by(list_items_in(store, need["category"]), need["constraints"])
+        had = [item for item in fine if has_unsold_variant(store, item, set(goal["sold_out"]))]
+        least.append(min((item.cents for item in had), default=0))
+        if (part.category, [each.model_dump() for each in part.constraints]) != (need["category"], need["constraints"]):
+            yield "an item of its certificate is about something else than its goal"
+        if part.count != len(had):
+            yield "an item of its certificate does not count the products that fit"
+        if part.cheapest not in {item.id for item in had if item.cents == least[-1]} | ({""} if not had else set()):
+            yield "an item of its certificate does not name the cheapest product that fits"
+    if isinstance(found, OneOfEach):
+        yield from check_bundle_exists(goal, found, store, sum(least))
+    elif isinstance(found, Infeasible):
+        empty, dear = not all(item.count for item in items), sum(least) > goal["budget"]
+        if found.refusal != ("not_found" if empty else "over_budget" if dear else ""):
+            yield "its proof does not show that no list can be had"
+        proof = found.proof
+        if isinstance(proof, NoList) and (proof.budget, proof.least) != (goal["budget"], 0 if empty else sum(least)):
+            yield "its proof has another budget, or another cheapest list"
+
+
+def check_bundle_exists(goal: Goal, found: OneOfEach, store: Store, least: int) -> Iterator[str]:
+    if (found.budget, found.least) != (goal["budget"], least) or least > found.budget:
+        yield "its certificate has another budget, or another cheapest list"
+    later = list_sell_outs(goal)
+    if {option.product_id for id in later if (option := store.option_of(id))} != ({found.sells_out} - {""}):
+        yield "its certificate has something else sold out on the way"
+    left = 0
+    for need in goal["needs"] if later else ():
+        fine = filter_items_by(list_items_in(store, need["category"]), need["constraints"])
+        prices = [item.cents for item in fine if has_unsold_variant(store, item, set(goal["sold_out"]) | later)]
+        left += min(prices, default=goal["budget"] + 1)
+    if left > goal["budget"]:
+        yield "no list can be had once something has sold out"
+
+
+# Carts
+
+
+def judge_cart(goal: Goal, found: Certificate, store: Store, orders: int) -> Iterator[str]:
+    asked = [find_variants_with(store, line["product_id"], line["choices"]) for line in goal["lines"]]
+    if goal["refusal"]:
+        yield from (
+            check_not_for_sale(goal, found, asked, store)
+            if has_expected_refusal(found, goal)
+            else [describe_wrong_refusal(goal, found)]
+        )
+        return
+    later = list_sell_outs(goal)
+    if not isinstance(found, AnyOf) or len(found.ends) != (2 if later else 1):
+        yield describe_mismatch(f"AnyOf with {'2 ends' if later else '1 end'}", found)
+        return
+    for end in found.ends:
+        gone = set(goal["sold_out"]) | (later if end.after_sell_out else set())
+        want, refusal = [], "sold_out"
+        for line, options in zip(goal["lines"], asked, strict=True):
+            left = [option for option in options if option.id not in gone]
+            if end.after_sell_out and not left:
+                continue
+            refusal = ""
+            want.append((line["product_id"], {option.id for option in options}, line["quantity"]))
+            if sum(option.stock for option in left) < line["quantity"]:
+                yield "a line of its certificate has not so many pieces in stock"
+        if want != [(line.product_id, set(line.variants), line.quantity) for line in end.cart]:
+            yield "its certificate has not the variants that are asked for"
+        if end.answer.refusal != refusal:
+            yield "its certificate has another refusal than what is left calls for"
+
+
+def find_variants_with(store: Store, product: str, choices: list[Goal]) -> list[Option]:
+    """The variants of a product that have all these choices."""
+    row = store.row(product)
+    options = store.options(row) if row is not None else ()
+    wanted = {(each["name"], each["value"]) for each in choices}
+
+    def has_choices(option: Option) -> bool:
+        return wanted <= {(each.name, each.value) for each in option.choices}
+
+    return [option for option in options if has_choices(option)]
+
+
+def describe_option(option: Option) -> str:
+    return ", ".join(f"{each.name} {each.value}" for each in option.choices)
+
+
+def check_not_for_sale(goal: Goal, found: Certificate, asked: list[list[Option]], store: Store) -> Iterator[str]:
+    proof = found.proof if isinstance(found, Infeasible) else None
+    if not isinstance(proof, NotForSale) or len(proof.lines) != len(goal["lines"]):
+        yield describe_mismatch(f"Infeasible with NotForSale of {len(goal['lines'])} lines", found)
+        return
+    for line, options, shown in zip(goal["lines"], asked, proof.lines, strict=True):
+        choices = {each["name"]: each["value"] for each in line["choices"]}
+        if (shown.product_id, shown.choices) != (line["product_id"], choices):
+            yield "its proof is about something else than its goal"
+        if {option.id for option in options} != set(shown.sold_out):
+            yield "its proof has other variants than those that are asked for"
+        offered = find_variants_with(store, line["product_id"], [])
+        if shown.offered != [describe_option(option) for option in offered]:
+            yield "its proof offers something else than the shop"
+        if any(option.stock and option.id not in goal["sold_out"] for option in options):
+            yield "it says that nothing can be had, and something can"
+    if goal["refusal"] != ("sold_out" if any(asked) else "contradiction"):
+        yield "its refusal is not what its proof shows"
+
+
+# Orders
+
+
+def judge_tracking(goal: Goal, found: Certificate, store: Store, orders: int) -> Iterator[str]:
+    customer, now = store.customers[store.place_of_customer[goal["persona_id"]]], datetime.fromisoformat(goal["now"])
+    shown = list_orders_on_page(customer, now, orders)
+    if goal["refusal"]:
+        yield from (
+            check_no_order(goal, found, store, shown)
+            if has_expected_refusal(found, goal)
+            else [describe_wrong_refusal(goal, found)]
+        )
+        return
+    if not isinstance(found, AnyOf) or len(found.ends) != 1:
+        yield describe_mismatch("AnyOf with 1 end", found)
+        return
+    fits = shown
+    for clue in goal["clues"]:
+        fits = [order for order in fits if order_matches_clue(clue, order, None, store, now)]
+    if len(fits) != 1:
+        yield f"{len(fits)} orders are what the shopper remembers"
+        return
+    answer, came = found.ends[0].answer, fits[0].delivered
+    right = (fits[0].id, status_of_order(fits[0], now), f"{came:%Y-%m-%d}" if came and goal["asks_arrival"] else "")
+    if (answer.selected_order_id, answer.order_status, answer.arrival_date) != right:
+        yield "its certificate has another order, status or arrival"
+
+
+def list_orders_on_page(customer: Customer, now: datetime, most: int) -> list[Order]:
+    placed = sorted((order for order in customer.orders if order.placed <= now), key=lambda order: order.placed)
+    return placed[-most:]
+
+
+def status_of_order(order: Order, now: datetime) -> str:
+    steps = (("cancelled", order.cancelled), ("delivered", order.delivered), ("shipped", order.shipped))
+    return next((name for name, when in steps if when and when <= now), "processing")
+
+
+def order_matches_clue(clue: Goal, order: Order, line: Line | None, store: Store, now: datetime) -> bool:
+    """Whether something remembered is so of an order, or of a line of one."""
+    fact, value = clue["fact"], clue["value"]
+    about = [line] if line else order.lines
+    if fact == "when":
+        least, most = clue["days"]
+        return bool(least <= (now.date() - order.placed.date()).days <= most)
+    if fact in ("title", "price", "pieces", "category", "brand"):
+        return any(value == read_line_fact(fact, each, store) for each in about)
+    if fact == "beside":
+        own = {read_line_fact("category", each, store) for each in about}
+        rest = {read_line_fact("category", each, store) for each in order.lines if each is not line}
+        return line is not None and value in rest - own
+    of_order = {
+        "number": order.id,
+        "date": order.placed.date().isoformat(),
+        "total": f"{order.total:.2f}",
+        "products": str(len({each.product_id for each in order.lines})),
+    }
+    return bool(of_order[fact] == value)
+
+
+def read_line_fact(fact: str, line: Line, store: Store) -> str:
+    if fact in ("title", "price", "pieces"):
+        return {"title": line.title, "price": f"{line.price:.2f}", "pieces": str(line.quantity)}[fact]
+    row = store.row(line.product_id)
+    item = None if row is None else store.item(row)
+    found = "" if item is None else item.category if fact == "category" else item.brand
+    return found or ""
+
+
+def check_no_order(goal: Goal, found: Certificate, store: Store, shown: list[Order]) -> Iterator[str]:
+    proof = found.proof if isinstance(found, Infeasible) else None
+    if not isinstance(proof, NoOrder):
+        yield describe_mismatch("Infeasible with NoOrder", found)
+        return
+    now = datetime.fromisoformat(goal["now"])
+    clue = {"fact": proof.fact, "value": proof.value}
+    if not any(
+        (each["fact"], each["value"], each["said"]) == (proof.fact, proof.value, proof.said) for each in goal["clues"]
+    ):
+        yield "its proof is about something that the shopper does not remember"
+    if any(order_matches_clue(clue, order, None, store, now) for order in shown):
+        yield "it says that no order is so, and one is"
+    if {order.id for order in shown} != set(proof.orders):
+        yield "its proof has other orders than those that are shown"
+
+
+# Returns
+
+
+def judge_return(goal: Goal, found: Certificate, store: Store, orders: int) -> Iterator[str]:
+    customer, now = store.customers[store.place_of_customer[goal["persona_id"]]], datetime.fromisoformat(goal["now"])
+    fits = []
+    for order in list_orders_on_page(customer, now, orders):
+        for line in order.lines:
+            if all(order_matches_clue(clue, order, line, store, now) for clue in goal["clues"]):
+                fits.append((order, line))
+    if [(order.id, line.line_id) for order, line in fits] != [(goal["order_id"], goal["line_id"])]:
+        yield f"{len(fits)} lines are what the shopper remembers, or another one"
+        return
+    order, line = fits[0]
+    until = find_last_day_to_return(order, line, customer, store)
+    allowed = status_of_order(order, now) == "delivered" and until is not None and now.date() <= until
+    if allowed == bool(goal["refusal"]):
+        yield "its line can be returned" if allowed else "its line cannot be returned"
+    if goal["refusal"]:
+        proof = found.proof if isinstance(found, Infeasible) else None
+        if not has_expected_refusal(found, goal) or not isinstance(proof, NotReturnable):
+            yield describe_mismatch("Infeasible with NotReturnable", found)
+        elif (proof.order_id, proof.line_id, proof.now) != (order.id, line.line_id, now):
+            yield "its proof is about another line or time"
+        elif proof.until != (f"{until}" if until and status_of_order(order, now) == "delivered" else ""):
+            yield "its proof has another last day"
+        return
+    yield from check_return_ends(goal, found, store)
+
+
+def check_return_ends(goal: Goal, found: Certificate, store: Store) -> Iterator[str]:
+    if not isinstance(found, AnyOf):
+        yield describe_mismatch("AnyOf", found)
+        return
+    wants = goal["wants"]
+    instead = goal["replacement"] if wants == "variant" else ""
+    back = [(goal["order_id"], goal["line_id"], instead)]
+    for end in found.ends:
+        if [(each.order_id, each.line_id, each.instead) for each in end.returns] != back:
+            yield "its certificate has another return"
+        if (end.answer.selected_order_id, end.answer.selected_line_id) != back[0][:2]:
+            yield "its certificate has another line"
+    if wants == "product":
+        yield from check_right_products(goal, found, store, goal["product_id"])
+    elif len(found.ends) != 1 or found.ends[0].some_of:
+        yield "its certificate has products that nobody asked for"
+    row = store.row(goal["product_id"])
+    if wants == "variant" and row is not None:
+        same = [option for option in store.options(row) if option.id == instead]
+        alike = [option for option in store.options(row) if same and option.choices == same[0].choices]
+        if len(alike) != 1 or not alike[0].stock:
+            yield "its variant is sold out, or another one is called so"
+
+
+def find_last_day_to_return(order: Order, line: Line, customer: Customer, store: Store) -> date | None:
+    """On which it can be returned, by the rules as they are written; None where it never can."""
+    row = store.row(line.product_id)
+    days = apply_written_rules(
+        "return window",
+        {
+            "group": store.item(row).group if row is not None else "",
+            "price": line.price,
+            "member": "yes" if customer.member else "no",
+            "holiday": "yes" if order.placed.month >= 11 else "no",
+            "opened": "no",
+            "clearance": "no",
+        },
+    )
+    if order.delivered is None or not isinstance(days, Fraction) or not days:
+        return None
+    return order.delivered.date() + timedelta(days=int(days))
+
+
+# Policies
+
+
+@cache
+def load_written_topics() -> dict[str, dict[str, Any]]:
+    """The topics as they are written down, by name."""
+    files = [tomllib.loads(path.read_text(encoding="utf-8")) for path in sorted(POLICIES.glob("*.toml"))]
+    topics = chain.from_iterable(file.get("topics", ()) for file in files)
+    return {topic["name"]: topic for topic in topics}
+
+
+def apply_written_rules(topic: str, facts: Mapping[str, Any]) -> Fraction | str:
+    """The rules gone through in their order, each changing what those before it gave."""
+    written = load_written_topics()[topic]
+    held: Fraction | str = Fraction(0)
+    for rule in written["rules"]:
+        if all(meets_rule_condition(wanted, facts[name]) for name, wanted in rule.get("when", {}).items()):
+            held = apply_written_rule(held, rule)
+    if "of" in written and isinstance(held, Fraction):
+        held = held * Fraction(facts[written["of"]]) / 100
+    return held
+
+
+def meets_rule_condition(wanted: Any, value: Any) -> bool:
+    if isinstance(wanted, dict):
+        number = not isinstance(value, str)
+        return number and wanted.get("least", value) <= value and not ("below" in wanted and value >= wanted["below"])
+    return bool(value in wanted if isinstance(wanted, list) else value == wanted)
+
+
+def apply_written_rule(held: Fraction | str, rule: Goal) -> Fraction | str:
+    if "is" in rule:
+        return rule["is"] if isinstance(rule["is"], str) else Fraction(rule["is"])
+    if isinstance(held, str):
+        return str(next(rule[name] for name in ("plus", "minus", "times", "at_most", "at_least") if name in rule))
+    if "times" in rule:
+        return held * rule["times"] / 100
+    if "at_most" in rule or "at_least" in rule:
+        return min(held, Fraction(rule["at_most"])) if "at_most" in rule else max(held, Fraction(rule["at_least"]))
+    return held + rule.get("plus", 0) - rule.get("minus", 0)
+
+
+def list_rule_texts() -> list[str]:
+    """Each rule as a search for policies sees it: the name of its topic, what it is about, its words."""
+    texts = []
+    for topic in load_written_topics().values():
+        for rule in topic["rules"]:
+            texts.append(f"{topic['name']} {rule.get('about', '')} {rule['text']}")
+    return texts
+
+
+def judge_policy(goal: Goal, found: Certificate, store: Store, orders: int) -> Iterator[str]:
+    if goal["refusal"]:
+        proof = found.proof if isinstance(found, Infeasible) else None
+        if not has_expected_refusal(found, goal) or not isinstance(proof, NoRule):
+            yield describe_mismatch("Infeasible with NoRule", found)
+            return
+        texts = list_rule_texts()
+        if proof.rules != len(texts):
+            yield "its proof counts another number of rules"
+        if goal["query"] not in proof.words or any(len(split_words(each)) != 1 for each in proof.words):
+            yield "its proof is about something else than its question"
+        if any({*split_words(" ".join(proof.words))} & {*split_words(text)} for text in texts):
+            yield "it says that no rule has these words, and one has"
+        return
+    if not isinstance(found, AnyOf) or len(found.ends) != 1:
+        yield describe_mismatch("AnyOf with 1 end", found)
+        return
+    right, said = apply_written_rules(goal["topic"], goal["facts"]), found.ends[0].answer.policy_answer
+    if (Fraction(said) if isinstance(right, Fraction) else said) != right:
+        yield "its answer is not what the rules say"
+
+
+# Several
+
+
+def judge_journey(goal: Goal, found: Certificate, store: Store, orders: int) -> Iterator[str]:
+    if not isinstance(found, Parts) or [each.env for each in found.parts] != [each["env"] for each in goal["parts"]]:
+        yield describe_mismatch(f"Parts of {', '.join(each['env'] for each in goal['parts'])}", found)
+        return
+    for part, own in zip(goal["parts"], found.parts, strict=True):
+        if part["env"] in JUDGES:
+            yield from JUDGES[part["env"]](json.loads(part["goal"]), own.certificate, store, orders)
+
+
+JUDGES: dict[str, Judge] = {
+    "cart_building": judge_cart,
+    "substitution": judge_substitution,
+    "product_discovery": judge_discovery,
+    "return_replacement": judge_return,
+    "order_tracking": judge_tracking,
+    "policy_qa": judge_policy,
+    "bundle_planning": judge_bundle,
+    "journey": judge_journey,
+}

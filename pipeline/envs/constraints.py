@@ -1,0 +1,213 @@
+"""What a shopper asks of a product: drawn from products that have it, so that it can be had."""
+
+from collections.abc import Iterable, Sequence
+from itertools import chain
+from math import isnan
+from random import Random
+
+import numpy as np
+
+from shopwright.pipeline.catalog.fits import OTHER_NAMES, Fits, decisive, does_for, may_do_for
+from shopwright.pipeline.envs.base import SellOut
+from shopwright.pipeline.envs.difficulty import Axes
+from shopwright.pipeline.shop.store import Shelf, Store
+from shopwright.schemas.certificates import Constraint
+from shopwright.schemas.record import Part
+
+# Characters of a value that somebody would say.
+LONGEST_VALUE = 60
+
+
+class Requirement(Part):
+    """One slot about a product, and what it comes to; a span of prices is two constraints."""
+
+    name: str
+    """Of the slot."""
+    said: str
+    constraints: list[Constraint]
+
+
+def match_requirements(shelf: Shelf, demands: Sequence[Requirement]) -> np.ndarray:
+    """For each demand a row: which products of the shelf meet it."""
+    found = np.ones((len(demands), len(shelf.rows)), dtype=bool)
+    for number, each in enumerate(demands):
+        found[number] = shelf.where(each.constraints)
+    return found
+
+
+def select_telling_requirements(shelf: Shelf, demands: Sequence[Requirement]) -> tuple[list[Requirement], np.ndarray]:
+    """Those that some product of the shelf does not meet, and for each of them a row: which do."""
+    meets = match_requirements(shelf, demands)
+    kept = np.flatnonzero(~meets.all(axis=1))
+    return [demands[each] for each in kept.tolist()], meets[kept]
+
+
+def list_shared_requirements(shelf: Shelf, places: Sequence[int], axes: Axes, random: Random) -> list[Requirement]:
+    """All that the products at these places of a shelf have in common, a number within bounds; without the price."""
+    found, bounded = [], set()
+    for fact, column in shelf.numbers.items():
+        numbers = [float(column[place]) for place in places]
+        name = fact.partition(" (")[0]
+        if fact == "price" or any(isnan(number) for number in numbers):
+            continue
+        if fact == "rating":
+            found.append(require_rating(numbers, axes, random))
+        elif fact == "shipping days":
+            found.append(require_shipping(numbers, axes, random))
+        elif name not in bounded and (min(numbers) < max(numbers) or random.random() < 0.5):
+            bounded.add(name)
+            found.append(require_measure(fact, column, numbers, axes, random))
+    for fact, codes in shelf.codes.items():
+        code = int(codes[places[0]])
+        if code < 0 or fact in bounded or any(codes[place] != code for place in places[1:]):
+            continue
+        value = shelf.values[fact][code]
+        # A value of one product alone would name it.
+        if len(value) <= LONGEST_VALUE and int(np.count_nonzero(codes == code)) > 1:
+            found.append(require_value(fact, value))
+    return found
+
+
+def require_value(fact: str, value: str) -> Requirement:
+    """
+    >>> require_value("material", "oak").said, require_value("season", "4 season").said
+    ('material oak', '4 season')
+    """
+    said = value if fact in value.lower() else f"{fact} {value}"
+    return Requirement(name=fact, said=said, constraints=[Constraint(fact=fact, op="is", value=value)])
+
+
+def require_compatibility(fits: Fits) -> list[Requirement]:
+    """That a product fits what this one does, kind by kind.
+
+    >>> [each.said for each in require_compatibility({"device": frozenset(["iphone 7", "iphone 8"]), "screen": frozenset(["0-15.6"])})]
+    ['for iphone 7 and iphone 8', 'screen up to 15.6 in']
+    """
+    return [require_fit(kind, " and ".join(sorted(values))) for kind, values in sorted(decisive(fits).items())]
+
+
+def require_fit(kind: str, value: str) -> Requirement:
+    plain = value
+    if kind == "screen":
+        plain = phrase_screen_sizes(value)
+    elif kind in OTHER_NAMES:  # names of one thing: any of them will do
+        plain = value.replace(" and ", " or ")
+    said = f"for {plain}" if kind in ("device", "vehicle") else f"{kind} {plain}"
+    return Requirement(name=kind, said=said, constraints=[Constraint(fact=kind, op="fits", value=value)])
+
+
+def phrase_screen_sizes(value: str) -> str:
+    """
+    >>> phrase_screen_sizes("32-55"), phrase_screen_sizes("15-15"), phrase_screen_sizes("0-17.3")
+    ('32 to 55 in', '15 in', 'up to 17.3 in')
+    """
+    low, _, high = value.partition("-")
+    return f"up to {high} in" if low == "0" else f"{high} in" if low == high else f"{low} to {high} in"
+
+
+def is_sayable(fits: Fits) -> bool:
+    """Whether it is not a list of devices that nobody would say."""
+    return all(len(each.said) <= LONGEST_VALUE for each in require_compatibility(fits))
+
+
+def find_doubtful_fits(shelf: Shelf, fits: Fits) -> np.ndarray:
+    """Products of which nobody knows whether they do for what fits this: made for something, where it says nothing, or the reverse."""
+    found = np.zeros(len(shelf.rows), dtype=bool)
+    for place, other in enumerate(shelf.fits):
+        if fits or other:
+            found[place] = not does_for(other, fits) and may_do_for(other, fits) if fits else True
+    return found
+
+
+def require_rating(numbers: Sequence[float], axes: Axes, random: Random) -> Requirement:
+    # In tenths, as ratings are said; 1.0 is the lowest that there is.
+    loose = 1 - axes.slack * random.random() / 2
+    least = max(10, int(10 * min(numbers) * loose)) / 10
+    return Requirement(
+        name="rating", said=f"a rating of at least {least}", constraints=[make_bound("rating", "at least", least)]
+    )
+
+
+def require_shipping(numbers: Sequence[float], axes: Axes, random: Random) -> Requirement:
+    days = int(max(numbers) * (1 + axes.slack * random.random()))
+    said = f"shipping within {days} day{'s' if days != 1 else ''}"
+    return Requirement(name="shipping", said=said, constraints=[make_bound("shipping days", "at most", days)])
+
+
+def require_measure(fact: str, column: np.ndarray, numbers: Sequence[float], axes: Axes, random: Random) -> Requirement:
+    """A bound that some product of the shelf has, no looser than the level allows: `height at most 30 in`."""
+    name, _, unit = fact.rstrip(")").partition(" (")
+    if random.random() < 0.5:
+        most = max(numbers)
+        near = column[(column >= most) & (column <= most * (1 + axes.slack))]
+        limit = make_bound(fact, "at most", float(near[random.randrange(len(near))]), unit)
+    else:
+        least = min(numbers)
+        near = column[(column <= least) & (column >= least * (1 - axes.slack))]
+        limit = make_bound(fact, "at least", float(near[random.randrange(len(near))]), unit)
+    return Requirement(name=name, said=f"{name} {limit.op} {limit.value}", constraints=[limit])
+
+
+def make_bound(fact: str, op: str, number: float, unit: str = "") -> Constraint:
+    return Constraint.model_validate(
+        {"fact": fact, "op": op, "value": f"{number:.12g} {unit}".strip(), "number": number}
+    )
+
+
+def require_price(most: int, least: int | None = None, *, of: str = "price") -> Requirement:
+    """
+    >>> require_price(4000).said, require_price(4000, 1995).said
+    ('a price of at most $40', 'a price from $19.95 to $40')
+    """
+    constraints = [Constraint(fact="price", op="at most", value=format_limit(most), number=most)]
+    said = f"a {of} of at most {format_limit(most)}"
+    if least is not None:
+        constraints.append(Constraint(fact="price", op="at least", value=format_limit(least), number=least))
+        said = f"a {of} from {format_limit(least)} to {format_limit(most)}"
+    return Requirement(name=of, said=said, constraints=constraints)
+
+
+def require_price_around(cents: Sequence[int], axes: Axes, random: Random, *, span: bool = False) -> Requirement:
+    """A limit that these prices are within, or a span of prices."""
+    most = round_price_limit(int(max(cents) * (1 + axes.slack * random.random())), up=True)
+    least = round_price_limit(int(min(cents) * (1 - axes.slack * random.random()))) if span else None
+    return require_price(most, least)
+
+
+def round_price_limit(cents: int, *, up: bool = False) -> int:
+    """As people say a limit: whole dollars from ten dollars on.
+
+    >>> round_price_limit(2_495, up=True), round_price_limit(2_495), round_price_limit(499)
+    (2500, 2400, 499)
+    """
+    step = 100 if cents >= 1_000 else 1
+    return -(-cents // step) * step if up else cents // step * step
+
+
+def format_limit(cents: int) -> str:
+    """
+    >>> format_limit(4_000), format_limit(1_995)
+    ('$40', '$19.95')
+    """
+    return f"${cents // 100}" if cents % 100 == 0 else f"${cents / 100:.2f}"
+
+
+def draw_limit_below(cents: int, random: Random) -> int | None:
+    """A limit below this price; None where it is too low already."""
+    found = round_price_limit(int(cents * (0.6 + 0.35 * random.random())))
+    return found if 0 < found < cents else None
+
+
+def draw_place(mask: np.ndarray, random: Random) -> int | None:
+    """One of the places where a mask holds."""
+    places = np.flatnonzero(mask)
+    return int(places[random.randrange(len(places))]) if len(places) else None
+
+
+def list_variant_ids(store: Store, rows: Iterable[int]) -> list[str]:
+    return [option.id for option in chain.from_iterable(map(store.options, rows))]
+
+
+def schedule_sell_out(store: Store, row: int, random: Random) -> SellOut:
+    """The whole product, after one of the agent's first two turns."""
+    return SellOut(after=random.randint(1, 2), variants=list_variant_ids(store, [row]))

@@ -1,0 +1,232 @@
+"""The envs as a situation: tasks by env, level and seed, what an agent earns in them, and whether they can be cheated."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import product as cartesian
+from math import nan
+from typing import Any, NamedTuple
+
+from shopwright.pipeline.envs import get_env, select_collection
+from shopwright.pipeline.envs.base import World
+from shopwright.pipeline.envs.baselines import PLAYERS
+from shopwright.pipeline.envs.episode import Episode, draw_task
+from shopwright.pipeline.evaluate.audit import AuditCell, describe_earnings, list_cheated, list_unsolved
+from shopwright.pipeline.evaluate.situation import SOLVER, Situation, Trace
+from shopwright.pipeline.evaluate.statistics import Share, estimate_mean, measure_share
+from shopwright.pipeline.evaluate.table import Table
+from shopwright.pipeline.evaluate.verdict import AuditVerdict
+from shopwright.pipeline.models.base import UNHEARD
+from shopwright.pipeline.problem import Problem
+from shopwright.schemas.tasks import EnvEpisode, Reward
+
+HARDEST = 99
+"""No level is above it: from there on nothing gets harder."""
+TASKS_PER_PIECE = 50
+"""Tasks of an env and a level in one piece of an audit's work."""
+
+
+class EnvTask(NamedTuple):
+    """A task that is not drawn yet."""
+
+    env: str
+    level: int
+    seed: int
+
+
+@dataclass(frozen=True)
+class EnvTasks(Situation[EnvTask, Episode, EnvEpisode]):
+    """Tasks 0, 1, ... of every env and level. Raises Problem for an env that there is not."""
+
+    name = "envs"
+    makes = EnvEpisode
+    players = PLAYERS
+    world: World
+    envs: Sequence[str]
+    levels: Sequence[int]
+    seeds: range
+    native: bool = False
+    """A model's server is told of the tools, for native tool calls."""
+
+    def __post_init__(self) -> None:
+        if not (self.envs and self.levels and self.seeds):
+            raise Problem("There is nothing to evaluate. Give envs, levels and at least one episode.")
+        for env in self.envs:
+            get_env(env)
+
+    @property
+    def asked(self) -> int:
+        return len(self.envs) * len(self.levels) * len(self.seeds)
+
+    def tasks(self) -> Iterator[EnvTask]:
+        return map(EnvTask._make, cartesian(self.envs, self.levels, self.seeds))
+
+    def begin(self, task: EnvTask) -> Episode:
+        """Raises NothingToDraw where the shop is too small for the level."""
+        env = get_env(task.env)
+        return Episode(env, self.world, draw_task(env, self.world, task.level, task.seed), native=self.native)
+
+    def keep(self, trace: Trace[Episode]) -> EnvEpisode:
+        return make_episode_record(trace)
+
+    def tables(self, rows: Sequence[EnvEpisode]) -> list[Table]:
+        return [tabulate_env_scores(self.scores(rows))]
+
+    def figures(self, rows: Sequence[EnvEpisode]) -> dict[str, Any]:
+        return {"rows": [asdict(each) for each in self.scores(rows)]}
+
+    def facts(self) -> dict[str, str]:
+        levels = ",".join(map(str, self.levels))
+        return {"envs": ",".join(self.envs), "levels": levels, "episodes": str(len(self.seeds))}
+
+    def scores(self, rows: Sequence[EnvEpisode]) -> "list[EnvScore]":
+        """For each env and level."""
+        return score_episodes(rows, cartesian(self.envs, self.levels), len(self.seeds))
+
+    def pieces(self) -> "list[EnvTasks]":
+        """The same in pieces, for several processes."""
+        starts = range(self.seeds.start, self.seeds.stop, TASKS_PER_PIECE)
+        return [
+            replace(self, envs=[env], levels=[level], seeds=range(start, min(start + TASKS_PER_PIECE, self.seeds.stop)))
+            for env, level, start in cartesian(self.envs, self.levels, starts)
+        ]
+
+    def group(self, task: EnvTask) -> Mapping[str, Any]:
+        return {"env": task.env, "level": task.level}
+
+    def judge(self, cells: Sequence[AuditCell]) -> AuditVerdict:
+        """From level 1 on no cheap player may earn more than nothing."""
+        paid = [
+            describe_earnings(cell)
+            for cell in cells
+            if cell.episodes and cell.policy != SOLVER and cell.group["level"] >= 1 and cell.parts["reward"] > 0
+        ]
+        undrawn = list(dict.fromkeys(cell.where for cell in cells if not cell.episodes))
+        return AuditVerdict(list_unsolved(cells), list_cheated(cells), paid=paid, undrawn=undrawn)
+
+
+def score_episodes(rows: Sequence[EnvEpisode], cells: Iterable[tuple[str, int]], asked: int) -> "list[EnvScore]":
+    """How an agent did in these envs and levels, of so many episodes each."""
+    found: dict[tuple[str, int], list[EnvEpisode]] = {cell: [] for cell in cells}
+    for each in rows:
+        found[each.env, each.difficulty].append(each)
+    return [make_env_score(rows[0].policy, *cell, mine, asked) for cell, mine in found.items()]
+
+
+def make_episode_record(trace: Trace[Episode]) -> EnvEpisode:
+    """A finished episode as a row."""
+    task, reward = trace.episode.task, trace.episode.reward
+    assert reward is not None
+    return EnvEpisode(
+        id=f"{task.id}-{trace.policy}",
+        task_id=task.id,
+        env=task.env,
+        difficulty=task.difficulty,
+        policy=trace.policy,
+        opening=task.opening,
+        turns=trace.episode.turns,
+        reward=reward,
+    )
+
+
+def parse_env_names(text: str) -> list[str]:
+    """The envs of a setting: names and collections, with commas between them. Raises Problem where there is no such.
+
+    >>> parse_env_names("C1,policy_qa")
+    ['cart_building', 'policy_qa']
+    """
+    return list(dict.fromkeys(get_env(env).name for each in text.split(",") for env in select_collection(each.strip())))
+
+
+def parse_levels(text: str) -> list[int]:
+    """The levels of a setting. Raises Problem for what is none.
+
+    >>> parse_levels("0-3,12")
+    [0, 1, 2, 3, 12]
+    """
+    found: list[int] = []
+    for each in text.split(","):
+        first, between, last = each.strip().partition("-")
+        last = last if between else first
+        if not (first.isdecimal() and last.isdecimal() and int(first) <= int(last) <= HARDEST):
+            raise Problem(f"There are no levels {text[:60]!r}. Say 0-12, or 0,3,6; the hardest is {HARDEST}.")
+        found += range(int(first), int(last) + 1)
+    return list(dict.fromkeys(found))
+
+
+@dataclass(frozen=True)
+class EnvScore:
+    """How a policy did in one env at one level, with 95 % confidence intervals: Wilson's of the success, normal ones of means."""
+
+    policy: str
+    env: str
+    level: int
+    asked: int
+    """Episodes that were begun."""
+    episodes: int
+    """Of these, those of which every request was answered: all figures are of them."""
+    success: float
+    success_low: float
+    success_high: float
+    reward: float
+    reward_margin: float
+    """Half the width of the interval; 0 for a single episode, of which nothing is known."""
+    task: float
+    task_margin: float
+    efficiency: float
+    efficiency_margin: float
+    hallucination: float
+    hallucination_margin: float
+    turns: float
+    turns_margin: float
+    illegal: float
+    """Share of episodes that malformed JSON or an illegal call ended."""
+
+
+def make_env_score(policy: str, env: str, level: int, episodes: Sequence[EnvEpisode], asked: int) -> EnvScore:
+    """Where nothing was answered there is nothing to say: every figure is not a number."""
+    rewards = [each.reward for each in episodes]
+    success = measure_share(sum(reward.success for reward in rewards), len(episodes))
+    if not episodes:
+        success = Share(nan, nan, nan, 0)
+    parts: dict[str, float] = {}
+    for name, values in {
+        "reward": [reward.total for reward in rewards],
+        "task": [reward.task for reward in rewards],
+        "efficiency": [reward.efficiency for reward in rewards],
+        "hallucination": [reward.hallucination for reward in rewards],
+        "turns": [float(len(each.turns)) for each in episodes],
+    }.items():
+        parts[name], parts[f"{name}_margin"] = estimate_mean(values) if values else (nan, nan)
+    return EnvScore(
+        policy=policy,
+        env=env,
+        level=level,
+        asked=asked,
+        episodes=len(episodes),
+        success=success.share,
+        success_low=success.low,
+        success_high=success.high,
+        illegal=sum(map(is_broken_off, rewards)) / len(episodes) if episodes else nan,
+        **parts,
+    )
+
+
+def is_broken_off(reward: Reward) -> bool:
+    """Whether an illegal action ended it: who only fails loses nothing for hallucination there, and keeps above -1."""
+    return reward.total == -1.0 and reward.hallucination == 0.0 and not reward.fault.startswith(UNHEARD)
+
+
+def tabulate_env_scores(rows: Iterable[EnvScore]) -> Table:
+    columns = ["policy", "env", "level", "answered", "success (95 %)"]
+    columns += ["reward", "task", "efficiency", "hallucination", "turns", "illegal"]
+    lines = []
+    for each in rows:
+        found = asdict(each)
+        parts = [
+            f"{found[name]:+.2f} ±{found[f'{name}_margin']:.2f}"
+            for name in ("reward", "task", "efficiency", "hallucination")
+        ]
+        success = Share(each.success, each.success_low, each.success_high, each.episodes).format_interval("%")
+        head = [each.policy, each.env, str(each.level), f"{each.episodes} of {each.asked}", success]
+        lines.append([*head, *parts, f"{each.turns:.1f} ±{each.turns_margin:.1f}", f"{each.illegal:.1%}"])
+    return Table(columns, lines)

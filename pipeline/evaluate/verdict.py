@@ -1,0 +1,48 @@
+"""What an audit found: whether all can be solved, and nothing be cheated."""
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+TITLES = {
+    "unsolved": "not solved",
+    "cheated": "cheated",
+    "guessed": "guessed from the profile",
+    "paid": "a cheap policy earns more than nothing",
+    "undrawn": "the shop is too small for",
+}
+
+
+@dataclass(frozen=True)
+class AuditVerdict:
+    """In words, one line a case; None for what an audit does not look for."""
+
+    unsolved: list[str]
+    """Where the solver does not succeed every time: a release must not get out with one."""
+    cheated: list[str]
+    """Where a policy that does not look closely does too well: likewise."""
+    guessed: list[str] | None = None
+    """Where the profile alone finds the target more often than any of its siblings: likewise."""
+    paid: list[str] | None = None
+    """Where, from level 1 on, a cheap policy earns more than nothing."""
+    undrawn: list[str] | None = None
+    """What the shop is too small for."""
+
+    @property
+    def failed(self) -> bool:
+        return bool(self.unsolved or self.cheated or self.guessed)
+
+    def to_json(self) -> dict[str, Any]:
+        """
+        >>> AuditVerdict([], ["level 3"]).to_json()
+        {'unsolved': [], 'cheated': ['level 3']}
+        """
+        return {name: found for name, found in asdict(self).items() if found is not None}
+
+    def lines(self) -> Iterator[str]:
+        """
+        >>> list(AuditVerdict([], ["level 3", "level 4"]).lines())
+        ['not solved: none', 'cheated: level 3, level 4']
+        """
+        for name, found in self.to_json().items():
+            yield f"{TITLES[name]}: {', '.join(found) or 'none'}"

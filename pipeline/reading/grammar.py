@@ -1,0 +1,410 @@
+"""A grammar over wordings as a text, and every reading that it has of a sentence.
+
+    action                                      # a rule; below it what it can be, each in a line of its own
+        clicks [on <thing>]     => action=click
+        purchases {of|from} <thing>             => action=purchase
+    thing
+        the {lamp|rug}                          => a quoted value, a number or a word
+        products by <brand:name>                # the value of the rule or terminal `name` is called `brand`
+
+Square brackets hold what may be left out, braces a choice, `<>` nothing at all. Behind `=>` stands what a wording says
+beyond the words in it: `key=value`, where `$key` stands for a value already there, or one value alone. What the parts of a
+wording say is taken together, and must agree: two parts that say another thing of the same key are no reading. Keys with
+dots lie in one another (`start.action`); a value can have several keys (`first_day,last_day`).
+
+Words match exactly (but that the first letter can be small or large), with one space between them and none before `.,;:?!)`; every character of a sentence has to be used.
+"""
+
+import json
+import re
+import shlex
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import Any
+
+# Where something can end, and what it then says.
+Found = Sequence[tuple[int, Any]]
+# Of a sentence, where to begin, and the names that can be meant.
+Terminal = Callable[[str, int, Any], Iterable[tuple[int, Any]]]
+Reader = Callable[["Sentence", int], Found]
+
+PIECE = re.compile(r"<[^>]*>|[][{}|]|[^][{}|<>]+")
+TOKEN = re.compile(r"\w+|.")
+CLOSING = ".,;:?!)"
+
+
+class Misread(ValueError):
+    """A sentence that the grammar does not have, with the place up to which it does."""
+
+    def __init__(self, text: str, place: int) -> None:
+        super().__init__(f"not understood from {text[place : place + 40].strip()!r} on")
+        self.place = place
+
+
+@dataclass
+class Sentence:
+    """A text that is being read, and what is known of it so far."""
+
+    text: str
+    names: Any
+    known: dict[tuple[str, int], Found] = field(default_factory=dict)
+    furthest: int = 0
+
+    def token(self, place: int) -> str:
+        found = TOKEN.match(self.text, place + self.text.startswith(" ", place))
+        return found[0].lower() if found else ""
+
+    def start(self, place: int) -> int | None:
+        """Where a word begins, if one can begin here: after a space, an opening bracket or quote, or at the beginning."""
+        if self.text.startswith(" ", place):
+            return place + 1
+        return place if place == 0 or self.text[place - 1] in '("' else None
+
+
+# What a pattern is made of
+
+
+@dataclass(frozen=True)
+class Words:
+    text: str
+
+
+@dataclass(frozen=True)
+class Ref:
+    keys: tuple[str, ...]
+    name: str
+
+
+@dataclass(frozen=True)
+class Choice:
+    options: "tuple[Wording, ...]"
+
+
+@dataclass(frozen=True)
+class Wording:
+    parts: tuple[Words | Ref | Choice, ...]
+    says: tuple[tuple[str, Any], ...] = ()
+    """Keys and values; a value alone has an empty key."""
+
+
+NOTHING = Wording(())
+
+
+class Grammar:
+    """Rules by name; a terminal is a rule that is written in Python.
+
+    >>> rules = "greeting\\n    {hello|good day}, <who:name> => polite=true\\n"
+    >>> Grammar(rules, {"name": make_regex_terminal("[A-Z][a-z]+")}).readings("greeting", "good day, Ada")
+    [{'who': 'Ada', 'polite': True}]
+    """
+
+    def __init__(self, rules: str, terminals: Mapping[str, Terminal]) -> None:
+        self.rules = {name: Choice(tuple(options)) for name, options in parse_grammar(rules)}
+        self.terminals = terminals
+        self.first: dict[Any, tuple[frozenset[str] | None, bool]] = {}
+        for name, choice in self.rules.items():
+            for part in list_pattern_parts(choice):
+                if isinstance(part, Ref) and part.name not in self.rules and part.name not in terminals:
+                    raise ValueError(f"<{part.name}> in {name} is no rule and no terminal")
+        self.readers = {name: make_terminal_reader(found) for name, found in terminals.items()}
+        self.readers |= {name: self.choice(found) for name, found in self.rules.items()}
+
+    def readings(self, rule: str, text: str, names: Any = None) -> list[Any]:
+        """All different things that a text can say. Raises Misread where there is none."""
+        sentence = Sentence(text, names)
+        found = [value for end, value in self.readers[rule](sentence, 0) if end == len(text)]
+        if not found:
+            raise Misread(text, sentence.furthest)
+        return [value for place, value in enumerate(found) if value not in found[:place]]
+
+    def reader(self, part: Words | Ref | Choice) -> Reader:
+        match part:
+            case Words():
+                return make_word_reader(part.text)
+            case Choice():
+                return self.choice(part)
+        return self.memoize_rule(part.name)
+
+    def memoize_rule(self, name: str) -> Reader:
+        """Reads a rule at a place once, however many wordings hold it."""
+
+        def read(sentence: Sentence, place: int) -> Found:
+            key = name, place
+            found = sentence.known.get(key)
+            if found is None:
+                found = sentence.known[key] = self.readers[name](sentence, place)
+            return found
+
+        return read
+
+    def choice(self, choice: Choice) -> Reader:
+        """Tries the wordings that can begin with the next word."""
+        wordings = [(self.begins(each), self.wording(each)) for each in choice.options]
+        tokens = set(chain.from_iterable(first or () for (first, _), _ in wordings))
+        others = [read for (first, empty), read in wordings if first is None or empty]
+        by_token = {
+            token: [read for (first, empty), read in wordings if first is None or empty or token in first]
+            for token in tokens
+        }
+
+        def read(sentence: Sentence, place: int) -> Found:
+            found: list[tuple[int, Any]] = []
+            for wording in by_token.get(sentence.token(place), others):
+                found += wording(sentence, place)
+            return found
+
+        return read
+
+    def wording(self, wording: Wording) -> Reader:
+        """Reads the parts one after the other and takes together what they say."""
+        parts = [(each.keys if isinstance(each, Ref) else (), self.reader(each)) for each in wording.parts]
+
+        def read(sentence: Sentence, place: int) -> Found:
+            states: list[tuple[int, Any]] = [(place, None)]
+            for keys, part in parts:
+                states = [
+                    (end, both)
+                    for begin, said in states
+                    for end, value in part(sentence, begin)
+                    if (both := merge_readings(said, nest_under_keys(keys, value))) is not CLASH
+                ]
+                if not states:
+                    return ()
+            if not wording.says:
+                return states
+            full = ((end, add_constant_values(said, wording.says)) for end, said in states)
+            return [(end, said) for end, said in full if said is not CLASH]
+
+        return read
+
+    def begins(self, part: Any) -> tuple[frozenset[str] | None, bool]:
+        """The words that something can begin with (None: any), and whether it can be nothing at all."""
+        if part in self.first:
+            return self.first[part]
+        self.first[part] = None, True  # while it is being found out; a rule must not begin with itself
+        match part:
+            case Words():
+                found: tuple[frozenset[str] | None, bool] = frozenset([first_token(part.text)]), False
+            case Ref():
+                found = self.begins(self.rules[part.name]) if part.name in self.rules else (None, False)
+            case Choice():
+                each = [self.begins(option) for option in part.options]
+                found = unite_first_words(first for first, _ in each), any(empty for _, empty in each)
+            case Wording():
+                found = self.begins_in_turn(part.parts)
+        self.first[part] = found
+        return found
+
+    def begins_in_turn(self, parts: tuple[Any, ...]) -> tuple[frozenset[str] | None, bool]:
+        firsts = []
+        for part in parts:
+            first, empty = self.begins(part)
+            firsts.append(first)
+            if not empty:
+                return unite_first_words(firsts), False
+        return unite_first_words(firsts), True
+
+
+def unite_first_words(firsts: Iterable[frozenset[str] | None]) -> frozenset[str] | None:
+    found: frozenset[str] = frozenset()
+    for first in firsts:
+        if first is None:
+            return None
+        found |= first
+    return found
+
+
+def first_token(text: str) -> str:
+    found = TOKEN.match(text)
+    assert found
+    return found[0].lower()
+
+
+# Reading words
+
+
+def make_word_reader(text: str) -> Reader:
+    """Exactly these words.
+
+    >>> make_word_reader("on sale")(Sentence("lamps on sale", None), 5)
+    ((13, None),)
+    """
+    forms, length = {text[0].lower() + text[1:], text[0].upper() + text[1:]}, len(text)
+    closes, is_word = text[0] in CLOSING, text[-1].isalnum()
+
+    def read(sentence: Sentence, place: int) -> Found:
+        begin = place if closes else sentence.start(place)
+        if begin is None or sentence.text[begin : begin + length] not in forms:
+            return ()
+        end = begin + length
+        if is_word and sentence.text[end : end + 1].isalnum():
+            return ()
+        sentence.furthest = max(sentence.furthest, end)
+        return ((end, None),)
+
+    return read
+
+
+def make_terminal_reader(read_from: Terminal) -> Reader:
+    def read(sentence: Sentence, place: int) -> Found:
+        begin = sentence.start(place)
+        found = () if begin is None else tuple(read_from(sentence.text, begin, sentence.names))
+        sentence.furthest = max([sentence.furthest, *(end for end, _ in found)])
+        return found
+
+    return read
+
+
+def make_regex_terminal(pattern: str, value: Callable[..., Any] = str) -> Terminal:
+    """A terminal for what a pattern matches; its groups, or all of it, are made a value. A ValueError is no match."""
+    match = re.compile(rf"(?:{pattern})(?!\w)").match
+
+    def read(text: str, place: int, names: Any) -> Iterator[tuple[int, Any]]:
+        found = match(text, place)
+        if found:
+            try:
+                yield found.end(), value(*(found.groups() or (found[0],)))
+            except ValueError:
+                return
+
+    return read
+
+
+# What is said
+
+
+# What two parts say that do not agree.
+CLASH = object()
+
+
+def merge_readings(one: Any, other: Any) -> Any:
+    """What two parts say: all of both, if they agree.
+
+    >>> merge_readings({"of": {"n": 1}}, {"of": {"what": "day"}})
+    {'of': {'n': 1, 'what': 'day'}}
+    >>> merge_readings({"n": 1}, {"n": 2}) is CLASH
+    True
+    """
+    if one is None or other is None:
+        return other if one is None else one
+    if not isinstance(one, dict) or not isinstance(other, dict):
+        return one if type(one) is type(other) and one == other else CLASH
+    found = dict(one)
+    for key, value in other.items():
+        both = found[key] = merge_readings(found[key], value) if key in found else value
+        if both is CLASH:
+            return CLASH
+    return found
+
+
+def nest_under_keys(keys: tuple[str, ...], value: Any) -> Any:
+    """A value under its keys.
+
+    >>> nest_under_keys(("of.n", "k"), 1)
+    {'of': {'n': 1}, 'k': 1}
+    """
+    if not keys or value is None:
+        return value
+    found: Any = None
+    for key in keys:
+        under = value
+        for name in reversed(key.split(".")):
+            under = {name: under}
+        found = merge_readings(found, under)
+    return found
+
+
+def add_constant_values(said: Any, more: tuple[tuple[str, Any], ...]) -> Any:
+    """What a wording says, with what stands behind its `=>`."""
+    for key, value in more:
+        if isinstance(value, str) and value.startswith("$"):
+            value = get_by_path(said, value[1:])
+        said = merge_readings(said, nest_under_keys((key,) if key else (), value))
+        if said is CLASH:
+            return CLASH
+    return said
+
+
+def get_by_path(said: Any, path: str) -> Any:
+    for name in path.split("."):
+        if not isinstance(said, dict) or name not in said:
+            return None
+        said = said[name]
+    return said
+
+
+# The notation
+
+
+def parse_grammar(rules: str) -> Iterator[tuple[str, list[Wording]]]:
+    """Each rule with its wordings. A line that begins deeper than a wording goes on with the one before."""
+    name, lines = "", list[str]()
+    for line in rules.splitlines():
+        text = line.partition("# ")[0].rstrip()
+        depth = len(text) - len(text.lstrip())
+        if not text:
+            continue
+        if depth == 0:
+            yield from [(name, [parse_wording(each) for each in lines])] if name else []
+            name, lines = text, []
+        elif depth == 4:
+            lines.append(text.strip())
+        else:
+            lines[-1] += " " + text.strip()
+    yield name, [parse_wording(each) for each in lines]
+
+
+def parse_wording(line: str) -> Wording:
+    pattern, _, says = line.partition("=>")
+    pieces = [each for each in PIECE.findall(pattern) if each.strip()]
+    parts, rest = parse_sequence(pieces)
+    if rest:
+        raise ValueError(f"a bracket too many in: {line}")
+    return Wording(parts, tuple(parse_assignment(each) for each in shlex.split(says)))
+
+
+def parse_assignment(text: str) -> tuple[str, Any]:
+    key, equals, value = text.partition("=")
+    if not equals:
+        key, value = "", text
+    try:
+        return key, json.loads(value)
+    except ValueError:
+        return key, value
+
+
+def parse_sequence(pieces: list[str]) -> tuple[tuple[Any, ...], list[str]]:
+    """The parts up to the end of a bracket or a choice, and the pieces after them."""
+    parts: list[Any] = []
+    while pieces and pieces[0] not in ("]", "}", "|"):
+        piece, *pieces = pieces
+        if piece == "[":
+            inner, pieces = parse_sequence(pieces)
+            pieces = pieces[1:]
+            parts.append(Choice((Wording(inner), NOTHING)))
+        elif piece == "{":
+            options, pieces = parse_choices(pieces)
+            parts.append(Choice(options))
+        elif piece.startswith("<"):
+            keys, _, name = piece[1:-1].rpartition(":")
+            parts += [Ref(tuple(keys.split(",")) if keys else (), name)] if name else []
+        else:
+            parts.append(Words(" ".join(piece.split())))
+    return tuple(parts), pieces
+
+
+def parse_choices(pieces: list[str]) -> tuple[tuple[Wording, ...], list[str]]:
+    options = []
+    while True:
+        inner, pieces = parse_sequence(pieces)
+        options.append(Wording(inner))
+        end, *pieces = pieces
+        if end == "}":
+            return tuple(options), pieces
+
+
+def list_pattern_parts(part: Any) -> Iterator[Any]:
+    yield part
+    for inner in getattr(part, "options", ()) or getattr(part, "parts", ()):
+        yield from list_pattern_parts(inner)

@@ -1,0 +1,126 @@
+"""The processes that make shards, each lent to one shard at a time: one that hangs, or is killed, takes no other shard with it.
+
+A shard that takes too long has its process ended. The clock runs in that process, in a thread that Python's lock does not hold up, so
+that a call into a library that never comes back is ended too, and where it hung is told on its standard error; a process that was
+stopped altogether is ended from here.
+"""
+
+import faulthandler
+import os
+import signal
+from collections.abc import Callable, Iterator
+from concurrent.futures import BrokenExecutor, CancelledError
+from concurrent.futures import TimeoutError as Overdue
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from queue import SimpleQueue
+from time import monotonic
+from typing import Any, NamedTuple
+
+from shopwright.pipeline.problem import Ended, finish_before_stopping
+
+# A shard is cut to take half a minute to ten.
+MINUTES = 60.0
+# Of datasets whose shards may well take longer: a sentence embedder of one's own, on the CPU.
+MINUTES_OF = {"embeddings": 240.0}
+# Seconds more before a process that does not end itself is ended from here.
+GRACE = 2.0
+
+Start = Callable[[], AbstractContextManager[Any]]
+
+
+class ShardTimeout(Ended):
+    """A shard took longer than it may."""
+
+    def __init__(self, what: str, seconds: float) -> None:
+        super().__init__(
+            f"{what} took longer than {seconds / 60:g} minutes, so its process was ended, again and again. What is finished is kept: "
+            "run the same command again, or with more --minutes."
+        )
+
+
+class WorkerDied(Ended):
+    """The process that made a shard was ended from outside."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(
+            f"A worker process was ended from outside, most often because memory ran out: again and again over {what}. What is "
+            "finished is kept: run the same command again, with fewer --workers."
+        )
+
+
+def seconds_for(dataset: str, minutes: float | None = None) -> float:
+    """
+    >>> seconds_for("personas"), seconds_for("embeddings"), seconds_for("embeddings", 2)
+    (3600.0, 14400.0, 120)
+    """
+    return 60 * (minutes or MINUTES_OF.get(dataset, MINUTES))
+
+
+def run_with_deadline(seconds: float, make: Callable[..., Any], *given: Any) -> Any:
+    """What it makes; after so many seconds this process ends, whatever it is at."""
+    faulthandler.dump_traceback_later(seconds, exit=True)
+    try:
+        return make(*given)
+    finally:
+        faulthandler.cancel_dump_traceback_later()
+
+
+class PoolWorker(NamedTuple):
+    executor: Any
+    pid: int | None
+    """Of its only process; none where it is a cluster's, which ends processes itself."""
+
+
+class WorkerPool:
+    """Executors that make shards, each lent to one at a time, and replaced when its process was ended."""
+
+    def __init__(self, start: Start, stack: ExitStack, *, here: bool = True) -> None:
+        self.start, self.stack, self.here = start, stack, here
+        self.idle: SimpleQueue[PoolWorker] = SimpleQueue()
+        self.closed = False
+
+    def start_worker(self) -> PoolWorker:
+        executor = self.stack.enter_context(self.start())
+        return PoolWorker(executor, executor.submit(os.getpid).result() if self.here else None)
+
+    def make(self, what: str, seconds: float, function: Callable[..., Any], *given: Any) -> Any:
+        """What the function gives, and raises what it raises; Late or Lost where its process was ended."""
+        hand, began = self.idle.get(), monotonic()
+        try:
+            if self.closed:
+                raise CancelledError(f"{what} is not made: the build was stopped.")
+            return run_on_worker(hand, seconds, function, *given)
+        except BrokenExecutor:
+            if self.closed:
+                raise
+            error = WorkerDied(what) if monotonic() - began < seconds else ShardTimeout(what, seconds)
+            hand = self.start_worker()
+            raise error from None
+        finally:
+            self.idle.put(hand)
+
+
+def run_on_worker(hand: PoolWorker, seconds: float, function: Callable[..., Any], *given: Any) -> Any:
+    future = hand.executor.submit(run_with_deadline, seconds, function, *given)
+    try:
+        return future.result(seconds + GRACE if hand.pid else None)
+    except Overdue:
+        if hand.pid and not future.done():
+            with suppress(ProcessLookupError):
+                os.kill(hand.pid, signal.SIGKILL)
+        return future.result()
+
+
+@contextmanager
+def open_worker_pool(start: Start, at_once: int, *, here: bool = True) -> Iterator[WorkerPool]:
+    """For so many shards at once: `start` opens an executor, of a process alone here, or a cluster's, which all share."""
+    with ExitStack() as stack:
+        found = WorkerPool(start, stack, here=here)
+        with finish_before_stopping():  # a process that is stopped while it begins tells of it at length
+            first = [found.start_worker() for _ in range(at_once if here else 1)]
+        for hand in first if here else first * at_once:
+            found.idle.put(hand)
+        try:
+            yield found
+        finally:
+            found.closed = True

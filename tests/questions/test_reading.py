@@ -1,0 +1,128 @@
+"""English read back: every wording as its own tree, and no other tree, nor one slip of the pen, as the same."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from shopwright.pipeline.questions.answers import Undecided, answer_tree
+from shopwright.pipeline.questions.engines import Engines
+from shopwright.pipeline.questions.phrase import phrasings
+from shopwright.pipeline.questions.question_parser import Unclear, list_tree_differences, parse_trees
+from shopwright.pipeline.questions.shapes import SHAPES
+from shopwright.pipeline.questions.tree import tree_from_json, tree_to_json
+from shopwright.pipeline.run import Run
+from tests.questions.mutants import mutants
+from tests.questions.test_audit import cases, table
+
+REAL = Path(__file__).parents[3] / "shared" / "data" / "walmart_amazon_tableB_amazon.csv"
+CATALOGS = {"the sample shop": {"products": 3_000}, "a real catalog": {"source": str(REAL)}}
+SLIPS = (
+    *("distinct ", "never "),
+    *("first/last", "last/first", "second/third", "third/third-to-last", "before/after", "after/before"),
+    *(
+        "lowest/highest",
+        "highest/lowest",
+        "longest/shortest",
+        "cheapest/most expensive",
+        "most/least",
+        "at least/at most",
+    ),
+    *("bought/clicked on", "clicks/purchases", "click/purchase", "products/categories", "brand/category"),
+    *("How many/Which", "Which/How many", "Count/List", "List/Count", "sum/average", "mean/lowest", "number/share"),
+    *("2024-05-1/2024-05-2", "May 1/May 2", "1 May/2 May", "on or after/after", "up to and including/before"),
+    *(" 2 / 3 ", "or more/or less", "more than 30/more than 20", "both days/one day", " by / not by "),
+)
+"""What stands there / what stands there after a slip; nothing, if only one is given."""
+
+
+@pytest.fixture(scope="module", params=["the sample shop", pytest.param("a real catalog", marks=pytest.mark.slow)])
+def asked(request, tmp_path_factory):
+    """A run with many questions, on an invented shop and on a real one."""
+    if request.param == "a real catalog" and not REAL.exists():
+        pytest.skip(f"needs {REAL.name}")
+    run = Run(tmp_path_factory.mktemp("asked"), seed=7, workers=2)
+    run.build("questions", **CATALOGS[request.param], count=8, tokens="32k", per_trajectory=40)
+    return run
+
+
+@pytest.fixture(scope="module")
+def rows(asked):
+    """Each question with what its trajectory has names for."""
+    engines = Engines(asked.read("trajectories"))
+    found = asked.read("questions").table(["trajectory_id", "shape", "question", "tree", "answer_type"]).to_pylist()
+    return [(row, tree_from_json(row["tree"]), engines.of(row["trajectory_id"]).names) for row in found]
+
+
+def misread(text, tree, names):
+    """What a text says otherwise than a tree, if it can be read at all."""
+    try:
+        return [each for found in parse_trees(text, names) for each in list_tree_differences(found, tree, names)]
+    except Unclear as error:
+        return [str(error)]
+
+
+@pytest.mark.slow
+def test_no_question_is_held_back_for_its_words(asked):
+    assert not [reason for reason in asked.read("questions").manifest.rejects if reason.startswith("its words")]
+
+
+def test_each_question_is_read_in_each_of_its_wordings(rows):
+    wrong = [
+        (words, why)
+        for row, tree, names in rows
+        for words in phrasings(row["shape"], tree)
+        if (why := misread(words, tree, names))
+    ]
+    assert len(rows) > 200
+    assert wrong == []
+
+
+def test_a_question_with_a_slip_is_read_as_another_or_not_at_all(rows):
+    slips = [(before, after) for before, _, after in (slip.partition("/") for slip in SLIPS)]
+    missed = [
+        words
+        for row, tree, names in rows
+        for words in (slipped for slip in slips for slipped in with_slip(row["question"], *slip))
+        if not misread(words, tree, names)
+    ]
+    assert missed == []
+
+
+def with_slip(text, before, after):
+    """The text with each occurrence changed in turn."""
+    for found in re.finditer(re.escape(before), text):
+        yield text[: found.start()] + after + text[found.end() :]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_every_wording_of_a_shape_is_read_as_its_tree(shape):
+    for case in cases(shape):
+        tree, names = tree_from_json(case["tree"]), table(case["trajectory"]).names
+        for words in phrasings(shape, tree):
+            assert misread(words, tree, names) == [], words
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_whatever_field_is_changed_the_words_do_not_mean_that_tree(shape):
+    """Unless it means the same, as a product does by its id and by its name: then it has the same answer."""
+    for case in cases(shape)[:2]:
+        tree, here = tree_from_json(case["tree"]), table(case["trajectory"])
+        found = [read for words in phrasings(shape, tree) for read in parse_trees(words, here.names)]
+        for place, mutant in mutants(tree):
+            if is_tree(mutant) and not all(list_tree_differences(read, mutant, here.names) for read in found):
+                assert value(mutant, here.log) == value(tree, here.log), place
+
+
+def is_tree(mutant):
+    try:
+        return bool(tree_from_json(tree_to_json(mutant)))
+    except ValueError:
+        return False
+
+
+def value(tree, log):
+    try:
+        return answer_tree(tree, log).value
+    except Undecided:
+        return None

@@ -1,0 +1,134 @@
+"""A shard that hangs, or whose process is killed, is made again by another process, and no other shard with it."""
+
+import contextlib
+import os
+import signal
+import time
+from concurrent.futures import BrokenExecutor, CancelledError, ThreadPoolExecutor
+
+import pytest
+
+from shopwright.flows.build import worth_another_try
+from shopwright.pipeline import worker_pool as hands_module
+from shopwright.pipeline.problem import STOPS, Ended, Problem, stop
+from shopwright.pipeline.runners import open_process_pool
+from shopwright.pipeline.worker_pool import ShardTimeout, WorkerDied, open_worker_pool, run_with_deadline, seconds_for
+
+
+def test_a_call_in_time_gives_what_it_made_and_its_clock_is_off():
+    with open_process_pool(1) as executor:
+        assert executor.submit(run_with_deadline, 0.5, sum, (1, 2)).result() == 3
+        executor.submit(time.sleep, 1).result()
+
+
+def test_a_process_whose_call_takes_too_long_ends_even_inside_a_library():
+    with pytest.raises(Ended), open_process_pool(1) as executor:
+        executor.submit(run_with_deadline, 0.3, time.sleep, 60).result()  # sleep gives Python nothing to interrupt
+
+
+def test_limits_differ_by_stage_and_can_be_given():
+    assert seconds_for("embeddings") > seconds_for("personas") == 3600
+    assert seconds_for("embeddings", 0.5) == seconds_for("personas", 0.5) == 30
+
+
+def a_process():
+    return open_process_pool(1)
+
+
+def stop_myself():
+    os.kill(os.getpid(), signal.SIGSTOP)
+
+
+def kill_myself():
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "function", "given", "error", "said"),
+    [
+        (0.3, time.sleep, (60,), ShardTimeout, "toys 3 took longer than 0.005 minutes"),
+        (0.3, stop_myself, (), ShardTimeout, "toys 3 took longer than 0.005 minutes"),
+        (30, kill_myself, (), WorkerDied, "over toys 3"),
+    ],
+    ids=["hangs", "is stopped", "is killed"],
+)
+def test_a_process_that_does_not_come_back_is_replaced_and_takes_no_other_shard_with_it(
+    seconds, function, given, error, said, monkeypatch
+):
+    monkeypatch.setattr(hands_module, "GRACE", 0.3)
+    with ThreadPoolExecutor(1) as threads, open_worker_pool(a_process, 2) as found:
+        other = threads.submit(found.make, "toys 4", 60, slowly, 1.2)
+        while found.idle.qsize() == 2:
+            time.sleep(0.01)
+        with pytest.raises(error, match=said):
+            found.make("toys 3", seconds, function, *given)
+        assert found.make("toys 3", 60, sum, (1, 2)) == 3
+        assert other.result() == 1.2
+        assert found.idle.qsize() == 2
+
+
+def slowly(seconds):
+    time.sleep(seconds)
+    return seconds
+
+
+def fails():
+    raise TimeoutError("of its own")
+
+
+def test_what_a_shard_raises_is_raised_and_its_process_stays():
+    with open_worker_pool(a_process, 1) as found:
+        first = found.make("toys 0", 60, os.getpid)
+        with pytest.raises(TimeoutError, match="of its own"):
+            found.make("toys 0", 60, fails)
+        assert found.make("toys 0", 60, os.getpid) == first
+
+
+def test_a_stop_waits_for_processes_that_begin(monkeypatch):
+    begun = []
+
+    @contextlib.contextmanager
+    def start():
+        stop(signal.SIGTERM, None)
+        with open_process_pool(1) as executor:
+            begun.append(executor)
+            yield executor
+
+    try:
+        with pytest.raises(KeyboardInterrupt), open_worker_pool(start, 2):
+            raise AssertionError("it went on")
+    finally:
+        STOPS.clear()
+    assert len(begun) == 2
+
+
+def test_nothing_is_begun_once_a_build_was_stopped():
+    with open_worker_pool(a_process, 2) as found:
+        assert found.idle.qsize() == 2
+    with pytest.raises(CancelledError):
+        found.make("toys 0", 60, sum, (1, 2))
+    assert found.idle.qsize() == 2
+
+
+class State:
+    def __init__(self, result):
+        self.found = result
+
+    def result(self, raise_on_failure):
+        return self.found
+
+
+@pytest.mark.parametrize(
+    ("error", "again"),
+    [
+        (ShardTimeout("toys 3", 60), True),
+        (WorkerDied("toys 3"), True),
+        (OSError(), True),
+        (Problem(), False),
+        (Ended(), False),
+        (BrokenExecutor(), False),
+        (CancelledError(), False),
+    ],
+)
+def test_what_may_pass_is_tried_again(error, again):
+    assert worth_another_try(None, None, State(error)) is again
