@@ -39,7 +39,7 @@ LOOK_BACK, SESSION = 5, 1_800
 # Searches for one thing, on average: about two exploratory ones and the accurate one.
 SEARCHES = (2.0, 4.0)
 # Of n things these figures may miss by so much divided by the root of n.
-CHANCE = 3.0
+CHANCE = 2.0
 
 
 class Events:

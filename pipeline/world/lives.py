@@ -63,7 +63,7 @@ STEER = 1.3
 # Who comes back to an errand types the last search again so often (a third of searches find again: Teevan et al. 2007).
 TYPED_AGAIN = 0.45
 # Searches of one errand, on average, and at most.
-PATIENCE, MOST_SEARCHES = 5.2, 12
+PATIENCE, MOST_SEARCHES = 7.0, 12
 
 
 @dataclass(eq=False)

@@ -240,7 +240,8 @@ def test_in_chinese_the_needs_are_the_same_and_the_words_are_chinese(copy, rows)
     bare = {row["id"]: [{**need, "said": ""} for need in row["needs"]] for row in found}
     same = {row["id"]: [{**need, "said": ""} for need in row["needs"]] for row in rows if row["id"] in bare}
     assert same == {name: bare[name] for name in same}
-    assert len(same) > 0.8 * len(rows)  # what cannot be said in one of the languages is drawn anew there
+    # One that copies an English title is drawn anew, and in Chinese nothing can be copied.
+    assert len(same) > 0.9 * len(rows)
     assert all(any("\u4e00" <= letter <= "\u9fff" for letter in row["instruction"]) for row in found)
     assert not [
         verdict.check for verdict in verify_dataset(Run(copy.folder, workers=1), "shopping_tasks") if verdict.failed
