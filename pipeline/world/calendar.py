@@ -34,7 +34,7 @@ USUAL = ((21, 16, 30, 60), (34, 38, 30, 75), (45, 40, 40, 55), (80, 70, 60, 40))
 SPREAD = 0.85
 LEAST, MOST = 4, 1_500
 # What comes between: the phone, the children, dinner. Minutes; the tail is that of a power law.
-PAUSES, PAUSE, PAUSE_TAIL = 0.066, 6.5, 1.1
+PAUSES, PAUSE, PAUSE_TAIL = 0.079, 6.5, 1.1
 
 
 class Visit:

@@ -360,7 +360,8 @@ class Household:
             if is_same and not other.carted and other.state == "open":
                 other.state = "solved elsewhere"
         self.ahead = [other for other in self.ahead if other.state == "open"]
-        if random.random() < SENT_BACK and kind.use in ("wears", "durable") and random.random() < AGAIN:
+        kept = kind.use not in ("wears", "durable") or need.reason == "sent back"  # nobody sends two back
+        if random.random() < SENT_BACK and not kept and random.random() < AGAIN:
             again = self.need(need.leaf, "sent back", day + random.randint(*ARRIVES), 20, keen=0.9, whom=need.whom)
             again.seen |= {need.ideal}
             self.later(again)

@@ -29,7 +29,7 @@ REFERENCE = Path(__file__).parents[2] / "data" / "reference" / "searches.toml"
 # Dollars that people say as a limit.
 CAPS = (10, 15, 20, 25, 30, 40, 50, 75, 100, 150, 200, 300, 400, 500, 750, 1000, 1500, 2000, 3000, 5000)
 # Of a search: how often it is mistyped, and how often a word of it is cut.
-MISTYPED, CUT = 0.056, 0.012
+MISTYPED, CUT = 0.062, 0.014
 # Of the first searches of a need; the rest is the name of the thing with some parts.
 ONE_WORD, BRAND, USUAL, MODEL_NUMBER, PASTED = 0.12, 0.03, 0.2, 0.05, 0.015
 SHAPED = 0.17
