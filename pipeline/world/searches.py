@@ -199,8 +199,8 @@ class SearchWords:
 
     def purpose(self, need: Need, random: Random) -> str:
         kind, known = self.kinds.of[need.leaf], load_search_reference()["purposes"]
-        if kind.companions and random.random() < 0.1:
-            return self.names(random.choice(kind.companions))[0]
+        if kind.companions and random.random() < 0.1 and (name := self.companion_name(need.leaf, random)):
+            return name
         found: str = random.choice(kind.purposes or known[kind.who])
         return found
 
@@ -212,13 +212,17 @@ class SearchWords:
         # The first texts are what most people type.
         return row.texts[int(len(row.texts) * random.random() ** 1.6)]
 
+    def companion_name(self, leaf: int, random: Random) -> str:
+        """What something is called that goes with it; empty where nothing has a name, as in shops whose titles hold no noun of their category."""
+        names = [found[0] for other in self.kinds.of[leaf].companions if (found := self.names(other))]
+        return random.choice(names) if names else ""
+
     def shaped(self, need: Need, random: Random) -> str:
         forms = load_search_reference()["forms"][random.choice(SHAPES)]
         names, words = self.names(need.leaf), need.words
         color = need.color or words.color
         form = random.choice([form for form in forms if color or "{c}" not in form])
-        companions = self.kinds.of[need.leaf].companions
-        other = self.names(random.choice(companions))[0] if companions else random.choice(names or (words.head,))
+        other = self.companion_name(need.leaf, random) or random.choice(names or (words.head,))
         said = {
             "n": need.parts["name"],
             "d": random.choice(need.wants or words.details or ("handle",)),

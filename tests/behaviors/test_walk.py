@@ -38,7 +38,7 @@ def world(small):
 def walks(world):
     """Some errands and visits, walked."""
     names = [*world.sessions()[:60], *world.sessions("visit")[::6]]
-    found = [world.walk(name, session) for name, session in names]
+    found = [world.walk(name, session, seed) for seed, (name, session) in enumerate(names)]
     for walk in found:
         walk.go()
     return found

@@ -205,3 +205,19 @@ def test_some_searches_are_mistyped():
     )
     assert 0.04 * 20_000 < wrong < 0.08 * 20_000
     assert once("lamp lamp  oak") == "lamp oak"
+
+
+def test_what_goes_with_a_thing_may_have_no_name(shop, people, monkeypatch):
+    """Real exports hold categories of which no title has a noun."""
+    words, random = shop.words, Random(4)
+    leaf = next(leaf for leaf, kind in enumerate(shop.kinds.of) if len(kind.companions) > 1)
+    need = Household(people[0], shop.kinds, shop.stock, random, FIRST).need(leaf, "project", 19_000, 9, keen=0.5)
+    need.parts = {"name": "thing"}
+    first, *others = shop.kinds.of[leaf].companions
+    monkeypatch.setattr(words, "known", {first: (), **dict.fromkeys(others, ("stand",))})
+    assert {words.companion_name(leaf, random) for _ in range(50)} == {"stand"}
+    monkeypatch.setattr(words, "known", dict.fromkeys(range(len(shop.stock.leaves)), ()))
+    assert words.companion_name(leaf, random) == ""
+    for _ in range(300):
+        assert words.purpose(need, random).strip()
+        assert words.shaped(need, random).strip()
