@@ -39,6 +39,7 @@ REAL = 0.7
 TITLE_WORDS = (4, 11)
 # Parts, of those that stand before the name and behind it.
 BEFORE, BEHIND = ("brand", "size", "color", "detail"), ("with", "without", "for", "in", "cap")
+SECOND_COLORS = ("white", "black", "gold", "grey", "red")
 SHAPES = ("question", "wish", "set", "negation", "both", "plain", "plain")
 LONGEST = 120
 SPACES = re.compile(r"\s+")
@@ -219,17 +220,17 @@ class SearchWords:
 
     def shaped(self, need: Need, random: Random) -> str:
         forms = load_search_reference()["forms"][random.choice(SHAPES)]
-        names, words = self.names(need.leaf), need.words
+        words = need.words
         color = need.color or words.color
-        form = random.choice([form for form in forms if color or "{c}" not in form])
-        other = self.companion_name(need.leaf, random) or random.choice(names or (words.head,))
+        other = self.companion_name(need.leaf, random)
+        form = random.choice([form for form in forms if (color or "{c}" not in form) and (other or "{o}" not in form)])
         said = {
             "n": need.parts["name"],
             "d": random.choice(need.wants or words.details or ("handle",)),
             "f": self.purpose(need, random),
             "b": words.brand,
             "c": color,
-            "e": random.choice(("white", "black", "gold", "grey", "red")),
+            "e": random.choice([each for each in SECOND_COLORS if each != color]),
             "o": other,
         }
         return once(form.format(**said))
