@@ -77,7 +77,7 @@ def untuned(tmp_path_factory):
 def build_untuned(folder):
     run = Run(folder, seed=77, workers=1)
     run.build("trajectories", products=3_000, count=16, tokens="16k")
-    run.build("questions", per_trajectory=25)
+    run.build("questions", per_trajectory=40)
 
 
 def once(folder, make):

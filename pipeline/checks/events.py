@@ -33,7 +33,7 @@ CONTENT = WordTable(hashed_content_words)
 # A trajectory uses at least this share of its budget.
 FULL = 0.9
 # So many of the things searched for are searched for more than once before a product is looked at.
-EXPLORED = 0.5
+EXPLORED = 0.66
 # A search is held against so many before it, of so many seconds at most.
 LOOK_BACK, SESSION = 5, 1_800
 # Searches for one thing, on average: about two exploratory ones and the accurate one.

@@ -62,8 +62,10 @@ FEW_REVIEWS, DRAWN = 10.0, 0.5
 STEER = 1.3
 # Who comes back to an errand types the last search again so often (a third of searches find again: Teevan et al. 2007).
 TYPED_AGAIN = 0.45
+# How much weighs an errand whose thing lies in the cart, and how often it goes on after a search.
+RETHINKS, COMPARES = 0.1, 0.75
 # Searches of one errand, on average, and at most.
-PATIENCE, MOST_SEARCHES = 7.0, 12
+PATIENCE, MOST_SEARCHES = 8.5, 12
 
 
 @dataclass(eq=False)
@@ -265,9 +267,13 @@ class Life:
         need = self.errand
         if need is None or need.state != "open" or self.searches >= MOST_SEARCHES:
             return False
-        if need.carted:
-            return self.random.random() < 0.2
+        if need.carted:  # whoever comes back to something in the cart compares, until one is bought
+            return not self.has_new(need) and self.random.random() < COMPARES
         return self.random.random() > 1.0 / PATIENCE
+
+    def has_new(self, need: Need) -> bool:
+        """Whether one of the kind was bought lately."""
+        return self.household.owned.get(need.leaf, 0) > self.now // DAY - LATELY
 
     def next_need(self) -> Need:
         """What it is about now: what is due, what is wanted, what comes to mind."""
@@ -282,13 +288,13 @@ class Life:
             before.state = "given up"
         pending, weights = self.household.upto(day), []
         for need in pending:
-            if need is before or (need.carted and need.visits > 3):
+            if need is before or (need.carted and (need.visits > 3 or self.has_new(need))):
                 weights.append(0.0)
                 continue
             weight = need.keen * need.urgent / (1.0 + 0.25 * need.visits)
             if need.last_visit == day:
                 weight *= 0.15
-            weights.append(weight * 0.35 if need.carted else weight)
+            weights.append(weight * RETHINKS if need.carted else weight)
         total = sum(weights)
         if self.random.random() * (total + AIMLESS) >= total:
             return self.household.look_around(day)

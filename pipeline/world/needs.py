@@ -302,10 +302,10 @@ class Household:
         random = self.random
         for _ in range(4):
             dice = random.random()
-            if self.tastes and dice < 0.65:
+            if self.tastes and dice < 0.75:
                 leaf = random.choices(list(self.tastes), list(self.tastes.values()))[0]
             else:
-                leaf = random.choice(self.curious) if dice < 0.92 else self.draw(self.weight)
+                leaf = random.choice(self.curious) if dice < 0.94 else self.draw(self.weight)
             if self.may_need(leaf, day):
                 break
         else:  # what is new to the household

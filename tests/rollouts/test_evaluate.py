@@ -1,6 +1,7 @@
 """An agent on a run's questions: no reply stops it, no figure flatters, and nothing is asked twice."""
 
 import json
+import shutil
 from collections import Counter
 from dataclasses import asdict
 from itertools import combinations
@@ -32,6 +33,7 @@ from shopwright.pipeline.rollouts.evaluate import (
     open_questions,
     select_questions,
 )
+from shopwright.pipeline.run import Run
 from shopwright.pipeline.sandbox.execute import Limits
 from shopwright.pipeline.sandbox.interpreter import Sandbox
 from shopwright.pipeline.stages import all_stages, upstream
@@ -159,8 +161,8 @@ def test_the_solver_is_always_right(small):
 
 
 @pytest.mark.parametrize("policy", ["majority", "random"])
-def test_who_knows_nothing_of_the_trajectory_is_hardly_ever_right(small, policy):
-    found = played(small, policy, Plan(modes=("text", "tool")))
+def test_who_knows_nothing_of_the_trajectory_is_hardly_ever_right(untuned, policy):
+    found = played(untuned, policy, Plan(modes=("text", "tool")))
     for mode in ("text", "tool"):
         row = whole([each for each in found if each.mode == mode])
         assert row.accuracy.share <= 0.2
@@ -336,13 +338,14 @@ def test_a_question_that_a_guess_answers_fails_the_audit(small):
     assert not situation.judge([unpaid]).failed
 
 
-def test_the_audit_is_printed_and_kept(shopwright, copy):
-    code, out, _ = shopwright("audit", "questions", "--run", copy.folder, "--limit", 6)
-    assert code == 0
+def test_the_audit_is_printed_and_kept(shopwright, untuned, tmp_path):
+    copy = Run(shutil.copytree(untuned.folder, tmp_path / "copy"), workers=1)
+    code, out, _ = shopwright("audit", "questions", "--run", copy.folder, "--limit", 60)
+    assert code == 0, out
     assert "\nnot solved: none\n" in out
     facts, cells = read_audit(copy.folder, "questions")
     assert (facts["split"], facts["made"]) == ("test", copy.read("questions").manifest.fingerprint)
-    assert sum(cell.episodes for cell in cells if cell.policy == "random") == 6
+    assert sum(cell.episodes for cell in cells if cell.policy == "random") == 60
     assert "can they be guessed?" in (copy.folder / "report.html").read_text()
 
 
