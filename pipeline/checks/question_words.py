@@ -286,7 +286,9 @@ def find_noun_fault(mention: Mention, log: Log) -> str | None:
     sold = any(is_inflected(last, word) for word in kinds)
     if last in colors or not (sold or sum(last in typed(each.product_name) for each in kin) > 1):
         return "words that do not say what the product is"
-    rest = found.lower[found.lower.index(name) + len(name) :].split()
+    whole = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", found.lower)  # "pen" begins other words too
+    end = whole.end() if whole else found.lower.index(name) + len(name)
+    rest = found.lower[end:].split()
     goes_on = bool(rest) and rest[0].isalpha() and rest[0] not in AFTER and rest[0] not in colors
     return "words that stop before what the product is" if goes_on else None
 

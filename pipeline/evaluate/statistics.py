@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import comb, sqrt
+from math import comb, exp, lgamma, log, log1p, sqrt
 
 Z = 1.959964
 """Of a 95 % interval."""
@@ -48,6 +48,24 @@ class Share:
         """
         share, low, high = (f"{100 * each:.1f}{sign}" for each in (self.share, self.low, self.high))
         return f"{share} ({low} - {high})"
+
+
+def chance_of_at_least(successes: int, count: int, chance: float) -> float:
+    """How likely so many successes or more are, where each of so many tries succeeds by chance (the tail of the binomial distribution).
+
+    Wilson's interval says too much of one success in a few tries.
+
+    >>> round(chance_of_at_least(1, 12, 0.01), 3), round(chance_of_at_least(0, 12, 0.01), 3)
+    (0.114, 1.0)
+    """
+    if not 0.0 < chance < 1.0:
+        return float(successes == 0 or chance >= 1.0)
+
+    def exactly(k: int) -> float:  # by logarithms: of many tries the numbers of ways are beyond floats
+        ways = lgamma(count + 1) - lgamma(k + 1) - lgamma(count - k + 1)
+        return exp(ways + k * log(chance) + (count - k) * log1p(-chance))
+
+    return sum(map(exactly, range(successes, count + 1)))
 
 
 def measure_share(successes: float, count: int) -> Share:

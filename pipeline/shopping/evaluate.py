@@ -13,7 +13,7 @@ from shopwright.pipeline.dataset import Dataset
 from shopwright.pipeline.evaluate.audit import AuditCell, list_unsolved
 from shopwright.pipeline.evaluate.selection import limit_evenly, read_split
 from shopwright.pipeline.evaluate.situation import SOLVER, Situation, Trace
-from shopwright.pipeline.evaluate.statistics import Share, average_shares, measure_share
+from shopwright.pipeline.evaluate.statistics import Share, average_shares, chance_of_at_least, measure_share
 from shopwright.pipeline.evaluate.table import Table
 from shopwright.pipeline.evaluate.verdict import AuditVerdict
 from shopwright.pipeline.problem import Problem
@@ -25,6 +25,8 @@ from shopwright.schemas.shopping import ErrorLabel, Language, Match, Profile, Sc
 
 PROFILE_COPIER = "copies-the-profile"
 OVERALL = "overall"
+BY_CHANCE = 0.05
+"""What is as likely as this where nobody knows anything may be chance."""
 MOST_BASELINE_SUCCESS = 0.1
 """Success that a policy which does not look closely may have in a scenario."""
 
@@ -154,10 +156,12 @@ def find_cheating(cell: AuditCell) -> str:
 
 def find_guessing(cell: AuditCell) -> str:
     """How often the profile alone finds the target; empty where that may be chance."""
-    chance, same = cell.parts["chance"], measure_share(cell.parts["same_product"] * cell.episodes, cell.episodes)
-    if cell.policy != PROFILE_COPIER or "personal" not in cell.group["scenario"] or same.low <= chance:
+    if cell.policy != PROFILE_COPIER or "personal" not in cell.group["scenario"]:
         return ""
-    return f"{cell.where}: {cell.policy} finds {same.share:.1%} (at least {same.low:.1%}), by chance {chance:.1%}"
+    chance, found = cell.parts["chance"], round(cell.parts["same_product"] * cell.episodes)
+    if chance_of_at_least(found, cell.episodes, chance) > BY_CHANCE:
+        return ""
+    return f"{cell.where}: {cell.policy} finds {found / cell.episodes:.1%}, by chance {chance:.1%}"
 
 
 def summarize_episode(play: Play, episode: ShoppingEpisode) -> Outcome:

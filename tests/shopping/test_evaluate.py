@@ -293,11 +293,13 @@ def test_what_is_bad_in_one_scenario_is_not_hidden_by_the_others():
     assert len(judged(*found).cheated) == 1
 
 
-@pytest.mark.parametrize(("times", "guesses"), [(3, False), (12, True)])
-def test_a_profile_that_finds_its_target_more_often_than_chance_is_found(times, guesses):
-    """By chance it would be one in 50."""
-    assert bool(judged(cell("copies-the-profile", 0, 100, "single personal", times)).guessed) == guesses
-    assert not judged(cell("first-result", 0, 100, "single personal", times)).guessed
+@pytest.mark.parametrize(
+    ("times", "count", "guesses"), [(3, 100, False), (5, 100, False), (6, 100, True), (1, 12, False), (2, 12, True)]
+)
+def test_a_profile_that_finds_its_target_more_often_than_chance_is_found(times, count, guesses):
+    """By chance it would be one in 50; of the tail of the binomial distribution 5 % may be chance (6 of 100: 4.8 %, 5: 5.1 %; 2 of 12: 2.3 %)."""
+    assert bool(judged(cell("copies-the-profile", 0, count, "single personal", times)).guessed) == guesses
+    assert not judged(cell("first-result", 0, count, "single personal", times)).guessed
 
 
 def test_the_players_pass_the_audit():
