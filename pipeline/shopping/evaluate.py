@@ -25,8 +25,8 @@ from shopwright.schemas.shopping import ErrorLabel, Language, Match, Profile, Sc
 
 PROFILE_COPIER = "copies-the-profile"
 OVERALL = "overall"
-BY_CHANCE = 0.05
-"""What is as likely as this where nobody knows anything may be chance."""
+BY_CHANCE = 0.06
+"""What is more likely than this where nobody knows anything may be chance. Of 100 tries at 1 in 50 five hits are found, as by Wilson's interval."""
 MOST_BASELINE_SUCCESS = 0.1
 """Success that a policy which does not look closely may have in a scenario."""
 

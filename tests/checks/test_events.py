@@ -308,6 +308,21 @@ def test_accurate_searches_without_exploratory_ones_fail(why, row):
     assert found <= {EXPLORE, CLICKS}  # some clicks go back to the page of an earlier search
 
 
+def test_many_searches_for_one_thing_do_not_make_up_for_others_searched_for_once(why, row):
+    """Of five things one is searched for eight times, and the others once."""
+    searches = {
+        place: number for number, place in enumerate(n for n, e in enumerate(row["events"]) if e["search_query"])
+    }
+    events = [
+        event | {"search_query": f"zu{letters(min(number % 12, 4) + 12 * (number // 12))}"}
+        if (number := searches.get(n)) is not None
+        else event
+        for n, event in enumerate(row["events"])
+    ]
+    (found,) = why(told(row, events))
+    assert EXPLORE in found
+
+
 def test_the_same_accurate_search_for_every_intent_is_no_exploration(why, row):
     """One search an intent, though 55 of 100 actions are searches."""
     events = [

@@ -221,3 +221,13 @@ def test_what_goes_with_a_thing_may_have_no_name(shop, people, monkeypatch):
     for _ in range(300):
         assert words.purpose(need, random).strip()
         assert words.shaped(need, random).strip()
+
+
+def test_some_things_are_sent_back_and_what_comes_instead_is_kept(shop, people):
+    household = Household(people[0], shop.kinds, shop.stock, Random(4), FIRST)
+    leaf = next(leaf for leaf, kind in enumerate(shop.kinds.of) if kind.use == "durable")
+    for reason, returned in (("project", True), ("sent back", False)):
+        household.ahead = []
+        for _ in range(400):
+            household.bought(household.need(leaf, reason, 19_000, 9, keen=0.5, whom="gift"), 19_000)
+        assert any(need.reason == "sent back" for need in household.ahead) == returned
