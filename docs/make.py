@@ -29,13 +29,13 @@ from shopwright.pipeline.stages import all_stages
 
 FOLDER = Path(__file__).parent
 SMALL: dict[str, Any] = {"products": 1_200, "count": 20, "tokens": "6k", "per_trajectory": 4}
+# Of datasets that a small run holds beside questions.
 FEW: dict[str, dict[str, Any]] = {
     "env_tasks": {"count": 1, "levels": "0,3"},
     "catalog_fine": {"leaves": 1},
     "shopping_tasks": {"count": 40, "personal": 24},
     "behaviors": {"sessions": 60},
 }
-"""Settings of the small run, which are those of the tests' own."""
 PLAIN = {
     str: "text",
     int: "whole number",
@@ -82,8 +82,9 @@ def main() -> None:
     print(f"{len(made)} pages in {FOLDER / 'datasets'}")
 
 
-def small_run(folder: str) -> Run:
-    run = Run(folder, seed=3)
+def small_run(folder: str | Path, workers: int | None = None) -> Run:
+    """Some rows of every dataset; the tests look at the same."""
+    run = Run(folder, seed=3, workers=workers)
     run.build("questions", **SMALL)
     for name in all_stages():
         if run.read(name).manifest is None:

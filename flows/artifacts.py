@@ -6,11 +6,10 @@ from collections.abc import Mapping, Sequence
 from time import monotonic
 from typing import Any
 
-from shopwright.pipeline.dataset import Manifest
+from shopwright.pipeline.dataset import Manifest, list_counted_reasons
 from shopwright.pipeline.problem import harmless
 from shopwright.pipeline.progress import Progress, describe_finished_build
 from shopwright.pipeline.run import Run
-from shopwright.pipeline.stages import all_stages
 
 # Between two steps of a bar: each is a request to the server.
 SECONDS_BETWEEN = 1.0
@@ -71,16 +70,11 @@ def show_release(name: str, run: str, published: Mapping[str, Any], fault: str =
     """The tables and links of a release as it is now, each with a time line under `name`."""
     from prefect.artifacts import create_markdown_artifact, create_table_artifact
 
-    made = manifests(Run(run))
+    made = Run(run).manifests()
     about = f"Of {run}" + (f", which failed: {fault}" if fault else "")
     create_table_artifact(datasets(made), key=make_artifact_key(name, "datasets"), description=about)
     create_table_artifact(rejects(made), key=make_artifact_key(name, "rejects"), description=about)
     create_markdown_artifact(links(run, published, fault), key=make_artifact_key(name, "links"), description=about)
-
-
-def manifests(run: Run) -> list[Manifest]:
-    """Of every dataset that is whole."""
-    return [found for name in all_stages() if (found := run.read(name).manifest)]
 
 
 def datasets(made: Sequence[Manifest]) -> list[dict[str, Any]]:
@@ -100,12 +94,8 @@ def datasets(made: Sequence[Manifest]) -> list[dict[str, Any]]:
 
 def rejects(made: Sequence[Manifest]) -> list[dict[str, Any]]:
     """A row for each reason, the most frequent first."""
-    found = [
-        {"dataset": each.dataset, "reason": reason, "rows": rows}
-        for each in made
-        for reason, rows in each.rejects.items()
-    ]
-    return sorted(found, key=lambda row: -int(row["rows"]))
+    found = sorted(list_counted_reasons(made), key=lambda row: -row[2])
+    return [dict(zip(("dataset", "reason", "rows"), row, strict=True)) for row in found]
 
 
 def links(run: str, published: Mapping[str, Any], fault: str = "") -> str:

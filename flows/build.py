@@ -102,7 +102,9 @@ def build_flow(run: Run, progress: Progress) -> Any:
             if build.asks
             else open_worker_pool(lambda: run.executor(calls), calls, here=here) as executor
         ):
+            # Quoted, or Prefect would search the values for futures.
             futures = (shard.submit(build.name, index, quote(work), quote(executor)) for index in missing)
+            # A model is asked by one shard after the other.
             for future in futures if build.asks else as_completed(list(futures)):
                 made = future.result()
                 shown.shard(made.rows, made.rejected)

@@ -6,7 +6,6 @@ all is checked and published. A check that fails stops the release: its run is F
 
 import json
 from contextlib import redirect_stderr, redirect_stdout
-from datetime import datetime
 from io import StringIO
 from typing import Any
 
@@ -57,7 +56,8 @@ def release_flow() -> Any:
         from prefect.runtime import deployment, flow_run
         from prefect.utilities.timeout import timeout
 
-        name, wanted = deployment.name or wanted.recipe, wanted.at(read_scheduled_start(flow_run))
+        name = deployment.name or wanted.recipe
+        wanted = wanted.at(flow_run.scheduled_start_time)  # which a retry does not change; in UTC
         try:
             with timeout(wanted.hours * SECONDS_PER_HOUR, TooLong):
                 told = perform(wanted, steps)
@@ -69,12 +69,6 @@ def release_flow() -> Any:
         show_release(name, wanted.run, told)
 
     return release
-
-
-def read_scheduled_start(flow_run: Any) -> datetime:
-    """When the run was to start, which a retry does not change; in UTC."""
-    found: datetime = flow_run.scheduled_start_time
-    return found
 
 
 def explain_failure(error: Exception, wanted: ReleaseOptions) -> str:
@@ -117,6 +111,7 @@ def publish_step(folder: str, **options: Any) -> dict[str, Any]:
 
     told, heard = StringIO(), StringIO()
     with redirect_stdout(told), redirect_stderr(heard):
+        # Printed for scripts: what it told goes to Prefect as an artifact.
         code = publishing.publish_run(folder, **{**options, "json": True})
     get_run_logger().info(heard.getvalue())
     if code:

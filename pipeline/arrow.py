@@ -56,10 +56,6 @@ def arrow_type(annotation: object) -> pa.DataType:
     raise TypeError(f"no Arrow type for {annotation!r}")
 
 
-def may_be_none(annotation: object) -> bool:
-    return type(None) in get_args(annotation)
-
-
 def to_batch(record: type[BaseModel], rows: Iterable[BaseModel | Mapping[str, Any]]) -> pa.RecordBatch:
     """Records, or dictionaries of their fields, as one Arrow batch."""
     plain = [row.model_dump() if isinstance(row, BaseModel) else row for row in rows]

@@ -47,6 +47,7 @@ T = TypeVar("T")
 # Of memory for a query over a whole dataset; what needs more goes to the folder for temporary files.
 DUCKDB_MEMORY = "2GB"
 SHARD = re.compile(r"part-\d{5,}(-across)?\.parquet")
+# What `Dataset.once` made in this process, by folder, state of the files and function.
 VIEWS: dict[tuple[Any, ...], Any] = {}
 
 
@@ -110,6 +111,13 @@ class Manifest(JsonModel):
         """Of the content: two builds with the same rows have the same."""
         kept = {path: facts.sha256 for path, facts in self.files.items() if not path.startswith("quarantine/")}
         return digest(json.dumps(kept, sort_keys=True))
+
+
+def list_counted_reasons(manifests: Iterable[Manifest], kind: str = "rejects") -> Iterator[tuple[str, str, int]]:
+    """Dataset, reason and how often; `kind` may be `repairs`, too."""
+    for made in manifests:
+        for reason, count in getattr(made, kind).items():
+            yield made.dataset, reason, count
 
 
 class Dataset(Generic[RecordT]):
@@ -228,6 +236,7 @@ class Dataset(Generic[RecordT]):
             return kept
         key = (str(self.folder.resolve()), compute_stamp(self.files), make)
         if key not in VIEWS:
+            # Of files that have changed since: nobody asks for it again.
             for old in [old for old in VIEWS if old[0] == key[0] and old[2] == make]:
                 del VIEWS[old]
             VIEWS[key] = make(self)
@@ -336,16 +345,21 @@ def compute_checksum(facts: dict[str, Any]) -> str:
 
 
 def explain_error(path: Path, error: Exception) -> str:
-    """Which version wrote it, where that is another one; or what the machine says, where it could not be read at all."""
+    """What the machine says, where it could not be read at all; that another version wrote it; else that it is damaged."""
     if isinstance(error, OSError):
         return f" ({error.strerror})" if error.strerror else ""
     try:
         found = json.loads(path.read_bytes())
+        is_whole = found.pop("sum", None) in (None, compute_checksum(found))
         by = found.get("recipe", found)["version"]
     except (ValueError, RecursionError, OSError, KeyError, TypeError, AttributeError):
-        by = None
-    another = isinstance(by, str) and len(by) < 40 and by != __version__
-    return f" (it was written by version {by})" if another else " (it is damaged)"
+        return " (it is damaged)"
+    if not isinstance(by, str) or len(by) > 40:  # a longer text is no version
+        return " (it is damaged)"
+    if by != __version__:
+        return f" (it was written by version {by})"
+    # Nothing is wrong with it but its fields: the code changes before the number of its version does.
+    return f" (it was made by an older version, also called {by})" if is_whole else " (it is damaged)"
 
 
 def find_file_difference(path: Path, known: FileFacts) -> str:

@@ -96,7 +96,7 @@ def below(path: str) -> Iterator[str]:
 
 
 def is_here(path: Path) -> bool:
-    return isinstance(path, Path)
+    return isinstance(path, Path)  # a `UPath` only looks like one
 
 
 def absolute(path: Path) -> Path:
@@ -138,7 +138,7 @@ def check_footer(footer: pq.FileMetaData, path: Path) -> pq.FileMetaData:
 
     Room for all of them is asked for before the first is read, and a footer of somebody else may say what it likes.
     """
-    most = path.stat().st_size if is_here(path) else 2**40
+    most = path.stat().st_size if is_here(path) else 2**40  # elsewhere a size is one more request
     counts = [footer.num_rows, *(footer.row_group(number).num_rows for number in range(footer.num_row_groups))]
     if max(counts) > most:
         raise pa.ArrowInvalid(f"{path.name} counts {max(counts):,} rows in {most:,} bytes")
@@ -201,6 +201,7 @@ def compute_stamp(files: Iterable[Path]) -> tuple[Any, ...]:
     files = list(files)
     if files and not is_here(files[0]):
         facts = filesystem_of(files[0]).ls(path_in_filesystem(files[0].parent), detail=True)
+        # Each store tells in another way that a file has changed.
         kinds = ("name", "size", "ETag", "LastModified", "mtime", "created", "last_commit", "blob_id")
         return tuple(sorted(tuple(str(fact.get(kind, "")) for kind in kinds) for fact in facts))
     return tuple((path.name, path.stat().st_mtime_ns, path.stat().st_size) for path in files)
@@ -397,16 +398,14 @@ def describe_machine_error(error: BaseException) -> str:
     starved = isinstance(error, OSError | ImportError | RuntimeError | SystemError) and any(
         sign in words for sign in STARVED
     )
+    # By name: DuckDB, whose error the last one is, is not imported for this.
     if starved or isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryException":
         return "memory ran out"
     if isinstance(error, OSError) and error.errno in WITHOUT_IT:
         return f"{error.filename}: {error.strerror}" if error.filename else words
-    return words if any(os.strerror(each) in words for each in WITHOUT_IT) and is_io(error) else ""
-
-
-def is_io(error: BaseException) -> bool:
-    """Whether it tells of files, as the errors of libraries do that carry no number."""
-    return isinstance(error, OSError) or type(error).__name__ in ("IOException", "RuntimeError")
+    # Errors of libraries that tell of files carry no number.
+    of_files = isinstance(error, OSError) or type(error).__name__ in ("IOException", "RuntimeError")
+    return words if of_files and any(os.strerror(each) in words for each in WITHOUT_IT) else ""
 
 
 def acquire_lock(lock: Path, mine: dict[str, Any], run: Path) -> None:
@@ -417,6 +416,7 @@ def acquire_lock(lock: Path, mine: dict[str, Any], run: Path) -> None:
     if not is_lock_dead(lock, other):
         raise at_work(run, other)
     remove(lock)
+    # Another one may have taken it over in between.
     if not create_lock_file(lock, mine):
         raise at_work(run, read_lock(lock))
 
@@ -463,16 +463,16 @@ def is_lock_dead(lock: Path, other: dict[str, Any]) -> bool:
         file=sys.stderr,
         flush=True,
     )
-    sleep(2.5 * BEAT)
+    sleep(2.5 * BEAT)  # two of its beats, and room for a slow one
     return read_lock(lock) == other
 
 
 def is_process_alive(pid: int) -> bool:
     try:
-        os.kill(max(pid, 1), 0)
+        os.kill(max(pid, 1), 0)  # 0 and below mean groups of processes
     except ProcessLookupError:
         return False
-    except PermissionError:
+    except PermissionError:  # it is there, and somebody else's
         return True
     return True
 

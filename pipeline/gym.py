@@ -30,8 +30,8 @@ from shopwright.pipeline.stages import all_stages, upstream
 from shopwright.schemas.record import Record
 
 T = TypeVar("T")
+# In a world that is made in memory.
 CUSTOMERS = 60
-"""In a world that is made in memory."""
 TOKENS = "64k"
 
 

@@ -25,11 +25,12 @@ class SilentProgress:
     def stop(self) -> None: ...
 
 
-class LineProgress:
+class LineProgress(SilentProgress):
     """One line when a dataset begins, one every few seconds, one at its end."""
 
     def report_damage(self, name: str, files: dict[str, str]) -> None:
-        say_damaged(name, files)
+        for path, how in files.items():
+            self.say(f"{name}: {path} was damaged: {how}. Its shard is made again.")
 
     def start(self, name: str, units: int, shards: int, missing: int) -> None:
         self.name, self.missing, self.done, self.rows, self.rejected = name, missing, 0, 0, 0
@@ -51,17 +52,12 @@ class LineProgress:
     def end(self, manifest: Manifest) -> None:
         self.say(describe_finished_build(manifest))
 
-    def stop(self) -> None: ...
-
     def say(self, line: str) -> None:
         print(line, file=sys.stderr, flush=True)
 
 
-class BarProgress:
+class BarProgress(LineProgress):
     """A bar with rows a second, rejects and the time left."""
-
-    def report_damage(self, name: str, files: dict[str, str]) -> None:
-        say_damaged(name, files)
 
     def start(self, name: str, units: int, shards: int, missing: int) -> None:
         from rich.console import Console
@@ -86,17 +82,11 @@ class BarProgress:
 
     def end(self, manifest: Manifest) -> None:
         self.bar.stop()
-        print(describe_finished_build(manifest), file=sys.stderr)
+        super().end(manifest)
 
     def stop(self) -> None:
         if hasattr(self, "bar"):
             self.bar.stop()
-
-
-def say_damaged(name: str, files: dict[str, str]) -> None:
-    """Which files of a dataset were not as they had been written, a line each."""
-    for path, how in files.items():
-        print(f"{name}: {path} was damaged: {how}. Its shard is made again.", file=sys.stderr, flush=True)
 
 
 def describe_finished_build(manifest: Manifest) -> str:

@@ -105,11 +105,16 @@ class Run:
             raise Problem(f"There is no dataset {name}. {suggest_name(name, all_stages())}")
         return Dataset(self.folder, name, all_stages()[name].makes)
 
+    def manifests(self, names: Iterable[str] = ()) -> list[Manifest]:
+        """Of every dataset that is whole, of all or of these."""
+        return [found for name in names or all_stages() if (found := self.read(name).manifest)]
+
     def call(self, reference: Reference, **given: Any) -> Any:
         """A function with what its parameters name: what is given, `run`, and datasets."""
         function = resolve_reference(reference)
         known = {"run": self, **given}
         wanted = [one.name for one in inspect.signature(function).parameters.values() if one.default is one.empty]
+        # The name of a parameter is the name of a dataset.
         return function(**{name: known[name] if name in known else self.read(name) for name in wanted})
 
     def build(self, name: str, *, rebuild: bool = False, progress: Progress | None = None, **settings: Any) -> Manifest:
@@ -153,6 +158,7 @@ class Run:
         whole = whole and not damaged and not lost
         recipe = self.recipe_for(name, given, target=target or bool(damaged), rebuild=rebuild)
         plan = None
+        # Files outside the run may have changed since, and only the plan knows which they are.
         if target or given or not whole:
             plan = stage.plan(inputs, recipe.settings)
             recipe = recipe.model_copy(update={"files": checksums(plan.files)})
@@ -164,6 +170,7 @@ class Run:
                 f"{name} in {self.folder} {state} differently: {changed}. Build with --rebuild to make it again, or use "
                 "another --run folder."
             )
+        # --rebuild is for the dataset that was named; what it is made from is made again only where it was made differently.
         again = changed or (rebuild and target and whole)
         if whole and not again:
             forget(self.folder, name)
@@ -172,6 +179,7 @@ class Run:
             plan = stage.plan(inputs, recipe.settings)
             recipe = recipe.model_copy(update={"files": checksums(plan.files)})
         recipe = recipe.model_copy(
+            # What is made now is made by this code, whatever made the shards that stay.
             update={"code": code_version(), "models": self.describe_models(stage, recipe.settings)}
         )
         models, roles = self.models or Models(), stage.asks(recipe.settings)
@@ -209,12 +217,7 @@ class Run:
         lost = manifest is not None and any(reason.startswith(UNANSWERED) for reason in manifest.rejects)
         if manifest is None or not lost or not models.asks(all_stages()[name].asks(manifest.recipe.settings)):
             return []
-        return [
-            path.name
-            for path in self.read(name).quarantine.files
-            for batch in read_row_groups(path)
-            if any(each.startswith(UNANSWERED) for row in batch["reasons"].to_pylist() for each in row)
-        ]
+        return [path.name for path in self.read(name).quarantine.files if has_unanswered_rows(path)]
 
     def reopen(self, manifest: Manifest, *, without: Iterable[str]) -> None:
         """A finished dataset counts as half-built from now on: less the shards that these files belong to."""
@@ -227,6 +230,7 @@ class Run:
                 remove(self.folder / name / shard_name(index))
             elif files:
                 note(self.folder, name, index, files)
+        # Last: stopped before, the dataset still counts as whole, with its damage seen.
         remove(self.read(name).manifest_path)
 
     def recipe_for(self, name: str, given: dict[str, Any], *, target: bool = True, rebuild: bool = False) -> Recipe:
@@ -244,6 +248,7 @@ class Run:
             seed=next(seed for seed in seeds if seed is not None),
             inputs={read: found.manifest.fingerprint for read, found in inputs.items() if found.manifest},
             files=old.files if old else {},
+            # A whole dataset that this one is made from is taken as it is, whichever code made it.
             code=old.code if old and whole and not target else code_version(),
             version=__version__,
             models=old.models
@@ -272,10 +277,12 @@ class Run:
         missing = build.missing()
         with self.clearing(build):
             work, seconds = replace(build, run=absolute(build.run)), seconds_for(build.name, self.minutes)
+            # One process holds many conversations; one shard is not worth starting others.
             if build.asks or (self.runner == "local" and (self.workers == 1 or len(missing) <= 1)):
                 yield from (make_shard(build, index) for index in missing)
             elif self.runner == "local":
                 with (
+                    # The threads only wait, each for a process of the pool.
                     ThreadPoolExecutor(self.workers) as threads,
                     open_worker_pool(lambda: self.executor(1), min(self.workers, len(missing))) as found,
                 ):
@@ -305,6 +312,7 @@ class Run:
             error.add_note(so_far(build))
             raise
         except Problem:
+            # A stop may come as an error of the library that it fell into.
             if not STOPS:
                 self.clear(build.name)
             raise
@@ -355,6 +363,7 @@ class Run:
         for path in (self.read(name).manifest_path, *files):
             remove(path)
         forget(self.folder, name)
+        # An object store has no folders, only names with slashes.
         for folder in (*folders, self.folder / "quarantine") if is_here(self.folder) else ():
             with suppress(OSError):
                 folder.rmdir()
@@ -399,7 +408,7 @@ def make_shard_in_pool(found: WorkerPool, seconds: float, build: Build, index: i
         except (ShardTimeout, WorkerDied):
             if not again:
                 raise
-    raise AssertionError
+    raise AssertionError  # the last try returned or raised
 
 
 def settings_by_stage(name: str, settings: dict[str, Any]) -> dict[str, dict[str, Any]]:
@@ -409,12 +418,19 @@ def settings_by_stage(name: str, settings: dict[str, Any]) -> dict[str, dict[str
         owners = [key.partition(".")[0]] if "." in key else owners_of(name, key)
         setting = key.rpartition(".")[2]
         if not owners or owners[0] not in given or setting not in all_stages()[owners[0]].settings:
-            raise Problem(f"{name} has no setting {key}. It has: {', '.join(setting_names(name))}.")
+            known = " or ".join(f"{each}.{setting}" for each in owners_of(name, setting))
+            meant = f"Say {known}." if known else f"It has: {', '.join(setting_names(name))}."
+            raise Problem(f"{name} has no setting {key}. {meant}")
         if len(owners) > 1:
             choice = " or ".join(f"{owner}.{setting}" for owner in owners)
             raise Problem(f"{key} belongs to several datasets: say {choice}.")
         given[owners[0]][setting] = all_stages()[owners[0]].settings[setting].parse(value)
     return given
+
+
+def has_unanswered_rows(path: Path) -> bool:
+    reasons = chain.from_iterable(batch["reasons"].to_pylist() for batch in read_row_groups(path))
+    return any(each.startswith(UNANSWERED) for each in chain.from_iterable(reasons))
 
 
 def owners_of(name: str, setting: str) -> list[str]:
@@ -439,17 +455,15 @@ def describe_changes(before: Recipe, now: Recipe) -> str:
     >>> describe_changes(one, one.model_copy(update={"settings": {"count": 20}}))
     'count 10 -> 20'
     """
-    flat = [
-        {**r.settings, **r.models, "seed": r.seed, **{f"input {k}": v for k, v in r.inputs.items()}}
-        | {f"file {k}": v[:12] for k, v in r.files.items()}
-        | {"code": r.code}
-        for r in (before, now)
-    ]
-    keys = dict.fromkeys([*flat[0], *flat[1]])
-    differ = [key for key in keys if flat[0].get(key) != flat[1].get(key)]
-    return ", ".join(
-        f"{key} {format_setting(flat[0].get(key))} -> {format_setting(flat[1].get(key))}" for key in differ
-    )
+    old, new = flatten_recipe(before), flatten_recipe(now)
+    differ = [key for key in dict.fromkeys([*old, *new]) if old.get(key) != new.get(key)]
+    return ", ".join(f"{key} {format_setting(old.get(key))} -> {format_setting(new.get(key))}" for key in differ)
+
+
+def flatten_recipe(recipe: Recipe) -> dict[str, Any]:
+    inputs = {f"input {name}": fingerprint for name, fingerprint in recipe.inputs.items()}
+    files = {f"file {name}": checksum[:12] for name, checksum in recipe.files.items()}
+    return {**recipe.settings, **recipe.models, "seed": recipe.seed, **inputs, **files, "code": recipe.code}
 
 
 def format_setting(value: Any) -> str:
@@ -466,4 +480,4 @@ def checksums(files: Iterable[Path]) -> dict[str, str]:
 
 
 def count_cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1  # not on macOS

@@ -35,6 +35,7 @@ from shopwright.pipeline.stage import Fault, Plan, Shard, Stage, reasons_against
 from shopwright.pipeline.stages import all_stages
 from shopwright.schemas.record import Record, Rejected
 
+# Each batch becomes a row group.
 ROWS_PER_BATCH = 1_000
 HOME = Path(__file__).parents[1]
 # Files and folders that decide no row.
@@ -128,9 +129,10 @@ class Build:
         found = {
             self.relative_path(self.note_path(index)): "cannot be read" for index, files in noted.items() if not files
         }
-        found |= find_damaged_files(
-            self.run, {name: facts for files in noted.values() for name, facts in files.items()}
-        )
+        written: dict[str, FileFacts] = {}
+        for files in noted.values():
+            written |= files
+        found |= find_damaged_files(self.run, written)
         for index, files in noted.items():
             if not files or found.keys() & files.keys():
                 remove(self.shard_path(index))
@@ -215,13 +217,13 @@ def make_shard(build: Build, index: int) -> ShardMade:
             held.write(to_batch(Rejected, rejected))
         files = {build.relative_path(writer.path): writer.facts() for writer in (held, kept) if writer.close()}
         build.still_ours()
-        note(build.run, build.name, index, files)
+        note(build.run, build.name, index, files)  # before they take their places: a file without a note is made again
         held.commit()
         if roles:
             note_asked(build, index, roles.values())
         kept.commit()
         remove(build.held_path(index, "-across"))  # last: until then it says that rows are missing
-    except BaseException:
+    except BaseException:  # an interrupt, too, leaves nothing half written
         kept.discard()
         held.discard()
         raise
@@ -332,12 +334,9 @@ def finish(build: Build, *, seconds: float = 0.0, workers: int = 1) -> Manifest:
     dataset, quarantine = build.dataset, build.dataset.quarantine
     files = [*dataset.files, *quarantine.files]
     names = [path.relative_to(build.run).as_posix() for path in files]
-    known = {
-        name: facts
-        for index in build.list_made()
-        if is_here(build.run)
-        for name, facts in build.read_note(index).items()
-    }
+    known: dict[str, FileFacts] = {}
+    for index in build.list_made() if is_here(build.run) else ():
+        known |= build.read_note(index)
     new = [path for path, name in zip(files, names, strict=True) if name not in known]
     known |= dict(zip(map(build.relative_path, new), map_paths(file_facts, new), strict=True))
     manifest = Manifest(
@@ -414,5 +413,6 @@ def code_version() -> str:
     for folder, pattern in (("pipeline", "*.py"), ("schemas", "*.py"), ("prompts", "*.j2"), ("data/reference", "*.*")):
         for path in sorted((HOME / folder).rglob(pattern)):
             if path.is_file() and not {path.name, path.parent.name} & set(ONLY_SHOW):
+                # Zeros, so that no name runs into a text.
                 found.update(path.relative_to(HOME).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
     return found.hexdigest()[:12]

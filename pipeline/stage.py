@@ -84,6 +84,7 @@ class Shard:
 
     def random(self, *key: object) -> Random:
         """A generator of its own for each row, so that rows never depend on one another."""
+        # Of a text `Random` takes the SHA-512, which is the same everywhere; `hash()` is not.
         return Random(f"{self.seed}/{key}")
 
     def numbers(self, *key: object) -> np.random.Generator:
@@ -111,6 +112,7 @@ class Setting:
         """The value as JSON would hold it, so that it is the same in a recipe that was read back. Raises Problem."""
         try:
             found = self.adapter.dump_python(self.adapter.validate_python(value), mode="json")
+            # The two ways in which a recipe could not be written.
             json.dumps(found, allow_nan=False, ensure_ascii=False).encode()
             return found
         except ValidationError as error:
@@ -189,8 +191,8 @@ class Views:
     """Facts of a row's page beyond its fields, of `(browse, dataset, batch, given)`; `<dataset>.html.j2` shows them where there is such a file."""
     command: str = ""
     """The module of `shopwright evaluate <dataset>`, and of its audit where it has one, from `shopwright.pipeline` on."""
-    environments: tuple[str, ...] = ()
-    """What plays its rows as tasks, by the names in `shopwright.pipeline.trainers.env`."""
+    environments: Mapping[str, Reference] = field(default_factory=dict)
+    """What plays its rows as tasks: classes of `shopwright.pipeline.trainers.env`, by the names in a row's column `environment`."""
     proof: str = ""
     """The column of the trajectory that its `evidence` stands in."""
 
@@ -274,7 +276,7 @@ class Stage:
     def shards(self, units: int, *, few: bool = False) -> int:
         """`few`: as few as may be, for work that is done by one process anyway."""
         fewest, most = self.per_shard
-        size = most if few else min(max(-(-units // 16), fewest), most)
+        size = most if few else min(max(-(-units // 16), fewest), most)  # -(-a // b) rounds up
         return max(1, -(-units // size))
 
 
@@ -329,6 +331,7 @@ def reasons_against(
     if records is None and not all(map(takes_batches, stage.checks)):
         records = [stage.makes.model_validate(row) for row in batch.to_pylist()]
     said = judge_batch(stage.checks, batch, records or [], datasets)
+    # Without checks `zip` gives no rows at all.
     return [[reason for reason in row if reason] for row in zip(*said, strict=True)] or [
         [] for _ in range(batch.num_rows)
     ]

@@ -5,12 +5,12 @@ from concurrent.futures import as_completed
 from dataclasses import asdict, dataclass, field
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pyarrow as pa
 from pydantic import BaseModel, ValidationError
 
-from shopwright.pipeline.arrow import arrow_schema, may_be_none
+from shopwright.pipeline.arrow import arrow_schema
 from shopwright.pipeline.dataset import Dataset, Manifest, count_list_values, file_facts, read_row_groups
 from shopwright.pipeline.files import parquet
 from shopwright.pipeline.problem import Problem
@@ -184,7 +184,7 @@ def null_columns(record: type[BaseModel], batch: pa.RecordBatch, prefix: str = "
     """Columns that have a null where the record must have a value, inside lists too."""
     for name, info in record.model_fields.items():
         column = batch[name]
-        if column.null_count and not may_be_none(info.annotation):
+        if column.null_count and type(None) not in get_args(info.annotation):
             yield prefix + name
         if pa.types.is_list(column.type) and pa.types.is_struct(column.type.value_type):
             (inner,) = [arg for arg in getattr(info.annotation, "__args__", ()) if isinstance(arg, type)]

@@ -193,15 +193,15 @@ class NoOrder(Kind):
     fact: str
     """`date`, `category`, `brand`, `total`, `number`."""
     value: str
-    said: str
-    """The same in words."""
 
 
 class NoRule(Kind):
-    """No rule of the shop's policies has any of these words."""
+    """No rule of the shop's policies is about this topic."""
 
     kind: Literal["NoRule"] = "NoRule"
-    words: list[str] = Field(min_length=1)
+    policies: str
+    """Which policies."""
+    topic: str = Field(min_length=1)
     rules: int
     """So many were looked through."""
 
@@ -225,8 +225,8 @@ Proof = Annotated[NothingFits | NoList | NotForSale | NoOrder | NoRule | NotRetu
 class Infeasible(Kind):
     """It cannot be done: the right answer is this refusal, and to change nothing.
 
-    >>> Infeasible(refusal="not_covered", proof=NoRule(words=["drone"], rules=222)).proof.words
-    ['drone']
+    >>> Infeasible(refusal="not_covered", proof=NoRule(policies="train-000007", topic="repair fee", rules=222)).proof.topic
+    'repair fee'
     """
 
     kind: Literal["Infeasible"] = "Infeasible"
@@ -301,6 +301,7 @@ def validate_value(adapter: TypeAdapter[Any], value: Any, name: str) -> Any:
             raise Malformed(f"expected {name}, found something nested too deep") from None
         first = error.errors(include_url=False)[0]
         steps = [str(step) for step in first["loc"]]
+        # Of a union pydantic names the kind first.
         where = ".".join(steps[1:] if steps and steps[0] == name else steps)
         raise Malformed(
             f"expected {name}; at {where or 'its top'}: {first['msg']}, found {describe(first['input'])}"

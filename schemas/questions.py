@@ -1,5 +1,6 @@
 """What is asked about a customer's months in the shop, with the proof of its answer."""
 
+from datetime import date
 from typing import Literal
 
 from shopwright.schemas.record import Part, Record
@@ -12,7 +13,7 @@ Kind = Literal[
 AnswerType = Literal[
     "integer", "decimal", "money", "date", "date-time", "duration", "text", "set", "ordered list", "yes/no", "none"
 ]
-Split = Literal["sft", "rl", "test"]
+Split = Literal["sft", "rl", "test", "test_wording"]
 Third = Literal["early", "middle", "late"]
 Difficulty = Literal["easy", "medium", "hard"]
 Source = Literal["text", "table"]
@@ -45,6 +46,11 @@ class Question(Record):
     budget: str
     """The trajectory's: questions for `32k` and `64k` are made separately."""
     question: str
+    asked_on: date
+    """The day on which it is asked, after the last event: "last week" is the calendar week before this day's, "in May" the last May."""
+    phrases: list[str]
+    """The templates of the phrase bank that it is made of, the question's own first; none of training is in `test`, and those of
+    `test_wording` are in no other split. Empty for a written question."""
     sql: str
     """Over the table `events` alone; see `shopwright.pipeline.sandbox.data_loader.describe_events_table`."""
     dialect: Literal["duckdb"]

@@ -1,5 +1,6 @@
 """An agent that answers from files, turn by turn, and what it is asked (Customer-Agent, arXiv 2606.07995)."""
 
+from datetime import date
 from typing import Literal
 
 from shopwright.schemas.questions import AnswerType, Difficulty, Kind, Source, Split
@@ -80,6 +81,7 @@ class RlPrompt(Record):
     trajectory_id: str
     budget: str
     question: str
+    asked_on: date
     prompt: list[Message]
     ground_truth: str
     answer_type: AnswerType

@@ -5,6 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from shopwright.schemas.record import Part, Record
+from shopwright.schemas.shop import Choice
 
 
 class Slot(Part):
@@ -18,6 +19,14 @@ class Slot(Part):
     """Stated in the opening, told when asked, or to be read off what the agent can look up."""
     topics: list[str] = Field(default_factory=list)
     """Words of a question that is about it, beside its name: `colour`, `shade`."""
+    form: Literal["plain", "trait", "thing", "clause", "question"] = "plain"
+    """What `said` is in a sentence: `under $40` follows "something", `the red lamp` is named, `I bought it last week` stands alone."""
+    meaning: str = ""
+    """What it says, in the phrase bank: `price at most`; empty for a text that is said as it is."""
+    facts: list[Choice] = Field(default_factory=list)
+    """The facts that its meaning is said with."""
+    value: str = ""
+    """The value by which a question may name it, `Norrvik`; empty where that is what is said."""
 
 
 class Call(Part):
@@ -60,6 +69,10 @@ class Task(Record):
     difficulty: int
     seed: int
     persona_id: str
+    split: Literal["train", "test"]
+    """The side of its customer, or of its own id where it has none; its words are of that side, too."""
+    voice: Literal["plain", "terse", "chatty", "polite", "hurried", "elderly", "teenager", "non-native"]
+    """How the shopper speaks, from the first words to the last."""
     opening: str
     """The shopper's first words."""
     slots: list[Slot]

@@ -6,23 +6,18 @@ import shutil
 import signal
 import subprocess
 import sys
+from functools import partial
 
 import pytest
 from hypothesis import settings
 
+from docs.make import small_run
 from shopwright.pipeline.__main__ import main
 from shopwright.pipeline.run import Run
 from shopwright.pipeline.sandbox.kernel import WITHOUT
 from shopwright.pipeline.stages import all_stages
 from tests import toys as toy_stages
 
-FEW = {
-    "env_tasks": {"count": 1, "levels": "0,3"},
-    "catalog_fine": {"leaves": 1},
-    "shopping_tasks": {"count": 40, "personal": 24},
-    "behaviors": {"sessions": 60},
-}
-"""Settings of what else a small run holds."""
 if "PYTEST_XDIST_WORKER" not in os.environ:  # else the process that began this one has found it out
     LACKING = json.loads(subprocess.check_output([sys.executable, "-m", "shopwright.pipeline.sandbox.kernel"]))
     """What this machine cannot keep foreign code in with; tests of that skip, and the others trust their own code."""
@@ -62,7 +57,7 @@ def small(tmp_path_factory):
     """A small finished run; tests look at it and change nothing. Each process of the tests has a copy of one."""
     mine = tmp_path_factory.getbasetemp()
     shared = mine.parent if "PYTEST_XDIST_WORKER" in os.environ else mine
-    made = once(shared / "small-made", build_small)
+    made = once(shared / "small-made", partial(small_run, workers=1))
     return Run(shutil.copytree(made, mine / "small"), workers=1)
 
 
@@ -88,15 +83,6 @@ def once(folder, make):
             make(folder.with_suffix(".begun"))
             folder.with_suffix(".begun").rename(folder)
     return folder
-
-
-def build_small(folder):
-    run = Run(folder, seed=3, workers=1)
-    run.build("questions", products=1_200, count=20, tokens="6k", per_trajectory=4)
-    for name in all_stages():
-        if run.read(name).manifest is None:
-            run.build(name, **FEW.get(name, {}))
-    return run
 
 
 @pytest.fixture

@@ -381,10 +381,10 @@ def test_the_readmes_make_targets_are_there():
 
 def test_the_readmes_table_is_that_of_the_datasets():
     rows = re.findall(r"^\| `(\w+)` \|.*\| ([^|]*) \|$", README, re.MULTILINE)
-    assert [name for name, _ in rows] == list(all_stages())
+    assert [name for name, _ in rows] == list(all_stages()), "one row a dataset, in the order of `shopwright list`"
     for name, made_from in rows:
-        if all_stages()[name].reads:
-            assert re.findall(r"`(\w+)`", made_from) == all_stages()[name].reads
+        if reads := all_stages()[name].reads:
+            assert re.findall(r"`(\w+)`", made_from) == reads, f"{name} is made from {', '.join(reads)}, in this order"
 
 
 def test_the_readmes_lines_of_python_work(small, tmp_path):

@@ -1,5 +1,6 @@
 """A dataset is read as it was written, in order, and a shard is there whole or not at all."""
 
+import json
 from datetime import datetime
 from decimal import Decimal
 
@@ -9,8 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shopwright import __version__
 from shopwright.pipeline.arrow import arrow_schema, to_batch
-from shopwright.pipeline.dataset import Dataset, Manifest, ShardWriter, read_json_model, read_row_groups
+from shopwright.pipeline.dataset import (
+    Dataset,
+    Manifest,
+    ShardWriter,
+    compute_checksum,
+    read_json_model,
+    read_row_groups,
+    write_json_model,
+)
 from shopwright.pipeline.files import is_readable_parquet, write_whole
 from shopwright.pipeline.problem import Problem
 from shopwright.schemas.record import Part, Record
@@ -217,6 +227,22 @@ def test_a_manifest_that_cannot_be_read_is_a_problem_that_names_the_file(tmp_pat
         Problem, match=r"lots\.json cannot be read as a manifest of this version \(it is damaged\)\. Use another --run"
     ):
         read_json_model(tmp_path / "lots.json", Manifest)
+
+
+def test_a_manifest_that_an_older_version_of_the_same_number_made_is_not_called_damaged(tmp_path):
+    path = tmp_path / "lots.json"
+    write_json_model(
+        path, Manifest.model_validate(MANIFEST | {"recipe": MANIFEST["recipe"] | {"version": __version__}})
+    )
+    facts = {name: value for name, value in json.loads(path.read_text()).items() if name not in ("rejects", "sum")}
+    path.write_text(json.dumps(facts | {"sum": compute_checksum(facts)}))
+    with pytest.raises(
+        Problem, match=r"\(it was made by an older version, also called .*\)\. Use another --run .* --rebuild"
+    ):
+        read_json_model(path, Manifest)
+    path.write_text(json.dumps(facts | {"sum": compute_checksum(facts | {"rows": 4})}))
+    with pytest.raises(Problem, match="it is damaged"):
+        read_json_model(path, Manifest)
 
 
 def test_a_manifest_with_a_field_of_the_future_is_not_half_read():

@@ -174,7 +174,7 @@ WRONG = (
         "refusals = ()",
         "reorder.draw: refusal expected one of [], its refusals, found 'sold_out'",
     ),
-    ('("order", f"the', '("orders", f"the', "prompts/envs/reorder.offline.j2: … has no attribute …"),
+    ('name = "reorder"', 'name = "reorders"', "reorders.open: the phrase bank says nothing for …"),
     ("option.product_id,", "option.product,", "reorder.draw raised AttributeError: … object has no attribute …"),
     ("Counter(shop.cart)", "Counter(shop.carts)", "reorder.score raised AttributeError: … object has no attribute …"),
     (

@@ -19,7 +19,7 @@ per_category = 3
 """
 
 
-def asked(*arguments):
+def list_commands(*arguments):
     return list(release.commands(release.make_release_parser().parse_args([str(each) for each in arguments])))
 
 
@@ -63,12 +63,18 @@ def test_a_release_builds_each_dataset_and_verifies_them(own, tmp_path, capfd):
 
 
 def test_what_is_published_is_verified_by_that(own):
-    assert asked(own, "--run", "r")[-1] == ["verify", "r"]
-    assert asked(own, "--run", "r", "--to", "hub", "--private")[-1] == ["publish", "r", "--to", "hub", "--private"]
+    assert list_commands(own, "--run", "r")[-1] == ["verify", "r"]
+    assert list_commands(own, "--run", "r", "--to", "hub", "--private")[-1] == [
+        "publish",
+        "r",
+        "--to",
+        "hub",
+        "--private",
+    ]
 
 
 def test_a_smaller_release_leaves_out_sizes_that_are_exact(tmp_path):
-    whole, small = asked("shoptrajqa"), asked("shoptrajqa", "--scale", 0.1)
+    whole, small = list_commands("shoptrajqa"), list_commands("shoptrajqa", "--scale", 0.1)
     assert "--paper" not in whole[0]
     assert small[0][small[0].index("--paper") :][:2] == ["--paper", "False"]
     assert small[1][small[1].index("--questions.paper") :][:2] == ["--questions.paper", "False"]
@@ -106,5 +112,5 @@ def test_a_recipe_that_there_is_not_is_told_with_those_there_are(capfd):
 @pytest.mark.parametrize("scale", ["0", "-1", "2", "x", "nan"])
 def test_a_scale_is_a_share(scale, capfd):
     with pytest.raises(SystemExit):
-        asked("shop_r1", "--scale", scale)
+        list_commands("shop_r1", "--scale", scale)
     assert "is not a share" in capfd.readouterr().err

@@ -344,41 +344,41 @@ def test_only_one_build_is_at_work_in_a_folder(tmp_path, toys):
 
 
 @pytest.fixture
-def made(tmp_path, toys):
+def boxes_run(tmp_path, toys):
     run = Run(tmp_path / "run", seed=5, workers=1)
     run.build("boxes", **{"toys.count": 60})
     return run
 
 
-def test_a_setting_that_changed_is_named(made):
+def test_a_setting_that_changed_is_named(boxes_run):
     with pytest.raises(Stale, match=r"boxes in .* was made differently: count 3 -> 4\. Build with --rebuild"):
-        made.build("boxes", count=4)
+        boxes_run.build("boxes", count=4)
 
 
-def test_several_changes_are_all_named(made):
+def test_several_changes_are_all_named(boxes_run):
     with pytest.raises(Stale, match=r"toys in .*: count 60 -> 61, lost 25 -> 7, seed 5 -> 6\."):
-        Run(made.folder, seed=6, workers=1).build("toys", count=61, lost=7)
+        Run(boxes_run.folder, seed=6, workers=1).build("toys", count=61, lost=7)
 
 
-def test_a_seed_that_changed_is_named(made):
+def test_a_seed_that_changed_is_named(boxes_run):
     with pytest.raises(Stale, match=r"toys in .*: seed 5 -> 6"):
-        Run(made.folder, seed=6, workers=1).build("boxes")
+        Run(boxes_run.folder, seed=6, workers=1).build("boxes")
 
 
-def test_a_setting_of_what_it_reads_that_is_there_already_is_named(made):
+def test_a_setting_of_what_it_reads_that_is_there_already_is_named(boxes_run):
     with pytest.raises(Stale, match=r"toys in .* was made differently: lost 25 -> 10"):
-        made.build("boxes", lost=10)
+        boxes_run.build("boxes", lost=10)
     with pytest.raises(Stale, match=r"toys in .* was made differently: count 60 -> 70"):
-        made.build("boxes", **{"toys.count": 70})
+        boxes_run.build("boxes", **{"toys.count": 70})
 
 
-def test_what_is_not_said_again_stays_as_it_was(made):
-    made.build("boxes")
-    made.build("boxes", **{"toys.count": 60})
-    (made.folder / "manifests" / "boxes.json").unlink()
-    Run(made.folder, workers=1).build("boxes")
-    assert made.read("boxes").manifest.recipe.seed == 5
-    assert made.read("toys").manifest.recipe.settings["count"] == 60
+def test_what_is_not_said_again_stays_as_it_was(boxes_run):
+    boxes_run.build("boxes")
+    boxes_run.build("boxes", **{"toys.count": 60})
+    (boxes_run.folder / "manifests" / "boxes.json").unlink()
+    Run(boxes_run.folder, workers=1).build("boxes")
+    assert boxes_run.read("boxes").manifest.recipe.seed == 5
+    assert boxes_run.read("toys").manifest.recipe.settings["count"] == 60
 
 
 def test_a_half_built_dataset_is_not_gone_on_with_in_another_way(tmp_path, toys):
@@ -393,10 +393,10 @@ def test_a_half_built_dataset_is_not_gone_on_with_in_another_way(tmp_path, toys)
     assert run.read("toys").manifest.recipe.settings["count"] == 80
 
 
-def test_code_that_changed_is_named(made, monkeypatch):
+def test_code_that_changed_is_named(boxes_run, monkeypatch):
     monkeypatch.setattr(run_module, "code_version", lambda: "0123456789ab")
     with pytest.raises(Stale, match=rf"boxes in .*: code {code_version()} -> 0123456789ab"):
-        made.build("boxes")
+        boxes_run.build("boxes")
 
 
 def test_a_source_file_whose_content_changed_is_named(tmp_path):
@@ -433,49 +433,49 @@ def test_a_catalog_from_a_file_is_used_without_saying_its_source_again(tmp_path)
     assert {taste.category for persona in run.read("personas") for taste in persona.tastes} == {"Lamps"}
 
 
-def test_what_it_reads_was_made_again_with_other_rows_is_named(made):
-    made.build("toys", count=70, rebuild=True)
+def test_what_it_reads_was_made_again_with_other_rows_is_named(boxes_run):
+    boxes_run.build("toys", count=70, rebuild=True)
     with pytest.raises(Stale, match=r"boxes in .*: input toys \w{12} -> \w{12}"):
-        made.build("boxes")
-    made.build("boxes", rebuild=True)
-    assert len({toy for box in made.read("boxes") for toy in box.toys}) == len(made.read("toys"))
+        boxes_run.build("boxes")
+    boxes_run.build("boxes", rebuild=True)
+    assert len({toy for box in boxes_run.read("boxes") for toy in box.toys}) == len(boxes_run.read("toys"))
 
 
-def test_the_same_rows_made_again_leave_what_reads_them_whole(made):
-    made.build("toys", rebuild=True)
-    before = times(made.folder)
-    made.build("boxes")
-    assert times(made.folder) == before
+def test_the_same_rows_made_again_leave_what_reads_them_whole(boxes_run):
+    boxes_run.build("toys", rebuild=True)
+    before = times(boxes_run.folder)
+    boxes_run.build("boxes")
+    assert times(boxes_run.folder) == before
 
 
-def test_rebuild_keeps_what_is_not_said_again_and_makes_what_it_reads_anew_where_that_changed(made):
-    before = times(made.folder)
-    made.build("boxes", rebuild=True, label="bag")
-    assert made.read("boxes").head(1)[0].id == "bag-0"
-    assert made.read("boxes").manifest.recipe.seed == 5
-    now = times(made.folder)
+def test_rebuild_keeps_what_is_not_said_again_and_makes_what_it_reads_anew_where_that_changed(boxes_run):
+    before = times(boxes_run.folder)
+    boxes_run.build("boxes", rebuild=True, label="bag")
+    assert boxes_run.read("boxes").head(1)[0].id == "bag-0"
+    assert boxes_run.read("boxes").manifest.recipe.seed == 5
+    now = times(boxes_run.folder)
     assert {path for path in before if now[path] != before[path]} == {
         "boxes/part-00000.parquet",
         "boxes/part-00001.parquet",
     }
-    made.build("boxes", rebuild=True, lost=10)
-    assert made.read("toys").manifest.recipe.settings == {"count": 60, "lost": 10}
-    assert made.read("boxes").manifest.recipe.settings["label"] == "bag"
+    boxes_run.build("boxes", rebuild=True, lost=10)
+    assert boxes_run.read("toys").manifest.recipe.settings == {"count": 60, "lost": 10}
+    assert boxes_run.read("boxes").manifest.recipe.settings["label"] == "bag"
 
 
-def test_rebuild_after_a_kill_goes_on(made):
-    with closing(made.builds("toys", {"count": 80}, rebuild=True)) as builds:
+def test_rebuild_after_a_kill_goes_on(boxes_run):
+    with closing(boxes_run.builds("toys", {"count": 80}, rebuild=True)) as builds:
         make_shard(next(builds), 0)
-    with closing(made.builds("toys", {"count": 80}, rebuild=True)) as builds:
+    with closing(boxes_run.builds("toys", {"count": 80}, rebuild=True)) as builds:
         assert next(builds).missing() == [1, 2, 3]
 
 
-def test_rebuild_mends_a_manifest_that_cannot_be_read(made):
-    (made.folder / "manifests" / "toys.json").write_text("{")
+def test_rebuild_mends_a_manifest_that_cannot_be_read(boxes_run):
+    (boxes_run.folder / "manifests" / "toys.json").write_text("{")
     with pytest.raises(Problem, match=r"toys\.json cannot be read as a manifest of this version"):
-        made.build("toys")
-    made.build("toys", rebuild=True)
-    assert made.read("toys").manifest.rows == len(made.read("toys"))
+        boxes_run.build("toys")
+    boxes_run.build("toys", rebuild=True)
+    assert boxes_run.read("toys").manifest.rows == len(boxes_run.read("toys"))
 
 
 # --- whose setting it is -----------------------------------------------------------------------------------------------
@@ -494,6 +494,8 @@ def test_a_setting_that_no_dataset_has_is_told_with_those_that_there_are(tmp_pat
     for wrong in ("toys.colour", "trajectories.tokens", "nothing.count"):
         with pytest.raises(Problem, match=rf"no setting {wrong}"):
             Run(tmp_path, workers=1).build("boxes", **{wrong: 1})
+    with pytest.raises(Problem, match=r"boxes has no setting boxes\.lost\. Say toys\.lost\."):
+        Run(tmp_path, workers=1).build("boxes", **{"boxes.lost": 1})
     assert not listing(tmp_path)
 
 

@@ -20,7 +20,7 @@ import numpy as np
 from shopwright.pipeline.behaviors.steps import places_to_predict
 from shopwright.pipeline.dataset import Dataset
 from shopwright.pipeline.evaluate import situation
-from shopwright.pipeline.evaluate.audit import AuditCell, list_cheated, list_unsolved
+from shopwright.pipeline.evaluate.audit import AuditCell, judge_cells
 from shopwright.pipeline.evaluate.selection import digest_text, limit_evenly, read_split, read_with_ids
 from shopwright.pipeline.evaluate.situation import SOLVER, Trace
 from shopwright.pipeline.evaluate.statistics import estimate_mean
@@ -53,22 +53,22 @@ from shopwright.pipeline.rollouts.evaluate import drop_surrogates
 from shopwright.schemas.behaviors import Behavior, NextAction
 from shopwright.schemas.record import Record
 
+# The paper's temperature; a rationale is a sentence, and a model that thinks needs more.
 ANSWER_SAMPLING = Sampling(temperature=0.6, max_tokens=1_024)
-"""The paper's temperature; a rationale is a sentence, and a model that thinks needs more."""
+# Agents that do not look, as they are called here and among the pay-offs.
 POLICIES = {
     "terminate": "always terminate",
     "frequent-click": "most frequent click",
     "echo": "echo the last query",
     "random-click": "random clickable",
 }
-"""Agents that do not look, as they are called here and among the pay-offs."""
+# As many as chat servers tell of a token.
 LIKELIEST = 20
-"""As many as chat servers tell of a token."""
+# Letters that are kept of what was said.
 LONGEST = 4_000
-"""Letters that are kept of what was said."""
 PARTS = ("format", "type", "presence", "value", "rationale")
+# Draws for the interval of the macro F1.
 ROUNDS = 1_000
-"""Draws for the interval of the macro F1."""
 FAULTS = 8
 NAMED = re.compile(r'<(?!input\b)\w+\b[^<>]*?\sname="([^"]+)"')
 
@@ -148,8 +148,8 @@ class Step(NamedTuple):
     action: str
 
 
+# By a step's id: what policies that do not look use of it, and the true action.
 PageContexts = Mapping[str, tuple[Context, Action]]
-"""By a step's id: what policies that do not look use of it, and the true action."""
 
 
 def select_prediction_steps(steps: Dataset[NextAction], split: str, limit: int | None = None) -> list[Step]:
@@ -164,21 +164,15 @@ def select_prediction_steps(steps: Dataset[NextAction], split: str, limit: int |
 def collect_page_contexts(behaviors: Dataset[Behavior], steps: Sequence[Step]) -> PageContexts:
     """What was on the page of each step. Raises Problem where a session is not there."""
     wanted = {(each.behavior_id, each.step) for each in steps}
-    found = {
-        place: context for place, context in read_page_contexts(behaviors, {id for id, _ in wanted}) if place in wanted
-    }
+    found: dict[tuple[str, int], Context] = {}
+    for row in read_with_ids(behaviors, {each.behavior_id for each in steps}, ["id", "steps"]):
+        places = zip(places_to_predict(row["steps"]), read_contexts_and_actions(row["steps"]), strict=True)
+        found |= {(row["id"], place): seen for place, (seen, _) in places if (row["id"], place) in wanted}
     if lost := wanted - found.keys():
         raise Problem(
             f"Step {min(lost)[1]} of {min(lost)[0]} has no page here. Build both again: shopwright build behavior_steps"
         )
     return {each.id: (found[each.behavior_id, each.step], parse_true_action(each.action)) for each in steps}
-
-
-def read_page_contexts(behaviors: Dataset[Behavior], ids: set[str]) -> Iterator[tuple[tuple[str, int], Context]]:
-    """Of each step of these sessions, by session and place."""
-    for row in read_with_ids(behaviors, ids, ["id", "steps"]):
-        places = zip(places_to_predict(row["steps"]), read_contexts_and_actions(row["steps"]), strict=True)
-        yield from (((row["id"], place), context) for place, (context, _) in places)
 
 
 def read_contexts_and_actions(session: Iterable[Mapping[str, Any]]) -> Iterator[tuple[Context, Action]]:
@@ -304,7 +298,7 @@ class NextActions(situation.Situation[NextAction, StepEpisode, StepPrediction]):
         return {"split": task.split}
 
     def judge(self, cells: Sequence[AuditCell]) -> AuditVerdict:
-        return AuditVerdict(list_unsolved(cells), list_cheated(cells))
+        return judge_cells(cells)
 
 
 def say_truth(episode: StepEpisode) -> Generator[str, Any, None]:
@@ -461,9 +455,11 @@ def compute_type_confusion(tally: hierarchical.Tally) -> dict[ActionType, dict[s
     """
     counts = Counter[tuple[ActionType, str]]((true, said or "none") for said, true, _ in tally)
     totals = Counter(true for _, true, _ in tally)
-    return {
-        true: {said: counts[true, said] / totals[true] for said in (*TYPES, "none")} for true in TYPES if totals[true]
-    }
+    found: dict[ActionType, dict[str, float]] = {}
+    for true in TYPES:
+        if totals[true]:
+            found[true] = {said: counts[true, said] / totals[true] for said in (*TYPES, "none")}
+    return found
 
 
 def f1_interval(tally: hierarchical.Tally, *, rounds: int = ROUNDS) -> tuple[float, float]:
@@ -476,10 +472,12 @@ def f1_interval(tally: hierarchical.Tally, *, rounds: int = ROUNDS) -> tuple[flo
     counts = np.zeros((len(kinds), len(TYPES)))
     for said, true, _ in tally:
         counts[kinds.index(said), TYPES.index(true)] += 1
+    # A multinomial draw of the whole table is a draw of as many steps, and takes no loop.
     drawn = np.random.default_rng(0).multinomial(len(tally), counts.ravel() / len(tally), rounds)
     drawn = drawn.reshape(rounds, *counts.shape)
     met = drawn[:, range(len(TYPES)), range(len(TYPES))]
     there = drawn.sum(axis=1) + drawn[:, : len(TYPES)].sum(axis=2)
+    # F1 of a type: twice what is right, over what was said and what was true.
     macro = (2 * met / np.maximum(there, 1)).sum(axis=1) / (there > 0).sum(axis=1)
     low, high = np.quantile(macro, [0.025, 0.975])
     return float(low), float(high)

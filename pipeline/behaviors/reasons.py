@@ -1,6 +1,6 @@
 """Why a shopper does what it does next, computed from what it has seen: a fact of the pages, never a guess.
 
-Of several things that are true one is picked by dice; how it is said is `shopwright.pipeline.behaviors.wording`'s. What it does afterwards is known
+Of several things that are true one is picked by dice; how it is said is `shopwright.pipeline.behaviors.rationales`'s. What it does afterwards is known
 here, and no reason is picked that this gives the lie; but only what was seen by now is said.
 """
 
@@ -87,7 +87,7 @@ def clip_for_sentence(words: str) -> str:
 def describe_product_on_page(browser: Browser, row: int, cents: Sequence[int]) -> PageFacts:
     """What is seen of a product, with the prices of what fits."""
     item = browser.store.item(row)
-    found = PageFacts(title=shorten_title(item.title), price=format_dollars(min(cents)))
+    found = PageFacts(row=str(row), title=shorten_title(item.title), price=format_dollars(min(cents)))
     found["at"] = f"{'from' if min(cents) < max(cents) else 'at'} {found['price']}"
     if min(cents) < max(cents):
         found["from"] = "from "
@@ -103,8 +103,9 @@ class SessionMemory:
         self.budget = budget
         # The log's events that are still to come.
         self.ahead = list(acts)
-        # Of this errand.
+        # Of this errand, and of those before it.
         self.queries: list[str] = []
+        self.typed_before: list[str] = []
         # Products opened on this errand, one after the other.
         self.looked: list[str] = []
         # Products whose pages were seen, with what was seen of them.
@@ -132,6 +133,7 @@ class SessionMemory:
 
     def begin(self) -> None:
         """Another errand."""
+        self.typed_before += self.queries
         self.queries, self.last, self.last_row, self.looked = [], PageFacts(), -1, []
 
     def search(self, query: str) -> None:
@@ -187,19 +189,20 @@ class SessionMemory:
     def product(self, browser: Browser) -> PageFacts:
         return describe_product_on_page(browser, browser.view.row, browser.prices)
 
-    def line(self, line: CartRow) -> PageFacts:
-        return PageFacts(title=shorten_title(line.title), price=format_dollars(line.cents))
+    def line(self, line: CartRow, browser: Browser) -> PageFacts:
+        row = browser.store.row(line.product_id)
+        return PageFacts(row=str(row), title=shorten_title(line.title), price=format_dollars(line.cents))
 
     def place(self, kind: PageKind) -> PageFacts:
         """before: of the cart, where nothing was put into it in this session."""
         return PageFacts(page=kind, why="before" if kind == "cart" and not self.carted else "")
 
-    def results(self, browser: Browser) -> PageFacts:
-        """quiet: nothing on this page is met again."""
+    def results(self, browser: Browser, number: int) -> PageFacts:
+        """quiet: nothing on this page is met again; number: of the page that is turned to."""
         view = browser.view
         here = set(view.rows[(view.number - 1) * PAGE : view.number * PAGE])
         quiet = here.isdisjoint(row for row, _ in self.rows_met(browser))
-        return PageFacts(query=clip_for_sentence(view.query), quiet="yes" if quiet else "")
+        return PageFacts(query=clip_for_sentence(view.query), number=str(number), quiet="yes" if quiet else "")
 
     def describe_refinement(self, key: str, browser: Browser) -> PageFacts:
         """kept: what comes next keeps to it; many: there is more than a page of results."""
@@ -264,14 +267,31 @@ def find_head_word(words: Sequence[str], store: Store) -> str:
 def explain_search(seen: SessionMemory, query: str, browser: Browser, *, last: bool) -> tuple[Reason, PageFacts]:
     """last: nothing else is searched for on this errand. in_vain: nothing that was seen is met again; narrower: it has more words."""
     facts, before = PageFacts(query=clip_for_sentence(query)), seen.queries[-1] if seen.queries else ""
+    if seen.typed_before and not before:
+        facts["turn"] = "another errand"
     if before:
         in_vain = not seen.taken and not any(map(seen.is_met_again, seen.opened))
-        facts = PageFacts(facts, before=clip_for_sentence(before), in_vain="yes" if in_vain else "")
+        turn = "same again" if query in seen.queries else compare_searches(before, query)
+        facts = PageFacts(facts, before=clip_for_sentence(before), in_vain="yes" if in_vain else "", turn=turn)
     cap, ahead = CAP.search(query), seen.rows_ahead(browser, until_search=True)
     if cap and all(cents <= 100 * int(cap["cap"]) for _, cents in ahead):
         return "set a limit", PageFacts(facts, limit=f"${cap['cap']}")
     narrower = before and len(set(content_words(query)) - ASIDE) > len(set(split_words(before)))
     return ("look closer" if last and narrower else "look around"), facts
+
+
+def compare_searches(before: str, query: str) -> str:
+    """What a search does with the words of the one before it.
+
+    >>> compare_searches("oak lamp", "lamp"), compare_searches("lamp", "oak lamp"), compare_searches("oak lamp", "red lamp"), compare_searches("lamp", "rug")
+    ('wider', 'narrower', 'other words', 'something else')
+    """
+    had, has = (set(split_words(each)) - ASIDE for each in (before, query))
+    if has < had and len(query.split()) < len(before.split()):
+        return "wider"
+    if had < has and set(content_words(before)) < set(content_words(query)) - ASIDE:
+        return "narrower"
+    return "other words" if has & had else "something else"
 
 
 def explain_opening(seen: SessionMemory, browser: Browser, row: int, person: Persona, random: Random) -> PageFacts:
@@ -293,8 +313,14 @@ def explain_opening(seen: SessionMemory, browser: Browser, row: int, person: Per
     if wanted and wanted <= set(split_words(title)) and seen.will_take(item.id):
         ways.append(PageFacts(facts, why="asked", query=clip_for_sentence(browser.view.query)))
     if is_cheaper_than_last(seen, this, item, browser):
-        ways.append(PageFacts(facts, why="cheaper", other=seen.title, other_price=seen.last["price"]))
-    return random.choice(ways) if ways and random.random() < SURE else PageFacts(facts, why="like")
+        last = PageFacts(other=seen.title, other_price=seen.last["price"], other_row=seen.last["row"])
+        ways.append(PageFacts(facts | last, why="cheaper"))
+    if others and all((this.reviews or 0) > (each.reviews or 0) for _, each in others):
+        ways.append(PageFacts(facts, why="most reviewed"))
+    if ways and random.random() < SURE:
+        return random.choice(ways)
+    plain = ["like", "like", *(["top of the list"] if this.number == 1 else []), *(["another"] if seen.looked else [])]
+    return PageFacts(facts, why=random.choice(plain))
 
 
 def is_cheaper_than_last(seen: SessionMemory, this: ResultEntry, item: Item, browser: Browser) -> bool:
@@ -336,7 +362,8 @@ def list_product_faults(
         if low > int(seen.budget * 100):
             ways.append(("too dear", facts))
         if other := find_cheaper_result(seen, browser, item, low):
-            ways.append(("too dear", PageFacts(facts, other=other["title"], other_price=other["price"])))
+            known = PageFacts(other=other["title"], other_price=other["price"], other_row=other["row"])
+            ways.append(("too dear", PageFacts(facts | known)))
     ratings = [browser.store.item(row).rating for row, _ in met]
     if (
         item.rating is not None

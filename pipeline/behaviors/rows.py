@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 
 import pyarrow as pa
 
-from shopwright.pipeline.behaviors import wording
+from shopwright.pipeline.behaviors.rationales import collect_page_words, describe_intent
 from shopwright.pipeline.behaviors.session_replay import SessionReplay
 from shopwright.pipeline.behaviors.sessions import assign_customer_split
 from shopwright.pipeline.tokens import estimates
@@ -29,7 +29,7 @@ class PageContent(NamedTuple):
     """Tag and name of each element that can be acted on."""
 
     words: frozenset[str]
-    """Of the text, as `wording.collect_page_words` has them."""
+    """Of the text, as `collect_page_words` has them."""
 
 
 @lru_cache(256)
@@ -40,7 +40,7 @@ def parse_page_html(html: str) -> PageContent:
     """
     text = " ".join(unescape(TAG.sub(" ", html)).split())
     names = tuple((tag, unescape(name)) for tag, name in NAMED_ELEMENT.findall(html))
-    return PageContent(text, names, frozenset(wording.collect_page_words(text)))
+    return PageContent(text, names, frozenset(collect_page_words(text)))
 
 
 def build_behavior(
@@ -70,7 +70,7 @@ def build_behavior(
         persona_id=walk.person.id,
         trajectory_id=trajectory,
         persona=walk.person.description,
-        intent=wording.describe_intent(walk.session.errands),
+        intent=describe_intent(walk.session.errands),
         start=steps[0].at,
         end=steps[-1].at,
         rows=[act.row for act in acts],

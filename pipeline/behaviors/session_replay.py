@@ -56,6 +56,8 @@ class Move:
     row: int | None = None
     """The event's, where it is one."""
     at: datetime = UNTIMED
+    in_view: tuple[int, ...] = ()
+    """Products that could be meant, by their rows: those of the page, of the results seen last, and those opened before."""
 
     @property
     def html(self) -> str:
@@ -151,7 +153,7 @@ class SessionReplay:
         if thing not in self.browser.lines:
             raise ReplayError("something bought that the cart does not hold any more")
         self.seen.ahead.pop(0)
-        facts = self.seen.buying(thing, self.seen.line(self.browser.lines[thing]))
+        facts = self.seen.buying(thing, self.seen.line(self.browser.lines[thing], self.browser))
         if self.browser.view.kind != "cart":
             self.press(("view cart",), "look into the cart", facts if thing in self.seen.carted else PageFacts())
         self.press(("buy line", *thing), "buy", facts, act)
@@ -190,7 +192,7 @@ class SessionReplay:
             wanted = view.rows.index(row) // PAGE + 1
             number = view.number + (1 if wanted > view.number else -1)
             reason: Reason = "next page" if wanted > view.number else "page before"
-            self.press(("turn", str(number)), reason, self.seen.results(self.browser))
+            self.press(("turn", str(number)), reason, self.seen.results(self.browser, number))
 
     def on_page(self, row: int) -> bool:
         view = self.browser.view
@@ -218,7 +220,9 @@ class SessionReplay:
         empty = {"description": not item.description, "reviews": not item.review_count}
         kind = self.random.choice([tab for tab in pages.TABS if not empty.get(tab)])
         self.press(("tab", kind), "read more", PageFacts(self.seen.product(self.browser), tab=kind))
-        self.press(("back",), "read enough", PageFacts(self.seen.place(kind), title=self.seen.title))
+        self.press(
+            ("back",), "read enough", PageFacts(self.seen.place(kind), title=self.seen.title, row=self.seen.last["row"])
+        )
 
     def choose(self, variant: str) -> None:
         """The options of this variant that are still to be chosen, as the page has them."""
@@ -250,7 +254,18 @@ class SessionReplay:
     def note(self, action: dict[str, str], reason: Reason, facts: PageFacts, act: Act | None = None) -> None:
         self.seen.page(self.browser)
         row, at = (act.row, act.at) if act else (None, UNTIMED)
-        self.moves.append(Move(self.browser.page, action, reason, facts, row, at))
+        self.moves.append(Move(self.browser.page, action, reason, facts, row, at, self.list_rows_in_view(facts)))
+
+    def list_rows_in_view(self, facts: PageFacts) -> tuple[int, ...]:
+        """On a product's page that product alone, where no other is spoken of."""
+        view = self.browser.view
+        if view.kind in ("product", *pages.TABS) and facts["row"] == str(view.row) and not facts["other_row"]:
+            return (view.row,)
+        things = [*self.seen.opened, *(product for product, _ in self.browser.lines)]
+        things += [product for product, _ in self.seen.carted]
+        found = [row for row, _ in self.seen.listed_last]
+        found += [row for product in things if (row := self.store.row(product)) is not None]
+        return tuple(dict.fromkeys([*found, view.row] if view.row >= 0 else found))
 
     def require_success(self, fault: str) -> None:
         if fault:

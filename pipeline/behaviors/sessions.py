@@ -147,14 +147,10 @@ def assign_variants(acts: Iterable[Act], bought: Mapping[int, str], store: Store
         elif act.kind == PURCHASE and act.row in bought and waiting[act.product]:
             found[waiting[act.product].popleft()] = bought[act.row]
     for product, rows in waiting.items():
-        found |= dict.fromkeys(rows, find_title_variant(product, store))
+        row = store.row(product)
+        options = store.options(row) if row is not None else ()
+        found |= dict.fromkeys(rows, next((option.id for option in options if option.is_title), ""))
     return found
-
-
-def find_title_variant(product: str, store: Store) -> str:
-    """The variant that a product's title is about; empty where it has none."""
-    row = store.row(product)
-    return next((option.id for option in store.options(row) if option.is_title), "") if row is not None else ""
 
 
 def track_carts(acts: Sequence[Act], variants: Mapping[int, str]) -> dict[int, tuple[CartItem, ...]]:

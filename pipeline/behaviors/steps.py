@@ -12,7 +12,7 @@ from shopwright.pipeline.behaviors.rows import count_text_tokens, format_step_an
 from shopwright.pipeline.dataset import Dataset
 from shopwright.pipeline.files import parquet
 from shopwright.pipeline.prompts import render_messages
-from shopwright.schemas.behaviors import ActionType, Behavior, BehaviorStep, NextAction
+from shopwright.schemas.behaviors import ActionType, Behavior, NextAction
 from shopwright.schemas.rollouts import Message
 
 Context = Literal["session", "page"]
@@ -97,10 +97,6 @@ def parse_action_type(action: str) -> ActionType:
     return next(kind for kind in TYPES if action.startswith(f'{{"type": "{kind}"'))
 
 
-def list_train_numbers(steps: list[tuple[int, str]]) -> list[int]:
-    return [number for number, split in steps if split == "train"]
-
-
 def compute_cutoffs(steps: StepTypes, shares: Sequence[float]) -> Cutoffs:
     """As many steps as the rarest type allows, by its share; and of those for training as many as RL's shares allow."""
     numbers: dict[ActionType, list[tuple[int, str]]] = defaultdict(list)
@@ -109,11 +105,12 @@ def compute_cutoffs(steps: StepTypes, shares: Sequence[float]) -> Cutoffs:
     ordered = {kind: sorted(numbers[kind]) for kind in TYPES}
     sizes = scale_to_shares({kind: len(ordered[kind]) for kind in TYPES}, shares)
     kept = {kind: ordered[kind][: sizes[kind]] for kind in TYPES}
-    train = {kind: list_train_numbers(kept[kind]) for kind in TYPES}
-    rl = scale_to_shares({kind: len(train[kind]) for kind in TYPES}, RL)
+    train: dict[ActionType, list[int]] = {}
     counts: Counter[Kind] = Counter()
     for kind in TYPES:
+        train[kind] = [number for number, split in kept[kind] if split == "train"]
         counts.update((split, kind) for _, split in kept[kind])
+    rl = scale_to_shares({kind: len(train[kind]) for kind in TYPES}, RL)
     return Cutoffs(
         rows=sum(sizes.values()),
         counts=counts,
@@ -151,12 +148,16 @@ def build_step_prompt(behavior: Behavior, place: int, context: Context, known: C
     known: what it learns of the customer. The first move stands in the first message, because no model is asked to predict it.
     """
     step, before = behavior.steps[place], behavior.steps[:place]
+    html = step.html
+    if context != "page":
+        opening, then = behavior.steps[:2]
+        html = "\n".join([opening.html.strip(), format_step_answer(opening), then.html.strip()])
     facts: dict[str, Any] = {
         "context": context,
         "persona": behavior.persona if known != "nothing" else "",
         "intent": behavior.intent if known == "intent" else "",
         "done": [format_step_answer(each) for each in before],
-        "html": step.html if context == "page" else join_first_move(behavior.steps),
+        "html": html,
     }
     system, first = (Message.model_validate(each) for each in render_messages("behavior_steps", **facts))
     if context == "page":
@@ -168,11 +169,6 @@ def build_step_prompt(behavior: Behavior, place: int, context: Context, known: C
             Message(role="user", content=after.html.strip()),
         ]
     return [system, *turns]
-
-
-def join_first_move(steps: Sequence[BehaviorStep]) -> str:
-    """The first page, what was done there, and the page after it."""
-    return "\n".join([steps[0].html.strip(), format_step_answer(steps[0]), steps[1].html.strip()])
 
 
 def count_message_tokens(prompt: Sequence[Message]) -> int:

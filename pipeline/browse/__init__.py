@@ -1,1 +1,1 @@
-"""A run as local web pages: every row of every dataset, what was turned away, and SQL over them."""
+"""A run as local web pages: every row of every dataset, what was rejected, and SQL over them."""

@@ -5,7 +5,7 @@ import inspect
 import json
 import re
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import cache
 from itertools import chain, pairwise
@@ -133,11 +133,6 @@ def list_references_to(dataset: str) -> list[tuple[str, str]]:
         for field in stage.makes.model_fields
         if name != dataset and find_reference(name, field) == dataset
     ]
-
-
-def choose_columns(dataset: str, fields: Iterable[str]) -> list[str]:
-    """What a list of rows shows of these fields."""
-    return list(all_stages()[dataset].views.columns) or [name for name in fields if name != "id"][:5]
 
 
 @cache

@@ -10,7 +10,7 @@ from urllib.parse import quote, urlencode
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from shopwright.pipeline.browse.display import choose_columns, list_references_to, read_field_docs
+from shopwright.pipeline.browse.display import list_references_to, read_field_docs
 from shopwright.pipeline.browse.rows import Shards, find_row_number, query_rows, read_row, read_row_dicts, shards
 from shopwright.pipeline.browse.sql import as_query
 from shopwright.pipeline.browse.worker import Worker
@@ -163,7 +163,8 @@ def rows_page(browse: Browse, name: str, given: Mapping[str, str]) -> Page:
     """The rows of a dataset, all of them or those that a query gives."""
     made, found = browse.read_manifest(name), browse.shards(name)
     fields = list(all_stages()[name].makes.model_fields)
-    columns, sql, skip = choose_columns(name, fields), given.get("sql", "").strip(), given_number(given, "from")
+    columns = list(all_stages()[name].views.columns) or [each for each in fields if each != "id"][:5]
+    sql, skip = given.get("sql", "").strip(), given_number(given, "from")
     facts: Facts = {"name": name, "made": made, "sql": sql, "skip": skip, "total": found.rows, "error": None}
     facts |= {"fields": field_types(name), "manual": read_field_docs(all_stages()[name].makes)}
     if not sql:

@@ -118,11 +118,12 @@ class Handler(BaseHTTPRequestHandler):
         headers = {"Content-Type": f"{found.kind}; charset=utf-8", "Content-Length": str(len(body)), **HEADERS}
         headers |= {"Location": found.to} if found.to else {}
         headers |= {"Allow": "GET"} if found.status == 405 else {}
+        # A page of a row is shown in a frame without an origin, to which even our style is foreign.
         headers |= {"Cross-Origin-Resource-Policy": "cross-origin"} if found.kind in FILES.values() else {}
         for name, value in headers.items():
             self.send_header(name, value)
         self.end_headers()
-        if self.command != "HEAD":
+        if self.command != "HEAD":  # whose reply has no body, also where it is refused
             self.wfile.write(body)
 
     def log_message(self, format: str, *args: Any) -> None:

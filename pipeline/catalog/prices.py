@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterable
 from datetime import date, timedelta
 from decimal import Decimal
+from functools import cache
 from hashlib import blake2b
 from random import Random
 from statistics import NormalDist, median
@@ -44,6 +45,7 @@ def compute_price_level(dollars: list[float]) -> Level:
     return middle, min(max(spread, 0.1), 1.0)
 
 
+@cache
 def load_reference_prices() -> dict[str, Level]:
     return {leaf.name: leaf.price for leaf in list_leaves()}
 

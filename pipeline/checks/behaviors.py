@@ -2,12 +2,13 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, pairwise
 from typing import Any
 
-from shopwright.pipeline.behaviors import wording
+from shopwright.pipeline.behaviors.frames import mask_facts
 from shopwright.pipeline.behaviors.logs import Logs
+from shopwright.pipeline.behaviors.rationales import collect_page_words, describe_intent, find_rationale_fault
 from shopwright.pipeline.behaviors.rows import (
     count_session_tokens,
     count_text_tokens,
@@ -31,6 +32,7 @@ from shopwright.pipeline.checks.claims import find_contradiction
 from shopwright.pipeline.checks.record_cache import RecordCache
 from shopwright.pipeline.checks.shopping import shop_of
 from shopwright.pipeline.dataset import Dataset
+from shopwright.pipeline.files import parquet
 from shopwright.pipeline.render.pages import SEARCH_INPUT, format_dollars, render_page_html, sanitize_text
 from shopwright.pipeline.rewards.hierarchical import read_true_action as parsed
 from shopwright.pipeline.shop.browser import Browser
@@ -39,12 +41,13 @@ from shopwright.pipeline.stage import Fault
 from shopwright.pipeline.words import content_words
 from shopwright.pipeline.world.catalog_columns import CatalogColumns
 from shopwright.pipeline.world.category_terms import CategoryTermIndex
-from shopwright.schemas.behaviors import Behavior, BehaviorStep, NextAction
+from shopwright.schemas.behaviors import Behavior, BehaviorStep, NextAction, Side
 from shopwright.schemas.rollouts import Message
 from shopwright.schemas.samples import Trajectory
 from shopwright.schemas.shop import Persona, Product
 
 Logged = Dataset[Trajectory]
+UNKNOWN_STEP = "a step of no session"
 
 
 def events_are_the_logs(behavior: Behavior, trajectories: Logged) -> str | None:
@@ -129,7 +132,7 @@ def pages_follow_from_actions(
             return "an action that does nothing"
         if step.row in acts and not shop_matches_event(acts[step.row], session.variants, browser, cart):
             return "another product or variant than the log's and its order's"
-    intent = wording.describe_intent(session.errands)
+    intent = describe_intent(session.errands)
     return None if behavior.intent == intent else "an intent that is not the session's"
 
 
@@ -203,13 +206,13 @@ def rationales_tell_what_was_seen(
     for step in behavior.steps:
         action, seen = parse_step_action(step), parse_page_html(step.html)
         text = action.get("text", "")
-        words |= seen.words | wording.collect_page_words(text)
+        words |= seen.words | collect_page_words(text)
         pages += [seen.text, text]
-        if fault := wording.find_rationale_fault(step.rationale, words, action.get("name", "")):
+        if fault := find_rationale_fault(step.rationale, words, action.get("name", "")):
             return fault
         if any(each not in step.rationale for each in step.said):
             return "words of a rationale that it does not say"
-        if not all(was_shown(each, pages) for each in step.said):
+        if not all(was_shown(each, pages) or is_name(each, words) for each in step.said):
             return "a rationale that names what no page has shown"
         if behavior.written_by == "model" and (
             brand := find_unexplained_brand(step.rationale, words, behavior, catalog, personas)
@@ -228,7 +231,17 @@ def rationales_are_not_contradicted(
         row = store.row(id)
         return None if row is None else store.item(row)
 
-    return find_contradiction(behavior, item, person.brands if person else ())
+    brands = person.brands if person else ()
+    return find_contradiction(behavior, item, brands, strict=behavior.written_by == "code")
+
+
+def is_name(text: str, words: set[str]) -> bool:
+    """Whether it is made of words that pages have shown, as a product's short name is; which product that is, the reader finds."""
+    return all(is_shown_word(word.strip("\"'.,;:!?()"), words) for word in text.split())
+
+
+def is_shown_word(word: str, words: set[str]) -> bool:
+    return word in words or any(way in words for way in (word.lower(), word.capitalize(), word.upper(), word.title()))
 
 
 def was_shown(text: str, pages: list[str]) -> bool:
@@ -288,14 +301,44 @@ def splits_share_no_customer(behaviors: Dataset[Any]) -> Iterable[Fault]:
     return [Fault(file, row, "its customer is held out too") for file, row in found]
 
 
+def test_says_nothing_of_training(behaviors: Dataset[Behavior]) -> Iterable[Fault]:
+    """No frame of the test's rationales is one of training's, where code wrote them: their facts masked."""
+    trained = {frame for _, _, frames in list_session_frames(behaviors, "train") for frame in frames}
+    for file, row, frames in list_session_frames(behaviors, "test"):
+        if not trained.isdisjoint(frames):
+            yield Fault(file, row, "a rationale of the test in words of training")
+
+
+def list_session_frames(behaviors: Dataset[Any], split: Side) -> Iterator[tuple[str, int, list[str]]]:
+    """Of each session of this split that code wrote: file, row, and what its rationales are without their facts."""
+    columns = ["split", "written_by", "steps.list.element.rationale", "steps.list.element.said"]
+    for path in behaviors.files:
+        rows = chain.from_iterable(batch.to_pylist() for batch in parquet(path).iter_batches(columns=columns))
+        for number, row in enumerate(rows):
+            if (row["split"], row["written_by"]) == (split, "code"):
+                yield str(path), number, [mask_facts(step["rationale"], step["said"]) for step in row["steps"]]
+
+
+def words_are_not_repeated(behavior: Behavior) -> str | None:
+    """No two rationales of a session are of one frame."""
+    frames = [mask_facts(step.rationale, step.said) for step in behavior.steps]
+    return "two rationales of one frame" if len(set(frames)) < len(frames) else None
+
+
 # Steps
+
+
+def find_session_of_step(step: NextAction, behaviors: Dataset[Behavior]) -> Behavior | None:
+    """None where the session is not there, or has no such step."""
+    found: Behavior | None = behaviors.once(RecordCache).of(step.behavior_id)
+    return found if found and 0 <= step.step < len(found.steps) else None
 
 
 def step_is_the_sessions(step: NextAction, behaviors: Dataset[Behavior]) -> str | None:
     """Action, rationale, customer and split are those of that step there."""
-    behavior = behaviors.once(RecordCache).of(step.behavior_id)
-    if behavior is None or not 0 <= step.step < len(behavior.steps):
-        return "a step of no session"
+    behavior = find_session_of_step(step, behaviors)
+    if behavior is None:
+        return UNKNOWN_STEP
     true = behavior.steps[step.step]
     same = (step.action, step.rationale, step.persona_id, step.split) == (
         *(true.action, true.rationale),
@@ -318,9 +361,9 @@ def shows_only_latest_page(prompt: list[Message]) -> bool:
 
 def prompt_shows_what_came_before(step: NextAction, behaviors: Dataset[Behavior]) -> str | None:
     """The page of the step stands at its end; before it all pages and answers, or all answers; and nothing of the truth."""
-    behavior = behaviors.once(RecordCache).of(step.behavior_id)
-    if behavior is None or not 0 <= step.step < len(behavior.steps):
-        return "a step of no session"
+    behavior = find_session_of_step(step, behaviors)
+    if behavior is None:
+        return UNKNOWN_STEP
     roles = [each.role for each in step.prompt]
     now, before = behavior.steps[step.step], behavior.steps[: step.step]
     if roles[0] != "system" or not step.prompt[-1].content.endswith(now.html.strip()):

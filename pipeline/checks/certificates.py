@@ -5,17 +5,15 @@ mistake in a draw is not repeated here. What an env of one's own certifies is tr
 """
 
 import json
-import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import date, datetime, timedelta
 from fractions import Fraction
-from functools import cache
-from itertools import chain
-from pathlib import Path
 from typing import Any
 
+from shopwright.pipeline.checks.policy_texts import ReadRule, apply_read_rules, read_rule, read_topic
+from shopwright.pipeline.reading.wishes import read_case_fact
+from shopwright.pipeline.shop.policies import load_policies
 from shopwright.pipeline.shop.store import Customer, Item, Option, Store
-from shopwright.pipeline.words import split_words
 from shopwright.schemas.certificates import (
     AnyOf,
     BundleItem,
@@ -33,7 +31,6 @@ from shopwright.schemas.certificates import (
 )
 from shopwright.schemas.shop import Line, Order
 
-POLICIES = Path(__file__).parents[2] / "data" / "reference" / "policies"
 # An env's goal as its row has it.
 Goal = Mapping[str, Any]
 # Yields what is wrong with the certificate of a goal; the number is of the orders that the customer is shown.
@@ -409,9 +406,7 @@ def check_no_order(goal: Goal, found: Certificate, store: Store, shown: list[Ord
         return
     now = datetime.fromisoformat(goal["now"])
     clue = {"fact": proof.fact, "value": proof.value}
-    if not any(
-        (each["fact"], each["value"], each["said"]) == (proof.fact, proof.value, proof.said) for each in goal["clues"]
-    ):
+    if not any((each["fact"], each["value"]) == (proof.fact, proof.value) for each in goal["clues"]):
         yield "its proof is about something that the shopper does not remember"
     if any(order_matches_clue(clue, order, None, store, now) for order in shown):
         yield "it says that no order is so, and one is"
@@ -433,7 +428,7 @@ def judge_return(goal: Goal, found: Certificate, store: Store, orders: int) -> I
         yield f"{len(fits)} lines are what the shopper remembers, or another one"
         return
     order, line = fits[0]
-    until = find_last_day_to_return(order, line, customer, store)
+    until = find_last_day_to_return(goal["policies"], order, line, customer, store)
     allowed = status_of_order(order, now) == "delivered" and until is not None and now.date() <= until
     if allowed == bool(goal["refusal"]):
         yield "its line can be returned" if allowed else "its line cannot be returned"
@@ -473,20 +468,18 @@ def check_return_ends(goal: Goal, found: Certificate, store: Store) -> Iterator[
             yield "its variant is sold out, or another one is called so"
 
 
-def find_last_day_to_return(order: Order, line: Line, customer: Customer, store: Store) -> date | None:
-    """On which it can be returned, by the rules as they are written; None where it never can."""
-    row = store.row(line.product_id)
-    days = apply_written_rules(
-        "return window",
-        {
-            "group": store.item(row).group if row is not None else "",
-            "price": line.price,
-            "member": "yes" if customer.member else "no",
-            "holiday": "yes" if order.placed.month >= 11 else "no",
-            "opened": "no",
-            "clearance": "no",
-        },
-    )
+def find_last_day_to_return(policies: str, order: Order, line: Line, customer: Customer, store: Store) -> date | None:
+    """On which it can be returned, by the texts of the rules; None where it never can."""
+    row, rules = store.row(line.product_id), read_rules_on(policies, "return window")
+    facts: dict[str, Any] = {
+        "group": store.item(row).group if row is not None else "",
+        "price": line.price,
+        "member": "yes" if customer.member else "no",
+        "holiday": "yes" if order.placed.month >= 11 else "no",
+        "opened": "no",
+        "clearance": "no",
+    }
+    days = apply_read_rules(rules or [], facts)
     if order.delivered is None or not isinstance(days, Fraction) or not days:
         return None
     return order.delivered.date() + timedelta(days=int(days))
@@ -495,74 +488,51 @@ def find_last_day_to_return(order: Order, line: Line, customer: Customer, store:
 # Policies
 
 
-@cache
-def load_written_topics() -> dict[str, dict[str, Any]]:
-    """The topics as they are written down, by name."""
-    files = [tomllib.loads(path.read_text(encoding="utf-8")) for path in sorted(POLICIES.glob("*.toml"))]
-    topics = chain.from_iterable(file.get("topics", ()) for file in files)
-    return {topic["name"]: topic for topic in topics}
-
-
-def apply_written_rules(topic: str, facts: Mapping[str, Any]) -> Fraction | str:
-    """The rules gone through in their order, each changing what those before it gave."""
-    written = load_written_topics()[topic]
-    held: Fraction | str = Fraction(0)
-    for rule in written["rules"]:
-        if all(meets_rule_condition(wanted, facts[name]) for name, wanted in rule.get("when", {}).items()):
-            held = apply_written_rule(held, rule)
-    if "of" in written and isinstance(held, Fraction):
-        held = held * Fraction(facts[written["of"]]) / 100
-    return held
-
-
-def meets_rule_condition(wanted: Any, value: Any) -> bool:
-    if isinstance(wanted, dict):
-        number = not isinstance(value, str)
-        return number and wanted.get("least", value) <= value and not ("below" in wanted and value >= wanted["below"])
-    return bool(value in wanted if isinstance(wanted, list) else value == wanted)
-
-
-def apply_written_rule(held: Fraction | str, rule: Goal) -> Fraction | str:
-    if "is" in rule:
-        return rule["is"] if isinstance(rule["is"], str) else Fraction(rule["is"])
-    if isinstance(held, str):
-        return str(next(rule[name] for name in ("plus", "minus", "times", "at_most", "at_least") if name in rule))
-    if "times" in rule:
-        return held * rule["times"] / 100
-    if "at_most" in rule or "at_least" in rule:
-        return min(held, Fraction(rule["at_most"])) if "at_most" in rule else max(held, Fraction(rule["at_least"]))
-    return held + rule.get("plus", 0) - rule.get("minus", 0)
-
-
-def list_rule_texts() -> list[str]:
-    """Each rule as a search for policies sees it: the name of its topic, what it is about, its words."""
-    texts = []
-    for topic in load_written_topics().values():
-        for rule in topic["rules"]:
-            texts.append(f"{topic['name']} {rule.get('about', '')} {rule['text']}")
-    return texts
+def read_rules_on(policies: str, topic: str) -> list[ReadRule] | None:
+    """The rules of a topic as an agent reads them; None where one of them says nothing that can be read."""
+    found = []
+    for rule in load_policies(policies).rules:
+        if rule.title.lower().startswith(f"{topic}, rule "):
+            found.append(read_rule(rule.title, rule.text))
+    read = [each for each in found if each is not None]
+    numbers = sorted(each.number for each in read)
+    return read if len(read) == len(found) and numbers == [*range(1, len(read) + 1)] else None
 
 
 def judge_policy(goal: Goal, found: Certificate, store: Store, orders: int) -> Iterator[str]:
-    if goal["refusal"]:
-        proof = found.proof if isinstance(found, Infeasible) else None
-        if not has_expected_refusal(found, goal) or not isinstance(proof, NoRule):
-            yield describe_mismatch("Infeasible with NoRule", found)
-            return
-        texts = list_rule_texts()
-        if proof.rules != len(texts):
-            yield "its proof counts another number of rules"
-        if goal["query"] not in proof.words or any(len(split_words(each)) != 1 for each in proof.words):
-            yield "its proof is about something else than its question"
-        if any({*split_words(" ".join(proof.words))} & {*split_words(text)} for text in texts):
-            yield "it says that no rule has these words, and one has"
-        return
-    if not isinstance(found, AnyOf) or len(found.ends) != 1:
+    yield from check_question_words(goal, store)
+    rules = read_rules_on(goal["policies"], goal["topic"])
+    if rules is None:
+        yield "a rule on its topic cannot be read"
+    elif not rules:
+        yield from check_no_rule(goal, found)
+    elif not isinstance(found, AnyOf) or len(found.ends) != 1:
         yield describe_mismatch("AnyOf with 1 end", found)
-        return
-    right, said = apply_written_rules(goal["topic"], goal["facts"]), found.ends[0].answer.policy_answer
-    if (Fraction(said) if isinstance(right, Fraction) else said) != right:
-        yield "its answer is not what the rules say"
+    else:
+        right, said = apply_read_rules(rules, goal["facts"]), found.ends[0].answer.policy_answer
+        if (Fraction(said) if isinstance(right, Fraction) else said) != right:
+            yield "its answer is not what the rules say"
+
+
+def check_question_words(goal: Goal, store: Store) -> Iterator[str]:
+    """The customer's words ask about its topic, and say the facts of its case."""
+    question, *case = goal["slots"]
+    if read_topic(question["said"]) != goal["topic"]:
+        yield "its question is about something else than its topic"
+    for slot, (fact, value) in zip(case, goal["facts"].items(), strict=True):
+        groups = {*store.groups, str(value)}
+        if read_case_fact(slot["said"], fact, groups) != str(value):
+            yield f"its customer says another {fact} than its case has"
+
+
+def check_no_rule(goal: Goal, found: Certificate) -> Iterator[str]:
+    proof = found.proof if isinstance(found, Infeasible) else None
+    if not has_expected_refusal(found, goal) or not isinstance(proof, NoRule):
+        yield describe_mismatch("Infeasible with NoRule", found)
+    elif (proof.policies, proof.topic) != (goal["policies"], goal["topic"]):
+        yield "its proof is about other policies or another topic"
+    elif proof.rules != len(load_policies(goal["policies"]).rules):
+        yield "its proof counts another number of rules"
 
 
 # Several

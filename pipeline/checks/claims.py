@@ -1,30 +1,33 @@
 """What a session's rationales claim, read from their words alone, held against the pages and against what was done next.
 
-It shares nothing with what chose and phrased them (`shopwright.pipeline.behaviors`): pages are read from their HTML, products are found in a sentence
-by their titles, and each claim by its verb. A sentence without a claim that is known here says nothing that could be wrong.
+It shares nothing with what chose and phrased them (`shopwright.pipeline.behaviors`, the phrase bank): pages are read from their HTML, sentences by
+`shopwright.pipeline.reading.rationales`. What code wrote has to be read as its row's reason, to the last word; what a model wrote may say more,
+but what is understood of it has to be so.
 """
 
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from html import unescape
+from html import escape, unescape
 from itertools import chain
 from itertools import product as cartesian
 from typing import Any, NamedTuple
 
+from shopwright.pipeline.reading.rationales import Reading, Seen, read_rationale
 from shopwright.pipeline.shop.store import Item
 from shopwright.schemas.behaviors import Behavior, BehaviorStep
 
 MONEY = r"\$(\d+(?:\.\d\d)?)"
 LISTED = re.compile(
     rf'<li><span>\d+\.</span><a name="([^"]*)">([^<]*)</a><span>([^<]*)</span><span>{MONEY}(?: to {MONEY})?</span>'
-    r"<span>Rating: (\S+) [^<]*</span>(<span>Sold out</span>)?"
+    r"<span>Rating: (\S+) \((\d+) [^<]*</span>(<span>Sold out</span>)?"
 )
 HEADING = re.compile(r"<h1>([^<]*)</h1>")
 PRICE = re.compile(rf"<p>Price: {MONEY}(?: to {MONEY})?</p>")
 RATING = re.compile(r"<p>Rating: (\d\S*) ")
+OPTION_NAME = re.compile(r"<div><p>([^<]*)</p>\n<ul>")
 LINE = re.compile(r"<li><span>([^<]*)</span><span>([^<]*)</span>.*?</li>")
 BUTTON = re.compile(r'<button name="([^"]*)">')
 TAG = re.compile(r"<[^>]*>")
@@ -50,6 +53,7 @@ class Thing:
     high: int
     rating: float | None
     sold_out: bool = False
+    reviews: int = 0
 
 
 class ProductAction(NamedTuple):
@@ -78,18 +82,26 @@ class SessionStory:
 
     moments: list[Moment]
     item: Callable[[str], Item | None]
-    brands: frozenset[str]
-    """Those that the shopper prefers, in lower case."""
+    names_of_brands: tuple[str, ...]
+    """Those that the shopper prefers."""
     known: dict[str, Thing] = field(default_factory=dict)
     """By title, what was seen by now."""
     prices: dict[str, set[int]] = field(default_factory=dict)
     """By title, what pages said by now that it costs at least."""
+
+    @property
+    def brands(self) -> frozenset[str]:
+        return frozenset(each.lower() for each in self.names_of_brands)
 
     def see(self, now: Moment) -> None:
         for each in (*now.listed, now.product, now.deed.thing if now.deed and now.deed.verb == "buy" else None):
             if each:
                 self.known[each.title] = each
                 self.prices.setdefault(each.title, set()).add(each.low)
+
+    def had_cart(self, at: int) -> bool:
+        """Whether something was seen in the cart, or is bought later without being put there."""
+        return any(each.name.endswith(".buy") or each.name == "nav.view_cart" for each in self.moments)
 
     def deeds(self, first: int, last: int | None, *verbs: str) -> list[ProductAction]:
         """Of the steps from the first on, before the last."""
@@ -130,14 +142,15 @@ def collect_title_words(text: str) -> set[str]:
 # Reading pages
 
 
+# Pages come again: a search, back to it, and the next step of it.
 @lru_cache(512)
 def parse_product_list(html: str) -> dict[str, Thing]:
     """By the name of its link."""
     found = {}
-    for name, id, title, low, high, rating, gone in LISTED.findall(html):
+    for name, id, title, low, high, rating, reviews, gone in LISTED.findall(html):
         stars = None if rating == "N.A." else float(rating)
         found[unescape(name)] = Thing(
-            unescape(id), unescape(title), parse_cents(low), parse_cents(high or low), stars, sold_out=bool(gone)
+            unescape(id), unescape(title), parse_cents(low), parse_cents(high or low), stars, bool(gone), int(reviews)
         )
     return found
 
@@ -195,71 +208,75 @@ def find_cart_line(html: str, name: str) -> Thing | None:
 
 @dataclass
 class Sentence:
-    """A rationale with its products as `@0@`, `@1@`, and its searches as `#`, in lower case."""
+    """A rationale as it was read: what it names, at which step."""
 
-    text: str
-    things: list[list[Thing]]
-    """Of each product that is named, those that the words may mean: titles begin alike."""
-    names: list[str]
-    """These words."""
     at: int
+    things: list[list[Thing]]
+    """What each product that it names can be; alike titles are alike here."""
+    amounts: list[str]
+    numbers: list[str]
+    facts: dict[str, str]
+    """What the expression of the claim caught."""
 
 
-def parse_rationale(story: SessionStory, at: int) -> Sentence:
-    """
-    Words that stand at the beginning of several titles may mean any of them: what is true of one of these is not wrong.
-    """
+def read_step(story: SessionStory, at: int, step: BehaviorStep) -> Reading:
+    """What is said at a step, from its words and what the pages have shown until then."""
     now = story.moments[at]
-    text = now.said
-    queries = [now.typed, *story.queries(at)]
-    for query in sorted({" ".join(each.split()) for each in queries if each}, key=len, reverse=True):
-        text = text.replace(f'"{query}"', "#")
-    named: dict[str, list[Thing]] = {}
-    for thing in story.known.values():
-        if words := find_title_beginning(thing.title, text):
-            named.setdefault(words, []).append(thing)
-    names: list[str] = []
-    for words in sorted(named, key=len, reverse=True):
-        if compile_whole_words(words).search(text):
-            text = compile_whole_words(words).sub(f"@{len(names)}@", text)
-            names.append(words)
-    return Sentence(text.lower(), [named[words] for words in names], names, at)
+    opened = [deed.thing.title for deed in reversed(story.before(at, "open", "cart", "buy"))]
+    listed = next((each.listed for each in reversed(story.moments[: at + 1]) if each.listed), [])
+    option, value = find_choice(step.html, now.name)
+    seen = Seen(
+        place=find_place(step.html, now),
+        page=[each.title for each in list_shown(step.html, now)],
+        opened=opened,
+        listed=[each.title for each in listed],
+        typed=now.typed,
+        before=[query for query in reversed(story.queries(at)) if query != now.typed],
+        brands=story.names_of_brands,
+        option=option,
+        value=value,
+    )
+    return read_rationale(now.said, seen)
 
 
-def find_title_beginning(title: str, text: str) -> str:
-    """The longest beginning of a title, of two words or more or all of it, that a text has as words of its own; empty where it has none.
-
-    >>> find_title_beginning("Oak lamp 12 in", "I open the Oak lamp 120 again."), find_title_beginning("Lamp", "I see lamps.")
-    ('Oak lamp', '')
-    """
-    parts = title.split(" ")
-    if parts[0].rstrip(",;:") not in text:
-        return ""
-    for count in range(len(parts), min(2, len(parts)) - 1, -1):
-        words = " ".join(parts[:count]).rstrip(" ,;:-–/|(&")
-        if words and words in text and compile_whole_words(words).search(text):
-            return words
-    return ""
+def find_place(html: str, now: Moment) -> str:
+    """The kind of page, by what stands on it."""
+    heading = HEADING.search(html)
+    title = unescape(heading[1]) if heading else ""
+    if now.product:
+        return "product" if "cart.add_to_cart" in html else "text"
+    return {"Cart": "cart", "Shop": "home", "Thank you for your order": "bought"}.get(title, "results")
 
 
-@lru_cache(1_024)
-def compile_whole_words(words: str) -> re.Pattern[str]:
-    """Where these stand and no letter goes on with them."""
-    return re.compile(rf"(?<!\w){re.escape(words)}(?!\w)")
+def list_shown(html: str, now: Moment) -> list[Thing]:
+    """The products of a page."""
+    if now.product:
+        return [now.product]
+    return now.listed or [Thing(unescape(line[1]), unescape(line[2]), 0, 0, None) for line in LINE.finditer(html)]
+
+
+def find_choice(html: str, name: str) -> tuple[str, str]:
+    """Of an option's button its option and its value, as the page writes them."""
+    before, button, after = html.partition(f'<button name="{escape(name)}">')
+    if not name.startswith("options.") or not button:
+        return "", ""
+    option = unescape(OPTION_NAME.findall(before)[-1])
+    return option, unescape(after.partition("<")[0]).removesuffix(" (chosen)").removeprefix(f"{option}: ")
 
 
 # Claims
 
 
-Claim = Callable[[SessionStory, Sentence, re.Match[str]], str | None]
-CLAIMS: list[tuple[re.Pattern[str], Claim]] = []
+Claim = Callable[[SessionStory, Sentence], str | None]
+CLAIMS: dict[str, list[Claim]] = {}
 
 
-def register_claim(*ways: str) -> Callable[[Claim], Claim]:
-    """What a sentence claims that is said in one of these ways."""
+def register_claim(*names: str) -> Callable[[Claim], Claim]:
+    """What has to be so where a sentence claims one of these, by the names that the reader has for them."""
 
     def kept(claim: Claim) -> Claim:
-        CLAIMS.extend((re.compile(way), claim) for way in ways)
+        for name in names:
+            CLAIMS.setdefault(name, []).append(claim)
         return claim
 
     return kept
@@ -272,47 +289,70 @@ def find_subject(story: SessionStory, sentence: Sentence) -> list[Thing]:
     named = [each.title for each in chain.from_iterable(sentence.things)]
     if here and (not sentence.things or here.title in named):
         return [here]
-    if found := re.search(r"@(\d+)@", sentence.text):
-        return sentence.things[int(found[1])]
-    return []
+    return sentence.things[0] if sentence.things else []
 
 
 def fault_unless_any(things: Sequence[Thing], holds: Callable[[Thing], bool], fault: str) -> str | None:
     return None if not things or any(holds(each) for each in things) else fault
 
 
-P, M = r"@(?P<{}>\d+)@", r"\$(?P<{}>\d+(?:\.\d\d)?)"
+def amounts_are_of_pages(story: SessionStory, sentence: Sentence) -> str | None:
+    """Every amount is a price of something that was seen, or stands in what was typed or among the ways to see fewer results."""
+    typed = " ".join([story.moments[sentence.at].typed, *story.queries(sentence.at)])
+    for amount in sentence.amounts:
+        cents = parse_cents(amount)
+        priced = any(cents in prices for prices in story.prices.values())
+        priced = priced or any(each.high == cents for each in story.known.values())
+        if (
+            not priced
+            and amount not in re.findall(r"\d+", typed)
+            and f"${amount}" not in story.moments[sentence.at].page
+        ):
+            return "names an amount that no page shows"
+    return None
 
 
-def list_comparison_patterns() -> list[str]:
-    """Which is cheaper (c) and which dearer (d): products and what they cost."""
-    cheap, dear, less, more = P.format("c"), P.format("d"), M.format("cm"), M.format("dm")
-    return [
-        rf"{cheap} costs less than (?:the )?{dear}",
-        rf"{dear} was {more}; the {cheap} is cheaper",
-        rf"rather pay {less} than {more}.*{cheap}",
-        rf"{more} is a lot when i can have the {cheap} for {less}",
-        rf"saw the {cheap} at {less}, so (?:from )?{more} for the {dear} is too much",
-        rf"{dear} costs (?:from )?{more}, and the {cheap} only {less}",
+def ratings_are_the_subjects(story: SessionStory, sentence: Sentence) -> str | None:
+    """A rating that is named is that of the product that is spoken of."""
+    things = find_subject(story, sentence)
+    if not things:
+        return None
+    # A number of its title, such as 1.7 oz, is no rating.
+    rated = [
+        number for number in sentence.numbers if "." in number and not any(number in each.title for each in things)
     ]
+    found = {f"{each.rating}" for each in things if each.rating is not None}
+    return None if set(rated) <= found else "names a rating that is another product's"
 
 
-@register_claim(*list_comparison_patterns())
-def cheaper_one_costs_less(story: SessionStory, sentence: Sentence, found: re.Match[str]) -> str | None:
+def prices_are_the_subjects(story: SessionStory, sentence: Sentence) -> str | None:
+    """Where one product and one amount are named, that is its price."""
+    if len(sentence.things) != 1 or len(sentence.amounts) != 1 or sentence.facts:
+        return None
+    now, cents = story.moments[sentence.at], parse_cents(sentence.amounts[0])
+    titles = [each.title for each in sentence.things[0]]
+    own = {price for title in titles for price in story.prices.get(title, ())}
+    own |= {each.high for each in sentence.things[0]}
+    if now.product and now.product.title in titles:
+        own |= {now.product.low, now.product.high}
+    return None if cents in own else "names a price that is another product's"
+
+
+@register_claim("cheaper", "dear beside another")
+def cheaper_one_costs_less(story: SessionStory, sentence: Sentence) -> str | None:
     """Of two things of one kind the cheaper is cheaper, at the prices that pages showed."""
-    groups = found.groupdict()
-    now = story.moments[sentence.at]
+    facts, now = sentence.facts, story.moments[sentence.at]
     here = [now.deed.thing] if now.deed else [now.product] if now.product else []
     others = list(story.known.values())
-    cheap = sentence.things[int(groups["c"])] if groups.get("c") else others
-    dear = sentence.things[int(groups["d"])] if groups.get("d") else (others if now.deed else here)
-    less, more = (parse_cents(groups[each]) if groups.get(each) else None for each in ("cm", "dm"))
+    cheap = sentence.things[int(facts["c"])] if "c" in facts else (here if now.deed else others)
+    dear = sentence.things[int(facts["d"])] if "d" in facts else (others if now.deed else here)
+    less, more = (parse_cents(facts[each]) if each in facts else None for each in ("cm", "dm"))
     pairs = [(one, other) for one, other in cartesian(cheap, dear) if one.title != other.title]
     right = [
         (one, other)
         for one, other in pairs
-        if {less or one.low} <= story.prices[one.title]
-        and {more or other.low} <= story.prices[other.title]
+        if {less or one.low} <= story.prices.get(one.title, set())
+        and {more or other.low} <= story.prices.get(other.title, set())
         and (less or one.low) < (more or other.low)
     ]
     if not right:
@@ -320,17 +360,8 @@ def cheaper_one_costs_less(story: SessionStory, sentence: Sentence, found: re.Ma
     return None if any(story.alike(*each) for each in right) else "compares unlike things"
 
 
-@register_claim(r"cheaper|costs less|less expensive|more expensive|dearer|pricier")
-def compares(story: SessionStory, sentence: Sentence, found: re.Match[str]) -> str | None:
-    """Two products that are compared are of one kind, in whatever words."""
-    if len(sentence.things) < 2:
-        return None
-    pairs = cartesian(sentence.things[0], sentence.things[1])
-    return None if any(story.alike(*each) for each in pairs) else "compares unlike things"
-
-
-@register_claim(r"cheapest here", r"nothing on this page costs less", r"lowest price i see")
-def is_cheapest(story: SessionStory, sentence: Sentence, found: re.Match[str]) -> str | None:
+@register_claim("cheapest")
+def is_cheapest(story: SessionStory, sentence: Sentence) -> str | None:
     now = story.moments[sentence.at]
     if now.deed is None:
         return None
@@ -341,8 +372,8 @@ def is_cheapest(story: SessionStory, sentence: Sentence, found: re.Match[str]) -
     return None if any(story.alike(this, each) for each in others) else "compares unlike things"
 
 
-@register_claim(r"best rating on this page", r"nobody here beats", r"the best i see here")
-def is_best_rated(story: SessionStory, sentence: Sentence, found: re.Match[str]) -> str | None:
+@register_claim("best rated")
+def is_best_rated(story: SessionStory, sentence: Sentence) -> str | None:
     now = story.moments[sentence.at]
     if now.deed is None:
         return None
@@ -350,8 +381,31 @@ def is_best_rated(story: SessionStory, sentence: Sentence, found: re.Match[str])
     return None if now.deed.thing.rating == best else "is the best rated, and another is rated better"
 
 
-@register_claim(r"word for word", r"just what i asked for", r"this is what i meant by", r"has every word of")
-def fits_the_search(story: SessionStory, sentence: Sentence, found: re.Match[str]) -> str | None:
+@register_claim("most reviewed")
+def is_most_reviewed(story: SessionStory, sentence: Sentence) -> str | None:
+    now = story.moments[sentence.at]
+    if now.deed is None:
+        return None
+    others = (each.reviews for each in now.listed if each.id != now.deed.thing.id)
+    most = now.deed.thing.reviews > max(others, default=0)
+    return None if most else "has the most reviews, and another has as many"
+
+
+@register_claim("top of list")
+def is_at_the_top(story: SessionStory, sentence: Sentence) -> str | None:
+    now = story.moments[sentence.at]
+    first = now.listed[0] if now.listed else None
+    is_first = now.deed is None or first is None or (now.deed.thing.id == first.id and "Page 1 " in now.page)
+    return None if is_first else "is at the top, and is not"
+
+
+@register_claim("another one", "after others")
+def something_was_opened_before(story: SessionStory, sentence: Sentence) -> str | None:
+    return None if story.before(sentence.at, "open") else "speaks of another, and opened none before"
+
+
+@register_claim("asked for")
+def fits_the_search(story: SessionStory, sentence: Sentence) -> str | None:
     """The title has the search's words, and the thing is not given up afterwards."""
     query = (story.queries(sentence.at) or [""])[-1]
     wanted = {word.lower().removesuffix("s") for word in WORD.findall(query)} - FILLING
@@ -369,11 +423,8 @@ def fits_the_search(story: SessionStory, sentence: Sentence, found: re.Match[str
     )
 
 
-@register_claim(
-    r"too much for me", r"more than i want to", r"over my budget", r"cannot justify", r"not at \$", r"is a lot when",
-    r"; i go back to the list",
-)  # fmt: skip
-def is_too_dear(story: SessionStory, sentence: Sentence, found: re.Match[str]) -> str | None:
+@register_claim("dear", "dear beside another")
+def is_too_dear(story: SessionStory, sentence: Sentence) -> str | None:
     """It is let go, and nothing that costs as much is opened later, or was or will be taken."""
     now = story.moments[sentence.at]
     this = now.product or next(iter(find_subject(story, sentence)), None)
@@ -385,14 +436,8 @@ def is_too_dear(story: SessionStory, sentence: Sentence, found: re.Match[str]) -
     return "is too dear, and something as dear is not" if any(each.thing.low >= this.low for each in others) else None
 
 
-@register_claim(
-    r"is too low for me",
-    r"would not buy something rated",
-    r" only (\d\.\d|\d), so i go back",
-    r"rated only",
-    r"not sure about something rated",
-)
-def is_poorly_rated(story: SessionStory, sentence: Sentence, found: re.Match[str]) -> str | None:
+@register_claim("poor rating")
+def is_poorly_rated(story: SessionStory, sentence: Sentence) -> str | None:
     now = story.moments[sentence.at]
     this = now.product or next(iter(find_subject(story, sentence)), None)
     if this is None or this.rating is None:
@@ -406,41 +451,43 @@ def is_poorly_rated(story: SessionStory, sentence: Sentence, found: re.Match[str
     return "is poorly rated, and something rated no better is not" if worse else None
 
 
-@register_claim(
-    r"comes in (?P<have>.+), and i want (?P<want>.+), so",
-    r"looking for (?P<want>.+), not (?P<have>.+), so",
-    r"is (?P<have>[^;]+); i would rather have it in (?P<want>[^.]+)",
-)
-def is_of_another_color(story: SessionStory, sentence: Sentence, found: re.Match[str]) -> str | None:
+@register_claim("well rated")
+def is_well_rated(story: SessionStory, sentence: Sentence) -> str | None:
+    return fault_unless_any(
+        find_subject(story, sentence), lambda each: (each.rating or 0.0) >= GOOD, "is well rated, and is not"
+    )
+
+
+@register_claim("other color")
+def is_of_another_color(story: SessionStory, sentence: Sentence) -> str | None:
     """The page says the one color and not the other, and what is opened or taken later is not of the first."""
     now = story.moments[sentence.at]
-    have, want = (set(WORD.findall(found[each])) for each in ("have", "want"))
+    have, want = (set(WORD.findall(sentence.facts.get(each, ""))) for each in ("have", "want"))
     title = set(WORD.findall((now.product.title if now.product else "").lower()))
+    asked = set(WORD.findall(" ".join(story.queries(sentence.at)).lower()))
     if not have <= title:
         return "is of a color that its title does not say"
-    if want <= set(WORD.findall(now.page.lower())) and not want <= set(
-        WORD.findall(" ".join(story.queries(sentence.at)).lower())
-    ):
-        return "is not of the color that its page offers"
+    if not want <= asked:
+        return "wants a color that was not searched for"
     if now.product and story.is_met_again(sentence.at, now.product):
         return "is of the wrong color, and is taken up again"
     for deed in story.after(sentence.at):
         later = set(WORD.findall(deed.thing.title.lower()))
-        if have <= later and not want <= later:
+        if have and have <= later and not want <= later:
             return "is of the wrong color, and another of it is not"
     return None
 
 
-@register_claim(r"is sold out")
-def is_sold_out(story: SessionStory, sentence: Sentence, found: re.Match[str]) -> str | None:
+@register_claim("sold out")
+def is_sold_out(story: SessionStory, sentence: Sentence) -> str | None:
     now = story.moments[sentence.at]
     if now.product is None or not now.product.sold_out:
         return "is sold out, and the page does not say so"
     return "is sold out, and is taken up again" if story.is_met_again(sentence.at, now.product) else None
 
 
-@register_claim(r"could be the one")
-def may_be_it(story: SessionStory, sentence: Sentence, found: re.Match[str]) -> str | None:
+@register_claim("liked")
+def may_be_it(story: SessionStory, sentence: Sentence) -> str | None:
     return fault_unless_any(
         find_subject(story, sentence),
         lambda each: story.is_met_again(sentence.at, each),
@@ -448,14 +495,8 @@ def may_be_it(story: SessionStory, sentence: Sentence, found: re.Match[str]) -> 
     )
 
 
-@register_claim(
-    r"compare it with others",
-    r"look at another one",
-    r"what else there is",
-    r"go back to compare",
-    r"so i want to compare",
-)
-def others_are_seen(story: SessionStory, sentence: Sentence, found: re.Match[str]) -> str | None:
+@register_claim("others")
+def others_are_seen(story: SessionStory, sentence: Sentence) -> str | None:
     """What is to be compared: another is opened, or was."""
     now = story.moments[sentence.at]
     this = now.product or (now.deed.thing if now.deed else None)
@@ -464,8 +505,8 @@ def others_are_seen(story: SessionStory, sentence: Sentence, found: re.Match[str
     return None if other else "compares with others, and opens none"
 
 
-@register_claim(r"not quite what i had in mind", r"not convinced by", r"does not convince me", r"was close, but")
-def is_given_up(story: SessionStory, sentence: Sentence, found: re.Match[str]) -> str | None:
+@register_claim("not it")
+def is_given_up(story: SessionStory, sentence: Sentence) -> str | None:
     things = find_subject(story, sentence)
     fault = fault_unless_any(
         things, lambda each: not story.is_met_again(sentence.at, each), "is given up, and is taken up again"
@@ -476,73 +517,68 @@ def is_given_up(story: SessionStory, sentence: Sentence, found: re.Match[str]) -
     )
 
 
-@register_claim(
-    r"none of these is", r"none is quite right", r"nothing of what i saw", r"have not found what", r"nothing else convinced",
-    r"i saw nothing better",
-)  # fmt: skip
-def nothing_was_right(story: SessionStory, sentence: Sentence, found: re.Match[str]) -> str | None:
+@register_claim("several", "nothing found at all")
+def nothing_was_right(story: SessionStory, sentence: Sentence) -> str | None:
     return "finds nothing, and took something" if story.before(sentence.at, "cart", "buy") else None
 
 
-@register_claim(r"several things and none", r"none of these is", r"compared with the others")
-def several_were_seen(story: SessionStory, sentence: Sentence, found: re.Match[str]) -> str | None:
+@register_claim("several", "after others")
+def several_were_seen(story: SessionStory, sentence: Sentence) -> str | None:
     opened = {deed.thing.title for deed in story.before(sentence.at, "open")}
     return None if len(opened) > 1 else "speaks of several, and opened one"
 
 
-@register_claim(r"nothing on this page is quite right")
-def page_has_nothing(story: SessionStory, sentence: Sentence, found: re.Match[str]) -> str | None:
+@register_claim("nothing on page")
+def page_has_nothing(story: SessionStory, sentence: Sentence) -> str | None:
     here = {each.title for each in story.moments[sentence.at].listed}
     met = [*story.after(sentence.at), *story.before(sentence.at, "cart", "buy")]
     return "finds nothing on a page, and takes up something of it" if any(d.thing.title in here for d in met) else None
 
 
-@register_claim(r"my order is placed", r"i have bought")
-def was_bought(story: SessionStory, sentence: Sentence, found: re.Match[str]) -> str | None:
+@register_claim("bought", "rest can wait", "got it all")
+def was_bought(story: SessionStory, sentence: Sentence) -> str | None:
     return None if story.before(sentence.at, "buy") else "has bought, and bought nothing"
 
 
-@register_claim(r"what i came for", r"do not need anything else", r"nothing else here tempts")
-def all_was_bought(story: SessionStory, sentence: Sentence, found: re.Match[str]) -> str | None:
+@register_claim("got it all")
+def all_was_bought(story: SessionStory, sentence: Sentence) -> str | None:
     """Nothing was searched for after it."""
-    if not story.before(sentence.at, "buy"):
-        return "has bought, and bought nothing"
-    bought = max(
-        place for place, each in enumerate(story.moments[: sentence.at]) if each.deed and each.deed.verb == "buy"
-    )
+    steps = enumerate(story.moments[: sentence.at])
+    bought = max((place for place, each in steps if each.deed and each.deed.verb == "buy"), default=0)
     searched = any(each.typed for each in story.moments[bought:])
-    return "has what it came for, and searched for more" if searched else None
+    return "has what it came for, and searched for more" if bought and searched else None
 
 
-@register_claim(r"is in my cart", r"safe in my cart", r"have put the .* in my cart")
-def is_in_the_cart(story: SessionStory, sentence: Sentence, found: re.Match[str]) -> str | None:
+@register_claim("in cart", "later")
+def is_in_the_cart(story: SessionStory, sentence: Sentence) -> str | None:
+    """Something was put there in this session, or lay there before."""
     put = {deed.thing.title for deed in story.before(sentence.at, "cart")}
     if not sentence.things:
-        return None if put else "has something in the cart, and put nothing there"
+        return None if put or story.had_cart(sentence.at) else "has something in the cart, and put nothing there"
     return fault_unless_any(sentence.things[0], lambda each: each.title in put, "is in the cart, and was not put there")
 
 
-@register_claim(r"want to spend more than \$(?P<m>\d+)", r"budget for this is \$(?P<m>\d+)", r"things under \$(?P<m>\d+)", r"up to \$(?P<m>\d+) is (?:what|enough)", r"costs no more than \$(?P<m>\d+)", r"keep what costs up to \$(?P<m>\d+)")  # fmt: skip
-def is_the_limit(story: SessionStory, sentence: Sentence, found: re.Match[str]) -> str | None:
+@register_claim("limit")
+def is_the_limit(story: SessionStory, sentence: Sentence) -> str | None:
     """What is opened or taken until the next search, or until the limit is taken away, costs no more."""
-    most = 100 * int(found["m"])
+    most = parse_cents(next(iter(sentence.facts.values()), "0"))
     for each in story.moments[sentence.at + 1 :]:
-        if each.typed or re.search(r"take it away|look at everything|show all", each.said):
+        if each.typed or each.name.startswith("refinements."):
             return None
         if each.deed and each.deed.verb != "buy" and each.deed.thing.low > most:
             return "sets a limit, and does not keep to it"
     return None
 
 
-@register_claim(r"do not trust things with poor reviews")
-def trusts_reviews(story: SessionStory, sentence: Sentence, found: re.Match[str]) -> str | None:
+@register_claim("trusts reviews")
+def trusts_reviews(story: SessionStory, sentence: Sentence) -> str | None:
     met = [*story.after(sentence.at, "open", "cart"), *story.before(sentence.at, "cart")]
     poor = any((each.thing.rating or 0.0) < GOOD for each in met)
     return "trusts no poor reviews, and takes up something with them" if poor else None
 
 
-@register_claim(r"did not show me what i have in mind")
-def search_was_no_good(story: SessionStory, sentence: Sentence, found: re.Match[str]) -> str | None:
+@register_claim("nothing found")
+def search_was_no_good(story: SessionStory, sentence: Sentence) -> str | None:
     opened = {deed.thing.title for deed in story.before(sentence.at, "open")}
     if story.before(sentence.at, "cart"):
         return "saw nothing in mind, and put something in the cart"
@@ -550,56 +586,103 @@ def search_was_no_good(story: SessionStory, sentence: Sentence, found: re.Match[
     return "saw nothing in mind, and takes it up again" if again else None
 
 
-@register_claim(
-    r"too broad for me", r"be more precise", r"fewer and better", r"i know better what i want", r"want to be more exact"
-)
-def search_is_narrower(story: SessionStory, sentence: Sentence, found: re.Match[str]) -> str | None:
+def count_query_words(query: str) -> set[str]:
+    return {word.removesuffix("s") for word in WORD.findall(query.lower())} - FILLING - SEVERAL
+
+
+@register_claim("narrower")
+def search_is_narrower(story: SessionStory, sentence: Sentence) -> str | None:
     """It has more words than the one before."""
     before, now = (story.queries(sentence.at) or [""])[-1], story.moments[sentence.at].typed
     sizes = [len(set(WORD.findall(each.lower())) - FILLING) for each in (before, now)]
     return None if sizes[0] < sizes[1] else "is more precise, with no more words"
 
 
-@register_claim(r"what (?:i )?(?:was|am) looking for, so i put", r"like the @\d+@ best", r"i am happy to put")
-def is_liked(story: SessionStory, sentence: Sentence, found: re.Match[str]) -> str | None:
+@register_claim("wider")
+def search_is_wider(story: SessionStory, sentence: Sentence) -> str | None:
+    before, now = (story.queries(sentence.at) or [""])[-1], story.moments[sentence.at].typed
+    sizes = [len(set(WORD.findall(each.lower()))) for each in (before, now)]
+    return None if sizes[0] > sizes[1] else "is wider, with no fewer words"
+
+
+@register_claim("same again")
+def search_was_made_before(story: SessionStory, sentence: Sentence) -> str | None:
+    same = story.moments[sentence.at].typed in story.queries(sentence.at)
+    return None if same else "searches for it again, and has not before"
+
+
+@register_claim("first search")
+def nothing_was_searched_for(story: SessionStory, sentence: Sentence) -> str | None:
+    """Nothing of this kind: it may be another errand."""
+    before = (story.queries(sentence.at) or [""])[-1]
+    again = count_query_words(before) & count_query_words(story.moments[sentence.at].typed)
+    return "is a first search, and there was one like it" if again else None
+
+
+@register_claim("another errand", "something else", "other words")
+def something_was_searched_for(story: SessionStory, sentence: Sentence) -> str | None:
+    return None if story.queries(sentence.at) else "turns to another search, and made none before"
+
+
+@register_claim("likes brand")
+def brand_is_liked(story: SessionStory, sentence: Sentence) -> str | None:
+    things = find_subject(story, sentence)
+    return fault_unless_any(
+        things,
+        lambda each: any(brand in each.title.lower() for brand in story.brands),
+        "likes a brand that the customer does not prefer",
+    )
+
+
+@register_claim("from before")
+def was_met_before(story: SessionStory, sentence: Sentence) -> str | None:
+    """It lay in the cart from before, or something else was done since it was put there."""
     now = story.moments[sentence.at]
-    return None if now.deed and now.deed.verb == "cart" else "is liked, and is not put in the cart"
-
-
-@register_claim(
-    r"i like (?P<brand>[^,]+), so the",
-    r"good things from (?P<brand>[^,]+), so",
-    r"is by (?P<brand>.+), a brand i trust",
-)
-def brand_is_liked(story: SessionStory, sentence: Sentence, found: re.Match[str]) -> str | None:
-    brand = re.sub(r"@(\d+)@", lambda name: sentence.names[int(name[1])].lower(), found["brand"])
-    return None if brand in story.brands else "likes a brand that the customer does not prefer"
-
-
-@register_claim(r"i have thought about", r"i still want the", r"keep thinking about")
-def was_met_before(story: SessionStory, sentence: Sentence, found: re.Match[str]) -> str | None:
-    """It lay in the cart from before, or something else was done since it was put there; or others were opened since it was."""
-    now = story.moments[sentence.at]
-    if now.deed is None:
+    if now.deed is None or now.deed.verb != "buy":
         return None
-    verbs = ("cart",) if now.deed.verb == "buy" else ("open",)
-    last = [
+    places = [
         at
         for at, each in enumerate(story.moments[: sentence.at])
-        if each.deed and each.deed.verb in verbs and each.deed.thing.id == now.deed.thing.id
+        if each.deed and each.deed.verb == "cart" and each.deed.thing.id == now.deed.thing.id
     ]
-    between = story.deeds(last[-1] + 1, sentence.at, "open", "cart", "buy") if last else [now.deed]
+    between = story.deeds(places[-1] + 1, sentence.at, "open", "cart", "buy") if places else [now.deed]
     return None if between else "has thought about it long, and saw it just now"
 
 
-def find_contradiction(behavior: Behavior, item: Callable[[str], Item | None], brands: Sequence[str]) -> str | None:
-    """The first claim of a session's rationales that its pages or what was done next say otherwise."""
-    story = SessionStory(list(read_moments(behavior.steps)), item, frozenset(each.lower() for each in brands))
-    for at, now in enumerate(story.moments):
+GENERAL: tuple[Claim, ...] = (amounts_are_of_pages, ratings_are_the_subjects, prices_are_the_subjects)
+
+
+def find_contradiction(
+    behavior: Behavior, item: Callable[[str], Item | None], brands: Sequence[str], *, strict: bool = True
+) -> str | None:
+    """The first rationale that is not read as its reason, or claims what its pages or what was done next say otherwise.
+
+    strict: every word has to be understood; a model's words need not be.
+    """
+    story = SessionStory(list(read_moments(behavior.steps)), item, tuple(brands))
+    for at, (now, step) in enumerate(zip(story.moments, behavior.steps, strict=True)):
         story.see(now)
-        sentence = parse_rationale(story, at)
-        for way, claim in CLAIMS:
-            found = way.search(sentence.text)
-            if found and (fault := claim(story, sentence, found)):
-                return f"a rationale that {fault}"
+        reading = read_step(story, at, step)
+        if strict and reading.fault:
+            return f"a rationale that {reading.fault}"
+        if strict and step.reason not in reading.reasons:
+            return f"a rationale that is read as {' or '.join(sorted(reading.reasons))}"
+        if fault := find_false_claim(story, at, reading, step.reason):
+            return f"a rationale that {fault}"
+    return None
+
+
+def find_false_claim(story: SessionStory, at: int, reading: Reading, reason: str) -> str | None:
+    things = [[thing for thing in story.known.values() if thing.title == title] for title in reading.things]
+    plain = Sentence(at, things, reading.amounts, reading.numbers, {})
+    caught = {name: text for claim in reading.claims for name, text in claim.facts.items()}
+    for holds in GENERAL:
+        if fault := holds(story, replace(plain, facts=caught)):
+            return fault
+    for claim in reading.claims:
+        if reason not in claim.reasons & reading.reasons:
+            continue
+        for holds in CLAIMS.get(claim.name, ()):
+            if fault := holds(story, replace(plain, facts=claim.facts)):
+                return fault
     return None

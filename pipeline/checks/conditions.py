@@ -32,12 +32,18 @@ def idle_in_tree(text: str, log: Log, value: Any) -> list[str]:
 
 def gives_same_answer(other: Any, log: Log, value: Any) -> bool:
     """Whether a tree without a condition, or a value found otherwise, is the answer."""
+    # `vary_ends` and the like count for themselves, and give the value.
     if not isinstance(other, dict):
         return bool(other == value)
     try:
-        return bool(answer_tree(tree_from_json(json.dumps(other)), log).value == value)
+        return bool(answer_json(other, log) == value)
     except Undecided:
         return False
+
+
+def answer_json(tree: Json, log: Log) -> Any:
+    """The answer of a tree that is no object yet."""
+    return answer_tree(tree_from_json(json.dumps(tree)), log).value
 
 
 def vary_fields(tree: Json) -> Iterator[tuple[str, Json]]:
@@ -86,13 +92,9 @@ def vary_moments(tree: Json, log: Log) -> Iterator[tuple[str, Json]]:
 def choose_other_place(node: Json, log: Log) -> int | None:
     n = node.get("n", 1)
     if n in (1, -1):
-        return -n if count_pick_events(node["of"], log) > 1 else None
+        return -n if answer_json({"node": "count", "of": node["of"]}, log) > 1 else None
+    # The first for the third, the last for the third from the end.
     return n // abs(n)
-
-
-def count_pick_events(pick: Json, log: Log) -> int:
-    found: int = answer_tree(tree_from_json(json.dumps({"node": "count", "of": pick})), log).value
-    return found
 
 
 def vary_node(tree: Json, log: Log, value: Any) -> Iterator[tuple[str, Any]]:
@@ -100,6 +102,7 @@ def vary_node(tree: Json, log: Log, value: Any) -> Iterator[tuple[str, Any]]:
     node, pick = tree["node"], tree.get("of")
     if "how" in tree and tree["how"] in OPPOSITE:
         yield "most", tree | {"how": OPPOSITE[tree["how"]]}
+    # All of them, not the different ones.
     if node == "count" and "what" in tree:
         yield "distinct", len([each for each in log.pick(parse_pick(pick)) if getattr(each, tree["what"]) is not None])
     elif node == "amid":
@@ -140,7 +143,7 @@ def vary_ranking(tree: Json, log: Log, value: Any) -> Iterator[tuple[str, Any]]:
     """The first place for a later one; and whether there is any group beside those named."""
     if tree.get("rank", 1) > 1:
         yield "rank", tree | {"rank": 1}
-    groups = answer_tree(tree_from_json(json.dumps(tree | {"rank": 1, "k": ALL})), log).value or []
+    groups = answer_json(tree | {"rank": 1, "k": ALL}, log) or []
     named = tree.get("k", 1)
     if groups and len(groups) <= named:
         yield "most", groups if named > 1 else groups[0]
@@ -148,10 +151,10 @@ def vary_ranking(tree: Json, log: Log, value: Any) -> Iterator[tuple[str, Any]]:
 
 def vary_ends(tree: Json, log: Log) -> Iterator[tuple[str, Any]]:
     """Without the one end, without the other, with the ends themselves, and with every event."""
-    ends = [find_moment_time(tree[name], log) for name in ("start", "end")]
-    if None in ends:
+    moments = [{"n": 1} | tree[name] | {"node": "nth", "what": "timestamp"} for name in ("start", "end")]
+    start, end = (answer_json(each, log) for each in moments)
+    if start is None or end is None:
         return
-    start, end = (each for each in ends if each is not None)
     found = log.pick(parse_pick(tree["of"]))
     what = tree.get("what")
 
@@ -164,9 +167,3 @@ def vary_ends(tree: Json, log: Log) -> Iterator[tuple[str, Any]]:
     if what:
         yield "strictness", number(lambda when: start <= when <= end)
         yield "distinct", sum(start < each.timestamp < end for each in found)
-
-
-def find_moment_time(node: Json, log: Log) -> datetime | None:
-    tree = {"node": "nth", "of": node["of"], "n": node.get("n", 1), "what": "timestamp"}
-    found: datetime | None = answer_tree(tree_from_json(json.dumps(tree)), log).value
-    return found

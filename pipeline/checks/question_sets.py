@@ -18,7 +18,12 @@ from shopwright.schemas.questions import WRITTEN, Question, Split
 from shopwright.schemas.samples import Trajectory
 
 # Up to which part of the customers, as `place` spreads them.
-BY_SPLIT: tuple[tuple[Split, float], ...] = (("sft", 0.3), ("rl", 0.9), ("test", 1.0))
+BY_SPLIT: tuple[tuple[Split, float], ...] = (
+    ("sft", 0.3),
+    ("rl", 0.85),
+    ("test_wording", 0.9),
+    ("test", 1.0),
+)
 # Multiples of the golden ratio spread any number of places evenly, without a draw.
 GOLDEN = 0.6180339887498949
 # No shape is more of a release than this.
@@ -53,7 +58,7 @@ def map_trajectory_splits(trajectories: Dataset[Trajectory]) -> dict[str, Split]
 
 
 def split_of_customer(number: int) -> Split:
-    """Any run of customers is divided 30 : 60 : 10, as nearly as it can be.
+    """Any run of customers is divided 30 : 55 : 5 : 10, as nearly as it can be.
 
     >>> [split_of_customer(number) for number in range(5)]
     ['rl', 'sft', 'rl', 'rl', 'test']

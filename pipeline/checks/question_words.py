@@ -15,13 +15,12 @@ from shopwright.pipeline.checks.questions import (
     is_written,
     parse_question_tree,
 )
-from shopwright.pipeline.questions.answers import type_of
+from shopwright.pipeline.questions.answers import is_tied, type_of
 from shopwright.pipeline.questions.conditions import idle_in_sql
 from shopwright.pipeline.questions.log import Log, is_mentioned
 from shopwright.pipeline.questions.log import split_query_words as typed
 from shopwright.pipeline.questions.model_written import ABOUT
-from shopwright.pipeline.questions.phrase import phrasings
-from shopwright.pipeline.questions.question_parser import Unclear, list_tree_differences, parse_trees
+from shopwright.pipeline.questions.question_parser import Unclear, list_tree_differences, parse_readings, parse_trees
 from shopwright.pipeline.questions.rating import (
     gives_away,
 )
@@ -71,18 +70,8 @@ def question_is_made_of_its_tree(question: Question) -> str | None:
         return "its SQL is not its tree's"
     if question.answer_type not in (type_of(tree), "none"):
         return "not the type of its tree's answer"
-    return (
-        None
-        if question.question in list_shape_phrasings(question.shape, tree)
-        else "its wording is none of its shape's"
-    )
-
-
-def list_shape_phrasings(shape: str, tree: Any) -> list[str]:
-    try:
-        return phrasings(shape, tree)
-    except Exception:  # noqa: BLE001 - a template fails in many ways on a tree that is not of its shape
-        return []
+    meaning = question.phrases[0].partition("#")[0] if question.phrases else ""
+    return None if meaning.partition("/")[0] == question.shape else "its wording is none of its shape's"
 
 
 def question_says_its_tree(question: Question, trajectories: Trajectories) -> str | None:
@@ -95,7 +84,7 @@ def question_says_its_tree(question: Question, trajectories: Trajectories) -> st
         nothing = value_of(question.result, expected_answer_type(question)) in (None, 0)
     except ValueError:
         return None  # said by other checks
-    names = add_absent_names(list_tree_picks(tree), table.names) if nothing else table.names
+    names = (add_absent_names(list_tree_picks(tree), table.names) if nothing else table.names).on(question.asked_on)
     try:
         found = [list_tree_differences(each, tree, names) for each in parse_trees(question.question, names)]
     except Unclear:
@@ -109,12 +98,17 @@ def question_says_its_tree(question: Question, trajectories: Trajectories) -> st
 def add_absent_names(picks: list[Pick], names: Names) -> Names:
     """With what picks name and the trajectory does not hold: where there is nothing, a question may name it."""
     mentions = dict.fromkeys(pick.product for pick in picks if pick.product)
-    absent = [each for each in mentions if not names.products(each.brand, each.parts)]
+    absent = [each for each in mentions if not names.products(each.model_dump())]
     products = (
-        LogProduct(f"absent {place}", each.brand, None, " ".join(each.parts)) for place, each in enumerate(absent)
+        LogProduct(f"absent {place}", each.brand, each.color, " ".join(each.parts), each.category)
+        for place, each in enumerate(absent)
     )
-    others = (LogProduct("absent", pick.brand, pick.color, "") for pick in picks if pick.brand or pick.color)
-    return Names([*names.items, *products, *others])
+    others = (
+        LogProduct("absent", pick.brand, pick.color, "", pick.category)
+        for pick in picks
+        if pick.brand or pick.color or pick.category
+    )
+    return Names([*names.items, *products, *others], names.asked_on)
 
 
 def find_written_fault(question: Question) -> str | None:
@@ -235,6 +229,29 @@ def list_absent_names(pick: Pick, log: Log) -> Iterator[str]:
         yield "names a day that is not in the trajectory"
 
 
+def ties_are_settled(question: Question, trajectories: Trajectories) -> str | None:
+    """Where several tie, the question says which of them it means."""
+    table = find_question_table(question, trajectories)
+    if table is None or is_written(question):
+        return None
+    try:
+        tied = is_tied(parse_question_tree(question), table.log)
+        settled = any(
+            "_tie" in said for said, _ in parse_readings(question.question, table.names.on(question.asked_on))
+        )
+    except ValueError:
+        return None  # said by other checks
+    return "several tie, and it does not say which it means" if tied and not settled else None
+
+
+def it_is_asked_after_all(question: Question, trajectories: Trajectories) -> str | None:
+    """The day of asking is after the last event: what it calls last week or May has passed."""
+    table = find_question_table(question, trajectories)
+    if table is None or not table.log.events:
+        return None
+    return None if question.asked_on > table.log.events[-1].day else "asked before the last event"
+
+
 def none_is_offered(question: Question) -> str | None:
     """Where the answer is none, the question says that it may be."""
     if question.answer_type != "none" or re.search(r"\bnone\b", question.question, re.IGNORECASE):
@@ -258,7 +275,7 @@ def idle_conditions_are_told(question: Question, trajectories: Trajectories) -> 
 
 
 def products_are_named(question: Question, trajectories: Trajectories) -> str | None:
-    """The words for a product end with what it is: with a word of the shop's categories, or of its neighbours' names."""
+    """The words for a product say what it is: its category, or a word of the shop's categories or of its neighbours' names at their end."""
     table = find_question_table(question, trajectories)
     if table is None or is_written(question):
         return None
@@ -276,7 +293,7 @@ def has_all_parts(value: str, parts: list[str]) -> bool:
 def find_noun_fault(mention: Mention, log: Log) -> str | None:
     """Why its first words do not say what the product is. Of what is not there nothing can be said."""
     found = next((each for each in log.events if is_mentioned(each, mention)), None)
-    if found is None:
+    if found is None or mention.category is not None:  # a category says what it is
         return None
     name, products = mention.parts[0], log.products.values()
     last = typed(name)[-1]

@@ -4,13 +4,17 @@ import ast
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from datetime import timedelta
+from typing import Any
 
 from shopwright.pipeline.checks.question_words import DAY, parse_day_match
 from shopwright.pipeline.checks.record_cache import RecordCache
+from shopwright.pipeline.checks.thoughts import SCHEMA, Known, find_moments, find_thought_fault, fold_spaces
 from shopwright.pipeline.dataset import Dataset, read_row_groups
 from shopwright.pipeline.evaluate.situation import SOLVER, play_offline
 from shopwright.pipeline.models.base import Reply
 from shopwright.pipeline.problem import Problem
+from shopwright.pipeline.questions.engines import TrajectoryReader
 from shopwright.pipeline.questions.rating import are_near_duplicate_questions, collect_bag_of_words
 from shopwright.pipeline.rewards.matching import extract_boxed_answer, is_answer_shown, is_right_answer
 from shopwright.pipeline.rewards.tool_use import extract_final_text, reward_answer
@@ -41,6 +45,13 @@ from shopwright.schemas.questions import Question
 from shopwright.schemas.rollouts import RlPrompt, Rollout
 from shopwright.schemas.samples import Trajectory
 
+NAMED = ("asin", "product_name", "brand", "color", "product_types", "search_query")
+# Calls whose arguments are texts to be looked for.
+LOOKING = frozenset("contains isin eq startswith endswith match fullmatch query execute sql".split())
+# Letters of a text that is no name: it may stand in others by chance.
+SHORTEST = 2
+WEEKDAYS = frozenset("monday tuesday wednesday thursday friday saturday sunday".split())
+ID = re.compile(r"[A-Z0-9]{8,}")
 Questions = Dataset[Question]
 Trajectories = Dataset[Trajectory]
 UNKNOWN_QUESTION = "a question that is not there"
@@ -82,6 +93,7 @@ def messages_and_calls_agree(rollout: Rollout) -> str | None:
         says, heard = turns[2 * place : 2 * place + 2]
         if (says.role, heard.role) != ("assistant", "user"):
             return "assistant and interpreter do not take turns"
+        # Nor may anything stand behind the block: an agent would have been cut there.
         if parse_code_turn(Reply(says.content)) != (says.content, call.code):
             return "a block of code that is not its message's"
         if heard.content != format_block_output(call.output):
@@ -113,6 +125,7 @@ def calls_run_again_the_same(rollout: Rollout, trajectories: Trajectories) -> st
     """Each block, run once more, prints the same to the letter."""
     sandbox = trajectories.once(open_trajectory_sandbox)
     try:
+        # All at once: each waits for a process of its own.
         again = [sandbox.submit(rollout.trajectory_id, call.code) for call in rollout.calls]
         for call, found in zip(rollout.calls, again, strict=True):
             output = found.result()
@@ -189,7 +202,7 @@ def answer_was_seen(rollout: Rollout, questions: Questions) -> str | None:
 def first_turn_gives_nothing_away(rollout: Rollout, questions: Questions) -> str | None:
     """Before anything was looked up the answer is not said, nor put into the code for it to be printed."""
     question = question_of(rollout, questions)
-    if question is None or question.answer_type in ("none", "yes/no"):
+    if question is None or question.answer_type in ("none", "yes/no"):  # words that stand in any text
         return None
     prose, _, code = rollout.messages[2].content.partition("<code>")
     if reveals_answer(prose, question) or any(
@@ -201,6 +214,7 @@ def first_turn_gives_nothing_away(rollout: Rollout, questions: Questions) -> str
 
 def reveals_answer(text: str, question: Question) -> bool:
     """Whether it has the answer from elsewhere than the question."""
+    # A question says a day in words, and a query needs it as a date.
     days = [str(parse_day_match(found)) for found in DAY.finditer(question.question)]
     known = " ".join([question.question, question.trajectory_id, *days])
     answer, kind = question.answer, question.answer_type
@@ -220,7 +234,105 @@ def list_constant_outputs(code: str) -> Iterator[str]:
         elif isinstance(node, ast.Expr | ast.Assign):
             values = [node.value]
         texts = (str(value.value) for value in values if isinstance(value, ast.Constant))
+        # A query is a constant, too, and no result.
         yield from (each for each in texts if not QUERY.match(each))
+
+
+def nothing_is_used_unseen(rollout: Rollout, questions: Questions, trajectories: Trajectories) -> str | None:
+    """Names, ids and days in the code and in what is said stand in the question, or in an output before them.
+
+    A text counts as a name where the trajectory holds it; the days of the question are those of its query, which other checks
+    prove to be meant by its words.
+    """
+    question = question_of(rollout, questions)
+    if question is None or rollout.trajectory_id not in trajectories.once(TrajectoryReader):
+        return None  # said by other checks
+    table = trajectories.once(TrajectoryReader).events(rollout.trajectory_id)
+    values = trajectories.once(KnownValues).of(rollout.trajectory_id, table)
+    seen = Known(question)
+    for message in rollout.messages[2:]:
+        if message.role == "user":
+            seen.outputs.append(message.content)
+            continue
+        prose, _, code = message.content.partition("<code>")
+        unseen = next(list_unseen_texts(prose, code.removesuffix("</code>"), seen, values), None)
+        if unseen is not None:
+            return f"it uses what it has not seen: {unseen}"
+    return None
+
+
+class KnownValues:
+    """The texts of the trajectory that was looked at last."""
+
+    def __init__(self, trajectories: Trajectories) -> None:
+        self.id, self.values = "", frozenset[str]()
+
+    def of(self, id: str, table: Any) -> frozenset[str]:
+        if id != self.id:
+            columns = (table[name].to_pylist() for name in NAMED)
+            self.id, self.values = id, frozenset(each for column in columns for each in column if each)
+        return self.values
+
+
+def list_unseen_texts(prose: str, code: str, seen: Known, values: frozenset[str]) -> Iterator[str]:
+    """Of the trajectory's texts and of days those that a turn uses, and that were not to be seen before it."""
+    shown = fold_spaces("\n".join([seen.question.question, SCHEMA, *seen.outputs]))
+    whole = fold_spaces("\n".join(sorted(values)))
+    for text in list_compared_texts(code):
+        folded = fold_spaces(text)
+        if len(folded) > SHORTEST and folded not in shown and folded in whole and folded not in WEEKDAYS:
+            yield text
+    for text in sorted(values):
+        if (len(text.split()) > 1 or ID.fullmatch(text)) and text in prose and fold_spaces(text) not in shown:
+            yield text
+    days = seen.days
+    for day in sorted(each.date() for each in find_moments(code)):
+        if not {day, day - timedelta(days=1)} & days:
+            yield str(day)
+
+
+def list_compared_texts(code: str) -> Iterator[str]:
+    """The texts with which a block compares: in comparisons, in calls that look for a text, in lists, and in SQL."""
+    try:
+        tree = ast.parse(extract_python(code))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return
+    for node in ast.walk(tree):
+        parts: list[ast.expr] = []
+        if isinstance(node, ast.Compare) and "action_type" not in ast.dump(node):  # whose few names the prompt says
+            parts = [node.left, *node.comparators]
+        elif isinstance(node, ast.Call) and name_of_function(node.func) in LOOKING:
+            parts = list(node.args)
+        elif isinstance(node, ast.Assign):
+            parts = node.value.elts if isinstance(node.value, ast.List | ast.Set | ast.Tuple) else [node.value]
+        for part in parts:
+            if isinstance(part, ast.Constant) and isinstance(part.value, str):
+                yield from extract_literals(part.value)
+
+
+def extract_literals(text: str) -> Iterator[str]:
+    """The text itself, or the quoted texts of a query without their wildcards.
+
+    >>> list(extract_literals("SELECT 1 FROM events WHERE brand = 'O''Neill' AND product_name LIKE '%oak lamp%'"))
+    ["O'Neill", 'oak lamp']
+    """
+    if QUERY.match(text):
+        yield from (each.replace("''", "'").strip("%") for each in re.findall(r"'((?:[^']|'')*)'", text))
+    elif re.search(r"==\s*[\"']", text):
+        yield from (one or other for one, other in re.findall(r"\"([^\"]*)\"|'([^']*)'", text))
+    else:
+        yield text
+
+
+def thoughts_are_true(rollout: Rollout, questions: Questions, trajectories: Trajectories) -> str | None:
+    """What the scripted teacher says of its question and of outputs is so; a model's reckoning in its head is its own affair."""
+    question = question_of(rollout, questions)
+    if question is None or rollout.policy != SCRIPTED:
+        return None
+    if rollout.trajectory_id not in trajectories.once(TrajectoryReader):
+        return None  # said by another check
+    events = trajectories.once(TrajectoryReader).events(rollout.trajectory_id)
+    return find_thought_fault(rollout, question, events)
 
 
 def is_within_turns_and_tokens(rollout: Rollout) -> str | None:
@@ -265,7 +377,17 @@ def prompt_asks_its_question(prompt: RlPrompt, questions: Questions) -> str | No
     question = question_of(prompt, questions)
     if question is None:
         return UNKNOWN_QUESTION
-    names = ("trajectory_id", "budget", "question", "answer_type", "kind", "answerable_from", "difficulty", "split")
+    names = (
+        "trajectory_id",
+        "budget",
+        "question",
+        "asked_on",
+        "answer_type",
+        "kind",
+        "answerable_from",
+        "difficulty",
+        "split",
+    )
     same = all(getattr(prompt, name) == getattr(question, name) for name in names)
     if not same or prompt.ground_truth != question.answer:
         return "the row and its question differ"

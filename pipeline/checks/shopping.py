@@ -281,9 +281,8 @@ def profile_gives_nothing_away(task: ShoppingTask, profiles: Dataset[Profile], c
 def find_profile_leak(task: ShoppingTask, text: str, title: str) -> str | None:
     """What a profile, as it is told, says of a target that it should not."""
     for need in task.needs:
-        named = any(
-            letter.isalpha() for letter in need.value
-        )  # an hour or a price of the profile may be the same bare number
+        # An hour or a price of the profile may be the same bare number.
+        named = any(letter.isalpha() for letter in need.value)
         if need.known == "stated" and need.kind != "price" and named and text_contains_value(need.value, text):
             return "the profile tells what the instruction states"
     carried = [task.category, *(need.value for need in task.needs if need.known == "profile")]
@@ -330,6 +329,7 @@ def actions_bring_it_about(
     for step in episode.steps:
         if play.done:
             return "actions after its end"
+        # What could not be read was kept as it came, thought and all.
         malformed = step.fault.startswith("Your turn has to be")
         play.step(step.action if malformed else format_turn(step.thought, step.action, play.multi))
     if not play.done:

@@ -13,21 +13,21 @@ from pydantic import ValidationError
 
 from shopwright.pipeline.checks.certificates import JUDGES, find_certificate_fault
 from shopwright.pipeline.checks.devices import is_for_another
+from shopwright.pipeline.checks.openings import find_misread_words
 from shopwright.pipeline.checks.record_cache import RecordCache
 from shopwright.pipeline.checks.titles import find_denied_choice
 from shopwright.pipeline.dataset import Dataset
 from shopwright.pipeline.envs import all_envs, get_env
 from shopwright.pipeline.envs.base import Goal, GoalScore
 from shopwright.pipeline.envs.baselines import do_nothing, terminate_at_once
-from shopwright.pipeline.envs.customers import NOBODY
+from shopwright.pipeline.envs.customers import NOBODY, VISITOR
 from shopwright.pipeline.envs.difficulty import compute_axes
 from shopwright.pipeline.envs.episode import Episode, draw_task, play_episode
 from shopwright.pipeline.envs.load_world import load_world_beside
-from shopwright.pipeline.envs.policy_qa import VISITOR
 from shopwright.pipeline.models.base import LONGEST, plain_reason
 from shopwright.pipeline.problem import Problem
 from shopwright.pipeline.shop.rephrasing import find_rephrasing_fault
-from shopwright.pipeline.shop.store import Option, Store
+from shopwright.pipeline.shop.store import Store
 from shopwright.pipeline.shop.tools import Shop
 from shopwright.pipeline.shop.user_simulator import SimulatorReply, UserSimulator
 from shopwright.schemas.certificates import (
@@ -127,14 +127,19 @@ def env_is_known(task: Task) -> str | None:
 def task_is_its_seeds(task: Task, catalog: Dataset[Product]) -> str | None:
     """Drawn again it is the same, the whole certificate included."""
     again = draw_task(get_env(task.env), load_world_beside(catalog), task.difficulty, task.seed)
+    # The solution is added when a task is whole.
     return None if again == task.model_copy(update={"solution": ""}) else "drawn again it is another task"
 
 
 @report_unreadable
 def goal_agrees_with_the_row(task: Task, catalog: Dataset[Product]) -> str | None:
     goal = episode_of(task, catalog).goal
-    same = (goal.persona_id, goal.feasible, goal.slots) == (task.persona_id, task.feasible, task.slots)
-    return None if same else "its goal says something else than the row"
+    if (goal.persona_id, goal.feasible, goal.slots) != (task.persona_id, task.feasible, task.slots):
+        return "its goal says something else than the row"
+    goals = [json.loads(task.goal), *(each for each, _ in split_task_into_parts(task))]
+    if not all(each["policies"].startswith(f"{task.split}-") for each in goals):
+        return "its policies are of another split than its words"
+    return None
 
 
 @report_unreadable
@@ -156,7 +161,7 @@ def silence_earns_nothing(task: Task, catalog: Dataset[Product]) -> str | None:
     if play_episode(episode, do_nothing).success or play_episode(episode, terminate_at_once).success:
         return "silence is a success"
     episode.reset()
-    made_up = Answer(env=task.env, recommended_product_ids=["no-such-product"])
+    made_up = Answer(env=task.env, recommended_product_ids=["no-such-product"])  # no shop names a product so
     _, _, _, info = episode.step({"answer": made_up.model_dump(exclude_defaults=True)})
     return "an unknown product is a success" if info["reward"].success else None
 
@@ -199,6 +204,7 @@ def certificate_is_computed_twice(task: Task, catalog: Dataset[Product]) -> str 
     """
     found, store = parse_task_certificate(task), load_world_beside(catalog).store
     parse_task_goal(task)
+    # A second judge was written for the envs here; for somebody's own env its score is asked.
     if task.env in JUDGES:
         return find_certificate_fault(
             task.env, json.loads(task.goal), found, store, compute_axes(task.difficulty).orders
@@ -233,6 +239,7 @@ def titles_agree_with_what_is_asked(task: Task, catalog: Dataset[Product]) -> st
             if row is None:
                 return "an unknown product"
             item = store.item(row)
+            # A brand may be called after a color.
             title = item.title.replace(item.brand, "", 1) if item.brand else item.title
             if find_denied_choice(title, [(each["name"], each["value"]) for each in line["choices"]]):
                 return "a variant that the product's title denies"
@@ -303,6 +310,12 @@ def every_slot_can_be_learnt(task: Task, catalog: Dataset[Product]) -> str | Non
 def ask_for_slot(task: Task, slot: Slot) -> str:
     shopper = UserSimulator(task.slots, seed=task.id)
     return " ".join(shopper.answer(f"What about the {slot.name}?").split()).lower()
+
+
+@report_unreadable
+def words_are_read_back(task: Task, catalog: Dataset[Product]) -> str | None:
+    """By a reader that shares nothing with the writer: the opening says what is stated and nothing else, an answer what is asked for."""
+    return find_misread_words(task, catalog)
 
 
 @report_unreadable
@@ -387,6 +400,7 @@ def list_right_ends(certificate: Certificate) -> Iterator[list[End]]:
     """Right end states, each a list: one for each part of a task with parts, else one alone. Of many that are alike some."""
     if isinstance(certificate, Parts):
         parts = [list(list_right_ends(each.certificate)) for each in certificate.parts]
+        # Each right end of each part once, not each with each.
         for number in range(max(map(len, parts))):
             yield list(chain.from_iterable(own[number % len(own)] for own in parts))
     elif isinstance(certificate, Infeasible):
@@ -410,9 +424,11 @@ def pick_single_products(end: End) -> Iterator[End]:
 def score_ends(episode: Episode, ends: list[End]) -> GoalScore:
     """What it earns to end so, set up without any tool."""
     shop = episode.env.shop(episode.world, episode.goal, episode.axes, episode.task.id)
+    answers = []
     for end in ends:
         set_up_end(shop, end, episode.goal)
-    answers = [build_end_answer(end) for end in ends]
+        some = {"recommended_product_ids": end.some_of} if end.some_of else {}
+        answers.append(end.answer.model_copy(update=some))
     given = Answer(parts=answers) if isinstance(parse_task_certificate(episode.task), Parts) else answers[0]
     return episode.env.score(episode.goal, shop, given)
 
@@ -424,18 +440,11 @@ def set_up_end(shop: Shop, end: End, goal: Goal) -> None:
     for held, lines in ((shop.cart, end.cart), (shop.bought, end.bought)):
         for line in lines:
             options = [option for id in line.variants if (option := shop.store.option_of(id))]
-            for option in filter_stocked_options(shop, options, line.quantity)[:1]:
+            stocked = [option for option in options if shop.stock(option) >= line.quantity]
+            # Any of the variants is right: the first that can be had.
+            for option in (stocked or options)[:1]:
                 held[option.id] = line.quantity
     shop.returns += [each.model_dump() for each in end.returns]
-
-
-def filter_stocked_options(shop: Shop, options: list[Option], quantity: int) -> list[Option]:
-    """Those of which there are so many pieces, or all."""
-    return [option for option in options if shop.stock(option) >= quantity] or options
-
-
-def build_end_answer(end: End) -> Answer:
-    return end.answer.model_copy(update={"recommended_product_ids": end.some_of}) if end.some_of else end.answer
 
 
 def find_ids(value: Any, under: str = "") -> Iterable[tuple[str, str]]:

@@ -30,6 +30,7 @@ HUE_OF: dict[str, str] = {}
 for hue, words in HUES.items():
     HUE_OF |= dict.fromkeys(words, hue)
 HUE = re.compile(
+    # The longest name first; black tea and a cream cheese box are no colors.
     rf"(?<![\w'-])({'|'.join(sorted(HUE_OF, key=len, reverse=True))})(?![\w'’]|[ -](?:finish|bullet|cheese|tea|box)\b)"
 )
 GRADES = "like new|very good|good as new|excellent|good|fair|mint|brand new|open box"
@@ -50,6 +51,7 @@ MEASURES = {
     "ft": r"ft|feet|foot|\'",
     "pack": r"packs?|pk|-pack|count|ct",
 }
+# Memory beside storage is another measure in the same unit.
 MEASURED = {
     unit: re.compile(rf"(?<![\d.])(\d+(?:\.\d+)?)[\s-]*(?:{words})(?![a-z]|[\s-]*(?:ram|ddr|memory))")
     for unit, words in MEASURES.items()

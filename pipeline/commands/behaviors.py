@@ -11,6 +11,7 @@ EXAMPLE = "shopwright evaluate behaviors --run data/runs/mine --agent openai:NAM
 AUDIT_ABOUT = "predict the same steps by the truth and by four that do not look; exit 1 if one of them earns as much"
 AUDIT = "shopwright audit behaviors --run data/runs/mine --limit 1000"
 ROLES = ("agent",)
+SAMPLING = {"agent": "behaviors.evaluate:ANSWER_SAMPLING"}
 
 
 def add_selection(options: Any) -> None:
@@ -45,12 +46,6 @@ def add_selection(options: Any) -> None:
 
 def add_options(options: Any) -> None:
     """None but those of both commands."""
-
-
-def read_sampling() -> dict[str, Any]:
-    from shopwright.pipeline.behaviors.evaluate import ANSWER_SAMPLING
-
-    return {"agent": ANSWER_SAMPLING}
 
 
 def open_situation(

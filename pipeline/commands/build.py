@@ -68,9 +68,9 @@ def add_settings(group: Any, stage: str, name: str) -> None:
             *flags,
             **flag,
             dest=f"{stage}.{setting.name}",
-            default=argparse.SUPPRESS,
+            default=argparse.SUPPRESS,  # what is not said stays as the folder has it
             metavar="X",
-            help=f"{setting.about}{default}".replace("%", "%%"),
+            help=f"{setting.about}{default}".replace("%", "%%"),  # argparse fills in %
         )
 
 
@@ -125,6 +125,7 @@ def run(
         )
     finally:
         progress.stop()
+    # Only now: the report loads templates and DuckDB, and `--help` and bad input should not wait for them.
     from shopwright.pipeline.publish.report import write_report
 
     write_report(Run(run))
@@ -144,7 +145,7 @@ def preview_rows(run: Run, dataset: str, count: int, as_json: bool, settings: di
 
 def summary(run: Run, dataset: str, as_json: bool) -> int:
     """What the run holds now: rows, tokens, rejects by reason, folders; returns 1 where rows that were asked for are missing."""
-    manifests = [found for name in upstream(dataset) if (found := run.read(name).manifest)]
+    manifests = run.manifests(upstream(dataset))
     if as_json:
         print_json([manifest.model_dump(mode="json") for manifest in manifests])
         return 1 if any(map(count_missing_rows, manifests)) else 0

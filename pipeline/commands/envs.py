@@ -11,6 +11,7 @@ EXAMPLE = "shopwright evaluate envs --agent openai:NAME@http://127.0.0.1:8000/v1
 AUDIT_ABOUT = "play the solver and eight baselines at each level; exit 1 if the solver fails or a baseline wins"
 AUDIT = "shopwright audit envs --levels 0-12 --episodes 200"
 ROLES = ("agent",)
+SAMPLING: dict[str, str] = {}
 
 
 def add_selection(options: Any) -> None:
@@ -33,10 +34,6 @@ def add_options(options: Any) -> None:
     options.add_argument(
         "--native", action="store_true", help="send the tool schemas to the server, for native tool calls"
     )
-
-
-def read_sampling() -> dict[str, Any]:
-    return {}
 
 
 def open_situation(

@@ -3,13 +3,13 @@
 from importlib import import_module
 from typing import Any
 
-from shopwright.pipeline.commands import envs, instructions, realism
+from shopwright.pipeline.commands import envs, instructions, realism, words
 from shopwright.pipeline.commands.options import Parser, add_command
 from shopwright.pipeline.commands.situations import add_evaluation, run_evaluation
 from shopwright.pipeline.stages import views_in_place
 
-OTHERS = {each.NAME: each for each in (realism, instructions)}
-"""What is evaluated and is no situation."""
+# What is evaluated and is no situation.
+OTHERS = {each.NAME: each for each in (realism, instructions, words)}
 
 
 def list_situations() -> dict[str, Any]:

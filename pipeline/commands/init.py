@@ -12,7 +12,7 @@ from shopwright.pipeline.models.role import Models
 from shopwright.pipeline.problem import Problem, suggest_name
 from shopwright.pipeline.recipe import ModelsOf, SamplingOf
 from shopwright.pipeline.stage import ROLES, Setting
-from shopwright.pipeline.stages import all_stages
+from shopwright.pipeline.stages import all_stages, views_in_place
 
 EXAMPLE = "shopwright init my-recipe.toml --datasets questions,env_episodes"
 FILE = "my-recipe.toml"
@@ -27,8 +27,10 @@ def add(commands: Any, folder: Parser, as_json: Parser) -> None:
     about = "write a recipe file to edit: every setting of every dataset, with its meaning and default"
     options = add_command(commands, "init", about, [], "shopwright init", EXAMPLE)
     options.add_argument("file", nargs="?", default=FILE, help=f"the new file (default: {FILE})")
+    # What agents are evaluated on first is what most people come for.
+    first = next(name for name, views in views_in_place().items() if views.command)
     options.add_argument(
-        "--datasets", default="questions", metavar="A,B", help="datasets that a release builds (default: questions)"
+        "--datasets", default=first, metavar="A,B", help=f"datasets that a release builds (default: {first})"
     )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from shopwright.pipeline.commands.options import parse_amount, parse_positive
 from shopwright.pipeline.evaluate.situation import SOLVER
 from shopwright.pipeline.files import path_of
-from shopwright.pipeline.models.base import Sampling
+from shopwright.pipeline.models.base import MODEL_FORMS, Sampling
 from shopwright.pipeline.models.role import Models, Role, read_model_options
 from shopwright.pipeline.recipe import RecipeFile, read_recipe
 from shopwright.pipeline.stage import ROLES
@@ -20,8 +20,7 @@ def add_models(options: Any, roles: list[str], *, plans: bool = True) -> None:
     if not roles:
         return
     group = options.add_argument_group("models (default: scripted, that is, no model)")
-    about = "scripted, openai:NAME@http://HOST:PORT/v1 or vllm:NAME_OR_PATH"
-    group.add_argument("--model", metavar="M", help=f"model for every role: {about}")
+    group.add_argument("--model", metavar="M", help=f"model for every role: scripted, {MODEL_FORMS}")
     for role in dict.fromkeys(roles):
         group.add_argument(f"--{role}", metavar="M", help=f"model for the {role} only")
     group.add_argument(

@@ -14,6 +14,7 @@ AUDIT_ABOUT = (
 )
 AUDIT = "shopwright audit questions --run data/runs/mine --limit 200"
 ROLES = ("agent", "judge")
+SAMPLING = {"agent": "rollouts.evaluate:AGENT_SAMPLING", "judge": "rollouts.judge:JUDGE_SAMPLING"}
 
 
 def add_selection(options: Any) -> None:
@@ -39,12 +40,6 @@ def add_options(options: Any) -> None:
     options.add_argument(
         "--strict", action="store_true", help="accept only the same text, not another spelling of the same value"
     )
-
-
-def read_sampling() -> dict[str, Any]:
-    from shopwright.pipeline.rollouts import evaluate, judge
-
-    return {"agent": evaluate.AGENT_SAMPLING, "judge": judge.JUDGE_SAMPLING}
 
 
 def open_situation(

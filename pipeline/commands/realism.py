@@ -88,7 +88,8 @@ def run(
     judge_of = prepare_judge(run, recipe, given) if real else None
     found, places = measure_realism(run, log, shop, against, customers, html)
     tables.append(tabulate_figures(found))
-    facts |= found.model_dump(exclude={"made"}) | {"figures": [describe_figure(each) for each in found.figures]}
+    figures = [each.model_dump() | {"verdict": each.verdict} | each.goal.model_dump() for each in found.figures]
+    facts |= found.model_dump(exclude={"made"}) | {"figures": figures}
     told = ""
     if judge_of and real:
         table, opinions, told = ask_judge(run, real, judge_of, pairs, lines)
@@ -108,11 +109,6 @@ def run(
     print("\n" + "\n".join([*notes, *([told] if told else [])]))
     print("\n".join(f"{name:<10} {path}" for name, path in places.items()))
     return 0
-
-
-def describe_figure(figure: Any) -> dict[str, Any]:
-    """A figure for scripts, with its goal."""
-    return figure.model_dump() | {"verdict": figure.verdict} | figure.goal.model_dump()
 
 
 def measure_realism(

@@ -10,6 +10,7 @@ EXAMPLE = "shopwright evaluate shopping_tasks --run data/runs/mine --agent opena
 AUDIT_ABOUT = "play the solver and five baselines on the same tasks; exit 1 if the solver fails or a baseline wins"
 AUDIT = "shopwright audit shopping_tasks --run data/runs/mine --limit 200"
 ROLES = ("agent",)
+SAMPLING: dict[str, str] = {}
 
 
 def add_selection(options: Any) -> None:
@@ -30,10 +31,6 @@ def add_selection(options: Any) -> None:
 
 def add_options(options: Any) -> None:
     """None but those of both commands."""
-
-
-def read_sampling() -> dict[str, Any]:
-    return {}
 
 
 def open_situation(

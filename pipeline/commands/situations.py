@@ -1,7 +1,7 @@
 """`shopwright evaluate` and `shopwright audit` of whatever is a situation.
 
-A module of a kind says what is its own: `ABOUT` and `EXAMPLE` (for an audit `AUDIT_ABOUT` and `AUDIT` too), `ROLES`, options of both
-commands (`add_selection`) and of an evaluation (`add_options`), and how it is opened (`open_situation`).
+A module of a kind says what is its own: `ABOUT` and `EXAMPLE` (for an audit `AUDIT_ABOUT` and `AUDIT` too), `ROLES` and where the `SAMPLING`
+of each is, options of both commands (`add_selection`) and of an evaluation (`add_options`), and how it is opened (`open_situation`).
 """
 
 from contextlib import nullcontext
@@ -17,9 +17,10 @@ from shopwright.pipeline.evaluate.storage import get_results_path, write_results
 from shopwright.pipeline.files import path_of
 from shopwright.pipeline.models.role import Models
 from shopwright.pipeline.run import Run
+from shopwright.pipeline.stage import resolve_reference
 
+# Where replies are kept when there is no run.
 NO_RUN = "data/runs/evaluations"
-"""Where replies are kept when there is no run."""
 
 
 def add_evaluation(kind: Any, kinds: Any, name: str, as_json: Parser) -> None:
@@ -44,7 +45,8 @@ def run_evaluation(
     kind: Any, what: str, run: str | None, to: str | None, recipe: str | None, json: bool, **given: Any
 ) -> int:
     """Plays all, keeps the rows in the run or in another file, writes the run's report again, and prints the figures."""
-    agent, models = choose_agent(given, recipe, run or NO_RUN, what, kind.read_sampling())
+    sampling: dict[str, Any] = {role: resolve_reference(where) for role, where in kind.SAMPLING.items()}
+    agent, models = choose_agent(given, recipe, run or NO_RUN, what, sampling)
     situation, dataset = kind.open_situation(run, what, agent, models, **given)
     answered = evaluate(situation, agent, print_to_stderr)
     rows, lines = answered.rows, [str(answered)]

@@ -2,8 +2,8 @@
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Iterable
-from dataclasses import dataclass
+from collections.abc import Generator, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from fractions import Fraction
 from random import Random
@@ -11,11 +11,15 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
+from shopwright.pipeline.envs.customers import assign_task_split
 from shopwright.pipeline.envs.difficulty import Axes
+from shopwright.pipeline.envs.wording import Opening, list_said, make_plain_slot, pick_stated, word_slots
+from shopwright.pipeline.phrases.speaker import Speaker
 from shopwright.pipeline.problem import Problem
+from shopwright.pipeline.shop.policies import USUAL, ShopPolicies, load_policies, name_policies
 from shopwright.pipeline.shop.store import Customer, Store
 from shopwright.pipeline.shop.tools import Finder, Shop
-from shopwright.schemas.certificates import Certificate, Constraint, Miss
+from shopwright.schemas.certificates import Certificate, Miss
 from shopwright.schemas.record import Part
 from shopwright.schemas.tasks import Action, Answer, Slot
 
@@ -32,6 +36,14 @@ class World:
 
     store: Store
     finder: Finder
+    task_id: str = field(default="", kw_only=True)
+    """Of the task that is drawn."""
+    policy_number: int = field(default=0, kw_only=True)
+    """Which policies the shop has in that task."""
+
+    def policies_for(self, persona_id: str) -> ShopPolicies:
+        """What the shop's policies are in the task, were it of this customer; those of a task held out are held out, too."""
+        return load_policies(name_policies(assign_task_split(persona_id, self.task_id), self.policy_number))
 
 
 class SellOut(Part):
@@ -59,6 +71,8 @@ class Goal(Part):
     """The right reason where it cannot be done, one of REFUSALS; empty where it can."""
     sold_out: list[str] = Field(default_factory=list)
     """Variants that are sold out from the start, beside those of the store."""
+    policies: str = USUAL
+    """Which policies the shop has in this episode: its texts, its tools and the score go by them."""
     event: SellOut | None = None
     aside: SideQuestion | None = None
 
@@ -73,7 +87,7 @@ class DrawnTask:
 
     goal: Goal
     facts: dict[str, Any]
-    """What the template of the opening is told; only what is stated."""
+    """What the opening is told beside the stated slots: `{"most": "3"}`."""
     acceptable: Certificate
     """The full set of end states that earn everything; of an infeasible one the proof (`shopwright.schemas.certificates`)."""
     nearest_miss: Miss
@@ -84,8 +98,10 @@ class Notice:
     """Something that the shopper sees to be wrong with the cart, said once."""
 
     key: str
-    said: str
-    """As in `that is the Lightning version, I need USB-C`."""
+    meaning: str = ""
+    """In the phrase bank: `is another variant`; empty where it is said as it is."""
+    facts: Mapping[str, str] = field(default_factory=dict)
+    said: str = ""
 
 
 @dataclass(frozen=True)
@@ -127,6 +143,18 @@ class Env(ABC):
     def score(self, goal: Any, shop: Shop, answer: Answer | None) -> GoalScore:
         """By the facts alone: what the shop holds at the end, and what was handed in."""
 
+    def word(self, drawn: DrawnTask, speaker: Speaker, random: Random) -> DrawnTask:
+        """The same task with its slots in words, as this person says them."""
+        slots = word_slots(drawn.goal.slots, speaker, random)
+        return replace(drawn, goal=drawn.goal.model_copy(update={"slots": slots}))
+
+    def open(self, goal: Any, facts: Mapping[str, Any], speaker: Speaker, random: Random) -> Opening:
+        """What begins the conversation: a meaning of `data/reference/phrases/envs`, and what stands in its slots.
+
+        As it is here, the meaning has the env's name, and its one slot, {facts}, all that is stated.
+        """
+        return Opening(self.name, {"facts": list_said(pick_stated(goal.slots).values(), speaker, random)})
+
     def notices(self, goal: Any, shop: Shop) -> Iterable[Notice]:
         """What the shopper sees to be wrong at this moment."""
         return ()
@@ -154,6 +182,7 @@ class Env(ABC):
             orders_shown=axes.orders,
             seed=seed,
             gone=set(goal.sold_out),
+            policies=load_policies(goal.policies),
         )
 
 
@@ -164,38 +193,22 @@ def make_unknown_customer(id: str) -> Customer:
 
 
 def draw_disclosure(
-    constraints: Iterable[tuple[str, str]], axes: Axes, random: Random, *, always: Iterable[str] = ()
+    constraints: Iterable[Slot | tuple[str, str]], axes: Axes, random: Random, *, always: Iterable[str] = ()
 ) -> list[Slot]:
-    """Who learns what how: each (name, as it is said) is left out of the opening by chance, but for those `always` stated.
+    """Who learns what how: each slot is left out of the opening by chance, but for those `always` stated.
 
-    One at least is stated, so that there is something to begin with.
+    What is no meaning of the phrase bank may be given as (name, as it is said). One at least is stated, so that there is something to
+    begin with.
     """
-    named = list(constraints)
+    named = [each if isinstance(each, Slot) else make_plain_slot(*each) for each in constraints]
     kept = set(always)
-    drawn = [name in kept or random.random() >= axes.omission for name, _ in named]
+    drawn = [each.name in kept or random.random() >= axes.omission for each in named]
     if named and not any(drawn):
         drawn[0] = True
     return [
-        Slot(name=name, said=said, known="stated" if stated else "asked")
-        for (name, said), stated in zip(named, drawn, strict=True)
+        each.model_copy(update={"known": "stated" if stated else "asked"})
+        for each, stated in zip(named, drawn, strict=True)
     ]
-
-
-def phrase_constraint(constraint: Constraint) -> str:
-    """
-    >>> phrase_constraint(Constraint(fact="price", op="at most", value="$40", number=4000))
-    'a price of at most $40'
-    >>> phrase_constraint(Constraint(fact="shipping days", op="at most", value="2", number=2))
-    'shipping within 2 days'
-    >>> phrase_constraint(Constraint(fact="players", op="is", value="2 to 6 players"))
-    '2 to 6 players'
-    """
-    fact, value = constraint.fact, constraint.value
-    if constraint.op == "is":
-        return value if fact in value.lower() else f"{fact} {value}"
-    if fact == "shipping days":
-        return f"shipping within {value} day{'s' if value != '1' else ''}"
-    return f"{'an' if fact[0] in 'aeiou' else 'a'} {fact} of {constraint.op} {value}"
 
 
 def is_right_refusal(goal: Goal, answer: Answer | None) -> bool:

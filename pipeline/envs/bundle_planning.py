@@ -1,7 +1,7 @@
 """A whole list for a project within a budget: one product of each category."""
 
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
@@ -46,11 +46,13 @@ from shopwright.pipeline.envs.customers import draw_customer
 from shopwright.pipeline.envs.difficulty import Axes
 from shopwright.pipeline.envs.referring_expressions import ask_about_missing_slots
 from shopwright.pipeline.envs.substitution import get_store_item, is_product_in_stock, list_newly_sold_out
+from shopwright.pipeline.envs.wording import Opening, list_said, make_slot, pick_stated
+from shopwright.pipeline.phrases.speaker import Speaker, spell_dollars
 from shopwright.pipeline.shop.store import Item, Shelf, Store
 from shopwright.pipeline.shop.tools import Shop
 from shopwright.schemas.certificates import BundleItem, Constraint, End, Infeasible, Miss, NoList, OneOfEach
 from shopwright.schemas.record import Part
-from shopwright.schemas.tasks import Action, Answer, Call
+from shopwright.schemas.tasks import Action, Answer, Call, Slot
 
 REFERENCE = Path(__file__).parents[2] / "data" / "reference" / "projects.toml"
 # Categories of a list.
@@ -138,7 +140,7 @@ class BundlePlanning(Env):
             wrong = f"{needs[spoilt].demands[0].name} of {needs[spoilt].category}" if spoilt >= 0 else "budget"
             miss = make_bundle_miss([pair[0] for pair in ids], wrong)
             proof = NoList(items=list_bundle_items(goal, needs), budget=budget, least=0 if spoilt >= 0 else least)
-            return DrawnTask(goal, list_bundle_facts(goal, project), Infeasible(refusal=refusal, proof=proof), miss)
+            return DrawnTask(goal, {"project": project}, Infeasible(refusal=refusal, proof=proof), miss)
         spare = [
             place for place, price in enumerate(prices) if len(price) > 1 and least - price[0] + price[1] <= budget
         ]
@@ -149,7 +151,7 @@ class BundlePlanning(Env):
             goal = goal.model_copy(update={"event": schedule_sell_out(world.store, row, random)})
             acceptable = acceptable.model_copy(update={"sells_out": ids[place][0]})
         miss = find_nearest_bundle(world.store, needs, ids, prices, budget)
-        return DrawnTask(goal, list_bundle_facts(goal, project), acceptable, miss)
+        return DrawnTask(goal, {"project": project}, acceptable, miss)
 
     def solve(self, goal: BundleGoal, shop: Shop, axes: Axes) -> Solution:
         """Looks in each category below the price of the cheapest that does; where calls are short, straight at it."""
@@ -175,6 +177,15 @@ class BundlePlanning(Env):
             picks.append(next(id for id in each.cheapest if is_product_in_stock(shop, id)))
         calls = [Call(name="catalog_get_product", args={"product_id": id}) for id in picks if id not in shop.seen]
         yield Action(tool_calls=calls, answer=Answer(env=self.name, recommended_product_ids=picks))
+
+    def open(self, goal: BundleGoal, facts: Mapping[str, Any], speaker: Speaker, random: Random) -> Opening:
+        stated = pick_stated(goal.slots)
+        listed, budget = stated.pop("list").said, stated.pop("budget", None)
+        wishes = list_said(stated.values(), speaker, random)
+        said = {**facts, "list": listed, "budget": budget.said if budget else "", "wishes": wishes}
+        return Opening(
+            self.name, said, {"spend": "spend so much" if budget else "", "each": "each wish" if wishes else ""}
+        )
 
     def score(self, goal: BundleGoal, shop: Shop, answer: Answer | None) -> GoalScore:
         """2 F1 - 1 over the categories, minus the share by which all that is named is over the budget; at least -1."""
@@ -343,10 +354,14 @@ def make_bundle_goal(
     random: Random,
 ) -> BundleGoal:
     who = draw_customer(world.store, random)
-    pairs = [("list", "; ".join(each.category for each in needs)), ("budget", f"{format_limit(budget)} in all")]
+    listed = {f"{number}": each.category for number, each in enumerate(needs, 1)}
+    wanted = [
+        make_slot("list", "things", listed, "thing"),
+        make_slot("budget", "budget", spell_dollars(budget), "clause"),
+    ]
     for each in needs:
-        pairs += [(f"{one.name} of {each.category}", f"{one.said} for the {each.category}") for one in each.demands]
-    slots = draw_disclosure(pairs, axes, random, always=["list"])
+        wanted += [slot_of_wish(one, each) for one in each.demands]
+    slots = draw_disclosure(wanted, axes, random, always=["list"])
     return BundleGoal(
         persona_id=who.id,
         now=who.now,
@@ -357,19 +372,19 @@ def make_bundle_goal(
     )
 
 
+def slot_of_wish(demand: Requirement, need: CategoryNeed) -> Slot:
+    """What is wished of one thing of the list."""
+    slot = demand.slot(need.shelf)
+    facts = {"category": need.category, "wish": slot.meaning, **{each.name: each.value for each in slot.facts}}
+    return make_slot(f"{demand.name} of {need.category}", "wish of", facts, "clause", slot.value)
+
+
 def make_needed_category(need: CategoryNeed, cheapest: list[str]) -> NeededCategory:
     return NeededCategory(
         category=need.category,
         constraints=list(chain.from_iterable(one.constraints for one in need.demands)),
         cheapest=cheapest if need.fits.any() else [],
     )
-
-
-def list_bundle_facts(goal: BundleGoal, project: str) -> dict[str, Any]:
-    """What the opening is told."""
-    stated = {slot.name: slot.said for slot in goal.slots if slot.known == "stated"}
-    budget = stated.pop("budget", "")
-    return {"project": project, "list": stated.pop("list"), "budget": budget, "needs": list(stated.values())}
 
 
 def list_bundle_items(goal: BundleGoal, needs: Sequence[CategoryNeed]) -> list[BundleItem]:

@@ -1,7 +1,7 @@
 """Exactly the asked products, variants and quantities into the cart."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import chain, product
 from random import Random
@@ -25,6 +25,8 @@ from shopwright.pipeline.envs.base import (
 from shopwright.pipeline.envs.customers import VisitingCustomer, draw_customer
 from shopwright.pipeline.envs.difficulty import Axes, compute_sigmoid
 from shopwright.pipeline.envs.referring_expressions import ask_about_missing_slots
+from shopwright.pipeline.envs.wording import Opening, make_plain_slot, make_slot, mean_value
+from shopwright.pipeline.phrases.speaker import Speaker
 from shopwright.pipeline.shop.store import Item, Option, Store, seconds_to_shop_time
 from shopwright.pipeline.shop.tools import PAGE, Shop
 from shopwright.pipeline.shop.user_simulator import SOLD_OUT
@@ -45,14 +47,13 @@ FOUND_AMONG = 5
 TRIES = 30
 # Products of the same kind that are looked at for a value that a product does not come in.
 NEIGHBORS = 12
-RULE = "leave out what is not to be had, and tell me why if nothing is left"
 
 
 class RequestedLine(Part):
     """So many pieces of a product."""
 
     said: str
-    """How the shopper names it."""
+    """Its title, where the shopper names it so; else empty."""
     product_id: str
     choices: list[Choice]
     """What a variant must be; empty where any will do."""
@@ -70,9 +71,18 @@ class CartGoal(Goal):
 
 
 class MentionedProduct(NamedTuple):
+    """A product, and how the shopper means it: by its title, or by a visit."""
+
     row: int
-    said: str
+    slot: Slot
     page: int
+
+
+class DrawnLine(NamedTuple):
+    """A line, and the slot that names its product."""
+
+    line: RequestedLine
+    slot: Slot
 
 
 class CartBuilding(Env):
@@ -90,7 +100,8 @@ class CartBuilding(Env):
     def draw(self, world: World, axes: Axes, random: Random) -> DrawnTask:
         store, who = world.store, draw_customer(world.store, random)
         refusal = random.choice(("sold_out", "contradiction")) if random.random() < INFEASIBLE else ""
-        lines = draw_cart_lines(world, who, axes, refusal, random)
+        drawn = draw_cart_lines(world, who, axes, refusal, random)
+        lines = [each.line for each in drawn]
         miss = find_nearest_cart(store, lines, refusal)
         event = None
         if not refusal and random.random() < axes.sells_out:
@@ -98,13 +109,13 @@ class CartBuilding(Env):
         goal = CartGoal(
             persona_id=who.id,
             now=who.now,
-            slots=list_cart_slots(lines, axes, random),
+            slots=list_cart_slots(drawn, axes, random),
             refusal=refusal,
             sold_out=list(chain.from_iterable(line.variants for line in lines)) if refusal == "sold_out" else [],
             event=event,
             lines=lines,
         )
-        return DrawnTask(goal, {"items": list_stated_lines(goal)}, list_right_carts(goal, store), miss)
+        return DrawnTask(goal, {}, list_right_carts(goal, store), miss)
 
     def solve(self, goal: CartGoal, shop: Shop, axes: Axes) -> Solution:
         looks = [Call(name="user_get_visit_history", args={"page": page}) for page in make_history_calls(goal)]
@@ -141,40 +152,46 @@ class CartBuilding(Env):
         f1 = Fraction(2 * matched, pieces + sum(pieces for _, pieces in asked))
         return GoalScore(2 * f1 - 1, f1 == 1, "" if f1 == 1 else "the cart is not what was asked for")
 
+    def open(self, goal: CartGoal, facts: Mapping[str, Any], speaker: Speaker, random: Random) -> Opening:
+        stated = {slot.name: slot.said for slot in goal.slots if slot.known == "stated"}
+        items = [phrase_cart_line(number, stated, speaker, random) for number in range(1, len(goal.lines) + 1)]
+        return Opening(self.name, {"rule": stated["what is missing"], "items": speaker.list(items, random)})
+
     def notices(self, goal: CartGoal, shop: Shop) -> Iterator[Notice]:
         numbers = {line.product_id: number for number, line in enumerate(goal.lines)}
+        said = {slot.name: slot.said for slot in goal.slots}
         if goal.event is not None and shop.gone.issuperset(goal.event.variants):
-            for line in goal.lines:
+            for number, line in enumerate(goal.lines, 1):
                 if set(line.variants) <= set(goal.event.variants):
-                    yield Notice(f"{SOLD_OUT} {line.product_id}", f"{phrase_cart_line(line)} is sold out now")
+                    yield Notice(f"{SOLD_OUT} {line.product_id}", "is sold out", {"thing": said[f"item {number}"]})
         for id in shop.cart:
             option = shop.store.option_of(id)
             assert option is not None
             if option.product_id not in numbers:
                 row = shop.store.row(option.product_id)
                 assert row is not None
-                yield Notice(f"not asked {option.product_id}", f"I did not ask for {shop.store.item(row).title}")
+                title = " ".join(shop.store.item(row).title.split())
+                yield Notice(f"not asked {option.product_id}", "was not asked for", {"thing": title})
             elif wrong := find_wrong_choice(goal.lines[numbers[option.product_id]], option):
-                is_now = next((phrase_choice(each) for each in option.choices if each.name == wrong.name), option.label)
+                is_now = next((each.value for each in option.choices if each.name == wrong.name), option.label)
                 key = f"{wrong.name} of item {numbers[option.product_id] + 1}"
-                yield Notice(key, f"that is {is_now}, I need {phrase_choice(wrong)}")
+                yield Notice(key, "is another variant", {"is": is_now, "wants": said[key]})
         for number, line in enumerate(goal.lines, 1):
             have = sum(shop.cart.get(id, 0) + shop.bought.get(id, 0) for id in line.variants)
             if have and have != line.quantity:
                 key = f"quantity of item {number}"
-                yield Notice(key, f"that is {have} of {line.said}, I need {line.quantity}")
+                facts = {"have": f"{have}", "thing": said[f"item {number}"], "wants": f"{line.quantity}"}
+                yield Notice(key, "is another number", facts)
 
 
 # What is asked for
 
 
-def draw_cart_lines(
-    world: World, who: VisitingCustomer, axes: Axes, refusal: str, random: Random
-) -> list[RequestedLine]:
+def draw_cart_lines(world: World, who: VisitingCustomer, axes: Axes, refusal: str, random: Random) -> list[DrawnLine]:
     """As many lines as the level asks for, of different products, each named so that exactly one fits."""
     count = min(5, 1 + axes.difficulty // 3)
     reach = PAGE * (PAGES if axes.tool_calls > 1 else 1)
-    found: dict[int, RequestedLine] = {}
+    found: dict[int, DrawnLine] = {}
     for _ in range(TRIES * count):
         by_title = not len(who.rows) or random.random() < BY_TITLE
         each = draw_titled_product(world, random) if by_title else draw_visited_product(world.store, who, reach, random)
@@ -182,7 +199,7 @@ def draw_cart_lines(
             continue
         line = draw_cart_line(world.store, each, axes, refusal, random)
         if line is not None:
-            found[each.row] = line
+            found[each.row] = DrawnLine(line, each.slot)
         if len(found) == count:
             return list(found.values())
     raise CannotDraw(
@@ -196,7 +213,7 @@ def draw_titled_product(world: World, random: Random) -> MentionedProduct | None
     title = " ".join(world.store.titles[row].as_py().split())
     found = world.finder.find(title, limit=FOUND_AMONG).tolist()
     same = [other for other in found if " ".join(world.store.titles[other].as_py().split()).lower() == title.lower()]
-    return MentionedProduct(row, title, 0) if same == [row] else None
+    return MentionedProduct(row, make_plain_slot("item", title, "thing"), 0) if same == [row] else None
 
 
 def draw_visited_product(store: Store, who: VisitingCustomer, reach: int, random: Random) -> MentionedProduct | None:
@@ -225,14 +242,16 @@ def draw_visited_product(store: Store, who: VisitingCustomer, reach: int, random
     return MentionedProduct(item.row, describe_visit(item, way, who, day), (len(who.rows) - 1 - first) // PAGE + 1)
 
 
-def describe_visit(item: Item, way: str, who: VisitingCustomer, day: int) -> str:
-    """A product as the shopper remembers it: `the one from Desk Lamps that I looked at on May 14`."""
-    when = seconds_to_shop_time(day * 86_400)
-    date = f"{when:%B} {when.day}" + (f", {when.year}" if when.year != who.now.year else "")
-    brand = f"{item.brand} " if way == "brand" else ""
-    price = f" for ${item.cents / 100:.2f}" if way == "price" else ""
-    then = {"day": f" on {date}", "last": " last"}.get(way, "")
-    return f"the {brand}one from {item.category}{price} that I looked at{then}"
+def describe_visit(item: Item, way: str, who: VisitingCustomer, day: int) -> Slot:
+    """A product as the shopper remembers it: the desk lamp that it looked at on May 14."""
+    facts = {
+        "brand": {"brand": item.brand or ""},
+        "price": {"price": f"${item.cents / 100:.2f}"},
+        "day": {"day": f"{seconds_to_shop_time(day * 86_400):%Y-%m-%d}", "asked": f"{who.now:%Y-%m-%d}"},
+    }
+    return make_slot(
+        "item", f"visited {way}", {"category": item.category, **facts.get(way, {})}, "thing", item.category
+    )
 
 
 def draw_cart_line(
@@ -254,7 +273,7 @@ def draw_cart_line(
     if choices is None:
         return None
     return RequestedLine(
-        said=each.said,
+        said="" if each.slot.meaning else each.slot.said,
         product_id=options[0].product_id,
         choices=choices,
         variants=variants,
@@ -313,55 +332,42 @@ def get_choice_value(option: Option, name: str) -> str:
 # In words
 
 
-def phrase_choice(choice: Choice) -> str:
-    """
-    >>> phrase_choice(Choice(name="size", value="M")), phrase_choice(Choice(name="players", value="2 to 6 players"))
-    ('size M', '2 to 6 players')
-    """
-    return choice.value if choice.name in choice.value.lower() else f"{choice.name} {choice.value}"
+def phrase_cart_line(number: int, stated: Mapping[str, str], speaker: Speaker, random: Random) -> str:
+    """One thing for the cart, with all that is stated of it."""
+    said = stated[f"item {number}"]
+    pieces = stated.get(f"quantity of item {number}", "")
+    details = [text for name, text in stated.items() if name.endswith(f" of item {number}") and text != pieces]
+    if details:
+        said = speaker.phrase("cart item", {"item": said, "list": speaker.list(details, random)}, random)
+    return speaker.phrase("cart pieces", {"item": said, "pieces": pieces}, random) if pieces else said
 
 
-def phrase_quantity(pieces: int) -> str:
-    """
-    >>> phrase_quantity(3)
-    '3 of these'
-    """
-    return f"{pieces} of these"
-
-
-def phrase_cart_line(line: RequestedLine) -> str:
-    return ", ".join([line.said, *map(phrase_choice, line.choices)])
-
-
-def list_cart_slots(lines: Sequence[RequestedLine], axes: Axes, random: Random) -> list[Slot]:
+def list_cart_slots(lines: Sequence[DrawnLine], axes: Axes, random: Random) -> list[Slot]:
     """The disclosure.
 
     One piece is what nobody needs to say: told when asked, and right where nothing is said. A title may say another
     variant than is wanted, so that with a title the choices are always stated.
     """
-    pairs, always, unsaid = [("what is missing", RULE)], ["what is missing"], []
-    for number, line in enumerate(lines, 1):
-        pairs.append((f"item {number}", line.said))
+    found, always, unsaid = [make_slot("what is missing", "cart rule", {}, "clause")], ["what is missing"], []
+    for number, (line, item) in enumerate(lines, 1):
+        found.append(item.model_copy(update={"name": f"item {number}"}))
         always.append(f"item {number}")
-        choices = [(f"{choice.name} of item {number}", phrase_choice(choice)) for choice in line.choices]
-        pairs += choices
-        always += [name for name, _ in choices if not line.page]
-        quantity = f"quantity of item {number}", phrase_quantity(line.quantity)
+        choices = [slot_of_value(f"{each.name} of item {number}", each) for each in line.choices]
+        found += choices
+        always += [slot.name for slot in choices if not line.page]
+        pieces = make_slot(
+            f"quantity of item {number}", "pieces", {"number": f"{line.quantity}"}, "clause", f"{line.quantity}"
+        )
         if line.quantity > 1:
-            pairs.append(quantity)
+            found.append(pieces)
         else:
-            unsaid.append(Slot(name=quantity[0], said=quantity[1], known="inferable"))
-    return draw_disclosure(pairs, axes, random, always=always) + unsaid
+            unsaid.append(pieces.model_copy(update={"known": "inferable"}))
+    return draw_disclosure(found, axes, random, always=always) + unsaid
 
 
-def list_stated_lines(goal: CartGoal) -> list[dict[str, Any]]:
-    """Each line with what is stated of it."""
-    stated = {slot.name: slot.said for slot in goal.slots if slot.known == "stated"}
-    lines = []
-    for number, line in enumerate(goal.lines, 1):
-        details = [text for name, text in stated.items() if name.endswith(f" of item {number}")]
-        lines.append({"said": line.said, "details": details})
-    return lines
+def slot_of_value(name: str, choice: Choice) -> Slot:
+    meaning, facts, value = mean_value(choice.name, choice.value)
+    return make_slot(name, meaning, facts, "trait", value)
 
 
 # The certificate

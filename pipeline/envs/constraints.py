@@ -7,12 +7,15 @@ from random import Random
 
 import numpy as np
 
-from shopwright.pipeline.catalog.fits import OTHER_NAMES, Fits, decisive, does_for, may_do_for
+from shopwright.pipeline.catalog.fits import Fits, decisive, does_for, may_do_for
 from shopwright.pipeline.envs.base import SellOut
 from shopwright.pipeline.envs.difficulty import Axes
+from shopwright.pipeline.envs.wording import make_slot, slot_of_constraint
+from shopwright.pipeline.phrases.speaker import spell_dollars
 from shopwright.pipeline.shop.store import Shelf, Store
 from shopwright.schemas.certificates import Constraint
 from shopwright.schemas.record import Part
+from shopwright.schemas.tasks import Slot
 
 # Characters of a value that somebody would say.
 LONGEST_VALUE = 60
@@ -23,8 +26,16 @@ class Requirement(Part):
 
     name: str
     """Of the slot."""
-    said: str
     constraints: list[Constraint]
+
+    def slot(self, shelf: Shelf | None = None) -> Slot:
+        """What is asked for, as a slot; "under" a price is said where nothing on the shelf costs just that."""
+        first = self.constraints[0]
+        if len(self.constraints) > 1:
+            most, least = (spell_dollars(round(each.number or 0))["limit"] for each in self.constraints)
+            return make_slot(self.name, "price between", {"low": least, "limit": most}, "trait", most)
+        exact = shelf is None or first.fact != "price" or bool((shelf.numbers["price"] == first.number).any())
+        return slot_of_constraint(first, self.name, exact=exact)
 
 
 def match_requirements(shelf: Shelf, demands: Sequence[Requirement]) -> np.ndarray:
@@ -54,7 +65,7 @@ def list_shared_requirements(shelf: Shelf, places: Sequence[int], axes: Axes, ra
             found.append(require_rating(numbers, axes, random))
         elif fact == "shipping days":
             found.append(require_shipping(numbers, axes, random))
-        elif name not in bounded and (min(numbers) < max(numbers) or random.random() < 0.5):
+        elif name not in bounded and is_measure(fact) and (min(numbers) < max(numbers) or random.random() < 0.5):
             bounded.add(name)
             found.append(require_measure(fact, column, numbers, axes, random))
     for fact, codes in shelf.codes.items():
@@ -68,46 +79,36 @@ def list_shared_requirements(shelf: Shelf, places: Sequence[int], axes: Axes, ra
     return found
 
 
+def is_measure(fact: str) -> bool:
+    """Whether a number of it can be held against a limit: not of "2 to 4 players", whose unit has a number of its own, nor of the "1980s".
+
+    >>> is_measure("height (in)"), is_measure("players (to 4 players)"), is_measure("decade (s)")
+    (True, False, False)
+    """
+    unit = fact.partition(" (")[2].rstrip(")")
+    return unit != "s" and not any(map(str.isdigit, unit))
+
+
 def require_value(fact: str, value: str) -> Requirement:
-    """
-    >>> require_value("material", "oak").said, require_value("season", "4 season").said
-    ('material oak', '4 season')
-    """
-    said = value if fact in value.lower() else f"{fact} {value}"
-    return Requirement(name=fact, said=said, constraints=[Constraint(fact=fact, op="is", value=value)])
+    return Requirement(name=fact, constraints=[Constraint(fact=fact, op="is", value=value)])
 
 
 def require_compatibility(fits: Fits) -> list[Requirement]:
     """That a product fits what this one does, kind by kind.
 
-    >>> [each.said for each in require_compatibility({"device": frozenset(["iphone 7", "iphone 8"]), "screen": frozenset(["0-15.6"])})]
-    ['for iphone 7 and iphone 8', 'screen up to 15.6 in']
+    >>> [each.name for each in require_compatibility({"device": frozenset(["iphone 7", "iphone 8"]), "screen": frozenset(["0-15.6"])})]
+    ['device', 'screen']
     """
     return [require_fit(kind, " and ".join(sorted(values))) for kind, values in sorted(decisive(fits).items())]
 
 
 def require_fit(kind: str, value: str) -> Requirement:
-    plain = value
-    if kind == "screen":
-        plain = phrase_screen_sizes(value)
-    elif kind in OTHER_NAMES:  # names of one thing: any of them will do
-        plain = value.replace(" and ", " or ")
-    said = f"for {plain}" if kind in ("device", "vehicle") else f"{kind} {plain}"
-    return Requirement(name=kind, said=said, constraints=[Constraint(fact=kind, op="fits", value=value)])
-
-
-def phrase_screen_sizes(value: str) -> str:
-    """
-    >>> phrase_screen_sizes("32-55"), phrase_screen_sizes("15-15"), phrase_screen_sizes("0-17.3")
-    ('32 to 55 in', '15 in', 'up to 17.3 in')
-    """
-    low, _, high = value.partition("-")
-    return f"up to {high} in" if low == "0" else f"{high} in" if low == high else f"{low} to {high} in"
+    return Requirement(name=kind, constraints=[Constraint(fact=kind, op="fits", value=value)])
 
 
 def is_sayable(fits: Fits) -> bool:
     """Whether it is not a list of devices that nobody would say."""
-    return all(len(each.said) <= LONGEST_VALUE for each in require_compatibility(fits))
+    return all(len(each.constraints[0].value) <= LONGEST_VALUE for each in require_compatibility(fits))
 
 
 def find_doubtful_fits(shelf: Shelf, fits: Fits) -> np.ndarray:
@@ -123,15 +124,12 @@ def require_rating(numbers: Sequence[float], axes: Axes, random: Random) -> Requ
     # In tenths, as ratings are said; 1.0 is the lowest that there is.
     loose = 1 - axes.slack * random.random() / 2
     least = max(10, int(10 * min(numbers) * loose)) / 10
-    return Requirement(
-        name="rating", said=f"a rating of at least {least}", constraints=[make_bound("rating", "at least", least)]
-    )
+    return Requirement(name="rating", constraints=[make_bound("rating", "at least", least)])
 
 
 def require_shipping(numbers: Sequence[float], axes: Axes, random: Random) -> Requirement:
     days = int(max(numbers) * (1 + axes.slack * random.random()))
-    said = f"shipping within {days} day{'s' if days != 1 else ''}"
-    return Requirement(name="shipping", said=said, constraints=[make_bound("shipping days", "at most", days)])
+    return Requirement(name="shipping", constraints=[make_bound("shipping days", "at most", days)])
 
 
 def require_measure(fact: str, column: np.ndarray, numbers: Sequence[float], axes: Axes, random: Random) -> Requirement:
@@ -145,7 +143,7 @@ def require_measure(fact: str, column: np.ndarray, numbers: Sequence[float], axe
         least = min(numbers)
         near = column[(column <= least) & (column >= least * (1 - axes.slack))]
         limit = make_bound(fact, "at least", float(near[random.randrange(len(near))]), unit)
-    return Requirement(name=name, said=f"{name} {limit.op} {limit.value}", constraints=[limit])
+    return Requirement(name=name, constraints=[limit])
 
 
 def make_bound(fact: str, op: str, number: float, unit: str = "") -> Constraint:
@@ -156,15 +154,13 @@ def make_bound(fact: str, op: str, number: float, unit: str = "") -> Constraint:
 
 def require_price(most: int, least: int | None = None, *, of: str = "price") -> Requirement:
     """
-    >>> require_price(4000).said, require_price(4000, 1995).said
-    ('a price of at most $40', 'a price from $19.95 to $40')
+    >>> [each.value for each in require_price(4000, 1995).constraints]
+    ['$40', '$19.95']
     """
     constraints = [Constraint(fact="price", op="at most", value=format_limit(most), number=most)]
-    said = f"a {of} of at most {format_limit(most)}"
     if least is not None:
         constraints.append(Constraint(fact="price", op="at least", value=format_limit(least), number=least))
-        said = f"a {of} from {format_limit(least)} to {format_limit(most)}"
-    return Requirement(name=of, said=said, constraints=constraints)
+    return Requirement(name=of, constraints=constraints)
 
 
 def require_price_around(cents: Sequence[int], axes: Axes, random: Random, *, span: bool = False) -> Requirement:

@@ -6,16 +6,23 @@ from random import Random
 
 import numpy as np
 
+from shopwright.pipeline.behaviors.sessions import assign_customer_split
 from shopwright.pipeline.shop.store import Store, seconds_to_shop_time
+from shopwright.schemas.behaviors import Side
 
-# Who comes where the store knows no customer.
-NOBODY = "nobody"
+# Who comes where the store knows no customer, and who asks about policies where no customer is as the question says.
+NOBODY, VISITOR = "nobody", "visitor"
 # For a shop without customers.
 DEFAULT_NOW = datetime(2024, 6, 3, 12)
 # Customers of whom one may have looked at something.
 LOOKED_AT = 20
 # Seconds after its last visit, at most.
 SOON = 12 * 3600
+
+
+def assign_task_split(persona_id: str, task_id: str) -> Side:
+    """The side of a task: its customer's, or its own where it is nobody's."""
+    return assign_customer_split(task_id if persona_id in (NOBODY, VISITOR) else persona_id)
 
 
 @dataclass(frozen=True)

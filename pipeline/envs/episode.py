@@ -7,7 +7,6 @@ from fractions import Fraction
 from random import Random
 from typing import Any
 
-from jinja2 import TemplateError, TemplateNotFound
 from pydantic import ValidationError
 from pydantic_core import to_json
 
@@ -22,11 +21,15 @@ from shopwright.pipeline.envs.base import (
     World,
     dump_compact_json,
 )
+from shopwright.pipeline.envs.customers import assign_task_split
 from shopwright.pipeline.envs.difficulty import Axes, compute_axes
+from shopwright.pipeline.envs.wording import phrase_opening
 from shopwright.pipeline.evaluate import situation
 from shopwright.pipeline.evaluate.situation import NothingToDraw, Score, Step, play_offline
 from shopwright.pipeline.models.base import UNHEARD, Prompt, Reply, plain_reason
 from shopwright.pipeline.models.play import Working
+from shopwright.pipeline.phrases.grammar import Malformed
+from shopwright.pipeline.phrases.speaker import draw_speaker
 from shopwright.pipeline.problem import Problem
 from shopwright.pipeline.prompts import render_messages, render_offline
 from shopwright.pipeline.rewards.ecomrlve import (
@@ -35,10 +38,11 @@ from shopwright.pipeline.rewards.ecomrlve import (
     score_efficiency,
     score_hallucination,
 )
-from shopwright.pipeline.shop.policies import draw_quick_question
+from shopwright.pipeline.shop.policies import COUNT
+from shopwright.pipeline.shop.policy_questions import draw_quick_question
 from shopwright.pipeline.shop.rephrasing import rephrase_reply
 from shopwright.pipeline.shop.tools import IllegalCall, Shop, build_tool_schemas, call_tool
-from shopwright.pipeline.shop.user_simulator import UserSimulator, phrase_opening
+from shopwright.pipeline.shop.user_simulator import UserSimulator
 from shopwright.schemas.certificates import (
     KINDS,
     AnyOf,
@@ -64,11 +68,13 @@ TRIES = 40
 def draw_task(env: Env, world: World, difficulty: int, seed: int, *, at: Axes | None = None) -> Task:
     """The task of this number: the same in any process. Raises NothingToDraw where the store is too small for the level."""
     found = at or compute_axes(difficulty)
-    why = ""
+    id, why = f"{env.name}-d{found.difficulty:02d}-{seed:07d}", ""
     for attempt in range(TRIES):
-        random = Random(f"{env.name}/{difficulty}/{seed}/{attempt}")
+        name = f"{env.name}/{difficulty}/{seed}/{attempt}"
+        number = Random(f"{name}/policies").randrange(COUNT)
+        random, here = Random(name), replace(world, task_id=id, policy_number=number)
         try:
-            return make_task(env, env.draw(world, found, random), found, seed, random)
+            return make_task(env, env.draw(here, found, random), here, found, seed, random)
         except CannotDraw as error:
             why = str(error)
     raise NothingToDraw(
@@ -88,25 +94,34 @@ def describe_supported_level(env: Env, world: World, difficulty: int) -> str:
     return "It supports none: use a larger catalog, or one with customers and orders."
 
 
-def make_task(env: Env, drawn: DrawnTask, at: Axes, seed: int, random: Random) -> Task:
-    goal = drawn.goal
+def make_task(env: Env, drawn: DrawnTask, world: World, at: Axes, seed: int, random: Random) -> Task:
     check_drawn(env, drawn)
+    id, persona = world.task_id, drawn.goal.persona_id
+    policies, split = world.policies_for(persona), assign_task_split(persona, id)
+    speaker, words = draw_speaker(id, use=split), Random(f"{id}/words")
+    try:
+        drawn = env.word(drawn, speaker, words)
+    except (AssertionError, Malformed) as error:
+        raise InvalidDraw(f"{env.name}.word: {plain_reason(str(error))}") from None
+    goal = drawn.goal.model_copy(update={"policies": policies.id})
     if env.takes_asides and random.random() < at.switch:
-        question, answers = draw_quick_question(random)
+        question, answers = draw_quick_question(policies, random, speaker)
         goal = goal.model_copy(
             update={"aside": SideQuestion(after=random.randint(1, 2), question=question, answers=answers)}
         )
     try:
-        opening = phrase_opening(env.name, goal.slots, drawn.facts, noise=at.noise, random=random)
-    except (AssertionError, TemplateError) as error:
-        why = "there is no such file" if isinstance(error, TemplateNotFound) else str(error)
-        raise InvalidDraw(f"prompts/envs/{env.name}.offline.j2: {plain_reason(why)}") from None
+        begins = env.open(goal, drawn.facts, speaker, words)
+        opening = phrase_opening(begins, goal.slots, speaker, noise=at.noise, random=words)
+    except (AssertionError, Malformed) as error:
+        raise InvalidDraw(f"{env.name}.open: {plain_reason(str(error))}") from None
     return Task(
-        id=f"{env.name}-d{at.difficulty:02d}-{seed:07d}",
+        id=id,
         env=env.name,
         difficulty=at.difficulty,
         seed=seed,
         persona_id=goal.persona_id,
+        split=split,
+        voice=speaker.register,
         opening=opening,
         slots=goal.slots,
         goal=goal.model_dump_json(),
@@ -181,12 +196,14 @@ class Episode(situation.Episode):
     def reset(self) -> dict[str, Any]:
         """Everything as it was at the beginning; returns the first observation."""
         self.shop = self.env.shop(self.world, self.goal, self.axes, self.task.id)
-        aside = self.goal.aside
+        aside, speaker = self.goal.aside, draw_speaker(self.task.id, use=self.task.split)
         self.shopper = UserSimulator(
             self.goal.slots,
             seed=self.task.id,
             noise=self.axes.noise,
             aside=(aside.after, aside.question) if aside else None,
+            patience=speaker.patience,
+            speaker=speaker,
         )
         self.shop.ask = self.shopper.answer
         self.turns, self.reward = [], None

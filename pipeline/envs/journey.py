@@ -1,6 +1,5 @@
 """Several things in one conversation: two to five of the other envs, with one customer in one shop."""
 
-import re
 from collections import Counter
 from collections.abc import Generator, Iterable, Mapping
 from dataclasses import replace
@@ -12,10 +11,12 @@ from typing import Any
 
 from shopwright.pipeline.envs.base import CannotDraw, DrawnTask, Env, Goal, GoalScore, Notice, Solution, World
 from shopwright.pipeline.envs.difficulty import Axes
+from shopwright.pipeline.envs.wording import Opening, phrase_opening
+from shopwright.pipeline.phrases.speaker import Speaker
 from shopwright.pipeline.shop.store import Customer, Store
 from shopwright.pipeline.shop.tools import Shop
 from shopwright.pipeline.shop.topics import build_slot_keys, parse_user_question
-from shopwright.pipeline.shop.user_simulator import NEXT, collect_texts, phrase_opening
+from shopwright.pipeline.shop.user_simulator import NEXT
 from shopwright.schemas.certificates import PartOf, Parts, certificate_to_text
 from shopwright.schemas.record import Part
 from shopwright.schemas.tasks import Action, Answer, Slot
@@ -34,8 +35,6 @@ SLOT_PREFIXES = {
 PICKY = ("return_replacement", "order_tracking", "cart_building")
 # Draws of a part until it goes with the others.
 TRIES = 12
-# Parts are said one after the other: only the whole greets.
-GREETING = re.compile(r"^(?:hi|hello|hey)(?: there)?[,!.]?\s+", re.IGNORECASE)
 
 
 class JourneyPart(Part):
@@ -65,29 +64,46 @@ class Journey(Env):
 
     def draw(self, world: World, axes: Axes, random: Random) -> DrawnTask:
         parts = draw_journey_parts(world, axes, random)
+        policies = world.policies_for(parts[0][1].goal.persona_id).id
+        parts = [
+            (name, replace(drawn, goal=drawn.goal.model_copy(update={"policies": policies}))) for name, drawn in parts
+        ]
         goals = [drawn.goal for _, drawn in parts]
         late = random.random() < axes.switch
-        said = [phrase_part_request(name, drawn, random) for name, drawn in parts]
-        slots = list_journey_slots(parts)
-        if late:
-            # the last part comes up in mid-conversation: nothing of it is in the opening
-            slots[-1] = [withhold_stated_slot(slot) for slot in slots[-1]]
         goal = JourneyGoal(
             persona_id=goals[0].persona_id,
             now=goals[0].now,
-            slots=list(chain.from_iterable(slots)),
+            slots=[],
             sold_out=list(chain.from_iterable(each.sold_out for each in goals)),
             event=next((each.event for each in goals if each.event), None),
             parts=[make_journey_part(name, drawn.goal, axes) for name, drawn in parts],
-            later=said[-1] if late else "",
         )
-        if not can_ask_all_slots(goal):
-            raise CannotDraw("slots of different parts cannot be told apart in a question")
-        texts = chain.from_iterable(collect_texts(drawn.facts) for _, drawn in parts)
-        names = [each for each in texts if each[-1:] not in ".?!"]
-        facts = {"requests": said[:-1] if late else said, "later": late, "names": names}
+        facts = {"parts": parts, "late": late, "axes": axes}
         right = Parts(parts=[PartOf(env=name, certificate=drawn.acceptable) for name, drawn in parts])
         return DrawnTask(goal, facts, right, parts[0][1].nearest_miss.model_copy(update={"part": 1}))
+
+    def word(self, drawn: DrawnTask, speaker: Speaker, random: Random) -> DrawnTask:
+        """Each part in words. Raises CannotDraw where a question that names a slot could be about another part's."""
+        from shopwright.pipeline.envs import get_env
+
+        parts = [(name, get_env(name).word(part, speaker, random)) for name, part in drawn.facts["parts"]]
+        axes, late, slots = drawn.facts["axes"], drawn.facts["late"], list_journey_slots(parts)
+        requests = [phrase_part_request(name, part, speaker, axes.noise, random) for name, part in parts]
+        if late:
+            # the last part comes up in mid-conversation: nothing of it is in the opening
+            slots[-1] = [withhold_stated_slot(slot) for slot in slots[-1]]
+        made = [make_journey_part(name, part.goal, axes) for name, part in parts]
+        worded = {"slots": list(chain.from_iterable(slots)), "parts": made, "later": requests[-1] if late else ""}
+        goal = JourneyGoal.model_validate(drawn.goal.model_copy(update=worded))
+        if not can_ask_all_slots(goal):
+            raise CannotDraw("slots of different parts cannot be told apart in a question")
+        return replace(drawn, goal=goal, facts={"requests": requests[:-1] if late else requests, "late": late})
+
+    def open(self, goal: JourneyGoal, facts: Mapping[str, Any], speaker: Speaker, random: Random) -> Opening:
+        said = {f"r{number}": request for number, request in enumerate(facts["requests"], 1)}
+        begins = "begins journey" if len(said) > 1 else "begins alone"
+        parts = {"begins": begins, "goes": "goes on with", "more": "more to come" if facts["late"] else ""}
+        return Opening(f"journey {len(said)}", said, parts)
 
     def solve(self, goal: JourneyGoal, shop: Shop, axes: Axes) -> Solution:
         answers = []
@@ -118,7 +134,7 @@ class Journey(Env):
         for env, part in load_parts(goal):
             yield from env.notices(part, shop)
         if goal.later:
-            yield Notice(f"{NEXT} {len(goal.parts)}", goal.later)
+            yield Notice(f"{NEXT} {len(goal.parts)}", said=goal.later)
 
     def turns(self, goal: JourneyGoal, axes: Axes) -> int:
         """As many as the parts have together."""
@@ -252,11 +268,12 @@ def list_sold_out_products(goal: Goal, store: Store) -> set[str]:
     return {option.product_id for option in options if option}
 
 
-def phrase_part_request(name: str, drawn: DrawnTask, random: Random) -> str:
-    """A part's opening, without a greeting; typos come with the whole."""
-    said = phrase_opening(name, drawn.goal.slots, drawn.facts, noise=0.0, random=random)
-    bare = GREETING.sub("", said)
-    return bare[:1].upper() + bare[1:]
+def phrase_part_request(name: str, drawn: DrawnTask, speaker: Speaker, noise: float, random: Random) -> str:
+    """A part's opening, which neither greets nor says goodbye."""
+    from shopwright.pipeline.envs import get_env
+
+    opening = get_env(name).open(drawn.goal, drawn.facts, speaker, random)
+    return phrase_opening(opening, drawn.goal.slots, speaker, noise=noise, random=random, greets=False)
 
 
 def list_journey_slots(parts: list[tuple[str, DrawnTask]]) -> list[list[Slot]]:

@@ -1,9 +1,11 @@
 """One of the customer's orders is meant, and the agent says where it is; or there is no such order."""
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from fractions import Fraction
 from itertools import pairwise
 from random import Random
+from typing import Any
 
 from shopwright.pipeline.envs.base import (
     INFEASIBLE,
@@ -23,7 +25,6 @@ from shopwright.pipeline.envs.referring_expressions import (
     Clue,
     Memory,
     Span,
-    add_topics,
     ask_about_missing_slots,
     compute_indirect_chance,
     draw_moment,
@@ -32,12 +33,11 @@ from shopwright.pipeline.envs.referring_expressions import (
     find_fitting_memories,
     find_near_memory,
     intersect_spans,
-    list_clue_topics,
     list_memories,
-    make_clue,
-    phrase_clue,
-    phrase_side_slot,
+    slot_of_clue,
 )
+from shopwright.pipeline.envs.wording import Opening, list_said, make_slot, pick_stated
+from shopwright.pipeline.phrases.speaker import Speaker
 from shopwright.pipeline.shop.store import Store
 from shopwright.pipeline.shop.tools import Shop, status_at
 from shopwright.schemas.certificates import AnyOf, End, Infeasible, Miss, NoOrder
@@ -46,8 +46,6 @@ from shopwright.schemas.tasks import Action, Answer, Call, Slot
 
 EXACT = ("number", "date")
 VAGUE = ("category", "when", "brand", "products", "total")
-# Of an order that is not there: what is wrong about it, and what else is said of it.
-FALSE, BESIDE = ("category", "brand", "total"), ("when", "products")
 # Orders that are looked at until one can be told from the others shown.
 TRIES = 12
 
@@ -99,6 +97,13 @@ class OrderTracking(Env):
             ),
         )
 
+    def open(self, goal: OrderTrackingGoal, facts: Mapping[str, Any], speaker: Speaker, random: Random) -> Opening:
+        stated = pick_stated(goal.slots)
+        arrival = stated.pop("arrival", None)
+        said = {"clues": list_said(stated.values(), speaker, random), "wants arrival": arrival.said if arrival else ""}
+        meaning = "order_tracking" if stated else "order_tracking bare"
+        return Opening(meaning, said, {"arrival": "arrival too" if arrival else ""})
+
     def score(self, goal: OrderTrackingGoal, shop: Shop, answer: Answer | None) -> GoalScore:
         """2 (.5 order + .5 status) - 1; the status counts with the order that it is of, and the arrival with the status."""
         if not goal.feasible:
@@ -124,11 +129,7 @@ def draw_existing_order(store: Store, axes: Axes, random: Random) -> DrawnTask |
     now = draw_moment(random.choice(list_status_spans(order, shown)), random)
     memories = list_memories(orders, now, store, lines=False)
     it = next(each for each in memories if each.order is order)
-    if random.random() < compute_indirect_chance(axes.difficulty):
-        first, *more = random.sample(VAGUE, len(VAGUE))
-        clues = draw_referring_clues(it, memories, first, more, random, count=axes.constraints)
-    else:
-        clues = draw_referring_clues(it, memories, random.choice(EXACT), (), random, count=1)
+    clues = draw_order_clues(it, memories, axes, random)
     if clues is None:
         return None
     # Of a single order nothing else is left to find out.
@@ -136,7 +137,7 @@ def draw_existing_order(store: Store, axes: Axes, random: Random) -> DrawnTask |
     goal = OrderTrackingGoal(
         persona_id=customer.id,
         now=now,
-        slots=list_tracking_slots(clues, asks, axes, random),
+        slots=list_tracking_slots(clues, now, asks, axes, random),
         clues=clues,
         order_id=order.id,
         status=status_at(order, now),
@@ -144,9 +145,7 @@ def draw_existing_order(store: Store, axes: Axes, random: Random) -> DrawnTask |
         asks_arrival=asks,
     )
     right = Answer(selected_order_id=order.id, order_status=goal.status, arrival_date=goal.arrival if asks else "")
-    return DrawnTask(
-        goal, list_tracking_facts(goal), AnyOf(ends=[End(answer=right)]), find_nearest_order(goal, right, memories)
-    )
+    return DrawnTask(goal, {}, AnyOf(ends=[End(answer=right)]), find_nearest_order(goal, right, memories))
 
 
 def list_status_spans(order: Order, shown: Span) -> list[Span]:
@@ -161,63 +160,59 @@ def find_arrival_day(order: Order) -> str:
 
 
 def draw_missing_order(store: Store, axes: Axes, random: Random) -> DrawnTask | None:
-    """A task about an order that the customer does not have; None where the draw found no clue that none fits."""
+    """A task about an order that the customer does not have; None where nothing that is remembered shows it.
+
+    It is another customer's, placed at about the time of one that is shown. All is drawn as of an order that is there, so that neither
+    the facts nor the words tell.
+    """
     customer, orders, shown = draw_order_history(store, axes.orders, random)
-    now = draw_moment(shown, random)
+    nearest = orders[random.randrange(len(orders))]
+    now = draw_moment(random.choice(list_status_spans(nearest, shown)), random)
     memories = list_memories(orders, now, store, lines=False)
-    nearest = memories[random.randrange(len(memories))]
-    vague = random.random() < compute_indirect_chance(axes.difficulty)
-    wrong = draw_false_clue(random.choice(FALSE if vague else EXACT), nearest, store, random)
-    if wrong is None or find_fitting_memories([wrong], list_memories(customer.orders, now, store, lines=False)):
+    it = imagine_order(nearest, now, store, random)
+    clues = it and draw_order_clues(it, memories, axes, random)
+    everything = list_memories(customer.orders, now, store, lines=False)
+    wrong = [each for each in clues or () if each.fact != "when" and not find_fitting_memories([each], everything)]
+    if not clues or not wrong:
         return None
-    facts = random.sample(BESIDE, len(BESIDE))[: axes.constraints - 1] if vague else []
-    true = [each for fact in facts if (each := make_clue(nearest, fact, random)) is not None]
-    clues = [wrong, *true]
     asks = axes.orders == 1 or random.random() < 0.5
     goal = OrderTrackingGoal(
         persona_id=customer.id,
         now=now,
-        slots=list_tracking_slots(clues, asks, axes, random, always=[wrong.name]),
+        slots=list_tracking_slots(clues, now, asks, axes, random),
         refusal="not_found",
         clues=clues,
         asks_arrival=asks,
     )
     ids = [each.order.id for each in memories]
-    proof = NoOrder(orders=ids, fact=wrong.fact, value=wrong.value, said=wrong.said)
-    other = Answer(selected_order_id=nearest.order.id, order_status=status_at(nearest.order, now))
-    miss = Miss(breaks=[wrong.name], end=End(answer=other))
-    return DrawnTask(goal, list_tracking_facts(goal), Infeasible(refusal=goal.refusal, proof=proof), miss)
+    proof = NoOrder(orders=ids, fact=wrong[0].fact, value=wrong[0].value)
+    other = Answer(selected_order_id=nearest.id, order_status=status_at(nearest, now))
+    miss = Miss(breaks=[wrong[0].name], end=End(answer=other))
+    return DrawnTask(goal, {}, Infeasible(refusal=goal.refusal, proof=proof), miss)
 
 
-def draw_false_clue(fact: str, nearest: Memory, store: Store, random: Random) -> Clue | None:
-    """Something of another customer's order, or a day beside; whether it fits none of this customer's is not yet said."""
-    if fact == "date":
-        day = min(
-            nearest.order.placed.date() + timedelta(days=random.choice((-3, -2, -1, 1, 2, 3))), nearest.now.date()
-        )
-        return phrase_clue(fact, day.isoformat(), random, lines=False)
+def imagine_order(nearest: Order, now: datetime, store: Store, random: Random) -> Memory | None:
+    """An order of somebody else, placed some days beside one that is shown; None where that customer has none."""
     others = store.customers[random.randrange(len(store.customers))].orders
     if not others:
         return None
-    other = list_memories([random.choice(others)], nearest.now, store, lines=False)[0]
-    return make_clue(other, fact, random)
+    placed = min(nearest.placed + timedelta(days=random.choice((-3, -2, -1, 1, 2, 3))), now)
+    return Memory(store, random.choice(others).model_copy(update={"placed": placed}), None, now)
 
 
-def list_tracking_slots(
-    clues: list[Clue], asks: bool, axes: Axes, random: Random, *, always: list[str] | None = None
-) -> list[Slot]:
-    pairs = [(each.name, each.said) for each in clues]
+def draw_order_clues(it: Memory, memories: list[Memory], axes: Axes, random: Random) -> list[Clue] | None:
+    """What is remembered of an order; None where it cannot be told from those that are shown."""
+    if random.random() < compute_indirect_chance(axes.difficulty):
+        first, *more = random.sample(VAGUE, len(VAGUE))
+        return draw_referring_clues(it, memories, first, more, random, count=axes.constraints)
+    return draw_referring_clues(it, memories, random.choice(EXACT), (), random, count=1)
+
+
+def list_tracking_slots(clues: list[Clue], now: datetime, asks: bool, axes: Axes, random: Random) -> list[Slot]:
+    found = [slot_of_clue(each, now.date(), lines=False) for each in clues]
     if asks:
-        pairs.append(("arrival", phrase_side_slot("arrival", random)))
-    return add_topics(
-        draw_disclosure(pairs, axes, random, always=["arrival", *(always or ())]), list_clue_topics(clues)
-    )
-
-
-def list_tracking_facts(goal: OrderTrackingGoal) -> dict[str, object]:
-    """What the opening is told."""
-    stated = {slot.name: slot.said for slot in goal.slots if slot.known == "stated"}
-    return {"arrival": stated.pop("arrival", ""), "clues": list(stated.values())}
+        found.append(make_slot("arrival", "wants arrival", {}, "clause"))
+    return draw_disclosure(found, axes, random, always=["arrival"])
 
 
 def find_nearest_order(goal: OrderTrackingGoal, right: Answer, shown: list[Memory]) -> Miss:

@@ -1,14 +1,16 @@
-"""A question about the shop's policies that has exactly one right answer, or to which they say nothing."""
+"""A question about the shop's policies that has exactly one right answer, or to which they say nothing.
 
+A shop leaves some topics out. What is asked is drawn before it is known whether this shop says anything about it, so that the words of
+a question tell nothing about whether it has an answer: the agent has to look.
+"""
+
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from fractions import Fraction
-from functools import cache
-from itertools import chain
 from random import Random
 from typing import Any
 
 from shopwright.pipeline.envs.base import (
-    INFEASIBLE,
     CannotDraw,
     DrawnTask,
     Env,
@@ -20,22 +22,39 @@ from shopwright.pipeline.envs.base import (
     is_needless_refusal,
     is_right_refusal,
 )
+from shopwright.pipeline.envs.customers import VISITOR
 from shopwright.pipeline.envs.difficulty import Axes
-from shopwright.pipeline.shop import policies
-from shopwright.pipeline.shop.policies import Topic, Value
-from shopwright.pipeline.shop.store import seconds_to_shop_time
+from shopwright.pipeline.envs.wording import Opening, list_said, make_slot, pick_stated
+from shopwright.pipeline.phrases.speaker import Speaker
+from shopwright.pipeline.shop.policies import (
+    ShopPolicies,
+    format_policy_answer,
+    parse_policy_answer,
+)
+from shopwright.pipeline.shop.policy_families import load_families, load_policy_facts
+from shopwright.pipeline.shop.policy_questions import (
+    Told,
+    draw_case,
+    list_other_settings,
+    mean_fact,
+    mean_question,
+)
+from shopwright.pipeline.shop.policy_rules import Topic
+from shopwright.pipeline.shop.store import Customer, seconds_to_shop_time
 from shopwright.pipeline.shop.tools import Shop
-from shopwright.schemas.certificates import AnyOf, End, Infeasible, Miss, NoRule
-from shopwright.schemas.tasks import Action, Answer, Call
+from shopwright.schemas.certificates import AnyOf, Certificate, End, Infeasible, Miss, NoRule
+from shopwright.schemas.tasks import Action, Answer, Call, Slot
 
 # Shares of the questions that have such answers; the others ask for a number.
 YES_OR_NO, CATEGORY = 0.09, 0.19
-# Who asks where no customer of the shop is as the question says.
-VISITOR = "visitor"
 # The time in a shop without customers.
 OPENS = datetime(2025, 1, 15, 10)
 # Customers of whom one may be as the question says.
 LOOKED_AT = 12
+# Topics that are looked at until one has a case that goes through so many rules.
+TOPICS = 24
+# Rules, at most, that a case goes through.
+DEEPEST = 5
 # Of how near a number is (EcomRLVE-GYM, reward of policy QA).
 EXPONENT = 4
 
@@ -44,9 +63,9 @@ class PolicyQuestion(Goal):
     """What is asked, about which case, and the answer."""
 
     topic: str
-    """Empty where the policies say nothing about it."""
     facts: dict[str, str | int]
     answer: str
+    """Empty where the policies say nothing about the topic."""
     chain: list[str]
     """The rules that lead to the answer, in order."""
     query: str
@@ -62,27 +81,30 @@ class PolicyQA(Env):
     takes_asides = False
 
     def draw(self, world: World, axes: Axes, random: Random) -> DrawnTask:
-        if random.random() < INFEASIBLE:
-            return draw_open_question(world, axes, random)
+        askers = draw_askers(world, random)
+        policies = world.policies_for(askers[0].id if askers else VISITOR)
         store = world.store
-        topic = draw_policy_topic(axes.clauses, random)
         elsewhere = store.groups[random.randrange(len(store.groups))] if store.groups else ""
-        depth = min(axes.clauses, max(topic.by_depth))
-        facts = policies.draw_case(topic, depth, random, elsewhere)
-        if facts is None:
-            raise CannotDraw(f"the {topic.name} came to no whole cents or pieces")
+        topic, facts = draw_topic_and_case(policies, axes.clauses, random, elsewhere)
+        persona, now = choose_asker(askers, world, policies, facts)
         outcome = topic.outcome(facts)
-        answer = policies.format_policy_answer(outcome.value)
-        question = random.choice(topic.questions)
+        answer, covered = format_policy_answer(outcome.value), policies.covers(topic.name)
         goal = PolicyQuestion(
-            **draw_policy_case(world, axes, random, question, topic.facts, facts),
+            persona_id=persona,
+            now=now,
+            slots=list_policy_slots(topic, facts, axes, random),
+            refusal="" if covered else "not_covered",
+            policies=policies.id,
             topic=topic.name,
-            answer=answer,
-            chain=[rule.id for rule in outcome.chain],
+            facts=facts,
+            answer=answer if covered else "",
+            chain=[rule.id for rule in outcome.chain] if covered else [],
             query=make_policy_query(topic, facts),
         )
-        right = End(answer=Answer(policy_answer=answer))
-        return DrawnTask(goal, {}, AnyOf(ends=[right]), find_wrong_policy_answer(topic, facts))
+        miss = find_wrong_policy_answer(topic, facts)
+        if not covered:  # what shops that have the rule say
+            miss = make_policy_miss(answer, "refusal")
+        return DrawnTask(goal, {}, certify_answer(policies, topic, answer), miss)
 
     def solve(self, goal: PolicyQuestion, shop: Shop, axes: Axes) -> Solution:
         missing = [slot.name for slot in goal.slots if slot.known == "asked"]
@@ -95,14 +117,20 @@ class PolicyQA(Env):
         answer = Answer(env=self.name, policy_answer=goal.answer, refusal=goal.refusal)
         yield Action(assistant_message=goal.answer, answer=answer)
 
+    def open(self, goal: PolicyQuestion, facts: Mapping[str, Any], speaker: Speaker, random: Random) -> Opening:
+        stated = pick_stated(goal.slots)
+        question = stated.pop("question").said
+        case = list_said(stated.values(), speaker, random)
+        return Opening(self.name, {"question": question, "case": case}, {"about": "the case" if case else ""})
+
     def score(self, goal: PolicyQuestion, shop: Shop, answer: Answer | None) -> GoalScore:
         if not goal.feasible:
             right = is_right_refusal(goal, answer)
             return GoalScore(Fraction(1 if right else -1), right, "" if right else "the policies say nothing about it")
         if answer is None or is_needless_refusal(goal, answer):
             return GoalScore(Fraction(-1), False, "no answer where the policies give one")
-        topic = policies.load_topics()[goal.topic]
-        said, right_one = (policies.parse_policy_answer(text, topic) for text in (answer.policy_answer, goal.answer))
+        family = load_families()[goal.topic]
+        said, right_one = (parse_policy_answer(text, family) for text in (answer.policy_answer, goal.answer))
         task = score_nearness(said, right_one)
         return GoalScore(task, said == right_one, "" if said == right_one else "the policies say otherwise")
 
@@ -120,70 +148,80 @@ def score_nearness(said: Fraction | str | None, right: Fraction | str | None) ->
     return 2 * (min(said, right) / max(said, right)) ** EXPONENT - 1
 
 
-@cache
-def find_deep_topics(clauses: int) -> dict[str, tuple[Topic, ...]]:
-    """For each kind of answer the topics with a chain of so many rules; the deepest there are where none has."""
-    found: dict[str, tuple[Topic, ...]] = {}
-    for kind in ("number", "category", "yes or no"):
-        of_kind = [topic for topic in policies.load_topics().values() if topic.kind == kind]
-        depth = min(clauses, max(max(topic.by_depth) for topic in of_kind))
-        found[kind] = tuple(topic for topic in of_kind if depth in topic.by_depth)
-    return found
-
-
-def draw_policy_topic(clauses: int, random: Random) -> Topic:
+def draw_kind(random: Random) -> str:
     dice = random.random()
-    kind = "yes or no" if dice < YES_OR_NO else "category" if dice < YES_OR_NO + CATEGORY else "number"
-    return random.choice(find_deep_topics(clauses)[kind])
+    return "yes or no" if dice < YES_OR_NO else "category" if dice < YES_OR_NO + CATEGORY else "number"
 
 
-def draw_policy_case(
-    world: World, axes: Axes, random: Random, question: str, names: tuple[str, ...], facts: dict[str, Value]
-) -> dict[str, Any]:
-    """Who asks, when, and what can be learnt of the case: all the facts that an answer can depend on."""
-    known = policies.load_policy_facts()
-    told = [("question", question), *((known[name].words[0], known[name].say(facts[name])) for name in names)]
-    words = [[], *(known[name].words[1:] for name in names)]
-    slots = draw_disclosure(told, axes, random, always=["question"])
-    persona, now = draw_asker(world, facts, random)
-    return {
-        "persona_id": persona,
-        "now": now,
-        "slots": [slot.model_copy(update={"topics": topics}) for slot, topics in zip(slots, words, strict=True)],
-        "facts": facts,
-    }
+def draw_topic_and_case(
+    policies: ShopPolicies, clauses: int, random: Random, elsewhere: str
+) -> tuple[Topic, dict[str, Told]]:
+    """What is asked about, whether this shop says anything about it or not, and a case that goes through so many rules."""
+    kind, depth = draw_kind(random), min(clauses, DEEPEST)
+    names = [family.name for family in load_families().values() if family.kind == kind]
+    for name in random.sample(names, min(TOPICS, len(names))):
+        topic = policies.topic(name)
+        facts = draw_case(topic, depth, random, elsewhere)
+        if facts is not None:
+            return topic, facts
+    raise CannotDraw(f"its policies have no case of {depth} rules whose answer is a {kind}")
 
 
-def draw_asker(world: World, facts: dict[str, Value], random: Random) -> tuple[str, datetime]:
-    """A customer who is a member if the question says so, a day after the last visit."""
+def draw_askers(world: World, random: Random) -> list[Customer]:
+    """Customers who may ask; the policies are those for the first of them."""
     customers = world.store.customers
-    for _ in range(LOOKED_AT if customers else 0):
-        customer = customers[random.randrange(len(customers))]
-        if facts.get("member", "yes" if customer.member else "no") == ("yes" if customer.member else "no"):
+    return [customers[random.randrange(len(customers))] for _ in range(LOOKED_AT if customers else 0)]
+
+
+def choose_asker(
+    askers: list[Customer], world: World, policies: ShopPolicies, facts: dict[str, Told]
+) -> tuple[str, datetime]:
+    """A customer who is a member if the question says so, a day after the last visit."""
+    if not askers:
+        return VISITOR, OPENS
+    for customer in askers:
+        member = "yes" if customer.member else "no"
+        if facts.get("member", member) == member and world.policies_for(customer.id).id == policies.id:
             seen = customer.visited_at
             after = seconds_to_shop_time(float(seen[-1])) + timedelta(days=1) if len(seen) else OPENS
             return customer.id, customer.now or after
-    return VISITOR, OPENS
+    raise CannotDraw(f"none of {len(askers)} customers is as the question says")
 
 
-def make_policy_query(topic: Topic, facts: dict[str, Value]) -> str:
-    """The topic, and what of the case counts."""
-    counts = dict.fromkeys(chain.from_iterable(rule.when for rule in topic.outcome(facts).chain))
-    known = policies.load_policy_facts()
-    return " ".join([topic.name, *(known[name].say(facts[name]) for name in counts)])
+def list_policy_slots(topic: Topic, facts: dict[str, Told], axes: Axes, random: Random) -> list[Slot]:
+    """What can be learnt of the case: the question, and all the facts that an answer can depend on."""
+    known = load_policy_facts()
+    told = [make_slot("question", *mean_question(topic), "question")]
+    for name in topic.facts:
+        slot = make_slot(known[name].words[0], *mean_fact(name, facts[name]), "clause")
+        told.append(slot.model_copy(update={"topics": known[name].words[1:]}))
+    return draw_disclosure(told, axes, random, always=["question"])
 
 
-def find_wrong_policy_answer(topic: Topic, facts: dict[str, Value]) -> Miss:
+def make_policy_query(topic: Topic, facts: dict[str, Told]) -> str:
+    """The topic, and what of the case counts, as the titles of rules have it."""
+    abouts = [rule.title.partition(": ")[2] for rule in topic.outcome(facts).chain]
+    return " ".join([topic.name, *filter(None, abouts)])
+
+
+def certify_answer(policies: ShopPolicies, topic: Topic, answer: str) -> Certificate:
+    if policies.covers(topic.name):
+        return AnyOf(ends=[End(answer=Answer(policy_answer=answer))])
+    proof = NoRule(policies=policies.id, topic=topic.name, rules=len(policies.rules))
+    return Infeasible(refusal="not_covered", proof=proof)
+
+
+def find_wrong_policy_answer(topic: Topic, facts: dict[str, Told]) -> Miss:
     """The nearest wrong answer that somebody gives who takes one fact of the case for another."""
     right = topic.outcome(facts).value
     best: tuple[Fraction, Miss] | None = None
     for name in topic.facts:
-        for other in policies.list_other_settings(topic, name, facts[name]):
+        for other in list_other_settings(topic, name, facts[name]):
             value = topic.outcome({**facts, name: other}).value
             near = score_nearness(value, right)
             if value != right and (best is None or near > best[0]):
-                slot = policies.load_policy_facts()[name].words[0]
-                best = near, make_policy_miss(policies.format_policy_answer(value), slot)
+                slot = load_policy_facts()[name].words[0]
+                best = near, make_policy_miss(format_policy_answer(value), slot)
     if best is None:
         raise CannotDraw(f"nothing in the case decides about the {topic.name}")
     return best[1]
@@ -191,25 +229,3 @@ def find_wrong_policy_answer(topic: Topic, facts: dict[str, Value]) -> Miss:
 
 def make_policy_miss(answer: str, breaks: str) -> Miss:
     return Miss(breaks=[breaks], end=End(answer=Answer(policy_answer=answer)))
-
-
-def draw_open_question(world: World, axes: Axes, random: Random) -> DrawnTask:
-    """A question about something that no rule names; its certificate is that none does."""
-    subject = random.choice(policies.load_uncovered_subjects())
-    facts = {name: policies.draw_any_value(name, random) for name in subject.facts}
-    question = random.choice(subject.asked)
-    naming = policies.find_rules_naming(subject.words)
-    if naming:
-        raise CannotDraw(f"{naming[0].id} says something about {subject.words[0]}")
-    near = policies.search_policies(question, 1)
-    goal = PolicyQuestion(
-        **draw_policy_case(world, axes, random, question, tuple(subject.facts), facts),
-        refusal="not_covered",
-        topic="",
-        answer="",
-        chain=[],
-        query=subject.words[0],
-    )
-    proof = NoRule(words=list(subject.words), rules=len(policies.list_rules()))
-    miss = make_policy_miss(policies.format_policy_answer(near[0].value) if near else "0", "refusal")
-    return DrawnTask(goal, {}, Infeasible(refusal=goal.refusal, proof=proof), miss)

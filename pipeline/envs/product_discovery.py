@@ -1,11 +1,12 @@
 """Find the products of a kind that satisfy everything the shopper asks for, the ones it would like best first."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 from math import ceil, floor, log2
 from random import Random
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -21,11 +22,12 @@ from shopwright.pipeline.envs.base import (
     Solution,
     World,
     draw_disclosure,
-    phrase_constraint,
 )
 from shopwright.pipeline.envs.customers import VisitingCustomer, draw_customer
 from shopwright.pipeline.envs.difficulty import Axes
 from shopwright.pipeline.envs.referring_expressions import ask_about_missing_slots
+from shopwright.pipeline.envs.wording import Opening, list_said, make_slot, pick_stated, slot_of_constraint
+from shopwright.pipeline.phrases.speaker import Speaker, drop_article
 from shopwright.pipeline.shop.store import NUMBERS, Item, Shelf, Store
 from shopwright.pipeline.shop.tools import Shop
 from shopwright.pipeline.shop.user_simulator import WHOLE, draw_preferences
@@ -134,6 +136,14 @@ class ProductDiscovery(Env):
             answer = Answer(env=self.name, recommended_product_ids=ids) if len(unseen) <= axes.tool_calls else None
             yield Action(tool_calls=calls, answer=answer)
 
+    def open(self, goal: DiscoveryGoal, facts: Mapping[str, Any], speaker: Speaker, random: Random) -> Opening:
+        stated = pick_stated(goal.slots)
+        thing = stated.pop("category").said
+        said = {"thing": thing, "bare": drop_article(thing), **facts}
+        if not stated:
+            return Opening("product_discovery open", said)
+        return Opening("product_discovery", {**said, "list": list_said(stated.values(), speaker, random)})
+
     def score(self, goal: DiscoveryGoal, shop: Shop, answer: Answer | None) -> GoalScore:
         named = answer.recommended_product_ids if answer else []
         if answer is None or answer.refusal != goal.refusal:
@@ -173,8 +183,11 @@ def make_discovery_task(
 ) -> DrawnTask | None:
     """The task of these constraints; None where it is too easy, has no nearest miss, or nothing that could be sold out."""
     category = store.leaves[int(store.leaf_of[shelf.rows[0]])]
-    pairs = [("category", category), *((each.fact, phrase_constraint(each)) for each in constraints)]
-    slots = draw_disclosure(pairs, axes, random, always=["category"])
+    wanted = [make_slot("category", "thing", {"category": category}, "thing", category)]
+    for each in constraints:
+        exact = each.fact != "price" or bool((shelf.numbers["price"] == each.number).any())
+        wanted.append(slot_of_constraint(each, exact=exact))
+    slots = draw_disclosure(wanted, axes, random, always=["category"])
     meets = np.array([shelf.meets(each) for each in constraints])
     miss = find_nearest_product(store, shelf, constraints, meets)
     feasible = bool(meets.all(axis=0).any())
@@ -190,9 +203,7 @@ def make_discovery_task(
             return None
         variants = [option.id for option in store.options(int(best.rows[0]))]
         goal = goal.model_copy(update={"event": SellOut(after=random.randint(1, 2), variants=variants)})
-    needs = [slot.said for slot in slots[1:] if slot.known == "stated"]
-    facts = {"category": category, "needs": needs, "most": axes.recommendations}
-    return DrawnTask(goal, facts, list_right_products(goal, store, best, shelf), miss)
+    return DrawnTask(goal, {"most": str(axes.recommendations)}, list_right_products(goal, store, best, shelf), miss)
 
 
 def make_discovery_goal(
@@ -296,8 +307,8 @@ def make_shared_constraint(shelf: Shelf, places: list[int], fact: str, axes: Axe
 
 def make_price_limit(dollars: int) -> Constraint:
     """
-    >>> phrase_constraint(make_price_limit(40))
-    'a price of at most $40'
+    >>> make_price_limit(40).value
+    '$40'
     """
     return Constraint(fact="price", op="at most", value=f"${dollars}", number=100 * dollars)
 
@@ -350,14 +361,16 @@ def find_last_viewed(store: Store, who: VisitingCustomer, shelf: Shelf) -> Item 
 def describe_preferences(weights: dict[str, int], reference: Item | None, constraints: Iterable[Constraint]) -> Slot:
     """What the shopper says of its preferences when asked; brand and similarity only where they tell products apart."""
     brands = [each for each in constraints if each.fact == "brand"]
-    words = {"price": "a low price", "rating": "a good rating", "shipping": "fast shipping"}
+    likes, facts = ["price", "rating", "shipping"], {}
     if reference is not None:
-        words["similarity"] = f"likeness to the one from {reference.category} that I looked at last"
+        likes.append("similarity")
+        facts["category"] = reference.category
         if reference.brand and not brands:
-            words["brand"] = f"the brand {reference.brand}"
-    first, *rest = sorted(words, key=lambda name: (-weights[name], name))
-    said = f"{words[first]} before all, then {', then '.join(words[name] for name in rest)}"
-    return Slot(name="priority", said=said, known="asked", topics=["matters", "ranking"])
+            likes.append("brand")
+            facts["brand"] = reference.brand
+    likes.sort(key=lambda name: (-weights[name], name))
+    slot = make_slot("priority", "priority", {"likes": " ".join(likes), **facts}, "clause")
+    return slot.model_copy(update={"topics": ["matters", "ranking"]})
 
 
 def rank_discoveries(goal: DiscoveryGoal, store: Store, gone: set[str]) -> RankedProducts:

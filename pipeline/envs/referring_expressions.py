@@ -4,16 +4,17 @@ A clue holds strictly of what is meant, and of nothing else even when it is read
 """
 
 import tomllib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from functools import cache
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 
 from shopwright.pipeline.envs.base import CannotDraw
 from shopwright.pipeline.envs.difficulty import compute_sigmoid
+from shopwright.pipeline.envs.wording import make_slot
 from shopwright.pipeline.shop.store import Customer, Store
 from shopwright.schemas.record import Part
 from shopwright.schemas.shop import Line, Order
@@ -33,10 +34,10 @@ class Clue(Part):
 
     name: str
     """Of the slot that says it."""
-    said: str
     fact: str
     """What it is about: `category`, `when`, `total`."""
-    value: str = ""
+    value: str
+    """As the shop has it; of `when` a span of time: `days 21`, `week`."""
     days: tuple[int, int] = (0, 0)
     """Of `when`: so many days ago, from the fewest to the most."""
     loosely: tuple[int, int] = (0, 0)
@@ -119,53 +120,72 @@ def list_memories(orders: Iterable[Order], now: datetime, store: Store, *, lines
 
 
 @cache
-def load_clue_phrases() -> dict[str, Any]:
-    return tomllib.loads(REFERENCE.read_text(encoding="utf-8"))
-
-
-def phrase_side_slot(what: str, random: Random, value: str = "") -> str:
-    """What the customer wants beside, in words."""
-    ways: list[str] = load_clue_phrases()["wanted"][what]
-    return random.choice(ways).format(value=value)
+def load_clue_facts() -> dict[str, dict[str, Any]]:
+    """What customers remember: the name of its slot, and words of a question about it."""
+    found: dict[str, dict[str, Any]] = tomllib.loads(REFERENCE.read_text(encoding="utf-8"))["facts"]
+    return found
 
 
 def make_clue(memory: Memory, fact: str, random: Random) -> Clue | None:
     """What may be said of it; None where there is nothing to say of this fact."""
     if fact == "when":
-        said, days, loosely = random.choice(list_time_phrases(memory.order.placed.date(), memory.now.date()))
-        return phrase_clue(fact, said, random, lines=memory.line is not None, days=days, loosely=loosely)
+        span = random.choice(list_time_spans(memory.order.placed.date(), memory.now.date()))
+        value = f"{span.kind} {span.number}".strip()
+        return name_clue(fact, value, days=span.days, loosely=span.loosely)
     values = sorted(memory.values(fact))
-    return phrase_clue(fact, random.choice(values), random, lines=memory.line is not None) if values else None
+    return name_clue(fact, random.choice(values)) if values else None
 
 
-def phrase_clue(fact: str, value: str, random: Random, *, lines: bool, **when: tuple[int, int]) -> Clue:
-    """A clue in words, of an order or of a line."""
-    about = load_clue_phrases()["facts"][fact]
-    said = random.choice(about["line" if lines else "order"]).format(value=value)
-    return Clue(name=about["slot"], said=said, fact=fact, value=value, **when)
+def name_clue(fact: str, value: str, **when: tuple[int, int]) -> Clue:
+    return Clue(name=load_clue_facts()[fact]["slot"], fact=fact, value=value, **when)
 
 
-def list_time_phrases(placed: date, today: date) -> list[tuple[str, tuple[int, int], tuple[int, int]]]:
-    """Ways to say on which day it was, each with the days that it means strictly and loosely.
+def slot_of_clue(clue: Clue, today: date, *, lines: bool) -> Slot:
+    """A clue as a slot: of an order, or of a line of one."""
+    about, fact, value = "line" if lines else "order", clue.fact, clue.value
+    facts = {"value": value}
+    if fact == "when":
+        span, _, number = value.partition(" ")
+        facts = {"span": span, "number": number}
+    elif fact == "date":
+        facts = {"day": value, "asked": today.isoformat()}
+    elif fact in ("category", "beside"):
+        facts = {"category": value}
+    elif fact in ("price", "total"):
+        facts = {"price": f"${value}"}
+    form = "thing" if lines and fact in ("title", "category") else "clause"
+    slot = make_slot(clue.name, f"{about} {fact}", facts, form, "" if fact == "when" else value)
+    return slot.model_copy(update={"topics": load_clue_facts()[fact]["topics"]})
 
-    >>> [said for said, _, _ in list_time_phrases(date(2024, 5, 13), date(2024, 6, 3))]
-    ['21 days ago', 'about 3 weeks ago', 'last month']
+
+class TimeSpan(NamedTuple):
+    """A way to say on which day it was: with the days that it means strictly and loosely."""
+
+    kind: str
+    """`today`, `yesterday`, `days`, `week`, `weeks` or `month`: how the phrase bank calls it."""
+    number: str
+    days: tuple[int, int]
+    loosely: tuple[int, int]
+
+
+def list_time_spans(placed: date, today: date) -> list[TimeSpan]:
     """
-    say, days = load_clue_phrases()["when"], (today - placed).days
+    >>> [(span.kind, span.number) for span in list_time_spans(date(2024, 5, 13), date(2024, 6, 3))]
+    [('days', '21'), ('weeks', '3'), ('month', '')]
+    """
+    days = (today - placed).days
     if days < 2:
-        return [(say["yesterday" if days else "today"], (days, days), (days, days))]
-    found = [(say["days"].format(number=days), (days, days), (days - 1, days + 1))]
+        return [TimeSpan("yesterday" if days else "today", "", (days, days), (days, days))]
+    found = [TimeSpan("days", f"{days}", (days, days), (days - 1, days + 1))]
     week, weeks = today.weekday(), round(days / 7)
     if week < days <= week + 7:
-        found.append((say["week"], (week + 1, week + 7), (1, week + 7)))
+        found.append(TimeSpan("week", "", (week + 1, week + 7), (1, week + 7)))
     if weeks > 1 and abs(days - 7 * weeks) <= 1:
-        found.append(
-            (say["weeks"].format(number=weeks), (7 * weeks - 1, 7 * weeks + 1), (7 * weeks - 7, 7 * weeks + 7))
-        )
+        found.append(TimeSpan("weeks", f"{weeks}", (7 * weeks - 1, 7 * weeks + 1), (7 * weeks - 7, 7 * weeks + 7)))
     if 12 * (today.year - placed.year) + today.month - placed.month == 1:
         last = today.day
         first = last - 1 + (today.replace(day=1) - timedelta(days=1)).day
-        found.append((say["month"], (last, first), (min(last, 14), max(first, 45))))
+        found.append(TimeSpan("month", "", (last, first), (min(last, 14), max(first, 45))))
     return found
 
 
@@ -206,15 +226,6 @@ def find_near_memory(clues: Sequence[Clue], shown: Iterable[Memory]) -> tuple[Me
         if len(wrong) == 1:
             return each, wrong[0]
     return None
-
-
-def add_topics(slots: Iterable[Slot], topics: Mapping[str, Sequence[str]]) -> list[Slot]:
-    """The disclosure with the words of a question about each slot."""
-    return [slot.model_copy(update={"topics": list(topics.get(slot.name, ()))}) for slot in slots]
-
-
-def list_clue_topics(clues: Iterable[Clue]) -> dict[str, list[str]]:
-    return {clue.name: load_clue_phrases()["facts"][clue.fact]["topics"] for clue in clues}
 
 
 def draw_order_history(store: Store, count: int, random: Random) -> tuple[Customer, list[Order], Span]:

@@ -1,6 +1,6 @@
 """One line of an order goes back, perhaps with something else in its place; or it cannot be returned."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta
 from fractions import Fraction
@@ -24,7 +24,6 @@ from shopwright.pipeline.envs.base import (
     draw_disclosure,
     is_needless_refusal,
     is_right_refusal,
-    phrase_constraint,
 )
 from shopwright.pipeline.envs.constraints import find_doubtful_fits, is_sayable, require_compatibility
 from shopwright.pipeline.envs.constraints import match_requirements as met_by
@@ -33,7 +32,6 @@ from shopwright.pipeline.envs.referring_expressions import (
     Clue,
     Memory,
     Span,
-    add_topics,
     ask_about_missing_slots,
     compute_indirect_chance,
     draw_moment,
@@ -41,12 +39,13 @@ from shopwright.pipeline.envs.referring_expressions import (
     draw_referring_clues,
     find_near_memory,
     intersect_spans,
-    list_clue_topics,
     list_memories,
-    phrase_side_slot,
+    slot_of_clue,
 )
-from shopwright.pipeline.shop.policies import return_verdict
-from shopwright.pipeline.shop.store import Customer, Item, Shelf, Store
+from shopwright.pipeline.envs.wording import Opening, list_said, make_slot, pick_stated, slot_of_constraint
+from shopwright.pipeline.phrases.speaker import Speaker
+from shopwright.pipeline.shop.policies import ShopPolicies
+from shopwright.pipeline.shop.store import Customer, Item, Option, Shelf, Store
 from shopwright.pipeline.shop.tools import Shop
 from shopwright.schemas.certificates import AnyOf, Certificate, Constraint, End, Infeasible, Miss, NotReturnable, Return
 from shopwright.schemas.shop import Line, Order
@@ -89,9 +88,8 @@ class ReplacementWanted:
     """What is wanted in place of a line."""
 
     wants: Literal["nothing", "product", "variant"]
-    pairs: list[tuple[str, str]]
-    """Slots about it: name, and as it is said."""
-    topics: dict[str, list[str]]
+    slots: list[Slot]
+    """What is said of it."""
     goal: dict[str, Any]
     """Its fields of the goal."""
     variant: str = ""
@@ -116,7 +114,7 @@ class ReturnReplacement(Env):
         tricky = random.random() < 0.7 * compute_sigmoid((axes.difficulty - 4) / 1.5)
         wants = random.choice(WANTS)
         for _ in range(TRIES):
-            found = draw_return_task(world.store, axes, random, refuses=refuses, tricky=tricky, wants=wants)
+            found = draw_return_task(world, axes, random, refuses=refuses, tricky=tricky, wants=wants)
             if found is not None:
                 return found
         raise CannotDraw(
@@ -149,6 +147,21 @@ class ReturnReplacement(Env):
         if goal.wants == "product":
             answer = answer.model_copy(update={"recommended_product_ids": [goal.replacement]})
         yield Action(tool_calls=[back], answer=answer)
+
+    def open(self, goal: ReturnGoal, facts: Mapping[str, Any], speaker: Speaker, random: Random) -> Opening:
+        stated = pick_stated(goal.slots)
+        thing, instead = stated.pop(goal.clues[0].name), stated.pop("replacement", None)
+        names = {each.name for each in goal.clues}
+        clues = [slot for name, slot in stated.items() if name in names]
+        needs = [slot for name, slot in stated.items() if name not in names]
+        said = {
+            "thing": thing.said,
+            "clues": list_said(clues, speaker, random),
+            "instead": instead.said if instead else "",
+            "needs": list_said(needs, speaker, random),
+        }
+        parts = {"more": "told more" if clues else "", "then": "instead of it" if instead else ""}
+        return Opening(self.name, said, {**parts, "needed": "that must be" if needs else ""})
 
     def score(self, goal: ReturnGoal, shop: Shop, answer: Answer | None) -> GoalScore:
         """.45 selection + .45 return + .10 replacement, each from -1 to 1."""
@@ -207,10 +220,12 @@ def is_right_replacement(goal: ReturnGoal, shop: Shop, product_id: str) -> bool:
 
 
 def draw_return_task(
-    store: Store, axes: Axes, random: Random, *, refuses: bool, tricky: bool, wants: str
+    world: World, axes: Axes, random: Random, *, refuses: bool, tricky: bool, wants: str
 ) -> DrawnTask | None:
     """A task about one line; None where that line is not as the task wants it."""
+    store = world.store
     customer, orders, shown = draw_order_history(store, axes.orders, random)
+    policies = world.policies_for(customer.id)
     order = orders[random.randrange(len(orders))]
     line = order.lines[random.randrange(len(order.lines))]
     row = store.row(line.product_id)
@@ -219,13 +234,13 @@ def draw_return_task(
     item = store.item(row)
     spans = [
         span
-        for each in list_return_times(order, line, item, customer, refuses, tricky)
+        for each in list_return_times(policies, order, line, item, customer, refuses, tricky)
         if (span := intersect_spans(each, shown))
     ]
     if not spans:
         return None
     now = draw_moment(random.choice(spans), random)
-    verdict = return_verdict(order, line, item, customer, now)
+    verdict = policies.return_verdict(order, line, item, customer, now)
     if verdict["eligible"] == refuses:
         return None
     memories = list_memories(orders, now, store, lines=True)
@@ -241,7 +256,8 @@ def draw_return_task(
     goal = ReturnGoal(
         persona_id=customer.id,
         now=now,
-        slots=list_return_slots(clues, instead, axes, random),
+        policies=policies.id,
+        slots=list_return_slots(clues, instead, now, axes, random),
         refusal="not_eligible" if refuses else "",
         event=event,
         clues=clues,
@@ -260,7 +276,7 @@ def draw_return_task(
     else:
         right = AnyOf(ends=[end, *([exclude_sold_out(end, instead.spare)] if event is not None else [])])
         miss = find_nearest_return(order, line, clues, memories, instead)
-    return DrawnTask(goal, list_return_facts(goal, instead), right, miss)
+    return DrawnTask(goal, {}, right, miss)
 
 
 def make_return_end_state(order_id: str, line_id: str, variant: str, some_of: list[str]) -> End:
@@ -279,7 +295,7 @@ def exclude_sold_out(end: End, product: str) -> End:
 
 
 def list_return_times(
-    order: Order, line: Line, item: Item, customer: Customer, refuses: bool, tricky: bool
+    policies: ShopPolicies, order: Order, line: Line, item: Item, customer: Customer, refuses: bool, tricky: bool
 ) -> Iterator[Span]:
     """When a line can, or cannot, be returned: on the edge of the rules, or clearly.
 
@@ -290,7 +306,7 @@ def list_return_times(
         if refuses and not tricky:
             yield order.placed, order.placed + 30 * DAY
         return
-    until = return_verdict(order, line, item, customer, came)["until"]
+    until = policies.return_verdict(order, line, item, customer, came)["until"]
     if not until:
         if refuses and tricky:
             yield came, came + 14 * DAY
@@ -315,8 +331,8 @@ def draw_replacement(
         return draw_other_product(store, item, axes, random)
     if wants == "variant":
         return draw_other_variant(store, item, line, random)
-    pairs = [("replacement", phrase_side_slot("nothing", random))]
-    return ReplacementWanted("nothing", pairs, {}, {}, miss=Miss(breaks=["replacement"], end=End(some_of=[item.id])))
+    slots = [make_slot("replacement", "wants nothing", {}, "clause")]
+    return ReplacementWanted("nothing", slots, {}, miss=Miss(breaks=["replacement"], end=End(some_of=[item.id])))
 
 
 def draw_other_variant(store: Store, item: Item, line: Line, random: Random) -> ReplacementWanted | None:
@@ -332,8 +348,7 @@ def draw_other_variant(store: Store, item: Item, line: Line, random: Random) -> 
     miss = next((each for each in options if each.id not in (it.id, line.variant_id) and each.stock), None)
     return ReplacementWanted(
         "variant",
-        [("replacement", phrase_side_slot("variant", random)), ("variant", it.label)],
-        {"variant": [choice.name for choice in it.choices]},
+        [make_slot("replacement", "wants variant", {}, "clause"), slot_of_variant(it)],
         {"replacement": it.id},
         variant=it.id,
         miss=Miss(breaks=["variant"], end=End(returns=[Return(order_id="", line_id="", instead=miss.id)]))
@@ -364,7 +379,7 @@ def draw_other_product(store: Store, item: Item, axes: Axes, random: Random) -> 
     others = right[right != model.row]
     spare = store.ids[int(others[random.randrange(len(others))])].as_py() if len(others) else ""
     wrong = np.flatnonzero(stocked & (met == len(masks) - 1))
-    miss, each_said = None, {each.name: each.said for each in must}
+    miss = None
     if len(wrong):
         place = int(wrong[random.randrange(len(wrong))])
         broken = next(each for each, mask in zip(constraints, masks, strict=True) if not mask[place])
@@ -374,18 +389,20 @@ def draw_other_product(store: Store, item: Item, axes: Axes, random: Random) -> 
     return ReplacementWanted(
         "product",
         [
-            ("replacement", phrase_side_slot("product", random, item.category)),
-            *(
-                (name_replacement_slot(each), each_said.get(each.fact) or phrase_constraint(each))
-                for each in constraints
-            ),
+            make_slot("replacement", "wants product", {"category": item.category}, "clause", item.category),
+            *(slot_of_constraint(each, name_replacement_slot(each)) for each in constraints),
         ],
-        {},
         {"category": item.category, "constraints": constraints, "replacement": model.id, "query": model.title},
         some_of=store.ids.take(right).to_pylist(),
         miss=miss,
         spare=spare,
     )
+
+
+def slot_of_variant(option: Option) -> Slot:
+    """All its choices, as one trait."""
+    slot = make_slot("variant", "choices", {each.name: each.value for each in option.choices}, "trait", option.label)
+    return slot.model_copy(update={"topics": [choice.name for choice in option.choices]})
 
 
 def name_replacement_slot(constraint: Constraint) -> str:
@@ -424,22 +441,13 @@ def schedule_replacement_sell_out(store: Store, spare: str, axes: Axes, random: 
     return SellOut(after=random.randint(1, 2), variants=[each.id for each in store.options(row) if each.stock])
 
 
-def list_return_slots(clues: list[Clue], instead: ReplacementWanted, axes: Axes, random: Random) -> list[Slot]:
+def list_return_slots(
+    clues: list[Clue], instead: ReplacementWanted, now: datetime, axes: Axes, random: Random
+) -> list[Slot]:
     """The disclosure; what the line is and that something is wanted in its place is stated always."""
-    pairs = [(each.name, each.said) for each in clues] + instead.pairs
+    found = [slot_of_clue(each, now.date(), lines=True) for each in clues] + instead.slots
     always = [clues[0].name, *(["replacement"] if instead.wants != "nothing" else [])]
-    return add_topics(draw_disclosure(pairs, axes, random, always=always), list_clue_topics(clues) | instead.topics)
-
-
-def list_return_facts(goal: ReturnGoal, instead: ReplacementWanted) -> dict[str, Any]:
-    """What the opening is told."""
-    stated = {slot.name: slot.said for slot in goal.slots if slot.known == "stated"}
-    names = [each.name for each in goal.clues]
-    return {
-        "clues": [stated[name] for name in names if name in stated],
-        "instead": stated.get("replacement", ""),
-        "needs": [stated[name] for name, _ in instead.pairs[1:] if name in stated],
-    }
+    return draw_disclosure(found, axes, random, always=always)
 
 
 def find_nearest_return(

@@ -1,6 +1,6 @@
 """Something is sold out: another product of its kind that does what the shopper needs, the more like it the better."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cache
 from itertools import chain
@@ -45,6 +45,8 @@ from shopwright.pipeline.envs.constraints import (
 from shopwright.pipeline.envs.customers import draw_customer
 from shopwright.pipeline.envs.difficulty import Axes
 from shopwright.pipeline.envs.referring_expressions import ask_about_missing_slots
+from shopwright.pipeline.envs.wording import Opening, list_said, make_plain_slot, pick_stated
+from shopwright.pipeline.phrases.speaker import Speaker
 from shopwright.pipeline.shop.store import NO_FITS, Item, Shelf, Store
 from shopwright.pipeline.shop.tools import Shop
 from shopwright.pipeline.shop.user_simulator import SOLD_OUT
@@ -144,7 +146,7 @@ class Substitution(Env):
             miss = Miss(breaks=["in stock"], end=End(some_of=ids[:1]))
             return DrawnTask(
                 goal,
-                list_substitution_facts(goal, here),
+                {},
                 prove_nothing_fits(goal, here, products_sold_out=ids, unsure=unsure),
                 miss,
             )
@@ -153,9 +155,7 @@ class Substitution(Env):
             event = schedule_sell_out(here.store, int(here.shelf.rows[ends[0]]), random)
             goal = goal.model_copy(update={"event": event})
             right.append(End(some_of=ids[1:], after_sell_out=True))
-        return DrawnTask(
-            goal, list_substitution_facts(goal, here), AnyOf(ends=right), find_nearest_substitute(here, demands)
-        )
+        return DrawnTask(goal, {}, AnyOf(ends=right), find_nearest_substitute(here, demands))
 
     def solve(self, goal: SubstitutionGoal, shop: Shop, axes: Axes) -> Solution:
         store, limits = shop.store, {each.fact: each for each in goal.constraints if each.op != "at least"}
@@ -205,6 +205,13 @@ class Substitution(Env):
             RANK * rank + STOCK * stock, all(fits), "" if all(fits) else "something recommended does not do"
         )
 
+    def open(self, goal: SubstitutionGoal, facts: Mapping[str, Any], speaker: Speaker, random: Random) -> Opening:
+        stated = pick_stated(goal.slots)
+        original = {"original": stated.pop("original").said}
+        if not stated:
+            return Opening("substitution bare", original)
+        return Opening("substitution", {**original, "list": list_said(stated.values(), speaker, random)})
+
     def notices(self, goal: SubstitutionGoal, shop: Shop) -> Iterator[Notice]:
         """That something is sold out by now, where the agent has come across it."""
         return list_newly_sold_out(goal, shop)
@@ -218,7 +225,8 @@ def list_newly_sold_out(goal: Goal, shop: Shop) -> Iterator[Notice]:
         option.product_id for each in goal.event.variants if (option := shop.store.option_of(each))
     ):
         if product in shop.seen:
-            yield Notice(f"{SOLD_OUT} {product}", f"{get_store_item(shop.store, product).title} is sold out now")
+            title = " ".join(get_store_item(shop.store, product).title.split())
+            yield Notice(f"{SOLD_OUT} {product}", "is sold out", {"thing": title})
 
 
 def get_store_item(store: Store, product_id: str) -> Item:
@@ -379,7 +387,7 @@ def make_substitution_goal(
     return SubstitutionGoal(
         persona_id=who.id,
         now=who.now,
-        slots=list_substitution_slots(original, demands, axes, random),
+        slots=list_substitution_slots(original, demands, here.shelf, axes, random),
         refusal=refusal,
         sold_out=list_variant_ids(store, [int(rows[each]) for each in gone]),
         original=original.id,
@@ -394,16 +402,12 @@ def make_substitution_goal(
     )
 
 
-def list_substitution_slots(original: Item, demands: Sequence[Requirement], axes: Axes, random: Random) -> list[Slot]:
-    pairs = [("original", original.title), *((each.name, each.said) for each in demands)]
-    found = draw_disclosure(pairs, axes, random, always=["original"])
+def list_substitution_slots(
+    original: Item, demands: Sequence[Requirement], shelf: Shelf, axes: Axes, random: Random
+) -> list[Slot]:
+    slots = [make_plain_slot("original", original.title, "thing"), *(each.slot(shelf) for each in demands)]
+    found = draw_disclosure(slots, axes, random, always=["original"])
     return [found[0].model_copy(update={"topics": ["product", "replace", "substitute"]}), *found[1:]]
-
-
-def list_substitution_facts(goal: SubstitutionGoal, here: OriginalOnShelf) -> dict[str, Any]:
-    """What the opening is told."""
-    stated = {slot.name: slot.said for slot in goal.slots if slot.known == "stated"}
-    return {"original": stated.pop("original"), "needs": list(stated.values())}
 
 
 def make_price_infeasible(
@@ -423,7 +427,7 @@ def make_price_infeasible(
     proof = prove_nothing_fits(goal, here, but_for_price=int(np.count_nonzero(fits)), cheapest=int(prices[fits].min()))
     return DrawnTask(
         goal,
-        list_substitution_facts(goal, here),
+        {},
         proof,
         Miss(breaks=["price"], end=End(some_of=[get_shelf_product_id(here, miss)])),
     )

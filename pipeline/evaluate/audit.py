@@ -31,10 +31,10 @@ from shopwright.pipeline.models.play import Working, play_blocking
 from shopwright.pipeline.models.scripted import Scripted
 from shopwright.pipeline.problem import Problem
 
+# Names and values by which tasks are counted together.
 Group = tuple[tuple[str, Any], ...]
-"""Names and values by which tasks are counted together."""
+# Of each group and player: episodes, successes, and each part of the score.
 Sums = dict[tuple[Group, str], Counter[str]]
-"""Of each group and player: episodes, successes, and each part of the score."""
 EPISODES, SUCCESSES = "episodes", "successes"
 
 
@@ -106,6 +106,7 @@ def play_by_all(
         except NothingToDraw:
             drawn = None
         for name in names:
+            # Each plays an episode of its own.
             yield score_player(drawn and copy(drawn), group, name, piece.players[name])
 
 
@@ -164,12 +165,19 @@ def tabulate_audit(cells: Sequence[AuditCell], parts: Sequence[str] = ("reward",
 
 def tabulate_levels(cells: Sequence[AuditCell]) -> Table:
     """The mean reward by level, with the success beside it where that is neither 0 nor 100 %."""
+    levels, rows = arrange_by_level(cells)
+    lines = [[env, policy, *map(format_level, mine)] for env, policy, mine in rows]
+    return Table(["env", "policy", *map(str, levels)], lines)
+
+
+def arrange_by_level(cells: Sequence[AuditCell]) -> tuple[list[int], list[tuple[str, str, list[AuditCell | None]]]]:
+    """The levels, and for each env and player its cells by level."""
     levels = sorted({cell.group["level"] for cell in cells})
     found = {(cell.group["env"], cell.policy, cell.group["level"]): cell for cell in cells}
     rows = []
     for env, policy in dict.fromkeys((env, policy) for env, policy, _ in found):
-        rows.append([env, policy, *(format_level(found.get((env, policy, level))) for level in levels)])
-    return Table(["env", "policy", *map(str, levels)], rows)
+        rows.append((env, policy, [found.get((env, policy, level)) for level in levels]))
+    return levels, rows
 
 
 def format_level(cell: AuditCell | None) -> str:

@@ -10,8 +10,8 @@ from typing import Generic, TypeVar
 from shopwright.pipeline.models.base import UnansweredRequest
 
 T = TypeVar("T")
+# Seconds between two lines that say how far it is.
 REPORT_INTERVAL = 5.0
-"""Seconds between two lines that say how far it is."""
 
 
 @contextmanager

@@ -28,15 +28,15 @@ from shopwright.schemas.record import Record, Rejected
 if TYPE_CHECKING:
     from shopwright.pipeline.evaluate.audit import AuditCell
 
+# The player that knows the goal, in every situation.
 SOLVER = "solver"
-"""The player that knows the goal, in every situation."""
+# Offline episodes at a time: while the code of one runs, the next is played.
 AT_ONCE = 8
-"""Offline episodes at a time: while the code of one runs, the next is played."""
 TaskT = TypeVar("TaskT")
 EpisodeT = TypeVar("EpisodeT", bound="Episode")
 RowT = TypeVar("RowT", bound=Record)
+# Who acts without a model: given an episode that was just reset, it yields actions and is sent observations.
 Player = Callable[[Any], Generator[Any, Any, None]]
-"""Who acts without a model: given an episode that was just reset, it yields actions and is sent observations."""
 
 
 class NothingToDraw(Problem):
@@ -88,7 +88,7 @@ class Episode(ABC):
 
     def take(self, action: Any) -> Working[Step]:
         """A turn that may ask a model or wait for other work on the way."""
-        yield from ()
+        yield from ()  # a generator, as those that wait are
         return self.step(action)
 
     def step(self, action: Any) -> Step:
@@ -123,12 +123,13 @@ def play_through(episode: EpisodeT, player: Player | None = None, policy: str = 
         if agent is None:
             action = yield episode.prompt()
         else:
+            # A generator that is not begun takes None alone.
             action = next_action(agent, seen if turns else None, episode.silence)
         step = yield from episode.take(action)
         turns.append(TraceTurn(seen, action))
         seen, done = step.observation, step.done
     if agent is not None:
-        agent.close()
+        agent.close()  # it may be in the midst of a plan
     return Trace(policy, turns, episode.score(), episode)
 
 

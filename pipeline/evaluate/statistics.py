@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import comb, exp, lgamma, log, log1p, sqrt
 
+# Of a 95 % interval.
 Z = 1.959964
-"""Of a 95 % interval."""
 
 
 def compute_wilson_interval(successes: float, count: float) -> tuple[float, float]:

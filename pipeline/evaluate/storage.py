@@ -15,8 +15,8 @@ from shopwright.schemas.record import Record
 
 RowT = TypeVar("RowT", bound=Record)
 
+# In a run, beside its datasets.
 FOLDER = "evaluations"
-"""In a run, beside its datasets."""
 
 
 def get_results_path(run: Path, what: str, policy: str) -> Path:

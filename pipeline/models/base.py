@@ -15,6 +15,8 @@ Message = Mapping[str, Any]
 # A name and a password in an address, which no model takes: the key is in the environment.
 PASSWORD = re.compile(r"(?<=//)[^/\s]*@")
 KINDS = ("scripted", "openai", "vllm")
+# As a model is named, of each kind that is one.
+MODEL_FORMS = "openai:NAME@http://HOST:PORT/v1 or vllm:NAME_OR_PATH"
 
 
 @dataclass(frozen=True)
@@ -207,9 +209,7 @@ def parse_spec(text: str) -> Spec:
         "vllm": not rest,
     }
     if kind not in KINDS or wrong[kind]:
-        raise Problem(
-            f"There is no model {PASSWORD.sub('…@', text)!r}. Say scripted, openai:NAME@http://HOST:PORT/v1 or vllm:NAME_OR_PATH."
-        )
+        raise Problem(f"There is no model {PASSWORD.sub('…@', text)!r}. Say scripted, {MODEL_FORMS}.")
     return Spec(kind, model, url.rstrip("/"))
 
 

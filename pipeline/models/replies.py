@@ -60,7 +60,8 @@ class Replies:
         with open(path, "rb") as file:
             file.seek(offset)
             found = json.loads(file.readline())
-        return read_reply(found, key)
+        facts = {name: value for name, value in found.items() if name not in ("key", "prompt", "round", "sum")}
+        return Reply(**{"text": "", **facts, "calls": tuple(facts.get("calls", ()))}, key=key, kept=True)
 
     def put(self, key: str, prompt: str, reply: Reply) -> None:
         """That there was no answer is not kept: another time there may be one."""
@@ -97,11 +98,6 @@ class Replies:
                 self.copying.join()
             if not is_here(self.there):
                 send(self.path, self.there)
-
-
-def read_reply(found: dict[str, Any], key: str) -> Reply:
-    facts = {name: value for name, value in found.items() if name not in ("key", "prompt", "round", "sum")}
-    return Reply(**{"text": "", **facts, "calls": tuple(facts.get("calls", ()))}, key=key, kept=True)
 
 
 def fetch_replies(folder: Path) -> None:

@@ -245,6 +245,7 @@ class CachedModel:
             if key not in self.on_their_way:
                 self.check_budget()
                 self.on_their_way[key] = asyncio.create_task(self.ask(key, prompt))
+                # Looked at here, else asyncio complains of an error that nobody waited for.
                 self.on_their_way[key].add_done_callback(lambda task: task.cancelled() or task.exception())
             # what is on its way is paid for, whoever stops waiting
             found = await asyncio.shield(self.on_their_way[key])
@@ -261,9 +262,11 @@ class CachedModel:
 
     async def ask(self, key: str, prompt: Prompt) -> Reply:
         try:
+            # Not at the start: where all is kept, no server is needed.
             await self.model.ready()
             began = monotonic()
             again = self.replies.rounds.get(key, 0)
+            # What was asked anew needs another seed, or a server would say the same.
             found = await self.model.reply(replace(prompt, seed=prompt.seed + APART * again) if again else prompt)
             found = replace(found, key=key, seconds=round(monotonic() - began, 4))
             self.models.spent.tokens += found.prompt_tokens + found.tokens

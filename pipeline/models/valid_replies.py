@@ -52,6 +52,7 @@ def ask_until_valid(
             return read(reply)
         except InvalidReply as wrong:
             reasons.append(str(wrong))
+        # Asked again it would refuse again.
         if reply.finish == "refused":
             break
         fault = f"That will not do: {reasons[-1]} Answer again, in the same form."
@@ -104,6 +105,7 @@ def value_to_jsonable(value: Any) -> Any:
 def parse_reply_json(reply: Reply, shape: type[Shape]) -> Shape:
     """The reply as a record. Raises InvalidReply where it is none; nothing is guessed or mended."""
     try:
+        # Line breaks within texts are let pass, as many models write them; "3" for 3 is not.
         return shape.model_validate_json(json.dumps(json.loads(reply.text, strict=False)), strict=True)
     except ValidationError as error:
         first = error.errors()[0]

@@ -11,8 +11,8 @@ from typing import Any
 from shopwright.pipeline.browse.guard import Guard, is_loopback
 from shopwright.pipeline.extras import require
 from shopwright.pipeline.playground.envs_page import build_envs_page
-from shopwright.pipeline.playground.pages_page import build_pages_page
 from shopwright.pipeline.playground.shop import PlaygroundShop
+from shopwright.pipeline.playground.shopping_page import build_shopping_page
 from shopwright.pipeline.playground.steps_page import build_steps_page
 from shopwright.pipeline.problem import Problem
 
@@ -44,7 +44,7 @@ def build_playground(place: PlaygroundShop) -> Any:
         with gr.Tab("Help"):
             build_envs_page(gr, place)
         with gr.Tab("Find"):
-            build_pages_page(gr, place)
+            build_shopping_page(gr, place)
         with gr.Tab("Predict"):
             build_steps_page(gr, place)
     return found

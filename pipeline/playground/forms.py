@@ -111,7 +111,8 @@ def parse_form_arguments(form: ToolForm, typed: Sequence[Any]) -> dict[str, Any]
     given = {field.name: parse_field(field, value) for field, value in zip(form.fields, typed, strict=True)}
     missing = [field for field in form.fields if field.required and given[field.name] in (None, "")]
     if missing and not can_be_empty(form, given):
-        raise Problem(f"{form.name} needs {join_labels(field.name for field in missing)}. Nothing was called.")
+        names = " and ".join(field.name.replace("_", " ") for field in missing)
+        raise Problem(f"{form.name} needs {names}. Nothing was called.")
     needed = {field.name for field in form.fields if field.required}
     return {
         name: value if value is not None else ""
@@ -125,10 +126,6 @@ def can_be_empty(form: ToolForm, given: Mapping[str, Any]) -> bool:
     return form.name == "catalog_search" and any(
         given[field.name] for field in form.fields if field.name not in ("query", "page")
     )
-
-
-def join_labels(names: Any) -> str:
-    return " and ".join(str(name).replace("_", " ") for name in names)
 
 
 def parse_field(field: ToolField, value: Any) -> Any:

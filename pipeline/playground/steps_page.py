@@ -5,8 +5,8 @@ from typing import Any
 from shopwright.pipeline.playground import render
 from shopwright.pipeline.playground.envs_page import FORGOTTEN_AFTER, show_field_error
 from shopwright.pipeline.playground.guess import Guess
-from shopwright.pipeline.playground.pages_page import ACTS, BUILT
 from shopwright.pipeline.playground.shop import PlaygroundShop
+from shopwright.pipeline.playground.shopping_page import ACTS, BUILT
 from shopwright.pipeline.render.pages import SEARCH_INPUT
 
 KINDS = [("clicks something", "click"), ("searches", "type_and_submit"), ("leaves the shop", "terminate")]

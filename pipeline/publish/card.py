@@ -1,7 +1,7 @@
 """The dataset's card: what the Hub reads of it, and what a person should know before using it."""
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import chain
 from pathlib import Path
 from typing import Any, get_args
@@ -9,11 +9,11 @@ from typing import Any, get_args
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from shopwright.pipeline.catalog.sources import HUB_ID
-from shopwright.pipeline.dataset import Dataset, Manifest
+from shopwright.pipeline.dataset import Dataset, Manifest, list_counted_reasons
 from shopwright.pipeline.extras import require
 from shopwright.pipeline.files import write_whole
 from shopwright.pipeline.problem import Problem
-from shopwright.pipeline.publish.layout import Laid
+from shopwright.pipeline.publish.layout import Laid, LaidConfig
 from shopwright.pipeline.publish.licences import hub_licence
 from shopwright.pipeline.publish.pictures import clean_for_xml, draw_pictures
 from shopwright.pipeline.publish.report import changed_settings
@@ -79,28 +79,28 @@ def build_front_matter(run: Run, laid: Laid, facts: Mapping[str, Any]) -> dict[s
         "size_categories": [choose_size_category(sum(config.rows for config in laid.configs.values()))],
         "task_categories": purposes(laid.configs),
         "tags": list(TAGS),
-        "configs": [
-            {
-                "config_name": config.name,
-                "data_files": [
-                    {"split": name, "path": f"data/{config.name}/{name}-*.parquet"} for name in config.splits
-                ],
-            }
-            for config in laid.configs.values()
-        ],
-        "dataset_info": [
-            {
-                "config_name": config.name,
-                "features": config.features._to_yaml_list(),
-                "splits": [
-                    {"name": split.name, "num_bytes": split.unpacked, "num_examples": split.rows}
-                    for split in config.splits.values()
-                ],
-                "download_size": config.bytes,
-                "dataset_size": sum(split.unpacked for split in config.splits.values()),
-            }
-            for config in laid.configs.values()
-        ],
+        "configs": list(map(describe_config_files, laid.configs.values())),
+        "dataset_info": list(map(describe_config_contents, laid.configs.values())),
+    }
+
+
+def describe_config_files(config: LaidConfig) -> dict[str, Any]:
+    files = [{"split": name, "path": f"data/{config.name}/{name}-*.parquet"} for name in config.splits]
+    return {"config_name": config.name, "data_files": files}
+
+
+def describe_config_contents(config: LaidConfig) -> dict[str, Any]:
+    splits = [
+        {"name": split.name, "num_bytes": split.unpacked, "num_examples": split.rows}
+        for split in config.splits.values()
+    ]
+    return {
+        "config_name": config.name,
+        # Private in `datasets`; `to_dict` has another form, which the Hub's viewer does not read from a card.
+        "features": config.features._to_yaml_list(),
+        "splits": splits,
+        "download_size": config.bytes,
+        "dataset_size": sum(split["num_bytes"] for split in splits),
     }
 
 
@@ -128,7 +128,8 @@ def choose_size_category(rows: int) -> str:
 def languages(run: Run) -> list[str]:
     spoken = [name for name, stage in all_stages().items() if "language" in stage.makes.model_fields]
     made = [found for found in map(run.read, spoken) if found.manifest]
-    return sorted({"en"} | {name for found in made for (name,) in found.sql("select distinct language from rows")})
+    rows = chain.from_iterable(found.sql("select distinct language from rows") for found in made)
+    return sorted({"en", *(name for (name,) in rows)})
 
 
 def purposes(configs: Iterable[str]) -> list[str]:
@@ -151,7 +152,7 @@ def purposes_of(config: str) -> Collection[str]:
 
 def gather_card_facts(run: Run, laid: Laid, repo: str) -> dict[str, Any]:
     """What the card's template says."""
-    manifests = [found for name in all_stages() if (found := run.read(name).manifest)]
+    manifests = run.manifests()
     if not manifests or not laid.configs:
         raise Problem(f"There is no finished dataset in {run.folder}. Build one first: shopwright build --help")
     made = {each.dataset for each in manifests}
@@ -167,14 +168,17 @@ def gather_card_facts(run: Run, laid: Laid, repo: str) -> dict[str, Any]:
         "code": sorted({each.recipe.code for each in manifests}),
         "settings": {each.dataset: describe_settings(each) for each in manifests},
         "models": {each.dataset: describe_models(each) for each in manifests},
-        "rejects": [(each.dataset, why, count) for each in manifests for why, count in each.rejects.items()],
-        "samples": take_sample_lines(run, made),
-        **{
-            name: run.call(facts) if dataset in made else None
-            for dataset, views in views_in_place().items()
-            for name, facts in views.card.items()
-        },
+        "rejects": list(list_counted_reasons(manifests)),
+        "samples": list(take_sample_lines(run, made)),
+        **dict(gather_dataset_facts(run, made)),
     }
+
+
+def gather_dataset_facts(run: Run, made: Collection[str]) -> Iterator[tuple[str, Any]]:
+    """What the datasets' own views say on the card; None of those that are not there."""
+    for dataset, views in views_in_place().items():
+        for name, facts in views.card.items():
+            yield name, run.call(facts) if dataset in made else None
 
 
 def example(laid: Laid) -> tuple[str, str]:
@@ -205,11 +209,12 @@ def without_folders(said: str) -> str:
     ('webshop:items.json', 'vllm:Qwen/Qwen3-8B (0.7)', '64k')
     """
     said = re.sub(r"@?\w+://\S+", "", said)
-    return " ".join(
-        head + mark + (rest if HUB_ID.fullmatch(rest) else re.split(r"[/\\]", rest.rstrip("/\\"))[-1])
-        for word in said.split()
-        for head, mark, rest in [word.partition(":") if ":" in word else ("", "", word)]
-    )
+    return " ".join(map(drop_folder, said.split()))
+
+
+def drop_folder(word: str) -> str:
+    head, mark, rest = word.partition(":") if ":" in word else ("", "", word)
+    return head + mark + (rest if HUB_ID.fullmatch(rest) else re.split(r"[/\\]", rest.rstrip("/\\"))[-1])
 
 
 def list_sources(catalog: Dataset[Product]) -> list[tuple[str, str, int]]:
@@ -265,14 +270,13 @@ def measure_answerability(questions: Dataset[Question]) -> dict[str, Any]:
     return {"text": counts[0][0], "total": counts[0][1], "weak": len(get_args(Shortcut)), "right": right}
 
 
-def take_sample_lines(run: Run, made: set[str]) -> list[tuple[str, str]]:
+def take_sample_lines(run: Run, made: set[str]) -> Iterator[tuple[str, str]]:
     """A few lines of some datasets, as they are."""
-    shown = [(name, views.sample) for name, views in views_in_place().items() if name in made and views.sample]
-    return [
-        (name, "\n".join("\n".join(str(getattr(row, field)) for field in fields).split("\n")[:LINES]))
-        for name, fields in shown
-        for row in run.read(name).head(1)
-    ]
+    for name, views in views_in_place().items():
+        if name in made and views.sample:
+            for row in run.read(name).head(1):
+                text = "\n".join(str(getattr(row, field)) for field in views.sample)
+                yield name, "\n".join(text.split("\n")[:LINES])
 
 
 # What is shown.

@@ -62,7 +62,7 @@ def publish_run(
             require_verified(made)
         with open_laying_folder(made, None if dry_run else to) as where:
             laid = laid_in(where, made, configs, repo, [Path(each) for each in against])
-            outcome: dict[str, Any] = {"configs": list_laid_splits(laid)}
+            outcome: dict[str, Any] = {"configs": list(list_laid_splits(laid))}
             if to:
                 outcome |= {"folder": to, "changes": asdict(changes_in(where, Path(to)))} if dry_run else {"folder": to}
             if repo:
@@ -181,19 +181,12 @@ def count_laid_rows(laid: Laid) -> int:
     return sum(config.rows for config in laid.configs.values())
 
 
-def list_laid_splits(laid: Laid) -> list[dict[str, Any]]:
+def list_laid_splits(laid: Laid) -> Iterator[dict[str, Any]]:
     """Of each split of each config, what there is."""
-    return [
-        {
-            "config": config.name,
-            "split": split.name,
-            "rows": split.rows,
-            "files": len(split.files),
-            "bytes": split.bytes,
-        }
-        for config in laid.configs.values()
-        for split in config.splits.values()
-    ]
+    for config in laid.configs.values():
+        for split in config.splits.values():
+            size = {"rows": split.rows, "files": len(split.files), "bytes": split.bytes}
+            yield {"config": config.name, "split": split.name, **size}
 
 
 def format_publish_report(outcome: dict[str, Any], *, dry_run: bool) -> str:
@@ -204,7 +197,8 @@ def format_publish_report(outcome: dict[str, Any], *, dry_run: bool) -> str:
     lines = [str(Table(("config", "split", "rows", "files", "MB"), rows)), ""]
     changes = outcome.get("changes", {})
     if dry_run:
-        lines += [f"{kind:10} {path}" for kind, files in changes.items() for path in files]
+        for kind, files in changes.items():
+            lines += [f"{kind:10} {path}" for path in files]
     elif changes:
         counts = ", ".join(f"{len(files):,} {kind}" for kind, files in changes.items())
         lines.append(f"files      {counts}")

@@ -131,6 +131,7 @@ def digests_of(path: Path) -> set[str]:
 
 
 def digests_in(file: IO[bytes], size: int) -> set[str]:
+    # Git hashes a file with its kind and size before it.
     found = hashlib.sha256(), hashlib.sha1(b"blob %d\0" % size)
     while data := file.read(1 << 20):
         for each in found:
@@ -274,6 +275,7 @@ class Hub:
         """Sends what the Hub has not got yet, to be seen by nobody; what a commit then adds."""
         from huggingface_hub import CommitOperationAdd
 
+        # Hashed here, file by file: it takes a while before anything is sent.
         additions = [CommitOperationAdd(path_in_repo=path, path_or_fileobj=str(folder / path)) for path in names]
         total, sent, began = sum(each.upload_info.size for each in additions), 0, monotonic()
 
@@ -310,13 +312,16 @@ class Hub:
                 if status_of(error) not in (None, 412, *TRANSIENT_CODES):
                     raise
                 now = self.retry(lambda: self.at(self.revision))
+                # It arrived, and only the answer was lost.
                 if not compare_digests(mine, now.files, removed):
                     return now.commit
+                # Somebody else was first; 412 is how the Hub says that the parent is not the latest.
                 if now.commit != there.commit or status_of(error) == 412:
                     raise Problem(self.too_late()) from None
                 if tries == TRIES:
                     raise
                 self.wait(seconds_until_retry(error, tries))
+        # A `.gitignore` there makes the Hub drop files without a word.
         if lacking := compare_digests(mine, self.retry(lambda: self.at(made)).files, removed).uploads:
             raise Problem(f"{self.repo} took the commit {made[:7]} but not {lacking[0]}: look into its .gitignore.")
         return made
@@ -379,6 +384,7 @@ class Hub:
         from huggingface_hub.utils import get_session
 
         session = get_session()
+        # The client sets none: a silent server would be waited for without end.
         session.timeout = self.patience
         hooks = session.event_hooks
         others = [each for each in hooks["response"] if getattr(each, "__func__", None) is not Hub.not_too_long]

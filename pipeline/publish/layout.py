@@ -81,8 +81,11 @@ class Laid:
     @cached_property
     def files(self) -> dict[str, FileFacts]:
         """The Parquet files by their paths from the folder."""
-        splits = [split for config in self.configs.values() for split in config.splits.values()]
-        return {path: facts for split in splits for path, facts in split.files.items()}
+        found: dict[str, FileFacts] = {}
+        for config in self.configs.values():
+            for split in config.splits.values():
+                found |= split.files
+        return found
 
 
 def lay(configs: Sequence[Config], folder: Path, *, finish: Callable[[Laid], None] | None = None) -> Laid:

@@ -28,7 +28,7 @@ from shopwright.pipeline.stages import all_stages, dataset_of, tasks_of, views_i
 
 PLACES = 5
 # Splits that are not trained on.
-HELD_OUT = ("test", "validation", "valid", "dev", "eval")
+HELD_OUT = ("test", "test_wording", "validation", "valid", "dev", "eval")
 ROW = {"row": ("id", "id")}
 # For DuckDB, which goes to disk beyond it.
 MEMORY = "1GB"
@@ -56,9 +56,9 @@ def find_leaks(run: Run, folder: Path, against: Sequence[Path] = ()) -> list[Lea
     sets = [contamination.read_test_set(path) for path in against]
     return [
         *licence_leaks(run),
-        *(leak for config, splits in files.items() for leak in split_leaks(config, splits)),
+        *chain.from_iterable(split_leaks(config, splits) for config, splits in files.items()),
         *family_leaks(files),
-        *(leak for config, splits in files.items() for leak in text_leaks(config, splits, sets)),
+        *chain.from_iterable(text_leaks(config, splits, sets) for config, splits in files.items()),
     ]
 
 

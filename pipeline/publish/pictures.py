@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -64,12 +65,10 @@ PICTURE_TEMPLATES.filters["visible"] = clean_for_xml
 
 def draw_pictures(run: Run) -> dict[str, str]:
     """Name -> SVG, for those datasets that are there."""
-    found = {
-        name: run.call(draw)
-        for dataset, views in views_in_place().items()
-        if run.read(dataset).manifest
-        for name, draw in views.pictures.items()
-    }
+    found: dict[str, str] = {}
+    for dataset, views in views_in_place().items():
+        if run.read(dataset).manifest:
+            found |= {name: run.call(draw) for name, draw in views.pictures.items()}
     return {name: text for name, text in found.items() if text}
 
 
@@ -92,12 +91,10 @@ def draw_tokens(trajectories: Dataset[Trajectory]) -> str:
 
 def draw_hours(trajectories: Dataset[Trajectory]) -> str:
     facts = gather_trajectory_facts(trajectories)
-    squares = [
-        Square(day, hour, count / facts["busiest"], f"{DAYS[day]} {hour}:00, {count:,}")
-        for day in range(7)
-        for hour in range(24)
-        for count in [facts["hours"].get((day, hour), 0)]
-    ]
+    squares = []
+    for day, hour in product(range(7), range(24)):
+        count = facts["hours"].get((day, hour), 0)
+        squares.append(Square(day, hour, count / facts["busiest"], f"{DAYS[day]} {hour}:00, {count:,}"))
     return render_picture("hours", squares=squares, looked_at=facts["looked_at"])
 
 
@@ -140,7 +137,9 @@ def render_picture(name: str, bars: Sequence[Bar] = (), *, squares: Sequence[Squ
     """Empty where there is nothing to show."""
     if not bars and not squares:
         return ""
-    title, note = read_captions(name, looked_at)
+    # The template says in a macro for each picture what stands above it and, in a second line, below.
+    said = getattr(PICTURE_TEMPLATES.get_template("pictures.j2").module, name)(f"{looked_at:,}").split("\n")
+    title, note, *_ = [*(" ".join(line.split()) for line in said if line.strip()), ""]
     return PICTURE_TEMPLATES.get_template("picture.svg.j2").render(
         title=title,
         note=note,
@@ -149,10 +148,3 @@ def render_picture(name: str, bars: Sequence[Bar] = (), *, squares: Sequence[Squ
         squares=squares,
         days=DAYS,
     )
-
-
-def read_captions(name: str, looked_at: int) -> tuple[str, str]:
-    """What stands above and below a picture, as its template says it."""
-    said = getattr(PICTURE_TEMPLATES.get_template("pictures.j2").module, name)(f"{looked_at:,}").split("\n")
-    title, note, *_ = [*(" ".join(line.split()) for line in said if line.strip()), ""]
-    return title, note

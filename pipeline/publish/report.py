@@ -1,13 +1,13 @@
-"""The run as one page that needs no network: what was made, how it looks, and what was turned away."""
+"""The run as one page that needs no network: what was made, how it looks, and what was rejected."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from shopwright.pipeline.dataset import Manifest
+from shopwright.pipeline.dataset import Manifest, list_counted_reasons
 from shopwright.pipeline.files import write_whole
 from shopwright.pipeline.models.role import PromptUsage
 from shopwright.pipeline.problem import Problem
@@ -64,7 +64,7 @@ def write_report(run: Run) -> Path:
 
 def render_report(run: Run) -> str:
     """The page. Raises Problem where nothing is finished."""
-    manifests = [found for name in all_stages() if (found := run.read(name).manifest)]
+    manifests = run.manifests()
     if not manifests:
         raise Problem(f"There is no finished dataset in {run.folder}. Build one first: shopwright build --help")
     parts = gather_sections(run, manifests)
@@ -78,25 +78,26 @@ def list_sections() -> dict[str, str]:
     """Of the page, in order: what the contents call each."""
     sections = list(chain.from_iterable(views.report for views in views_in_place().values()))
     named = {section.key: section.title for section in sections if section.title}
-    return {"made": "What was made"} | named | {"realism": "Realism", "rejected": "Turned away", "models": "Models"}
+    return {"made": "What was made"} | named | {"realism": "Realism", "rejected": "Rejected", "models": "Models"}
 
 
 def gather_sections(run: Run, manifests: list[Manifest]) -> dict[str, Any]:
     """What each section says; empty where the run has nothing of it."""
     sections = list(chain.from_iterable(views.report for views in views_in_place().values()))
+    reasons = {kind: rank_reasons(manifests, kind) for kind in ("rejects", "repairs")}
     return {
         "made": {made.dataset: changed_settings(made) for made in manifests},
         **{section.key: run.call(section.facts) for section in sections},
         "realism": gather_realism_facts(run),
-        "rejected": {
-            kind: rank_reasons(manifests, kind) for kind in ("rejects", "repairs") if rank_reasons(manifests, kind)
-        },
-        "models": [
-            (made.dataset, prompt, validate_usage(made, asked))
-            for made in manifests
-            for prompt, asked in made.usage.items()
-        ],
+        "rejected": {kind: rows for kind, rows in reasons.items() if rows},
+        "models": list(chain.from_iterable(map(list_model_usage, manifests))),
     }
+
+
+def list_model_usage(made: Manifest) -> Iterator[tuple[str, str, PromptUsage]]:
+    """Dataset, prompt and what models were asked with it."""
+    for prompt, asked in made.usage.items():
+        yield made.dataset, prompt, validate_usage(made, asked)
 
 
 def validate_usage(made: Manifest, facts: Any) -> PromptUsage:
@@ -110,8 +111,7 @@ def validate_usage(made: Manifest, facts: Any) -> PromptUsage:
 
 def rank_reasons(manifests: Iterable[Manifest], kind: str) -> list[tuple[str, str, int]]:
     """Dataset, reason and how often, the commonest first; the rarest of many as one."""
-    found = [(made.dataset, reason, count) for made in manifests for reason, count in getattr(made, kind).items()]
-    found.sort(key=lambda row: (-row[2], row))
+    found = sorted(list_counted_reasons(manifests, kind), key=lambda row: (-row[2], row))
     rest = found[REASONS:]
     return found[:REASONS] + ([("others", f"{len(rest):,} reasons", sum(row[2] for row in rest))] if rest else [])
 

@@ -122,9 +122,8 @@ def count_prompt_tokens(steps: Rows) -> list[tuple[int, int, int]]:
 def payoff_rows(behaviors: Rows, sessions: int = PAID) -> list[Payoff]:
     """What policies earn that do not look, over the steps of so many sessions drawn by chance."""
     drawn = {id for (id,) in behaviors.sql(f"select id from rows order by md5(id), id limit {sessions}")}
-    return measure_policy_payoffs(
-        [step for row in read_sessions(behaviors, drawn) for step in evaluate.read_contexts_and_actions(row["steps"])]
-    )
+    sessions_read = (evaluate.read_contexts_and_actions(row["steps"]) for row in read_sessions(behaviors, drawn))
+    return measure_policy_payoffs(list(chain.from_iterable(sessions_read)))
 
 
 def read_sessions(behaviors: Rows, ids: set[str]) -> list[dict[str, Any]]:

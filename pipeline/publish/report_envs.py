@@ -5,7 +5,7 @@ from typing import Any
 
 from shopwright.pipeline.dataset import Dataset
 from shopwright.pipeline.envs.evaluate import EnvTasks, score_episodes, tabulate_env_scores
-from shopwright.pipeline.evaluate.audit import AuditCell, read_audit
+from shopwright.pipeline.evaluate.audit import AuditCell, arrange_by_level, read_audit
 from shopwright.pipeline.evaluate.storage import read_all_results
 from shopwright.pipeline.evaluate.table import Table
 from shopwright.pipeline.publish.report_charts import audits
@@ -53,10 +53,5 @@ def read_env_audit(run: Run) -> dict[str, Any] | None:
 
 
 def arrange_audit(cells: Sequence[AuditCell]) -> dict[str, Any]:
-    levels = sorted({cell.group["level"] for cell in cells})
-    found = {(cell.group["env"], cell.policy, cell.group["level"]): cell for cell in cells}
-    rows = [
-        (env, policy, [found.get((env, policy, level)) for level in levels])
-        for env, policy in dict.fromkeys((env, policy) for env, policy, _ in found)
-    ]
+    levels, rows = arrange_by_level(cells)
     return {"levels": levels, "rows": rows, "episodes": max((cell.episodes for cell in cells), default=0)}

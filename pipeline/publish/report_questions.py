@@ -10,7 +10,6 @@ from shopwright.pipeline.evaluate.storage import is_current, read_all_results
 from shopwright.pipeline.publish.report_sample import Rows, Sample, sample, with_ids
 from shopwright.pipeline.publish.report_world import choose_line_color
 from shopwright.pipeline.rollouts import scores
-from shopwright.pipeline.rollouts.evaluate import Questions
 from shopwright.pipeline.run import Run
 from shopwright.schemas.questions import Question, Shortcut
 from shopwright.schemas.rollouts import Attempt
@@ -104,7 +103,9 @@ def mark_evidence(lines: Sequence[str], evidence: Iterable[int]) -> list[dict[st
     [(0, False), (1, True), (2, False), 2, (5, False), (6, True), (7, False)]
     """
     known = [row for row in sorted(set(evidence)) if row < len(lines)][:MARKED]
-    around = {row for one in known for row in range(one - BESIDE, one + BESIDE + 1) if 0 <= row < len(lines)}
+    around: set[int] = set()
+    for one in known:
+        around |= set(range(max(0, one - BESIDE), min(len(lines), one + BESIDE + 1)))
     found: list[dict[str, Any]] = []
     before = -1
     for row in sorted(around):
@@ -127,7 +128,7 @@ def mark_evidence(lines: Sequence[str], evidence: Iterable[int]) -> list[dict[st
 def summarize_question_agents(run: Run, questions: Dataset[Question]) -> dict[str, Any] | None:
     """What `shopwright evaluate questions` and the audit found: a line for each agent and mode, and a cell for each budget."""
     agents: list[dict[str, Any]] = []
-    for attempts, facts in read_all_results(Attempt, run.folder, Questions.name):
+    for attempts, facts in read_all_results(Attempt, run.folder, questions.name):
         current = is_current(facts, questions)
         agents += [
             {
@@ -139,8 +140,9 @@ def summarize_question_agents(run: Run, questions: Dataset[Question]) -> dict[st
             for rows in by_mode(scores.score_attempts(attempts))
         ]
     budgets = scores.sort_budgets(set(chain.from_iterable(agent["rows"] for agent in agents)) - {"all"})
-    judged = any(row.judged is not None for agent in agents for row in agent["rows"].values())
-    found = read_audit(run.folder, Questions.name)
+    rows = chain.from_iterable(agent["rows"].values() for agent in agents)
+    judged = any(row.judged is not None for row in rows)
+    found = read_audit(run.folder, questions.name)
     if not agents and found is None:
         return None
     audit = found and {"table": tabulate_audit(found[1]), "current": is_current(found[0], questions)}
@@ -149,8 +151,9 @@ def summarize_question_agents(run: Run, questions: Dataset[Question]) -> dict[st
 
 def by_mode(rows: list[scores.QuestionScore]) -> list[dict[str, scores.QuestionScore]]:
     """For each mode its rows by budget, and the one of all."""
-    modes = dict.fromkeys((row.policy, row.mode) for row in rows)
-    return [
-        {row.value: row for row in rows if (row.policy, row.mode) == mode and row.by in ("all", "budget")}
-        for mode in modes
-    ]
+    modes: dict[tuple[str, str], dict[str, scores.QuestionScore]] = {}
+    for row in rows:
+        by_budget = modes.setdefault((row.policy, row.mode), {})
+        if row.by in ("all", "budget"):
+            by_budget[row.value] = row
+    return list(modes.values())

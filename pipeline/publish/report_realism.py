@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from shopwright.pipeline.evaluate.realism.figures import Curve, Realism
-from shopwright.pipeline.evaluate.realism.timing import GAP_NAMES
+from shopwright.pipeline.evaluate.realism.timing import GAPS
 from shopwright.pipeline.evaluate.storage import FOLDER
 from shopwright.pipeline.files import write_whole
 from shopwright.pipeline.problem import Problem
@@ -103,7 +103,7 @@ def draw_shares(curve: Curve, names: list[str], every: int, name: str, caption: 
 
 def draw_gaps(curve: Curve) -> Drawing:
     caption = "Gaps between two actions of a customer; a column begins at the time under it. People pause for a minute, an hour and a day."
-    return draw_shares(curve, list(GAP_NAMES), 3, "Gaps between actions", caption)
+    return draw_shares(curve, list(GAPS.values()), 3, "Gaps between actions", caption)
 
 
 def draw_lengths(curve: Curve) -> Drawing:

@@ -65,14 +65,16 @@ def measure_recall(run: Run, total: int) -> dict[str, Any]:
     return {
         "why": "",
         "recall": [(way, shares(rows, exact, words)) for way, rows in found.items()],
-        "hits": [
-            (way, sum(row in rows for (_, row), rows in zip(asked, found[way], strict=True)) / len(asked))
-            for way in found
-        ],
+        "hits": [(way, measure_hits(asked, rows)) for way, rows in found.items()],
         "asked": len(asked),
         "products": len(store),
         "total": total,
     }
+
+
+def measure_hits(asked: Sequence[tuple[str, int]], found: Sequence[list[int]]) -> float:
+    """Share of queries whose own product is among what was found."""
+    return sum(row in rows for (_, row), rows in zip(asked, found, strict=True)) / len(asked)
 
 
 @contextmanager

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from shopwright.pipeline.dataset import Dataset
@@ -61,7 +60,7 @@ def examples(run: Run, some: Sample) -> list[dict[str, Any]]:
     tasks = [ShoppingTask.model_validate(row) for row in some.of(ids)]
     misses = {task.id: parse_miss(task.nearest_miss) for task in tasks}
     near = {id: "".join(line.product_id for line in miss.end.bought) for id, miss in misses.items()}
-    known = find_titles(run.read("catalog"), [id for task in tasks for id in (task.product_id, near[task.id])])
+    known = find_titles(run.read("catalog"), [*(task.product_id for task in tasks), *near.values()])
     return [
         {
             "task": task,
@@ -91,14 +90,12 @@ def measure_profile_leaks(run: Run, some: Sample) -> list[tuple[int, float, floa
     kept = [(named[target], named[miss], texts[who]) for target, miss, who in rows if target in named and miss in named]
     if not kept:
         return []
-    return [
-        (
-            size,
-            sum(measure_ngram_overlap(target, text, size) for target, _, text in kept) / len(kept),
-            sum(measure_ngram_overlap(miss, text, size) for _, miss, text in kept) / len(kept),
-        )
-        for size in GRAMS
-    ]
+    found = []
+    for size in GRAMS:
+        of_target = sum(measure_ngram_overlap(target, text, size) for target, _, text in kept)
+        of_miss = sum(measure_ngram_overlap(miss, text, size) for _, miss, text in kept)
+        found.append((size, of_target / len(kept), of_miss / len(kept)))
+    return found
 
 
 def measure_ngram_overlap(title: str, text: list[str], size: int) -> float:
@@ -139,11 +136,7 @@ def read_shopping_audit(run: Run, shopping_tasks: Dataset[ShoppingTask]) -> dict
 
 def read_instruction_comparison(run: Run) -> list[tuple[str, str, str]]:
     """Our instructions beside people's, as `--human` found last."""
-    rows = read_json_if_exists(run.folder / FOLDER / instruction_comparison.FILE) or []
+    path = run.folder / FOLDER / instruction_comparison.FILE
+    rows = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
     lines = [instruction_comparison.FigurePair(**row) for row in rows]
     return [(line.what, *instruction_comparison.format_figure_pair(line)) for line in lines]
-
-
-def read_json_if_exists(path: Path) -> Any:
-    """None where it is not there."""
-    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None

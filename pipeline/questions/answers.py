@@ -75,6 +75,30 @@ def answer_tree(tree: Any, log: Log) -> Found:
     return Found(value, evidence, (tree.of,))
 
 
+def is_tied(tree: Any, log: Log) -> bool:
+    """Whether the answer depends on which of several equals is taken."""
+    match tree:
+        case t.Top():
+            groups = group_by_value(log.pick(tree.of), tree.by)
+            sizes = sorted((measure_group(tree, events) for events in groups.values()), reverse=True)
+            around = sizes[max(0, tree.rank - 2) : tree.rank + tree.k]
+            return any(one == other for one, other in pairwise(around))
+        case t.Extreme():
+            _, equals = answer_extreme(tree, log.pick(tree.of))
+            return len({read_event_column(each, tree.what) for each in equals}) > 1
+        case t.Journey(what="product_name"):
+            return (
+                len({each.product_name for each in answer_journey(tree, log).evidence if each.action == "purchase"}) > 1
+            )
+        case t.Pause(what="start"):
+            return len(answer_pause(tree, log.pick(tree.of))[1]) > 2
+        case t.Sessions(what="start"):
+            events = log.pick(tree.of)
+            _, fullest = answer_sessions(tree, events)
+            return len(fullest) > (answer_sessions(tree.model_copy(update={"what": "events"}), events)[0] or 0)
+    return False
+
+
 def pick_with_linked(log: Log, pick: t.Pick) -> list[Event]:
     plain = pick.model_copy(update={"ever": None, "never": None})
     linked = [log.by_action.get(action, []) for action in (pick.ever, pick.never) if action]
@@ -136,18 +160,19 @@ def answer_extreme(tree: t.Extreme, events: list[Event]) -> tuple[Any, list[Even
 def answer_top(tree: t.Top, events: list[Event]) -> tuple[Any, list[Event]]:
     groups = group_by_value(events, tree.by)
 
-    def size(name: Any) -> Any:
-        if tree.measure == "events":
-            return len(groups[name])
-        return sum((each.price for each in groups[name] if each.price is not None), Decimal(0))
-
-    order = sorted(groups, key=lambda name: (-size(name), groups[name][0].timestamp))
+    order = sorted(groups, key=lambda name: (-measure_group(tree, groups[name]), groups[name][0].timestamp))
     first = tree.rank - 1
     chosen = order[first : first + tree.k]
     evidence = list(chain.from_iterable(groups[name] for name in chosen))
     if tree.k == 1:
         return (chosen[0] if chosen else None), evidence
     return (chosen or None), evidence
+
+
+def measure_group(tree: t.Top, events: list[Event]) -> Any:
+    if tree.measure == "events":
+        return len(events)
+    return sum((each.price for each in events if each.price is not None), Decimal(0))
 
 
 def group_by_value(events: list[Event], what: str) -> dict[Any, list[Event]]:

@@ -2,29 +2,30 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import date, timedelta
 from decimal import Decimal
 from functools import cached_property
 from random import Random
 from typing import Any
 
-from shopwright.pipeline.questions.answers import Found, Undecided, answer_tree, type_of
+from shopwright.pipeline.phrases.bank import PhraseBank, load_grammar_bank
+from shopwright.pipeline.questions.answers import Found, Undecided, answer_tree, is_tied, type_of
 from shopwright.pipeline.questions.conditions import idle_conditions
 from shopwright.pipeline.questions.draw import Draw, NothingToAsk
 from shopwright.pipeline.questions.effort import effort_of, grade_difficulty
 from shopwright.pipeline.questions.log import Log
-from shopwright.pipeline.questions.phrase import phrasings
+from shopwright.pipeline.questions.phrase import Phrased, name_tie_note, phrase_question
 from shopwright.pipeline.questions.rating import (
     are_near_duplicate_questions,
     assign_split,
     collect_bag_of_words,
-    extract_question_words,
     gives_away,
     locate_evidence,
 )
 from shopwright.pipeline.questions.shapes import SHAPES, Shape
 from shopwright.pipeline.questions.sources import sources_of
 from shopwright.pipeline.questions.sql import sql_of
+from shopwright.pipeline.questions.times import DAY
 from shopwright.pipeline.questions.tree import Listed, Top, tree_to_json
 from shopwright.pipeline.questions.values import format_canonical
 from shopwright.pipeline.questions.values import value_to_json as as_json
@@ -39,6 +40,8 @@ MORE = 16
 EMPTY = 0.15
 # Share of questions that may have an idle condition: were there none, an answer would tell what the others cannot be.
 LOOSE = 0.05
+# Days after the last event, at most, on which a question is asked.
+ASKED_WITHIN = 3
 # Values in a set or list, so that it can be said.
 MOST_NAMES = 8
 # How often a shape may come up for one trajectory before there is no more to ask.
@@ -53,13 +56,23 @@ class DrawnQuestion:
     tree: Any
     json: str
     found: Found
+    split: Split
+    asked_on: date
+    notes: tuple[str, ...]
+    """What must be said beside the question."""
     dice: float
-    """Which of its phrasings: a share of them."""
+    """Which of its phrasings."""
+    bank: PhraseBank
 
     @cached_property
+    def wording(self) -> Phrased:
+        return phrase_question(
+            self.shape.name, self.tree, self.asked_on, self.split, Random(repr(self.dice)), self.notes, self.bank
+        )
+
+    @property
     def question(self) -> str:
-        said = phrasings(self.shape.name, self.tree)
-        return said[int(self.dice * len(said))]
+        return self.wording.question
 
     @cached_property
     def bag(self) -> frozenset[str]:
@@ -71,7 +84,11 @@ def accept_any(shape: str, answer: str, question: str) -> bool:
 
 
 def compose(
-    log: Log, dice: Callable[..., Random], split: Split, fits: Callable[[str, str, str], bool] = accept_any
+    log: Log,
+    dice: Callable[..., Random],
+    split: Split,
+    fits: Callable[[str, str, str], bool] = accept_any,
+    bank: PhraseBank | None = None,
 ) -> Iterator[dict[str, Any]]:
     """Questions over one trajectory, as columns, until there is no more to ask; `dice(*key)` gives fresh dice.
 
@@ -80,19 +97,20 @@ def compose(
     if not log.events:
         return
     draw = Draw(log, dice("order"))
+    bank = bank or load_grammar_bank("questions")
     asked: list[DrawnQuestion] = []
     for turn in range(ROUNDS):
         order = dice("order", turn)
         keys = {name: order.random() for name in SHAPES}
         for shape in sorted(SHAPES.values(), key=lambda shape: keys[shape.name]):
-            found = compose_one(draw, shape, dice(shape.name, turn), split, asked)
+            found = compose_one(draw, shape, dice(shape.name, turn), split, asked, bank)
             if found is not None and fits(shape.name, format_canonical(found.found.value), found.question):
                 asked.append(found)
                 yield build_question_columns(found, log, split)
 
 
 def compose_one(
-    draw: Draw, shape: Shape, dice: Random, split: Split, asked: list[DrawnQuestion]
+    draw: Draw, shape: Shape, dice: Random, split: Split, asked: list[DrawnQuestion], bank: PhraseBank
 ) -> DrawnQuestion | None:
     """A question of this shape that can be asked of this trajectory in this split.
 
@@ -103,7 +121,7 @@ def compose_one(
     tries = TRIES
     while tries:
         tries -= 1
-        found = try_draw(draw.again(dice), shape, split, elsewhere=wants_empty)
+        found = try_draw(draw.again(dice), shape, split, bank, elsewhere=wants_empty)
         if found is None or is_empty(found.found.value) != wants_empty:
             continue
         if not may_idle and any(idle_conditions(found.tree, draw.log, found.found.value)):
@@ -124,7 +142,9 @@ def weigh_value(value: Any) -> float:
     return float(abs(Decimal(value))) + 1 if isinstance(value, int | Decimal) else 1.0
 
 
-def try_draw(draw: Draw, shape: Shape, split: Split, *, elsewhere: bool = False) -> DrawnQuestion | None:
+def try_draw(
+    draw: Draw, shape: Shape, split: Split, bank: PhraseBank, *, elsewhere: bool = False
+) -> DrawnQuestion | None:
     try:
         tree = shape.draw(draw)
         if elsewhere:
@@ -133,7 +153,11 @@ def try_draw(draw: Draw, shape: Shape, split: Split, *, elsewhere: bool = False)
         if assign_split(json) != split:
             return None
         found = answer_tree(tree, draw.log)
-        return DrawnQuestion(shape, tree, json, found, draw.random.random())
+        notes = [name_tie_note(tree)] if is_tied(tree, draw.log) else []
+        if found.value is None:
+            notes.append("none")
+        asked_on = draw.log.events[-1].day + draw.number(1, ASKED_WITHIN) * DAY
+        return DrawnQuestion(shape, tree, json, found, split, asked_on, tuple(notes), draw.random.random(), bank)
     except (NothingToAsk, Undecided):
         return None
 
@@ -156,8 +180,6 @@ def is_worth_asking(asked: DrawnQuestion, before: list[DrawnQuestion]) -> bool:
         return False
     if isinstance(value, timedelta) and value <= timedelta(0):
         return False
-    if value is None and "none" not in extract_question_words(asked.question):
-        return False
     if gives_away(asked.question, format_canonical(value)):
         return False
     return not any(asked.json == each.json or are_near_duplicate_questions(asked.bag, each.bag) for each in before)
@@ -178,6 +200,8 @@ def build_question_columns(asked: DrawnQuestion, log: Log, split: Split) -> dict
     effort = effort_of(asked.tree, log, value, parse_select(sql))
     return {
         "question": asked.question,
+        "asked_on": asked.asked_on,
+        "phrases": asked.wording.templates,
         "sql": sql,
         "dialect": "duckdb",
         "answer": format_canonical(value),

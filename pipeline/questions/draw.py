@@ -10,8 +10,9 @@ from random import Random
 from typing import Any, Final
 
 from shopwright.pipeline.questions.log import Event, Log
-from shopwright.pipeline.questions.mention import collect_product_nouns, mention_product
+from shopwright.pipeline.questions.mention import collect_product_nouns, describe_product, mention_product
 from shopwright.pipeline.questions.product_nouns import ProductNouns
+from shopwright.pipeline.questions.times import DAY, list_named_ranges
 from shopwright.pipeline.questions.tree import (
     Mention,
     Pick,
@@ -22,6 +23,11 @@ from shopwright.pipeline.questions.tree import (
 ROW = attrgetter("row")
 # What is drawn around an early or late event has evidence in the middle too, so that the middle is drawn less.
 THIRDS = (0, 0, 1, 2, 2)
+# Share of the ranges of days that are a week, a weekend or a part of a month, and their greatest length.
+NAMED = 0.65
+FORTNIGHT = 15
+# Share of the products that are called by what they are where that means them alone.
+DESCRIBED = 0.8
 SEARCH: Final = "search"
 CLICK: Final = "click"
 CART: Final = "add to Cart"
@@ -85,10 +91,20 @@ class Draw:
         return self.one_of([value for value, count in counts.items() if value is not None and count >= least])
 
     def days(self, around: Event, longest: int = 9, least: int = 1) -> dict[str, Any]:
-        """A range of days with this event in it."""
+        """A range of days with this event in it, often one that has a name."""
+        first, last = self.log.events[0].day, self.log.events[-1].day
+        if self.chance(NAMED):
+            most = timedelta(days=max(longest, FORTNIGHT))
+            spans = [
+                (begin, end)
+                for begin, end in list_named_ranges(around.day)
+                if first <= begin and end <= last and timedelta(days=least) <= end - begin + DAY <= most
+            ]
+            if spans:
+                begin, end = self.one_of(spans)
+                return {"first_day": begin, "last_day": end}
         length = self.number(least, longest)
         back = int(self.random.random() * length)
-        first, last = self.log.events[0].day, self.log.events[-1].day
         begin = min(around.day - timedelta(days=back), last - timedelta(days=length - 1))
         begin = max(first, begin)
         return {"first_day": begin, "last_day": min(last, begin + timedelta(days=length - 1))}
@@ -114,8 +130,10 @@ class Draw:
         return pick.model_copy(update={field: self.common(pick, column, least)})
 
     def mention(self, event: Event) -> Mention:
-        """Words that mean this event's product and no other."""
+        """Words that mean this event's product and no other: most often what it is, else a piece of its name."""
         asin = event.asin or ""
+        if self.chance(DESCRIBED) and (plain := describe_product(self.log, self.things, asin, self.random)) is not None:
+            return plain
         if asin not in self.mentions:
             self.mentions[asin] = mention_product(self.log, self.things, asin)
         found = self.mentions[asin]

@@ -102,8 +102,9 @@ def drop_each_condition(pick: Pick) -> Iterator[Pick]:
     product = pick.product
     if product is None:
         return
-    if product.brand is not None:
-        yield pick.model_copy(update={"product": product.model_copy(update={"brand": None})})
+    for name in ("brand", "category", "color"):
+        if getattr(product, name) is not None:
+            yield pick.model_copy(update={"product": product.model_copy(update={name: None})})
     for part in product.parts:
         left = tuple(each for each in product.parts if each != part)
         yield pick.model_copy(update={"product": product.model_copy(update={"parts": left})})

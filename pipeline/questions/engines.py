@@ -145,7 +145,11 @@ class Table:
     def names(self) -> Names:
         """What its text can name."""
         events = (each for each in self.log.events if each.asin is not None)
-        return Names(dict.fromkeys(LogProduct(str(each.asin), each.brand, each.color, each.lower) for each in events))
+        return Names(
+            dict.fromkeys(
+                LogProduct(str(each.asin), each.brand, each.color, each.lower, each.product_types) for each in events
+            )
+        )
 
     def answer(self, tree: str) -> Found:
         """What plain Python finds for a tree. Raises ValueError."""

@@ -199,7 +199,8 @@ def group_events(events: list[Event], *fields: int) -> dict[Any, list[Event]]:
 
 def is_mentioned(each: Event, mention: Mention) -> bool:
     """Whether the event's product is the one that the shopper's words mean."""
-    if mention.brand is not None and each.brand != mention.brand:
+    wanted = (mention.brand, each.brand), (mention.category, each.product_types), (mention.color, each.color)
+    if any(value is not None and value != its for value, its in wanted):
         return False
     return each.asin is not None and all(part in each.lower for part in mention.parts)
 

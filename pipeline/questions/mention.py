@@ -3,8 +3,10 @@
 import re
 from collections.abc import Iterator
 from itertools import pairwise
+from random import Random
 
 from shopwright.pipeline.questions.log import Event, Log, is_mentioned, split_query_words
+from shopwright.pipeline.questions.nouns import is_plain_kind, lower_title, make_singular
 from shopwright.pipeline.questions.product_nouns import JOINS, TURN, ProductNouns, has_doubled_word
 from shopwright.pipeline.questions.rating import stands_in
 from shopwright.pipeline.questions.tree import Mention
@@ -62,6 +64,30 @@ def mention_product(log: Log, things: ProductNouns, asin: str) -> Mention | None
             return None
         found = found.model_copy(update={"parts": (*found.parts, best)})
     return None
+
+
+def describe_product(log: Log, things: ProductNouns, asin: str, random: Random) -> Mention | None:
+    """What it is by its category, with its color, its brand or details of its name, as few as mean it alone.
+
+    None where its category says no more than other products' names do.
+    """
+    first = next((each for each in log.by_asin.get(asin, []) if each.action == "click"), None)
+    if first is None or first.product_types is None or not is_plain_kind(first.product_types):
+        return None
+    noun = make_singular(lower_title(first.product_types))
+    kin = [each for each in log.products.values() if each.product_types == first.product_types and each.asin != asin]
+    sides = [{"brand": first.brand}, {"color": first.color}]
+    if random.random() < 0.5:
+        sides.reverse()
+    for said in ({}, *sides, {"brand": first.brand, "color": first.color}):
+        found = Mention(**{"brand": None, "color": None, **said}, category=first.product_types, parts=())
+        if None not in said.values() and not any(is_mentioned(each, found) for each in kin):
+            return found
+    whole = Mention(brand=first.brand, category=first.product_types, parts=())
+    others = [each for each in kin if is_mentioned(each, whole)]
+    details = [text for text in list_name_details(first, things, noun) if not set(text.split()) & set(noun.split())]
+    alone = [text for text in dict.fromkeys(details) if not count_products_with(text, others)]
+    return whole.model_copy(update={"parts": (min(alone, key=len),)}) if alone else None
 
 
 def choose_product_noun(click: Event, things: ProductNouns, typed: frozenset[str]) -> str | None:

@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from itertools import chain, islice
 from random import Random
 from typing import Any, Literal, get_args
@@ -29,7 +29,6 @@ from shopwright.pipeline.questions.conditions import idle_in_sql
 from shopwright.pipeline.questions.effort import grade_difficulty
 from shopwright.pipeline.questions.engines import QueryFailed, Table
 from shopwright.pipeline.questions.evidence import evidence_of
-from shopwright.pipeline.questions.phrase import TEMPLATE
 from shopwright.pipeline.questions.rating import (
     THIRDS,
     are_near_duplicate_questions,
@@ -38,6 +37,7 @@ from shopwright.pipeline.questions.rating import (
 )
 from shopwright.pipeline.questions.sources import sources_of_query
 from shopwright.pipeline.questions.sql_effort import effort_of_sql
+from shopwright.pipeline.questions.times import DAY
 from shopwright.pipeline.questions.values import Unfit, format_canonical
 from shopwright.pipeline.questions.values import value_to_json as as_result
 from shopwright.pipeline.sandbox.data_loader import describe_events_table
@@ -57,6 +57,7 @@ LETTERS = 10_000
 LONGEST_TEXT = 200
 # Replies, at most, that are asked for again after one that cannot be read.
 SECOND_TRIES = 2
+TEMPLATE = "questions"
 COLUMNS = (
     "row_id", "timestamp", "action_type", "asin", "product_name", "brand", "color", "product_types", "price", "search_query",
 )  # fmt: skip
@@ -106,6 +107,11 @@ class TrajectoryExcerpt:
     actions: int
     stretches: dict[Third, list[list[str]]]
     """For each third some actions in a row, in `COLUMNS`."""
+
+    @property
+    def asked_on(self) -> date:
+        """The day after the last action."""
+        return self.last.date() + DAY
 
 
 @dataclass(frozen=True)
@@ -237,6 +243,8 @@ def build_proved_question(id: str, story: TrajectoryExcerpt, said: Written, tabl
         trajectory_id=story.id,
         budget=story.budget,
         question=" ".join(said.question.split()),
+        asked_on=story.asked_on,
+        phrases=[],
         sql=said.sql,
         dialect="duckdb",
         answer=format_canonical(value),

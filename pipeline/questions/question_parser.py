@@ -1,5 +1,6 @@
 """A question's English read back as a tree, by a grammar of the wordings that knows nothing of how they were made."""
 
+import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -13,7 +14,7 @@ from shopwright.pipeline.reading.grammar import Grammar, Misread, merge_readings
 from shopwright.pipeline.reading.words import TERMINALS, Names
 
 # The wordings of questions, and of what they share with other texts that are read back.
-GRAMMARS = (Path(__file__).with_name("questions.grammar"), Path(__file__).parents[1] / "reading" / "phrases.grammar")
+GRAMMARS = (*sorted(Path(__file__).parent.glob("*.grammar")), Path(__file__).parents[1] / "reading" / "phrases.grammar")
 NODES = {kind.model_fields["node"].default: kind for kind in get_args(get_args(Tree)[0])}
 PRODUCT = {"asin": "product_name"}
 # Types of answers in which a product is the same by its id and by its name.
@@ -23,6 +24,12 @@ NAMED = ("text", "set", "ordered list")
 CLOSED = (
     *("node", "action", "weekday", "ever", "never"),
     *("n", "k", "rank", "what", "by", "how", "measure", "counted", "days", "side", "since"),
+)
+
+
+QUOTED = re.compile(r'("[^"]*")')
+FILLER = re.compile(
+    r"(?:^|,? )(?:please|kindly|just|even|actually|exactly|quickly)\b(?:,(?= ))?(?: (?=[,.?]))?", re.IGNORECASE
 )
 
 
@@ -42,14 +49,31 @@ def parse_trees(text: str, names: Names) -> list[Any]:
     >>> found.how, found.of.first_day.day
     ('sum', 3)
     """
+    return [tree for _, tree in parse_readings(text, names)]
+
+
+def parse_readings(text: str, names: Names) -> list[tuple[dict[str, Any], Any]]:
+    """All that is said, and the tree that it makes, for each way to read a question. Raises Unclear where there is none."""
     try:
-        found = load_question_grammar().readings("question", text, names)
+        found = load_question_grammar().readings("question", drop_fillers(text), names)
     except Misread as error:
         raise Unclear(str(error)) from None
-    made = [tree for said in found if (tree := build_tree(said)) is not None and fits_answer_hints(said, tree)]
+    made = [(said, tree) for said in found if (tree := build_tree(said)) is not None and fits_answer_hints(said, tree)]
     if not made:
         raise Unclear("its parts make no question")
     return made
+
+
+def drop_fillers(text: str) -> str:
+    """Without the words that change no meaning wherever they stand; what is quoted stays as it is.
+
+    >>> drop_fillers('Please tell me, just quickly, when I searched for "just please", please?')
+    'Tell me when I searched for "just please"?'
+    """
+    parts = QUOTED.split(text)
+    parts[::2] = [FILLER.sub("", part) for part in parts[::2]]
+    plain = "".join(parts).strip()
+    return plain[:1].upper() + plain[1:]
 
 
 def build_tree(said: dict[str, Any]) -> Any:
@@ -74,7 +98,7 @@ def fits_answer_hints(said: dict[str, Any], tree: Any) -> bool:
     kind = type_of(tree)
     return (
         (said.get("_unit", kind) == kind or (said.get("_unit") == "name" and kind in NAMED))
-        and ("_tie" in said) == may_tie(tree)
+        and ("_tie" not in said or may_tie(tree))
         and ("_gap" in said) == (tree.node == "sessions")
         and ("_few" not in said or kind == "ordered list")
         and said.get("_having") in (None, said.get("what"), said.get("by"))
@@ -126,7 +150,12 @@ def normalize_tree_value(value: Any, names: Names, same: Mapping[str, str]) -> A
     if not isinstance(value, dict):
         return value
     if "parts" in value:
-        return names.products(value["brand"], value["parts"]) or [value["brand"], *sorted(value["parts"])]
+        return names.products(value) or [
+            value.get("brand"),
+            value.get("category"),
+            value.get("color"),
+            *sorted(value["parts"]),
+        ]
     found = {key: normalize_tree_value(each, names, same) for key, each in value.items()}
     return found | {key: same.get(found[key], found[key]) for key in ("what", "by") if key in found}
 

@@ -6,10 +6,12 @@ from itertools import accumulate
 
 from shopwright.schemas.questions import Split, Third
 
-SPLITS: tuple[Split, ...] = ("sft", "rl", "test")
+SPLITS: tuple[Split, ...] = ("sft", "rl", "test", "test_wording")
+# Splits that nothing is trained on.
+HELD_OUT: tuple[Split, ...] = ("test", "test_wording")
 # So many of a hundred trees belong to each split, so that no two splits ask the same, however many questions there are:
 # about the shares that the splits have of the questions.
-OF_HUNDRED = {"sft": 25, "rl": 60, "test": 15}
+OF_HUNDRED = {"sft": 25, "rl": 57, "test": 12, "test_wording": 6}
 THIRDS: tuple[Third, ...] = ("early", "middle", "late")
 WORD = re.compile(r"[^\W_]+(?:[.:/'-][^\W_]+)*")
 # What follows a word that is not whole: a letter, a digit, a hyphen, decimals.

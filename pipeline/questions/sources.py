@@ -20,7 +20,8 @@ def sources_of(tree: Any) -> list[Source]:
     >>> sources_of(Count(of=Pick(brand="Brooks"))), sources_of(Count(of=Pick(category="Shoes")))
     (['text', 'table'], ['table'])
     """
-    named = any(pick.category is not None for pick in list_tree_picks(tree))
+    picks = list_tree_picks(tree)
+    named = any(pick.category or (pick.product and pick.product.category) for pick in picks)
     return TABLE if named or UNSTATED in list_tree_columns(tree) else BOTH
 
 

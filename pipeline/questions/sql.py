@@ -235,8 +235,10 @@ def list_pick_conditions(pick: t.Pick) -> Iterator[Expression]:
         if value is not None:
             yield exp.EQ(this=make_sql_column(name), expression=make_sql_literal(value))
     if pick.product is not None:
-        if pick.product.brand is not None:
-            yield exp.EQ(this=make_sql_column("brand"), expression=make_sql_literal(pick.product.brand))
+        said = {"brand": pick.product.brand, "color": pick.product.color, "product_types": pick.product.category}
+        for name, value in said.items():
+            if value is not None:
+                yield exp.EQ(this=make_sql_column(name), expression=make_sql_literal(value))
         for part in pick.product.parts:
             yield exp.ILike(this=make_sql_column("product_name"), expression=make_sql_literal(f"%{part}%"))
     if pick.query is not None:

@@ -27,11 +27,13 @@ Weekday = Literal["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Satur
 
 
 class Mention(Part):
-    """A product in the shopper's own words: exactly one product of the trajectory has this brand and these texts."""
+    """A product in the shopper's own words: exactly one product of the trajectory is like this."""
 
     brand: str | None
     parts: tuple[str, ...]
-    """Texts that its name holds, in lower case: first what it is ("hanging mirror"), then what tells it apart."""
+    """Texts that its name holds, in lower case: first what it is ("hanging mirror") where no category says it, then what tells it apart."""
+    category: str | None = None
+    color: str | None = None
 
 
 class Pick(Part):

@@ -100,7 +100,10 @@ class Grammar:
     """
 
     def __init__(self, rules: str, terminals: Mapping[str, Terminal]) -> None:
-        self.rules = {name: Choice(tuple(options)) for name, options in parse_grammar(rules)}
+        found: dict[str, tuple[Wording, ...]] = {}
+        for name, options in parse_grammar(rules):  # a rule may go on in another file
+            found[name] = (*found.get(name, ()), *options)
+        self.rules = {name: Choice(options) for name, options in found.items()}
         self.terminals = terminals
         self.first: dict[Any, tuple[frozenset[str] | None, bool]] = {}
         for name, choice in self.rules.items():

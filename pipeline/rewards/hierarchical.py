@@ -205,17 +205,13 @@ def read_true_action(value: object) -> Action | str:
     for name, content in value.items():
         if name != "type" and name not in TABLE[kind]:
             return f"{kind} has no {shorten_value(name)}"
-        if not is_valid_text(content):
+        if not isinstance(content, str) or re.search("[\ud800-\udfff]", content):  # halves of characters
             return f"{shorten_value(name)} is no text"
     return Action(**value)
 
 
 def refuse_json_constant(constant: str) -> None:
     raise ValueError(f"{constant} is not JSON")
-
-
-def is_valid_text(value: object) -> bool:
-    return isinstance(value, str) and not re.search("[\ud800-\udfff]", value)
 
 
 def shorten_value(value: object) -> str:

@@ -8,17 +8,17 @@ from random import Random
 from shopwright.pipeline.dataset import Dataset
 from shopwright.pipeline.evaluate.situation import SOLVER, Player
 from shopwright.pipeline.questions.engines import TrajectoryReader
-from shopwright.pipeline.questions.rating import SPLITS
+from shopwright.pipeline.questions.rating import HELD_OUT, SPLITS
 from shopwright.pipeline.rollouts.conversation import AnsweredQuestion, ExpertTurns
 from shopwright.pipeline.rollouts.expert import play_expert
 from shopwright.pipeline.sandbox.interpreter import Sandbox
 from shopwright.schemas.questions import WRITTEN, Question
 from shopwright.schemas.samples import Trajectory
 
+# As rows of `rollouts` and `rl_prompts` name them; the first is the solver.
 SCRIPTED, RANDOM, MAJORITY = "scripted", "random", "majority"
-"""As rows of `rollouts` and `rl_prompts` name them; the first is the solver."""
+# How often each answer was right for a shape of question, where one learns: not in the test split.
 Answers = dict[str, Counter[str]]
-"""How often each answer was right for a shape of question, where one learns: not in the test split."""
 
 
 def open_trajectory_sandbox(trajectories: Dataset[Trajectory]) -> Sandbox:
@@ -31,7 +31,7 @@ def count_answers(questions: Dataset[Question]) -> Answers:
     found: Answers = defaultdict(Counter)
     for batch in questions.batches(["shape", "kind", "answer", "split"]):
         for row in batch.to_pylist():
-            if row["split"] != "test":
+            if row["split"] not in HELD_OUT:
                 found[get_answer_shape(row["shape"], row["kind"])][row["answer"]] += 1
     return dict(found)
 
@@ -56,11 +56,11 @@ def get_answer_shape(shape: str, kind: str) -> str:
 
 def list_question_players(questions: Dataset[Question]) -> Mapping[str, Player]:
     """By name; each says the same to the same question and number of the try. For `questions.once`."""
-    known = index_guesses(questions)
+    known = {shape: Guesses(answers) for shape, answers in count_answers(questions).items()}
 
     def find_guesses(question: Question) -> tuple[Guesses, str | None]:
         """Answers to questions of its shape, and its own where that is one of them."""
-        own = question.answer if question.split != "test" else None
+        own = question.answer if question.split not in HELD_OUT else None
         return known.get(get_answer_shape(question.shape, question.kind), NONE), own
 
     def guess_at_random(episode: AnsweredQuestion) -> ExpertTurns:
@@ -110,6 +110,7 @@ class Guesses:
 
     def drawn(self, own: str | None, random: Random) -> str:
         """Any of the answers that were ever right for such a question, each as likely."""
+        # An answer that only this question has is not known to who guesses.
         gone = bisect_left(self.sorted, own) if own is not None and self.answers[own] == 1 else len(self.sorted)
         left = len(self.sorted) - (gone < len(self.sorted))
         if not left:
@@ -119,8 +120,3 @@ class Guesses:
 
 
 NONE = Guesses(Counter())
-
-
-def index_guesses(questions: Dataset[Question]) -> dict[str, Guesses]:
-    """For `questions.once`."""
-    return {shape: Guesses(answers) for shape, answers in count_answers(questions).items()}

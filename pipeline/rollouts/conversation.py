@@ -22,15 +22,15 @@ from shopwright.schemas.questions import Question
 from shopwright.schemas.rollouts import CodeCall, Message, Span
 
 Mode = Literal["tool", "text"]
+# Of the assistant, and of code among them (the paper's limits).
 TURNS, CALLS = 16, 10
-"""Of the assistant, and of code among them (the paper's limits)."""
+# The paper's limits for learning by trying.
 PROMPT_TOKENS, RESPONSE_TOKENS = 2_048, 4_096
-"""The paper's limits for learning by trying."""
 OPEN, CLOSE = "<code>", "</code>"
+# The beginning of what only model and harness may write.
 TAG = re.compile(r"<(?=/?(?:code|interpreter|tool_response)>)")
-"""The beginning of what only model and harness may write."""
+# Says what a scripted agent says, turn by turn, and is sent what each block printed.
 ExpertTurns = Generator[str, Output, None]
-"""Says what a scripted agent says, turn by turn, and is sent what each block printed."""
 
 
 class AnsweredQuestion(situation.Episode):
@@ -137,7 +137,8 @@ class ReadQuestion(AnsweredQuestion):
         return []  # a prompt can hold a million tokens, and a player does not read it
 
     def prompt(self) -> Prompt:
-        told = render_messages("text/rollouts", text=self.text(), question=self.question.question)
+        asked = {"question": self.question.question, "asked_on": str(self.question.asked_on)}
+        told = render_messages("text/rollouts", text=self.text(), **asked)
         return Prompt("text/rollouts", tuple(told), seed=self.number)
 
     def take(self, action: str | Reply) -> Working[Step]:
@@ -153,7 +154,8 @@ class ReadQuestion(AnsweredQuestion):
 def build_question_prompt(question: Question) -> list[Message]:
     """What an agent with a code interpreter is told; the system's message is the same for every question."""
     facts = {"schema": describe_events_table(), "seconds": f"{Limits().wall:g}", "calls": CALLS, "turns": TURNS}
-    told = render_messages("rollouts", trajectory=question.trajectory_id, question=question.question, **facts)
+    facts |= {"trajectory": question.trajectory_id, "question": question.question, "asked_on": str(question.asked_on)}
+    told = render_messages("rollouts", **facts)
     return [Message.model_validate(each) for each in told]
 
 

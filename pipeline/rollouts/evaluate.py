@@ -24,17 +24,17 @@ from shopwright.pipeline.models.role import Role
 from shopwright.pipeline.problem import Problem
 from shopwright.pipeline.questions.engines import TrajectoryReader
 from shopwright.pipeline.rewards.matching import LONGEST
+from shopwright.pipeline.rollouts import scores
 from shopwright.pipeline.rollouts.baselines import list_question_players, open_trajectory_sandbox
 from shopwright.pipeline.rollouts.conversation import RESPONSE_TOKENS, AnsweredQuestion, Mode, ReadQuestion
 from shopwright.pipeline.rollouts.judge import judge_attempts
-from shopwright.pipeline.rollouts.scores import score_attempts, sort_budgets, tabulate_faults, tabulate_scores
 from shopwright.pipeline.sandbox.interpreter import Sandbox
 from shopwright.schemas.questions import Question
 from shopwright.schemas.rollouts import Attempt
 from shopwright.schemas.samples import Trajectory
 
+# How the paper draws replies for validation.
 AGENT_SAMPLING = Sampling(temperature=1.0, top_p=0.6, max_tokens=RESPONSE_TOKENS)
-"""How the paper draws replies for validation."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,6 @@ class Questions(Situation[tuple[Mode, Question, int], AnsweredQuestion, Attempt]
     Raises Problem for a trajectory that there is not, and where the machine cannot keep code in.
     """
 
-    name = "questions"
     makes = Attempt
     questions: Dataset[Question]
     trajectories: Dataset[Trajectory]
@@ -68,6 +67,10 @@ class Questions(Situation[tuple[Mode, Question, int], AnsweredQuestion, Attempt]
     sandbox: Sandbox
     critic: Role | None = None
     """The model that judges answers."""
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        return self.questions.name
 
     @cached_property
     def chosen(self) -> list[Question]:
@@ -108,10 +111,12 @@ class Questions(Situation[tuple[Mode, Question, int], AnsweredQuestion, Attempt]
         return collect_answered(judge_attempts(rows, texts, self.critic), len(rows), say, "judge").rows
 
     def tables(self, rows: Sequence[Attempt]) -> list[Table]:
-        return [*tabulate_scores(score_attempts(rows)), tabulate_faults(rows)]
+        found = scores.score_attempts(rows)
+        tables = (scores.tabulate_accuracy, scores.tabulate_calls, scores.tabulate_pass_at, scores.tabulate_groups)
+        return [*(tabulate(found) for tabulate in tables), scores.tabulate_faults(rows)]
 
     def figures(self, rows: Sequence[Attempt]) -> dict[str, Any]:
-        return {"rows": [asdict(each) for each in score_attempts(rows)]}
+        return {"rows": [asdict(each) for each in scores.score_attempts(rows)]}
 
     def facts(self) -> dict[str, str]:
         return {"text_answers": count_text_answerable(self.questions, self.plan), "asked": str(self.asked)}
@@ -187,7 +192,7 @@ def select_questions(questions: Dataset[Question], plan: Plan) -> list[Question]
         raise Problem(
             "These questions are of another version. Build them again: shopwright build questions --rebuild"
         ) from None
-    there = sort_budgets({each.budget for each in found})
+    there = scores.sort_budgets({each.budget for each in found})
     if not there:
         raise Problem(f"There are no questions of the split {plan.split} here.")
     if missing := [budget for budget in plan.budgets if budget not in there]:
@@ -212,7 +217,7 @@ def count_text_answerable(questions: Dataset[Question], plan: Plan) -> str:
 
 def limit_by_kind(found: Sequence[Question], limit: int | None) -> Sequence[Question]:
     """So many of them, from each kind and budget alike."""
-    kinds, there = sorted({each.kind for each in found}), sort_budgets(each.budget for each in found)
+    kinds, there = sorted({each.kind for each in found}), scores.sort_budgets(each.budget for each in found)
 
     def turn(each: Question) -> tuple[int, int]:
         """Each kind once, with the budgets in turn, before any kind comes again."""

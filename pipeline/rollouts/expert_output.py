@@ -13,9 +13,10 @@ from shopwright.pipeline.rollouts.pandas_code import Form
 NOTHING = frozenset({"None", "none", "nan", "NaN", "NaT", "<NA>"})
 SPAN = re.compile(r"(?P<days>-?\d{1,9}) days?,? \+?(?P<hours>\d{1,9}):(?P<minutes>\d\d):(?P<seconds>\d\d)(\.0+)?")
 ENTRY = re.compile(r"^\d+ +(?P<value>.*)$")
+# Digits before a number's point, of which no answer has so many.
 LARGEST = 20
-"""Digits before a number's point, of which no answer has so many."""
 NUMBERS = ("integer", "decimal", "money", "duration")
+ERROR = re.compile(r"^(?:\w+\.)*(\w+)(?::|$)")
 
 
 class UnreadableOutput(ValueError):
@@ -77,6 +78,7 @@ def parse_printed_number(value: Any, answer_type: str, digits: int | None) -> An
         number = value if isinstance(value, Decimal) else Decimal(str(value))
     except InvalidOperation:
         raise UnreadableOutput(f"{value!r} is no {answer_type}") from None
+    # A printed 1e999999999 would take all memory as an integer.
     if not number.is_finite() or number.adjusted() >= LARGEST:
         raise UnreadableOutput(f"{value!r} is no {answer_type}")
     if answer_type == "decimal" and digits is not None:
@@ -112,6 +114,7 @@ def parse_printed_literal(text: str) -> Any:
     >>> parse_printed_literal("(Decimal('2.50'), datetime.date(2024, 5, 1), nan, np.int64(3), -1)")
     [Decimal('2.50'), datetime.date(2024, 5, 1), None, 3, -1]
     """
+    # pandas writes a missing value in a way that is no Python.
     for spelled in (text, text.replace("<NA>", "None")):
         try:
             return evaluate_node(ast.parse(spelled, mode="eval").body)
@@ -143,3 +146,13 @@ def evaluate_node(node: ast.expr) -> Any:
         case ast.Call(ast.Name(name) | ast.Attribute(attr=name), parts) if name in CALLS:
             return CALLS[name](*map(evaluate_node, parts))
     raise ValueError(f"{ast.dump(node)[:80]} is no value")
+
+
+def parse_error_name(text: str) -> str:
+    """The name of the error that a traceback ends with; empty where there is none.
+
+    >>> parse_error_name("Traceback ...\\nKeyError: 'title'"), parse_error_name("some output")
+    ('KeyError', '')
+    """
+    names = [found[1] for line in text.splitlines() if (found := ERROR.match(line))]
+    return names[-1] if names else ""

@@ -17,12 +17,12 @@ ALIASES = {
     "date-time": ("moment",),
     "date": ("that_day",),
 }
+# Characters of a query that stands in the line of its call.
 ONE_LINE = 90
-"""Characters of a query that stands in the line of its call."""
+# Characters of a query that is written in one line.
 LONGEST_LINE = 200
-"""Characters of a query that is written in one line."""
+# One row, whose value may be NULL.
 MAY_BE_NONE = (t.Fold, t.Share, t.Ratio, t.Difference, t.Wait, t.Pause)
-"""One row, whose value may be NULL."""
 
 
 def sql_code(tree: Any, random: Random, renamed: dict[str, str] | None = None) -> Code:

@@ -8,8 +8,8 @@ from shopwright.pipeline.questions.values import CENT
 
 SPANS = ("DATE_DIFF('SECOND'", "DATEDIFF('SECOND'", "EPOCH(")
 
+# How a question asks for a span of time.
 AS_SPAN = "h:mm:ss"
-"""How a question asks for a span of time."""
 
 
 def infer_answer(rows: Any, sql: str, question: str = "") -> Any:

@@ -12,7 +12,7 @@ from shopwright.pipeline.dataset import Dataset
 from shopwright.pipeline.evaluate.realism.logs import read_log_texts
 from shopwright.pipeline.evaluate.statistics import Share, measure_share
 from shopwright.pipeline.evaluate.table import Table
-from shopwright.pipeline.models.base import Prompt, Reply, Sampling, UnansweredRequest
+from shopwright.pipeline.models.base import MODEL_FORMS, Prompt, Reply, Sampling, UnansweredRequest
 from shopwright.pipeline.models.play import Conversation
 from shopwright.pipeline.models.role import Role
 from shopwright.pipeline.models.valid_replies import InvalidReply, NoValidReply, ask_until_valid, catch_unanswered
@@ -21,22 +21,22 @@ from shopwright.pipeline.prompts import render_messages
 from shopwright.schemas.rollouts import Attempt
 from shopwright.schemas.samples import Trajectory
 
+# A judge says the same of the same, as far as the server can.
 JUDGE_SAMPLING = Sampling(temperature=0.0)
-"""A judge says the same of the same, as far as the server can."""
 VERDICTS = ("CORRECT", "INCORRECT")
+# Characters of an answer that the judge is shown.
 LONGEST = 4_000
-"""Characters of an answer that the judge is shown."""
 TRIES = 2
+# Of a reason.
 WORDS = 40
-"""Of a reason."""
+# Of a log that is shown.
 LINES = 100
-"""Of a log that is shown."""
 
 
 def get_judge(role: Role) -> Role:
     """The same. Raises Problem where no model plays it."""
     if not role.asks:
-        raise Problem("Judging takes a model. Say --judge openai:NAME@http://HOST:PORT/v1 or vllm:NAME_OR_PATH.")
+        raise Problem(f"Judging takes a model. Say --judge {MODEL_FORMS}.")
     return role
 
 

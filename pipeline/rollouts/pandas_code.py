@@ -15,8 +15,8 @@ from typing import Any, Literal
 
 from shopwright.pipeline.questions import tree as t
 
+# How the answer is printed: as text, as a Python value, as a series or as a table of one column.
 Form = Literal["plain", "literal", "series", "table"]
-"""How the answer is printed: as text, as a Python value, as a series or as a table of one column."""
 NAMES: dict[str | None, tuple[str, ...]] = {
     "search": ("searches", "queries", "other_searches"),
     "click": ("clicks", "clicked", "other_clicks"),
@@ -36,10 +36,10 @@ LABELS = {
 COMPUTED = {"day": ".dt.date", "weekday": ".dt.day_name()", "hour": ".dt.hour"}
 FOLDS = {"sum": "sum", "smallest": "min", "largest": "max"}
 OF_ONE = {"day": ".date()", "weekday": ".day_name()", "hour": ".hour"}
+# Characters of a line of conditions before each gets a line of its own.
 WIDEST = 88
-"""Characters of a line of conditions before each gets a line of its own."""
+# A condition on the rows of a frame, given the frame's name.
 Test = Callable[[str], str]
-"""A condition on the rows of a frame, given the frame's name."""
 
 
 @dataclass(frozen=True)
@@ -70,13 +70,14 @@ class Script:
     """Names by what they stand for."""
 
     def __post_init__(self) -> None:
-        self.dotted = self.random.random() < 0.25
-        self.manner = self.one_of("mask", "mask", "steps", "named", "query")
-        self.shared = self.random.random() < 0.5
-        self.lower = self.random.random() < 0.4
-        self.dated = self.one_of("date", "normalize", "text", "open")
+        self.dotted = self.random.random() < 0.25  # df.brand, not df["brand"]
+        self.manner = self.one_of("mask", "mask", "steps", "named", "query")  # how conditions are put together
+        self.shared = self.random.random() < 0.5  # a frame of a product serves several conditions on it
+        self.lower = self.random.random() < 0.4  # both sides in lower case, not case=False
+        self.dated = self.one_of("date", "normalize", "text", "open")  # how days are compared
 
     def one_of(self, *options: Any) -> Any:
+        # Of `Random`, only the bits of `random` are promised not to change.
         return options[int(self.random.random() * len(options))]
 
     def write(self, *lines: str) -> None:
@@ -136,6 +137,7 @@ def quote_python(text: str) -> str:
     >>> quote_python("O'Neill"), quote_python('13" tall')
     ('"O\'Neill"', '"13\\" tall"')
     """
+    # A reply's block of code ends at its first </code, which a title may hold.
     return json.dumps(text, ensure_ascii=False).replace("</code", "<\\x2fcode")
 
 
@@ -231,6 +233,7 @@ def emit_query(script: Script, pick: t.Pick, source: str, name: str, tests: list
     """Plain equalities in a query, else one step after the other."""
     plain = {"action_type": pick.action, "brand": pick.brand, "color": pick.color, "product_types": pick.category}
     equal = {script.called(column): value for column, value in plain.items() if value is not None}
+    # Letters that mean something in `DataFrame.query`, or end the text around it.
     if not equal or any(set(value) & set("'\"\\`@{}<\n") for value in equal.values()):
         return emit_steps(script, pick, source, name, tests)
     text = " and ".join(f'{column} == "{value}"' for column, value in equal.items())
@@ -255,8 +258,10 @@ def list_pick_tests(script: Script, pick: t.Pick) -> Iterator[tuple[str, Test]]:
                 write_equality(script, column, value),
             )
     if pick.product is not None:
-        if pick.product.brand is not None:
-            yield "of_brand", write_equality(script, "brand", pick.product.brand)
+        said = {"brand": pick.product.brand, "color": pick.product.color, "product_types": pick.product.category}
+        for column, value in said.items():
+            if value is not None:
+                yield LABELS.get(column, "of_kind"), write_equality(script, column, value)
         for part in pick.product.parts:
             yield "named", write_substring_test(script, "product_name", part)
     if pick.query is not None:
@@ -307,6 +312,7 @@ def write_day_test(script: Script, first: date | None, last: date | None) -> Tes
             return format_range(
                 f"{found}.dt.date", script.day(first) if first else None, script.day(last) if last else None
             )
+        # One day alone reads better as one; the day after the last day that there is does not exist.
         if script.dated == "open" and (last is None or (first != last and last < date.max)):
             return format_open_range(found, first, last)
         found += '.dt.strftime("%Y-%m-%d")' if script.dated == "text" else ".dt.normalize()"
@@ -352,6 +358,7 @@ def list_product_tests(script: Script, pick: t.Pick) -> Iterator[tuple[str, Test
     for action, sign in ((pick.ever, ""), (pick.never, "~")):
         if action is None:
             continue
+        # A search has no product, so `isin` is false of it, and its opposite true.
         if sign and pick.action in (None, "search"):
             yield "of_product", lambda frame: f"{script.column(frame, 'asin')}.notna()"
         wanted = {"purchase": "bought_asins", "add to Cart": "carted_asins", "click": "clicked_asins"}
@@ -360,6 +367,7 @@ def list_product_tests(script: Script, pick: t.Pick) -> Iterator[tuple[str, Test
         yield ("seen_there" if not sign else "never_there"), write_product_test(script, found, sign)
 
 
+# Not a lambda in that loop, which would be of the last action in all.
 def write_product_test(script: Script, found: str, sign: str) -> Test:
     return lambda frame: f"{sign}{script.column(frame, 'asin')}.isin({found})"
 
@@ -500,6 +508,7 @@ def emit_top(tree: t.Top, script: Script) -> Code:
         return emit_most_common(tree, script, frame)
     key = script.text(tree.by) if tree.by not in COMPUTED else script.values(frame, tree.by)
     size, how = ("total", f'({script.text("price")}, "sum")') if tree.measure == "spend" else ("n", "")
+    # Rows, as size counts them: of a column count would leave out what is missing.
     how = how or f'({script.text("timestamp")}, "size")'
     script.write(
         f'ranked = {frame}.groupby({key}).agg({size}={how}, first=({script.text("timestamp")}, "min"))',

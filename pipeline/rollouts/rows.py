@@ -1,14 +1,12 @@
 """Conversations that were played, as rows."""
 
-import re
 from collections.abc import Sequence
 
 from shopwright.pipeline.evaluate.situation import Trace
 from shopwright.pipeline.rollouts.conversation import AnsweredQuestion, join_turn_spans
+from shopwright.pipeline.rollouts.expert_output import parse_error_name
 from shopwright.pipeline.tokens import estimate
 from shopwright.schemas.rollouts import CodeCall, Rollout
-
-ERROR = re.compile(r"^(?:\w+\.)*(\w+)(?::|$)")
 
 
 def make_rollout(id: str, trace: Trace[AnsweredQuestion]) -> Rollout:
@@ -48,5 +46,4 @@ def find_first_error(calls: Sequence[CodeCall]) -> str:
     failed = next((call for call in calls if not call.ok), None)
     if failed is None:
         return ""
-    names = [found[1] for line in failed.output.splitlines() if (found := ERROR.match(line))]
-    return names[-1] if names else "stopped"
+    return parse_error_name(failed.output) or "stopped"

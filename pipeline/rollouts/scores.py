@@ -13,12 +13,12 @@ from shopwright.pipeline.rollouts.conversation import Mode
 from shopwright.schemas.questions import Difficulty, Kind, Third
 from shopwright.schemas.rollouts import Attempt
 
+# As the paper names the modes.
 MODE_LABELS: Mapping[Mode, str] = {"text": "w/o tool", "tool": "w/ tool"}
-"""As the paper names the modes."""
+# The k of pass@k, as far as there are so many tries.
 TRIED = (1, 2, 4, 8)
-"""The k of pass@k, as far as there are so many tries."""
+# What a question can be answered from: in the first group both modes are asked the same.
 TEXT, ALONE = "text and table", "table alone"
-"""What a question can be answered from: in the first group both modes are asked the same."""
 GROUPS: Mapping[str, Callable[[Attempt], str]] = {
     "all": lambda each: "all",
     "budget": lambda each: each.budget,
@@ -28,10 +28,10 @@ GROUPS: Mapping[str, Callable[[Attempt], str]] = {
     "position": lambda each: each.position or "none",
 }
 ORDER = ("all", *get_args(Kind), TEXT, ALONE, *get_args(Difficulty), *get_args(Third), "none")
+# How servers say that a prompt is longer than what the model can read.
 REFUSED = re.compile(
     r"(HTTP 4(00|13|22)|vLLM)\b.*(context|too long|too large|longer than|exceed|maximum\D*length)", re.IGNORECASE
 )
-"""How servers say that a prompt is longer than what the model can read."""
 CORRECT = "CORRECT"
 
 
@@ -105,7 +105,7 @@ def make_question_score(policy: str, mode: Mode, by: str, value: str, found: Seq
         questions=len(counts),
         tries=tries,
         accuracy=estimate_accuracy(counts),
-        pass_at={k: estimate_mean([estimate_pass_at(k, *each) for each in counts])[0] for k in TRIED if k <= tries},
+        pass_at={k: average_pass_at(k, counts) for k in TRIED if k <= tries},
         judged=estimate_accuracy(judged) if judged else None,
         tcr=average(lambda each: each.called > 0),
         succ_tcr=average(lambda each: each.executed > 0),
@@ -117,6 +117,10 @@ def make_question_score(policy: str, mode: Mode, by: str, value: str, found: Seq
         faults=average(lambda each: bool(each.fault)),
         too_long=average(is_prompt_too_long),
     )
+
+
+def average_pass_at(k: int, counts: Iterable[tuple[int, int]]) -> float:
+    return estimate_mean([estimate_pass_at(k, *each) for each in counts])[0]
 
 
 def group_by_question(found: Iterable[Attempt], good: Callable[[Attempt], bool]) -> list[tuple[int, int]]:
@@ -145,11 +149,6 @@ def sort_budgets(budgets: Iterable[str]) -> list[str]:
 
 
 # Tables
-
-
-def tabulate_scores(rows: Sequence[QuestionScore]) -> list[Table]:
-    """All of them, to be printed."""
-    return [tabulate_accuracy(rows), tabulate_calls(rows), tabulate_pass_at(rows), tabulate_groups(rows)]
 
 
 def tabulate_accuracy(rows: Iterable[QuestionScore]) -> Table:

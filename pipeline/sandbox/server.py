@@ -105,7 +105,8 @@ class Server:
                 source, output = files
                 os.dup2(output, 1)
                 os.dup2(output, 2)
-                text = read_descriptor(source)
+                with open(source, encoding="utf-8") as block:
+                    text = block.read()
                 close_other_files([])
                 ok = execute.run_block(text, self.loaded, self.limits, self.place)
                 with suppress(Exception):
@@ -156,11 +157,6 @@ def close_other_files(files: list[int]) -> None:
     for each in [*sorted(files), 1 << 20]:
         os.closerange(first, each)
         first = each + 1
-
-
-def read_descriptor(file: int) -> str:
-    with open(file, encoding="utf-8") as found:
-        return found.read()
 
 
 def read_events_table(file: int) -> Any:

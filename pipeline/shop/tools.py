@@ -16,7 +16,7 @@ from zlib import crc32
 
 import numpy as np
 
-from shopwright.pipeline.shop import policies
+from shopwright.pipeline.shop.policies import USUAL, ShopPolicies, load_policies
 from shopwright.pipeline.shop.store import Customer, Option, Store, seconds_to_shop_time
 from shopwright.schemas.shop import Line, Order
 
@@ -66,6 +66,8 @@ class Shop:
     """Share of them that does not fit."""
     orders_shown: int = 100
     seed: str = ""
+    policies: ShopPolicies = field(default_factory=lambda: load_policies(USUAL))
+    """By which returns go, and which a search finds."""
     ask: Callable[[str], str] | None = None
     """Who answers `ask_user`."""
     gone: set[str] = field(default_factory=set)
@@ -343,7 +345,7 @@ class Shop:
     def verdict(self, order: Order, line: Line) -> dict[str, Any]:
         row = self.store.row(line.product_id)
         item = self.store.item(row) if row is not None else None
-        return policies.return_verdict(order, line, item, self.customer, self.now)
+        return self.policies.return_verdict(order, line, item, self.customer, self.now)
 
     def order_line(self, order_id: str, line_id: str) -> tuple[Order, Line] | dict[str, Any]:
         order = self.order_of(order_id)
@@ -395,7 +397,7 @@ class Shop:
         Args:
             query: The question, or a few words of it.
         """
-        found = policies.search_policies(query[:400])
+        found = self.policies.search(query[:400])
         return {"policies": [{"policy_id": rule.id, "title": rule.title, "text": rule.text} for rule in found]}
 
     def datetime_now(self):

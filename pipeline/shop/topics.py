@@ -154,21 +154,21 @@ PLAIN = {
 
 
 @lru_cache(maxsize=20_000)
-def build_keys(name: str, said: str, topics: tuple[str, ...]) -> SlotKeys:
+def build_keys(name: str, value: str, topics: tuple[str, ...]) -> SlotKeys:
     """How a question can mean the slot of this name: by its words, their synonyms, its topics, or its value."""
     head, _, rest = name.partition(" of ")
     own = {each for each in stem_words(head) if each not in PLAIN["filler"]} or set(stem_words(head))
     called = own.union(*map(stem_words, topics))
     strong = called.union(*(asks for names, asks in STRONG if own & names))
     weak = frozenset[str]().union(*(asks for names, asks in WEAK if own & names))
-    if len(said.split()) <= FEW:
-        values = {stem_word(word) for word in content_words(said) if word.isalpha() and len(word) > 2}
+    if len(value.split()) <= FEW:
+        values = {stem_word(word) for word in content_words(value) if word.isalpha() and len(word) > 2}
         strong |= values - KNOWN - PLAIN["filler"]
     return SlotKeys(frozenset(own), frozenset(strong), weak, frozenset(stem_words(rest)) - {"item"})
 
 
 def build_slot_keys(slot: Slot) -> SlotKeys:
-    return build_keys(slot.name, slot.said, tuple(slot.topics))
+    return build_keys(slot.name, slot.value if slot.meaning else slot.said, tuple(slot.topics))
 
 
 def extract_questions(text: str) -> str:

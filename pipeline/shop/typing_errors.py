@@ -5,11 +5,12 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from functools import cache, lru_cache
 from itertools import accumulate, chain
+from pathlib import Path
 from random import Random
 
-from shopwright.pipeline.prompts import render_phrases
 from shopwright.pipeline.words import content_words
 
+SLANG = Path(__file__).parents[2] / "data" / "reference" / "slang.txt"
 TOKEN = re.compile(r"\S+")
 # What is quoted is copied, not typed.
 QUOTED = re.compile(r"\"[^\"]*\"|“[^”]*”|‘[^’]*’|(?<!\w)'[^']*'(?!\w)")
@@ -127,4 +128,4 @@ def accumulate_typo_chances(noise: float) -> list[float]:
 
 @cache
 def load_slang() -> dict[str, str]:
-    return dict(line.split() for line in render_phrases("shopper", "slang"))
+    return dict(line.split() for line in SLANG.read_text(encoding="utf-8").splitlines() if not line.startswith("#"))

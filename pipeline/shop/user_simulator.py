@@ -1,36 +1,31 @@
 """The shopper in an episode: says what is wanted, answers only what is asked, and keeps the disclosure of what was said.
 
-Facts come from the task's slots; the words from `prompts/shopper.offline.j2`, or from a model (`shopwright.pipeline.shop.rephrasing`).
+Facts come from the task's slots; the words from the phrase bank, or from a model (`shopwright.pipeline.shop.rephrasing`).
 """
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
-from functools import cache, cached_property
+from functools import cached_property
 from itertools import chain
 from random import Random
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
-from shopwright.pipeline.prompts import TEMPLATES, render_phrases, template
+from shopwright.pipeline.phrases.speaker import Speaker, capitalize_first
 from shopwright.pipeline.shop.topics import (
     SlotKeys,
     build_slot_keys,
     extract_questions,
     parse_user_question,
-    stem_word,
     stem_words,
 )
 from shopwright.pipeline.shop.typing_errors import add_typos
-from shopwright.pipeline.words import content_words, split_words
+from shopwright.pipeline.words import content_words
 from shopwright.schemas.tasks import Slot
 
-# Where a fact stands in a phrase; no keyboard has it.
-MARK = "\ue000"
 # How the key of a notice begins that is nobody's mistake: something was sold out on the way.
 SOLD_OUT = "sold out"
 # How the key of a notice begins by which the shopper brings up what else is wanted.
 NEXT = "next"
-UNFILLED = re.compile(r"[{}]|<[a-z_]+>|\bNone\b|\bUndefined\b|\[\]")
 # What a shopper weighs, with its parameter of the Dirichlet distribution (EcomRLVE-GYM, simulated user).
 DIMENSIONS = {"price": 2, "rating": 2, "shipping": 1, "brand": 1, "similarity": 1}
 # Added to the parameter of a dimension that a stated slot is about.
@@ -42,6 +37,7 @@ ABOUT = {
     "brand": "brand maker manufacturer",
     "similarity": "similarity similar like reference",
 }
+ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth".split()
 # Parts of which a weight is a whole number.
 WHOLE = 2**20
 
@@ -52,6 +48,13 @@ class Notice(Protocol):
     @property
     def key(self) -> str:
         """Said once; the name of the slot where it is about one."""
+
+    @property
+    def meaning(self) -> str:
+        """In the phrase bank; empty where `said` is what is said."""
+
+    @property
+    def facts(self) -> Mapping[str, str]: ...
 
     @property
     def said(self) -> str: ...
@@ -70,63 +73,6 @@ class SimulatorReply(NamedTuple):
     """Names of the slots that it tells."""
     asked: tuple[str, ...] = ()
     """Those of them that were asked for by name."""
-
-
-def join_with_commas(values: Iterable[Any], last: str = "and") -> str:
-    """
-    >>> join_with_commas(["red", "under $40", "by Norrvik"])
-    'red, under $40 and by Norrvik'
-    """
-    found = [str(each) for each in values]
-    return f" {last} ".join([", ".join(found[:-1]), found[-1]] if len(found) > 1 else found)
-
-
-TEMPLATES.filters["listed"] = join_with_commas
-TEMPLATES.filters["sentence"] = lambda text: text[:1].upper() + text[1:]
-
-
-def phrase_opening(name: str, slots: Sequence[Slot], facts: Mapping[str, Any], *, noise: float, random: Random) -> str:
-    """The shopper's first words: one line of `prompts/envs/NAME.offline.j2`, each of which is a way to say the same.
-
-    The template is given the facts (texts, numbers, lists and mappings of them) and `stated`: what the shopper says of each stated
-    slot, by name. A line says all of it word for word, which is asserted: what the disclosure calls stated was said. `noise` is the
-    chance of a letter to be mistyped.
-    """
-    facts = put_on_one_line(facts)
-    wanted = {slot.name: put_on_one_line(slot.said) for slot in slots if slot.known == "stated"}
-    said = template(f"envs/{name}.offline").render({"stated": wanted, **facts})
-    lines = [" ".join(line.split()) for line in said.splitlines() if line.strip()]
-    assert lines, f"prompts/envs/{name}.offline.j2 says nothing"
-    line = lines[int(random.random() * len(lines))]
-    known = collect_texts(facts)
-    rest = line
-    for each in (*wanted.values(), *known):
-        rest = rest.replace(each, "") if UNFILLED.search(each) else rest
-    assert not UNFILLED.search(rest), f"the opening of {name} has an unfilled place: {line}"
-    for slot, fact in wanted.items():
-        assert fact.rstrip(".").lower() in line.lower(), (
-            f"the opening of {name} does not say {slot!r} as {fact!r}: {line}"
-        )
-    names = [each for each in known if each[-1:] not in ".?!"]  # the rest are sentences, not names
-    return add_typos(line, noise=noise, random=random, keep=[*wanted.values(), *names])
-
-
-def put_on_one_line(value: Any) -> Any:
-    """The same without line breaks: a line of a template is a way to say it."""
-    if isinstance(value, str):
-        return " ".join(value.split())
-    if isinstance(value, Mapping):
-        return {name: put_on_one_line(each) for name, each in value.items()}
-    return [put_on_one_line(each) for each in value] if isinstance(value, list | tuple) else value
-
-
-def collect_texts(value: Any) -> list[str]:
-    """All text in a value, wherever it stands."""
-    if isinstance(value, str):
-        return [value]
-    if isinstance(value, Mapping):
-        value = list(value.values())
-    return list(chain.from_iterable(map(collect_texts, value))) if isinstance(value, list) else []
 
 
 def draw_preferences(slots: Iterable[Slot], random: Random) -> dict[str, Fraction]:
@@ -165,8 +111,10 @@ class UserSimulator:
         noise: float = 0.0,
         aside: tuple[int, str] | None = None,
         patience: int = 2,
+        speaker: Speaker | None = None,
     ) -> None:
         self.slots, self.seed, self.noise, self.aside, self.patience = slots, seed, noise, aside, patience
+        self.speaker = speaker or Speaker()
         # Places of the slots that the agent has heard.
         self.told = {place for place, slot in enumerate(slots) if slot.known == "stated"}
         self.answered: set[int] = set()
@@ -237,11 +185,12 @@ class UserSimulator:
     def correct_mistake(self, notice: Notice) -> SimulatorReply:
         self.noticed.add(notice.key)
         self.told |= {place for place, slot in enumerate(self.slots) if slot.name == notice.key}
+        said = self.speaker.phrase(notice.meaning, notice.facts, self.dice) if notice.meaning else notice.said
         if notice.key.startswith(SOLD_OUT):
-            return self.say("elaborate", "remarks", notice.said, caused=1)
+            return self.say("elaborate", "remarks", said, caused=1)
         if notice.key.startswith(NEXT):
-            return self.say("switch", "switches", notice.said, caused=1)
-        return self.say("correct", "corrects", notice.said)
+            return self.say("switch", "switches", said, caused=1)
+        return self.say("correct", "corrects", said)
 
     def is_new(self, message: str) -> bool:
         """Whether a message says something that no message before has said."""
@@ -285,13 +234,28 @@ class UserSimulator:
         new = self.disclose(places)
         slots = [self.slots[place] for place in places]
         only = not general and len(slots) == 1
-        fact = slots[0].said if only else "; ".join(map(name_slot, slots))
+        fact = slots[0].said.rstrip(".") if only else self.string_together([self.name_owner(slot) for slot in slots])
+        forms = {slot.form for slot in slots}
         how = "tells_again" if not new else "volunteers" if general else "tells"
-        found = self.say("elaborate" if general and new else "clarify", how, fact.rstrip("."))
-        several = len(slots) > 1
-        return found._replace(
-            says=tuple(name_slot(w) if several and " of " in w.name else w.said.rstrip(".") for w in slots)
+        said = self.say(
+            "elaborate" if general and new else "clarify", how, fact, form=min(forms) if len(forms) == 1 else "plain"
         )
+        return said._replace(says=tuple(slot.said.rstrip(".") for slot in slots))
+
+    def name_owner(self, slot: Slot) -> str:
+        """What a slot says, with the thing that it is about where its words do not tell."""
+        said, (_, of, owner) = slot.said.rstrip("."), slot.name.rpartition(" of ")
+        first, _, number = owner.partition(" ")
+        if not of or not self.speaker.knows(f"about {first}"):
+            return said
+        facts = {"fact": said, "n": number, "ordinal": name_place(number)}
+        return self.speaker.phrase(f"about {first}", facts, self.dice)
+
+    def string_together(self, parts: Sequence[str]) -> str:
+        """Several things told at once: whole clauses are sentences of their own."""
+        if any(slot.form not in ("trait", "thing") for slot in self.slots if slot.said.rstrip(".") in parts):
+            return ". ".join([parts[0], *map(capitalize_first, parts[1:])])
+        return self.speaker.list(parts, self.dice)
 
     def disclose(self, places: Iterable[int]) -> list[int]:
         """Enters these slots into the disclosure; those that are new."""
@@ -301,29 +265,28 @@ class UserSimulator:
         self.answered.update(places)
         return new
 
-    def list_frames(self, how: str, facts: Sequence[str]) -> tuple[str, ...]:
-        """The ways to say something of these facts, with a mark for each."""
-        ways = load_reply_frames(how, len(facts))
-        if facts and CLAUSE.match(facts[0]):
-            return tuple(way for way in ways if OPEN.search(way.partition(MARK)[0])) or ways
-        return ways
-
-    def say(self, act: str, how: str, *facts: str, caused: int = 0) -> SimulatorReply:
+    @property
+    def dice(self) -> Random:
         if self.random is None:
             self.random = Random(f"{self.seed}/{self.part}")
-        ways = self.list_frames(how, facts)
-        line = add_typos(ways[int(self.random.random() * len(ways))], noise=self.noise, random=self.random)
-        for fact in facts:
-            line = line.replace(MARK, fact, 1)
+        return self.random
+
+    def say(self, act: str, how: str, *facts: str, caused: int = 0, form: str = "") -> SimulatorReply:
+        line = self.word(how, facts, form)
         return SimulatorReply(line, act, caused, (line.rstrip("."),) if how in AS_IT_IS else facts)
 
+    def word(self, how: str, facts: Sequence[str], form: str) -> str:
+        """What is said of these facts, as this person says it; only the words around them are mistyped."""
+        known = {"fact": facts[0]} if facts else {}
+        said = self.speaker.sentence(self.find_meaning(how.replace("_", " "), form), known, self.dice)
+        return said.fill(add_typos(said.text, noise=self.noise, random=self.dice))
 
-# A slot that is a whole clause: it stands by itself, not after `I need`.
-CLAUSE = re.compile(
-    r"(I|it|they|there|you|my|the|we)\b.* (am|is|are|was|were|have|has|had|did|want|paid|bought|costs?|came) ",
-    re.IGNORECASE,
-)
-OPEN = re.compile(r"^$|[:.,;!] $")
+    def find_meaning(self, how: str, form: str) -> str:
+        """The phrases for facts of this form, where there are such; a clause's fit whatever stands alone."""
+        names = (f"{how} {form}", f"{how} plain", f"{how} clause", how)
+        return next(name for name in names if self.speaker.knows(name))
+
+
 # What nobody may say in other words: a condition or a denial would be lost.
 AS_IT_IS = ("does_not_mind", "has_no_slot", "confirms", "said_it_all")
 # Which act a turn is called by in which the shopper does several things.
@@ -343,18 +306,11 @@ def join_replies(parts: Sequence[SimulatorReply], *, caused: int = 0) -> Simulat
     )
 
 
-def name_slot(slot: Slot) -> str:
-    """A slot with what it is about, unless its words tell.
-
-    >>> name_slot(Slot(name="color", said="red", known="asked")), name_slot(Slot(name="brand", said="brand Norrvik", known="asked"))
-    ('color: red', 'brand Norrvik')
+def name_place(number: str) -> str:
     """
-    said = slot.said.rstrip(".")
-    tells = len(said.split()) >= 4 or stem_word(split_words(slot.name)[0]) in stem_words(said)
-    return said if tells and " of " not in slot.name else f"{slot.name}: {said}"
-
-
-@cache
-def load_reply_frames(how: str, facts: int, template: str = "shopper", *options: str) -> tuple[str, ...]:
-    """The ways to say something, with marks where the facts go."""
-    return tuple(render_phrases(template, how, *[MARK] * facts, *options))
+    >>> name_place("2"), name_place("12"), name_place("")
+    ('second', '12th', '')
+    """
+    if not number.isdigit():
+        return ""
+    return ORDINALS[int(number) - 1] if int(number) <= len(ORDINALS) else f"{number}th"

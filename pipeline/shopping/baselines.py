@@ -53,6 +53,7 @@ class ShoppingSolver:
             name = phrase_fact_name(self.task.category, need.fact, self.language)
             if any(slot.name == need.fact for slot in self.play.buyer.untold):
                 yield self.turn("asks", f"ask[{self.words('asks_for', name)}]", name)
+        # Some of the actions are for searching and buying.
         while self.play.buyer.untold and len(self.play.steps) < 20:
             yield self.turn("asks_more", f"ask[{self.words('anything_else')}]")
 
@@ -172,6 +173,7 @@ def play_nothing(play: Play) -> TurnGenerator:
         yield ""
 
 
+# By name. `never asks` is `first-result` in the scenarios of a conversation.
 PLAYERS: dict[str, Callable[[Play], TurnGenerator]] = {
     SOLVER: play_solver,
     "first-result": play_first_result,
@@ -180,4 +182,3 @@ PLAYERS: dict[str, Callable[[Play], TurnGenerator]] = {
     "random": play_at_random,
     "nothing": play_nothing,
 }
-"""By name. `never asks` is `first-result` in the scenarios of a conversation."""

@@ -116,30 +116,21 @@ def choose_telling_needs(
     chosen = [need.model_copy(update={"known": "profile"}) for need in from_profile]
     taken = {need.fact for need in chosen}
     free = [need for fact, need in known.items() if fact not in taken and fact not in carried.facts]
-    choices = keep_needs_with_choice(counter, row, [need for need in free if need.kind == "option"])
-    chosen += choices
-    attributes = shuffle_needs([n for n in free if n.kind == "attribute" and n.fact not in NEVER_TELLS], random)
+    options, mine = [need for need in free if need.kind == "option"], counter.rows == row
+    # An option is needed where the product offers more than one value of it.
+    chosen += [need for need in options if len(np.unique(counter.columns[need.fact][mine])) > 1]
+    telling = [need for need in free if need.kind == "attribute" and need.fact not in NEVER_TELLS]
+    # Of `Random` only the bits of `random` are promised not to change, so not by `shuffle`.
+    attributes = sorted(telling, key=lambda _: random.random())
     chosen += attributes[:LEAST]
     rest = [*attributes[LEAST:], *(need for need in free if need.fact in NEVER_TELLS)]
     if carried.most is not None and thing.cents <= carried.most:
         chosen.append(build_price_limit(carried.most, known="profile"))
     left = counter.where(chosen)
-    for need in rest[: MOST - LEAST + len(NEVER_TELLS)]:
-        if is_only_product_left(counter, left, row):
-            break
-        fewer = left & counter.meets(need)
-        if count_other_products(counter, fewer, row) < count_other_products(counter, left, row):
-            chosen.append(need)
-            left = fewer
+    left = add_telling_needs(counter, left, row, rest[: MOST - LEAST + len(NEVER_TELLS)], chosen)
     if not is_only_product_left(counter, left, row) and all(need.fact != "price" for need in chosen):
         left = add_limit(counter, left, row, thing, chosen, random)
-    for need in build_measure_needs(counter, left, row, thing, random):
-        if is_only_product_left(counter, left, row):
-            break
-        fewer = left & counter.meets(need)
-        if count_other_products(counter, fewer, row) < count_other_products(counter, left, row):
-            chosen.append(need)
-            left = fewer
+    left = add_telling_needs(counter, left, row, build_measure_needs(counter, left, row, thing, random), chosen)
     if not is_only_product_left(counter, left, row):
         return None
     if all(need.fact != "price" for need in chosen) and random.random() < 0.7:
@@ -147,21 +138,25 @@ def choose_telling_needs(
     return chosen
 
 
+def add_telling_needs(
+    counter: VariantTable, left: np.ndarray, row: int, needs: Iterable[Need], chosen: list[Need]
+) -> np.ndarray:
+    """Adds to `chosen` each need that other products do not meet, until none is left; gives what is left then."""
+    for need in needs:
+        if is_only_product_left(counter, left, row):
+            break
+        fewer = left & counter.meets(need)
+        if count_other_products(counter, fewer, row) < count_other_products(counter, left, row):
+            chosen.append(need)
+            left = fewer
+    return left
+
+
 def list_possible_needs(counter: VariantTable, thing: ProductVariant) -> dict[str, Need]:
     """What can be needed of it, by fact."""
     facts = sorted(counter.columns.keys() - IDENTIFIERS)
     found = {fact: build_need(fact, thing, known="stated", said="") for fact in facts}
     return {fact: need for fact, need in found.items() if need is not None}
-
-
-def keep_needs_with_choice(counter: VariantTable, row: int, needs: Sequence[Need]) -> list[Need]:
-    """Those of which the product offers more than one value."""
-    mine = counter.rows == row
-    return [need for need in needs if len(np.unique(counter.columns[need.fact][mine])) > 1]
-
-
-def shuffle_needs(needs: Sequence[Need], random: Random) -> list[Need]:
-    return sorted(needs, key=lambda _: random.random())
 
 
 def count_other_products(counter: VariantTable, left: np.ndarray, row: int) -> int:

@@ -25,10 +25,10 @@ from shopwright.schemas.shopping import ErrorLabel, Language, Match, Profile, Sc
 
 PROFILE_COPIER = "copies-the-profile"
 OVERALL = "overall"
+# What is more likely than this where nobody knows anything may be chance. Of 100 tries at 1 in 50 five hits are found, as by Wilson's interval.
 BY_CHANCE = 0.06
-"""What is more likely than this where nobody knows anything may be chance. Of 100 tries at 1 in 50 five hits are found, as by Wilson's interval."""
+# Success that a policy which does not look closely may have in a scenario.
 MOST_BASELINE_SUCCESS = 0.1
-"""Success that a policy which does not look closely may have in a scenario."""
 
 
 class Outcome(Record):
@@ -202,13 +202,13 @@ SHARES: dict[str, Callable[[Outcome], float]] = {
     "literal strict": lambda each: each.literal.strict,
     "literal success": lambda each: each.literal.success,
 }
+# Means; `chance` is that of any product of the target's leaf category to be the target.
 COUNTS: dict[str, Callable[[Outcome], float]] = {
     "actions": lambda each: each.actions,
     "asked": lambda each: each.asked,
     "idle": lambda each: each.idle,
     "chance": lambda each: 1 / each.siblings,
 }
-"""Means; `chance` is that of any product of the target's leaf category to be the target."""
 PAPER = ("loose", "strict", "success")
 PARTS = ("type", "attributes", "options", "price", "same product", "bought")
 
@@ -281,20 +281,16 @@ def count_errors(found: Iterable[Outcome]) -> list[ErrorCount]:
     for each in found:
         failed[each.policy] += not each.typed.success
         made[each.policy].update((error.area, error.name) for error in each.errors)
-    return [
-        ErrorCount(
-            policy=policy,
-            area=area,
-            name=name,
-            count=counts[area, name],
-            of_area=counts[area, name] / sum(times for (other, _), times in counts.items() if other == area),
-            of_all=counts[area, name] / counts.total(),
-            of_failed=counts[area, name] / failed[policy],
-        )
-        for policy, counts in made.items()
-        for area, name in ERRORS
-        if counts[area, name]
-    ]
+    found_errors = []
+    for policy, counts in made.items():
+        of_area: Counter[str] = Counter()
+        for (area, _), times in counts.items():
+            of_area[area] += times
+        for area, name in ERRORS:
+            if count := counts[area, name]:
+                shares = (count / of_area[area], count / counts.total(), count / failed[policy])
+                found_errors.append(ErrorCount(policy, area, name, count, *shares))
+    return found_errors
 
 
 # Tables

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from shopwright.pipeline.shop.store import Item, Option, Shelf, Store
+from shopwright.pipeline.shop.store import Item, Option, Store
 from shopwright.schemas.shop import Choice
 from shopwright.schemas.shopping import Need
 
@@ -172,7 +172,9 @@ class VariantTables:
         places[np.repeat(sizes == 0, np.maximum(sizes, 1))] = -1
         bought = places >= 0
         rows = shelf.rows[owners]
-        columns, values = repeat_for_variants(shelf, owners)
+        # The products' facts, once for each variant.
+        columns = {normalize_attribute_name(name): column[owners] for name, column in shelf.codes.items()}
+        values = {normalize_attribute_name(name): list(found) for name, found in shelf.values.items()}
         apply_variant_choices(store, places, columns, values)
         return VariantTable(
             places=places,
@@ -187,13 +189,6 @@ class VariantTables:
                 "review count": store.reviews[rows],
             },
         )
-
-
-def repeat_for_variants(shelf: Shelf, owners: np.ndarray) -> tuple[dict[str, np.ndarray], dict[str, list[str]]]:
-    """The products' facts, once for each variant."""
-    return {normalize_attribute_name(name): column[owners] for name, column in shelf.codes.items()}, {
-        normalize_attribute_name(name): list(found) for name, found in shelf.values.items()
-    }
 
 
 def apply_variant_choices(
@@ -254,17 +249,13 @@ class ProductVariant:
         return self.option.cents if self.option else self.item.cents
 
 
-def list_option_facts(thing: ProductVariant) -> set[str]:
-    """The facts that are chosen on the product's page."""
-    return {normalize_attribute_name(choice.name) for choice in thing.choices}
-
-
 def build_need(fact: str, thing: ProductVariant, **more: Any) -> Need | None:
     """The need for just what this variant is; None where it says nothing of it."""
     value = find_variant_fact(fact, thing.item, thing.option)
     if value is None:
         return None
-    kind: Literal["option", "attribute"] = "option" if fact in list_option_facts(thing) else "attribute"
+    chosen = {normalize_attribute_name(choice.name) for choice in thing.choices}
+    kind: Literal["option", "attribute"] = "option" if fact in chosen else "attribute"
     found = parse_measurement(value)
     unit = MEASURE.match(value)
     told = (unit["unit"] or "").strip() or None if found and unit else None

@@ -128,7 +128,8 @@ def parse_instruction(instruction: str) -> ParsedInstruction:
     found = [Constraint("price", price[0].strip())] if price else []
     text = MONEY.sub(" , ", f"{head} . {tail.lower()}")
     for kind, pattern in list_sign_patterns()[: -1 if listed else None]:
-        text = extract_constraints(text, pattern, kind, found)
+        found += [Constraint(kind, match[0].strip()) for match in pattern.finditer(text) if match[0].strip()]
+        text = pattern.sub(" ", text)
     thing, *rest = [part for part in map(drop_empty_parts, (SOFT if listed else BREAK).split(text)) if part] or [""]
     found += [Constraint("feature", part) for part in rest]
     found += [Constraint(classify_constraint(part), part) for part in listed]
@@ -160,12 +161,6 @@ def classify_constraint(part: str) -> Kind:
     order: tuple[Kind, ...] = ("color", "measure", "size")
     known = dict(list_sign_patterns())
     return next((kind for kind in order if known[kind].search(part)), "feature")
-
-
-def extract_constraints(text: str, pattern: re.Pattern[str], kind: Kind, found: list[Constraint]) -> str:
-    """The text without what the pattern finds, which is added to `found`."""
-    found += [Constraint(kind, match[0].strip()) for match in pattern.finditer(text) if match[0].strip()]
-    return pattern.sub(" ", text)
 
 
 @cache

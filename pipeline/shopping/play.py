@@ -19,11 +19,11 @@ from shopwright.pipeline.shop.browser import Browser
 from shopwright.pipeline.shop.store import Store
 from shopwright.pipeline.shop.tools import Finder
 from shopwright.pipeline.shop.user_simulator import SimulatorReply
+from shopwright.pipeline.shopping.approving_user import ApprovingUser
 from shopwright.pipeline.shopping.error_taxonomy import StepEffect, label_errors
 from shopwright.pipeline.shopping.facts import ProductVariant
 from shopwright.pipeline.shopping.profile import describe_profile
 from shopwright.pipeline.shopping.score import list_product_variants, score_by_formula, score_typed_match
-from shopwright.pipeline.shopping.user_simulator import ApprovingUser
 from shopwright.pipeline.shopping.wording import translate_name
 from shopwright.schemas.rollouts import Message
 from shopwright.schemas.shop import Choice
@@ -138,14 +138,16 @@ class Play(situation.Episode):
 
     def step(self, action: str | Reply) -> Step:
         """A turn of the agent's: what it sees then. A turn that is not understood is one, too."""
-        if isinstance(action, Reply) and action.finish == "refused":
-            self.stop(action.fault)
-            return Step(self.sight(), self.score().parts["reward"], True, {})
-        said = parse_reply(action) if isinstance(action, Reply) else action
-        seen = self.act(said)
+        if isinstance(action, Reply):
+            if action.finish == "refused":
+                self.stop(action.fault)
+                return Step(self.sight(), self.score().parts["reward"], True, {})
+            # Of a reply that was cut short before it said anything: why.
+            action = action.fault if action.fault and not action.text else action.text.strip()
+        seen = self.act(action)
         if self.history:
             told = {"role": "user", "content": format_observation(seen)}
-            self.history += [{"role": "assistant", "content": said}, told]
+            self.history += [{"role": "assistant", "content": action}, told]
         return Step(seen, self.score().parts["reward"] if self.done else 0.0, self.done, {})
 
     def act(self, said: str) -> Observation:
@@ -269,11 +271,6 @@ class Play(situation.Episode):
 def count_siblings(shop: ShopResources, task: ShoppingTask) -> int:
     """Products of the target's leaf category, itself included; any of them is the target by a chance of one in so many."""
     return len(shop.store.shelf(shop.store.place_of_leaf[task.category]).rows)
-
-
-def parse_reply(reply: Reply) -> str:
-    """What a model said; of a reply that was cut short why."""
-    return reply.fault if reply.fault and not reply.text else reply.text.strip()
 
 
 def parse_turn(said: str, multi: bool) -> tuple[str, str]:

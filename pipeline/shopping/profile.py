@@ -172,14 +172,10 @@ def coupon_use(bought: Sequence[Act], promotions: Iterable[DatedPrice]) -> float
     """Share of purchases below the list price, by a promotion of that day."""
     lists: dict[tuple[str, int], Decimal] = {}
     for each in promotions:
-        lists |= {(each.asin, day): each.list_price * 100 for day in list_promotion_days(each)}
+        first, last = ((day - EPOCH).days for day in (each.first_day, each.last_day))
+        lists |= {(each.asin, day): each.list_price * 100 for day in range(first, last + 1)}
     below = sum(act.cents < lists.get((act.product or "", act.second // DAY), 0) for act in bought)
     return round(below / len(bought), 3) if bought else 0.0
-
-
-def list_promotion_days(promotion: DatedPrice) -> range:
-    """Both its first and its last, since 1970."""
-    return range((promotion.first_day - EPOCH).days, (promotion.last_day - EPOCH).days + 1)
 
 
 def repurchase_rate(bought: Sequence[Act]) -> float:

@@ -2,17 +2,20 @@
 
 import json
 from collections.abc import Iterator
+from random import Random
 from typing import Annotated, Literal, NamedTuple
 from zlib import crc32
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from shopwright.pipeline.behaviors import wording
+from shopwright.pipeline.behaviors import rationales
 from shopwright.pipeline.behaviors.logs import Logs
+from shopwright.pipeline.behaviors.reasons import PageFacts
 from shopwright.pipeline.behaviors.rows import build_behavior
 from shopwright.pipeline.behaviors.session_replay import Move, ReplayError, SessionReplay, build_visit_day, start_replay
-from shopwright.pipeline.behaviors.sessions import SEARCH, Cut
+from shopwright.pipeline.behaviors.sessions import SEARCH, Cut, assign_customer_split
 from shopwright.pipeline.behaviors.sessions import cut_sessions as sessions_of
+from shopwright.pipeline.behaviors.voices import draw_register
 from shopwright.pipeline.checks import behaviors as check
 from shopwright.pipeline.checks.record_cache import RecordCache
 from shopwright.pipeline.checks.shopping import shop_of
@@ -31,9 +34,11 @@ from shopwright.pipeline.models.valid_replies import (
 from shopwright.pipeline.problem import Problem
 from shopwright.pipeline.prompts import render_messages
 from shopwright.pipeline.render import pages
+from shopwright.pipeline.render.pages import sanitize_text
 from shopwright.pipeline.stage import Fault, Key, Plan, Section, Shard, Views, stage
 from shopwright.pipeline.world.catalog_columns import CatalogColumns
 from shopwright.schemas.behaviors import Behavior, Outcome
+from shopwright.schemas.phrases import Register
 from shopwright.schemas.record import Rejected
 from shopwright.schemas.samples import Trajectory
 from shopwright.schemas.shop import Order, Persona, Product, Variant
@@ -44,6 +49,7 @@ WrittenBy = Annotated[
     Literal["code", "model"], Field(description="who phrases the rationales; what they say is code's either way")
 ]
 FEWER = "a session more than its customer has"
+SPEECHLESS = "more steps of one kind than there are phrasings of them"
 
 
 def plan_behaviors(trajectories: Dataset[Trajectory], sessions: int) -> Plan:
@@ -80,11 +86,12 @@ VIEWS = Views(
         check.typed_text_is_the_intents,
         check.rationales_tell_what_was_seen,
         check.rationales_are_not_contradicted,
+        check.words_are_not_repeated,
         check.ends_at_its_end,
         check.customer_is_the_personas,
         check.tokens_are_counted,
     ],
-    across=[ids_are_unique, sessions_differ, check.splits_share_no_customer],
+    across=[ids_are_unique, sessions_differ, check.splits_share_no_customer, check.test_says_nothing_of_training],
     per_shard=(100, 2_000),
     views=VIEWS,
 )
@@ -105,7 +112,7 @@ def behaviors(
     """Sessions in which something is opened, page by page: the page as simplified HTML, what the customer did there, and why, in its own words."""
     rows = replay_drawn_sessions(trajectories, catalog, personas, shard, shard.of(plan.units), sessions, cut)
     if written_by == "code":
-        yield from (row if isinstance(row, Rejected) else build_scripted_behavior(row) for row in rows)
+        yield from (row if isinstance(row, Rejected) else phrase_by_code(row) for row in rows)
     else:
         yield from writer.play(phrase_rationales(row) for row in rows)
 
@@ -117,6 +124,8 @@ class FinishedSession(NamedTuple):
     trajectory: str
     walk: SessionReplay
     outcome: Outcome
+    register: Register = "plain"
+    """How its customer writes."""
 
 
 def replay_drawn_sessions(
@@ -144,6 +153,7 @@ def replay_drawn_sessions(
         ]
         numbers = shard.random("behaviors", trajectory).sample(range(len(found)), min(len(found), last - first))
         drawn = [found[number] for number in sorted(numbers)]
+        register = draw_register(people[person].age_band, shard.random("behaviors", "voice", person))
         for row in mine:
             name = f"behavior-{trajectory.removeprefix('persona-')}-{row - first:04d}"
             session = drawn[row - first] if row - first < len(drawn) else None
@@ -154,16 +164,26 @@ def replay_drawn_sessions(
             dice = shard.random("behaviors", trajectory, session.acts[0].row)
             walk = start_replay(session, shop, people[person], build_visit_day(session, shop.store, stock), dice)
             try:
-                yield FinishedSession(name, trajectory, walk, walk.go())
+                yield FinishedSession(name, trajectory, walk, walk.go(), register)
             except ReplayError as lost:
                 rows = {"rows": [act.row for act in session.acts]}
                 yield Rejected(id=name, reasons=[f"no way through the pages: {lost}"], record=json.dumps(facts | rows))
 
 
+def phrase_by_code(walked: FinishedSession) -> Behavior | Rejected:
+    try:
+        return build_scripted_behavior(walked)
+    except rationales.NothingLeftToSay as lack:
+        record = {"trajectory_id": walked.trajectory, "reason": str(lack), "steps": len(walked.walk.moves)}
+        return Rejected(id=walked.id, reasons=[SPEECHLESS], record=json.dumps(record))
+
+
 def build_scripted_behavior(walked: FinishedSession) -> Behavior:
-    """The row with what code says."""
-    said = [wording.phrase_rationale(move.reason, move.facts, walked.walk.random) for move in walked.walk.moves]
-    return build_behavior(walked.id, walked.trajectory, walked.walk, walked.outcome, said, "code")
+    """The row with what code says. Raises rationales.NothingLeftToSay."""
+    walk = walked.walk
+    speaker = rationales.Speaker(walked.register, assign_customer_split(walk.person.id), walk.store, walk.random)
+    said = [speaker.say(move) for move in walk.moves]
+    return build_behavior(walked.id, walked.trajectory, walk, walked.outcome, said, "code")
 
 
 class Told(BaseModel):
@@ -177,17 +197,20 @@ def phrase_rationales(walked: FinishedSession | Rejected) -> Conversation[Behavi
     """The row with what a model says, held against what code knows."""
     if isinstance(walked, Rejected):
         return walked
-    plain, moves = build_scripted_behavior(walked), walked.walk.moves
+    plain, moves = phrase_by_code(walked), walked.walk.moves
+    if isinstance(plain, Rejected):
+        return plain
+    known = [name_facts(move, walked) for move in moves]
     steps = [
         {
             "page": move.page.kind,
             "does": describe_move_action(move),
             "reason": move.reason,
-            "facts": describe_move_facts(move),
+            "facts": describe_move_facts(facts),
         }
-        for move in moves
+        for move, facts in zip(moves, known, strict=True)
     ]
-    facts = {"shopper": plain.persona, "came_for": plain.intent, "steps": steps}
+    facts = {"shopper": plain.persona, "writes": walked.register, "came_for": plain.intent, "steps": steps}
     prompt = Prompt(
         "behaviors",
         tuple(render_messages("behaviors", **facts)),
@@ -202,22 +225,35 @@ def phrase_rationales(walked: FinishedSession | Rejected) -> Conversation[Behavi
             raise InvalidReply(f"There are {len(moves)} steps, so write {len(moves)} rationales.")
         wrong = [
             f"step {number}: {fault}"
-            for number, (text, move) in enumerate(zip(said, moves, strict=True), 1)
-            if (fault := wording.find_model_rationale_fault(text, move.facts, move.action.get("name", "")))
+            for number, (text, move, each) in enumerate(zip(said, moves, known, strict=True), 1)
+            if (fault := rationales.find_model_rationale_fault(text, each, move.action.get("name", "")))
         ]
         if wrong:
             raise InvalidReply("; ".join(wrong) + ".")
-        rationales = [
-            (text, wording.find_quoted_facts(text, move.facts)) for text, move in zip(said, moves, strict=True)
+        said_with_facts = [
+            (text, rationales.find_quoted_facts(text, each)) for text, each in zip(said, known, strict=True)
         ]
-        return build_behavior(walked.id, walked.trajectory, walked.walk, walked.outcome, rationales, "model")
+        return build_behavior(walked.id, walked.trajectory, walked.walk, walked.outcome, said_with_facts, "model")
 
     found = yield from ask_until_valid(prompt, read)
     return found if isinstance(found, Behavior) else make_rejected_row(walked.id, "rationales", facts, found)
 
 
-def describe_move_facts(move: Move) -> dict[str, str]:
-    return {name: move.facts[name] for name in wording.QUOTABLE_FACTS if move.facts[name]}
+def name_facts(move: Move, walked: FinishedSession) -> PageFacts:
+    """A step's facts, with products by the names that people would use."""
+    speaker = rationales.Speaker(walked.register, "train", walked.walk.store, Random(len(walked.id)))
+    names = {place: facts for place, facts in (("product", "row"), ("other", "other_row")) if move.facts[facts]}
+    found = PageFacts(move.facts, row="", other_row="", title="", other="")
+    for place, row in names.items():
+        found["title"] += (
+            f" {sanitize_text(walked.walk.store.item(int(move.facts[row])).title)}"  # a number of it may be said
+        )
+        found[place] = speaker.name(int(move.facts[row]), move).removeprefix("the ").removeprefix("this ")
+    return found
+
+
+def describe_move_facts(facts: PageFacts) -> dict[str, str]:
+    return {name: facts[name] for name in rationales.QUOTABLE_FACTS if facts[name]}
 
 
 def describe_move_action(move: Move) -> str:

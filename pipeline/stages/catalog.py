@@ -4,7 +4,6 @@ import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from functools import cache
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
@@ -145,6 +144,7 @@ def texts_are_clean(batch: pa.RecordBatch) -> list[str | None]:
 def category_is_the_leaf(batch: pa.RecordBatch) -> list[str | None]:
     paths = batch["category_path"]
     flat, lengths = pc.list_flatten(paths), pc.list_value_length(paths).fill_null(0)
+    # Where each path ends in the flat list; none of an empty one.
     last = pc.if_else(pc.greater(lengths, 0), pc.subtract(pc.cumulative_sum(lengths), 1), None)
     return flag_wrong_rows("category is not the last of its path", pc.not_equal(flat.take(last), batch["category"]))
 
@@ -219,7 +219,7 @@ def open_licensed_source(source: str, columns: dict[str, str], licence: str) -> 
 
 
 def price_rules(opened: Source, units: int, currency: str, rates: dict[str, float]) -> PriceRules:
-    """How the source's prices are read; stops where most of them would have to be turned away for their currency."""
+    """How the source's prices are read; stops where most of them would have to be rejected for their currency."""
     said = ((row.get("price"), row.get("currency")) for row in opened.read(0, units))
     rules, counts = survey_prices(said, currency or opened.currency)
     unrated = {code: times for code, times in counts.items() if code not in ("", SHOP, *rates)}
@@ -309,18 +309,13 @@ def add_price_and_queries(row: dict[str, Any], seed: int, facts: Facts, promoted
     """The row with a price, its promotions and the real queries that lead to it."""
     price, is_simulated = row["price"], row["price"] is None
     if is_simulated:
-        price = prices.simulate_price(seed, row["id"], row["category"], facts.levels, cache_reference_levels())
+        price = prices.simulate_price(seed, row["id"], row["category"], facts.levels, prices.load_reference_prices())
     found = prices.promotions(seed, row["id"], price, promoted)
     fits = fits_of(row["title"], row["category"], row["description"] or "")
     queries = row["queries"] or (facts.queries.of(row) if facts.queries else [])
     return {**row, "price": price, "price_is_simulated": is_simulated, "promotions": found, "queries": queries} | {
         "fits": [{"kind": kind, "value": value} for kind, value in fits]
     }
-
-
-@cache
-def cache_reference_levels() -> dict[str, prices.Level]:
-    return prices.load_reference_prices()
 
 
 def to_columns(rows: list[dict[str, Any]]) -> pa.RecordBatch:

@@ -199,20 +199,25 @@ def make_persona(number: int, random: Random, market: Market) -> Conversation[Pe
 
 def draw_persona_facts(random: Random, market: Market) -> tuple[dict[str, Any], dict[str, Any]]:
     """A shopper's facts, and those that are said in other words."""
-    age, income, rhythm = (choose_weighted_person(random, kind) for kind in ("ages", "incomes", "rhythms"))
+    known = load_people_reference()
+    age, income, rhythm = (
+        random.choices(known[kind], cum_weights=accumulate_weights(kind))[0] for kind in ("ages", "incomes", "rhythms")
+    )
     tier = random.choice(income["tiers"])
-    least, most = load_people_reference()["tiers"][tier]
+    least, most = known["tiers"][tier]
+    # Evenly on a logarithmic scale: half as much is as likely as twice as much.
     budget = round(least * (most / least) ** random.random())
     liked = draw_tastes(random, market, budget * 100)
+    # A quarter of the products of each liked category is within it, in whole dollars.
     budget = max(budget, *(-(-category.quarter // 100) for category in liked))
     weights = [random.uniform(1, 4) for _ in liked]
-    scale = random.uniform(0.7, 0.9) / sum(weights)
+    scale = random.uniform(0.7, 0.9) / sum(weights)  # the rest of what a shopper wants is beyond its tastes
     makers = sorted(set(chain.from_iterable(category.brands[:6] for category in liked)))
     low, high = SENSITIVITY[tier]
     facts = {
         "age_band": age["band"],
         "household": random.choice(age["households"]),
-        "region": random.choice(load_people_reference()["regions"]),
+        "region": random.choice(known["regions"]),
         "income": income["band"],
         "spend_tier": tier,
         "budget": Decimal(budget),
@@ -243,10 +248,6 @@ def draw_tastes(random: Random, market: Market, cents: int) -> list[Category]:
         if len(found) == wanted:
             break
     return list(found.values())
-
-
-def choose_weighted_person(random: Random, kind: str) -> dict[str, Any]:
-    return random.choices(load_people_reference()[kind], cum_weights=accumulate_weights(kind))[0]
 
 
 @cache

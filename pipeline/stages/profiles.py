@@ -315,6 +315,7 @@ class ProfileFigures:
 def are_near(claimed: Sequence[Any], counted: Sequence[Any], slack: Sequence[float]) -> bool:
     """Whether figures agree but for their rounding."""
     pairs = zip(claimed, counted, slack, strict=True)
+    # The millionth is for binary fractions: 0.05 apart is just more than 0.05.
     return all(abs(float(one) - float(other)) <= most + 1e-6 for one, other, most in pairs)
 
 
@@ -384,6 +385,7 @@ class Facts:
             ids.append(batch["id"])
             first += len(batch)
         self.places = TextIndex(concat_text_arrays(ids))
+        # Owners ascend: product k has the facts from `edges[k]` to `edges[k + 1]`.
         self.edges = np.searchsorted(np.concatenate([np.zeros(0, np.int64), *owners]), np.arange(first + 1))
         self.kinds, self.values = concat_text_arrays(named), concat_text_arrays(values)
 
@@ -433,7 +435,8 @@ def profiles(
     """The customers as the shop knows them, each counted from its longest log and its orders."""
     units = shard.of(plan.units)
     mine = trajectories.once(find_largest_trajectories)[units.start : units.stop]
-    people = {one.id: one for one in read_matching_records(personas, "id", list_customers(trajectories, mine))}
+    customers = [batch["persona_id"].to_pylist() for batch in read_chosen_rows(trajectories, mine, ["persona_id"])]
+    people = {one.id: one for one in read_matching_records(personas, "id", list(chain.from_iterable(customers)))}
     ordered: dict[str, list[Order]] = {}
     for order in read_matching_records(orders, "persona_id", list(people)):
         ordered.setdefault(order.trajectory_id, []).append(order)
@@ -452,11 +455,6 @@ def profiles(
             ),
             member=is_drawn_member(people[person]),
         )
-
-
-def list_customers(trajectories: Dataset[Trajectory], rows: np.ndarray) -> list[str]:
-    batches = read_chosen_rows(trajectories, rows, ["persona_id"])
-    return list(chain.from_iterable(batch["persona_id"].to_pylist() for batch in batches))
 
 
 def read_chosen_rows(
@@ -490,6 +488,7 @@ def read_variant_choices(variants: Dataset[Variant], wanted: Iterable[str]) -> d
 
 def read_customer_logs(trajectories: Dataset[Trajectory], rows: np.ndarray) -> Iterator[Acts]:
     for batch in read_chosen_rows(trajectories, rows, ["id", "persona_id", "events", "promotions"]):
+        # Events of all rows are converted at once, and cut where each log ends.
         ends = np.cumsum(pc.list_value_length(batch["events"]).to_numpy()).tolist()
         acts, low = convert_to_acts(pc.list_flatten(batch["events"])), 0
         plain_columns = (batch[name].to_pylist() for name in ("id", "persona_id", "promotions"))

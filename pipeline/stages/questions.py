@@ -19,6 +19,7 @@ from shopwright.pipeline.checks.unique import ids_are_unique
 from shopwright.pipeline.dataset import Dataset
 from shopwright.pipeline.models.play import Conversation
 from shopwright.pipeline.models.role import Role
+from shopwright.pipeline.phrases.bank import PhraseBank
 from shopwright.pipeline.problem import Problem
 from shopwright.pipeline.questions.compose import accept_any, compose
 from shopwright.pipeline.questions.engines import Engines, Table
@@ -30,6 +31,7 @@ from shopwright.pipeline.questions.model_written import (
     excerpt_trajectory,
     write_trajectory_questions,
 )
+from shopwright.pipeline.questions.phrase_rows import list_bank_files, load_bank
 from shopwright.pipeline.questions.rating import extract_question_words
 from shopwright.pipeline.questions.shapes import SHAPES
 from shopwright.pipeline.sandbox.data_loader import check_trajectories_file
@@ -42,11 +44,15 @@ from shopwright.schemas.samples import Trajectory
 PAPER = {"test": 100, "sft": 114, "rl": 550}
 PerTrajectory = Annotated[int, Field(description="questions for each trajectory", ge=1, le=150)]
 Paper = Annotated[bool, Field(description="the paper's sizes: test 100 + 100, sft 228, rl 1,100")]
+Bank = Annotated[
+    str,
+    Field(description="folder of a phrases dataset to ask from; the phrase files of the package where none is given"),
+]
 WrittenBy = Annotated[Literal["code", "model"], Field(description="who writes question and SQL; a model needs --model")]
 
 
 def plan_questions(
-    trajectories: Dataset[Trajectory], per_trajectory: int, paper: bool, written_by: str = "code"
+    trajectories: Dataset[Trajectory], per_trajectory: int, paper: bool, written_by: str = "code", bank: str = ""
 ) -> Plan:
     if paper and written_by == "model":
         raise Problem("--paper is for questions that code writes. Leave out --written-by model, or --paper.")
@@ -54,7 +60,8 @@ def plan_questions(
         check_trajectories_file(file)
     count_questions_per_trajectory(trajectories.once(load_roster), per_trajectory, paper)
     units = 1 if paper else len(trajectories)  # sizes that are exact want one hand
-    return Plan(units, rows=units * per_trajectory if written_by == "model" else None)
+    rows = units * per_trajectory if written_by == "model" else None
+    return Plan(units, files=list_bank_files(bank), rows=rows)
 
 
 def count_questions_per_trajectory(found: Roster, per_trajectory: int, paper: bool) -> list[int]:
@@ -90,7 +97,7 @@ class Mix:
 
     def fits(self, split: Split, shape: str, answer: str, question: str) -> bool:
         """Whether one more like this is welcome."""
-        same = self.answers[shape, answer]
+        same = self.answers[shape, answer]  # so many have it already
         few = same < question_sets.max_alike(question_sets.GUESSED, self.shapes[shape] - same)
         return few and self.splits.get(extract_question_words(question), split) == split
 
@@ -115,6 +122,8 @@ CHECKS = (
     question_words.it_names_what_is_there,
     question_words.products_are_named,
     question_words.none_is_offered,
+    question_words.ties_are_settled,
+    question_words.it_is_asked_after_all,
     question_words.idle_conditions_are_told,
     question_words.answer_is_not_in_the_question,
     check.answer_is_canonical,
@@ -128,9 +137,8 @@ CHECKS = (
 VIEWS = Views(
     place=30,
     apart={
-        "customer": Key(
-            "trajectory_id", "regexp_replace(trajectory_id, '-[^-]*$', '')"
-        ),  # an id is a customer and a budget
+        # The id of a trajectory is a customer and a budget.
+        "customer": Key("trajectory_id", "regexp_replace(trajectory_id, '-[^-]*$', '')"),
         "question": Key("question_id"),
         "wording": Key("question", "trim(lower(regexp_replace(question, '\\W+', ' ', 'g')))"),
         "SQL": Key("sql", "trim(regexp_replace(sql, '\\s+', ' ', 'g'))"),
@@ -175,17 +183,18 @@ def questions(
     per_trajectory: PerTrajectory = 5,
     paper: Paper = False,
     written_by: WrittenBy = "code",
+    bank: Bank = "",
 ) -> Iterator[Question | Rejected]:
     """Questions over every trajectory, in English, each with SQL and an answer proved by three engines."""
     if written_by == "code":
-        return make_questions_by_code(trajectories, shard, plan, per_trajectory, paper)
+        return make_questions_by_code(trajectories, shard, plan, per_trajectory, paper, load_bank(bank))
     return make_questions_by_model(
         trajectories, shard.of(plan.units), partial(shard.random, "questions"), writer, judge, per_trajectory
     )
 
 
 def make_questions_by_code(
-    trajectories: Dataset[Trajectory], shard: Shard, plan: Plan, per_trajectory: int, paper: bool
+    trajectories: Dataset[Trajectory], shard: Shard, plan: Plan, per_trajectory: int, paper: bool, bank: PhraseBank
 ) -> Iterator[Question | Rejected]:
     """Trees are drawn, and their SQL, answer and wording made from them."""
     found = trajectories.once(load_roster)
@@ -193,11 +202,13 @@ def make_questions_by_code(
     numbers = range(len(trajectories)) if paper else shard.of(plan.units)
     mix = Mix() if paper else None
     for row, (id, budget, events) in zip(numbers, slice_trajectory_events(trajectories, numbers), strict=True):
+        if paper and found.splits[row] not in PAPER:
+            continue  # the paper has no split of new wordings
         if not is_budget(budget):
             yield reject_unknown_budget(id, budget)
             continue
         fits = partial(mix.fits, found.splits[row]) if mix else accept_any
-        drawn = compose(Log.of(events), partial(shard.random, "questions", id), found.splits[row], fits)
+        drawn = compose(Log.of(events), partial(shard.random, "questions", id), found.splits[row], fits, bank)
         asked = (
             Question(id=f"{id}-q{n:03d}", trajectory_id=id, budget=budget, second_sql="", **facts)
             for n, facts in enumerate(drawn, 1)
@@ -273,6 +284,7 @@ class Bench:
     def own(self) -> Dataset[Trajectory]:
         """The same trajectories with engines of this bench alone."""
         found = Dataset(self.trajectories.run, self.trajectories.name, Trajectory)
+        # Put there by hand: `once` would share them with all that read these files.
         found.cache |= {Engines: Engines(found), TextReader: TextReader(found)}
         return found
 

@@ -47,7 +47,7 @@ def questions_differ(rl_prompts: Dataset[RlPrompt]) -> list[Fault]:
 
 VIEWS = Views(
     place=50,
-    environments=("questions", "questions_boxed"),
+    environments={"questions": "trainers.env:QuestionsEnv", "questions_boxed": "trainers.env:BoxedEnv"},
     forms=("publish.exporters.rl:rl_questions",),
     purposes=("reinforcement-learning",),
     columns=("question", "ground_truth", "kind", "difficulty"),
@@ -88,6 +88,7 @@ def rl_prompts(
             PassRate(
                 policy=name, tries=count, right=check.count_right_tries(question, name, count, questions, trajectories)
             )
+            # Those that draw nothing say the same each time.
             for name, count in ((SCRIPTED, 1), (RANDOM, tries), (MAJORITY, 1))
         ]
         yield RlPrompt(
@@ -96,6 +97,7 @@ def rl_prompts(
             trajectory_id=question.trajectory_id,
             budget=question.budget,
             question=question.question,
+            asked_on=question.asked_on,
             prompt=build_question_prompt(question),
             ground_truth=question.answer,
             answer_type=question.answer_type,

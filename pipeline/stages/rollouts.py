@@ -72,6 +72,8 @@ VIEWS = Views(
         check.answer_is_right,
         check.answer_was_seen,
         check.first_turn_gives_nothing_away,
+        check.nothing_is_used_unseen,
+        check.thoughts_are_true,
         check.is_within_turns_and_tokens,
         check.reward_is_earned,
         check.calls_run_again_the_same,

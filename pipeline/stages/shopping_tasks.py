@@ -109,7 +109,7 @@ VIEWS = Views(
     },
     named_by=("task_id",),
     command="commands.shopping",
-    environments=("shopping", "shopping_talk"),
+    environments={"shopping": "trainers.env:ShoppingEnv", "shopping_talk": "trainers.env:TalkEnv"},
     forms=("publish.exporters.rl:rl_shopping",),
     purposes=("reinforcement-learning",),
     columns=("category", "instruction", "price_limit", "split"),

@@ -191,6 +191,7 @@ def to_rows(
         first = int(found.begins[number])
         for budget, most in zip(budgets, wanted, strict=True):
             count = found.upto(number, most)
+            # All lines are one text: a budget is cut off at the end of its last line, without the line break.
             shown = text[: int(ends[begin + count - 1]) - (int(ends[begin - 1]) if begin else 0) - 1]
             shown, count, size = fit_to_budget(shown, count, int(found.tokens[first + count - 1]), most, tokenizer)
             rows.append(
@@ -222,6 +223,7 @@ def fit_to_budget(text: str, count: int, estimated: int, most: int, tokenizer: s
     """The text, its actions and its tokens; where a tokenizer finds too many in the whole, without the last actions."""
     if tokenizer == ESTIMATE:
         return text, count, estimated
+    # Lines were counted alone, and a tokenizer may need more for the whole.
     while (size := counter(tokenizer)([text])[0]) > most:
         text, count = text.rpartition("\n")[0], count - 1
     return text, count, size
@@ -252,6 +254,7 @@ def nest_events(table: pa.RecordBatch, places: list[np.ndarray]) -> pa.ListArray
     """The events at these places as one list for each row, numbered from 0."""
     offsets = pa.array([0, *accumulate(map(len, places))], pa.int32())
     chosen = np.concatenate(places)
+    # One budget takes all events in their order: nothing needs to be copied.
     columns = (table if np.array_equal(chosen, np.arange(len(table))) else table.take(pa.array(chosen))).columns
     columns[0] = pa.array(np.concatenate([np.arange(len(place)) for place in places]))
     item = arrow_schema(Trajectory).field("events").type.value_type

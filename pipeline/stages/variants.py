@@ -35,6 +35,7 @@ from shopwright.schemas.shop import Product, Variant
 COLUMNS = ["id", "title", "brand", "category_path", "category", "color", "price", "attributes", "options"]
 # Products whose variants are one batch.
 TOGETHER = 12_000
+# The unit separator of ASCII, which stands in no value.
 BETWEEN = "\x1f"
 STRANGER = "no such product in the catalog"
 NOTHING = "no choice to tell it by"
@@ -143,6 +144,7 @@ def with_cents(batch: pa.RecordBatch) -> list[dict[str, Any]]:
     price, attributes = decimal_to_cents(batch["price"]).tolist(), batch["attributes"]
     fields = [pc.list_flatten(attributes).field(name) for name in ("name", "value")]
     edges = np.append(0, np.cumsum(pc.list_value_length(attributes).to_numpy())).astype(np.int32)
+    # Arrow cannot drop a field within a list: the list is built anew around the others.
     said = pa.ListArray.from_arrays(edges, pa.StructArray.from_arrays(fields, ["name", "value"]))
     rows = batch.drop_columns(["price", "attributes"]).append_column("attributes", said).to_pylist()
     return [row | {"cents": one} for row, one in zip(rows, price, strict=True)]

@@ -20,7 +20,7 @@ from dataclasses import replace
 from functools import cache, lru_cache, partial, wraps
 from pathlib import Path
 from threading import RLock
-from typing import Any, TypeVar, get_type_hints
+from typing import Any, TypeVar, cast, get_type_hints
 
 from shopwright.pipeline.checks.shopping import index_profile_records, shop_of
 from shopwright.pipeline.checks.tasks import earns_everything
@@ -46,22 +46,23 @@ from shopwright.pipeline.shop.tools import Shop as Tools
 from shopwright.pipeline.shopping import play
 from shopwright.pipeline.shopping.profile import describe_profile
 from shopwright.pipeline.shopping.wording import translate_name
-from shopwright.pipeline.stages import all_stages
+from shopwright.pipeline.stage import resolve_reference
+from shopwright.pipeline.stages import all_stages, views_in_place
 from shopwright.schemas.record import Record
-from shopwright.schemas.shopping import Profile, ShoppingTask
+from shopwright.schemas.shopping import ShoppingTask
 from shopwright.schemas.tasks import Answer, Task
 
+# The variable that names the run's folder where the code does not.
 RUN = "SHOPWRIGHT_RUN"
-"""The variable that names the run's folder where the code does not."""
 NAME_THE_RUN = f"Give the folder of its run: ShopEnv(run=FOLDER), or {RUN}=FOLDER."
 OVER = "The episode is over."
+# Characters of what a tool of the shop says; more is only what repeats a model's own words.
 LONGEST = 16_000
-"""Characters of what a tool of the shop says; more is only what repeats a model's own words."""
 NO_TOOLS = ("reset", "get_reward")
+# A tool's name and its arguments.
 Call = tuple[str, dict[str, Any]]
-"""A tool's name and its arguments."""
+# Sessions of a server begin in threads: what all share is made by one of them.
 LOCK = RLock()
-"""Sessions of a server begin in threads: what all share is made by one of them."""
 RecordT = TypeVar("RecordT", bound=Record)
 
 
@@ -156,6 +157,7 @@ class ShopEnv(TaskEnvironment):
         if not is_task_of_shop(self._run, known.env, known.difficulty, known.seed, known.goal):
             raise Problem(f"{known.id} is a task of another shop. {NAME_THE_RUN}")
         self._episode = Episode(env, shop, known, at=scale_limits_to_calls(compute_axes(known.difficulty)))
+        # Turns are calls here (`scale_limits_to_calls`).
         calls = self._episode.reset()["turns_left"]
         self._parts: list[Answer] = []
         self._prompt = render_messages("trainers/envs", opening=known.opening, calls=calls)
@@ -234,6 +236,7 @@ def borrow_shop_tool(name: str) -> Callable[..., Any]:
     return answered
 
 
+# Trainers find tools as methods of the class, with a signature and a docstring.
 for name in TOOLS:
     setattr(ShopEnv, name, borrow_shop_tool(name))
 
@@ -252,7 +255,10 @@ class ShoppingEnv(TaskEnvironment):
         one = play.list_scenarios(known)[self._talks] if scenario is None else scenario
         if one not in play.list_scenarios(known) or one.startswith("multi") != self._talks:
             raise Problem(f"{known.id} is not played as {one} in this environment. See its column `environment`.")
-        shop, profile = get_run_pages(self._run), get_run_profile(self._run, known.profile_id)
+        with LOCK:
+            shop = get_run_dataset(self._run, "catalog").once(shop_of)
+            people = get_run_dataset(self._run, "profiles").once(index_profile_records) if known.profile_id else {}
+            profile = people[known.profile_id] if known.profile_id else None
         if shop.store.row(known.product_id) is None:
             raise Problem(f"{known.id} is a task of another shop. {NAME_THE_RUN}")
         self._play = ToolPlay(shop, known, one, profile)
@@ -321,7 +327,7 @@ class ToolPlay(play.Play):
 class BoxedEnv(TaskEnvironment):
     r"""A question about a customer's months, with a code interpreter; the answer stands in \boxed{} in a turn without a call.
 
-    The reward is Customer-Agent's. task: trajectory_id, question, answer and answer_type, as rows of `rl_prompts` and `questions` have them.
+    The reward is Customer-Agent's. task: trajectory_id, question, asked_on, answer and answer_type, as rows of `rl_prompts` and `questions` have them.
     """
 
     _boxed = True
@@ -335,6 +341,7 @@ class BoxedEnv(TaskEnvironment):
             "trainers/questions",
             trajectory=task["trajectory_id"],
             question=task["question"],
+            asked_on=str(task["asked_on"]),
             schema=describe_events_table(),
             seconds=f"{Limits().wall:g}",
             calls=CALLS,
@@ -361,7 +368,7 @@ class BoxedEnv(TaskEnvironment):
         self._called += 1
         output = self._sandbox.run(self._task["trajectory_id"], code)
         self._executed += output.ok
-        return TAG.sub("&lt;", output.text)
+        return TAG.sub("&lt;", output.text)  # what is printed could else look like a turn of the conversation
 
 
 class QuestionsEnv(BoxedEnv):
@@ -380,14 +387,10 @@ class QuestionsEnv(BoxedEnv):
         return dump_compact_json({"handed_in": True})
 
 
-ENVIRONMENTS: dict[str, type[TaskEnvironment]] = {
-    "envs": ShopEnv,
-    "shopping": ShoppingEnv,
-    "shopping_talk": TalkEnv,
-    "questions": QuestionsEnv,
-    "questions_boxed": BoxedEnv,
-}
-"""By the name in a row's column `environment`: as TRL takes several at once."""
+# By the name in a row's column `environment`, as TRL takes several at once: each dataset says who plays its tasks.
+ENVIRONMENTS: dict[str, type[TaskEnvironment]] = {}
+for views in views_in_place().values():
+    ENVIRONMENTS |= {name: cast(Any, resolve_reference(kind)) for name, kind in views.environments.items()}
 
 # What the instances of a process share
 
@@ -408,20 +411,11 @@ def get_run_world(run: str) -> World:
         return load_world_beside(get_run_dataset(run, "catalog")) if run and get_run_dataset(run, "orders") else world()
 
 
-def get_run_pages(run: str) -> play.ShopResources:
-    with LOCK:
-        return get_run_dataset(run, "catalog").once(shop_of)
-
-
-def get_run_profile(run: str, id: str) -> Profile | None:
-    with LOCK:
-        return get_run_dataset(run, "profiles").once(index_profile_records)[id] if id else None
-
-
 def open_run_sandbox(run: str, trajectory: str) -> Sandbox:
     """Raises Problem where there is no such trajectory, or this machine cannot keep code in."""
     with LOCK:
         found: Sandbox = get_run_dataset(run, "trajectories").once(open_trajectory_sandbox)
+    # A trajectory that is not there shows here, not in the midst of training.
     found.run(trajectory, "1")
     return found
 
@@ -511,6 +505,7 @@ def play_env_solution(env: ShopEnv) -> Iterator[Call]:
         first = len(turns)
         for name, arguments in list_env_calls([action.model_dump(exclude_defaults=True)]):
             aside = episode.goal.aside
+            # The shopper asked something in between: its answer goes with this one.
             if name == "submit" and aside and any(turn.user_act == "switch" for turn in turns):
                 arguments["policy_answer"] = aside.answers[0]
             call_env_tool(env, name, arguments)

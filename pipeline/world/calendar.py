@@ -1,4 +1,7 @@
-"""When a customer is in the shop: days and visits by the persona's rhythm, quiet ones and busy ones, and the seconds between actions."""
+"""When a customer is in the shop: days and visits, quiet ones and busy ones, and the seconds between actions.
+
+At which hours is the persona's, from the rhythms in `data/reference/people.toml`.
+"""
 
 from collections.abc import Callable, Iterator
 from datetime import date

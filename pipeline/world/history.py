@@ -137,9 +137,11 @@ def count_line_tokens(
     """Tokens of every event's line; they do not depend on when it happens."""
     stock = typed.stock
     if count is not None:
+        # Any time will do: all are written with as many characters.
         when = pa.array([datetime.fromisoformat(STAMP)] * len(kind), pa.timestamp("us"))
         text = render_event_lines(when, kind, product, query, cents, typed)
         return np.array(count([f"{line}\n" for line in text.to_pylist()]))
+    # Tokens of a line are known for the usual price; a lower one may have fewer digits.
     digits = np.digitize(cents, PRICE_DIGITS) - np.digitize(stock.cents[product], PRICE_DIGITS)
     shown = stock.body_tokens[product] + digits
     return np.array(AROUND)[kind] + np.where(kind == SEARCH, typed.body_tokens[query], shown)

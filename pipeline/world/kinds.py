@@ -113,11 +113,11 @@ class Kinds:
     def find_projects(self, stock: CatalogColumns) -> list[tuple[int, ...]]:
         """What people buy a whole list for; where the reference names too little of this catalog, what stands in one group."""
         named = tomllib.loads(PROJECTS.read_text(encoding="utf-8"))["projects"]
-        found = [
-            tuple(stock.place_of_leaf[name] for name in one["categories"] if name in stock.place_of_leaf)
-            for one in named
-        ]
-        found = [leaves for leaves in found if len(leaves) >= 4]
+        found = []
+        for one in named:
+            leaves = tuple(stock.place_of_leaf[name] for name in one["categories"] if name in stock.place_of_leaf)
+            if len(leaves) >= 4:  # fewer are an errand, not a project
+                found.append(leaves)
         return (
             found
             or [tuple(leaves) for leaves in self.of_group.values() if len(leaves) >= 3]

@@ -59,7 +59,7 @@ def situation_of(run, plan=PLAIN, limit=None):
     return NextActions(steps, asked, collect_page_contexts(behaviors, asked), plan)
 
 
-def played(run, agent, plan=PLAIN, limit=None):
+def play_steps(run, agent, plan=PLAIN, limit=None):
     return evaluate_agent(situation_of(run, plan, limit), agent).rows
 
 
@@ -73,12 +73,12 @@ def answer(rationale="I want it.", **action):
     return json.dumps({"rationale": rationale, "action": action})
 
 
-def said(text, row=BUY, plan=PLAIN, **reply):
+def score_reply(text, row=BUY, plan=PLAIN, **reply):
     return score_step_prediction(row, Reply(text, **reply), "toy", plan)
 
 
 def right(row):
-    return said(answer(**json.loads(row.action)), row)
+    return score_reply(answer(**json.loads(row.action)), row)
 
 
 # Which steps
@@ -165,7 +165,7 @@ def test_a_step_whose_session_is_gone_is_a_problem(run, tmp_path):
 
 
 def test_who_knows_the_truth_is_always_right(run):
-    found = played(run, "solver")
+    found = play_steps(run, "solver")
     assert [each.step_id for each in found] == [row.id for row in TESTED]
     assert all(each.exact and each.type_right and not each.fault for each in found)
     assert [json.loads(each.said)["rationale"] for each in found] == [row.rationale for row in TESTED]
@@ -177,7 +177,7 @@ def test_who_knows_the_truth_is_always_right(run):
 @pytest.mark.parametrize("gated", [False, True])
 def test_a_policy_earns_what_the_pay_off_table_says(run, agent, gated):
     rule = Rule(gated=gated, dars=10)
-    (got,) = summarize_predictions(played(run, agent, Plan(rule=rule)))
+    (got,) = summarize_predictions(play_steps(run, agent, Plan(rule=rule)))
     steps = list(collect_page_contexts(run[0], select_prediction_steps(run[1], "test")).values())
     (wanted,) = [each for each in measure_policy_payoffs(steps, rule=rule) if each.policy == POLICIES[agent]]
     assert got.reward == pytest.approx(wanted.reward)
@@ -187,26 +187,26 @@ def test_a_policy_earns_what_the_pay_off_table_says(run, agent, gated):
 
 
 def test_a_policy_that_draws_clicks_on_what_is_there_and_always_on_the_same(run):
-    found = played(run, "random-click")
+    found = play_steps(run, "random-click")
     seen_here = collect_page_contexts(run[0], select_prediction_steps(run[1], "test"))
     assert all(each.name in seen_here[each.step_id][0].clickable for each in found)
     assert {each.type for each in found} == {"click"}
     assert len({each.name for each in found}) > 2
-    assert played(run, "random-click") == found
+    assert play_steps(run, "random-click") == found
 
 
 def test_there_are_no_other_agents(run):
     with pytest.raises(
         Problem, match=r"There is no player lazy\. There are: solver, terminate, frequent-click, echo, "
     ):
-        played(run, "lazy")
+        play_steps(run, "lazy")
 
 
 # What it was worth
 
 
 def test_a_row_has_what_was_said_and_what_it_earned_by_its_parts():
-    found = said(answer("So red.", type="click", name="cart.buy_later"), prompt_tokens=7, tokens=3, seconds=0.5)
+    found = score_reply(answer("So red.", type="click", name="cart.buy_later"), prompt_tokens=7, tokens=3, seconds=0.5)
     got = reward_prediction(found.said, BUY.action)
     assert (found.type, found.name, found.text) == ("click", "cart.buy_later", "")
     assert (found.exact, found.type_right, found.fault) == (False, True, "name is 'cart.buy_later', not 'cart.buy_now'")
@@ -220,23 +220,23 @@ def test_a_row_has_what_was_said_and_what_it_earned_by_its_parts():
 
 
 def test_another_type_is_not_right():
-    found = said(answer(type="terminate"))
+    found = score_reply(answer(type="terminate"))
     assert (found.type, found.type_right, found.reward) == ("terminate", False, 0.5)
     assert found.fault == "type is 'terminate', not 'click'"
 
 
 def test_what_was_typed_is_kept_too():
-    found = said(answer(type="type_and_submit", name="search_input", text="Steel lamp, 0"), SEARCH)
+    found = score_reply(answer(type="type_and_submit", name="search_input", text="Steel lamp, 0"), SEARCH)
     assert (found.name, found.text, found.exact) == ("search_input", "Steel lamp, 0", True)
 
 
 def test_the_rule_decides_what_is_paid():
     wrong = answer(type="click", name="nav.home")
-    assert said(wrong).reward == 1.0
-    assert said(wrong, plan=Plan(rule=Rule(gated=True))).reward == 0.8
-    assert said(wrong).gated == 0.8
+    assert score_reply(wrong).reward == 1.0
+    assert score_reply(wrong, plan=Plan(rule=Rule(gated=True))).reward == 0.8
+    assert score_reply(wrong).gated == 0.8
     assert right(BUY).for_value == 1000
-    assert said(answer(**json.loads(BUY.action)), plan=Plan(rule=Rule(dars=5))).for_value == 5
+    assert score_reply(answer(**json.loads(BUY.action)), plan=Plan(rule=Rule(dars=5))).for_value == 5
 
 
 @pytest.mark.parametrize(
@@ -251,7 +251,7 @@ def test_the_rule_decides_what_is_paid():
     ],
 )
 def test_a_bad_reply_is_no_answer_and_stops_nothing(text, tmp_path):
-    found = said(text)
+    found = score_reply(text)
     assert (found.type, found.action_type, found.exact, found.type_right) == ("", None, False, False)
     assert found.reward == 0
     assert found.fault
@@ -265,7 +265,7 @@ def test_a_bad_reply_is_no_answer_and_stops_nothing(text, tmp_path):
     ['{"rationale": "\\ud800", "action": 1}', answer(type="scroll"), answer("\ud800", type="click", name="\ud800")],
 )
 def test_what_can_be_read_and_is_not_the_action_is_kept_with_what_it_earned(text, tmp_path):
-    found = said(text)
+    found = score_reply(text)
     assert (found.exact, found.for_format) == (False, 0.5)
     assert found.fault
     write_results(StepPrediction, [found], tmp_path / "x.parquet", {})
@@ -273,7 +273,7 @@ def test_what_can_be_read_and_is_not_the_action_is_kept_with_what_it_earned(text
 
 
 def test_a_reply_with_a_fault_says_nothing_whatever_it_holds():
-    found = said(answer(**json.loads(BUY.action)), fault="cut short at its limit of tokens")
+    found = score_reply(answer(**json.loads(BUY.action)), fault="cut short at its limit of tokens")
     assert (found.exact, found.reward, found.type) == (False, 0, "")
     assert found.fault == "cut short at its limit of tokens"
 
@@ -433,8 +433,8 @@ def model(server, folder, **options):
 
 def test_a_model_is_asked_each_step_once_and_what_it_said_is_kept(run, tmp_path):
     with Server(Says(says=lambda body: {"content": answer(**json.loads(BUY.action))})) as server:
-        first = played(run, model(server, tmp_path))
-        again = played(run, model(server, tmp_path))
+        first = play_steps(run, model(server, tmp_path))
+        again = play_steps(run, model(server, tmp_path))
         asked = server.bodies
     assert len(asked) == len(TESTED)
     assert first == again
@@ -448,8 +448,8 @@ def test_a_model_is_asked_each_step_once_and_what_it_said_is_kept(run, tmp_path)
 
 def test_how_likely_tokens_were_is_asked_where_the_vocabulary_is_known(run, tmp_path):
     with Server(Says(says=lambda body: {"content": "No."})) as server:
-        played(run, model(server, tmp_path), PLAIN, 2)
-        played(run, model(server, tmp_path), Plan(vocabulary=100, likeliest=5), 2)
+        play_steps(run, model(server, tmp_path), PLAIN, 2)
+        play_steps(run, model(server, tmp_path), Plan(vocabulary=100, likeliest=5), 2)
         plain, told = server.bodies[:2], server.bodies[2:]
     assert len(told) == 2  # what was asked without them is asked again
     assert [(body["logprobs"], body["top_logprobs"]) for body in told] == [(True, 5)] * 2
@@ -460,7 +460,7 @@ def test_how_likely_tokens_were_is_asked_where_the_vocabulary_is_known(run, tmp_
 
 def test_bad_replies_and_refusals_stop_nothing(run, tmp_path):
     with Server(Says({"400": 0.3, "length": 0.3}, times=99, says=lambda body: {"content": "No."})) as server:
-        found = played(run, model(server, tmp_path))
+        found = play_steps(run, model(server, tmp_path))
     assert len(found) == len(TESTED)
     (got,) = summarize_predictions(found)
     assert got.reward == 0
@@ -473,9 +473,9 @@ def test_bad_replies_and_refusals_stop_nothing(run, tmp_path):
 
 SOME = [
     right(BUY),
-    said(answer(type="click", name="nav.home")),
-    said(answer(type="terminate")),
-    said("No."),
+    score_reply(answer(type="click", name="nav.home")),
+    score_reply(answer(type="terminate")),
+    score_reply("No."),
     right(SEARCH),
 ]
 

@@ -1,16 +1,20 @@
 """What shoppers say: every phrasing of every reason says only facts, in the first person, whatever others called their things."""
 
-import re
 from datetime import datetime
 from decimal import Decimal
-from itertools import product
-from random import Random
 from types import SimpleNamespace
-from typing import get_args
 
 import pyarrow as pa
 import pytest
 
+from shopwright.pipeline.behaviors.rationales import (
+    FIRST_PERSON,
+    collect_page_words,
+    describe_intent,
+    find_model_rationale_fault,
+    find_quoted_facts,
+    find_rationale_fault,
+)
 from shopwright.pipeline.behaviors.reasons import (
     LETTERS,
     PageFacts,
@@ -23,19 +27,7 @@ from shopwright.pipeline.behaviors.reasons import (
     shorten_title,
 )
 from shopwright.pipeline.behaviors.sessions import CART, CLICK, PURCHASE, SEARCH, Act
-from shopwright.pipeline.behaviors.wording import (
-    FIRST_PERSON,
-    NUMBER,
-    collect_page_words,
-    describe_intent,
-    find_model_rationale_fault,
-    find_quoted_facts,
-    find_rationale_fault,
-    phrase_rationale,
-)
-from shopwright.pipeline.prompts import render_phrases
 from shopwright.pipeline.render.pages import Element, sanitize_text
-from shopwright.schemas.behaviors import Reason
 from tests.behaviors.test_sessions import log
 
 TITLES = {
@@ -55,96 +47,10 @@ TITLES = {
     "braces": "$HOME `id` %s {0} \\1 \\n",
     "person": "they said it is theirs",
 }
-WHYS = ("", "cheapest", "best rated", "brand", "asked", "cheaper", "done", "rest", "dear", "rated", "liked", "before")
-LACKING = {"rating": "", "before": "", "other": "", "other_price": "", "several": "", "from": "", "at": "at $12.50"}
-"""What a step need not know."""
-
-
-def facts(title, /, **more):
-    """All that a step can know, of a product of this title."""
-    known = {
-        "title": shorten_title(title),
-        "price": "$12.50",
-        "at": "from $12.50",
-        "from": "from ",
-        "rating": "3.9",
-        "query": clip_for_sentence(title),
-        "before": clip_for_sentence(title[::-1]),
-        "limit": "$40",
-        "brand": clip_for_sentence(title),
-        "other": shorten_title(title[1:]),
-        "other_price": "$9.99",
-        "color": clip_for_sentence(title),
-        "wanted": "red",
-        "option": clip_for_sentence(title),
-        "value": clip_for_sentence(title),
-        "several": "yes",
-        "in_vain": "yes",
-        "quiet": "yes",
-        "many": "yes",
-        "kept": "yes",
-        "page": "cart",
-        "tab": "reviews",
-    }
-    return PageFacts(known | more)
-
-
-def ways(reason, facts):
-    return render_phrases("behaviors", reason.replace(" ", "_"), facts)
-
-
-VARIANTS = [
-    *({"why": why} for why in WHYS),
-    *({"page": page, "tab": page} for page in ("bought", "reviews", "features", "description")),
-    {"limit": "4 stars"},
-    {"title": ""},
-    LACKING,
-]
-
-
-@pytest.mark.parametrize("title", TITLES.values(), ids=TITLES)
-def test_every_phrasing_says_only_facts_in_the_first_person(title):
-    for reason, more in product(get_args(Reason), VARIANTS):
-        known = facts(title, **more)
-        seen = collect_page_words(" ".join(known.values()))
-        said = ways(reason, known)
-        assert said
-        for text in said:
-            assert find_rationale_fault(text[:1].upper() + text[1:], seen, "cart.add_to_cart") is None, text
-
-
-@pytest.mark.parametrize("reason", get_args(Reason))
-def test_every_phrasing_is_another_and_the_dice_reach_them_all(reason):
-    known = facts("Norrvik tote bag")
-    said = ways(reason, known)
-    assert len(set(said)) == len(said) >= 2
-    drawn = {phrase_rationale(reason, known, Random(seed))[0] for seed in range(60)}
-    assert drawn == {text[:1].upper() + text[1:] for text in said}
-
-
-@pytest.mark.parametrize("reason", get_args(Reason))
-def test_no_phrasing_names_what_is_not_known(reason):
-    always = {"look closer": ["before"], "poorly rated": ["rating"]}.get(reason, [])
-    known = facts("tote bag", **{name: told for name, told in LACKING.items() if name not in always})
-    for text in ways(reason, known):
-        assert '""' not in text
-        assert re.search(r"[a-z0-9\"]\.$", text)
-        assert not re.search(r"\b(?:the|The|of|rated|than) ?[.,;:]", text)
-
-
-def test_what_is_said_of_facts_is_noted_word_for_word():
-    for reason in get_args(Reason):
-        known = facts("Norrvik Gully tote bag")
-        for seed in range(8):
-            text, said = phrase_rationale(reason, known, Random(seed))
-            assert all(each in text for each in said)
-            assert ("Norrvik Gully tote bag" in said) == ("Norrvik Gully tote bag" in text)
-            assert all(each in " ".join(known.values()) for each in said)
-            assert all(any(number in each for each in [*said, "4 stars"]) for number in NUMBER.findall(text))
 
 
 def test_said_in_has_nothing_twice():
-    assert find_quoted_facts("An oak lamp of oak for $9.00", PageFacts(title="oak", query="oak", price="$9.00")) == [
+    assert find_quoted_facts("An oak lamp of oak for $9.00", PageFacts(product="oak", query="oak", price="$9.00")) == [
         "oak",
         "$9.00",
     ]
@@ -197,7 +103,7 @@ def test_a_search_is_a_look_around_until_the_last_of_an_errand():
     seen = SessionMemory(Decimal(100))
     assert searched(seen, "lamp", last=True)[0] == "look around"
     seen.queries.append("lamp")
-    told = {"query": "oak lamp", "before": "lamp", "in_vain": "yes"}
+    told = {"query": "oak lamp", "before": "lamp", "in_vain": "yes", "turn": "narrower"}
     assert searched(seen, "oak lamp", last=False) == ("look around", PageFacts(told))
     assert searched(seen, "oak lamp", last=True)[0] == "look closer"
     reason, known = searched(seen, "oak lamp under $40", last=True)
@@ -352,7 +258,7 @@ def test_an_intent_says_what_is_searched_for_last_and_whether_something_old_is_b
 # What a model says
 
 
-KNOWN = PageFacts(title="Oak lamp", price="$12.50", why="cheapest", page="results")
+KNOWN = PageFacts(product="Oak lamp", price="$12.50", why="cheapest", page="results")
 
 
 @pytest.mark.parametrize(

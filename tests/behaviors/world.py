@@ -4,11 +4,11 @@ from dataclasses import replace
 from itertools import islice
 from random import Random
 
-from shopwright.pipeline.behaviors import wording
 from shopwright.pipeline.behaviors.logs import Logs
+from shopwright.pipeline.behaviors.rationales import Speaker
 from shopwright.pipeline.behaviors.rows import build_behavior
 from shopwright.pipeline.behaviors.session_replay import build_visit_day, start_replay
-from shopwright.pipeline.behaviors.sessions import cut_sessions
+from shopwright.pipeline.behaviors.sessions import assign_customer_split, cut_sessions
 from shopwright.pipeline.checks.shopping import shop_of
 from shopwright.pipeline.world.catalog_columns import CatalogColumns
 
@@ -39,7 +39,8 @@ class World:
         """The session as a row, as the stage makes it."""
         walk = self.walk(trajectory, session, seed)
         outcome = walk.go()
-        said = [wording.phrase_rationale(move.reason, move.facts, walk.random) for move in walk.moves]
+        speaker = Speaker("plain", assign_customer_split(walk.person.id), walk.store, walk.random)
+        said = [speaker.say(move) for move in walk.moves]
         return build_behavior(name, trajectory, walk, outcome, said, "code").model_dump()
 
 

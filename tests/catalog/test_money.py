@@ -40,7 +40,7 @@ def read(written, said):
     return price.amount, price.currency, set(price.notes)
 
 
-def meant(amount, currency, how):
+def parse_expected(amount, currency, how):
     words = {SAYS[word] for word in how.split(";") if word}
     if not amount and not words & {money.ZERO, money.REQUEST}:
         return words.pop()
@@ -49,7 +49,7 @@ def meant(amount, currency, how):
 
 def test_a_price_is_what_its_shop_means_or_a_reason():
     for written, said, *known in notations():
-        assert read(written, said) == meant(*known), (written, said)
+        assert read(written, said) == parse_expected(*known), (written, said)
 
 
 def test_the_table_has_a_thousand_notations_in_fifteen_currencies():

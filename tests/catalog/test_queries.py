@@ -21,12 +21,12 @@ def written(tmp_path, content, name="queries.json"):
     return read_queries(path)
 
 
-def judged(*ratings):
+def make_judgments(*ratings):
     return {"judgmentRatings": [{"query": "oak lamp", "ratings": [{"docId": d, "rating": r} for d, r in ratings]}]}
 
 
 def test_a_judged_query_goes_to_the_product_it_was_judged_for(tmp_path):
-    found = written(tmp_path, judged(("B1", "100.000"), ("B2", "1.000")))
+    found = written(tmp_path, make_judgments(("B1", "100.000"), ("B2", "1.000")))
     assert found.of(lamp("B1", title="something else")) == [{"text": "oak lamp", "grade": "E"}]
     assert found.of(lamp("B2")) == [{"text": "oak lamp", "grade": "C"}]
 

@@ -82,24 +82,24 @@ def store():
 
 
 @pytest.fixture(scope="module")
-def made():
+def searches():
     """Each search of `found`, once it was made."""
     return {}
 
 
 @pytest.fixture(params=["words", "blocks", "vectors", "cells"])
-def found(store, request, monkeypatch, made):
+def found(store, request, monkeypatch, searches):
     """The same promises with one block or many, without vectors or with them, looked at all or by cells."""
     if request.param == "blocks":
         monkeypatch.setattr(search, "BLOCK", 64)
         monkeypatch.setattr(search, "CHUNK", 400)
     if request.param == "cells":
         monkeypatch.setattr(nearest, "FLAT", 100)
-    if request.param not in made:
-        made[request.param] = (
+    if request.param not in searches:
+        searches[request.param] = (
             search_with_vectors(store, "hashed") if request.param in ("vectors", "cells") else Search(store)
         )
-    return made[request.param]
+    return searches[request.param]
 
 
 def fits(item, category="", brand="", least=None, most=None, rating=None, days=None):
@@ -118,7 +118,7 @@ def words_of(item):
     return set(content_words(f"{item.title} {item.brand or ''} {item.color or ''} {item.category} {values}"))
 
 
-def asked(random, store):
+def draw_query(random, store):
     """A query and filters, each there or not."""
     item = store.item(random.randrange(len(store)))
     filters = {
@@ -136,7 +136,7 @@ def asked(random, store):
 def test_filters_hold_for_all_that_is_found_and_a_category_or_brand_is_found_whole(found, store):
     random, whole = Random(2), 0
     for _ in range(150):
-        text, filters = asked(random, store)
+        text, filters = draw_query(random, store)
         rows = found.find(text, limit=len(store), **filters).tolist()
         fitting = {row for row in range(len(store)) if fits(store.item(row), **filters)}
         assert set(rows) <= fitting
@@ -158,7 +158,7 @@ def test_by_words_alone_the_scores_are_the_best_that_there_are(store, monkeypatc
     have = [words_of(store.item(row)) for row in range(len(store))]
     worth = {word: weight(sum(word in each for each in have), len(store)) for word in set().union(*have)}
     for _ in range(150):
-        text, filters = asked(random, store)
+        text, filters = draw_query(random, store)
         text = text or "gray rug"
         wanted = set(content_words(text))
         scores = [sum(worth[word] for word in wanted & each) for each in have]

@@ -58,7 +58,7 @@ def world(small):
 
 
 @pytest.fixture(scope="module")
-def told(small):
+def find_reasons(small):
     """All that the checks have against a session."""
     have = {name: small.read(name) for name in STAGE.reads}
     return lambda row: set(reasons_against(STAGE, to_batch(Behavior, [row]), have)[0])
@@ -123,100 +123,100 @@ def counted(row):
     return row | {"tokens": count_session_tokens([BehaviorStep.model_validate(step) for step in row["steps"]])}
 
 
-def test_sessions_as_they_were_made_pass(told, rows):
-    assert [told(row) for row in rows[:6]] == [set()] * 6
+def test_sessions_as_they_were_made_pass(find_reasons, rows):
+    assert [find_reasons(row) for row in rows[:6]] == [set()] * 6
 
 
 # Events
 
 
-def test_an_event_at_another_time_is_found(told, left):
+def test_an_event_at_another_time_is_found(find_reasons, left):
     left["steps"][-2]["at"] += timedelta(milliseconds=1)
     at(left, "view_product")["at"] += timedelta(milliseconds=1)
-    assert "an event at another time" in told(left)
+    assert "an event at another time" in find_reasons(left)
 
 
-def test_steps_out_of_order_are_found(told, left):
+def test_steps_out_of_order_are_found(find_reasons, left):
     left["end"] = left["steps"][-1]["at"] = left["steps"][0]["at"] - timedelta(hours=1)
-    assert told(left) == {"steps that are not in order of time"}
+    assert find_reasons(left) == {"steps that are not in order of time"}
 
 
 @pytest.mark.parametrize("end", ["start", "end"])
-def test_a_start_and_an_end_are_the_first_and_the_last_steps(told, left, end):
+def test_a_start_and_an_end_are_the_first_and_the_last_steps(find_reasons, left, end):
     left[end] += timedelta(seconds=1)
-    assert told(left) == {"steps that are not in order of time"}
+    assert find_reasons(left) == {"steps that are not in order of time"}
 
 
-def test_an_event_that_is_left_out_is_found(told, left):
+def test_an_event_that_is_left_out_is_found(find_reasons, left):
     left["rows"].pop(0)
-    assert EVENTS in told(left)
+    assert EVENTS in find_reasons(left)
     left["steps"].pop(0)
-    assert LEADS in told(left)
+    assert LEADS in find_reasons(left)
 
 
 @pytest.mark.parametrize("places", [[], [10**6], [-1], [5, 4]])
-def test_rows_of_no_log_are_found(told, left, places):
-    assert EVENTS in told(left | {"rows": places})
+def test_rows_of_no_log_are_found(find_reasons, left, places):
+    assert EVENTS in find_reasons(left | {"rows": places})
 
 
-def test_another_search_than_the_logs_is_found(told, left):
+def test_another_search_than_the_logs_is_found(find_reasons, left):
     step = at(left, "search_input")
     act(step, type="type_and_submit", name="search_input", text=json.loads(step["action"])["text"] + " red")
-    assert "another search than the log's" in told(left)
+    assert "another search than the log's" in find_reasons(left)
 
 
-def test_an_event_told_of_another_action_is_found(told, left):
+def test_an_event_told_of_another_action_is_found(find_reasons, left):
     act(at(left, "view_product"), type="click", name="nav.home")
-    assert "a click that is another action" in told(left)
+    assert "a click that is another action" in find_reasons(left)
 
 
 @pytest.mark.parametrize(("kind", "event"), [("view_product", CLICK), ("add_to_cart", CART)])
-def test_a_page_after_an_event_with_another_product_is_found(told, world, carted, kind, event):
+def test_a_page_after_an_event_with_another_product_is_found(find_reasons, world, carted, kind, event):
     step, page = at(carted, kind), after(carted, kind)
     product = world.log(carted["trajectory_id"]).acts[step["row"]].product
     title = world.shop.store.item(world.shop.store.row(product)).title
     page["html"] = page["html"].replace(title.replace("&", "&amp;"), "Something else")
-    assert f"a {event} after which the page shows another product" in told(carted)
+    assert f"a {event} after which the page shows another product" in find_reasons(carted)
 
 
 @pytest.mark.parametrize("kind", ["view_product", "add_to_cart"])
-def test_another_price_than_the_logs_is_found(told, world, carted, kind):
+def test_another_price_than_the_logs_is_found(find_reasons, world, carted, kind):
     step, page = at(carted, kind), after(carted, kind)
     cents = world.log(carted["trajectory_id"]).acts[step["row"]].cents
     assert f"${cents // 100}." in page["html"]
     page["html"] = page["html"].replace("$", "$9")
-    assert told(counted(carted)) >= {PRICE, LEADS}
+    assert find_reasons(counted(carted)) >= {PRICE, LEADS}
 
 
-def test_two_visits_are_not_one_session(told, world):
+def test_two_visits_are_not_one_session(find_reasons, world):
     name, first = next((name, each) for name, each in world.sessions("visit") if each.until)
     second = next(each for log, each in world.sessions("visit") if log == name and each.acts[0].at == first.until)
     both = replace(first, errands=(*first.errands, *second.errands), until=second.until)
-    assert told(world.row(name, both)) >= {"two visits in one session", "events that are no session"}
+    assert find_reasons(world.row(name, both)) >= {"two visits in one session", "events that are no session"}
 
 
 # Pages
 
 
-def test_a_word_on_a_page_that_was_not_there_is_found(told, left):
+def test_a_word_on_a_page_that_was_not_there_is_found(find_reasons, left):
     left["steps"][1]["html"] = left["steps"][1]["html"].replace("</h1>", " and more</h1>", 1)
-    assert told(counted(left)) == {LEADS}
+    assert find_reasons(counted(left)) == {LEADS}
 
 
-def test_an_action_that_the_page_does_not_know_is_found(told, left):
+def test_an_action_that_the_page_does_not_know_is_found(find_reasons, left):
     act(at(left, "previous"), type="click", name="nav.next")
-    assert told(counted(left)) == {NOTHING, "a click on what is not on the page"}
+    assert find_reasons(counted(left)) == {NOTHING, "a click on what is not on the page"}
 
 
-def test_another_intent_is_found(told, left):
-    assert told(left | {"intent": left["intent"] + " And more."}) == {"an intent that is not the session's"}
+def test_another_intent_is_found(find_reasons, left):
+    assert find_reasons(left | {"intent": left["intent"] + " And more."}) == {"an intent that is not the session's"}
 
 
-def test_a_log_that_is_not_there_is_found(told, left):
-    assert told(left | {"trajectory_id": "nobody"}) >= {EVENTS, "a log that is not there", STRANGER}
+def test_a_log_that_is_not_there_is_found(find_reasons, left):
+    assert find_reasons(left | {"trajectory_id": "nobody"}) >= {EVENTS, "a log that is not there", STRANGER}
 
 
-def test_another_variant_than_the_orders_is_found(told, world):
+def test_another_variant_than_the_orders_is_found(find_reasons, world):
     """All of the row is as it would be, but for what was chosen."""
     for name, session in world.sessions():
         done = {each.kind: each for each in session.acts}
@@ -226,8 +226,8 @@ def test_another_variant_than_the_orders_is_found(told, world):
             others = [each.id for each in world.shop.store.options(row) if each.id != own and each.stock]
             if others and not {each for each in session.cart if each[0] == done[PURCHASE].product}:
                 changed = otherwise(otherwise(session, others[0], done[CART].row), others[0], done[PURCHASE].row)
-                assert told(world.row(name, session)) == set()
-                assert OTHER in told(world.row(name, changed))
+                assert find_reasons(world.row(name, session)) == set()
+                assert OTHER in find_reasons(world.row(name, changed))
                 return
     raise AssertionError("nothing was bought that has other variants")
 
@@ -276,20 +276,20 @@ def test_an_action_that_is_none_is_found(action, left):
         ({"type": "type_and_submit", "name": "no.field", "text": "x"}, "a text typed into what is not on the page"),
     ],
 )
-def test_an_element_that_cannot_be_acted_on_so_is_found(told, left, action, reason):
+def test_an_element_that_cannot_be_acted_on_so_is_found(find_reasons, left, action, reason):
     act(at(left, "previous"), **action)
-    assert told(left) >= {reason, NOTHING}
+    assert find_reasons(left) >= {reason, NOTHING}
 
 
-def test_two_elements_of_one_name_are_found(told, left):
+def test_two_elements_of_one_name_are_found(find_reasons, left):
     page = at(left, "view_product")
     page["html"] = page["html"].replace("<ul>", '<button name="nav.home">x</button><ul>', 1)
-    assert told(counted(left)) == {LEADS, "two elements of a page with one name"}
+    assert find_reasons(counted(left)) == {LEADS, "two elements of a page with one name"}
 
 
-def test_a_search_for_something_else_is_found(told, left):
+def test_a_search_for_something_else_is_found(find_reasons, left):
     act(at(left, "search_input"), type="type_and_submit", name="search_input", text="zebra xylophones")
-    assert "a search that has nothing to do with the intent" in told(left)
+    assert "a search that has nothing to do with the intent" in find_reasons(left)
 
 
 # Rationales
@@ -311,32 +311,42 @@ def test_a_search_for_something_else_is_found(told, left):
         ("I type it into search_input.", ELEMENT),
     ],
 )
-def test_a_rationale_that_nobody_would_say_is_found(told, left, text, reason):
+def test_a_rationale_that_nobody_would_say_is_found(find_reasons, left, text, reason):
     at(left, "previous").update(rationale=text, said=[])
-    assert told(counted(left)) == {reason}
+    assert beside_reading(find_reasons(counted(left))) == {reason}
 
 
-def test_a_rationale_that_names_its_next_element_is_found(told, left):
+def beside_reading(reasons):
+    """Without what the reader says of words that no shopper's are: it has to say so of each of them."""
+    return {
+        each
+        for each in reasons
+        if each != "a rationale that claims nothing that could be said here"
+        and not each.endswith("which is not understood")
+    }
+
+
+def test_a_rationale_that_names_its_next_element_is_found(find_reasons, left):
     step = at(left, "view_product")
     step.update(rationale=f"I open {json.loads(step['action'])['name']}.", said=[])
-    assert told(counted(left)) == {ELEMENT}
+    assert beside_reading(find_reasons(counted(left))) == {ELEMENT}
 
 
-def test_a_thing_that_no_page_has_shown_yet_is_found(told, left):
+def test_a_thing_that_no_page_has_shown_yet_is_found(find_reasons, left):
     """A product's page shows it, but later."""
     later = at(left, "view_product")
     said = later["said"][0]
     assert said not in left["steps"][0]["html"]
     left["steps"][0].update(rationale=f"I want {said}, which I do not know yet.", said=[said])
-    assert told(counted(left)) in ({UNSEEN}, {NUMBER})
+    assert beside_reading(find_reasons(counted(left))) in ({UNSEEN}, {NUMBER})
 
 
-def test_words_that_the_rationale_does_not_say_are_found(told, left):
+def test_words_that_the_rationale_does_not_say_are_found(find_reasons, left):
     left["steps"][0]["said"] = ["Shop"]
-    assert told(left) == {"words of a rationale that it does not say"}
+    assert find_reasons(left) == {"words of a rationale that it does not say"}
 
 
-def test_a_brand_out_of_nowhere_is_found_in_what_a_model_wrote(told, small, world, left):
+def test_a_brand_out_of_nowhere_is_found_in_what_a_model_wrote(find_reasons, small, world, left):
     pages = " ".join(step["html"] + step["action"] for step in left["steps"]).lower()
     own = " ".join(world.people[left["persona_id"]].brands).lower()
     brand = next(
@@ -346,51 +356,53 @@ def test_a_brand_out_of_nowhere_is_found_in_what_a_model_wrote(told, small, worl
     )
     step = at(left, "previous")
     step.update(rationale=f"I would rather have one by {brand}.", said=[])
-    assert told(counted(left)) == set()  # code's own words name none
-    reasons = told(counted(left | {"written_by": "model"}))
-    assert [each.partition(": ")[0] for each in reasons] == ["a rationale with a brand that no page has shown"]
+    assert beside_reading(find_reasons(counted(left))) == set()  # code's own words name none
+    reasons = find_reasons(counted(left | {"written_by": "model"}))
+    assert [each.partition(": ")[0] for each in beside_reading(reasons)] == [
+        "a rationale with a brand that no page has shown"
+    ]
 
 
 # Ends and customers
 
 
-def test_an_end_before_the_end_is_found(told, left):
+def test_an_end_before_the_end_is_found(find_reasons, left):
     act(left["steps"][0], type="terminate")
-    assert "a malformed end" in told(left)
+    assert "a malformed end" in find_reasons(left)
 
 
-def test_a_session_without_its_end_is_found(told, left):
+def test_a_session_without_its_end_is_found(find_reasons, left):
     left["steps"].pop()
-    assert told(counted(left | {"end": left["steps"][-1]["at"]})) == {"a malformed end"}
+    assert find_reasons(counted(left | {"end": left["steps"][-1]["at"]})) == {"a malformed end"}
 
 
-def test_who_bought_at_last_does_not_leave(told, bought):
+def test_who_bought_at_last_does_not_leave(find_reasons, bought):
     last = bought["steps"][-1]
     bought["steps"].append(
         {**last, "action": '{"type": "terminate"}', "rationale": "I leave.", "said": [], "row": None}
     )
-    assert "a malformed end" in told(counted(bought))
+    assert "a malformed end" in find_reasons(counted(bought))
 
 
 @pytest.mark.parametrize("outcome", ["bought", "left in the cart", "gave up"])
-def test_only_the_logs_outcome_is_one(told, left, outcome):
-    found = told(left | {"outcome": outcome})
+def test_only_the_logs_outcome_is_one(find_reasons, left, outcome):
+    found = find_reasons(left | {"outcome": outcome})
     assert found == (set() if outcome == left["outcome"] else {"another outcome than the log's"})
 
 
-def test_somebody_elses_customer_is_found(told, rows, left):
+def test_somebody_elses_customer_is_found(find_reasons, rows, left):
     other = next(row for row in rows if row["persona_id"] != left["persona_id"])
-    assert told(left | {"persona": other["persona"]}) == {STRANGER}
-    assert STRANGER in told(left | {"persona_id": other["persona_id"]})
-    assert STRANGER in told(left | {"persona_id": "nobody"})
+    assert find_reasons(left | {"persona": other["persona"]}) == {STRANGER}
+    assert STRANGER in find_reasons(left | {"persona_id": other["persona_id"]})
+    assert STRANGER in find_reasons(left | {"persona_id": "nobody"})
 
 
-def test_a_split_that_is_not_its_customers_is_found(told, left):
-    assert told(left | {"split": "test" if left["split"] == "train" else "train"}) == {SPLIT}
+def test_a_split_that_is_not_its_customers_is_found(find_reasons, left):
+    assert find_reasons(left | {"split": "test" if left["split"] == "train" else "train"}) == {SPLIT}
 
 
-def test_tokens_that_nobody_counted_are_found(told, left):
-    assert told(left | {"tokens": left["tokens"] + 1}) == {TOKENS}
+def test_tokens_that_nobody_counted_are_found(find_reasons, left):
+    assert find_reasons(left | {"tokens": left["tokens"] + 1}) == {TOKENS}
 
 
 def written(folder, name, makes, rows):

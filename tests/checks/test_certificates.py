@@ -40,7 +40,7 @@ def tasks(world):
     }
 
 
-def judged(world, task, text):
+def find_fault(world, task, text):
     return find_certificate_fault(
         task.env, json.loads(task.goal), parse_certificate(text), world.store, compute_axes(task.difficulty).orders
     )
@@ -71,7 +71,7 @@ def changes(value, under=""):
 @every_env
 def test_every_certificate_is_what_an_outsider_finds(world, tasks, name):
     for task in tasks[name]:
-        assert judged(world, task, task.acceptable) is None, task.id
+        assert find_fault(world, task, task.acceptable) is None, task.id
 
 
 @every_env
@@ -82,7 +82,7 @@ def test_a_certificate_of_which_one_thing_is_changed_is_found(world, catalog, ta
         for change in list(changes(json.loads(task.acceptable)))[:60]:
             text = json.dumps(change)
             try:
-                wrong = judged(world, task, text)
+                wrong = find_fault(world, task, text)
             except (Malformed, ValueError):
                 wrong = "malformed"
             other = task.model_copy(update={"acceptable": text})
@@ -98,10 +98,10 @@ def test_a_refusal_that_is_not_called_for_is_found_and_so_is_a_missing_one(world
     done = next(task for task in tasks[name] if task.feasible)
     assert describe(AnyOf(ends=[End()])) == "AnyOf with 1 end"
     if refused is not None:
-        wrong = judged(world, refused, '{"kind": "AnyOf", "ends": [{}]}')
+        wrong = find_fault(world, refused, '{"kind": "AnyOf", "ends": [{}]}')
         assert wrong.startswith("its certificate: expected Infeasible")
         proof = json.dumps(json.loads(refused.acceptable))
-        wrong = judged(world, done, proof)
+        wrong = find_fault(world, done, proof)
         assert wrong.startswith("its certificate: expected")
         assert isinstance(parse_certificate(proof), Infeasible)
 
@@ -111,7 +111,7 @@ def test_a_list_says_how_many_slots_were_expected(world, tasks):
     found = json.loads(task.acceptable)
     found["items"].pop()
     many = len(found["items"])
-    wrong = judged(world, task, json.dumps(found))
+    wrong = find_fault(world, task, json.dumps(found))
     assert wrong == f"its certificate: expected OneOfEach with {many + 1} items, found OneOfEach with {many} items"
 
 

@@ -1,13 +1,14 @@
 """What rationales claim, read from their words: each kind of falsehood, planted in a session made by hand, is found, and what is so is not."""
 
 from types import SimpleNamespace
+from typing import get_args
 
 import pytest
 
-from shopwright.pipeline.checks.claims import CLAIMS, find_contradiction
+from shopwright.pipeline.checks.claims import CLAIMS, GENERAL, find_contradiction
 from shopwright.pipeline.render import pages
 from shopwright.pipeline.render.pages import CartRow, ResultEntry, map_names_to_labels, render_page_html
-from shopwright.schemas.behaviors import BehaviorStep
+from shopwright.schemas.behaviors import BehaviorStep, Reason
 from tests.behaviors.by_hand import MORNING
 
 SHOP = {
@@ -117,8 +118,19 @@ FALSE = {
     "trusts no poor reviews, and takes up something with them": [search(), step(listing(), "I do not trust things with poor reviews.", {"type": "click", "name": "nav.home"}), opens("p1")],
     "saw nothing in mind, and put something in the cart": [search(), opens("p2"), put("p2"), search("lamp", '"table lamp" did not show me what I have in mind.')],
     "is more precise, with no more words": [search(), search("floor lamp", 'The results for "table lamp" are too broad for me.')],
-    "is liked, and is not put in the cart": [search(), opens("p2", f"I like the {BLUE} best so far.")],
-    "likes a brand that the customer does not prefer": [search(), opens("p2", f"I like Osko, so the {BLUE} catches my eye.")],
+    "likes a brand that the customer does not prefer": [search(), opens("p2", f"I like Pell, so the {BLUE} catches my eye.")],
+    "names an amount that no page shows": [search(), opens("p2"), back("p2", "$21.00? That's too much for me."), leave()],
+    "names a price that is another product's": [search(), opens("p1"), back("p1"), opens("p2", f"Let me have a look at the {BLUE}; it's at $40.00.")],
+    "names a rating that is another product's": [search(), opens("p1"), back("p1", "A rating of 3.9 is too low for me."), leave()],
+    "has the most reviews, and another has as many": [search(), opens("p2", f"No other one on this page has so many reviews, so I'm opening the {BLUE}.")],
+    "is at the top, and is not": [search(), opens("p2", f"I may as well begin with the top result, the {BLUE}.")],
+    "speaks of another, and opened none before": [search(), opens("p2", f"I've seen one, now let me look at the {BLUE}.")],
+    "is well rated, and is not": [search(), opens("p1"), put("p1", "Rated 3.5, and it's what I want, so I put it in the cart.")],
+    "wants a color that was not searched for": [search("lamp"), opens("p2"), back("p2", "I wanted green and this is blue."), leave()],
+    "is wider, with no fewer words": [search("lamp"), search("red table lamp", "Let me go wider: \"red table lamp\".")],
+    "searches for it again, and has not before": [search("lamp"), search("rug", "Let me do \"rug\" again, there may be something I missed.")],
+    "is a first search, and there was one like it": [search("lamp"), search("red lamp", "To get an overview I'll search for \"red lamp\" first.")],
+    "turns to another search, and made none before": [search("lamp", "I could also do with something else, so I search for \"lamp\".")],
     "has thought about it long, and saw it just now": [search(), opens("p2"), put("p2"), buy("p2", f"I have thought about the {BLUE} long enough.")],
 }  # fmt: skip
 TRUE = [
@@ -126,8 +138,8 @@ TRUE = [
     [search(), opens("p1"), back("p1", f"$40.00 is a lot when I can have the {BLUE} for $20.00, so I go back."), opens("p2"), leave()],
     [search(), opens("p2", f"I start with the {BLUE}, because $20.00 is the lowest price I see.", ids=("p1", "p2", "p3"))],
     [search("blue table lamp"), opens("p2", f'This is what I meant by "blue table lamp": the {BLUE}.'), put("p2"), leave(f"The {BLUE} is in my cart.")],
-    [search(), opens("p1"), back("p1", "A rating of 3.5 is too low for me, so I look at others."), opens("p2"), leave()],
-    [search("blue lamp"), opens("p1"), back("p1", "It comes in red, and I want blue, so I go back."), opens("p2"), leave()],
+    [search(), opens("p1"), back("p1", "I wouldn't buy something rated 3.5; there must be better ones."), opens("p2"), leave()],
+    [search("blue lamp"), opens("p1"), back("p1", "I wanted blue and this is red."), opens("p2"), leave()],
     [search(), opens("p2"), back("p2", f"The {BLUE} is sold out, so I look on.", sold_out=True), leave()],
     [search(), opens("p2"), back("p2", f"The {BLUE} could be the one, but I want to compare it with others first."), opens("p3"), back("p3"), opens("p2")],
     [search(), opens("p2"), back("p2"), opens("p3"), back("p3"), leave("None of these is what I had in mind.")],
@@ -137,28 +149,45 @@ TRUE = [
 ]  # fmt: skip
 
 
-def fault(steps, brands=()):
-    return find_contradiction(SimpleNamespace(steps=steps), item, brands)
+def faults(steps, brands=("Pell",)):
+    """What is wrong with the steps, by each of the reasons that they may be read as."""
+    found = set()
+    for reason in get_args(Reason):
+        told = [step.model_copy(update={"reason": reason}) for step in steps]
+        found.add(find_contradiction(SimpleNamespace(steps=told), item, brands, strict=False))
+    return found - {None}
 
 
 @pytest.mark.parametrize(("what", "steps"), FALSE.items(), ids=FALSE)
 def test_a_planted_falsehood_is_found(what, steps):
-    assert fault(steps) == f"a rationale that {what}"
+    assert f"a rationale that {what}" in faults(steps)
 
 
 @pytest.mark.parametrize("steps", TRUE, ids=lambda steps: steps[-1].rationale[:30])
 def test_what_is_so_is_not_found(steps):
-    assert fault(steps) is None
+    assert not faults(steps)
 
 
 def test_a_brand_may_be_liked_by_who_prefers_it():
-    assert fault(FALSE["likes a brand that the customer does not prefer"], ["Osko"]) is None
+    assert not faults([search(), opens("p2", f"I like Osko, so the {BLUE} catches my eye.")], ["Osko"])
+
+
+def test_words_of_code_are_read_to_the_last_one_and_a_models_need_not_be():
+    steps = [search(), opens("p2", "I'll open this one, it is waterproof.")]
+    told = SimpleNamespace(steps=[step.model_copy(update={"reason": "opens"}) for step in steps[1:]])
+    assert "waterproof" in find_contradiction(told, item, ())
+    assert find_contradiction(told, item, (), strict=False) is None
+
+
+def test_words_of_code_are_read_as_their_rows_reason():
+    told = SimpleNamespace(steps=[back("p2", "This one is too dear for me.").model_copy(update={"reason": "sold out"})])
+    assert "is read as" in find_contradiction(told, item, ())
 
 
 def test_every_kind_of_claim_is_planted():
     """What each claim can find stands in its source as a sentence."""
     import inspect
 
-    claims = {claim.__name__: inspect.getsource(claim) for _, claim in CLAIMS}
+    claims = {claim.__name__: inspect.getsource(claim) for found in [GENERAL, *CLAIMS.values()] for claim in found}
     lacking = [name for name, source in claims.items() if not any(f'"{what}"' in source for what in FALSE)]
     assert lacking == []

@@ -21,7 +21,6 @@ from shopwright.pipeline.questions.effort import effort_of, grade_difficulty
 from shopwright.pipeline.questions.engines import Engines, QueryFailed, Table, open_question_sqlite
 from shopwright.pipeline.questions.evidence import evidence_of, find_touched_rows
 from shopwright.pipeline.questions.log import Log
-from shopwright.pipeline.questions.phrase import phrasings
 from shopwright.pipeline.questions.rating import assign_split, gives_away, locate_evidence
 from shopwright.pipeline.questions.shapes import SHAPES
 from shopwright.pipeline.questions.sources import sources_of, sources_of_query
@@ -45,6 +44,7 @@ from shopwright.pipeline.questions.tree import (
     Top,
     Wait,
     Whether,
+    tree_from_json,
     tree_to_json,
 )
 from shopwright.pipeline.questions.values import format_canonical
@@ -55,6 +55,7 @@ from shopwright.pipeline.stage import judge_batch, reasons_against
 from shopwright.pipeline.stages import all_stages
 from shopwright.schemas.questions import Question, Shortcut
 from shopwright.schemas.samples import Event, Trajectory
+from tests.questions.phrasings import needed_notes, phrasings
 
 STAGE = all_stages()["questions"]
 CLICK, CART, BUY, SEARCH = "click", "add to Cart", "purchase", "search"
@@ -256,6 +257,10 @@ TRUE = {
 """Shape and tree of questions on the month above."""
 
 
+ASKED_ON = date(2024, 5, 23)
+"""After the last event."""
+
+
 def asked(shape, tree, /, **changes):
     """The question of a tree on the month above, as the stage would make it, and then with changes."""
     return ask(shape, tree).model_copy(update=changes)
@@ -271,7 +276,12 @@ def ask(shape, tree):
         id="persona-1-32k-q001",
         trajectory_id="persona-1-32k",
         budget="32k",
-        question=min(phrasings(shape, tree), key=lambda each: gives_away(each, format_canonical(found.value))),
+        question=min(
+            phrasings(shape, tree, ASKED_ON, needed_notes(tree, log, found.value)),
+            key=lambda each: gives_away(each, format_canonical(found.value)),
+        ),
+        asked_on=ASKED_ON,
+        phrases=[f"{shape}#00000000"],
         sql=sql_of(tree),
         dialect="duckdb",
         answer=format_canonical(found.value),
@@ -408,8 +418,27 @@ def retold(name, tree):
 
 def in_other_words(name, before, after):
     """A true question in which a word was changed: the first of its wordings that has it."""
-    words = next(each for each in phrasings(*TRUE[name]) if re.search(before, each, re.IGNORECASE))
+    words = next(each for each in phrasings(*TRUE[name], ASKED_ON) if re.search(before, each, re.IGNORECASE))
     return true(name, question=re.sub(before, after, words, count=1, flags=re.IGNORECASE))
+
+
+def without_note(question, note):
+    """The same without what has to be said beside it."""
+    tree = tree_from_json(question.tree)
+    notes = tuple(each for each in needed_notes(tree, Log(events(MONTH)), value_of(question)) if each != note)
+    words = next(
+        each
+        for each in phrasings(question.shape, tree, ASKED_ON, notes)
+        if "none" not in each.lower()
+        and "tie" not in each
+        and "first" not in each.lower()
+        and "earliest" not in each.lower()
+    )
+    return question.model_copy(update={"question": words})
+
+
+def value_of(question):
+    return None if question.answer_type == "none" else question.answer
 
 
 def with_more_words(name, more):
@@ -419,7 +448,7 @@ def with_more_words(name, more):
 def giving_away(shape, tree):
     """A question in whose words the answer stands."""
     made = asked(shape, tree)
-    words = next(each for each in phrasings(shape, tree) if gives_away(each, made.answer))
+    words = next(each for each in phrasings(shape, tree, ASKED_ON) if gives_away(each, made.answer))
     return made.model_copy(update={"question": words})
 
 
@@ -432,7 +461,13 @@ BOUGHT = "SELECT product_name FROM events WHERE action_type = 'purchase' AND tim
 INSERT = f"WITH more AS (INSERT INTO events SELECT * FROM events RETURNING 1) {COUNT}"
 CLICKS = true("clicks")
 
+SEARCHES = Top(of=Pick(action=SEARCH), by="search_query")
 CASES = {
+    "a tie that is not settled": (
+        without_note(asked("most_repeated_search", SEARCHES), "tie/top"),
+        {"several tie, and it does not say which it means"},
+    ),
+    "asked before the end": (true("wait", asked_on=date(2024, 5, 19)), {"asked before the last event"}),
     # The answer
     "a wrong number": (true("clicks", answer="3", result="3"), EVERY_ENGINE),
     "a wrong price": (true("price", answer="129.91", result='"129.91"'), EVERY_ENGINE),
@@ -457,7 +492,7 @@ CASES = {
     "a result that is not sorted": (true("colors", result='["white", "black"]'), {DIFFER}),
     "420:10 for 420:10:20": (true("wait", answer="420:10"), {DIFFER}),
     "None for none": (true("none", answer="None"), {DIFFER}),
-    "type none with a value": (true("price", answer_type="none"), {NONE}),
+    "type none with a value": (true("price", answer_type="none"), {NONE, NO_NONE}),
     "another type with none": (true("none", answer_type="text"), {NONE}),
     "a result that is no JSON": (
         true("clicks", result="two"),
@@ -525,7 +560,7 @@ CASES = {
         {FORM},
     ),
     "another's tree": (retold("clicks", true("third").tree), {PYTHON, EVIDENCE, SQL, MEANS}),
-    "another's words": (true("clicks", question=true("when").question), {WORDING, MEANS}),
+    "another's words": (true("clicks", question=true("when").question), {MEANS}),
     "two categories joined, and one named": (
         asked(
             "seen_in_both_times",
@@ -539,10 +574,10 @@ CASES = {
         ),
         {MEANS},
     ),
-    "the first for the last": (in_other_words("when", "last", "first"), {WORDING, MEANS}),
-    "a day too early": (in_other_words("spent", "11", "10"), {WORDING, MEANS}),
-    "all searches for the different ones": (in_other_words("searches", "distinct ", ""), {WORDING, UNREAD}),
-    "words with a slip": (with_more_words("clicks", "?"), {WORDING, UNREAD}),
+    "the first for the last": (in_other_words("when", "last", "first"), {MEANS}),
+    "a day too early": (in_other_words("spent", "11", "10"), {MEANS}),
+    "all searches for the different ones": (in_other_words("searches", "distinct ", ""), {UNREAD}),
+    "words with a slip": (with_more_words("clicks", "?"), {UNREAD}),
     "another shape": (true("clicks", shape="products_clicked"), {WORDING}),
     "a shape of another kind": (true("clicks", shape="spent"), {KIND}),
     "a shape that there is not": (true("clicks", shape="clicks"), {SHAPE}),
@@ -581,28 +616,28 @@ CASES = {
     ),
     "another budget": (true("clicks", budget="64k"), {BUDGET}),
     "the end of a budget": (true("clicks", budget="2k"), {BUDGET}),
-    "no such brand": (whether(Pick(brand="Zuma")), {WORDING, UNREAD, "names a brand that is not in the trajectory"}),
-    "no such color": (whether(Pick(color="puce")), {WORDING, UNREAD, "names a color that is not in the trajectory"}),
+    "no such brand": (whether(Pick(brand="Zuma")), {UNREAD, "names a brand that is not in the trajectory"}),
+    "no such color": (whether(Pick(color="puce")), {UNREAD, "names a color that is not in the trajectory"}),
     "no such category": (
         whether(Pick(category="Kites")),
-        {WORDING, UNREAD, "names a category that is not in the trajectory"},
+        {UNREAD, "names a category that is not in the trajectory"},
     ),
     "no such search": (
         whether(Pick(query="kite")),
-        {WORDING, UNREAD, "names a search_query that is not in the trajectory"},
+        {UNREAD, "names a search_query that is not in the trajectory"},
     ),
-    "no such word": (whether(Pick(word="kite")), {WORDING, UNREAD, "names a word that was never searched for"}),
+    "no such word": (whether(Pick(word="kite")), {UNREAD, "names a word that was never searched for"}),
     "a part of a word": (
         whether(Pick(word="are")),
-        {WORDING, UNREAD, DUCKDB, SQLITE, EFFORT, "names a word that was never searched for"},
+        {UNREAD, DUCKDB, SQLITE, EFFORT, "names a word that was never searched for"},
     ),
     "no such product": (
         whether(Pick(product=Mention(brand="Brindle", parts=("kite",)))),
-        {WORDING, UNREAD, "names a product that is not in the trajectory"},
+        {UNREAD, "names a product that is not in the trajectory"},
     ),
     "a product of another brand": (
         whether(Pick(product=Mention(brand="Norrvik", parts=("wool rug",)))),
-        {WORDING, UNREAD, "names a product that is not in the trajectory"},
+        {UNREAD, "names a product that is not in the trajectory"},
     ),
     "a day before the first": (
         asked("spent", Fold(of=Pick(action=BUY, first_day=date(2024, 4, 30)), how="sum")),
@@ -634,18 +669,20 @@ CASES = {
     "an idle condition that is not told": (true("sessions", idle_conditions=[]), {OTHERS_IDLE}),
     "a condition told to be idle that is not": (true("clicks", idle_conditions=["product"]), {OTHERS_IDLE}),
     "an answer of none that is not offered": (
-        asked("average_price", Fold(of=Pick(action=CART, brand="Norrvik", **on(11)), how="average")),
+        without_note(
+            asked("average_price", Fold(of=Pick(action=CART, brand="Norrvik", **on(11)), how="average")), "none"
+        ),
         {NO_NONE},
     ),
     # Days, and what is told
-    "June 31": (with_more_words("clicks", "June 31, 2024"), {WORDING, UNREAD, CALENDAR}),
-    "31 June": (with_more_words("clicks", "31 June 2024"), {WORDING, UNREAD, CALENDAR}),
-    "February 29 in no leap year": (with_more_words("clicks", "2023-02-29"), {WORDING, UNREAD, CALENDAR}),
+    "June 31": (with_more_words("clicks", "June 31, 2024"), {UNREAD, CALENDAR}),
+    "31 June": (with_more_words("clicks", "31 June 2024"), {UNREAD, CALENDAR}),
+    "February 29 in no leap year": (with_more_words("clicks", "2023-02-29"), {UNREAD, CALENDAR}),
     "a second day that there is not": (
         with_more_words("spent", "May 11, 2024, June 31, 2024"),
-        {WORDING, UNREAD, CALENDAR},
+        {UNREAD, CALENDAR},
     ),
-    "a day that there is": (with_more_words("clicks", "February 29, 2024"), {WORDING, UNREAD}),
+    "a day that there is": (with_more_words("clicks", "February 29, 2024"), {UNREAD}),
     "June 31 in the query": (
         true("spent", sql=true("spent").sql.replace("05-11", "06-31")),
         {SQL, SQLITE, CALENDAR, EFFORT, "DuckDB cannot run it"},
@@ -748,6 +785,8 @@ def composed(question, sql, answer, result, answer_type, kind, difficulty, evide
         tree="",
         idle_conditions=[],
         second_sql=second,
+        asked_on=ASKED_ON,
+        phrases=[],
     )
     return made.model_copy(update=changes)
 

@@ -81,7 +81,8 @@ def test_lists_grow_with_the_level_and_name_categories_of_the_shop(world, tasks)
         categories = [need.category for need in goal_of(task).needs]
         assert len(set(categories)) == len(categories) == 3 + task.difficulty // 2
         assert set(categories) <= set(world.store.leaves)
-        assert "; ".join(categories) in task.opening
+        assert [each.value for each in task.slots[0].facts] == categories
+        assert task.slots[0].said.lower() in task.opening.lower()
     assert {len(goal_of(draw_task(ENV, world, level, 0)).needs) for level in (18, 30)} == {12}
 
 
@@ -176,7 +177,7 @@ def test_every_demand_is_told_when_asked_for(tasks):
         shopper = UserSimulator(task.slots, seed=task.id)
         said = shopper.answer(ask_about_missing_slots(task.slots)) if untold else ""
         for slot in untold:
-            assert slot.said in said, (task.id, slot)
+            assert slot.said.lower() in said.lower(), (task.id, slot)
             assert shopper.disclosure[slot.name] == "told"
         assert len({slot.name for slot in task.slots}) == len(task.slots)
         demanded = sum(len(need.constraints) for need in goal_of(task).needs)
@@ -306,4 +307,5 @@ def test_the_shopper_mentions_what_was_sold_out_after_it_was_seen(world, tasks):
     episode = Episode(ENV, world, task)
     episode.reset()
     observation = episode.step(Action(tool_calls=[Call(name="catalog_get_product", args={"product_id": gone})]))[0]
-    assert "is sold out now" in observation["user"]
+    title = world.store.item(world.store.row(gone)).title
+    assert title.lower() in observation["user"].lower()

@@ -24,8 +24,8 @@ from shopwright.pipeline.envs.baselines import ENV_BASELINES
 from shopwright.pipeline.envs.difficulty import compute_axes
 from shopwright.pipeline.envs.episode import Episode, draw_task, play_episode, play_solution
 from shopwright.pipeline.envs.load_world import NEEDS, build_world
+from shopwright.pipeline.envs.wording import UNFILLED
 from shopwright.pipeline.problem import Problem
-from shopwright.pipeline.shop.user_simulator import UNFILLED
 from shopwright.pipeline.stages import upstream
 from shopwright.schemas.record import Part
 from shopwright.schemas.tasks import Action, Answer, Call, Task

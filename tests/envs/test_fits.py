@@ -135,7 +135,7 @@ def test_a_replacement_is_for_the_device_of_what_went_back(world):
         found = draw_other_product(store, item, compute_axes(6), random) if item.fits else None
         if found is None:
             continue
-        for id in found.right["recommended"]["any of"]:
+        for id in found.some_of:
             count += 1
             assert not is_for_another(item.title, titles(world, id)), (item.title, titles(world, id))
     assert count > 50

@@ -14,11 +14,16 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from shopwright.pipeline.checks.policy_texts import read_topic
 from shopwright.pipeline.envs.base import World, dump_compact_json
+from shopwright.pipeline.envs.customers import VISITOR, assign_task_split
 from shopwright.pipeline.envs.difficulty import compute_axes
 from shopwright.pipeline.envs.episode import Episode, draw_task, play_episode, play_solution
-from shopwright.pipeline.envs.policy_qa import OPENS, VISITOR, PolicyQA, PolicyQuestion
-from shopwright.pipeline.shop import policies
+from shopwright.pipeline.envs.policy_qa import DEEPEST, OPENS, PolicyQA, PolicyQuestion
+from shopwright.pipeline.reading.wishes import read_case_fact
+from shopwright.pipeline.shop.policies import format_policy_answer, load_policies
+from shopwright.pipeline.shop.policy_families import load_families, load_policy_facts
+from shopwright.pipeline.shop.policy_questions import list_other_settings
 from shopwright.pipeline.shop.store import Customer
 from shopwright.pipeline.shop.user_simulator import UserSimulator
 from shopwright.schemas.certificates import parse_miss
@@ -81,24 +86,24 @@ def test_the_solver_asks_for_all_that_was_left_out(tasks):
 def test_an_opening_with_what_is_told_has_one_answer(tasks):
     answers, stated = {}, {}
     for task, goal in everything(tasks):
-        told = (goal.slots[0].said, *sorted(slot.said for slot in goal.slots))
+        told = (goal.policies, goal.topic, tuple(sorted(goal.facts.items())))
         assert answers.setdefault(told, (goal.answer, goal.refusal)) == (goal.answer, goal.refusal)
         if all(slot.known == "stated" for slot in goal.slots):
-            assert stated.setdefault(task.opening, (goal.answer, goal.refusal)) == (goal.answer, goal.refusal)
+            whole = goal.policies, task.opening
+            assert stated.setdefault(whole, (goal.answer, goal.refusal)) == (goal.answer, goal.refusal)
     assert len(everything(tasks)) > 2_000
     assert len(stated) > 500
 
 
 def test_the_case_has_every_fact_that_the_answer_depends_on(tasks):
     for task, goal in everything(tasks):
-        said = {slot.said for slot in task.slots}
         assert task.slots[0].name == "question"
         assert task.slots[0].known == "stated"
-        assert {policies.load_policy_facts()[name].say(value) for name, value in goal.facts.items()} == said - {
-            task.slots[0].said
-        }
-        if goal.feasible:
-            assert set(policies.load_topics()[goal.topic].facts) == goal.facts.keys()
+        assert read_topic(task.slots[0].said) == goal.topic
+        for slot, (name, value) in zip(task.slots[1:], goal.facts.items(), strict=True):
+            assert slot.name == load_policy_facts()[name].words[0]
+            assert read_case_fact(slot.said, name, [str(value)]) == str(value), slot.said
+        assert load_policies(goal.policies).topic(goal.topic).facts == tuple(goal.facts)
 
 
 def test_an_opening_says_what_is_stated_and_nothing_that_is_not(tasks):
@@ -141,25 +146,42 @@ def test_facts_are_told_to_a_natural_question(tasks, name, question):
         for task, goal in everything(tasks)
         if name in goal.facts
         for slot in goal.slots
-        if slot.name == policies.load_policy_facts()[name].words[0]
+        if slot.name == load_policy_facts()[name].words[0]
     ]
     for task, said in asked[:20]:
         assert said.lower() in UserSimulator(task.slots, seed="s").answer(question).lower()
 
 
+def outcome_of(goal):
+    return load_policies(goal.policies).topic(goal.topic).outcome(goal.facts)
+
+
 def test_a_question_goes_through_as_many_rules_as_its_level_says(tasks):
     for level in LEVELS:
         for _, goal in tasks[level]:
-            if goal.feasible:
-                topic = policies.load_topics()[goal.topic]
-                assert topic.outcome(goal.facts).every_step_counts
-                alone = level < 3 and len(goal.chain) == 2 and topic.outcome(goal.facts).chain[-1].change == "is"
-                assert len(goal.chain) == compute_axes(level).clauses or alone
+            outcome = outcome_of(goal)
+            assert outcome.every_step_counts
+            assert goal.chain == ([rule.id for rule in outcome.chain] if goal.feasible else [])
+            alone = level < 3 and len(outcome.chain) == 2 and outcome.chain[-1].change == "is"
+            assert len(outcome.chain) == compute_axes(level).clauses or alone
 
 
 def test_beyond_the_deepest_rules_questions_are_as_deep_as_they_go():
     goals = [PolicyQuestion.model_validate_json(draw_task(ENV, WORLD, 60, seed).goal) for seed in range(40)]
-    assert max(len(goal.chain) for goal in goals) == max(max(each.by_depth) for each in policies.load_topics().values())
+    assert {len(outcome_of(goal).chain) for goal in goals} == {DEEPEST}
+
+
+def test_nearly_every_task_is_in_a_shop_of_its_own(tasks):
+    assert len({goal.policies for _, goal in everything(tasks)}) > 0.99 * len(everything(tasks))
+
+
+def test_the_same_question_has_other_answers_in_other_shops(tasks):
+    answers = {}
+    for _, goal in everything(tasks):
+        if goal.feasible and goal.topic == "return window":
+            answers.setdefault(len(goal.chain), []).append(goal.answer)
+    for found in answers.values():
+        assert len({*found}) > min(8, len(found) / 3)
 
 
 @pytest.mark.parametrize("level", LEVELS)
@@ -174,13 +196,15 @@ def test_no_constant_answer_pays(tasks, level):
         assert sum(scores) / len(scores) < Fraction(-1, 3)
 
 
-@pytest.mark.parametrize("level", LEVELS)
+def find_ids(goal, query):
+    return {rule.id for rule in load_policies(goal.policies).search(query)}
+
+
+@pytest.mark.parametrize("level", LEVELS[::3])
 def test_the_policies_are_found(tasks, level):
     feasible = [(task, goal) for task, goal in tasks[level] if goal.feasible]
-    whole = [set(goal.chain) <= {rule.id for rule in policies.search_policies(goal.query)} for _, goal in feasible]
-    first = [
-        goal.chain[0] in {rule.id for rule in policies.search_policies(task.opening[:400])} for task, goal in feasible
-    ]
+    whole = [set(goal.chain) <= find_ids(goal, goal.query) for _, goal in feasible]
+    first = [goal.chain[0] in find_ids(goal, task.slots[0].said) for task, goal in feasible]
     assert np.mean(whole) >= 0.95
     assert np.mean(first) >= 0.95
 
@@ -216,23 +240,23 @@ def test_the_nearest_miss_is_the_answer_to_a_case_with_another_fact_and_fails(ta
         assert not score.success
         assert score.task < 1
         if goal.feasible:
-            topic = policies.load_topics()[goal.topic]
-            name = next(name for name in topic.facts if policies.load_policy_facts()[name].words[0] == miss.breaks[0])
-            values = policies.list_other_settings(topic, name, goal.facts[name])
-            said = {policies.format_policy_answer(topic.outcome({**goal.facts, name: value}).value) for value in values}
+            topic = load_policies(goal.policies).topic(goal.topic)
+            name = next(name for name in topic.facts if load_policy_facts()[name].words[0] == miss.breaks[0])
+            values = list_other_settings(topic, name, goal.facts[name])
+            said = {format_policy_answer(topic.outcome({**goal.facts, name: value}).value) for value in values}
             assert miss.end.answer.policy_answer in said
 
 
-def goal_of(topic, facts):
-    outcome = policies.load_topics()[topic].outcome(facts)
+def goal_of(topic, answer):
+    assert topic in load_families()
     return PolicyQuestion(
         persona_id="c",
         now=datetime(2024, 5, 1),
         slots=[],
         topic=topic,
-        facts=facts,
-        answer=policies.format_policy_answer(outcome.value),
-        chain=[rule.id for rule in outcome.chain],
+        facts={},
+        answer=answer,
+        chain=[],
         query="",
     )
 
@@ -252,24 +276,21 @@ def goal_of(topic, facts):
     ],
 )
 def test_a_number_is_scored_by_the_fourth_power_of_how_near_it_is(said, task):
-    goal = goal_of("gift card life", {"card": "bought", "amount": 20, "member": "no"})
+    goal = goal_of("gift card life", "36")
     score = ENV.score(goal, None, Answer(policy_answer=said))
     assert score.task == task
     assert score.success == (task == 1)
 
 
 def test_nothing_is_only_near_nothing():
-    facts = {"group": "Sports", "bulky": "no", "region": "mainland", "reason": "damaged", "member": "no"}
-    goal = goal_of("return label fee", facts)
-    assert goal.answer == "0"
+    goal = goal_of("return label fee", "0")
     assert ENV.score(goal, None, Answer(policy_answer="0.01")).task == -1
     assert ENV.score(goal, None, Answer(policy_answer="$0")).success
 
 
 @pytest.mark.parametrize(("said", "task"), [("neighbor", 1), ("The neighbor.", 1), ("locker", -1), ("12", -1)])
 def test_a_category_is_right_or_wrong(said, task):
-    facts = {"region": "mainland", "speed": "standard", "total": 20, "insured": "no", "member": "no"}
-    assert ENV.score(goal_of("parcel drop", facts), None, Answer(policy_answer=said)).task == task
+    assert ENV.score(goal_of("parcel drop", "neighbor"), None, Answer(policy_answer=said)).task == task
 
 
 def first_number(episode):
@@ -307,16 +328,28 @@ def test_an_episode_has_no_question_in_between(tasks):
     assert all(goal.aside is None for _, goal in everything(tasks))
 
 
-def test_who_asks_is_a_member_if_the_question_says_so():
-    customers = tuple(customer(number, number % 3 == 0) for number in range(9))
-    met = set()
-    for seed in range(120):
-        goal = PolicyQuestion.model_validate_json(draw_task(ENV, world(customers), 6, seed).goal)
+def test_who_asks_is_a_member_if_the_question_says_so_and_meets_policies_of_the_own_split():
+    customers = tuple(customer(number, number % 3 == 0) for number in range(60))
+    met, sides = set(), set()
+    for seed in range(200):
+        task = draw_task(ENV, world(customers), 6, seed)
+        goal = PolicyQuestion.model_validate_json(task.goal)
         met.add(goal.persona_id)
-        if "member" in goal.facts and goal.persona_id != VISITOR:
+        if "member" in goal.facts:
             assert customers[int(goal.persona_id[1:])].member == (goal.facts["member"] == "yes")
-    assert len(met & {each.id for each in customers}) == 9
+        assert task.split == assign_task_split(goal.persona_id, task.id)
+        assert goal.policies.startswith(f"{task.split}-")
+        sides.add(task.split)
+    assert len(met) > 40
+    assert sides == {"train", "test"}
     assert goal.now > datetime(2023, 11, 1)
+
+
+def test_a_visitor_is_of_either_split_and_meets_policies_of_the_same(tasks):
+    assert {(task.split, goal.policies.partition("-")[0]) for task, goal in everything(tasks)} == {
+        ("train", "train"),
+        ("test", "test"),
+    }
 
 
 def test_a_shop_without_customers_has_visitors(tasks):

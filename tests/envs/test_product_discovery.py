@@ -1,4 +1,5 @@
 import pickle
+import re
 from collections import Counter
 from fractions import Fraction
 from itertools import pairwise
@@ -223,8 +224,8 @@ def test_everything_that_was_left_out_is_told_when_asked(tasks):
         goal, shopper = goal_of(task), UserSimulator(task.slots, seed=task.id)
         said = f"{task.opening} {shopper.answer(ask_about_missing_slots(task.slots))}"
         assert {slot.name for slot in task.slots} == {"category", "priority", *(c.fact for c in goal.constraints)}
-        assert all(slot.said in said for slot in task.slots), (task.slots, said)
-        assert f" {goal.most} at most" in task.opening or task.difficulty > 0
+        assert all(slot.said.lower() in said.lower() for slot in task.slots), (task.slots, said)
+        assert re.search(rf"\b{goal.most}\b", task.opening)
 
 
 def weighing(goal, name):

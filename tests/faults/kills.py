@@ -46,8 +46,8 @@ def main():
     from pathlib import Path
     from tempfile import TemporaryDirectory
 
+    from docs.make import small_run
     from shopwright.pipeline.stages import all_stages
-    from tests.conftest import build_small
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("datasets", nargs="*", help="default: every one")
@@ -56,7 +56,7 @@ def main():
     parser.add_argument("--workers", type=int, default=1)
     options = parser.parse_args()
     with TemporaryDirectory() as name:
-        run, forge, total = build_small(Path(name) / "small"), Forge(), Counter()
+        run, forge, total = small_run(Path(name) / "small", workers=1), Forge(), Counter()
         for dataset in options.datasets or all_stages():
             case = Case(run.folder, dataset)
             found = kill(forge, case, Path(name) / "run", options.kills, options.seed, workers=options.workers)

@@ -24,11 +24,11 @@ from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
 
+from docs.make import small_run
 from shopwright.pipeline.problem import Problem
 from shopwright.pipeline.run import Run
 from shopwright.pipeline.stages import all_stages
 from shopwright.pipeline.verify import verify
-from tests.conftest import build_small
 from tests.faults import damage, disk
 from tests.faults.builds import Case, Forge, shard_times
 from tests.hostile import shops
@@ -358,7 +358,7 @@ def slope(memory):
     return sum((s - at) * (w - of) for s, w in late) / across * 3600 / 1e6 if across else 0.0
 
 
-def told(soak, seconds):
+def tabulate(soak, seconds):
     """The figures, as lines of a table."""
     lost = len(soak.wrong)
     rows = [
@@ -387,7 +387,7 @@ def main():
     options = parser.parse_args()
     with TemporaryDirectory(prefix="shopwright-soak-") as name, contextlib.closing(Forge()) as forge:
         print("building the run that everything is compared with ...", flush=True)
-        soak = Soak(Path(name), options.seed, build_small(Path(name) / "base").folder, forge)
+        soak = Soak(Path(name), options.seed, small_run(Path(name) / "base", workers=1).folder, forge)
         soak.figures["small disks"] = int(disk.available())
         began = said = time.monotonic()
         while time.monotonic() - began < 60 * options.minutes:
@@ -402,7 +402,7 @@ def main():
                     f"{len(soak.wrong)} wrong; last: {label}",
                     flush=True,
                 )
-        lines = told(soak, time.monotonic() - began)
+        lines = tabulate(soak, time.monotonic() - began)
     print("\n".join([*lines, *soak.wrong]))
     if options.write:
         text = options.write.read_text(encoding="utf-8")

@@ -12,6 +12,7 @@ SETTINGS = {
     "trajectories": {"written_by": "model", "tokens": ["2k"]},
     "behaviors": {"written_by": "model", "sessions": 12},
     "env_episodes": {"played_by": "both"},
+    "phrases": {"written_by": "model", "per_template": 1, "per_register": 1},
     "questions": {"written_by": "model", "per_trajectory": 2},
     "rl_prompts": {"tries": 2},
     "rollouts": {},
@@ -30,7 +31,14 @@ def speaker(run, name):
         return by_heart(run.read(name).table().to_pylist())
     if name == "rl_prompts":
         return boxing({row.prompt[1].content: row.ground_truth for row in run.read(name)})
-    return {"personas": described, "behaviors": rationales, "questions": scribes.says}.get(name, writer.says)
+    own = {"personas": described, "behaviors": rationales, "phrases": phrasings, "questions": scribes.says}
+    return own.get(name, writer.says)
+
+
+def phrasings(body):
+    """Says of each meaning what is known of it already, which is proved like anything else."""
+    asked = json.loads(body["messages"][1]["content"])
+    return {"content": json.dumps({"phrasings": asked["ways that are known already"][:1]})}
 
 
 def rationales(body):

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import pytest
 
 HOME = Path(__file__).parents[2]
-CODE = ("shopwright", "pipeline", "schemas", "flows", "prompts", "data", "tests")
+CODE = ("shopwright", "pipeline", "schemas", "flows", "prompts", "data", "docs", "tests")
 
 
 class Planted(NamedTuple):
@@ -287,9 +287,23 @@ PLANTED = (
     ),
     Planted(
         "a rule about policies is gone through in another way than it is written",
-        "pipeline/shop/policies.py",
-        '        return value + self.value if self.change == "plus" else value - self.value',
-        '        return value - self.value if self.change == "plus" else value + self.value',
+        "pipeline/shop/policy_rules.py",
+        '    return value + by if change == "plus" else value - by',
+        '    return value - by if change == "plus" else value + by',
+        f"{CERTIFICATES} outsider_finds policy_qa",
+    ),
+    Planted(
+        "a rule's text says another number than it computes",
+        "pipeline/shop/policy_families.py",
+        '    return said.format(value=value, of=load_wording()["of"].get(of, ""))',
+        '    return said.format(value=value + 1, of=load_wording()["of"].get(of, ""))',
+        f"{CERTIFICATES} outsider_finds policy_qa",
+    ),
+    Planted(
+        "a customer says another fact than the case has",
+        "pipeline/shop/policy_questions.py",
+        '    return f"case {name} {said}", {"value": said}',
+        '    return f"case {name} {load_policy_facts()[name].values[-1] if load_policy_facts()[name].values else said}", {"value": said}',
         f"{CERTIFICATES} outsider_finds policy_qa",
     ),
     Planted(
@@ -309,8 +323,8 @@ PLANTED = (
     Planted(
         "a row that nobody answered is not asked for again",
         "pipeline/run.py",
-        '            if any(each.startswith(UNANSWERED) for row in batch["reasons"].to_pylist() for each in row)',
-        "            if False",
+        "    return any(each.startswith(UNANSWERED) for each in chain.from_iterable(reasons))",
+        "    return False",
         "tests/models/test_unanswered.py asked_for_again",
     ),
     Planted(
@@ -329,10 +343,10 @@ PLANTED = (
     ),
     Planted(
         "a purchase is approved while something is untold",
-        "pipeline/shopping/user_simulator.py",
+        "pipeline/shopping/approving_user.py",
         "        missing = self.untold\n",
         "        missing = self.untold[:0]\n",
-        "tests/shopping/test_user_simulator.py purchase_is_refused",
+        "tests/shopping/test_approving_user.py purchase_is_refused",
     ),
     Planted(
         "a title does not say what is not varied",
@@ -393,8 +407,8 @@ PLANTED = (
     Planted(
         "none is the answer where it is not offered",
         "pipeline/questions/compose.py",
-        '    if value is None and "none" not in extract_question_words(asked.question):\n',
-        "    if False:\n",
+        "        if found.value is None:\n",
+        "        if False:\n",
         f"{CONDITIONS} question_offers_it",
     ),
     Planted(

@@ -38,7 +38,7 @@ def test_what_is_lost_is_told_and_the_soak_goes_on(short, monkeypatch):
     soak.one_round(short, soak.damaged, "personas", chance=soak.Random(4))
     assert len(short.wrong) == 1
     assert "damaged personas: AssertionError" in short.wrong[0]
-    assert any("**see below**" in line or "see below" in line for line in soak.told(short, 60))
+    assert any("**see below**" in line or "see below" in line for line in soak.tabulate(short, 60))
 
 
 def test_a_round_is_a_function_of_the_seed_and_its_number(short):

@@ -1,10 +1,10 @@
 """What people read in Prefect is what the manifests say."""
 
-from shopwright.flows.artifacts import datasets, links, make_artifact_key, manifests, rejects
+from shopwright.flows.artifacts import datasets, links, make_artifact_key, rejects
 
 
 def test_each_dataset_has_a_row_with_its_figures(small):
-    made = manifests(small)
+    made = small.manifests()
     found = {row["dataset"]: row for row in datasets(made)}
     trajectories = small.read("trajectories")
     assert set(found) == {each.dataset for each in made}
@@ -15,7 +15,7 @@ def test_each_dataset_has_a_row_with_its_figures(small):
 
 
 def test_rejects_are_told_by_reason_the_most_frequent_first(small):
-    made = manifests(small)
+    made = small.manifests()
     found = rejects(made)
     assert sum(row["rows"] for row in found) == sum(sum(each.rejects.values()) for each in made)
     assert [row["rows"] for row in found] == sorted((row["rows"] for row in found), reverse=True)

@@ -12,7 +12,7 @@ from shopwright.flows.release_options import RecipeName, ReleaseOptions
 TIME = datetime(2026, 11, 21, 2, 30)
 
 
-def asked(**given):
+def list_commands(**given):
     return list(release.commands(ReleaseOptions(**given).at(TIME)))
 
 
@@ -38,13 +38,13 @@ def test_each_field_is_explained():
 
 
 def test_a_form_that_was_left_as_it_is_asks_for_what_the_command_does():
-    assert asked() == list(
+    assert list_commands() == list(
         release.commands(release.make_release_parser().parse_args(["everything", "--run", "data/runs/everything"]))
     )
 
 
 def test_what_the_form_says_reaches_the_commands():
-    given = asked(
+    given = list_commands(
         recipe="shop_r1",
         scale=0.5,
         run="s3://b/{time}",
@@ -63,7 +63,7 @@ def test_what_the_form_says_reaches_the_commands():
 
 def test_a_model_is_named_to_the_datasets_that_it_can_write():
     spec = "openai:m@http://127.0.0.1:8000/v1"
-    given = {words[1]: words for words in asked(recipe="ecomrlve", model=spec) if words[0] == "build"}
+    given = {words[1]: words for words in list_commands(recipe="ecomrlve", model=spec) if words[0] == "build"}
     assert given["env_episodes"][-2:] == ["--model", spec]
     assert "--model" not in given["embeddings"]
 

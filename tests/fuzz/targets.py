@@ -98,15 +98,15 @@ def reply(said: str) -> None:
             found.text.encode()
     found = build_reply(said, "stop", 0, 0)
     assert all(isinstance(call["name"], str) for call in found.calls)
-    told(lambda: parse_action(parse_agent_reply(found)), IllegalCall)
-    told(lambda: parse_action(said), IllegalCall)
+    read_or_explain(lambda: parse_action(parse_agent_reply(found)), IllegalCall)
+    read_or_explain(lambda: parse_action(said), IllegalCall)
     parse_user_message(said)
     for reader in (
         parse_verdict,
         lambda each: parse_opinion(each, ours_first=True),
         lambda each: parse_reply_json(each, Rejected),
     ):
-        told(lambda reader=reader: reader(Reply(said)), InvalidReply)
+        read_or_explain(lambda reader=reader: reader(Reply(said)), InvalidReply)
     for multi in (False, True):
         parse_turn(said, multi)
     answer = parse_prediction(said)
@@ -118,7 +118,7 @@ def reply(said: str) -> None:
     extract_boxed_answer(extract_final_text(said))
 
 
-def told(read: Callable[[], object], fault: type[Exception]) -> None:
+def read_or_explain(read: Callable[[], object], fault: type[Exception]) -> None:
     """It reads, or raises this and says something."""
     try:
         read()

@@ -187,7 +187,7 @@ def test_a_wait_that_a_server_asks_for_is_a_time_or_none(text):
 # What is kept of replies
 
 
-def kept(folder, count=3):
+def keep_replies(folder, count=3):
     cache = Replies(folder, "mine")
     for number in range(count):
         cache.put(f"key-{number}", "p", Reply(f"Reply {number} \u2028", calls=({"name": "x", "arguments": {"a": 1}},)))
@@ -198,7 +198,7 @@ def kept(folder, count=3):
 @some
 @given(st.data())
 def test_a_damaged_reply_is_asked_for_again_and_those_beside_it_are_as_they_were(tmp_path_factory, data):
-    path = kept(tmp_path_factory.mktemp("kept"))
+    path = keep_replies(tmp_path_factory.mktemp("kept"))
     lines = path.read_bytes().splitlines(keepends=True)
     line = bytearray(lines[1][:-1])
     place = data.draw(st.integers(0, len(line) - 1))

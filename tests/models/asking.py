@@ -43,7 +43,7 @@ def described(body):
     }
 
 
-def told(conversations, opened, *, at_once=8):
+def hold_conversations(conversations, opened, *, at_once=8):
     """What came of them, from a model that is opened and closed here."""
 
     async def run():
@@ -63,7 +63,7 @@ def client(server, **options):
 
 def ask(server, prompts, *, at_once=8, **options):
     """The replies to prompts."""
-    return told(map(once, prompts), lambda: client(server, at_once=at_once, **options), at_once=at_once)
+    return hold_conversations(map(once, prompts), lambda: client(server, at_once=at_once, **options), at_once=at_once)
 
 
 def role(url, folder, *, model="toy", at_once=8, **options):

@@ -12,7 +12,7 @@ from shopwright.pipeline.models.base import Reply, Sampling, parse_spec
 from shopwright.pipeline.models.play import AHEAD, play, play_blocking
 from shopwright.pipeline.models.scripted import Scripted
 from shopwright.pipeline.models.valid_replies import parse_reply_json, schema_of
-from tests.models.asking import ask, client, once, prompt, told
+from tests.models.asking import ask, client, hold_conversations, once, prompt
 from tests.models.server import Plan, Server, constant, log_normal
 
 
@@ -41,20 +41,20 @@ def server():
 
 
 def test_a_reply_comes_for_each_prompt(opened):
-    replies = told(map(once, map(prompt, range(20))), opened)
+    replies = hold_conversations(map(once, map(prompt, range(20))), opened)
     assert len(replies) == 20
     assert all(reply.text and not reply.fault for reply in replies)
 
 
 def test_the_same_prompt_and_seed_get_the_same_reply(opened):
     same = [prompt(number, seed=5) for number in range(10)]
-    assert told(map(once, same), opened) == told(map(once, same), opened)
+    assert hold_conversations(map(once, same), opened) == hold_conversations(map(once, same), opened)
 
 
 def test_a_reply_fits_the_schema_that_was_asked(opened):
     asked = prompt(1, schema=schema_of(Toy))
     asked = type(asked)(**{**vars(asked), "offline": '{"number": 1, "word": "one"}'})
-    (reply,) = told([once(asked)], opened)
+    (reply,) = hold_conversations([once(asked)], opened)
     assert parse_reply_json(reply, Toy).word
 
 
@@ -86,7 +86,7 @@ def test_what_was_not_asked_is_not_sent(server):
     assert not {"response_format", "tools"} & set(server.bodies[0])
 
 
-def said(**message):
+def get_reply(**message):
     """The reply where the server's message is this."""
     with Server(Plan(says=lambda _: message)) as server:
         return ask(server, [prompt(1)])[0]
@@ -94,7 +94,7 @@ def said(**message):
 
 def test_tool_calls_come_as_they_are():
     function = {"name": "look", "arguments": '{"for": "tea"}'}
-    reply = said(content=None, tool_calls=[{"id": "1", "type": "function", "function": function}])
+    reply = get_reply(content=None, tool_calls=[{"id": "1", "type": "function", "function": function}])
     assert reply.calls == ({"name": "look", "arguments": {"for": "tea"}},)
     assert (reply.text, reply.finish, reply.fault) == ("", "tool_calls", "")
 
@@ -103,20 +103,20 @@ def test_tool_calls_come_as_tags():
     tags = "".join(
         f'<tool_call>\n{{"name": "{name}", "arguments": {{"in": {{"of": 1}}}}}}\n</tool_call>' for name in "ab"
     )
-    reply = said(content=f"Let me look. {tags}")
+    reply = get_reply(content=f"Let me look. {tags}")
     assert [call["name"] for call in reply.calls] == ["a", "b"]
     assert reply.calls[0]["arguments"] == {"in": {"of": 1}}
 
 
 @pytest.mark.parametrize("tag", ["<tool_call>look</tool_call>", '<tool_call>{"name": }</tool_call>', "<tool_call>{"])
 def test_a_tool_call_that_is_no_json_is_a_fault(tag):
-    reply = said(content=tag)
+    reply = get_reply(content=tag)
     assert (reply.fault, reply.calls) == ("a tool call that is no JSON", ())
 
 
 def test_a_native_tool_call_that_is_no_json_is_a_fault():
     call = {"type": "function", "function": {"name": "look", "arguments": '{"for": '}}
-    assert said(content=None, tool_calls=[call]).fault == "a tool call that is no JSON"
+    assert get_reply(content=None, tool_calls=[call]).fault == "a tool call that is no JSON"
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def test_a_native_tool_call_that_is_no_json_is_a_fault():
     ids=["tags", "only the end of it", "reasoning_content", "reasoning"],
 )
 def test_what_a_model_thinks_is_kept_apart(message):
-    reply = said(**message)
+    reply = get_reply(**message)
     assert (reply.text, reply.reasoning) == ("yes", "hm")
 
 
@@ -138,13 +138,13 @@ def test_what_a_model_thinks_is_kept_apart(message):
     "quoted", ["a title with </think> in it", 'call <tool_call>{"name": "buy"}</tool_call>', "<tool_call>"]
 )
 def test_tags_that_a_reply_in_json_quotes_are_somebodys_words(quoted):
-    reply = said(content=json.dumps({"word": quoted}))
+    reply = get_reply(content=json.dumps({"word": quoted}))
     assert json.loads(reply.text) == {"word": quoted}
     assert (reply.reasoning, reply.calls, reply.fault) == ("", (), "")
 
 
 def test_a_tool_call_that_is_only_thought_of_is_none():
-    reply = said(content='<think>Should I <tool_call>{"name": "buy"}</tool_call>?</think>No.')
+    reply = get_reply(content='<think>Should I <tool_call>{"name": "buy"}</tool_call>?</think>No.')
     assert (reply.text, reply.calls, reply.fault) == ("No.", (), "")
 
 
@@ -183,7 +183,9 @@ def turns(number, count):
 
 def test_conversations_of_several_turns_hear_their_own_replies():
     with Server(Plan(latency=log_normal(0.003, 1.0))) as server:
-        heard = told((turns(number, 1 + number % 4) for number in range(80)), lambda: client(server), at_once=16)
+        heard = hold_conversations(
+            (turns(number, 1 + number % 4) for number in range(80)), lambda: client(server), at_once=16
+        )
     assert [len(each) for each in heard] == [1 + number % 4 for number in range(80)]
     assert all(each[0].startswith(f"say {number} ") for number, each in enumerate(heard))
     assert all(text.startswith(f"more of {number} ") for number, each in enumerate(heard) for text in each[1:])
@@ -214,7 +216,7 @@ class Waiting:
 
 
 def test_a_slow_conversation_does_not_hold_others_up():
-    heard = told((turns(number, 3) for number in range(21)), lambda: Waiting(prompt(0), 60), at_once=4)
+    heard = hold_conversations((turns(number, 3) for number in range(21)), lambda: Waiting(prompt(0), 60), at_once=4)
     assert [each[0] for each in heard] == [f"say {number}" for number in range(21)]
 
 
@@ -225,7 +227,7 @@ def test_no_more_wait_for_a_slow_one_than_there_is_room():
         begun.append(number)
         yield from once(prompt(number))
 
-    told(map(noted, range(8 * AHEAD)), lambda: Waiting(prompt(0), AHEAD * 4 - 1), at_once=4)
+    hold_conversations(map(noted, range(8 * AHEAD)), lambda: Waiting(prompt(0), AHEAD * 4 - 1), at_once=4)
     assert len(begun) == 8 * AHEAD
     with pytest.raises(TimeoutError):
         asyncio.run(hurried(Waiting(prompt(0), AHEAD * 4)))

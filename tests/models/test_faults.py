@@ -13,7 +13,7 @@ from shopwright.pipeline.models.base import ServerUnreachable
 from shopwright.pipeline.models.openai import TRIES, Lane
 from shopwright.pipeline.models.role import Models
 from shopwright.pipeline.run import Run
-from tests.models.asking import ask, client, described, once, prompt, told
+from tests.models.asking import ask, client, described, hold_conversations, once, prompt
 from tests.models.server import ALWAYS, Plan, Server, constant
 
 COUNT = 300
@@ -209,7 +209,7 @@ def test_a_slow_server_with_one_fault_is_not_away():
 
     with Server(Hangs(latency=constant(0.3))) as server:
         asks = client(server, patience=0.2, deadline=1.0)
-        replies = told(map(once, map(prompt, (1, 2))), lambda: asks, at_once=2)
+        replies = hold_conversations(map(once, map(prompt, (1, 2))), lambda: asks, at_once=2)
     assert not any(reply.fault for reply in replies)
     assert server.count == 3
 
@@ -253,7 +253,7 @@ def test_fewer_are_asked_at_once_while_the_server_takes_fewer_and_as_many_as_bef
             widths.append(model.lane.width)
             return reply
 
-        replies = told(map(noted, range(1_700)), lambda: model, at_once=32)
+        replies = hold_conversations(map(noted, range(1_700)), lambda: model, at_once=32)
     assert len(replies) == 1_700
     assert not any(reply.fault for reply in replies)
     (swapped,) = counts
@@ -275,7 +275,7 @@ def test_a_server_that_refuses_one_in_twenty_by_chance_is_asked_as_much_at_once(
             widths.append(model.lane.width)
             return reply
 
-        replies = told(map(noted, range(1_500)), lambda: model, at_once=32)
+        replies = hold_conversations(map(noted, range(1_500)), lambda: model, at_once=32)
     assert not any(reply.fault for reply in replies)
     assert server.struck["429"] > 40
     assert median(widths) > 29

@@ -24,7 +24,7 @@ def server():
 
 
 @pytest.fixture
-def played(server, tmp_path):
+def play_prompts(server, tmp_path):
     """The replies to so many prompts, and how many of them were asked of the server."""
 
     def play(count=40, *, seed=0, **options):
@@ -40,20 +40,20 @@ def lines(folder):
     return [line for path in sorted((folder / "replies").glob("*.jsonl")) for line in path.read_bytes().splitlines()]
 
 
-def test_nothing_is_asked_twice(played, tmp_path):
-    first, asked = played()
+def test_nothing_is_asked_twice(play_prompts, tmp_path):
+    first, asked = play_prompts()
     assert asked == 40
     kept = lines(tmp_path)
-    again, asked = played()
+    again, asked = play_prompts()
     assert asked == 0
     assert again == first
     assert all(reply.kept for reply in again)
     assert lines(tmp_path) == kept
 
 
-def test_only_what_is_new_is_asked(played):
-    first, _ = played(30)
-    again, asked = played(50)
+def test_only_what_is_new_is_asked(play_prompts):
+    first, _ = play_prompts(30)
+    again, asked = play_prompts(50)
     assert asked == 20
     assert again[:30] == first
 
@@ -74,12 +74,12 @@ def test_the_same_prompt_is_asked_once_even_at_the_same_time(server, tmp_path):
     ],
     ids=str,
 )
-def test_another_seed_model_or_sampling_asks_again(played, other):
-    played()
-    again, asked = played(**other)
+def test_another_seed_model_or_sampling_asks_again(play_prompts, other):
+    play_prompts()
+    again, asked = play_prompts(**other)
     assert asked == 40
     assert not any(reply.kept for reply in again)
-    assert played()[1] == 0
+    assert play_prompts()[1] == 0
 
 
 def test_a_prompt_with_a_sampling_of_its_own_has_its_own_reply(server, tmp_path):
@@ -88,20 +88,20 @@ def test_a_prompt_with_a_sampling_of_its_own_has_its_own_reply(server, tmp_path)
     assert server.count == 2
 
 
-def test_the_same_model_elsewhere_is_not_asked(played, tmp_path):
-    first, _ = played()
+def test_the_same_model_elsewhere_is_not_asked(play_prompts, tmp_path):
+    first, _ = play_prompts()
     with Server() as elsewhere:
         again = list(role(elsewhere.url, tmp_path).play(once(prompt(number)) for number in range(40)))
         assert elsewhere.count == 0
     assert again == first
 
 
-def test_fresh_asks_again_and_what_it_got_counts_from_then_on(played, tmp_path):
-    first, _ = played()
-    again, asked = played(fresh=True)
+def test_fresh_asks_again_and_what_it_got_counts_from_then_on(play_prompts, tmp_path):
+    first, _ = play_prompts()
+    again, asked = play_prompts(fresh=True)
     assert (asked, len(lines(tmp_path))) == (40, 80)
     assert again == first
-    assert played()[1] == 0
+    assert play_prompts()[1] == 0
 
 
 @pytest.mark.parametrize("names", ["ab", "ba"])
@@ -117,40 +117,40 @@ def test_of_two_replies_the_one_in_the_later_file_counts(tmp_path, names):
 @pytest.mark.parametrize(
     "torn", [b'{"key": "0', b'{"key": "01", "text": "\xc3', b'{"key": "01", "text": "no end"}', b"\0\0"]
 )
-def test_a_last_line_that_was_torn_is_passed_over_and_cut_off(played, tmp_path, torn):
-    first, _ = played()
+def test_a_last_line_that_was_torn_is_passed_over_and_cut_off(play_prompts, tmp_path, torn):
+    first, _ = play_prompts()
     (path,) = (tmp_path / "replies").iterdir()
     whole = path.read_bytes()
     path.write_bytes(whole + torn)
-    again, asked = played()
+    again, asked = play_prompts()
     assert (again, asked) == (first, 0)
-    assert played(41)[1] == 1
+    assert play_prompts(41)[1] == 1
     assert path.read_bytes().startswith(whole)
     assert [json.loads(line) for line in lines(tmp_path)[40:]]
-    assert played(41)[1] == 0
+    assert play_prompts(41)[1] == 0
 
 
-def test_a_line_that_was_torn_off_is_asked_again(played, tmp_path):
-    first, _ = played()
+def test_a_line_that_was_torn_off_is_asked_again(play_prompts, tmp_path):
+    first, _ = play_prompts()
     (path,) = (tmp_path / "replies").iterdir()
     path.write_bytes(path.read_bytes()[:-5])
-    again, asked = played()
+    again, asked = play_prompts()
     assert asked == 1
     assert again == first
 
 
-def test_a_reply_of_which_one_bit_was_flipped_is_told_and_asked_again(played, tmp_path, capfd):
-    first, _ = played()
+def test_a_reply_of_which_one_bit_was_flipped_is_told_and_asked_again(play_prompts, tmp_path, capfd):
+    first, _ = play_prompts()
     (path,) = (tmp_path / "replies").iterdir()
     whole = bytearray(path.read_bytes())
     place = whole.index(b'"text": "') + len(b'"text": "')  # it would still be JSON
     whole[place] ^= 1
     path.write_bytes(whole)
-    again, asked = played()
+    again, asked = play_prompts()
     assert asked == 1
     assert again == first
     assert f"{path}: 1 replies are damaged" in capfd.readouterr().err
-    assert played()[1] == 0
+    assert play_prompts()[1] == 0
 
 
 def test_all_of_a_reply_is_kept(tmp_path):
@@ -182,17 +182,17 @@ def test_what_a_server_refused_is_kept_and_what_it_did_not_answer_is_not(tmp_pat
         assert server.count == count
 
 
-def test_a_budget_of_tokens_stops_the_work_which_goes_on_later(played):
+def test_a_budget_of_tokens_stops_the_work_which_goes_on_later(play_prompts):
     with pytest.raises(BudgetExceeded, match="--max-tokens 200 are used up") as raised:
-        played(max_tokens=200)
+        play_prompts(max_tokens=200)
     assert "run the same command again to go on" in str(raised.value)
     for _ in range(3):
         with contextlib.suppress(BudgetExceeded):
-            replies, asked = played(max_tokens=200)
+            replies, asked = play_prompts(max_tokens=200)
             break
     assert len(replies) == 40
     assert 0 < asked <= 20
-    assert played(max_tokens=0)[1] == 0
+    assert play_prompts(max_tokens=0)[1] == 0
 
 
 def test_a_budget_is_overrun_by_no_more_than_what_is_on_its_way(server, tmp_path):

@@ -21,7 +21,7 @@ from shopwright.pipeline.models.valid_replies import parse_reply_json, schema_of
 from shopwright.pipeline.models.vllm import Vllm
 from shopwright.pipeline.problem import Problem
 from shopwright.pipeline.run import Run
-from tests.models.asking import once, prompt, told
+from tests.models.asking import hold_conversations, once, prompt
 from tests.models.conftest import FOLDER, OPTIONS, vllm
 
 
@@ -36,13 +36,13 @@ class Bounded(BaseModel):
 
 
 def ask(engine, prompts, at_once=64):
-    return told(map(once, prompts), lambda: engine, at_once=at_once)
+    return hold_conversations(map(once, prompts), lambda: engine, at_once=at_once)
 
 
 def test_where_vllm_is_not_installed_it_says_what_to_do(monkeypatch):
     monkeypatch.setitem(sys.modules, "vllm", None)
     with pytest.raises(Problem, match=r"vLLM is not installed here\. Install the extra shopwright\[vllm\]"):
-        told([once(prompt(1))], lambda: Vllm(parse_spec("vllm:here"), Sampling()))
+        hold_conversations([once(prompt(1))], lambda: Vllm(parse_spec("vllm:here"), Sampling()))
 
 
 # Asked and told
@@ -136,7 +136,7 @@ def test_thousands_at_once_come_in_order_and_hear_their_own_replies(engine):
         second = yield asked.again(first.text, "again")
         return number, first.prompt_tokens, second.prompt_tokens
 
-    found = told(map(twice, range(1_500)), lambda: engine, at_once=1_500)
+    found = hold_conversations(map(twice, range(1_500)), lambda: engine, at_once=1_500)
     assert [number for number, _, _ in found] == list(range(1_500))
     assert all(first < second for _, first, second in found)
 
@@ -160,13 +160,15 @@ def test_conversations_that_are_let_go_do_not_stay_with_the_engine(engine):
 @pytest.mark.parametrize("options", [{"nonsense": 1}, {"max_model_len": 999_999}, {"dtype": "float7"}])
 def test_options_that_it_does_not_take_are_a_problem(options):
     with pytest.raises(Problem, match=f"vLLM does not start with {FOLDER}: .*{next(iter(options))}"):
-        told([once(prompt(1))], lambda: Vllm(parse_spec(f"vllm:{FOLDER}"), Sampling(), **{**OPTIONS, **options}))
+        hold_conversations(
+            [once(prompt(1))], lambda: Vllm(parse_spec(f"vllm:{FOLDER}"), Sampling(), **{**OPTIONS, **options})
+        )
 
 
 @pytest.mark.usefixtures("tiny")
 def test_a_model_that_is_not_there_is_a_problem():
     with pytest.raises(Problem, match="vLLM does not start with /no/such/model: "):
-        told([once(prompt(1))], lambda: Vllm(parse_spec("vllm:/no/such/model"), Sampling()))
+        hold_conversations([once(prompt(1))], lambda: Vllm(parse_spec("vllm:/no/such/model"), Sampling()))
 
 
 # Engines of their own
@@ -201,7 +203,7 @@ def test_an_engine_that_ends_ends_the_work_with_what_to_do():
 def test_a_model_that_thinks_first_is_held_to_the_schema_after_that():
     model = vllm(reasoning_parser="qwen3", chat_template_kwargs={"enable_thinking": True})
     asked = [prompt(number, seed=number, schema=schema_of(Toy)) for number in range(300)]
-    replies = told(map(once, asked), lambda: model, at_once=300)
+    replies = hold_conversations(map(once, asked), lambda: model, at_once=300)
     thought = [reply for reply in replies if reply.reasoning and not reply.fault]
     assert len(thought) >= 5
     assert all(parse_reply_json(reply, Toy).word for reply in thought)

@@ -246,7 +246,7 @@ def test_what_the_run_has_not_is_left_out(catalog, tmp_path):
     text = of(catalog, tmp_path / "laid", "catalog")
     told = headings(text)[1:]
     assert told == ["Limits, first", "Load it", "What there is", "How it looks", "How it was made", "What it follows"]
-    for word in ("None", "Undefined", "uestion", "rajector", "turned away (", "tokenizer", "invented", "Who wrote"):
+    for word in ("None", "Undefined", "uestion", "rajector", "rejected (", "tokenizer", "invented", "Who wrote"):
         assert word not in text.partition("## What it follows")[0].replace("trajectories", "")
     assert not re.search(r"\| *---[^\n]*\n(?!\|)", text)
     assert {path.name for path in (tmp_path / "laid" / "images").iterdir()} == {"prices.svg", "categories.svg"}

@@ -108,7 +108,7 @@ def test_every_finished_dataset_is_there_as_it_is_and_in_its_forms(small, config
     made = {"rollouts", "envs", "shopping"} | ({"behaviors"} if "behavior_steps" in plain else set())
     expected = {f"sft_{name}{kind}" for name in made for kind in ("", "_text")}
     expected |= {f"rl_{name}" for name in (made - {"rollouts"}) | {"questions"}}
-    assert set(configs) - set(plain) == expected
+    assert set(configs) - set(plain) == expected, "a form of a new dataset is named in `made` above"
     assert all(config.about.endswith(".") and "\n" not in config.about for config in configs.values())
 
 
@@ -155,7 +155,7 @@ def test_tasks_and_episodes_are_held_out_where_their_forms_are(configs, rows):
         ("shopping_episodes", "shopping_tasks", "sft_shopping"),
     ):
         assert rows(form, "train")
-        for split in ("train", "test"):
+        for split in configs[tasks].splits:
             held = {row["id"] for row in rows(tasks, split)}
             assert {row["source"] for row in rows(form, split)} <= held
             assert {row["task_id"] for row in rows(episodes, split)} == held
@@ -165,7 +165,10 @@ def test_tasks_and_episodes_are_held_out_where_their_forms_are(configs, rows):
 def test_tasks_of_held_out_customers_are_held_out(small):
     task = next(iter(small.read("env_tasks")))
     people = [f"persona-{number:07d}" for number in range(60)]
-    tasks = [task.model_copy(update={"id": f"of {person}", "persona_id": person}) for person in people]
+    tasks = [
+        task.model_copy(update={"id": f"of {person}", "persona_id": person, "split": rl.side_of(person)})
+        for person in people
+    ]
     run = Rows(small, env_tasks=held("env_tasks", Task, tasks))
     config = forms.make_dataset_config(run.read("env_tasks"), run)
     found = {
@@ -202,7 +205,8 @@ def test_messages_have_only_the_keys_they_use_and_calls_stand_alone(configs, row
         for row in rows(name):
             tools = [tool["function"]["name"] for tool in row["tools"]]
             assert tools == sorted(tools)
-            assert [message["role"] for message in row["messages"][:2]] == ["system", "user"]
+            roles = [message["role"] for message in row["messages"][:2]]
+            assert roles == ["system", "user"], f"a conversation of {name} begins otherwise"
             assert row["messages"][-1]["role"] == "assistant"
             for message in row["messages"]:
                 assert message.keys() <= KEYS[message["role"]]
@@ -491,7 +495,11 @@ def test_no_answer_and_no_query_stands_in_the_prompt_of_a_question(small, rows):
     for row in rows("rl_questions"):
         question = known[row["extra_info"]["task"]["question_id"]]
         told_of = json.loads(row["prompt"][1]["content"])
-        assert told_of == {"trajectory": question.trajectory_id, "question": question.question}
+        assert told_of == {
+            "trajectory": question.trajectory_id,
+            "question": question.question,
+            "asked on": str(question.asked_on),
+        }
         assert question.sql not in row["prompt"][0]["content"]
     assert len({row["prompt"][0]["content"] for row in rows("rl_questions")}) == 1, (
         "the system's part is the same for all"

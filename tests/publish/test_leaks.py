@@ -185,18 +185,20 @@ def test_what_several_customers_say_in_both_splits_is_a_commonplace(found):
     assert leaking(1, 3)
 
 
-def told(system, said):
+def make_messages(system, said):
     return [{"role": "system", "content": system}, {"role": "user", "content": said}]
 
 
 def test_what_a_system_message_says_makes_no_rows_alike(found):
     schema = pa.schema({"id": pa.string(), "prompt": MESSAGES})
     system = " ".join(f"rule{number}" for number in "abcdefghij") + SAID
-    train = [{"id": f"a{n}", "prompt": told(f"{n} {text}", text)} for n, text in enumerate(PLAIN)]
+    train = [{"id": f"a{n}", "prompt": make_messages(f"{n} {text}", text)} for n, text in enumerate(PLAIN)]
 
     def leaking(said, other):
-        some = [*train, {"id": "a", "prompt": told(system, said)}]
-        return found(tasks={"train": some, "test": [{"id": "b", "prompt": told(system, other)}]}, schema=schema)
+        some = [*train, {"id": "a", "prompt": make_messages(system, said)}]
+        return found(
+            tasks={"train": some, "test": [{"id": "b", "prompt": make_messages(system, other)}]}, schema=schema
+        )
 
     assert leaking("Show me a red lamp with a foot of brass", "Where is my parcel that I ordered in May?") == []
     assert leaking(SAID, SAID)
@@ -207,7 +209,7 @@ def test_conversations_in_json_are_compared_whole(found):
     rules = " ".join(f"rule{one}{other}" for one in "abcdefghij" for other in "klmnopqrst")
 
     def row(id, said, answer):
-        turns = [*told(rules if len(id) == 1 else id, said), {"role": "assistant", "content": answer}]
+        turns = [*make_messages(rules if len(id) == 1 else id, said), {"role": "assistant", "content": answer}]
         return {"id": id, "messages": [json.dumps(turn) for turn in turns]}
 
     train = [row(f"a{n}", text, text[::-1]) for n, text in enumerate(PLAIN)] + [

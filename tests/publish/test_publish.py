@@ -15,7 +15,7 @@ from tests.publish.hub import TOKEN, LocalHub
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory):
+def whole_run(tmp_path_factory):
     """A run of two datasets, which tests look at and put back as it was."""
     run = Run(tmp_path_factory.mktemp("made"), seed=1, workers=1)
     run.build("personas", products=300, count=12)
@@ -23,12 +23,12 @@ def made(tmp_path_factory):
 
 
 @pytest.fixture
-def publish(made, capfd):
+def publish(whole_run, capfd):
     """The command on that run: its exit code, and what it printed."""
 
     def publish(*words, **more):
         capfd.readouterr()
-        options = parse_arguments(["publish", str(made.folder), *map(str, words)])
+        options = parse_arguments(["publish", str(whole_run.folder), *map(str, words)])
         assert options.pop("command") == "publish"
         return command.publish_run(**options, **more), *capfd.readouterr()
 
@@ -36,23 +36,23 @@ def publish(made, capfd):
 
 
 @pytest.fixture
-def damaged(made):
+def damaged(whole_run):
     """A file of the run is not what it was, for one test."""
-    path = made.read("personas").files[0]
+    path = whole_run.read("personas").files[0]
     before = path.read_bytes()
     pq.write_table(pq.read_table(path).slice(1), path)
     yield path
     path.write_bytes(before)
 
 
-def test_a_folder_holds_what_would_be_on_the_hub(publish, made, tmp_path):
+def test_a_folder_holds_what_would_be_on_the_hub(publish, whole_run, tmp_path):
     code, out, _ = publish("--to", tmp_path / "hub")
     assert code == 0
     assert {"README.md", INDEX, "data/personas/train-00000-of-00001.parquet"} <= listing(tmp_path / "hub")
     (row,) = [line.split() for line in out.splitlines() if line.startswith("personas ")]
     assert row[:4] == ["personas", "train", "12", "1"]
     assert f"folder     {tmp_path / 'hub'}" in out
-    assert not (made.folder / ".publish").exists()
+    assert not (whole_run.folder / ".publish").exists()
 
 
 def test_the_same_run_gives_the_same_files(publish, tmp_path):
@@ -62,7 +62,7 @@ def test_the_same_run_gives_the_same_files(publish, tmp_path):
     assert one == two
 
 
-def test_it_goes_to_the_hub_and_leaves_nothing_behind(publish, made, tmp_path, monkeypatch):
+def test_it_goes_to_the_hub_and_leaves_nothing_behind(publish, whole_run, tmp_path, monkeypatch):
     monkeypatch.setenv("HF_TOKEN", TOKEN)
     with LocalHub(tmp_path / "hub") as hub:
         to_hub = ("--repo", "user/shop")
@@ -80,7 +80,7 @@ def test_it_goes_to_the_hub_and_leaves_nothing_behind(publish, made, tmp_path, m
             publish(*to_hub, "--only", "personas", "--unverified", endpoint=hub.url)
     assert code == 0
     assert TOKEN not in out + err + told
-    assert ".publish" not in listing(made.folder)
+    assert ".publish" not in listing(whole_run.folder)
 
 
 def test_what_fails_a_check_goes_nowhere(publish, damaged, tmp_path):
@@ -92,9 +92,9 @@ def test_what_fails_a_check_goes_nowhere(publish, damaged, tmp_path):
     assert publish("--to", tmp_path / "hub", "--unverified")[0] == 0
 
 
-def test_what_leaks_goes_nowhere(publish, tmp_path, made):
+def test_what_leaks_goes_nowhere(publish, tmp_path, whole_run):
     """A test set of words that the run's own rows hold."""
-    words = " ".join(product.description for product in made.read("catalog").head(20))
+    words = " ".join(product.description for product in whole_run.read("catalog").head(20))
     (tmp_path / "set.jsonl").write_text(json.dumps({"text": words}))
     code, out, err = publish(
         "--to", tmp_path / "hub", "--unverified", "--only", "catalog", "--against", tmp_path / "set.jsonl"
@@ -141,34 +141,34 @@ def test_a_hub_that_would_refuse_is_asked_before_anything_is_done(publish, monke
     assert capfd.readouterr().err == ""
 
 
-def test_one_publish_at_a_time_lays_in_a_run(made):
-    own = made.folder / ".publish"
+def test_one_publish_at_a_time_lays_in_a_run(whole_run):
+    own = whole_run.folder / ".publish"
     own.mkdir()
     handle = os.open(own, os.O_RDONLY)
     fcntl.flock(handle, fcntl.LOCK_EX)
-    with pytest.raises(Problem, match="Another publish is at work"), command.open_laying_folder(made, None):
+    with pytest.raises(Problem, match="Another publish is at work"), command.open_laying_folder(whole_run, None):
         pass
     assert own.exists()
     os.close(handle)
-    with command.open_laying_folder(made, None) as where:
+    with command.open_laying_folder(whole_run, None) as where:
         assert where.parent == own
     assert not own.exists()
 
 
-def test_what_stops_a_push_leaves_nothing_in_the_run(made):
+def test_what_stops_a_push_leaves_nothing_in_the_run(whole_run):
     def stopped():
-        with command.open_laying_folder(made, None) as where:
+        with command.open_laying_folder(whole_run, None) as where:
             where.mkdir()
             raise Problem("gone")
 
     with pytest.raises(Problem, match="gone"):
         stopped()
-    assert not (made.folder / ".publish").exists()
+    assert not (whole_run.folder / ".publish").exists()
 
 
-def test_a_run_that_is_built_anew_meanwhile_is_not_published(made, tmp_path):
-    configs = command.choose_configs(command.forms.configs(made), "personas", "")
-    manifest = made.read("personas").manifest_path
+def test_a_run_that_is_built_anew_meanwhile_is_not_published(whole_run, tmp_path):
+    configs = command.choose_configs(command.forms.configs(whole_run), "personas", "")
+    manifest = whole_run.read("personas").manifest_path
     before = manifest.read_text()
 
     def rows():
@@ -178,7 +178,7 @@ def test_a_run_that_is_built_anew_meanwhile_is_not_published(made, tmp_path):
     changed = command.forms.Config("personas", "", configs[0].schema, {"train": rows})
     try:
         with pytest.raises(Problem, match="was built anew meanwhile"):
-            command.laid_in(tmp_path / "hub", made, [changed], None, [])
+            command.laid_in(tmp_path / "hub", whole_run, [changed], None, [])
     finally:
         manifest.write_text(before)
     assert not listing(tmp_path)

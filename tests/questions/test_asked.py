@@ -133,6 +133,7 @@ def test_a_judge_sees_neither_the_first_query_nor_the_answer(bodies, right):
         assert "SELECT" not in seen[row.question].split("=== user")[-1].split('"role": "user"')[1]
         assert set(facts_of({"messages": json.loads(seen[row.question])})[1]) == {
             "question",
+            "asked on",
             "the answer is of the type",
         }
 

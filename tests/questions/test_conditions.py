@@ -150,7 +150,7 @@ def test_few_questions_have_an_idle_condition_but_some_have(asked):
 def test_where_the_answer_is_none_the_question_offers_it(asked):
     none = [row["question"] for _, row in asked if row["answer_type"] == "none"]
     assert len(none) > 10
-    assert all("none" in question for question in none)
+    assert all("none" in question.lower() for question in none)
 
 
 def test_no_wording_is_broken_english(asked):

@@ -116,7 +116,7 @@ def test_a_product_is_read_from_its_words(mention, brand, parts):
 def test_brackets_of_a_title_are_read_both_ways():
     found = [each["product"]["parts"] for each in read("How many the Norrvik lamp (2 pack)?")]
     assert sorted(found) == [["lamp", "2 pack"], ["lamp (2 pack)"]]
-    assert {tuple(Names(LAMPS).products("Norrvik", parts)) for parts in found} == {("B1",)}
+    assert {tuple(Names(LAMPS).products({"brand": "Norrvik", "parts": parts})) for parts in found} == {("B1",)}
 
 
 @pytest.mark.parametrize(

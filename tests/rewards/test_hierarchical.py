@@ -45,7 +45,7 @@ SEARCH = {"type": "type_and_submit", "name": "search_input", "text": "steel tabl
 GATED = Rule(gated=True)
 
 
-def said(action, rationale="I want a lamp."):
+def write_answer(action, rationale="I want a lamp."):
     return json.dumps({"rationale": rationale, "action": action})
 
 
@@ -87,38 +87,46 @@ TABLE_1 = [
 
 @pytest.mark.parametrize(("action", "truth", "type", "presence", "value", "gated"), TABLE_1)
 def test_the_reward_is_that_of_table_1(action, truth, type, presence, value, gated):
-    got = reward_prediction(said(action), truth, 10.0)
+    got = reward_prediction(write_answer(action), truth, 10.0)
     assert (got.format, got.type, got.rationale) == (0.5, type, 0.05)
     assert (got.presence, got.value) == pytest.approx((presence, value), abs=1e-12)
     assert got.action == pytest.approx(type + presence + value)
     assert (
-        got.total == score_action_prediction(said(action), truth, 10.0) == pytest.approx(0.55 + type + presence + value)
+        got.total
+        == score_action_prediction(write_answer(action), truth, 10.0)
+        == pytest.approx(0.55 + type + presence + value)
     )
-    assert reward_prediction(said(action), truth, 10.0, rule=GATED) == replace(got, presence=gated)
+    assert reward_prediction(write_answer(action), truth, 10.0, rule=GATED) == replace(got, presence=gated)
 
 
 def test_the_true_action_has_no_fault_and_another_says_what_is_wrong_first():
     for truth in (LEAVE, BUY, SEARCH):
-        assert (reward_prediction(said(truth), truth).exact, reward_prediction(said(truth), truth).fault) == (True, "")
-    assert reward_prediction(said(LEAVE), BUY).fault == "type is 'terminate', not 'click'"
-    assert reward_prediction(said(search(name="box", text="hose")), SEARCH).fault == "name is 'box', not 'search_input'"
+        assert (
+            reward_prediction(write_answer(truth), truth).exact,
+            reward_prediction(write_answer(truth), truth).fault,
+        ) == (True, "")
+    assert reward_prediction(write_answer(LEAVE), BUY).fault == "type is 'terminate', not 'click'"
     assert (
-        reward_prediction(said(search(text="hose")), SEARCH).fault
+        reward_prediction(write_answer(search(name="box", text="hose")), SEARCH).fault
+        == "name is 'box', not 'search_input'"
+    )
+    assert (
+        reward_prediction(write_answer(search(text="hose")), SEARCH).fault
         == "text is 'hose', not 'steel table lamp with shade'"
     )
-    assert not reward_prediction(said(search(text="hose")), SEARCH).exact
-    assert not reward_prediction(said(BUY | {"name": "ADD_TO_CART.BUY_NOW"}), BUY).exact
+    assert not reward_prediction(write_answer(search(text="hose")), SEARCH).exact
+    assert not reward_prediction(write_answer(BUY | {"name": "ADD_TO_CART.BUY_NOW"}), BUY).exact
 
 
 def test_a_rule_can_be_another():
     near = search(text="steel table lamp shade")
     assert reward_action_parts(parse_true_action(BUY), parse_true_action(BUY), Rule(dars=2)) == (0.3, 0.2, 2)
-    assert reward_prediction(said(near), SEARCH, rule={"threshold": 0.9}).value == 0.1
-    assert reward_prediction(said(near), SEARCH, rule={"form": "precision"}).value == 1000.1
-    assert reward_prediction(said(near), SEARCH, rule={"form": "recall"}).value == 800.1
-    assert reward_prediction(said(near), SEARCH, 10, rule={"alpha": 1}).rationale == 10
+    assert reward_prediction(write_answer(near), SEARCH, rule={"threshold": 0.9}).value == 0.1
+    assert reward_prediction(write_answer(near), SEARCH, rule={"form": "precision"}).value == 1000.1
+    assert reward_prediction(write_answer(near), SEARCH, rule={"form": "recall"}).value == 800.1
+    assert reward_prediction(write_answer(near), SEARCH, 10, rule={"alpha": 1}).rationale == 10
     with pytest.raises(Problem, match=r"no 'dar'\. It has: dars, threshold"):
-        reward_prediction(said(near), SEARCH, rule={"dar": 1})
+        reward_prediction(write_answer(near), SEARCH, rule={"dar": 1})
 
 
 # What parses.
@@ -137,15 +145,15 @@ def test_one_json_object_is_an_answer(around):
     [
         ("", "not one JSON object"),
         ("I leave.", "not one JSON object"),
-        (said(LEAVE) + ".", "not one JSON object: Extra data"),
-        (said(LEAVE) * 2, "not one JSON object: Extra data"),
-        (f"```json\n{said(LEAVE)}\n```", "not one JSON object"),
-        (f"<think>Hm.</think>{said(LEAVE)}", "not one JSON object"),
-        ("\ufeff" + said(LEAVE), "not one JSON object"),
-        (said(LEAVE)[:-1], "not one JSON object"),
-        (said(LEAVE).replace('"', "'"), "not one JSON object"),
-        (said(LEAVE, "a\0b").replace("\\u0000", "\0"), "not one JSON object: Invalid control character"),
-        (f"[{said(LEAVE)}]", "not an object with a rationale"),
+        (write_answer(LEAVE) + ".", "not one JSON object: Extra data"),
+        (write_answer(LEAVE) * 2, "not one JSON object: Extra data"),
+        (f"```json\n{write_answer(LEAVE)}\n```", "not one JSON object"),
+        (f"<think>Hm.</think>{write_answer(LEAVE)}", "not one JSON object"),
+        ("\ufeff" + write_answer(LEAVE), "not one JSON object"),
+        (write_answer(LEAVE)[:-1], "not one JSON object"),
+        (write_answer(LEAVE).replace('"', "'"), "not one JSON object"),
+        (write_answer(LEAVE, "a\0b").replace("\\u0000", "\0"), "not one JSON object: Invalid control character"),
+        (f"[{write_answer(LEAVE)}]", "not an object with a rationale"),
         ("null", "not an object with a rationale"),
         ("NaN", "NaN is not JSON"),
         ("7" * 10_000, "not an object with a rationale"),
@@ -169,13 +177,13 @@ def test_a_text_that_is_no_answer_says_why_and_earns_nothing(text, fault):
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
-        (said("terminate"), "the action is no object"),
-        (said([LEAVE]), "the action is no object"),
-        (said({}), "there is no action a NoneType"),
-        (said({"type": "Click", "name": "x"}), "there is no action 'Click'"),
-        (said({"type": "x" * 10_000}), f"there is no action '{'x' * 30}…'"),
-        (said({"type": ["click"]}), "there is no action a list"),
-        (said({"type": {"type": LEAVE}}), "there is no action a dict"),
+        (write_answer("terminate"), "the action is no object"),
+        (write_answer([LEAVE]), "the action is no object"),
+        (write_answer({}), "there is no action a NoneType"),
+        (write_answer({"type": "Click", "name": "x"}), "there is no action 'Click'"),
+        (write_answer({"type": "x" * 10_000}), f"there is no action '{'x' * 30}…'"),
+        (write_answer({"type": ["click"]}), "there is no action a list"),
+        (write_answer({"type": {"type": LEAVE}}), "there is no action a dict"),
     ],
 )  # fmt: skip
 def test_an_action_that_is_none_is_paid_for_its_form_alone(text, fault):
@@ -187,11 +195,11 @@ def test_an_action_that_is_none_is_paid_for_its_form_alone(text, fault):
     "text",
     [
         json.dumps({"rationale": "I leave.", "action": LEAVE, "sure": 1}),
-        *(said(LEAVE, rationale) for rationale in ("", " \n", ["I leave."], None, "\ud800")),
-        said(LEAVE | {"name": "x"}),
-        f'{{"rationale": "a", "rationale": "b", {said(LEAVE)[1:]}',
-        said(LEAVE).replace('"type"', '"type": "click", "type"'),
-        said(LEAVE).replace("{", '{"n": ' + "7" * 10_000 + ", ", 1),
+        *(write_answer(LEAVE, rationale) for rationale in ("", " \n", ["I leave."], None, "\ud800")),
+        write_answer(LEAVE | {"name": "x"}),
+        f'{{"rationale": "a", "rationale": "b", {write_answer(LEAVE)[1:]}',
+        write_answer(LEAVE).replace('"type"', '"type": "click", "type"'),
+        write_answer(LEAVE).replace("{", '{"n": ' + "7" * 10_000 + ", ", 1),
     ],
 )
 def test_valid_json_with_both_keys_is_paid_whatever_else_it_holds(text):
@@ -203,18 +211,18 @@ def test_valid_json_with_both_keys_is_paid_whatever_else_it_holds(text):
 def test_json_nests_so_deep_and_no_deeper(depth):
     deep = "[" * depth + "]" * depth
     assert isinstance(
-        parse_prediction(said("DEEP").replace('"DEEP"', deep)), ActionPrediction if depth < DEEPEST else str
+        parse_prediction(write_answer("DEEP").replace('"DEEP"', deep)), ActionPrediction if depth < DEEPEST else str
     )
-    assert isinstance(parse_prediction(said("[" * depth)), ActionPrediction)  # in a text
+    assert isinstance(parse_prediction(write_answer("[" * depth)), ActionPrediction)  # in a text
 
 
 def test_reasoning_may_stand_before_where_the_rule_says_so():
     for before in ("<think>\n{Hm}\n</think>\n\n", "Hm.</think>", "", "\n"):
-        text = before + said(BUY, "a </think> b")
+        text = before + write_answer(BUY, "a </think> b")
         assert parse_prediction(text, thinking=True) == ActionPrediction("a </think> b", parse_true_action(BUY))
         assert text[find_rationale(text, thinking=True)] == "a </think> b"
         assert score_action_prediction(text, BUY, rule=Rule(thinking=True)) == 1001
-    for text in (f"<think>{said(BUY)}", f"<think></think>So: {said(BUY)}", "<think></think>"):
+    for text in (f"<think>{write_answer(BUY)}", f"<think></think>So: {write_answer(BUY)}", "<think></think>"):
         assert isinstance(parse_prediction(text, thinking=True), str)
 
 
@@ -222,17 +230,17 @@ def test_the_rationale_is_found_where_it_stands():
     rationale = 'I said "rationale": "x" \\ é'
     first = {"action": BUY | {"name": '"rationale": "no'}, "rationale": rationale}
     thought = f'{{"rationale": "no"}}</think>{json.dumps(first)}'
-    for text in (said(BUY, rationale), json.dumps(first, indent=1), json.dumps(first, separators=(",", ":"))):
+    for text in (write_answer(BUY, rationale), json.dumps(first, indent=1), json.dumps(first, separators=(",", ":"))):
         assert json.loads(f'"{text[find_rationale(text)]}"') == rationale
-    escaped = said(BUY, rationale).replace("rationale", "r\\u0061tionale", 1)
+    escaped = write_answer(BUY, rationale).replace("rationale", "r\\u0061tionale", 1)
     assert json.loads(f'"{escaped[find_rationale(escaped)]}"') == rationale
     deeper = json.dumps(
         {"action": BUY | {"rationale": "no", "n": [{"rationale": "no"}]}, "rationale": rationale, "": {}}
     )
-    twice = f'{{"rationale": "no", {said(BUY, rationale)[1:]}'
+    twice = f'{{"rationale": "no", {write_answer(BUY, rationale)[1:]}'
     for text in (deeper, twice):
         assert json.loads(f'"{text[find_rationale(text)]}"') == rationale
-    assert find_rationale(said(BUY, ["no"])) is None
+    assert find_rationale(write_answer(BUY, ["no"])) is None
     assert find_rationale(thought, thinking=True) is None
     thought = f'So {{"rationale": "no"}}</think>{json.dumps(first)}'
     assert json.loads(f'"{thought[find_rationale(thought, thinking=True)]}"') == rationale
@@ -241,7 +249,7 @@ def test_the_rationale_is_found_where_it_stands():
 @given(st.text(), st.text(), st.text())
 def test_texts_of_any_letters_go_through(rationale, name, text):
     action = {"type": "type_and_submit", "name": name, "text": text}
-    got = parse_prediction(said(action, rationale))
+    got = parse_prediction(write_answer(action, rationale))
     assert got == ActionPrediction(rationale, Action(**action))
 
 
@@ -257,7 +265,7 @@ PIECES = [
     "NaN",
     "\0",
     "é",
-    said(BUY),
+    write_answer(BUY),
 ]
 
 
@@ -271,8 +279,14 @@ def test_any_text_is_paid(text):
 
 def test_long_texts_take_no_time():
     long = "steel lamp " * 10_000
-    quotes = said(LEAVE, '"' * 50_000)
-    for text in (long, said(search(text=long)), said(search(text=long, name=long)), quotes, '"\\' * 50_000):
+    quotes = write_answer(LEAVE, '"' * 50_000)
+    for text in (
+        long,
+        write_answer(search(text=long)),
+        write_answer(search(text=long, name=long)),
+        quotes,
+        '"\\' * 50_000,
+    ):
         assert reward_prediction(text, SEARCH).value <= 0.1
     assert find_rationale(quotes) == slice(15, 100_015)
     assert compute_rouge_l(long, long) == 1
@@ -294,7 +308,7 @@ def test_a_truth_may_be_json_an_object_with_nulls_or_an_action():
 )  # fmt: skip
 def test_a_truth_that_is_no_whole_action_is_a_problem(truth):
     with pytest.raises(Problem, match="The true action cannot be"):
-        score_action_prediction(said(LEAVE), truth)
+        score_action_prediction(write_answer(LEAVE), truth)
     with pytest.raises(Problem, match="The true action cannot be"):
         score_predictions([None], [truth])
     with pytest.raises(Problem, match="The true action cannot be"):
@@ -412,7 +426,7 @@ def test_no_action_earns_more_than_the_true_one(action, truth):
 
 
 def test_verl_gets_the_same_keys_always_and_never_none():
-    texts = [said(LEAVE), said(BUY), said(search(text="hose")), "I leave.", ""]
+    texts = [write_answer(LEAVE), write_answer(BUY), write_answer(search(text="hose")), "I leave.", ""]
     rows = [
         compute_score("", text, json.dumps(BUY), info)
         for text in texts
@@ -423,7 +437,7 @@ def test_verl_gets_the_same_keys_always_and_never_none():
     for row in rows:
         assert row["score"] == pytest.approx(sum(row.values()) - row["score"] - row["exact"])
     sure = compute_score(
-        "", said(BUY), json.dumps(BUY), {"self_certainty": 8}, rule={"gated": True}, reward_router=None
+        "", write_answer(BUY), json.dumps(BUY), {"self_certainty": 8}, rule={"gated": True}, reward_router=None
     )
     assert sure == {
         "score": 1001.04,
@@ -437,7 +451,7 @@ def test_verl_gets_the_same_keys_always_and_never_none():
 
 
 def test_trl_gets_a_list():
-    texts = [said(BUY), [{"role": "assistant", "content": said(SEARCH)}], "no"]
+    texts = [write_answer(BUY), [{"role": "assistant", "content": write_answer(SEARCH)}], "no"]
     truths = [BUY, json.dumps(SEARCH), parse_true_action(LEAVE)]
     assert hierarchical_reward(["?"] * 3, texts, action=truths, completion_ids=[]) == [1001, pytest.approx(1001.1), 0]
     known = hierarchical_reward(completions=texts, action=truths, self_certainty=[2, None, 2.0])
@@ -447,7 +461,7 @@ def test_trl_gets_a_list():
 
 
 def test_a_function_with_another_rule_keeps_its_name():
-    near = said(BUY | {"name": "cart.view"})
+    near = write_answer(BUY | {"name": "cart.view"})
     for function in (hierarchical_reward, compute_score):
         ruled = pickle.loads(pickle.dumps(bind_reward_rule(GATED, function)))
         assert ruled.__name__ == function.__name__
@@ -458,7 +472,7 @@ def test_a_function_with_another_rule_keeps_its_name():
 @pytest.mark.parametrize("unknown", [float("nan"), float("inf")])
 def test_a_self_certainty_that_is_no_number_is_a_problem(unknown):
     with pytest.raises(Problem, match="The self-certainty is"):
-        score_action_prediction(said(LEAVE), LEAVE, unknown)
+        score_action_prediction(write_answer(LEAVE), LEAVE, unknown)
     with pytest.raises(Problem, match="The self-certainty is"):
         score_action_prediction("no answer", LEAVE, unknown)
 
@@ -673,7 +687,7 @@ def test_a_drawn_click_earns_what_drawing_it_many_times_does():
     for _ in range(500):
         for seen, true in STEPS:
             action = Action("click", str(numbers.choice(seen.clickable or [""])))
-            total["reward"] += reward_prediction(said({"type": "click", "name": action.name}), true).total
+            total["reward"] += reward_prediction(write_answer({"type": "click", "name": action.name}), true).total
             total["exact"] += is_exact_action(action, true)
     got = measure_policy_payoffs(STEPS)[-1]
     assert total["reward"] / 3_000 == pytest.approx(got.reward, rel=0.1)

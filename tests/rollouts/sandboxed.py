@@ -62,7 +62,7 @@ def execute(code):
             print(value)
 
 
-def played(rollout, blocks):
+def play_rollout(rollout, blocks):
     """The messages of a rollout and what was said to each but the last."""
     messages, heard = [next(rollout)], []
     while "\\boxed{" not in messages[-1]:

@@ -1,6 +1,7 @@
 """Turns of a conversation: what is asked, where a reply ends, and what comes back."""
 
 from concurrent.futures import Future
+from datetime import date
 
 import pytest
 
@@ -39,6 +40,8 @@ QUESTION = Question(
     tree="",
     idle_conditions=[],
     second_sql="",
+    asked_on=date(2024, 6, 1),
+    phrases=[],
 )
 
 

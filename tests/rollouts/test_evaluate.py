@@ -100,7 +100,7 @@ def whole(found):
     return row
 
 
-def played(run, agent, plan=ALL):
+def evaluate_questions(run, agent, plan=ALL):
     return evaluate(open_questions(run.read("questions"), run.read("trajectories"), plan), agent).rows
 
 
@@ -155,14 +155,14 @@ def by_heart(known):
 
 def test_the_solver_is_always_right(small):
     for split in ("test", "sft"):
-        row = whole(played(small, "solver", Plan(split=split, limit=10)))
+        row = whole(evaluate_questions(small, "solver", Plan(split=split, limit=10)))
         assert (row.accuracy.share, row.tcr, row.succ_tcr, row.reward) == (1.0, 1.0, 1.0, 1.0)
         assert row.turns >= 2
 
 
 @pytest.mark.parametrize("policy", ["majority", "random"])
 def test_who_knows_nothing_of_the_trajectory_is_hardly_ever_right(untuned, policy):
-    found = played(untuned, policy, Plan(modes=("text", "tool")))
+    found = evaluate_questions(untuned, policy, Plan(modes=("text", "tool")))
     for mode in ("text", "tool"):
         row = whole([each for each in found if each.mode == mode])
         assert row.accuracy.share <= 0.2
@@ -172,7 +172,7 @@ def test_who_knows_nothing_of_the_trajectory_is_hardly_ever_right(untuned, polic
 
 def test_a_model_that_looks_everything_up_is_right(small, known, tmp_path):
     with Server(Trouble(says=by_code(known))) as server:
-        found = played(small, asking(server, tmp_path))
+        found = evaluate_questions(small, asking(server, tmp_path))
     row = whole(found)
     assert (row.accuracy.share, row.tcr, row.succ_tcr, row.turns, row.reward) == (1.0, 1.0, 1.0, 2.0, 1.0)
     assert all(each.said == each.answer and each.tokens == 6 and not each.fault for each in found)
@@ -181,7 +181,7 @@ def test_a_model_that_looks_everything_up_is_right(small, known, tmp_path):
 
 def test_a_model_that_knows_it_without_a_tool_is_right_in_both_modes_and_calls_nothing(small, known, tmp_path):
     with Server(Trouble(says=by_heart(known))) as server:
-        found = played(small, asking(server, tmp_path), Plan(modes=("text", "tool")))
+        found = evaluate_questions(small, asking(server, tmp_path), Plan(modes=("text", "tool")))
         texts = {each.id: each.text for each in small.read("trajectories")}
         read_out = [body["messages"][1]["content"] for body in server.bodies if "stop" not in body]
     told = [each for each in found if "text" in each.answerable_from]
@@ -265,7 +265,7 @@ def test_nonsense_of_any_kind_is_wrong_and_stops_nothing(small, tmp_path):
 def test_replies_that_are_cut_or_refused_are_wrong_and_say_why(small, tmp_path, trouble, fault):
     says = {"content": "I think that it is three"}
     with Server(Trouble({trouble: 1.0}, times=10**6, says=lambda _: says)) as server:
-        found = played(small, asking(server, tmp_path))
+        found = evaluate_questions(small, asking(server, tmp_path))
     assert not any(each.right for each in found)
     assert all(fault in each.fault for each in found)
 
@@ -273,7 +273,7 @@ def test_replies_that_are_cut_or_refused_are_wrong_and_say_why(small, tmp_path, 
 def test_where_every_prompt_is_too_long_the_cell_is_a_dash(small, known, tmp_path):
     with Refusing(Trouble(says=by_heart(known))) as server:
         server.most = 5_000
-        found = played(small, asking(server, tmp_path), Plan(modes=("text", "tool")))
+        found = evaluate_questions(small, asking(server, tmp_path), Plan(modes=("text", "tool")))
     rows = scores.score_attempts(found)
     text, tool = scores.tabulate_accuracy(rows).rows
     assert text == ["openai:toy (w/o tool)", "–"]
@@ -289,9 +289,9 @@ def test_a_wrong_answer_is_not_a_prompt_that_was_too_long():
 
 def test_each_try_has_a_seed_of_its_own_and_nothing_is_asked_twice(small, known, tmp_path):
     with Server(Trouble(says=by_code(known))) as server:
-        first = played(small, asking(server, tmp_path), Plan(tries=3))
+        first = evaluate_questions(small, asking(server, tmp_path), Plan(tries=3))
         asked = server.count
-        again = played(small, asking(server, tmp_path), Plan(tries=3))
+        again = evaluate_questions(small, asking(server, tmp_path), Plan(tries=3))
         assert server.count == asked
         assert {body["seed"] for body in server.bodies} == {0, 1, 2}
     assert asked == 2 * len(first)
@@ -313,7 +313,9 @@ def test_strict_takes_the_same_text_only(small, known, tmp_path):
         )
     ) as server:
         role = asking(server, tmp_path)
-        lenient, strict = (whole(played(small, role, Plan(split="sft", strict=strict))) for strict in (False, True))
+        lenient, strict = (
+            whole(evaluate_questions(small, role, Plan(split="sft", strict=strict))) for strict in (False, True)
+        )
     assert lenient.accuracy.share == 1.0
     assert strict.accuracy.share < 1.0
 

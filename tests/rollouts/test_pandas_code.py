@@ -28,7 +28,7 @@ LOADED = 'from data_loader import load_trajectory\n\nconn, df = load_trajectory(
 MANNERS = range(12)
 
 
-def told(code, tree, blocks):
+def read_block_answer(code, tree, blocks):
     """The answer that a block's output tells, as canonical text."""
     output = blocks.run("\n".join([*code.imports, LOADED, *code.lines]))
     assert output.ok, (code.lines, output.text)
@@ -66,7 +66,9 @@ def test_every_kind_of_tree_has_the_true_answer_in_pandas(seed):
     for place, tree in enumerate(trees(random)):
         true = truth(tree, log)
         if true is not None and not unpriced(tree, log):
-            assert told(pandas_code(tree, Random(f"{seed} {place}")), tree, blocks) == true, t.tree_to_json(tree)
+            assert read_block_answer(pandas_code(tree, Random(f"{seed} {place}")), tree, blocks) == true, (
+                t.tree_to_json(tree)
+            )
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -83,7 +85,7 @@ def test_every_kind_of_tree_has_the_true_answer_in_sql(seed):
         except ParseError:  # a share or a ratio of all events is no question
             assert t.Pick() in t.list_tree_picks(tree)
             continue
-        assert told(code, tree, blocks) == true, t.tree_to_json(tree)
+        assert read_block_answer(code, tree, blocks) == true, t.tree_to_json(tree)
 
 
 def test_every_node_has_its_code():
@@ -138,7 +140,7 @@ TIES = events(
 def test_ties_go_to_the_earliest_and_what_is_missing_counts_for_nothing(tree, true):
     assert truth(tree, Log(TIES.to_pylist())) == true
     blocks = Blocks(TIES)
-    assert {told(pandas_code(tree, Random(manner)), tree, blocks) for manner in MANNERS} == {true}
+    assert {read_block_answer(pandas_code(tree, Random(manner)), tree, blocks) for manner in MANNERS} == {true}
 
 
 @pytest.mark.parametrize("tree", list(trees(Random(4))), ids=lambda tree: tree.node)
@@ -152,7 +154,7 @@ def test_where_nothing_is_picked_the_output_says_so(tree):
             tree = tree.model_copy(update={name: part.model_copy(update={"of": part.of.model_copy(update=nobody)})})
     true = truth(tree, Log(TIES.to_pylist()))
     blocks = Blocks(TIES)
-    assert {told(pandas_code(tree, Random(manner)), tree, blocks) for manner in range(6)} == {true}
+    assert {read_block_answer(pandas_code(tree, Random(manner)), tree, blocks) for manner in range(6)} == {true}
 
 
 @pytest.mark.parametrize(
@@ -164,7 +166,7 @@ def test_a_name_is_found_whatever_stands_in_it(brand):
     for manner in MANNERS:
         for code in (pandas_code(tree, Random(manner)), sql_code(tree, Random(manner))):
             assert "</code" not in "\n".join(code.lines)
-            assert told(code, tree, blocks) == "2"
+            assert read_block_answer(code, tree, blocks) == "2"
 
 
 def test_a_price_is_compared_to_the_cent():
@@ -173,7 +175,7 @@ def test_a_price_is_compared_to_the_cent():
     for low, high, true in (("24.95", None, "2"), (None, "24.95", "2"), ("24.95", "24.95", "1")):
         band = {"at_least": low and Decimal(low), "at_most": high and Decimal(high)}
         tree = t.Count(of=t.Pick(action="click", **band))
-        assert {told(pandas_code(tree, Random(manner)), tree, blocks) for manner in MANNERS} == {true}
+        assert {read_block_answer(pandas_code(tree, Random(manner)), tree, blocks) for manner in MANNERS} == {true}
 
 
 def test_the_last_day_counts_to_its_end():
@@ -185,7 +187,7 @@ def test_the_last_day_counts_to_its_end():
         {"first_day": date(2024, 4, 1), "last_day": day},
     ):
         tree = t.Count(of=t.Pick(action="click", **given))
-        assert {told(pandas_code(tree, Random(manner)), tree, blocks) for manner in MANNERS} == {"24"}
+        assert {read_block_answer(pandas_code(tree, Random(manner)), tree, blocks) for manner in MANNERS} == {"24"}
 
 
 def test_the_same_dice_write_the_same_code_and_others_write_it_differently():

@@ -37,7 +37,7 @@ def loaded(small, last):
 
 
 @pytest.fixture
-def kept(small, tmp_path):
+def write_file(small, tmp_path):
     """A folder with one file of trajectories, whose table a test changes before it is written."""
 
     def write(change=lambda table: table, name="part-00000.parquet"):
@@ -153,15 +153,15 @@ def test_without_folder_and_variable_it_is_the_demo_run(small, last, tmp_path, m
 
 
 @pytest.mark.parametrize("name", ["it's", "a b", "ünïcode", "run [1]", "100%"])
-def test_the_folder_may_have_any_name(kept, last, tmp_path, name):
-    kept()
+def test_the_folder_may_have_any_name(write_file, last, tmp_path, name):
+    write_file()
     (tmp_path / name).mkdir()
     (tmp_path / "part-00000.parquet").rename(tmp_path / name / "part-00000.parquet")
     assert len(load_trajectory(last["id"], tmp_path / name)[1]) == len(last["events"])
 
 
-def test_a_wildcard_in_a_folders_name_means_no_other_folder(kept, last, tmp_path):
-    kept()
+def test_a_wildcard_in_a_folders_name_means_no_other_folder(write_file, last, tmp_path):
+    write_file()
     for name in ("run-?", "run-1"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "part-00000.parquet").write_bytes((tmp_path / "part-00000.parquet").read_bytes())
@@ -184,15 +184,15 @@ def test_a_folder_without_trajectories_is_a_problem_that_says_how_to_build_them(
 
 
 @pytest.mark.parametrize("column", ["id", "budget", "events"])
-def test_a_file_without_these_columns_is_a_problem(kept, last, column):
-    folder = kept(lambda table: table.drop_columns([column]))
+def test_a_file_without_these_columns_is_a_problem(write_file, last, column):
+    folder = write_file(lambda table: table.drop_columns([column]))
     with pytest.raises(Problem, match=r"part-00000.parquet holds no trajectories: it has the columns "):
         load_trajectory(last["id"], folder)
 
 
-def test_one_bad_file_among_good_ones_is_a_problem(kept, last):
-    kept()
-    folder = kept(lambda table: table.drop_columns(["events"]), "part-00001.parquet")
+def test_one_bad_file_among_good_ones_is_a_problem(write_file, last):
+    write_file()
+    folder = write_file(lambda table: table.drop_columns(["events"]), "part-00001.parquet")
     with pytest.raises(Problem, match=r"part-00001.parquet holds no trajectories"):
         load_trajectory(last["id"], folder)
 
@@ -228,14 +228,14 @@ def test_events_with_a_column_of_another_type_are_a_problem_that_names_both(tmp_
         load_trajectory("a", tmp_path)
 
 
-def test_the_columns_of_events_may_come_in_any_order(kept, last):
+def test_the_columns_of_events_may_come_in_any_order(write_file, last):
     def color_before_brand(table):
         named = {field.name: field for field in arrow_schema(Event)}
         order = [{"brand": "color", "color": "brand"}.get(name, name) for name in named]
         events = pa.array(table["events"].to_pylist(), pa.list_(pa.struct([named[name] for name in order])))
         return table.set_column(table.schema.get_field_index("events"), "events", events)
 
-    connection, _ = load_trajectory(last["id"], kept(color_before_brand))
+    connection, _ = load_trajectory(last["id"], write_file(color_before_brand))
     found = connection.execute("SELECT brand, color FROM events").fetchall()
     assert found == [(event["brand"], event["color"]) for event in last["events"]]
 

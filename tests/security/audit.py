@@ -40,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if why := silent(options.osv):
             print(f"audit: not made, the vulnerability service could not be asked: {why}")
             return 0
-        told = asked(options.constraints, options.osv)
+        told = ask_pip_audit(options.constraints, options.osv)
         found = list(complaints(told, ignored, options.today))
     except Broken as error:
         print(f"audit: error: {error}", file=sys.stderr)
@@ -69,7 +69,7 @@ def silent(osv: str) -> str:
         return " ".join(str(error).split())[:200]
 
 
-def asked(constraints: Path, osv: str) -> list[dict[str, Any]]:
+def ask_pip_audit(constraints: Path, osv: str) -> list[dict[str, Any]]:
     """What pip-audit tells of each package. Raises Broken where it does not come to its end."""
     if find_spec("pip_audit") is None:
         raise Broken("pip-audit is not installed: make setup")

@@ -25,16 +25,16 @@ BUILD = ("build", "personas", "--count", "12", "--run")
 
 
 @pytest.fixture
-def told(shopwright, tmp_path):
+def run_command(shopwright, tmp_path):
     """The exit code of a command on a folder; what it says is one line wherever it is an error."""
 
-    def told(words, folder):
+    def run(words, folder):
         code, _, err = shopwright(*[str(word).format(out=tmp_path / "out") for word in words], folder)
         assert "Traceback" not in err
         assert code != 2 or err.count("\n") == 1, err
         return code, err
 
-    return told
+    return run
 
 
 @pytest.fixture
@@ -68,15 +68,15 @@ def changed(folder, name="catalog", **fields):
 
 
 @pytest.mark.parametrize("link", [".report.html.tmp", "report.html"])
-def test_a_link_where_the_report_is_written_is_replaced_and_not_followed(told, theirs, outside, link):
+def test_a_link_where_the_report_is_written_is_replaced_and_not_followed(run_command, theirs, outside, link):
     (theirs / link).symlink_to(outside / "notes.txt")
-    assert told(("report",), theirs)[0] == 0
+    assert run_command(("report",), theirs)[0] == 0
     assert (theirs / "report.html").read_text().startswith("<!doctype html>")
 
 
-def test_a_link_where_a_manifest_is_written_is_not_followed(told, theirs, outside):
+def test_a_link_where_a_manifest_is_written_is_not_followed(run_command, theirs, outside):
     (theirs / "manifests" / ".personas.json.tmp").symlink_to(outside / "notes.txt")
-    code, err = told((*BUILD[:2], "--rebuild", *BUILD[2:]), theirs)
+    code, err = run_command((*BUILD[:2], "--rebuild", *BUILD[2:]), theirs)
     assert (code, "is a link that leads out of" in err) == (2, True)
 
 
@@ -84,29 +84,29 @@ def test_a_link_where_a_manifest_is_written_is_not_followed(told, theirs, outsid
 @pytest.mark.parametrize(
     "words", [(*BUILD[:2], "--rebuild", *BUILD[2:]), ("verify",), ("publish", "--to", "{out}", "--unverified")]
 )
-def test_a_folder_that_is_a_link_to_another_run_is_refused(told, plain, theirs, outside, name, words):
+def test_a_folder_that_is_a_link_to_another_run_is_refused(run_command, plain, theirs, outside, name, words):
     """Else `--rebuild` takes that run's shards away, and replies are written to its end."""
     here, there = theirs / name, outside / name
     shutil.copytree(here, there) if here.is_dir() else there.mkdir()
     shutil.rmtree(here, ignore_errors=True)
     here.symlink_to(there)
     before = seen(outside)
-    code, err = told(words, theirs)
+    code, err = run_command(words, theirs)
     assert (code, f"{here} is a link that leads out of" in err) == (2, True)
     assert seen(outside) == before
     shutil.rmtree(there)
 
 
-def test_a_link_that_stays_inside_is_no_harm(told, theirs):
+def test_a_link_that_stays_inside_is_no_harm(run_command, theirs):
     (theirs / "catalog" / "part-00000.parquet").rename(theirs / "kept.parquet")
     (theirs / "catalog" / "part-00000.parquet").symlink_to("../kept.parquet")
-    assert told(("verify",), theirs)[0] == 0
+    assert run_command(("verify",), theirs)[0] == 0
 
 
-def test_a_link_in_a_list_of_replies_is_refused(told, theirs, outside):
+def test_a_link_in_a_list_of_replies_is_refused(run_command, theirs, outside):
     (theirs / "replies").mkdir()
     (theirs / "replies" / "personas-writer-00000.jsonl").symlink_to(outside / "notes.txt")
-    assert told((*BUILD[:2], "--rebuild", *BUILD[2:]), theirs)[0] == 2
+    assert run_command((*BUILD[:2], "--rebuild", *BUILD[2:]), theirs)[0] == 2
 
 
 def test_a_space_takes_nothing_along_from_outside_the_run(theirs, tmp_path):
@@ -118,9 +118,9 @@ def test_a_space_takes_nothing_along_from_outside_the_run(theirs, tmp_path):
 
 
 @pytest.mark.parametrize("words", [("verify",), ("publish", "--to", "{out}"), BUILD])
-def test_a_pipe_is_refused_and_not_waited_for(told, theirs, words):
+def test_a_pipe_is_refused_and_not_waited_for(run_command, theirs, words):
     os.mkfifo(theirs / "catalog" / "part-00001.parquet")
-    code, err = told(words, theirs)
+    code, err = run_command(words, theirs)
     assert (code, "is neither a file nor a folder" in err) == (2, True)
 
 
@@ -142,10 +142,10 @@ def test_a_manifest_that_names_other_files_is_none(theirs, path):
         assert Run(theirs).read("catalog").manifest
 
 
-def test_every_command_tells_of_such_a_manifest_in_one_line(told, theirs):
+def test_every_command_tells_of_such_a_manifest_in_one_line(run_command, theirs):
     changed(theirs, files={"../../etc/passwd": {"rows": 1, "bytes": 1, "sha256": "0"}})
     for words in (*READ, BUILD):
-        code, err = told(words, theirs)
+        code, err = run_command(words, theirs)
         assert (code, "tells of what is not catalog" in err) == (2, True)
 
 
@@ -159,10 +159,10 @@ def test_a_manifest_of_another_dataset_is_none(theirs, fields):
 @pytest.mark.parametrize(
     "text", ["[" * 200_000, '{"a":' * 100_000, '{"rows": ' + "9" * 6_000 + "}", '{"rows": NaN}', "[]", "null", '"x"', "\ufeff{}", "{}\0"]
 )  # fmt: skip
-def test_a_manifest_that_is_no_manifest_is_told_in_one_line(told, theirs, text):
+def test_a_manifest_that_is_no_manifest_is_told_in_one_line(run_command, theirs, text):
     (theirs / "manifests" / "catalog.json").write_text(text)
     for words in (READ[0], READ[2], BUILD):
-        code, err = told(words, theirs)
+        code, err = run_command(words, theirs)
         assert (code, "manifests/catalog.json cannot be read" in err) == (2, True)
 
 
@@ -172,7 +172,7 @@ def test_fields_that_nobody_knows_are_not_passed_over(theirs):
         assert Run(theirs).read("catalog").manifest
 
 
-def test_counts_that_cannot_be_are_told_by_verify_and_hurt_nobody(told, theirs):
+def test_counts_that_cannot_be_are_told_by_verify_and_hurt_nobody(run_command, theirs):
     huge = {
         "rows": 10**30,
         "rejected": -5,
@@ -182,30 +182,30 @@ def test_counts_that_cannot_be_are_told_by_verify_and_hurt_nobody(told, theirs):
         "stats": {"x": 1e308},
     }
     changed(theirs, **huge)
-    code, _ = told(("verify",), theirs)
+    code, _ = run_command(("verify",), theirs)
     assert code == 1
     for words in (READ[0], READ[1], READ[3]):
-        assert told(words, theirs)[0] == 0
+        assert run_command(words, theirs)[0] == 0
 
 
-def test_settings_that_are_none_are_told_before_anything_is_built(told, theirs):
+def test_settings_that_are_none_are_told_before_anything_is_built(run_command, theirs):
     changed(theirs, recipe__settings={"products": {"a": 1}})
     before = seen(theirs)
-    assert told(("build", "catalog", "--rebuild", "--run"), theirs)[0] == 2
+    assert run_command(("build", "catalog", "--rebuild", "--run"), theirs)[0] == 2
     assert seen(theirs) == before
 
 
 @pytest.mark.parametrize("asked", [{"x": 5}, {"x": {"role": []}}])
-def test_what_was_asked_of_models_is_read_strictly(told, theirs, asked):
+def test_what_was_asked_of_models_is_read_strictly(run_command, theirs, asked):
     changed(theirs, asked=asked)
-    assert told(("report",), theirs)[0] == 2
+    assert run_command(("report",), theirs)[0] == 2
 
 
 @pytest.mark.parametrize("text", ["{", '{"a": 1}', "[" * 100_000, "[1]", "[null]"])
-def test_an_audit_that_is_none_is_told_in_one_line(told, theirs, text):
+def test_an_audit_that_is_none_is_told_in_one_line(run_command, theirs, text):
     (theirs / "evaluations").mkdir(exist_ok=True)
     (theirs / "evaluations" / "audit-envs.json").write_text(text)
-    code, err = told(("report",), theirs)
+    code, err = run_command(("report",), theirs)
     assert (code, "audit-envs.json is no audit" in err) == (2, True)
 
 
@@ -273,11 +273,11 @@ def words(path):
 
 
 @pytest.mark.parametrize("spoil", [lies, one_column, nested, billions, footer_of_lies, words])
-def test_parquet_that_lies_is_named_damage(told, theirs, spoil, outside):
+def test_parquet_that_lies_is_named_damage(run_command, theirs, spoil, outside):
     spoil(next((theirs / "catalog").glob("part-*.parquet")))
     with_facts_of(theirs)
-    assert told(("verify",), theirs)[0] == 1
-    assert told(("publish", "--to", "{out}"), theirs)[0] == 1
+    assert run_command(("verify",), theirs)[0] == 1
+    assert run_command(("publish", "--to", "{out}"), theirs)[0] == 1
     assert not (theirs.parent / "out").exists()
 
 
@@ -361,8 +361,8 @@ def test_a_manifest_of_ours_passes(plain):
         assert isinstance(plain.read(name).manifest, Manifest)
 
 
-def test_a_published_folder_holds_data_and_a_card_and_no_code(plain, tmp_path, told):
-    assert told(("publish", "--to", "{out}"), plain.folder)[0] == 0
+def test_a_published_folder_holds_data_and_a_card_and_no_code(plain, tmp_path, run_command):
+    assert run_command(("publish", "--to", "{out}"), plain.folder)[0] == 0
     kinds = {path.suffix for path in (tmp_path / "out").rglob("*") if path.is_file()}
     assert kinds <= {".parquet", ".md", ".json", ".svg", ".png"}
     card = (tmp_path / "out" / "README.md").read_text()

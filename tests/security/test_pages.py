@@ -113,7 +113,7 @@ def test_browse_only_reads(visitor, method, status):
 # --- those that are asked by other programs too: Prefect's, Gradio's, OpenEnv's ---
 
 
-def asked(app, kind="http", **headers):
+def ask_app(app, kind="http", **headers):
     """The first thing that an ASGI application sends."""
     sent = []
 
@@ -140,7 +140,7 @@ async def welcome(scope, receive, send):
 @pytest.mark.parametrize("name", FOREIGN)
 @pytest.mark.parametrize("kind", ["http", "websocket"])
 def test_a_request_by_another_name_is_refused(name, kind):
-    first = asked(Guard(welcome), kind, host=name.format(port=8000))
+    first = ask_app(Guard(welcome), kind, host=name.format(port=8000))
     assert first.get("status", first.get("code")) in (421, 1008)
 
 
@@ -154,7 +154,7 @@ def test_a_request_by_another_name_is_refused(name, kind):
 )  # fmt: skip
 @pytest.mark.parametrize("kind", ["http", "websocket"])
 def test_a_request_of_another_sites_page_is_refused(headers, kind):
-    first = asked(Guard(welcome), kind, host="127.0.0.1:8000", **headers)
+    first = ask_app(Guard(welcome), kind, host="127.0.0.1:8000", **headers)
     assert first.get("status", first.get("code")) in (403, 1008)
 
 
@@ -167,7 +167,7 @@ def test_a_request_of_another_sites_page_is_refused(headers, kind):
     ],
 )  # fmt: skip
 def test_this_machines_own_pages_and_programs_are_answered(headers):
-    assert asked(Guard(welcome), **headers)["status"] == 200
+    assert ask_app(Guard(welcome), **headers)["status"] == 200
 
 
 def test_two_names_in_one_request_are_none():

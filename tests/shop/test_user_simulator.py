@@ -5,20 +5,19 @@ import subprocess
 import sys
 from collections import Counter
 from fractions import Fraction
+from itertools import chain
 from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
 import pytest
 
-from shopwright.pipeline.prompts import TEMPLATES
-from shopwright.pipeline.shop import user_simulator as module
+from shopwright.pipeline.phrases.speaker import Speaker
 from shopwright.pipeline.shop.user_simulator import (
     DIMENSIONS,
     SimulatorReply,
     UserSimulator,
     draw_preferences,
-    phrase_opening,
 )
 from shopwright.schemas.tasks import Slot
 
@@ -26,6 +25,8 @@ from shopwright.schemas.tasks import Slot
 class Notice(NamedTuple):
     key: str
     said: str
+    meaning: str = ""
+    facts: dict[str, str] = {}  # noqa: RUF012
 
 
 def slot(name, said, known="asked", topics=()):
@@ -55,7 +56,13 @@ def hear(who, message="", notices=(), *, turn=1, worked=False):
 
 
 def facts_in(text):
-    return [each.name for each in SLOTS if each.said in text]
+    return [each.name for each in SLOTS if each.said.lower() in text.lower()]
+
+
+def says_again(text, said):
+    """Whether it is said as something is that was said before."""
+    ways = chain.from_iterable(way.frames() for way in Speaker().bank.of("tells again", "train", "plain"))
+    return text.lower() in {frame.replace("{fact}", said).lower() for frame in ways}
 
 
 # What is answered
@@ -101,7 +108,7 @@ def test_what_can_be_looked_up_is_told_when_asked_but_not_brought_up():
 def test_nobody_minds_what_is_no_slot_and_says_so_in_many_ways():
     told = {shopper(seed=str(seed)).answer("Which material?") for seed in range(40)}
     assert len(told) >= 4
-    assert all("material" in text and not facts_in(text) for text in told)
+    assert all("material" in text.lower() and not facts_in(text) for text in told)
 
 
 @pytest.mark.parametrize(
@@ -117,9 +124,9 @@ def test_what_was_told_is_said_again_in_fewer_words():
     for seed in range(20):
         who = shopper(seed=str(seed))
         first, again = who.answer("Which color?"), who.answer("Which color was it?")
-        assert "deep red" in first
-        assert "deep red" in again
-        assert again.split()[0] in ("As", "Again:", "I", "Still")
+        assert "deep red" in first.lower()
+        assert "deep red" in again.lower()
+        assert says_again(again, "deep red"), again
 
 
 def test_every_slot_that_was_left_out_can_be_asked_for_by_its_name():
@@ -190,16 +197,16 @@ def test_something_wrong_is_corrected_once():
     who = shopper()
     first = hear(who, notices=[WRONG], worked=True)
     assert (first.act, first.caused) == ("correct", 0)
-    assert WRONG.said in first.text
+    assert WRONG.said.lower() in first.text.lower()
     assert hear(who, notices=[WRONG], worked=True).text == ""
-    assert "not two" in hear(who, notices=[WRONG, Notice("quantity", "not two, 3 pieces")], worked=True).text
+    assert "not two" in hear(who, notices=[WRONG, Notice("quantity", "not two, 3 pieces")], worked=True).text.lower()
     assert who.disclosure["quantity"] == "told"
 
 
 def test_two_things_wrong_are_both_said():
     text = hear(shopper(), notices=[WRONG, Notice("b", "one is too many")], worked=True).text
     assert "USB-C" in text
-    assert "one is too many" in text
+    assert "one is too many" in text.lower()
 
 
 @pytest.mark.parametrize(("key", "act"), [("sold out v1", "elaborate"), ("next 2", "switch")])
@@ -355,64 +362,6 @@ def test_facts_come_through_noise_as_they_are():
 @pytest.mark.parametrize("said", ["{{ 7 }}", "\ue000", "{said} %s", 'a "quoted" 12 in', "x" * 2_000, "ümlaut – dash"])
 def test_a_fact_is_said_as_it_is_whatever_it_holds(said):
     assert said in shopper([slot("brand", said)]).answer("Which brand?")
-
-
-# The opening
-
-
-@pytest.fixture
-def says(monkeypatch):
-    """An env's template with this text."""
-    return lambda text: monkeypatch.setattr(module, "template", lambda name: TEMPLATES.from_string(text))
-
-
-def opening(facts=None, *, slots=SLOTS, noise=0.0, seed=0):
-    return phrase_opening("toy", slots, facts or {}, noise=noise, random=Random(seed))
-
-
-def test_an_opening_is_one_of_the_lines_and_says_what_is_stated(says):
-    says("Hi, a {{ kind }}: {{ stated.values() | listed }}.\n\n  Get me a {{ kind }}, {{ stated.price }}:\n")
-    with pytest.raises(AssertionError, match="does not say 'category'"):
-        [opening({"kind": "thing"}, seed=seed) for seed in range(20)]
-    says("Hi, {{ stated.values() | listed }}.\n\n  Get me a {{ stated.category }}, {{ stated.price }}!\n")
-    told = {opening(seed=seed) for seed in range(20)}
-    assert told == {"Hi, desk lamp and at most $40.", "Get me a desk lamp, at most $40!"}
-
-
-def test_an_opening_knows_only_what_is_stated(says):
-    says("{{ stated.keys() | listed }}: {{ stated.values() | listed }}")
-    assert opening() == "category and price: desk lamp and at most $40"
-
-
-@pytest.mark.parametrize(
-    "text", ["desk lamp at most $40 {order_ref}", "desk lamp, at most $40, of None", "desk lamp at most $40 <title>"]
-)
-def test_an_unfilled_place_is_no_opening(says, text):
-    says(text)
-    with pytest.raises(AssertionError, match="unfilled place"):
-        opening()
-
-
-def test_a_missing_fact_is_no_opening(says):
-    says("desk lamp at most $40 {{ title }}")
-    with pytest.raises(Exception, match="'title' is undefined"):
-        opening()
-
-
-def test_a_title_may_look_like_an_unfilled_place_or_hold_a_line_break(says):
-    says("desk lamp at most $40 like {{ titles[0] }}\ndesk lamp at most $40 as {{ titles[0] }}")
-    told = {opening({"titles": ["The {None} <b>\n=== user lamp"]}, seed=seed) for seed in range(20)}
-    assert told == {f"desk lamp at most $40 {how} The {{None}} <b> === user lamp" for how in ("like", "as")}
-
-
-def test_noise_leaves_what_is_demanded(says):
-    says(
-        "Hello there, someone wants a {{ stated.category }} for {{ stated.price }} that resembles {{ title }} rather closely."
-    )
-    told = {opening({"title": "Oakline brass lamp with shade"}, noise=0.125, seed=seed) for seed in range(100)}
-    assert len(told) > 90
-    for text in told:
-        assert all(fact in text for fact in ("desk lamp", "at most $40", "Oakline brass lamp with shade"))
 
 
 # What a shopper weighs

@@ -161,9 +161,9 @@ def profile_of(one):
     return customer(*brands) if one.profile_id else None
 
 
-def begun(one, scenario):
+def begin_task(one, scenario):
     return Play(shop(), one, scenario, profile_of(one))
 
 
-def played(one, scenario, player="solver"):
-    return make_episode(play_offline(begun(one, scenario), PLAYERS[player], player))
+def play_task(one, scenario, player="solver"):
+    return make_episode(play_offline(begin_task(one, scenario), PLAYERS[player], player))

@@ -28,14 +28,16 @@ from shopwright.pipeline.shopping.play import SCENARIOS
 from shopwright.pipeline.stages import all_stages, upstream
 from shopwright.schemas.shopping import ErrorLabel, Match
 from tests.models.server import Plan, Server
-from tests.shopping.shops import played, profile_of, shop, tasks
+from tests.shopping.shops import play_task, profile_of, shop, tasks
 
 BOTH = (*tasks(4), *tasks(2, personal=True))
 NOTHING = {"type": 0, "attributes": 0, "options": 0, "price": 0, "loose": 0, "strict": 0}
 ALL = dict.fromkeys(NOTHING, 1)
 
 
-def made(number=0, scenario="single", policy="toy", *, success=False, same=False, errors=(), literal=None, **match):
+def make_outcome(
+    number=0, scenario="single", policy="toy", *, success=False, same=False, errors=(), literal=None, **match
+):
     """An outcome, with nothing bought unless said otherwise."""
     parts = {**(ALL if success else NOTHING), **match}
     typed = Match(**parts, success=success, same_product=same or success, fault="")
@@ -107,7 +109,7 @@ def test_only_the_scenarios_that_are_wanted_are_played():
 def test_an_outcome_is_what_the_episode_was(player):
     one = BOTH[0]
     (found,) = done(player, [one], ("multi",))
-    episode = played(one, "multi", player)
+    episode = play_task(one, "multi", player)
     assert (found.id, found.typed, found.literal) == (episode.id, episode.typed, episode.literal)
     assert (found.bought_product, found.errors) == (episode.bought_product, episode.errors)
     assert found.actions == len(episode.steps)
@@ -170,7 +172,7 @@ def test_a_larger_limit_holds_the_smaller_ones():
 
 
 def test_shares_are_means_with_wilsons_intervals():
-    found = [made(n, success=n < 3, same=n == 3, loose=1 if n < 3 else 0.5) for n in range(10)]
+    found = [make_outcome(n, success=n < 3, same=n == 3, loose=1 if n < 3 else 0.5) for n in range(10)]
     row = row_of(found, "single")
     assert row.episodes == 10
     assert row.shares["success"] == Share(0.3, *compute_wilson_interval(3, 10), 10)
@@ -183,7 +185,7 @@ def test_shares_are_means_with_wilsons_intervals():
 
 @pytest.mark.parametrize("part", ["type", "attributes", "options", "price", "strict"])
 def test_each_part_has_its_own_share(part):
-    row = row_of([made(0, **{part: 0.5}), made(1)], "single")
+    row = row_of([make_outcome(0, **{part: 0.5}), make_outcome(1)], "single")
     assert {name for name, share in row.shares.items() if share.share} == {part, *row.shares} & {
         part,
         f"literal {part}",
@@ -193,13 +195,13 @@ def test_each_part_has_its_own_share(part):
 
 def test_the_literal_scores_are_kept_apart():
     literal = Match(**NOTHING | {"loose": 0.5, "strict": 0.25}, success=True, same_product=False, fault="")
-    row = row_of([made(literal=literal)], "single")
+    row = row_of([make_outcome(literal=literal)], "single")
     assert [row.shares[f"literal {name}"].share for name in ("loose", "strict", "success")] == [0.5, 0.25, 1.0]
     assert [row.shares[name].share for name in ("loose", "strict", "success")] == [0.0, 0.0, 0.0]
 
 
 def test_overall_is_the_mean_of_the_scenarios_as_in_the_paper():
-    found = [made(n, success=True) for n in range(9)] + [made(0, "multi")]
+    found = [make_outcome(n, success=True) for n in range(9)] + [make_outcome(0, "multi")]
     row = row_of(found, "overall")
     assert row.episodes == 10
     assert row.shares["success"].share == 0.5
@@ -208,7 +210,7 @@ def test_overall_is_the_mean_of_the_scenarios_as_in_the_paper():
 
 
 def test_agents_are_not_mixed():
-    rows = summarize_outcomes([made(policy="a", success=True), made(policy="b")])
+    rows = summarize_outcomes([make_outcome(policy="a", success=True), make_outcome(policy="b")])
     assert [(row.policy, row.scenario, row.shares["success"].share) for row in rows] == [
         ("a", "single", 1.0),
         ("a", "overall", 1.0),
@@ -223,7 +225,12 @@ def test_errors_are_shares_of_their_kind_of_all_and_of_what_failed():
         ("search", "repeated similar query"),
         ("buy", "no detail confirmation"),
     )
-    found = [made(0, errors=[one, bought]), made(1, errors=[one, other]), made(2), made(3, success=True)]
+    found = [
+        make_outcome(0, errors=[one, bought]),
+        make_outcome(1, errors=[one, other]),
+        make_outcome(2),
+        make_outcome(3, success=True),
+    ]
     rows = {(each.area, each.name): each for each in count_errors(found)}
     assert list(rows) == [one, other, bought]
     assert (rows[one].count, rows[one].of_area, rows[one].of_all, rows[one].of_failed) == (2, 2 / 3, 2 / 4, 2 / 3)
@@ -231,14 +238,14 @@ def test_errors_are_shares_of_their_kind_of_all_and_of_what_failed():
 
 
 def test_who_makes_no_error_has_none():
-    assert count_errors([made(success=True)]) == []
+    assert count_errors([make_outcome(success=True)]) == []
 
 
 # Tables
 
 
 def test_the_table_of_rewards_has_the_papers_figures_a_line_a_scenario():
-    found = [made(success=True), made(0, "multi personal", loose=0.5)]
+    found = [make_outcome(success=True), make_outcome(0, "multi personal", loose=0.5)]
     table = evaluate.tabulate_shopping_rewards(summarize_outcomes(found))
     assert table.columns == ["agent", "scenario", "loose, %", "strict, %", "success, %"]
     assert [[cell.split()[0] for cell in line] for line in table.rows] == [
@@ -249,7 +256,9 @@ def test_the_table_of_rewards_has_the_papers_figures_a_line_a_scenario():
 
 
 def test_a_scenario_that_an_agent_did_not_play_has_no_line():
-    table = evaluate.tabulate_shopping_rewards(summarize_outcomes([made(policy="a"), made(0, "multi", policy="b")]))
+    table = evaluate.tabulate_shopping_rewards(
+        summarize_outcomes([make_outcome(policy="a"), make_outcome(0, "multi", policy="b")])
+    )
     assert [line[:2] for line in table.rows] == [["a", "single"], ["a", "overall"], ["b", "multi"], ["b", "overall"]]
 
 
@@ -271,26 +280,26 @@ def cell(policy, right, count, scenario="single", same=0):
     return AuditCell({"scenario": scenario}, policy, measure_share(right, count), parts)
 
 
-def judged(*cells):
+def judge_audit(*cells):
     return situation_of(BOTH).judge(cells)
 
 
 def test_a_solver_that_fails_once_is_found():
-    assert judged(cell("solver", 399, 400)).unsolved == ["single: solved in 99.75% of 400 episodes"]
-    assert judged(cell("solver", 399, 400)).failed
-    assert not judged(cell("solver", 399, 399)).failed
+    assert judge_audit(cell("solver", 399, 400)).unsolved == ["single: solved in 99.75% of 400 episodes"]
+    assert judge_audit(cell("solver", 399, 400)).failed
+    assert not judge_audit(cell("solver", 399, 399)).failed
 
 
 @pytest.mark.parametrize(("right", "cheats"), [(10, False), (11, True)])
 def test_a_cheap_policy_that_succeeds_in_more_than_a_tenth_is_found(right, cheats):
-    found = judged(cell("first-result", right, 100, "multi"))
+    found = judge_audit(cell("first-result", right, 100, "multi"))
     assert found.failed == cheats
     assert bool(found.cheated) == cheats
 
 
 def test_what_is_bad_in_one_scenario_is_not_hidden_by_the_others():
     found = [cell("random", 5 * (scenario == "multi"), 5, scenario) for scenario in SCENARIOS]
-    assert len(judged(*found).cheated) == 1
+    assert len(judge_audit(*found).cheated) == 1
 
 
 @pytest.mark.parametrize(
@@ -299,8 +308,8 @@ def test_what_is_bad_in_one_scenario_is_not_hidden_by_the_others():
 )
 def test_a_profile_that_finds_its_target_more_often_than_chance_is_found(times, count, guesses):
     """By chance it would be one in 50; the tail of the binomial distribution says how likely that is (5 of 100: 5.1 %, 4: 14 %; 1 of 12: 22 %, 2: 2.3 %)."""
-    assert bool(judged(cell("copies-the-profile", 0, count, "single personal", times)).guessed) == guesses
-    assert not judged(cell("first-result", 0, count, "single personal", times)).guessed
+    assert bool(judge_audit(cell("copies-the-profile", 0, count, "single personal", times)).guessed) == guesses
+    assert not judge_audit(cell("first-result", 0, count, "single personal", times)).guessed
 
 
 def test_the_players_pass_the_audit():

@@ -20,7 +20,7 @@ from shopwright.pipeline.shopping.play import (
     make_episode,
     parse_turn,
 )
-from tests.shopping.shops import begun, played, tasks
+from tests.shopping.shops import begin_task, play_task, tasks
 
 PLAIN = tasks(4)
 HOSTILE = [
@@ -41,7 +41,7 @@ HOSTILE = [
 ]
 
 
-def said(action, multi):
+def write_turn(action, multi):
     return format_turn("I try.", action, multi)
 
 
@@ -106,9 +106,9 @@ def test_a_turn_that_would_be_understood_once_it_is_cut_is_not_kept():
 
 
 def test_a_button_that_is_not_there_is_said_to_be_not_there():
-    play = begun(PLAIN[0], "single")
+    play = begin_task(PLAIN[0], "single")
     before = play.sight()
-    sight = play.step(said("click[buy now]", False)).observation
+    sight = play.step(write_turn("click[buy now]", False)).observation
     assert (
         sight.text == play.steps[-1].observation == play.steps[-1].fault == "There is no button 'buy now' on this page."
     )
@@ -117,7 +117,7 @@ def test_a_button_that_is_not_there_is_said_to_be_not_there():
 
 def test_a_turn_that_is_not_understood_is_told_the_form_and_counts():
     for scenario in ("single", "multi"):
-        play = begun(PLAIN[0], scenario)
+        play = begin_task(PLAIN[0], scenario)
         sight = play.step("I would rather not.").observation
         assert sight.text == FORM[play.multi]
         assert sight.left == ACTIONS[scenario] - 1
@@ -125,7 +125,7 @@ def test_a_turn_that_is_not_understood_is_told_the_form_and_counts():
 
 
 def test_alone_there_is_nobody_to_ask():
-    play = begun(PLAIN[0], "single")
+    play = begin_task(PLAIN[0], "single")
     play.step("Thought: ?\nAction: ask[What color?]")
     play.step("Action_type: ask_shopper\nAction_content: What color?")
     assert all(step.fault for step in play.steps)
@@ -133,9 +133,9 @@ def test_alone_there_is_nobody_to_ask():
 
 
 def test_a_question_leaves_the_page_as_it_is():
-    play = begun(PLAIN[0], "multi")
-    before = play.step(said(f"search[{PLAIN[0].category}]", True)).observation
-    sight = play.step(said("ask[Is there anything else?]", True)).observation
+    play = begin_task(PLAIN[0], "multi")
+    before = play.step(write_turn(f"search[{PLAIN[0].category}]", True)).observation
+    sight = play.step(write_turn("ask[Is there anything else?]", True)).observation
     assert (sight.clickables, sight.can_search) == (before.clickables, before.can_search)
     assert sight.text != before.text
     assert play.seen[-1].shown == ()
@@ -143,7 +143,7 @@ def test_a_question_leaves_the_page_as_it_is():
 
 
 def test_what_an_agent_is_told_first_is_the_opening_and_the_first_page():
-    play = begun(PLAIN[0], "multi")
+    play = begin_task(PLAIN[0], "multi")
     _, user = play.told()
     assert PLAIN[0].simple_instruction in user["content"]
     assert PLAIN[0].instruction not in user["content"]
@@ -156,13 +156,13 @@ def test_only_a_personal_scenario_shows_the_profile():
     (one,) = tasks(1, personal=True)
     brand = next(need.value for need in one.needs if need.known == "profile")
     for scenario in ("single personal", "multi personal"):
-        assert "Profile:\n" in begun(one, scenario).told()[1]["content"]
-        assert brand in begun(one, scenario).told()[1]["content"]
-    assert "Profile:" not in begun(PLAIN[0], "single").told()[1]["content"]
+        assert "Profile:\n" in begin_task(one, scenario).told()[1]["content"]
+        assert brand in begin_task(one, scenario).told()[1]["content"]
+    assert "Profile:" not in begin_task(PLAIN[0], "single").told()[1]["content"]
 
 
 def test_alone_there_is_no_word_of_asking():
-    assert "ask_shopper" not in begun(PLAIN[0], "single").told()[0]["content"]
+    assert "ask_shopper" not in begin_task(PLAIN[0], "single").told()[0]["content"]
 
 
 def test_a_task_has_the_two_scenarios_of_its_sort():
@@ -175,7 +175,7 @@ def test_a_task_has_the_two_scenarios_of_its_sort():
 
 @pytest.mark.parametrize(("scenario", "most"), [("single", 30), ("multi", 40)])
 def test_it_ends_after_so_many_actions(scenario, most):
-    play = begun(PLAIN[0], scenario)
+    play = begin_task(PLAIN[0], scenario)
     taken = 0
     while not play.done:
         sight = play.step("nonsense").observation
@@ -192,7 +192,7 @@ def test_scenarios_with_a_profile_have_as_many_actions():
 
 
 def test_it_ends_with_a_purchase():
-    episode = played(PLAIN[0], "single")
+    episode = play_task(PLAIN[0], "single")
     assert episode.steps[-1].action == "click[buy now]"
     assert not episode.steps[-1].fault
     assert episode.bought_product == PLAIN[0].product_id
@@ -202,7 +202,7 @@ def test_it_ends_with_a_purchase():
 
 def test_what_is_bought_is_the_variant_that_was_chosen():
     for one in tasks():
-        episode = played(one, "single")
+        episode = play_task(one, "single")
         assert episode.bought_variant == one.variant_id
 
 
@@ -211,7 +211,7 @@ def test_what_is_bought_is_the_variant_that_was_chosen():
 
 def test_a_success_is_a_conversation_to_train_on():
     for scenario in ("single", "multi"):
-        episode = played(PLAIN[0], scenario)
+        episode = play_task(PLAIN[0], scenario)
         roles = [each.role for each in episode.messages]
         assert roles == ["system", *["user", "assistant"] * len(episode.steps)]
         for step, message in zip(episode.steps, episode.messages[2::2], strict=True):
@@ -219,7 +219,7 @@ def test_a_success_is_a_conversation_to_train_on():
 
 
 def test_what_was_not_understood_is_in_it_as_it_was_said():
-    play = begun(PLAIN[0], "single")
+    play = begin_task(PLAIN[0], "single")
     play.step("hm, let me think")
     player = play_solver(play)
     turn = next(player)
@@ -234,7 +234,7 @@ def test_what_was_not_understood_is_in_it_as_it_was_said():
 
 def test_what_an_agent_sees_later_is_what_it_saw_then():
     """The messages of a success are the ones that the model was asked with."""
-    talk, asked = converse(begun(PLAIN[0], "multi"), "solver"), []
+    talk, asked = converse(begin_task(PLAIN[0], "multi"), "solver"), []
     try:
         prompt = next(talk)
         for action in solve(PLAIN[0], "multi"):
@@ -252,7 +252,7 @@ def converse(play, policy):
 
 def solve(one, scenario):
     """What the solver says, turn by turn."""
-    return [turn.action for turn in play_offline(begun(one, scenario), play_solver).turns]
+    return [turn.action for turn in play_offline(begin_task(one, scenario), play_solver).turns]
 
 
 # Again, and at once
@@ -260,7 +260,7 @@ def solve(one, scenario):
 
 def again(episode, one):
     """The steps of an episode once more."""
-    play = begun(one, episode.scenario)
+    play = begin_task(one, episode.scenario)
     for step in episode.steps:
         raw = step.fault == FORM[play.multi]
         play.step(step.action if raw else format_turn(step.thought, step.action, play.multi))
@@ -271,17 +271,17 @@ def again(episode, one):
 def test_the_same_steps_are_the_same_episode(player):
     for one in (*tasks(4), *tasks(4, "zh"), *tasks(2, personal=True)):
         for scenario in list_scenarios(one):
-            episode = played(one, scenario, player)
+            episode = play_task(one, scenario, player)
             assert again(episode, one) == episode
-            assert played(one, scenario, player) == episode
+            assert play_task(one, scenario, player) == episode
 
 
 @pytest.mark.parametrize("scenario", ["single", "multi"])
 def test_whatever_is_said_is_a_step_that_can_be_played_again(scenario):
-    one, play = PLAIN[0], begun(PLAIN[0], scenario)
+    one, play = PLAIN[0], begin_task(PLAIN[0], scenario)
     for text in HOSTILE:
         play.step(text)
-        play.step(said(f"search[{text}]", play.multi))
+        play.step(write_turn(f"search[{text}]", play.multi))
         if play.done:
             break
     while not play.done:
@@ -293,8 +293,8 @@ def test_whatever_is_said_is_a_step_that_can_be_played_again(scenario):
 
 
 def test_text_in_a_question_cannot_act():
-    play = begun(PLAIN[0], "multi")
-    play.step(said("ask[Fine?]\nAction_type: interact_with_env\nAction_content: click[buy now]", True))
+    play = begin_task(PLAIN[0], "multi")
+    play.step(write_turn("ask[Fine?]\nAction_type: interact_with_env\nAction_content: click[buy now]", True))
     assert play.browser.bought is None
     assert play.steps[-1].action.startswith("ask[")
 
@@ -302,8 +302,8 @@ def test_text_in_a_question_cannot_act():
 def test_two_at_once_do_not_mix():
     """Each has its own page, shopper and goal, however their turns fall (the release's third fault)."""
     pairs = [(one, scenario) for one in PLAIN for scenario in list_scenarios(one)]
-    apart = [played(*pair) for pair in pairs]
-    talks = [converse(begun(*pair), "solver") for pair in pairs]
+    apart = [play_task(*pair) for pair in pairs]
+    talks = [converse(begin_task(*pair), "solver") for pair in pairs]
     says = [iter(solve(*pair)) for pair in pairs]
     for talk in talks:
         next(talk)
@@ -318,7 +318,7 @@ def test_two_at_once_do_not_mix():
 
 
 def test_a_refused_prompt_is_a_turn_that_is_not_understood():
-    play = begun(PLAIN[0], "single")
+    play = begin_task(PLAIN[0], "single")
     talk = converse(play, "toy")
     next(talk)
     talk.send(Reply("", fault="HTTP 400: too long"))
@@ -338,18 +338,18 @@ def replied(talk, replies):
 
 @pytest.mark.parametrize("scenario", ["single", "multi"])
 def test_replies_of_nonsense_end_in_an_episode_without_a_purchase(scenario):
-    episode = replied(converse(begun(PLAIN[0], scenario), "toy"), [*HOSTILE, *["?"] * ACTIONS[scenario]])
+    episode = replied(converse(begin_task(PLAIN[0], scenario), "toy"), [*HOSTILE, *["?"] * ACTIONS[scenario]])
     assert episode.bought_product == ""
     assert len(episode.steps) == ACTIONS[scenario]
 
 
 def test_an_episode_has_a_name_for_its_task_scenario_and_policy():
     (one,) = tasks(1, personal=True)
-    assert played(one, "multi personal", "nothing").id == f"{one.id}-multi-personal-nothing"
+    assert play_task(one, "multi personal", "nothing").id == f"{one.id}-multi-personal-nothing"
 
 
 def test_the_offline_player_is_asked_nothing_after_the_end():
-    play = begun(PLAIN[0], "single")
+    play = begin_task(PLAIN[0], "single")
     assert make_episode(play_offline(play, play_solver)).typed.success
 
 

@@ -6,7 +6,7 @@ import pytest
 from shopwright.pipeline.evaluate.situation import play_offline
 from shopwright.pipeline.shopping.baselines import PLAYERS, list_top_likes
 from shopwright.pipeline.shopping.play import Play, list_scenarios, make_episode
-from tests.shopping.shops import begun, customer, played, shop, task, tasks
+from tests.shopping.shops import begin_task, customer, play_task, shop, task, tasks
 
 SAMPLE = [*tasks(), *tasks(language="zh"), *tasks(8, personal=True)]
 CHEAP = [name for name in PLAYERS if name != "solver"]
@@ -25,7 +25,7 @@ def test_the_sample_has_all_scenarios_and_languages():
 
 def test_the_solver_succeeds_in_every_scenario():
     for one, scenario in EPISODES:
-        episode = played(one, scenario)
+        episode = play_task(one, scenario)
         assert episode.typed.success, (one.id, scenario, episode.typed.fault)
         assert episode.typed.same_product
         assert episode.literal.success
@@ -35,7 +35,7 @@ def test_the_solver_succeeds_in_every_scenario():
 
 def test_the_solver_asks_reads_chooses_and_proposes_before_it_buys():
     one = next(each for each in SAMPLE if each.variant_id and each.language == "en" and not each.profile_id)
-    actions = [step.action for step in played(one, "multi").steps]
+    actions = [step.action for step in play_task(one, "multi").steps]
     assert actions[0].startswith("ask[")
     assert "click[description]" in actions
     assert "click[features]" in actions
@@ -45,7 +45,7 @@ def test_the_solver_asks_reads_chooses_and_proposes_before_it_buys():
 
 def test_the_solver_is_agreed_with_in_the_end():
     for one in SAMPLE:
-        play = begun(one, list_scenarios(one)[1])
+        play = begin_task(one, list_scenarios(one)[1])
         to_the_end(play)
         assert play.buyer.untold == []
         assert play.seen[-2].verdict == "agreed"
@@ -65,21 +65,21 @@ def test_the_solver_ends_without_a_purchase_where_its_product_cannot_be_found():
 
 def test_the_solver_goes_on_to_the_end_where_its_purchase_fails():
     one = next(each for each in SAMPLE if each.variant_id and any(need.kind == "option" for need in each.needs))
-    play = begun(one.model_copy(update={"variant_id": ""}), "single")  # so that it does not know what to choose
+    play = begin_task(one.model_copy(update={"variant_id": ""}), "single")  # so that it does not know what to choose
     assert to_the_end(play).bought_product == ""
     assert next(step.fault for step in play.steps if step.action == "click[buy now]").startswith("Choose ")
 
 
 @pytest.mark.parametrize("player", CHEAP)
 def test_who_does_not_look_closely_seldom_succeeds(player):
-    found = [played(one, scenario, player) for one, scenario in EPISODES]
+    found = [play_task(one, scenario, player) for one, scenario in EPISODES]
     assert sum(each.typed.success for each in found) <= 0.1 * len(found)
     assert all(each.bought_product or len(each.steps) in (30, 40) for each in found)
 
 
 def test_who_never_asks_is_told_nothing():
     for one in tasks(4):
-        episode = played(one, "multi", "first-result")
+        episode = play_task(one, "multi", "first-result")
         assert not [step for step in episode.steps if step.action.startswith("ask[")]
         assert episode.steps[0].action == f"search[{one.simple_instruction}]"
 
@@ -87,7 +87,7 @@ def test_who_never_asks_is_told_nothing():
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_who_asks_everything_hears_everything(language):
     for one in tasks(4, language):
-        play = begun(one, "multi")
+        play = begin_task(one, "multi")
         player = PLAYERS["asks-everything"](play)
         turn = next(player)
         while turn.partition("Action_type: ")[2].startswith("ask_shopper"):
@@ -99,8 +99,8 @@ def test_who_asks_everything_hears_everything(language):
 def test_who_copies_the_profile_searches_what_is_liked_best():
     (one,) = tasks(1, personal=True)
     brand = next(need.value for need in one.needs if need.known == "profile")
-    assert played(one, "single personal", "copies-the-profile").steps[0].action == f"search[{brand}]"
-    assert played(task(0), "single", "copies-the-profile").steps[0].action == "search[]"
+    assert play_task(one, "single personal", "copies-the-profile").steps[0].action == f"search[{brand}]"
+    assert play_task(task(0), "single", "copies-the-profile").steps[0].action == "search[]"
 
 
 def test_what_is_liked_best_is_the_first_of_each_sort():
@@ -110,10 +110,10 @@ def test_what_is_liked_best_is_the_first_of_each_sort():
 
 def test_who_plays_at_random_does_only_what_can_be_done():
     for one in tasks(4):
-        faults = {step.fault for step in played(one, "multi", "random").steps}
+        faults = {step.fault for step in play_task(one, "multi", "random").steps}
         assert not [fault for fault in faults if fault.startswith(("There is no", "An action is", "Your turn"))]
 
 
 def test_who_does_nothing_buys_nothing():
-    episode = played(task(0), "single", "nothing")
+    episode = play_task(task(0), "single", "nothing")
     assert (episode.bought_product, len(episode.steps)) == ("", 30)

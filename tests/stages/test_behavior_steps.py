@@ -24,7 +24,7 @@ def sessions(small):
     return {row.id: row for row in small.read("behaviors")}
 
 
-def made(run, mix="log", shards=1, **settings):
+def make_steps(run, mix="log", shards=1, **settings):
     have = run.read("behaviors")
     plan = STAGE.plan({"behaviors": have}, {"mix": mix})
     found = [row for index in range(shards) for row in STAGE.function(have, Shard(index, shards, 3), plan, **settings)]
@@ -65,7 +65,7 @@ def test_what_is_for_rl_is_mixed_as_the_papers_and_only_of_the_train_split(rows)
     ("mix", "shares"), [("paper", (36.2, 36.6, 27.2)), ("opera", (8, 83, 9)), ("36:36:27", (36, 36, 27))]
 )
 def test_a_mix_is_kept_and_told(small, mix, shares):
-    plan, found = made(small, mix)
+    plan, found = make_steps(small, mix)
     counts = Counter(row.action_type for row in found)
     scale = len(found) / sum(shares)
     named = zip(("type_and_submit", "click", "terminate"), shares, strict=True)
@@ -75,7 +75,7 @@ def test_a_mix_is_kept_and_told(small, mix, shares):
 
 
 def test_a_smaller_mix_is_a_part_of_the_log(small, rows):
-    _, found = made(small, "opera")
+    _, found = make_steps(small, "opera")
     assert {row.id for row in found} < {row.id for row in rows}
 
 
@@ -86,13 +86,13 @@ def test_nonsense_is_no_mix(copy, mix):
 
 
 def test_one_shard_or_three_make_the_same_of_a_mix(small):
-    assert made(small, "paper", shards=3)[1] == made(small, "paper")[1]
+    assert make_steps(small, "paper", shards=3)[1] == make_steps(small, "paper")[1]
 
 
 @pytest.mark.parametrize("context", ["session", "page"])
 @pytest.mark.parametrize("known", ["nothing", "persona", "intent"])
 def test_a_prompt_holds_what_it_is_to_tell_and_no_truth(small, sessions, context, known):
-    _, found = made(small, "0:0:1", context=context, customer_facts=known)
+    _, found = make_steps(small, "0:0:1", context=context, customer_facts=known)
     assert found
     for row in found:
         session = sessions[row.behavior_id]
@@ -105,8 +105,8 @@ def test_a_prompt_holds_what_it_is_to_tell_and_no_truth(small, sessions, context
 
 
 def test_both_counts_of_tokens_are_there_whichever_context_is_stored(small):
-    _, whole = made(small, "0:0:1", context="session")
-    _, page = made(small, "0:0:1", context="page")
+    _, whole = make_steps(small, "0:0:1", context="session")
+    _, page = make_steps(small, "0:0:1", context="page")
     assert [(row.session_tokens, row.page_tokens) for row in whole] == [
         (row.session_tokens, row.page_tokens) for row in page
     ]

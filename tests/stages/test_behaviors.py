@@ -10,8 +10,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from shopwright.pipeline.behaviors.rationales import LONGEST
 from shopwright.pipeline.behaviors.sessions import CLICK, SEARCH, build_log, cut_sessions
-from shopwright.pipeline.behaviors.wording import LONGEST
 from shopwright.pipeline.models.base import Reply
 from shopwright.pipeline.models.role import Models
 from shopwright.pipeline.models.valid_replies import TRIES
@@ -23,6 +23,7 @@ from shopwright.pipeline.stages.behaviors import (
     FEWER,
     FinishedSession,
     describe_move_action,
+    name_facts,
     phrase_rationales,
     plan_behaviors,
     replay_drawn_sessions,
@@ -49,13 +50,13 @@ def world(small):
     return World(small)
 
 
-def made(run, index, shards, *, sessions, **settings):
+def make_shard_rows(run, index, shards, *, sessions, **settings):
     """What one shard makes, whoever is rejected included."""
     have = [run.read(name) for name in STAGE.needs[:5]]
     return list(STAGE.function(*have, Shard(index, shards, 3), Plan(sessions), None, sessions=sessions, **settings))
 
 
-def failed(run, name="behaviors"):
+def list_failed_checks(run, name="behaviors"):
     return [(verdict.check, verdict.places[:2]) for verdict in verify_dataset(run, name) if verdict.failed]
 
 
@@ -68,7 +69,7 @@ def test_a_build_rejects_nothing(small):
 
 def test_sessions_are_shared_evenly_among_customers(small, rows):
     assert set(Counter(row.persona_id for row in rows).values()) == {3}
-    few = made(small, 0, 1, sessions=7)
+    few = make_shard_rows(small, 0, 1, sessions=7)
     assert len({row.persona_id for row in few}) == len(few) == 7
 
 
@@ -107,8 +108,8 @@ def test_nothing_is_bought_that_was_not_in_the_cart_and_all_is_told_in_the_outco
 
 
 def test_one_shard_or_several_make_the_same_of_visits(small):
-    visits = made(small, 0, 1, sessions=8, cut="visit")
-    assert visits == [row for index in range(3) for row in made(small, index, 3, sessions=8, cut="visit")]
+    visits = make_shard_rows(small, 0, 1, sessions=8, cut="visit")
+    assert visits == [row for index in range(3) for row in make_shard_rows(small, index, 3, sessions=8, cut="visit")]
 
 
 @pytest.mark.slow
@@ -127,7 +128,7 @@ def test_a_session_more_than_its_customer_has_is_held_back(small, world):
     for cut in ("errand", "visit"):
         cuts = [each for each in cut_sessions(world.log(trajectory), cut) if any(act.product for act in each.acts)]
         have = len(cuts)
-        found = made(small, 0, 20, sessions=20 * (have + 2), cut=cut)
+        found = make_shard_rows(small, 0, 20, sessions=20 * (have + 2), cut=cut)
         held = [row for row in found if isinstance(row, Rejected)]
         assert [row.reasons for row in held] == [[FEWER]] * 2
         assert json.loads(held[0].record)["sessions"] == have
@@ -139,7 +140,7 @@ def test_a_session_more_than_its_customer_has_is_held_back(small, world):
 
 
 def test_one_session_is_enough(small):
-    (row,) = made(small, 0, 1, sessions=1)
+    (row,) = make_shard_rows(small, 0, 1, sessions=1)
     assert row.persona_id == "persona-0000019"
 
 
@@ -201,7 +202,7 @@ def heard(walked, *replies):
 
 def honest(walked):
     """A sentence for each step, with what is known of it."""
-    return [honestly(number, move.facts.get("title", "")) for number, move in enumerate(walked.walk.moves)]
+    return [honestly(number, name_facts(move, walked)["product"]) for number, move in enumerate(walked.walk.moves)]
 
 
 def honestly(number, title):
@@ -220,7 +221,7 @@ def test_an_honest_model_is_taken_at_its_word(walked):
     assert len(prompts) == 1
     assert [step.rationale for step in row.steps] == honest(walked)
     for step, move in zip(row.steps, walked.walk.moves, strict=True):
-        assert move.facts["title"] in [*step.said, ""]
+        assert name_facts(move, walked)["product"] in [*step.said, ""]
         assert all(each in step.rationale for each in step.said)
         assert (step.action, step.reason) == (json.dumps(move.action, ensure_ascii=False), move.reason)
 
@@ -277,7 +278,7 @@ def test_a_model_is_told_of_each_step_what_is_known_of_it_and_no_more(walked):
     assert all(set(step) == {"page", "does", "reason", "facts"} for step in told["steps"])
     assert not re.search(r"[a-z]_[a-z]+\.|nav\.|cart\.", prompt.messages[1]["content"])
     assert all(
-        value in json.dumps(move.facts)
+        value in name_facts(move, walked).values()
         for step, move in zip(told["steps"], walked.walk.moves, strict=True)
         for value in step["facts"].values()
     )
@@ -287,7 +288,7 @@ def test_a_model_is_told_of_each_step_what_is_known_of_it_and_no_more(walked):
 def says(body):
     """What a server answers: honest to every prompt."""
     steps = json.loads(body["messages"][1]["content"])["steps"]
-    told = [honestly(number, step["facts"].get("title", "")) for number, step in enumerate(steps)]
+    told = [honestly(number, step["facts"].get("product", "")) for number, step in enumerate(steps)]
     return {"content": json.dumps({"rationales": told})}
 
 
@@ -300,9 +301,9 @@ def by_model(copy, says, **settings):
 def test_what_an_honest_model_writes_is_built_and_verified(copy):
     run, built, bodies = by_model(copy, says, sessions=8)
     assert (built.rows, built.rejected, len(bodies)) == (8, 0, 8)
-    assert failed(run) == []
+    assert list_failed_checks(run) == []
     assert {row.written_by for row in run.read("behaviors")} == {"model"}
-    code = {row.id: [step.action for step in row.steps] for row in made(run, 0, 1, sessions=8)}
+    code = {row.id: [step.action for step in row.steps] for row in make_shard_rows(run, 0, 1, sessions=8)}
     assert {row.id: [step.action for step in row.steps] for row in run.read("behaviors")} == code
 
 
@@ -317,7 +318,12 @@ def test_a_model_with_a_brand_out_of_nowhere_is_held_back(copy):
 
     _, built, _ = by_model(copy, boasts, sessions=4)
     assert built.rejected >= 3
-    assert all(reason.startswith("a rationale with a brand that no page has shown") for reason in built.rejects)
+    boasted = sum(
+        count
+        for reason, count in built.rejects.items()
+        if reason.startswith("a rationale with a brand that no page has shown")
+    )
+    assert boasted >= 3
 
 
 # Other shops
@@ -342,7 +348,7 @@ def shop(tmp_path):
 def built(run, **settings):
     """What was rejected, but for sessions more than there are."""
     run.build("behaviors", rebuild=True, **settings)
-    assert failed(run) == []
+    assert list_failed_checks(run) == []
     assert len(run.read("behaviors"))
     return {reason: count for reason, count in run.read("behaviors").manifest.rejects.items() if reason != FEWER}
 

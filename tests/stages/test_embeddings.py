@@ -20,7 +20,7 @@ def run(tmp_path_factory):
     return run
 
 
-def judged(run, rows):
+def find_vector_faults(run, rows):
     from shopwright.pipeline.stage import reasons_against
     from shopwright.pipeline.stages import all_stages
 
@@ -58,15 +58,15 @@ def test_a_number_takes_two_bytes(run):
 def test_a_row_that_is_wrong_is_held_back_with_the_reason(run, broken, reason):
     known = run.read("embeddings").head(2)
     good = {"id": known[0].id, "vector": [0.6, 0.8]}
-    assert judged(run, [good, {"id": known[1].id, "vector": [0.6, -0.8]} | broken]) == [[], [reason]]
+    assert find_vector_faults(run, [good, {"id": known[1].id, "vector": [0.6, -0.8]} | broken]) == [[], [reason]]
 
 
 def test_each_vector_of_a_batch_is_judged_by_itself(run):
     known = [row.id for row in run.read("embeddings").head(4)]
     vectors = [[0.6, 0.8], [0.6, 0.9], [0.8, 0.6], [0.1, 0.2]]
     rows = [{"id": id, "vector": vector} for id, vector in zip(known, vectors, strict=True)]
-    assert judged(run, rows) == [[], [LENGTH], [], [LENGTH]]
-    assert judged(run, [{"id": "nobody", "vector": []}]) == [[LENGTH, STRANGER]]
+    assert find_vector_faults(run, rows) == [[], [LENGTH], [], [LENGTH]]
+    assert find_vector_faults(run, [{"id": "nobody", "vector": []}]) == [[LENGTH, STRANGER]]
 
 
 @pytest.mark.parametrize("count", [1, 7, 500, 1_200, 5_000])

@@ -39,17 +39,12 @@ def run(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def rows(run):
-    return run.read("orders").table().to_pylist()
-
-
-@pytest.fixture(scope="session")
 def logs(run):
     return {log["id"]: log for log in run.read("trajectories").table().to_pylist()}
 
 
 @pytest.fixture(scope="session")
-def told(run):
+def find_reasons(run):
     have = {name: run.read(name) for name in STAGE.reads}
     return lambda *rows: reasons_against(STAGE, to_batch(Order, rows), have)
 
@@ -166,7 +161,7 @@ def test_what_the_log_names_was_bought():
     assert find_bought_variant([{"id": "x", "is_title": False}, {"id": "y", "is_title": True}]) == "y"
 
 
-def test_a_variant_of_another_color_than_the_logs_is_seen(run, told, rows):
+def test_a_variant_of_another_color_than_the_logs_is_seen(run, find_reasons, rows):
     catalog = {product["id"]: product["color"] for product in run.read("catalog").table().to_pylist()}
     offered = run.read("variants").table().to_pylist()
     for row in rows:
@@ -176,7 +171,7 @@ def test_a_variant_of_another_color_than_the_logs_is_seen(run, told, rows):
             color = next((each["value"] for each in variant["choices"] if each["name"] == "color"), None)
             if variant["product_id"] == line["product_id"] and color and color != catalog[line["product_id"]]:
                 line["variant_id"] = variant["id"]
-                assert told(order) == [[OTHER_COLOR]]
+                assert find_reasons(order) == [[OTHER_COLOR]]
                 return
     raise AssertionError("no order of a product with colors")
 
@@ -218,19 +213,19 @@ def first_line(order, **change):
         (lambda one: first_line(one, line_id=one["lines"][1]["line_id"]), STRANGER),
     ],
 )
-def test_a_broken_promise_is_seen(told, order, change, reason):
-    assert told(order) == [[]]
-    assert reason in told(order | change(order))[0]
+def test_a_broken_promise_is_seen(find_reasons, order, change, reason):
+    assert find_reasons(order) == [[]]
+    assert reason in find_reasons(order | change(order))[0]
 
 
-def test_two_orders_that_were_bought_apart_are_not_one(told, rows):
+def test_two_orders_that_were_bought_apart_are_not_one(find_reasons, rows):
     one, other = next(pair for pair in itertools.pairwise(rows) if pair[0]["persona_id"] == pair[1]["persona_id"])
     both = other | {
         "rows": one["rows"] + other["rows"],
         "lines": one["lines"] + other["lines"],
         "total": one["total"] + other["total"],
     }
-    assert OTHER_ROWS in told(both)[0]
+    assert OTHER_ROWS in find_reasons(both)[0]
 
 
 def test_a_log_that_is_half_ordered_is_held_back(copied, rows):

@@ -12,7 +12,6 @@ from shopwright.pipeline.arrow import to_batch
 from shopwright.pipeline.dataset import Dataset
 from shopwright.pipeline.problem import Problem
 from shopwright.pipeline.run import Run
-from shopwright.pipeline.stage import reasons_against
 from shopwright.pipeline.stages import all_stages
 from shopwright.schemas.shop import Persona
 
@@ -54,18 +53,9 @@ def persona(people):
 
 
 @pytest.fixture
-def told(run):
-    def judge(*rows):
-        found = reasons_against(STAGE, to_batch(Persona, rows), {"catalog": run.read("catalog")})
-        return [set(reasons) for reasons in found]
-
-    return judge
-
-
-@pytest.fixture
-def why(told):
+def why(find_reasons):
     """What the facts are told; the description still tells of those before a change."""
-    return lambda *rows: [reasons - {LONG, SILENT, FIGURE} for reasons in told(*rows)]
+    return lambda *rows: [reasons - {LONG, SILENT, FIGURE} for reasons in find_reasons(*rows)]
 
 
 @pytest.mark.parametrize(
@@ -79,13 +69,13 @@ def why(told):
     ],
     ids=["too long", "no taste", "no budget", "a figure of its own", "another budget"],
 )
-def test_a_description_that_does_not_tell_the_facts_fails(told, persona, change, reason):
-    assert told(persona) == [set()]
-    assert told(persona | change(persona)) == [{reason}]
+def test_a_description_that_does_not_tell_the_facts_fails(find_reasons, persona, change, reason):
+    assert find_reasons(persona) == [set()]
+    assert find_reasons(persona | change(persona)) == [{reason}]
 
 
-def test_the_personas_of_a_build_break_no_promise(run, told, people):
-    assert told(*people) == [set()] * 300
+def test_the_personas_of_a_build_break_no_promise(run, find_reasons, people):
+    assert find_reasons(*people) == [set()] * 300
     assert run.read("personas").manifest.rejected == 0
 
 

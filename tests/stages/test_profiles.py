@@ -45,18 +45,13 @@ def run(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def rows(run):
-    return run.read("profiles").table().to_pylist()
-
-
-@pytest.fixture(scope="session")
 def logs(run):
     """The longest of each customer."""
     return {log["persona_id"]: log for log in run.read("trajectories").table().to_pylist() if log["budget"] == "24k"}
 
 
 @pytest.fixture(scope="session")
-def judged(run):
+def find_reasons(run):
     have = {name: run.read(name) for name in STAGE.reads}
     return lambda *rows: reasons_against(STAGE, to_batch(Profile, rows), have)
 
@@ -244,13 +239,13 @@ def test_a_broken_promise_is_seen(broken, name):
     assert CHANGES[name][1] in broken[name]
 
 
-@pytest.fixture(scope="session")
-def broken(judged, rows):
+@pytest.fixture(scope="module")
+def broken(find_reasons, rows):
     """What the checks have against each change, asked at once; and nothing against the row itself."""
     one = next(row for row in rows if is_rich(row))
-    assert judged(one) == [[]]
+    assert find_reasons(one) == [[]]
     changed = [one | change(one) for change, _ in CHANGES.values()]
-    return dict(zip(CHANGES, judged(*changed), strict=True))
+    return dict(zip(CHANGES, find_reasons(*changed), strict=True))
 
 
 def long_search(log):
@@ -262,7 +257,7 @@ def long_search(log):
 
 
 @pytest.mark.parametrize("place", ["region", "searches", "materials", "sizes"])
-def test_what_the_customer_typed_is_seen_wherever_it_stands(judged, row, logs, place):
+def test_what_the_customer_typed_is_seen_wherever_it_stands(find_reasons, row, logs, place):
     typed = f"({long_search(logs[row['id']]).title()}, of course)"
     change = {
         "region": {"region": typed},
@@ -270,13 +265,13 @@ def test_what_the_customer_typed_is_seen_wherever_it_stands(judged, row, logs, p
         "materials": first(row, "materials", name=typed),
         "sizes": first(row, "sizes", value=typed),
     }[place]
-    assert TYPED in judged(row | change)[0]
+    assert TYPED in find_reasons(row | change)[0]
 
 
-def test_what_was_typed_in_a_shorter_log_is_seen_as_well(judged, rows, run):
+def test_what_was_typed_in_a_shorter_log_is_seen_as_well(find_reasons, rows, run):
     short = next(log for log in run.read("trajectories") if log.budget == "4k")
     one = next(row for row in rows if row["id"] == short.persona_id)
-    assert TYPED in judged(one | {"region": long_search(short.model_dump())})[0]
+    assert TYPED in find_reasons(one | {"region": long_search(short.model_dump())})[0]
 
 
 def test_no_profile_holds_a_long_search(rows, logs):

@@ -6,12 +6,11 @@ import re
 
 import pytest
 
-from shopwright.pipeline.arrow import to_batch
 from shopwright.pipeline.models.role import Models
 from shopwright.pipeline.problem import Problem
 from shopwright.pipeline.rollouts.conversation import format_block_output, join_turn_spans
 from shopwright.pipeline.run import Run
-from shopwright.pipeline.stage import reasons_against
+from shopwright.pipeline.sandbox.data_loader import query_trajectory_events
 from shopwright.pipeline.stages import all_stages
 from shopwright.pipeline.tokens import estimate
 from shopwright.schemas.rollouts import Message, Rollout
@@ -19,17 +18,6 @@ from tests.models.server import Plan, Server
 
 STAGE = all_stages()["rollouts"]
 RERUN = "a call that prints something else when it is run again"
-
-
-@pytest.fixture(scope="module")
-def rows(small):
-    return small.read("rollouts").table().to_pylist()
-
-
-@pytest.fixture(scope="module")
-def told(small):
-    have = {name: small.read(name) for name in STAGE.reads}
-    return lambda *rows: [set(found) for found in reasons_against(STAGE, to_batch(Rollout, rows), have)]
 
 
 @pytest.fixture
@@ -86,11 +74,11 @@ def test_code_is_written_in_pandas_and_in_sql_and_some_look_first(rows):
     codes = [call["code"] for row in rows for call in row["calls"]]
     assert any("conn.execute(" in code for code in codes)
     assert any("conn.execute(" not in code and "df[" in code for code in codes)
-    assert 0.15 < sum(len(row["calls"]) > 1 for row in rows) / len(rows) < 0.85
+    assert 0.6 < sum(len(row["calls"]) > 1 for row in rows) / len(rows) < 0.97
 
 
-def test_a_row_as_it_was_made_passes(told, rows):
-    assert told(*rows[:5]) == [set()] * 5
+def test_a_row_as_it_was_made_passes(find_reasons, rows):
+    assert find_reasons(*rows[:5]) == [set()] * 5
 
 
 @pytest.mark.parametrize(
@@ -115,8 +103,8 @@ def test_a_row_as_it_was_made_passes(told, rows):
         (lambda row: with_call(row, -1, ok=False), "its last call failed"),
     ],
 )
-def test_a_changed_row_is_found_and_the_reason_told(told, row, change, reason):
-    assert reason in told(change(row))[0]
+def test_a_changed_row_is_found_and_the_reason_told(find_reasons, row, change, reason):
+    assert reason in find_reasons(change(row))[0]
 
 
 def other_speaker(row):
@@ -164,51 +152,76 @@ def many_turns(row):
         (lambda row: row | {"trajectory_id": "no-such-one"}, "a trajectory that is not there"),
     ],
 )
-def test_a_conversation_that_cannot_have_been_is_found(told, row, change, reason):
-    assert reason in told(change(row))[0]
+def test_a_conversation_that_cannot_have_been_is_found(find_reasons, row, change, reason):
+    assert reason in find_reasons(change(row))[0]
 
 
-def test_an_answer_that_no_call_printed_is_a_guess(told, row):
+def test_an_answer_that_no_call_printed_is_a_guess(find_reasons, row):
     load = f'from data_loader import load_trajectory\nconn, df = load_trajectory("{row["trajectory_id"]}")'
     for place in range(len(row["calls"])):
         row = with_call(row, place, f"{load}\nprint('looked at it')", "looked at it")
-    assert told(row)[0] == {"an answer that no call printed"}
+    assert "an answer that no call printed" in find_reasons(row)[0]
 
 
-def test_a_first_turn_that_prints_a_constant_knows_the_answer(told, rows):
+def test_a_first_turn_that_prints_a_constant_knows_the_answer(find_reasons, rows):
     row = copy.deepcopy(
         next(r for r in rows if len(r["answer"]) < 40 and r["answer"] not in r["messages"][1]["content"])
     )
     code = f"print({row['answer']!r})\n" + row["calls"][0]["code"]
     row["messages"][2]["content"] = row["messages"][2]["content"].replace(row["calls"][0]["code"], code)
     row["calls"][0]["code"] = code
-    assert told(in_one_piece(row))[0] == {"its first turn knows the answer", RERUN}
+    assert find_reasons(in_one_piece(row))[0] >= {"its first turn knows the answer", RERUN}
 
 
-def test_a_first_turn_that_says_the_answer_in_words_gives_it_away(told, rows):
+def test_a_first_turn_that_says_the_answer_in_words_gives_it_away(find_reasons, rows):
     row = copy.deepcopy(next(each for each in rows if len(each["answer"]) > 12 and ";" not in each["answer"]))
     row["messages"][2]["content"] = f"It will be {row['answer']}. " + row["messages"][2]["content"]
-    assert told(in_one_piece(row))[0] == {"its first turn knows the answer"}
+    assert "its first turn knows the answer" in find_reasons(in_one_piece(row))[0]
 
 
-def test_a_block_that_does_not_load_is_found(told, row):
+def test_a_name_or_a_day_that_was_not_seen_is_found(small, find_reasons, rows):
+    """A brand of the log, an id and a day that neither the question nor an output before has."""
+    row = copy.deepcopy(rows[0])
+    events = query_trajectory_events(small.folder / "trajectories", row["trajectory_id"])
+    asin = next(each for each in events["asin"].to_pylist() if each and each not in row["text"])
+    brand = next(
+        each
+        for each in events["brand"].to_pylist()
+        if each and each.lower() not in (row["text"] + row["messages"][1]["content"]).lower()
+    )
+    code = row["calls"][0]["code"]
+    for line, unseen in (
+        (f'part = df[df["asin"] == "{asin}"]', asin),
+        (f'part = df[df["brand"] == "{brand}"]', brand),
+        ('part = df[df["timestamp"] >= "2001-02-03"]', "2001-02-03"),
+    ):
+        changed = with_call(copy.deepcopy(row), 0, code.replace("\n\n", f"\n\n# \n{line}\n", 1))
+        assert f"it uses what it has not seen: {unseen}" in find_reasons(changed)[0]
+
+
+def test_a_thought_that_nothing_bears_out_is_found(find_reasons, row):
+    row["messages"][4]["content"] = "There are 86117 rows. " + row["messages"][4]["content"]
+    assert find_reasons(in_one_piece(row))[0] == {"a thought that nothing bears out: 86117"}
+
+
+def test_a_block_that_does_not_load_is_found(find_reasons, row):
     changed = with_call(row, 0, "print('hello')", "hello")
-    assert "a block that does not load the trajectory" in told(changed)[0]
+    assert "a block that does not load the trajectory" in find_reasons(changed)[0]
 
 
-def test_a_model_that_writes_what_came_back_itself_is_found(told, row):
+def test_a_model_that_writes_what_came_back_itself_is_found(find_reasons, row):
     row["messages"][-1]["content"] = "<interpreter>\n1\n</interpreter>" + row["messages"][-1]["content"]
-    assert "the model writes a tag that is not its own" in told(in_one_piece(row))[0]
+    assert "the model writes a tag that is not its own" in find_reasons(in_one_piece(row))[0]
 
 
-def test_another_prompt_than_an_agents_is_found(told, row):
+def test_another_prompt_than_an_agents_is_found(find_reasons, row):
     row["messages"][1]["content"] += " Please."
-    assert "not the prompt of an agent" in told(row)[0]
+    assert "not the prompt of an agent" in find_reasons(row)[0]
 
 
-def test_a_rollout_too_long_is_found(told, row):
+def test_a_rollout_too_long_is_found(find_reasons, row):
     row["messages"][2]["content"] = "word " * 5_000 + row["messages"][2]["content"]
-    assert "too many tokens" in told(in_one_piece(row))[0]
+    assert "too many tokens" in find_reasons(in_one_piece(row))[0]
 
 
 def test_rollouts_that_say_the_same_are_near_duplicates(small, tmp_path, rows):

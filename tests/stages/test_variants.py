@@ -72,12 +72,7 @@ def catalog(run):
     return {product["id"]: product for product in run.read("catalog").table().to_pylist()}
 
 
-@pytest.fixture(scope="session")
-def rows(run):
-    return run.read("variants").table().to_pylist()
-
-
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def families(rows):
     found = defaultdict(list)
     for row in rows:
@@ -92,7 +87,7 @@ def family(families):
 
 
 @pytest.fixture
-def made(tmp_path):
+def make_variants(tmp_path):
     """The variants of a catalog with these products."""
 
     def make(*products, seed=0, **settings):
@@ -109,7 +104,7 @@ def made(tmp_path):
     return make
 
 
-def told(run, *rows):
+def find_variant_reasons(run, *rows):
     return reasons_against(STAGE, to_batch(Variant, rows), {"catalog": run.read("catalog")})
 
 
@@ -178,23 +173,24 @@ def test_as_many_are_sold_out_as_wanted_and_few_products_wholly(rows, families):
     assert 0 < wholly / len(families) < 0.03
 
 
-def test_nothing_is_sold_out_where_that_is_set(made):
+def test_nothing_is_sold_out_where_that_is_set(make_variants):
     assert all(
-        row["stock"] > 0 for row in made(*({"id": f"p{n}", "title": f"stool {n}"} for n in range(50)), sold_out=0)
+        row["stock"] > 0
+        for row in make_variants(*({"id": f"p{n}", "title": f"stool {n}"} for n in range(50)), sold_out=0)
     )
 
 
-def test_of_nine_tenths_sold_out_most_products_still_have_one(made):
-    rows = made(*({"id": f"p{n}", "title": f"stool {n}"} for n in range(400)), sold_out=0.9)
+def test_of_nine_tenths_sold_out_most_products_still_have_one(make_variants):
+    rows = make_variants(*({"id": f"p{n}", "title": f"stool {n}"} for n in range(400)), sold_out=0.9)
     left = {row["product_id"] for row in rows if row["stock"]}
     assert len(left) > 380
 
 
-def test_variants_are_those_of_the_product_wherever_it_stands(made):
+def test_variants_are_those_of_the_product_wherever_it_stands(make_variants):
     products = [{"id": f"p{n}", "title": f"stool number {n}"} for n in range(20)]
-    forth, back = made(*products), made(*reversed(products))
+    forth, back = make_variants(*products), make_variants(*reversed(products))
     assert sorted(forth, key=lambda row: row["id"]) == sorted(back, key=lambda row: row["id"])
-    assert forth != made(*products, seed=1)
+    assert forth != make_variants(*products, seed=1)
 
 
 @pytest.mark.parametrize(
@@ -239,9 +235,9 @@ def test_variants_are_those_of_the_product_wherever_it_stands(made):
         "no option named price",
     ],
 )
-def test_what_varies_most_naturally(made, product, name, own):
+def test_what_varies_most_naturally(make_variants, product, name, own):
     """What the product states beside its title; a size and a color need not be stated; what the title says does not vary."""
-    rows = made(product)
+    rows = make_variants(product)
     assert {tuple(choices(row)) for row in rows} == {(name,)}
     title = choices(next(row for row in rows if row["is_title"]))[name]
     assert own is None or title == own
@@ -257,35 +253,37 @@ def test_what_varies_most_naturally(made, product, name, own):
         [{"name": "legs", "values": ["three", "four"]}, {"name": "legs", "values": ["five"]}],
     ],
 )
-def test_a_page_with_too_little_choice_still_has_three_variants(made, options):
-    assert len(made({"options": options})) >= FEWEST
+def test_a_page_with_too_little_choice_still_has_three_variants(make_variants, options):
+    assert len(make_variants({"options": options})) >= FEWEST
 
 
-def test_a_page_with_very_much_choice_has_a_few_of_it(made):
+def test_a_page_with_very_much_choice_has_a_few_of_it(make_variants):
     options = [{"name": f"part {letter}", "values": [f"{letter}{n}" for n in range(200)]} for letter in "abcdef"]
-    assert FEWEST <= len(made({"options": options})) <= 5
+    assert FEWEST <= len(make_variants({"options": options})) <= 5
 
 
-def test_a_catalog_without_products_has_no_variants(made):
-    assert made() == []
+def test_a_catalog_without_products_has_no_variants(make_variants):
+    assert make_variants() == []
 
 
-def test_a_larger_size_costs_more_and_prices_keep_their_ending(made):
+def test_a_larger_size_costs_more_and_prices_keep_their_ending(make_variants):
     options = [{"name": "storage", "values": ["64 GB", "128 GB", "256 GB"]}]
     stated = [{"name": "storage", "value": "128 GB", "number": 128.0, "unit": "GB"}]
-    rows = made({"title": "phone", "price": Decimal("399.99"), "options": options, "attributes": stated})
+    rows = make_variants({"title": "phone", "price": Decimal("399.99"), "options": options, "attributes": stated})
     costs = {choices(row)["storage"]: row["price"] for row in rows}
     assert costs["64 GB"] < costs["128 GB"] == Decimal("399.99") < costs["256 GB"]
     assert {price % 1 for price in costs.values()} == {Decimal("0.99")}
 
 
 @pytest.mark.parametrize("price", ["0.01", "0.50", "9999999999.99"])
-def test_the_cheapest_and_the_dearest_have_prices(made, price):
+def test_the_cheapest_and_the_dearest_have_prices(make_variants, price):
     options = [
         {"name": "storage", "values": ["64 GB", "1 GB", "999 GB", "2 GB"]},
         {"name": "ram", "values": ["8 GB", "99 GB"]},
     ]
-    assert all(row["price"] > 0 for row in made({"title": "64 GB", "price": Decimal(price), "options": options}))
+    assert all(
+        row["price"] > 0 for row in make_variants({"title": "64 GB", "price": Decimal(price), "options": options})
+    )
 
 
 def other_value(row, value):
@@ -308,26 +306,29 @@ def other_value(row, value):
 )
 def test_a_broken_promise_is_seen(run, family, change, reason):
     title = next(row for row in family if row["is_title"])
-    assert told(run, title) == [[]]
-    assert reason in told(run, title | change(title))[0]
+    assert find_variant_reasons(run, title) == [[]]
+    assert reason in find_variant_reasons(run, title | change(title))[0]
 
 
 def test_a_title_variant_that_the_title_denies_is_seen(run, family):
     title = next(row for row in family if row["is_title"])
     other = next(row for row in family if choices(row) != choices(title))
-    assert DENIED in told(run, title | {"choices": other["choices"]})[0]
+    assert DENIED in find_variant_reasons(run, title | {"choices": other["choices"]})[0]
 
 
 def test_two_with_the_same_choices_are_seen(run, family):
     one, other, *_ = (row for row in family if not row["is_title"])
     twin = other | {"choices": one["choices"]}
-    assert [SAME in found for found in told(run, one, twin)] == [False, True]
+    assert [SAME in found for found in find_variant_reasons(run, one, twin)] == [False, True]
 
 
 def test_two_with_different_options_are_seen(run, family):
     one, other, *_ = family
-    assert [RAGGED in found for found in told(run, one, other | {"choices": other["choices"][:1]})] == [False, True]
-    assert told(run, one | {"choices": [one["choices"][0]] * 2}) == [[RAGGED]]
+    assert [RAGGED in found for found in find_variant_reasons(run, one, other | {"choices": other["choices"][:1]})] == [
+        False,
+        True,
+    ]
+    assert find_variant_reasons(run, one | {"choices": [one["choices"][0]] * 2}) == [[RAGGED]]
 
 
 def test_a_product_without_its_title_or_two_others_is_held_back(tmp_path, families):
@@ -342,8 +343,8 @@ def test_a_product_without_its_title_or_two_others_is_held_back(tmp_path, famili
     assert {fault.reason for fault in faults} == {COUNT}
 
 
-def test_values_of_a_leaf_are_its_own_the_commonest_first(tmp_path, made):
-    made(
+def test_values_of_a_leaf_are_its_own_the_commonest_first(tmp_path, make_variants):
+    make_variants(
         {"id": "a", "color": "teal"},
         {"id": "b", "color": "teal"},
         {"id": "c", "color": "plum"},
@@ -396,8 +397,8 @@ def test_offers_need_no_dataset():
         ),
     ],
 )
-def test_what_a_title_says_does_not_vary(made, title, options, varies):
-    rows = made({"title": title, "color": None, "options": options})
+def test_what_a_title_says_does_not_vary(make_variants, title, options, varies):
+    rows = make_variants({"title": title, "color": None, "options": options})
     values = defaultdict(set)
     for row in rows:
         for name, value in choices(row).items():

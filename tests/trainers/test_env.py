@@ -58,7 +58,7 @@ def begun(kind, run, task):
     return env
 
 
-def told(text):
+def parse_text(text):
     return json.loads(text)
 
 
@@ -74,14 +74,14 @@ def pages(small):
 
 @pytest.fixture
 def questions(small):
-    return begun(QuestionsEnv, small, asked(small))
+    return begun(QuestionsEnv, small, get_question_task(small))
 
 
 def standard(small):
     return next(task for n in range(99) if not (task := get_env_task(small.folder, "shopping", n))["profile_id"])
 
 
-def asked(small):
+def get_question_task(small):
     return get_env_task(small.folder, "questions", 0)
 
 
@@ -107,7 +107,7 @@ def test_nothing_but_tools_reset_and_the_reward_is_public(kind):
 @every_kind
 def test_before_its_first_reset_a_call_is_answered_by_an_error(kind):
     for name, tool in list_env_tools(kind()).items():
-        assert told(tool()) == {"error": "The episode is over."}, name
+        assert parse_text(tool()) == {"error": "The episode is over."}, name
 
 
 @pytest.mark.parametrize("value", STRANGE, ids=lambda value: repr(value)[:12])
@@ -128,6 +128,9 @@ def test_whatever_a_model_says_a_tool_gives_text(small, name, value):
 def test_the_shops_tools_are_told_as_agents_of_the_dataset_are_told_of_them():
     mine = {each["function"]["name"]: each["function"] for each in list_tool_schemas(ShopEnv)}
     assert mine.keys() == {*TOOLS, "submit"}
+    assert [name for name in mine if name != "submit"] == list(TOOLS), (
+        "TOOLS stand as trainers list them, by the alphabet"
+    )
     for known in build_tool_schemas():
         one = mine[known["name"]]
         assert one["description"] == known["description"]
@@ -207,8 +210,8 @@ def test_the_guides_example_plays():
 def test_a_shop_in_memory_needs_no_run():
     env = ShopEnv()
     env.reset(extra_info={"task": IN_MEMORY})
-    assert told(env.datetime_now())["calls_left"] == 7
-    assert told(env.submit()) == {"handed_in": True}
+    assert parse_text(env.datetime_now())["calls_left"] == 7
+    assert parse_text(env.submit()) == {"handed_in": True}
     assert env.get_reward() < 0
 
 
@@ -257,16 +260,16 @@ def test_what_the_shopper_says_of_itself_stands_beside_the_result(small):
             break
     env.reset(extra_info={"task": task})
     texts = [call_env_tool(env, *call) for call in calls]
-    assert [told(text).get("shopper", "") for text in texts[:-1]] == words[:-1]
+    assert [parse_text(text).get("shopper", "") for text in texts[:-1]] == words[:-1]
 
 
 def test_every_call_counts_and_at_the_last_the_shopper_leaves(shop):
-    most = told(shop.datetime_now())["calls_left"]
+    most = parse_text(shop.datetime_now())["calls_left"]
     assert most == shop._episode.axes.turns - 1
-    left = [told(shop.datetime_now())["calls_left"] for _ in range(most)]
+    left = [parse_text(shop.datetime_now())["calls_left"] for _ in range(most)]
     assert left == list(range(most - 1, -1, -1))
     assert shop._done
-    assert told(shop.datetime_now()) == {"error": "The episode is over."}
+    assert parse_text(shop.datetime_now()) == {"error": "The episode is over."}
     assert not shop._episode.reward.success
 
 
@@ -286,10 +289,10 @@ def test_every_call_counts_and_at_the_last_the_shopper_leaves(shop):
     ],
 )
 def test_a_call_that_no_tool_takes_ends_it_with_everything_lost(shop, name, arguments, why):
-    assert why in told(call_env_tool(shop, name, arguments))["error"]
+    assert why in parse_text(call_env_tool(shop, name, arguments))["error"]
     assert shop._done
     assert shop.get_reward() == -1
-    assert told(shop.submit()) == {"error": "The episode is over."}
+    assert parse_text(shop.submit()) == {"error": "The episode is over."}
     assert shop.get_reward() == -1
 
 
@@ -297,13 +300,13 @@ def test_after_the_end_nothing_changes_the_reward(small, shop):
     solve_env_task(shop, get_env_task(small.folder, "envs", 0))
     earned = shop.get_reward()
     for name in ("fly", "submit", "cart_view"):
-        assert told(call_env_tool(shop, name, {})) == {"error": "The episode is over."}
+        assert parse_text(call_env_tool(shop, name, {})) == {"error": "The episode is over."}
     assert shop.get_reward() == earned > 0.5
 
 
 def test_arguments_may_come_in_their_order(shop):
-    first = told(shop.catalog_search("lamp"))
-    assert first["results"] == told(shop.catalog_search(query="lamp"))["results"]
+    first = parse_text(shop.catalog_search("lamp"))
+    assert first["results"] == parse_text(shop.catalog_search(query="lamp"))["results"]
 
 
 def test_breaking_off_earns_what_silence_earns(small):
@@ -324,7 +327,7 @@ def test_a_journey_is_answered_part_by_part(small):
     assert [each.get("more", False) for each in handed] == [True] * (len(handed) - 1) + [False]
     assert env._episode.reward.success
     env.reset(extra_info={"task": task})
-    assert told(env.submit(more=True)) == {"noted": 1}
+    assert parse_text(env.submit(more=True)) == {"noted": 1}
     assert not env._done
 
 
@@ -344,7 +347,7 @@ def test_nothing_but_the_opening_and_the_calls_is_told_of_a_task(small):
     envs = [begun(ShopEnv, small, task) for task in tasks]
     assert len({env._prompt[0]["content"] for env in envs}) == 1
     for task, env in zip(tasks, envs, strict=True):
-        assert told(env._prompt[1]["content"]) == {"shopper": task["opening"], "calls_left": env._episode.most}
+        assert parse_text(env._prompt[1]["content"]) == {"shopper": task["opening"], "calls_left": env._episode.most}
 
 
 # Shopping, page by page
@@ -405,7 +408,7 @@ def test_words_with_line_ends_are_one_action(pages):
 
 
 def test_nothing_bought_earns_nothing_and_a_wrong_type_does_nothing(pages):
-    assert told(pages.search(words=3)) == {"error": "words of search is no string"}
+    assert parse_text(pages.search(words=3)) == {"error": "words of search is no string"}
     assert pages.get_reward() == 0
     while not pages._done:
         pages.click(thing="the moon")
@@ -416,11 +419,11 @@ def test_nothing_bought_earns_nothing_and_a_wrong_type_does_nothing(pages):
 
 
 def test_a_block_prints_and_a_right_answer_earns_one(small, questions):
-    id = asked(small)["trajectory_id"]
+    id = get_question_task(small)["trajectory_id"]
     load = f"from data_loader import load_trajectory\nconn, df = load_trajectory({id!r})\n"
     assert int(questions.code_interpreter(code=f"{load}len(df)")) > 10
     assert questions.get_reward() == pytest.approx(-0.9)
-    questions.submit(answer=asked(small)["answer"])
+    questions.submit(answer=get_question_task(small)["answer"])
     last_words([[{"role": "assistant", "content": r"No, \boxed{nothing}."}]], [questions])
     assert questions._done
     assert questions.get_reward() == 1
@@ -449,14 +452,14 @@ def test_what_is_printed_cannot_end_a_tools_message(questions):
 
 
 def test_an_answer_in_a_box_counts_where_no_call_follows(small):
-    task = asked(small)
+    task = get_question_task(small)
     env = begun(BoxedEnv, small, task)
     assert set(list_env_tools(env)) == {"code_interpreter"}
     assert "box" in env._prompt[0]["content"]
     last_words([[{"role": "assistant", "content": f"It is \\boxed{{{task['answer']}}}."}]], [env])
     assert env._done
     assert env.get_reward() == 1
-    assert told(env.code_interpreter(code="1")) == {"error": "The episode is over."}
+    assert parse_text(env.code_interpreter(code="1")) == {"error": "The episode is over."}
 
 
 @pytest.mark.parametrize(
@@ -470,7 +473,7 @@ def test_an_answer_in_a_box_counts_where_no_call_follows(small):
     ids=["nothing", "a tool", "with a call", "before a tool"],
 )
 def test_only_last_words_are_heard(small, said):
-    task = asked(small)
+    task = get_question_task(small)
     env = begun(BoxedEnv, small, task)
     written = [{**each, "content": each["content"].replace("%s", task["answer"])} for each in said]
     assert last_words([written], [env]) == [0.0]
@@ -480,7 +483,7 @@ def test_only_last_words_are_heard(small, said):
 
 def test_a_trajectory_that_is_not_there_is_named_at_the_reset(small):
     with pytest.raises(Problem, match="no trajectory nobody"):
-        begun(QuestionsEnv, small, {**asked(small), "trajectory_id": "nobody"})
+        begun(QuestionsEnv, small, {**get_question_task(small), "trajectory_id": "nobody"})
 
 
 # Rows
@@ -549,4 +552,4 @@ def test_environments_work_inside_an_event_loop(small):
         await asyncio.to_thread(env.reset, extra_info={"task": get_env_task(small.folder, "envs", 0)})
         return await asyncio.to_thread(env.cart_view)
 
-    assert told(asyncio.run(played()))["lines"] == []
+    assert parse_text(asyncio.run(played()))["lines"] == []

@@ -381,7 +381,7 @@ def test_only_a_few_faults_are_told_at_once(place):
 
 
 @pytest.fixture
-def judged(small):
+def judge_actions(small):
     """Reads actions, a minute apart, in a section about one product that may be bought: what is wrong with it."""
     stock = small.read("catalog").once(CatalogColumns)
     product = next(row for row in range(len(stock)) if not stock.promoted[row])
@@ -415,32 +415,34 @@ def judged(small):
 GOOD = (f"search {START}lamp]", f"search {START}oak lamp]", "click [ID]", "purchase [ID]")
 
 
-def test_what_costs_as_much_as_the_shopper_pays_may_be_bought_and_no_more(judged):
-    assert len(judged(*GOOD)) == 4
-    assert f"costs more than the {(judged.cents - 1) / 100:.2f}" in judged(*GOOD, limit=judged.cents - 1)
+def test_what_costs_as_much_as_the_shopper_pays_may_be_bought_and_no_more(judge_actions):
+    assert len(judge_actions(*GOOD)) == 4
+    assert f"costs more than the {(judge_actions.cents - 1) / 100:.2f}" in judge_actions(
+        *GOOD, limit=judge_actions.cents - 1
+    )
 
 
-def test_a_product_may_be_told_in_full_where_all_of_it_is_true(judged):
-    assert judged(*GOOD[:2], "click WHOLE", GOOD[3]) == judged(*GOOD)
+def test_a_product_may_be_told_in_full_where_all_of_it_is_true(judge_actions):
+    assert judge_actions(*GOOD[:2], "click WHOLE", GOOD[3]) == judge_actions(*GOOD)
     for change in ("click WHOLE.", "click  WHOLE", "click WHOLE (brand: x)", "click [ID || lamp]"):
-        assert isinstance(judged(*GOOD[:2], change, GOOD[3]), str), change
+        assert isinstance(judge_actions(*GOOD[:2], change, GOOD[3]), str), change
 
 
-def test_a_cart_is_bought_from_once(judged):
-    assert "buys what is not in the cart" in judged(*GOOD, GOOD[3], quota=(2, 1, 0, 2))
-    assert len(judged(*GOOD[:3], "add to Cart [ID]", GOOD[3], GOOD[3], quota=(2, 1, 1, 2))) == 6
+def test_a_cart_is_bought_from_once(judge_actions):
+    assert "buys what is not in the cart" in judge_actions(*GOOD, GOOD[3], quota=(2, 1, 0, 2))
+    assert len(judge_actions(*GOOD[:3], "add to Cart [ID]", GOOD[3], GOOD[3], quota=(2, 1, 1, 2))) == 6
 
 
-def test_the_first_and_last_second_of_a_visit_are_in_it(judged):
+def test_the_first_and_last_second_of_a_visit_are_in_it(judge_actions):
     opens = (FIRST - date(1970, 1, 1)).days * 86_400 + 36_000
-    assert len(judged(*GOOD, visits=((opens, opens + 180),))) == 4
-    assert "not in the shop" in judged(*GOOD, visits=((opens + 1, opens + 180),))
-    assert "not in the shop" in judged(*GOOD, visits=((opens, opens + 179),))
+    assert len(judge_actions(*GOOD, visits=((opens, opens + 180),))) == 4
+    assert "not in the shop" in judge_actions(*GOOD, visits=((opens + 1, opens + 180),))
+    assert "not in the shop" in judge_actions(*GOOD, visits=((opens, opens + 179),))
 
 
-def test_a_need_without_clicks_or_with_searches_left_open_is_told(judged):
-    assert "Nothing that 'oak lamp' finds was clicked" in judged(*GOOD[:2], GOOD[3], quota=(2, 0, 0, 1))
-    more = judged(*GOOD, f"search {START}lamp again]", quota=(3, 1, 0, 1))
+def test_a_need_without_clicks_or_with_searches_left_open_is_told(judge_actions):
+    assert "Nothing that 'oak lamp' finds was clicked" in judge_actions(*GOOD[:2], GOOD[3], quota=(2, 0, 0, 1))
+    more = judge_actions(*GOOD, f"search {START}lamp again]", quota=(3, 1, 0, 1))
     assert more == "After the search 'lamp again' the need's own words are missing."
 
 

@@ -37,11 +37,12 @@ def unpack_value(value: Any) -> Any:
     >>> unpack_value("['a', 'b']"), unpack_value('{"a": 1}'), unpack_value("[sic] text")
     (['a', 'b'], {'a': 1}, '[sic] text')
     """
-    if not isinstance(value, str) or len(value) > 100_000:
+    if not isinstance(value, str) or len(value) > 100_000:  # a longer text is a description, and slow to parse
         return value
     inside = value.strip()
     if inside[:1] + inside[-1:] not in ("[]", "{}"):
         return value
+    # CSV files of pandas hold lists as Python writes them.
     for read in (json.loads, ast.literal_eval):
         try:
             found = read(inside)
@@ -63,6 +64,7 @@ def read_name_value_pairs(value: Any) -> Iterator[tuple[Any, Any]]:
             yield name, found
         case dict() as named:
             yield from named.items()
+        # A tuple is a pair; a list of two may be two features.
         case [str() as name, str() | int() | float() as found] if isinstance(value, tuple):
             yield name, found
         case list() | tuple() as several:
@@ -83,6 +85,7 @@ def repair_attributes(value: Any, repairs: set[str]) -> list[Row]:
             else drop_missing(clean_text(", ".join(flatten_names(one)) if isinstance(one, list) else one, repairs))
         )
         if name and one:
+            # A part number that begins with digits is no measure.
             number, unit = parse_quantity(one) if name.lower().replace(" ", "_") not in CODES else (None, None)
             found.setdefault((name, one), {"name": name, "value": one, "number": number, "unit": unit})
     return list(found.values())
@@ -173,6 +176,7 @@ def parse_count(value: Any, most: int) -> int | None:
     (1234, 5, 3, None, None)
     """
     written = (value_to_text(value) or "").strip()
+    # Cut, for a field of somebody else's may be of any length.
     numbers = [float(number.replace(",", "")) for number in re.findall(r"\d[\d,]{0,15}(?:\.\d+)?", written[:200])]
     return int(numbers[-1]) if numbers and not written.startswith("-") and numbers[-1] <= most else None
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import chain, zip_longest
 from itertools import product as combinations
-from math import gcd
+from math import gcd, prod
 from random import Random
 from statistics import NormalDist
 from typing import Any
@@ -95,9 +95,8 @@ def generate_siblings(seed: int, block: int, inside: range) -> Iterator[dict[str
         color = facts.pop("color", None)
         fill = {**facts, "brand": maker.brand.name, "series": maker.series, "noun": noun, "use": use, "color": color}
         number = block * SIBLINGS + place
-        price = choose_retail_price(
-            own, base * maker.price * compute_price_factor(leaf, facts) * (0.97 + 0.06 * own.random())
-        )
+        factor = prod(leaf.dearer.get(value, 1.0) for value in facts.values())
+        price = choose_retail_price(own, base * maker.price * factor * (0.97 + 0.06 * own.random()))
         rating = round(min(5.0, max(1.0, maker.quality + 0.3 * draw_normal(own))), 1)
         reviews = int(10 ** (3.6 * own.random() ** 1.5)) - 1
         yield {
@@ -186,13 +185,6 @@ def choose_axes(random: Random, lists: dict[str, list[str]]) -> list[tuple[str, 
         kept = set(random.sample(lists[name], size))
         chosen.append((name, [value for value in lists[name] if value in kept]))
     return chosen
-
-
-def compute_price_factor(leaf: Leaf, facts: dict[str, str]) -> float:
-    factor = 1.0
-    for value in facts.values():
-        factor *= leaf.dearer.get(value, 1.0)
-    return factor
 
 
 def choose_retail_price(random: Random, dollars: float) -> int:

@@ -10,8 +10,8 @@ from shopwright.pipeline.evaluate.realism.logs import CLICK, PURCHASE, Logs
 from shopwright.pipeline.evaluate.statistics import estimate_median, measure_clustered_share
 
 DAY = 86_400
+# Purchases of a customer whose share counts.
 FEWEST = 5
-"""Purchases of a customer whose share counts."""
 NO_PURCHASES = "no purchases"
 Found = Iterator[Figure | Curve]
 
@@ -71,7 +71,7 @@ def measure_durables(logs: Logs, owners: np.ndarray, bought: np.ndarray) -> Foun
     order = np.lexsort((logs.seconds[bought], key))
     key, rows = key[order], bought[order]
     when = count_time(key, logs.seconds[rows], 30 * DAY)
-    within = np.arange(len(when)) - np.searchsorted(when, when - 30 * DAY) + 1
+    within = np.arange(len(when)) - np.searchsorted(when, when - 30 * DAY) + 1  # how many the 30 days up to each hold
     most = int(np.argmax(within))
     note = f"{logs.kind_names[logs.kinds[rows[most]]]}, {logs.names[owners[rows[most]]]}"
     yield Figure(key="same_durable", value=float(within[most]), count=len(bought), note=note)
@@ -91,10 +91,8 @@ def count_time(key: np.ndarray, seconds: np.ndarray, apart: int) -> np.ndarray:
     """Times on one line on which what has different keys is further apart than `apart`: so that a window never holds two keys."""
     if not len(key):
         return seconds
-    start, key = (
-        seconds.min(),
-        np.unique(key, return_inverse=True)[1],
-    )  # small numbers: years of seconds times keys must fit
+    start = seconds.min()
+    key = np.unique(key, return_inverse=True)[1]  # small numbers: years of seconds times keys must fit
     return key * (int(seconds.max() - start) + 2 * apart) + seconds - start
 
 
@@ -109,6 +107,7 @@ def measure_clicks_after(logs: Logs, owners: np.ndarray, bought: np.ndarray) -> 
     size = len(logs.product_ids)
     same_kind = count_time(pair(logs, owners, rows), logs.seconds[rows], week)
     same_product = count_time(owners[rows] * size + logs.products[rows], logs.seconds[rows], week)
+    # Clicks on others of the kind: without those on the very product.
     found = count_within(same_kind, len(clicks), week) - count_within(same_product, len(clicks), week)
     customers = owners[bought]
     right = np.bincount(customers, found > 0, len(logs.names))

@@ -24,6 +24,7 @@ SEVERAL = frozenset(
     comic magazine music album vinyl movie movy dvd game toy puzzle doll animal card gift print ticket course lesson tutoring visit
     walking sitting grooming mowing cleaning scanning printing alteration package appointment order plan plant cable connector adapter accessory case""".split()
 )
+# Where the words one by one would decide wrongly.
 PHRASES: dict[str, Use] = {
     "paper towel": "consumable",
     "gift card": "several",
@@ -40,10 +41,9 @@ PHRASES: dict[str, Use] = {
     "game console": "durable",
     "toy box": "durable",
 }
-"""Where the words one by one would decide wrongly."""
 
+# Where a title stops to say what the thing is.
 ENDS = re.compile(r"\s+(?:with|for|w/|in|from|by|of|and)\s|[,(\[|:;/]|\s-\s|\s–\s", re.IGNORECASE)
-"""Where a title stops to say what the thing is."""
 WORD = re.compile(r"[^\W\d_][\w'’&-]*", re.UNICODE)
 
 

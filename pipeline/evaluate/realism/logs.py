@@ -210,12 +210,14 @@ def join_logs(found: Iterable[RawLog], catalog_kinds: dict[str, str] | None = No
     products, ids = coded["asin"]
     first = np.full(len(ids), -1)
     there = np.flatnonzero(products >= 0)[::-1]
+    # From the end: what is written last is where a product first stands.
     first[products[there]] = there
     titles = [coded["product_name"][1][place] for place in coded["product_name"][0][first]]
     kinds, kind_names, guessed = find_kinds(coded, first, ids, titles, catalog_kinds or {})
     brands, brand_names = coded["brand"]
     queries, query_texts = coded["search_query"]
     return Logs(
+        # Timestamps are microseconds; the kind -1 is for actions without a product, whose place is -1, too.
         names, edges, table["timestamp"].cast(pa.int64()).to_numpy() // 1_000_000, number[actions], products,
         np.append(kinds, -1)[products], brands, queries, ids, titles, kind_names, brand_names, query_texts,
         [log.text for log in raw], guessed,

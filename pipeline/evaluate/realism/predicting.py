@@ -46,11 +46,12 @@ def measure_types(logs: Logs) -> Figure:
 def guess_types(logs: Logs, owners: np.ndarray, order: int) -> np.ndarray:
     """Which actions a model of this order guesses; what was before a log's first action counts as a type of its own."""
     kinds = len(ACTIONS)
+    # The types before an action as one number, a digit for each.
     context = np.zeros(len(logs), dtype=np.int64)
     for back in range(1, order + 1):
         before = np.roll(logs.actions, back)
         before[np.roll(owners, back) != owners] = kinds
-        before[:back] = kinds
+        before[:back] = kinds  # what was rolled round from the end
         context = context * (kinds + 1) + before
     fold = owners % min(FOLDS, len(logs.names))
     right = np.zeros(len(logs), dtype=bool)
@@ -69,6 +70,7 @@ def measure_texts(logs: Logs) -> Figure:
     same = np.array(
         [number.setdefault(" ".join(text.lower().split()), len(number)) for text in logs.query_texts] + [-1]
     )
+    # The last is for actions that are no search.
     asked = same[logs.queries]
     said = [number.get(find_title_kind(title), -1) for title in logs.titles]
     folds = min(FOLDS, len(logs.names))

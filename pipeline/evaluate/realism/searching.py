@@ -13,18 +13,19 @@ from shopwright.pipeline.evaluate.realism.logs import CLICK, SEARCH, Logs
 from shopwright.pipeline.evaluate.statistics import measure_clustered_share, measure_share
 from shopwright.pipeline.render.pages import PAGE
 
+# The ids of the best products of a search, as many as asked for at most: the shop's engine.
 Rank = Callable[[str, int], Sequence[str]]
-"""The ids of the best products of a search, as many as asked for at most: the shop's engine."""
 SMALL = frozenset(
     """a an the and or of for with without w/ w/o in on at to from by as into no not non nor my your our his her their its
     me i im i'm it this that these those is are be can do does who where which what how when between off out only than""".split()
 )
 PAGES = 2
+# Clicks whose search the engine is asked for, of customers spread evenly.
 MOST_CLICKS = 20_000
-"""Clicks whose search the engine is asked for, of customers spread evenly."""
+# A word that one of so many searches has, and three at least, is no typing error.
 COMMON = 2_000
-"""A word that one of so many searches has, and three at least, is no typing error."""
 LONGEST_BRAND = 4
+# Common words that a shop's titles may lack, so that they are not taken for errors.
 EVERYDAY = frozenset(
     """about above after again along among animal around arrow aunt baker basic beach beads beard beast beats being below better bible
     birds blade blank blend blind block blood board boats bones boots bored bound brain brand brave bread break brick bride brief
@@ -56,12 +57,11 @@ EVERYDAY = frozenset(
     hospital important language material mountain natural outdoor projection resistant sensitive special strong summer together
     toddler vacation vintage warm wedding weekend yellow""".split()
 )
-"""Common words that a shop's titles may lack, so that they are not taken for errors."""
 WORD = re.compile(r"[^\W\d_]+", re.UNICODE)
+# Letters of a word that is looked at: a short one is a letter away from another one anyway.
 SHORTEST = 5
-"""Letters of a word that is looked at: a short one is a letter away from another one anyway."""
+# Titles that have a word which an error may be of.
 OFTEN = 3
-"""Titles that have a word which an error may be of."""
 ENDINGS = ("s", "es", "ed", "d", "ing", "er", "ers", "y", "ly", "'s", "less")
 
 
@@ -83,7 +83,7 @@ def measure_searching(
     }
     for key, mask in has.items():
         yield share_by_customer(key, logs, owners, mask[codes] if len(codes) else np.zeros(0, bool), "no searches")
-    most = int(min(lengths.max(), 15))
+    most = int(min(lengths.max(), 15))  # words; longer searches count there
     counts = np.bincount(np.minimum(lengths[codes], most), minlength=most + 1)[1:] if len(codes) else np.zeros(0)
     yield Curve(key="lengths", x=list(range(1, len(counts) + 1)), y=(counts / max(len(codes), 1)).tolist())
     yield measure_brands(logs, words)
@@ -151,13 +151,14 @@ class KnownWords:
     def knows(self, word: str) -> bool:
         """As it is, or with another ending."""
         stems = {word, *(word.removesuffix(end) for end in ENDINGS)}
+        # running, runn, run; parties, parti, party.
         stems |= {stem[:-1] for stem in stems if stem[-1:] == stem[-2:-1]} | {
             stem[:-1] + "y" for stem in stems if stem.endswith("i")
         }
         ends = ("", "e", "y", "s", "es", "ed", "er", "ing")
         whole = [stem for stem in stems if len(stem) >= 3]
         forms = {stem + end for stem in whole for end in ends if not (end == "s" and stem.endswith("s"))}
-        forms |= {stem + stem[-1] + "ing" for stem in whole}
+        forms |= {stem + stem[-1] + "ing" for stem in whole}  # run, running
         return not self.all.isdisjoint(forms)
 
     def cuts(self, word: str) -> bool:
@@ -195,10 +196,10 @@ def list_edits(word: str) -> Iterator[str]:
 def measure_brands(logs: Logs, words: Sequence[Sequence[str]]) -> Figure:
     """The brand is the longest of the log's brands that the search begins with, up to four words."""
     lower = [" ".join(name.lower().split()) for name in logs.brand_names]
+    # The first spelling wins.
     number = {name: place for place, name in reversed([*enumerate(lower)]) if name and name not in SMALL}
-    same = np.array(
-        [number.get(name, -1) for name in lower] + [-1]
-    )  # two spellings of a brand are one; the last is for none
+    # Two spellings of a brand are one; the last is for none.
+    same = np.array([number.get(name, -1) for name in lower] + [-1])
     typed = np.array([find_first_brand(each, number) for each in words] or [-1])
     searches = logs.find(SEARCH)
     searches = searches[searches + 1 < len(logs)]

@@ -11,53 +11,15 @@ from shopwright.pipeline.evaluate.realism.figures import Curve, Figure
 from shopwright.pipeline.evaluate.realism.logs import CLICK, PURCHASE, Logs, split_customers
 from shopwright.pipeline.evaluate.realism.searching import share_by_customer
 
-GAPS = (
-    0,
-    5,
-    10,
-    20,
-    30,
-    60,
-    120,
-    300,
-    600,
-    1_200,
-    2_400,
-    3_600,
-    7_200,
-    21_600,
-    43_200,
-    DAY,
-    2 * DAY,
-    4 * DAY,
-    7 * DAY,
-    14 * DAY,
-)
-"""Edges of the picture, in seconds; the last column is without end."""
-GAP_NAMES = (
-    "0",
-    "5 s",
-    "10 s",
-    "20 s",
-    "30 s",
-    "1 min",
-    "2 min",
-    "5 min",
-    "10 min",
-    "20 min",
-    "40 min",
-    "1 h",
-    "2 h",
-    "6 h",
-    "12 h",
-    "1 d",
-    "2 d",
-    "4 d",
-    "7 d",
-    "14 d",
-)
+# Edges of the picture, in seconds, with their names; the last column is without end.
+GAPS = {
+    0: "0", 5: "5 s", 10: "10 s", 20: "20 s", 30: "30 s",
+    60: "1 min", 120: "2 min", 300: "5 min", 600: "10 min", 1_200: "20 min", 2_400: "40 min",
+    3_600: "1 h", 7_200: "2 h", 21_600: "6 h", 43_200: "12 h",
+    DAY: "1 d", 2 * DAY: "2 d", 4 * DAY: "4 d", 7 * DAY: "7 d", 14 * DAY: "14 d",
+}  # fmt: skip
+# Gaps, or days with actions, of a customer that can be irregular.
 FEWEST = 10
-"""Gaps, or days with actions, of a customer that can be irregular."""
 
 
 def measure_timing(logs: Logs) -> Iterator[Figure | Curve]:
@@ -80,7 +42,7 @@ def measure_packing(text: str) -> float:
     >>> measure_packing("a" * 10_000) > 100
     True
     """
-    content = text.encode("utf-8", "replace")
+    content = text.encode("utf-8", "replace")  # logs of others may hold halves of characters
     return len(content) / len(zlib.compress(content, 9))
 
 
@@ -110,14 +72,17 @@ def measure_carried(logs: Logs, owners: np.ndarray) -> Figure:
     size = len(logs.product_ids)
     key, first = np.unique(owners[clicks] * size + logs.products[clicks], return_index=True)
     wanted = owners[bought] * size + logs.products[bought]
+    # What is beyond the last key is compared with that one, and differs.
     place = np.minimum(np.searchsorted(key, wanted), max(len(key) - 1, 0))
     seen = key[place] == wanted if len(key) else np.zeros(len(bought), bool)
     early = np.zeros(len(bought), dtype=bool)
+    # `first` is where a customer first clicked on a product.
     early[seen] = logs.seconds[bought[seen]] - logs.seconds[clicks[first[place[seen]]]] >= DAY
     return share_by_customer("carried_on", logs, owners[bought], early, "no purchases")
 
 
 def describe_gaps(counts: np.ndarray) -> str:
-    names = [f"{low} to {high}" for low, high in pairwise(GAP_NAMES)] + [f"{GAP_NAMES[-1]} and more"]
+    edges = list(GAPS.values())
+    names = [f"{low} to {high}" for low, high in pairwise(edges)] + [f"{edges[-1]} and more"]
     total = max(int(counts.sum()), 1)
     return "; ".join(f"{name}: {100 * count / total:.1f} %" for name, count in zip(names, counts.tolist(), strict=True))

@@ -23,12 +23,12 @@ COMMON = SMALL | frozenset(
     gifts less more under over up price review reviews near online made small medium large big xl long short high low mini full extra wide easy
     free black white red blue green brown gray grey pink gold silver purple yellow orange""".split()
 )
+# Strings of each side.
 MOST = 1_000
-"""Strings of each side."""
 FEWEST = 20
 FOLDS = 5
+# Half the weight of the squared coefficients, for texts as vectors of length 1 in each of two groups of features.
 PENALTY = 1 / 3
-"""Half the weight of the squared coefficients, for texts as vectors of length 1 in each of two groups of features."""
 STEPS = 12
 TOKEN = re.compile(r"[^\W\d_][\w']*|\d+(?:\.\d+)?|[^\s\w]")
 
@@ -42,6 +42,7 @@ def compare_searches(ours: Sequence[str], people: Sequence[str]) -> Figure:
     texts = [*mine[:size], *theirs[:size]]
     sides = np.repeat([1.0, 0.0], size)
     kernel = compare_texts([hide_subject(text) for text in texts])
+    # Both sides have as many in each fold.
     fold = np.array(Random(1).sample([place % FOLDS for place in range(size)], size) * 2)
     scores = np.zeros(len(texts))
     for number in range(FOLDS):
@@ -89,6 +90,7 @@ def compare_texts(shapes: Sequence[str]) -> np.ndarray:
     """The similarity of each text with each: products of vectors of length 1 in either group, by tf-idf; float64 [texts, texts]."""
     counted = [Counter(list_features(shape)) for shape in shapes]
     spread = Counter(feature for each in counted for feature in each)
+    # A feature of one text alone makes no two texts alike.
     number = {
         feature: place
         for place, feature in enumerate(sorted(feature for feature, count in spread.items() if count > 1))
@@ -97,11 +99,13 @@ def compare_texts(shapes: Sequence[str]) -> np.ndarray:
     for row, each in enumerate(counted):
         for feature, count in each.items():
             if feature in number:
+                # As scikit-learn smooths tf-idf, with the logarithm of counts.
                 rare = 1 + np.log((1 + len(shapes)) / (1 + spread[feature]))
                 matrix[row, number[feature]] = (1 + np.log(count)) * rare
     group = np.array([kind for kind, _ in number])
     for kind in (0, 1):
         part = matrix[:, group == kind]
+        # A text may have no feature that another one has.
         matrix[:, group == kind] = part / np.maximum(np.linalg.norm(part, axis=1, keepdims=True), 1e-9)
     return (matrix @ matrix.T).astype(np.float64)
 
@@ -116,7 +120,7 @@ def fit_logistic(kernel: np.ndarray, sides: np.ndarray) -> tuple[np.ndarray, flo
     weights, height, count = np.zeros(len(sides)), 0.0, len(sides)
     for _ in range(STEPS):
         scores = kernel @ weights + height
-        chance = 1 / (1 + np.exp(-np.clip(scores, -30, 30)))
+        chance = 1 / (1 + np.exp(-np.clip(scores, -30, 30)))  # beyond 30 it is 0 or 1, and exp overflows
         slope = np.maximum(chance * (1 - chance), 1e-6)
         aim = scores + (sides - chance) / slope
         system = np.zeros((count + 1, count + 1))

@@ -8,6 +8,7 @@ import inspect
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 from typing import Any, get_args
 
 import pyarrow as pa
@@ -60,17 +61,15 @@ def configs(run: Run) -> list[Config]:
     """
     whole = {name: run.read(name) for name in all_stages() if run.read(name).manifest}
     plain = [make_dataset_config(dataset, run) for dataset in whole.values()]
-    return plain + [config for form in list_forms(whole) for config in make_form_configs(form, run)]
+    return [*plain, *chain.from_iterable(make_form_configs(form, run) for form in list_forms(whole))]
 
 
 def list_forms(made: Collection[str]) -> list[Reference]:
     """The training forms of finished datasets, conversations first; rows without a split need the tasks whose split is theirs."""
-    forms = [
-        form
-        for name, views in views_in_place().items()
-        if name in made and ("split" in all_stages()[name].makes.model_fields or tasks_of(name) in {"", *made})
-        for form in views.forms
-    ]
+    forms: list[Reference] = []
+    for name, views in views_in_place().items():
+        if name in made and ("split" in all_stages()[name].makes.model_fields or tasks_of(name) in {"", *made}):
+            forms += views.forms
     return sorted(forms, key=lambda form: name_of(form).startswith("rl_"))
 
 
@@ -86,7 +85,9 @@ def make_dataset_config(dataset: Dataset[Record], run: Run) -> Config:
         splits = {name: partial(slice_dataset_rows, dataset, partial(keep_split, name)) for name in names}
         group = next((name for name in GROUPS if name in schema.names), "")
     elif (tasks := tasks_of(dataset.name)) and find_side_column(all_stages()[tasks].makes):
-        column, known = find_task_column(dataset), run.read(tasks)
+        # Where the id of a row's task stands.
+        column = next((name for name in all_stages()[tasks].views.named_by if name in schema.names), "id")
+        known = run.read(tasks)
         group = next((name for name in GROUPS if name in schema.names), column)
         splits = {side: partial(slice_dataset_rows, dataset, partial(keep_side, column, known, side)) for side in SIDES}
     return Config(dataset.name, about, schema, splits, group)
@@ -120,12 +121,6 @@ def keep_split(split: str, batch: pa.RecordBatch) -> pa.RecordBatch:
 def keep_side(column: str, tasks: Dataset[Record], side: Side, batch: pa.RecordBatch) -> pa.RecordBatch:
     known = tasks.once(assign_sides)
     return batch.filter(pa.array([known.get(task, "train") == side for task in batch[column].to_pylist()], pa.bool_()))
-
-
-def find_task_column(dataset: Dataset[Record]) -> str:
-    """Where the id of a row's task stands."""
-    named = all_stages()[tasks_of(dataset.name)].views.named_by
-    return next((name for name in named if name in dataset.makes.model_fields), "id")
 
 
 def find_side_column(tasks: type[Record]) -> str:

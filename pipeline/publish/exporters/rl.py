@@ -13,9 +13,11 @@ from typing import Any, Literal
 from shopwright.pipeline.behaviors.sessions import assign_customer_split
 from shopwright.pipeline.dataset import Dataset
 from shopwright.pipeline.envs import get_env
+from shopwright.pipeline.envs.customers import NOBODY, VISITOR
 from shopwright.pipeline.envs.difficulty import compute_axes
 from shopwright.pipeline.prompts import render_messages
 from shopwright.pipeline.publish.exporters.rows import Message, Row, dump_exact_json
+from shopwright.pipeline.questions.rating import HELD_OUT
 from shopwright.pipeline.render import pages
 from shopwright.pipeline.rollouts.baselines import MAJORITY, RANDOM, SCRIPTED
 from shopwright.pipeline.rollouts.conversation import CALLS, TURNS
@@ -43,7 +45,7 @@ LEVELS = {"easy": 1, "medium": 2, "hard": 3}
 # Heads.
 
 
-def question_head(trajectory: str, question: str) -> list[Message]:
+def question_head(trajectory: str, question: str, asked_on: str) -> list[Message]:
     """What an agent with a code interpreter is told; the answer is to stand in a box."""
     facts = {
         "schema": describe_events_table(),
@@ -52,7 +54,9 @@ def question_head(trajectory: str, question: str) -> list[Message]:
         "turns": TURNS,
         "boxed": True,
     }
-    return list(render_messages("trainers/questions", trajectory=trajectory, question=question, **facts))
+    return list(
+        render_messages("trainers/questions", trajectory=trajectory, question=question, asked_on=asked_on, **facts)
+    )
 
 
 def env_head(task: Task) -> list[Message]:
@@ -84,13 +88,19 @@ def rl_questions(rl_prompts: Dataset[RlPrompt], questions: Dataset[Question], sp
         asked.add(prompt.question_id)
         if side(prompt.split) == split:
             yield build_rl_question_row(prompt.question_id, prompt, prompt.ground_truth, split, prompt.pass_rates)
+    # To test on there are all questions that are held out, asked for or not.
     for question in questions if split == "test" else ():
         if side(question.split) == split and question.id not in asked:
             yield build_rl_question_row(question.id, question, question.answer, split, [])
 
 
 def build_rl_question_row(id: str, row: RlPrompt | Question, answer: str, split: Side, tried: list[PassRate]) -> Row:
-    known = {"question_id": id, "trajectory_id": row.trajectory_id, "question": row.question}
+    known = {
+        "question_id": id,
+        "trajectory_id": row.trajectory_id,
+        "question": row.question,
+        "asked_on": str(row.asked_on),
+    }
     truth = {"answer": answer, "answer_type": row.answer_type}
     models = [rate for rate in tried if rate.policy not in (SCRIPTED, RANDOM, MAJORITY)]
     rates = [rate.model_dump() for rate in tried]
@@ -98,7 +108,7 @@ def build_rl_question_row(id: str, row: RlPrompt | Question, answer: str, split:
         f"{id}-rl",
         "shoptrajqa",
         "questions_boxed",
-        question_head(row.trajectory_id, row.question),
+        question_head(row.trajectory_id, row.question, str(row.asked_on)),
         ability=row.kind,
         truth=truth,
         extra={"split": split, "task": known | truth, "pass_rates": rates, **truth, "trajectory_id": row.trajectory_id},
@@ -112,7 +122,7 @@ def rl_envs(run: Run, env_tasks: Dataset[Task], env_episodes: Dataset[EnvEpisode
     """Tasks for an agent with the shop's tools, with calls that earn everything; held out are those of other customers."""
     rates, env = measure_pass_rates(env_episodes, "task_id", "reward.success"), ShopEnv(run.folder)
     for task in env_tasks:
-        if side_of(owner(task)) == split:
+        if task.split == split:
             yield build_rl_env_row(task, env, split, rates.get((task.id,)))
 
 
@@ -232,7 +242,7 @@ def make_call(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 def side(split: str) -> Side:
     """Trainers know two sides: what is for SFT and for RL is of different customers, and both is for training."""
-    return "test" if split == "test" else "train"
+    return "test" if split in HELD_OUT else "train"
 
 
 def side_of(group: str) -> Side:
@@ -241,7 +251,8 @@ def side_of(group: str) -> Side:
 
 
 def owner(task: Task) -> str:
-    return task.persona_id or task.id
+    """Whose task it is: a customer's, or nobody's but its own."""
+    return task.id if task.persona_id in (NOBODY, VISITOR) else task.persona_id
 
 
 def customer_of(trajectory_id: str) -> str:

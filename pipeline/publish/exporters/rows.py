@@ -158,15 +158,11 @@ def batch_rows(rows: Iterable[Row], schema: pa.Schema) -> Iterator[pa.RecordBatc
     rows = iter(rows)
     while piece := list(islice(rows, ROWS)):
         if "tokens" in schema.names:
-            add_token_counts(piece)
+            texts = pa.array([" ".join(list_model_texts(row)) for row in piece], pa.large_string())
+            for row, tokens in zip(piece, estimates(texts).tolist(), strict=True):
+                row["tokens"] = tokens
         values = [{each.name: to_column_value(row[each.name], each.type) for each in schema} for row in piece]
         yield pa.RecordBatch.from_pylist(values, schema=plain).cast(schema)
-
-
-def add_token_counts(rows: Sequence[Row]) -> None:
-    texts = pa.array([" ".join(list_model_texts(row)) for row in rows], pa.large_string())
-    for row, tokens in zip(rows, estimates(texts).tolist(), strict=True):
-        row["tokens"] = tokens
 
 
 def list_model_texts(row: Row) -> Iterator[str]:

@@ -22,7 +22,6 @@ from shopwright.pipeline.publish.exporters.rl import (
     page_head,
     question_head,
     side,
-    side_of,
 )
 from shopwright.pipeline.publish.exporters.rows import (
     Message,
@@ -63,8 +62,9 @@ def sft_rollouts(rollouts: Dataset[Rollout], split: Side) -> Iterator[Row]:
 
 def build_sft_rollout_row(rollout: Rollout) -> Row:
     asked = json.loads(rollout.messages[1].content)
-    messages = question_head(asked["trajectory"], asked["question"])
+    messages = question_head(asked["trajectory"], asked["question"], asked["asked on"])
     turns = rollout.messages[2:]
+    # The last turn is the answer: it has no call, and nothing came back.
     for call, turn, heard in zip(rollout.calls, turns[::2], turns[1::2], strict=False):
         messages.append(
             make_call_message(turn.content.partition(OPEN)[0].rstrip(), "code_interpreter", {"code": call.code})
@@ -96,7 +96,7 @@ def strip_interpreter_tags(heard: str) -> str:
 def sft_envs(run: Run, env_tasks: Dataset[Task], env_episodes: Dataset[EnvEpisode], split: Side) -> Iterator[Row]:
     """Shoppers served with the shop's tools, by the solver or a model, where it was a full success."""
     env = ShopEnv(run.folder)
-    for episode, task in pair_with_tasks(env_episodes, env_tasks, lambda task: side_of(owner(task)) == split):
+    for episode, task in pair_with_tasks(env_episodes, env_tasks, lambda task: task.split == split):
         if episode.reward.success:
             yield from build_sft_env_rows(env, task, episode)
 
@@ -110,6 +110,7 @@ def build_sft_env_rows(env: ShopEnv, task: Task, episode: EnvEpisode) -> Iterato
     )
     env.reset(extra_info={"task": facts})
     messages = write_env_messages(env, calls)
+    # Played now it may earn less: an env may have changed since the episode was made.
     earned = env._episode.reward
     if earned is not None and earned.success:
         yield build_conversation_row(
@@ -141,6 +142,7 @@ def read_by_ids(dataset: Dataset[Any], ids: pa.Array) -> Iterator[Any]:
     """The records of these ids; few reads where they stand together."""
     places = dataset.once(index_ids)
     found = [places[id] for id in ids.to_pylist() if id in places]
+    # Rows of one batch are of tasks that stand near one another.
     for batch in dataset.slices(range(min(found), max(found) + 1)) if found else ():
         for row in batch.filter(pc.is_in(batch["id"], value_set=ids)).to_pylist():
             yield dataset.makes.model_validate(row)
@@ -189,6 +191,7 @@ def build_sft_shopping_row(head: list[Message], task: ShoppingTask, episode: Sho
         ]
     return build_conversation_row(
         episode.id,
+        # The last observation came when all was over: no turn follows it.
         messages[:-1],
         list_tool_schemas(TalkEnv) if multi else list_tool_schemas(ShoppingEnv),
         group=task.product_id,

@@ -4,6 +4,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from datetime import date
 from pathlib import Path
 
 from pandas import DataFrame
@@ -11,8 +12,9 @@ from pyarrow.parquet import ParquetFile
 
 from .log import Log, rows
 from .solver import answer
+from .things import Namer
 
-COLUMNS = ["id", "trajectory_id", "question", "answer", "answer_type", "shape"]
+COLUMNS = ["id", "trajectory_id", "asked_on", "question", "answer", "answer_type", "shape"]
 
 
 @dataclass
@@ -64,9 +66,10 @@ def compare(run: Path) -> Tally:
     for batch in batches(run / "trajectories", ["id", "events"]):
         for row in batch:
             if asked := questions.pop(str(row["id"]), []):
-                log = Log(rows(DataFrame(row["events"])))
+                namer = Namer(Log(rows(DataFrame(row["events"]))))
                 for question in asked:
-                    tally.enter(question, answer(question["question"], log))
+                    asked_on = date.fromisoformat(question["asked_on"])
+                    tally.enter(question, answer(question["question"], asked_on, namer))
     for asked in questions.values():
         for question in asked:  # a trajectory that is not there
             tally.enter(question, None)

@@ -1,112 +1,65 @@
-"""What the kinds of question share: a question about a log, its wordings, and the forms of answers."""
+"""What the kinds of question share: a question about a log, the tokens of a kind, and the forms of answers."""
 
-import re
+from collections import Counter
 from collections.abc import Callable, Iterable
 from datetime import date, timedelta
 from decimal import ROUND_HALF_UP, Decimal
 from itertools import pairwise
 
 from .log import Event, Log
-from .reading import ProductSet, Reading
+from .reading import Reading
+from .things import ProductSet
+from .times import DAY
 
 
 class UnclearError(Exception):
     """The question leaves something open, or says something that is not understood."""
 
 
-ACTIONS = {
-    "click": "click",
-    "clicks": "click",
-    "clicked": "click",
-    "clicked on": "click",
-    "click on": "click",
-    "cart": "add to Cart",
-    "carts": "add to Cart",
-    "put": "add to Cart",
-    "put in the cart": "add to Cart",
-    "added to the cart": "add to Cart",
-    "purchase": "purchase",
-    "purchases": "purchase",
-    "bought": "purchase",
-    "buy": "purchase",
-    "purchased": "purchase",
-    "search": "search",
-    "searches": "search",
-    "actions": "",
-    "actions of any kind": "",
-}
-ORDINALS = {
-    "first": 1,
-    "second": 2,
-    "third": 3,
-    "fourth": 4,
-    "fifth": 5,
-    "last": -1,
-    "second-to-last": -2,
-    "third-to-last": -3,
-    "fourth-to-last": -4,
-    "fifth-to-last": -5,
-}
+class OtherKindError(Exception):
+    """The question is not of this kind."""
 
-# What the wording of a kind may name in capitals.
-PARTS = {
-    "PRODUCTS": r"(?:@n|products)",
-    "ACTS": r"(?P<act>actions of any kind|actions|clicks|carts|purchases|searches)",
-    "ACT": r"(?P<act>click|cart|purchase|search)",
-    "DONE": r"(?P<act>clicked on|clicked|put in the cart|added to the cart|bought|purchased)",
-    "NTH": r"(?P<nth>(?:second|third|fourth|fifth)-to-last|first|second|third|fourth|fifth|last)",
-    "NUMBER": r"(?P<number>\d+)",
-    "MONEY": r"\$(?P<money>[\d,]+(?:\.\d\d)?)",
-    "MOST": r"(?P<most>most expensive|cheapest|highest|lowest|longest|shortest)",
-    "THING": r"(?P<thing>brands|categories)",
-    "WHICH": r"(?:which|(?P<count>how many))",
-    "LIST": r"(?:list|(?P<count>count))",
-}
+
+ACTIONS = {"CLICK": "click", "CART": "add to Cart", "BUY": "purchase", "SEARCH": "search", "ACTION": ""}
 
 
 class Case:
     """One question about one log; it keeps track of which phrases an answer has made use of."""
 
-    def __init__(self, reading: Reading, log: Log, said: dict[str, str | None]) -> None:
+    def __init__(self, reading: Reading, log: Log) -> None:
         self.reading = reading
         self.log = log
-        self.said = said
-        self.used: set[str] = set()
+        self.tokens = Counter(reading.tokens)
+        self.used: set[str] = {"form"}
 
-    def __getitem__(self, part: str) -> str:
-        return self.said.get(part) or ""
+    def has(self, *tokens: str) -> bool:
+        return any(token in self.tokens for token in tokens)
 
     def action(self) -> str:
-        return ACTIONS[self["act"]]
+        """The one action that the question is about."""
+        found = [ACTIONS[token] for token in self.tokens if token in ACTIONS]
+        if len(found) != 1:
+            raise OtherKindError("which action")
+        return found[0]
 
-    def note(self, *names: str) -> bool:
-        """Whether the question makes one of some remarks."""
-        self.used.update(names)
-        return not self.reading.notes.isdisjoint(names)
-
-    def tied(self, subject: str) -> bool:
-        """Whether the question says which of equals counts; a rule about anything else is not understood."""
-        rule = self.reading.tie
-        if not rule:
-            return False
+    def settles_ties(self) -> bool:
+        """Whether the question says that the first of equals counts."""
         self.used.add("tie")
-        if subject not in rule.subjects or (rule.acts and ACTIONS[rule.acts] != self.action()):
-            raise UnclearError("a tie rule about something else")
-        return True
+        return "tie" in self.reading.notes
 
-    def fits_set(self, event: Event) -> bool:
-        self.used.add("product set")
-        wanted = self.reading.product_set
-        return (
-            wanted.brand in ("", event.brand)
-            and wanted.category in ("", event.category)
-            and wanted.color in ("", event.color)
-        )
+    def product_set(self) -> ProductSet:
+        """The one set of products that the question names, which is of all where it names none."""
+        self.used.add("sets")
+        if len(self.reading.sets) > 1:
+            raise UnclearError("more than one set of products")
+        return self.reading.sets[0] if self.reading.sets else ProductSet()
 
     def in_time(self, event: Event) -> bool:
         self.used.add("time")
-        start, end, day = self.reading.start, self.reading.end, event.time.date()
-        return (start is None or day >= start) and (end is None or day <= end)
+        period, day = self.reading.period, event.time.date()
+        if period is None:
+            return True
+        return (period.first is None or day >= period.first) and (period.last is None or day <= period.last)
 
     def ever(self, action: str) -> list[Event]:
         """All events of an action ("" for any) in the whole log."""
@@ -119,109 +72,134 @@ class Case:
         """The events of an action in the time, of the products and with the limits that the question names."""
         found = self.in_period(action)
         if action not in ("", "search"):
-            found = [event for event in found if self.fits_set(event)]
-            if self.reading.prices:
-                self.used.add("prices")
-                low, high = self.reading.prices
-                found = [event for event in found if low <= event.cents <= high]
+            wanted = self.product_set()
+            found = [event for event in found if fits(event, wanted)]
+        if self.reading.prices:
+            self.used.add("prices")
+            low, high = self.reading.prices
+            found = [event for event in found if low <= event.cents <= high]
         if self.reading.clock:
             self.used.add("clock")
             first, last = self.reading.clock
-            found = [event for event in found if first <= event.time.time() <= last]
+            found = [event for event in found if first <= event.time.time() < last]
         return found
 
     def of_product(self, action: str, which: int = 0) -> list[Event]:
         """The events of an action of a single product that the question describes, in the whole log."""
-        if which >= len(self.reading.products):
-            raise UnclearError("no product")
         self.used.add(f"product {which}")
         asin = self.reading.products[which]
         return [event for event in self.ever(action) if event.asin == asin]
 
     def quote(self) -> str:
-        if len(self.reading.quotes) != 1:
-            raise UnclearError("no text in quotes")
-        self.used.add("quote")
+        self.used.add("quotes")
         return self.reading.quotes[0]
 
-    def brand(self) -> str:
-        if len(self.reading.brands) != 1:
-            raise UnclearError("no brand")
-        self.used.add("brand")
-        return self.reading.brands[0]
+    def split_day(self) -> date:
+        """The day from which on, and before which, the question looks."""
+        self.used.add("time")
+        period = self.reading.period
+        if period and period.first and not period.last:
+            return period.first
+        if period and period.last and not period.first:
+            return period.last + DAY
+        raise UnclearError("no day between two times")
 
-    def split_date(self) -> date:
-        return self.reading.dates[int(self["date"])]
+    def number(self) -> int:
+        self.used.add("number")
+        return self.reading.number
+
+    def least(self) -> int:
+        self.used.add("least")
+        return self.reading.least
+
+    def place(self) -> int:
+        """Which in a row is meant: 1 is the first, -1 the last."""
+        places = [*self.reading.places, *([1] if self.has("FIRST") else []), *([-1] if self.has("LAST") else [])]
+        if len(places) != 1:
+            raise OtherKindError("which place")
+        self.used.add("places")
+        return places[0]
 
     def nth(self, found: list[Event]) -> Event | None:
-        place = ORDINALS[self["nth"]]
+        place = self.place()
         if place > 0:
             return found[place - 1] if len(found) >= place else None
         return found[place] if len(found) >= -place else None
 
-    def rounded(self, value: Decimal) -> str:
-        if self.reading.decimals is None:
-            raise UnclearError("how many decimals")
-        self.used.add("decimals")
-        return rounded(value, self.reading.decimals)
-
     def percent(self, part: int, whole: int) -> str:
-        return self.rounded(Decimal(100 * part) / whole) if whole else self.none()
+        return rounded(Decimal(100 * part) / whole, 1) if whole else self.none()
 
     def span(self, length: timedelta | None) -> str:
-        self.note("h:mm:ss")
         return self.none() if length is None else span(length)
 
     def moment(self, event: Event | None) -> str:
-        self.note("a moment")
         return event.time.strftime("%Y-%m-%d %H:%M:%S") if event else self.none()
 
     def name(self, event: Event | None) -> str:
-        self.note("a name")
         return event.name if event else self.none()
 
     def none(self) -> str:
         """The answer where there is nothing, which the question has to name."""
-        if not self.note("none"):
+        if "none" not in self.reading.notes:
             raise UnclearError("nothing there, and nothing said about it")
-        self.note("h:mm:ss", "a moment", "a name", "a search", "a date", "hour", "decimals", "cents")
+        self.used.add("tie")
         return "none"
 
     def listed(self, texts: Iterable[str]) -> str:
         """A set of texts, sorted."""
-        self.note("a name")
         return "; ".join(sorted(set(texts))) or self.none()
 
     def in_order(self, texts: list[str], number: int) -> str:
-        """The first texts of a list, which may be fewer than asked for only if the question says so."""
-        self.note("a name")
-        if not self.note("fewer") and len(texts) < number:
+        """The first texts of a list."""
+        if 0 < len(texts) < number:
             raise UnclearError("fewer than asked for")
         return "; ".join(texts) or self.none()
 
-    def ranked(self, subject: str, sums: dict[str, int], places: int) -> list[str]:
+    def rank_keys(self, sums: dict[str, int], places: int) -> list[str]:
         """The keys with the highest values; the keys stand in the order in which equals rank."""
         keys = sorted(sums, key=lambda key: -sums[key])  # keeps equals as they stand
-        rule = self.tied(subject)
+        rule = self.settles_ties()
         if not rule and any(sums[one] == sums[other] for one, other in pairwise(keys[: places + 1])):
             raise UnclearError("a tie without a rule")
         return keys[:places]
+
+    def key_at_rank(self, sums: dict[str, int], place: int) -> str:
+        """The key at a place, which may not be shared without a rule."""
+        rule = self.settles_ties()
+        if len(sums) < place:
+            return self.none()
+        key = sorted(sums, key=lambda key: -sums[key])[place - 1]
+        if not rule and list(sums.values()).count(sums[key]) > 1:
+            raise UnclearError("a tie without a rule")
+        return key
+
+    def best(self, found: list[Event], values: list[int]) -> Event | None:
+        """The first event of the highest value; of another product with this value the question has to tell."""
+        rule = self.settles_ties()
+        if not found:
+            return None
+        best = [event for event, value in zip(found, values, strict=True) if value == max(values)]
+        if not rule and len({(event.asin, event.action) for event in best}) > 1:
+            raise UnclearError("a tie without a rule")
+        return best[0]
 
     def unused(self) -> set[str]:
         """What the question says that the answer has made no use of."""
         reading = self.reading
         there = {f"product {i}" for i in range(len(reading.products))} | (reading.notes - {"none"})
         for name, said in (
-            ("time", reading.timed),
+            ("time", reading.period),
             ("clock", reading.clock),
             ("prices", reading.prices),
-            ("product set", reading.product_set != ProductSet()),
-            ("quote", reading.quotes),
-            ("brand", reading.brands),
-            ("weekday", reading.weekdays),
+            ("sets", reading.sets),
+            ("quotes", reading.quotes),
+            ("brands", reading.brands),
+            ("weekdays", reading.weekdays),
             ("gap", reading.gap_minutes),
-            ("decimals", reading.decimals),
-            ("tie", reading.tie),
+            ("money", reading.money),
+            ("number", reading.number),
+            ("least", reading.least),
+            ("places", reading.places),
         ):
             if said:
                 there.add(name)
@@ -229,20 +207,34 @@ class Case:
 
 
 Kind = Callable[[Case], str]
-KINDS: list[tuple[re.Pattern[str], Kind]] = []
+KINDS: list[tuple[list[set[str]], set[str], Kind]] = []
 
 
-def asks(*patterns: str) -> Callable[[Kind], Kind]:
-    """Say which wordings a kind of question has."""
+def asks(*wordings: str) -> Callable[[Kind], Kind]:
+    """Say by which tokens a kind of question is known: one of each A|B must be there, A? may, and no other."""
 
     def enter(kind: Kind) -> Kind:
-        for pattern in patterns:
-            for name, part in PARTS.items():
-                pattern = re.sub(rf"\b{name}\b", part.replace("\\", r"\\"), pattern)
-            KINDS.append((re.compile(pattern), kind))
+        for wording in wordings:
+            groups = [(set(group.rstrip("?").split("|")), group.endswith("?")) for group in wording.split()]
+            needed = [tokens for tokens, optional in groups if not optional]
+            KINDS.append((needed, set[str]().union(*(tokens for tokens, _ in groups)), kind))
         return kind
 
     return enter
+
+
+def kinds_of(tokens: list[str]) -> list[Kind]:
+    """All kinds of question that have these tokens."""
+    there = set(tokens) - {"WHICH"}
+    return [kind for needed, known, kind in KINDS if there <= known and all(there & group for group in needed)]
+
+
+def fits(event: Event, wanted: ProductSet) -> bool:
+    return (
+        wanted.brand in ("", event.brand)
+        and wanted.category in ("", event.category)
+        and wanted.color in ("", event.color)
+    )
 
 
 def money(cents: int, of: int = 1) -> str:
@@ -282,5 +274,5 @@ def counts(values: Iterable[str]) -> dict[str, int]:
 
 
 def column(case: Case) -> str:
-    """The column of the brands or categories that a question names."""
-    return "brand" if case["thing"] == "brands" else "category"
+    """The column of the brands or categories that a question asks for."""
+    return "brand" if case.has("BRAND") else "category"

@@ -9,10 +9,9 @@ from .log import Event
 
 
 def sessions(case: Case) -> list[list[Event]]:
-    if not case.reading.gap_minutes:
-        raise UnclearError("what a session is")
     case.used.add("gap")
-    case.note("alone")
+    if case.number() not in (0, 2):
+        raise UnclearError("a number that is not that of two actions with a pause between them")
     parts: list[list[Event]] = []
     for event in case.acts(""):
         if parts and event.time - parts[-1][-1].time <= timedelta(minutes=case.reading.gap_minutes):
@@ -22,42 +21,26 @@ def sessions(case: Case) -> list[list[Event]]:
     return parts
 
 
-@asks(
-    "count the sessions among the actions alone, splitting",
-    "how many shopping sessions did i have",
-    "splitting my actions, how many sessions are there",
-)
+@asks("HOWMANY SESSION @gap ACTION? PAUSE? WHEN? BETWEEN? @number?")
 def how_many_sessions(case: Case) -> str:
     return str(len(sessions(case)))
 
 
-@asks(
-    "how long was my longest shopping session, from its first to its last action",
-    "splitting my actions, how much time lies between the first and last action of the longest session",
-    "taking only the actions, and splitting them, give the time from first to last action of the longest session",
-)
+@asks("SESSION LONG @gap ACTION? PAUSE? HOWLONG? TIME? FIRST? LAST? BETWEEN? @number?")
 def longest_session(case: Case) -> str:
     return case.span(max((part[-1].time - part[0].time for part in sessions(case)), default=None))
 
 
-@asks(
-    "how many actions did my fullest session have",
-    "splitting my actions, how many actions are in the session that has the most",
-    "taking only the actions and splitting them, give the number of actions in the largest session",
-)
+@asks("SESSION MOST @gap ACTION PAUSE? HOWMANY? BETWEEN? @number?", "SESSION LONG @gap ACTION HOWMANY PAUSE?")
 def size_of_fullest_session(case: Case) -> str:
     return str(max((len(part) for part in sessions(case)), default=0))
 
 
-@asks(
-    "splitting my actions, at what date and time did the session with the most actions start",
-    "taking only the actions and splitting them, give the timestamp at which the session with the most actions starts",
-    "when did my session with the most actions begin",
-)
+@asks("SESSION MOST @gap ACTION WHEN|START PAUSE? START? HOWMANY? BETWEEN? @number?")
 def start_of_fullest_session(case: Case) -> str:
     parts = sessions(case)
     sizes = [len(part) for part in parts]
-    rule = case.tied("session")
+    rule = case.settles_ties()
     if not sizes:
         return case.none()
     if not rule and sizes.count(max(sizes)) > 1:
@@ -67,40 +50,24 @@ def start_of_fullest_session(case: Case) -> str:
 
 # Days and hours
 
-
-FORMS = {
-    "date": ("day", "%Y-%m-%d"),
-    "day": ("day", "%Y-%m-%d"),
-    "weekday": ("weekday", "%A"),
-    "day of the week": ("weekday", "%A"),
-    "hour of day": ("hour", "%H"),
-    "hour of the day": ("hour", "%H"),
-}
+FORMS = {"DAY": "%Y-%m-%d", "WEEKDAY": "%A", "HOUR": "%H"}
 
 
 @asks(
-    "give the (?P<unit>date|hour of day) with the most ACTS(?: (?:on|of) @n)?",
-    "name the (?P<unit>weekday) with the most ACTS(?: (?:on|of) @n)?",
-    "(?:in|on) which (?P<unit>hour of the day|day of the week|day) did i (?:have|make) the most ACTS(?: (?:on|of) @n)?",
-    "which (?P<unit>day|weekday) had my highest number of ACTS(?: (?:on|of) @n)?",
-    "taking all days together, at which (?P<unit>hour of the day) were my ACTS most frequent",
+    "DAY MOST|HIGH CLICK|CART|BUY|SEARCH THING|@s? MORE? HOWMANY?",
+    "WEEKDAY MOST CLICK|CART|BUY|SEARCH THING|@s? WHEN? SUM?",
+    "HOUR MOST CLICK|CART|BUY|SEARCH SUM? DAY?",
 )
 def busiest(case: Case) -> str:
-    subject, form = FORMS[case["unit"]]
-    case.note("hour" if subject == "hour" else "a date")
-    sums = counts(event.time.strftime(form) for event in case.acts(case.action()))
-    best = case.ranked(subject, sums, 1)
+    form = "HOUR" if case.has("HOUR") else "WEEKDAY" if case.has("WEEKDAY") else "DAY"
+    sums = counts(event.time.strftime(FORMS[form]) for event in case.acts(case.action()))
+    best = case.rank_keys(sums, 1)
     if not best:
         return case.none()
-    return str(int(best[0])) if subject == "hour" else best[0]
+    return str(int(best[0])) if form == "HOUR" else best[0]
 
 
-@asks(
-    "looking only at my ACTS(?: (?:on|of) @n)?, (?:how many days long was the longest streak of consecutive "
-    "days|what is the largest number of days in a row) with at least one",
-    "taking only the ACTS(?: (?:on|of) @n)?, give the length in days of the longest run of consecutive dates "
-    "that each have at least one",
-)
+@asks("DAY CONSECUTIVE CLICK|CART|BUY|SEARCH THING|@s? LONG? MOST? HOWLONG? HOWMANY?")
 def longest_streak(case: Case) -> str:
     days = sorted({event.time.date() for event in case.acts(case.action())})
     longest = length = 0

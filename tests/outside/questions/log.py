@@ -1,6 +1,5 @@
-"""The events of a shopping log, and what a question can name in it: brands, colors, categories and products."""
+"""The events of a shopping log, in the order of time."""
 
-import re
 from dataclasses import dataclass
 from datetime import datetime
 from math import isnan
@@ -21,35 +20,15 @@ class Event:
     query: str
 
 
-def one_of(texts: set[str]) -> str:
-    """A pattern for any of some texts, the longest first, which matches nothing where there are none."""
-    return "|".join(re.escape(text) for text in sorted(texts, key=lambda text: (-len(text), text))) or "(?!)"
-
-
-# After the words for a product the sentence goes on with one of these.
-AFTER_PRODUCT = r"(?=[.,;?]|$| \((?:none|negative|h:mm:ss)| (?:in|to|for|and|until|first|exceed|minus|above)\b)"
-
-
 class Log:
-    """All events in the order of time, and the patterns for what stands in them."""
+    """All events in the order of time, and what a question can name of them."""
 
     def __init__(self, events: list[Event]) -> None:
         self.events = events
+        self.products = list({event.asin: event for event in events if event.asin}.values())
+        self.brands = {event.brand for event in events if event.brand}
+        self.colors = {event.color for event in events if event.color}
         self.categories = {event.category for event in events if event.category}
-        self.names: dict[str, dict[str, str]] = {}
-        for event in events:
-            if event.brand:
-                self.names.setdefault(event.brand, {})[event.asin] = event.name
-        brand = one_of(set(self.names))
-        color = one_of({event.color for event in events if event.color})
-        word = r"[\w&'/%°+-]+(?:\.\w+)*"
-        self.product = re.compile(
-            rf"\bthe ({brand}) ({word}(?: {word}){{0,7}}?)"
-            rf"((?: \((?!none|negative|h:mm)[^()]*\))?){AFTER_PRODUCT}"
-        )
-        self.product_set = re.compile(rf"\bproducts(?: in ({color}))? (?:by ({brand})(?!\w)|in the category @q)")
-        self.brand_list = re.compile(rf"(?<=[:?] )(?:{brand})(?:; (?:{brand}))+(?=\?|$)")
-        self.brand = re.compile(rf"(?<![\w@])(?:{brand})(?!\w)")
 
 
 def rows(events: DataFrame) -> list[Event]:

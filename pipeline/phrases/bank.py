@@ -1,0 +1,142 @@
+"""Choosing a phrasing for a meaning, and putting facts into its slots."""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from random import Random
+from typing import NamedTuple
+
+from shopwright.pipeline.phrases.grammar import SLOT, Malformed, Template, parse_phrase_files
+from shopwright.schemas.phrases import Use
+
+FOLDER = Path(__file__).parents[2] / "data" / "reference" / "phrases"
+SPACE_BEFORE = re.compile(r"\s+(?=[,.;:?!)])")
+# Two prepositions of the same kind in a row: "clicked on on May 3".
+TWICE = re.compile(r"\b(on|in) (?=\1\b)")
+AGAIN = re.compile(r"([,.;:?!])(?=\s*[.?!])")
+VOWEL = re.compile(r"(?:[aeio]|u(?!ni|s[abe]|ti|k)|8|11\b|18\b|hour|honest)", re.IGNORECASE)
+
+
+class Said(NamedTuple):
+    """A text with the templates that it is made of."""
+
+    text: str
+    templates: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Ref:
+    """A slot that is itself said by the bank: a meaning, with facts of its own."""
+
+    meaning: str
+    slots: "Mapping[str, str | Ref]"
+
+
+class PhraseBank:
+    """Templates by meaning and use."""
+
+    def __init__(self, templates: Iterable[Template]) -> None:
+        self.templates: dict[str, list[Template]] = {}
+        for template in templates:
+            self.templates.setdefault(template.meaning, []).append(template)
+        self.known: dict[tuple[str, Use, str], list[Template]] = {}
+
+    def of(self, meaning: str, use: Use, register: str = "plain") -> list[Template]:
+        """The templates of a meaning for a use, of the register where there are any of it, else plain ones.
+
+        A meaning with too few templates to share out is the same for every use. Raises Malformed where there is none.
+        """
+        key = meaning, use, register
+        found = self.known.get(key)
+        if found is None:
+            every = self.templates.get(meaning, [])
+            found = [each for each in every if each.use == use] or every
+            own = [each for each in found if each.register == register]
+            found = own or [each for each in found if each.register == "plain"] or found
+            if not found:
+                raise Malformed(f"the phrase bank says nothing for {meaning!r}")
+            self.known[key] = found
+        return found
+
+    def say(
+        self,
+        meaning: str,
+        slots: Mapping[str, str | Ref],
+        random: Random,
+        *,
+        use: Use = "train",
+        register: str = "plain",
+    ) -> Said:
+        """A meaning in words, with its facts. A slot that is no fact but a meaning of the bank is said by it, with the same facts.
+
+        >>> bank = PhraseBank(parse_texts("greets\\n    [Hello|Hello there], {name}.\\n"))
+        >>> bank.say("greets", {"name": "Ada"}, Random(1)).text
+        'Hello there, Ada.'
+        """
+        templates = self.of(meaning, use, register)
+        template = templates[int(random.random() * len(templates))]
+        return self.fill(template, template.frame(random), slots, random, use=use, register=register)
+
+    def fill(
+        self,
+        template: Template,
+        frame: str,
+        slots: Mapping[str, str | Ref],
+        random: Random,
+        *,
+        use: Use = "train",
+        register: str = "plain",
+    ) -> Said:
+        """A frame of a template with its facts. Raises Malformed where it has a slot that is not given."""
+        used = [template.id]
+
+        def put(found: re.Match[str]) -> str:
+            name, _, argument = found[1].partition(":")
+            value = slots[name] if name in slots or name not in self.templates else Ref(name, slots)
+            if isinstance(value, str):
+                return value
+            inner = {**slots, **value.slots}
+            if argument:
+                inner["x"] = slots.get(argument, argument)
+            said = self.say(value.meaning, inner, random, use=use, register=register)
+            used.extend(said.templates)
+            return said.text
+
+        try:
+            text = SLOT.sub(put, frame)
+        except KeyError as error:
+            raise Malformed(
+                f"{template.pattern!r} of {template.meaning} has the slot {error}, which is not given"
+            ) from None
+        return Said(tidy_sentence(text), tuple(used))
+
+
+def tidy_sentence(text: str) -> str:
+    """Spaces and signs as they are written; `a` before a vowel's sound is `an`.
+
+    >>> tidy_sentence("a  apple , please .")
+    'an apple, please.'
+    """
+    text = AGAIN.sub("", SPACE_BEFORE.sub("", TWICE.sub("", " ".join(text.split()))))
+    return re.sub(r"\b([Aa]) (?=(\S+))", lambda found: f"{found[1]}n " if VOWEL.match(found[2]) else found[0], text)
+
+
+def parse_texts(*texts: str) -> list[Template]:
+    """The templates of texts in the notation of phrase files."""
+    from tempfile import TemporaryDirectory
+
+    with TemporaryDirectory() as folder:
+        files = []
+        for number, text in enumerate(texts):
+            files.append(Path(folder, f"{number}.txt"))
+            files[-1].write_text(text, encoding="utf-8")
+        return [each for found in parse_phrase_files(files).values() for each in found]
+
+
+@cache
+def load_grammar_bank(family: str) -> PhraseBank:
+    """The bank of one family of texts: the files of its folder, and those at the top that all share."""
+    files = [*sorted(FOLDER.glob("*.txt")), *sorted(FOLDER.joinpath(family).glob("*.txt"))]
+    return PhraseBank(each for found in parse_phrase_files(files).values() for each in found)

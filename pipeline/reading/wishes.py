@@ -1,0 +1,479 @@
+"""What a shopper says is wanted, read back from the words alone: prices, ratings, days, things, values, dates, cases.
+
+It shares nothing with the writer of these words. What it knows of a shop it is given (`ShopVocabulary`): its categories with the nouns
+of their products, its brands, its values, its titles. What is read is masked, so that nothing is read twice, and a number
+that is left over was read as nothing, which is a finding, too.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from functools import cached_property
+from itertools import chain
+
+NUMBER = re.compile(r"^\d+(?:\.\d+)?")
+MONTHS = "january february march april may june july august september october november december".split()
+TENS = {name: 10 * n for n, name in enumerate("twenty thirty forty fifty sixty seventy eighty ninety".split(), 2)}
+WORD = re.compile(r"[a-z0-9]+(?:[-'./][a-z0-9]+)*")
+# What has been read stands as this.
+GONE = "\x00"
+AMOUNT = re.compile(
+    r"(?:between|from) \$(?P<low>[\d.,]*\d) (?:and|to) \$(?P<high>[\d.,]*\d)|\$(?P<from>[\d.]*\d) to \$(?P<upto>[\d.]*\d)"
+    r"|\$(?P<sign>\d[\d,]*(?:\.\d\d)?)|(?P<plain>\d[\d,]*(?:\.\d\d)?) (?:dollars|bucks)"
+    rf"|(?P<ten>{'|'.join(TENS)}) (?:dollars|bucks)"
+)
+MOST_BEFORE = re.compile(
+    r"(?:at most|no more than|not more than|not more as|not more like|not over|not above|up to|under|below|less than|cheaper than|within"
+    r"|cheaper as|until|max|maximum|exceed|more than|stay within|fit into|for only)\s*(?:a price of )?$"
+)
+MOST_AFTER = re.compile(r"^,? ?(?:at most|max\b|tops|or less|not a cent more|at the most)")
+SPANS = (
+    (re.compile(r"\b(\d+) days ago\b"), "days"),
+    (re.compile(r"\b(\d+) weeks ago\b"), "weeks"),
+    (re.compile(r"\blast week\b"), "week"),
+    (re.compile(r"\blast month\b"), "month"),
+    (re.compile(r"\byesterday\b"), "yesterday"),
+    (
+        re.compile(
+            r"(?:ordered|placed|bought|made|from|order|got|ordered it) (?:it |the order |an order i )?(?:made )?(today)\b"
+        ),
+        "today",
+    ),
+)
+DATE = re.compile(rf"\b({'|'.join(MONTHS)}) (\d{{1,2}})(?:, (\d{{4}}))?\b")
+ORDER_ID = re.compile(r"\border-[\w-]+")
+RATING = (
+    re.compile(r"rated (?:at least )?(\d(?:\.\d)?)\+?(?: or (?:better|higher|more|up)| and up)?"),
+    re.compile(r"(\d(?:\.\d)?)\+? stars(?: or (?:more|better))?(?: min\b| at the least)?"),
+    re.compile(r"rating (?:of |minimum )?(?:at least )?(\d(?:\.\d)?)\+?(?: or (?:better|more))?"),
+)
+SHIPPING = re.compile(
+    r"(?:deliver|ship|arriv|here|comes|gets|takes)[\w' ]*?(?:within|in|at most|at the most|max|maximum)? ?(\d+) days?\b"
+)
+SHOWN = re.compile(r"\b(\d+)\b(?: (?:suggestions|options|ideas|results|products|proposals))?")
+PIECES = re.compile(
+    r"\b(\d+) (?:of (?:them|these|those|em|it|that one|this one)\b|pieces\b|pcs\b|units\b|x(?=\W|$))(?: of (?:it|this))?"
+    r"|\bx(\d+)\b|\bqty (\d+)\b"
+)
+# Said before values are read, of which "2 pieces" may be one.
+PIECES_OF = re.compile(r"\b(\d+) pieces of (?:this|that|it|them|these|those)\b")
+# Which of several things something is said of.
+WHICH = re.compile(r"\bfor (?:item|number) \d+")
+KINDS = re.compile(r"\b(\d+) different (?:things|products)\b")
+# What somebody may weigh, in the order in which it is said.
+LIKES = {
+    "price": "a low price",
+    "rating": "a good rating",
+    "shipping": "fast shipping",
+    "brand": "the brand ",
+    "similarity": "likeness to ",
+}
+# What is wanted beside a return, of an order, and of what cannot be had.
+WANTS = (
+    (
+        "nothing",
+        re.compile(
+            r"nothing (?:instead|else for it|in its place)|no (?:need for a )?(?:replacement|exchange|other thing)|only take it back"
+            r"|(?:n'?t|not|shall not) (?:\w+ )?(?:want|need|require) (?:anything|a replacement|another)|(?:just|only) the return"
+        ),
+    ),
+    ("variant", re.compile(r"(?:another|different|other) version|in another (?:or|size)")),
+    ("arrival", re.compile(r"arriv|(?:day|date) it comes")),
+    (
+        "rule",
+        re.compile(
+            r"\b(?:skip|leave (?:out|it|the ones)|drop what|omit|leave, |stays out|just leave it|leave out)\b|please leave out|not put it|no swaps"
+        ),
+    ),
+)
+# Words that are values of some products, and that people use for anything: read as a value only beside the name of the fact.
+COMMON = frozenset(
+    "good fair full light medium small large mild high low clear open home king black-box paper box case cable short long all star"
+    " automatic classic easy card cards".split()
+)
+
+
+@dataclass(frozen=True)
+class Wish:
+    """One thing that was read: of which kind, what, and, of a value, the facts of which it can be one."""
+
+    kind: str
+    value: str
+    facts: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class ShopVocabulary:
+    """What there is in a shop, as its own pages write it."""
+
+    things: Mapping[str, Sequence[str]]
+    """The nouns of each category."""
+    values: Callable[[str], Mapping[str, Sequence[str]]]
+    """The values of each fact of a category, its brands among them."""
+    titles: Mapping[str, str]
+    """By title in lower case: the category."""
+    brands: Sequence[str] = ()
+    groups: Sequence[str] = ()
+    """Departments."""
+
+    @cached_property
+    def names(self) -> list[tuple[str, str]]:
+        """Each way to name a category, the longest first, with the category."""
+        found = [(noun.lower(), leaf) for leaf, nouns in self.things.items() for noun in (*nouns, leaf)]
+        # "a set of wooden blocks" is a wooden block set
+        sets = [(noun.removesuffix(" set"), leaf) for noun, leaf in found if noun.endswith(" set")]
+        found += [(f"set of {noun}s", leaf) for noun, leaf in sets]
+        return sorted(found, key=lambda pair: (-len(pair[0].split()), -len(pair[0]), pair))
+
+
+class WishReader:
+    """Reads one text: each step takes what it understands, and masks it."""
+
+    def __init__(self, text: str, shop: ShopVocabulary, today: date) -> None:
+        self.shop, self.today = shop, today
+        self.text = " ".join(text.split()).lower()
+        self.wishes: list[Wish] = []
+
+    def take(self, start: int, end: int, *wishes: Wish) -> None:
+        self.text = self.text[:start] + GONE * (end - start) + self.text[end:]
+        self.wishes += wishes
+
+    def each(self, pattern: re.Pattern[str], make: Callable[[re.Match[str]], Wish | None]) -> None:
+        """All places where a pattern holds, from the left; one that means nothing stays."""
+        place = 0
+        while found := pattern.search(self.text, place):
+            wish = make(found)
+            if wish is not None:
+                self.take(*found.span(), wish)
+            place = found.end()
+
+    def read(self, *, case: bool, mixed: bool, categories: Iterable[str] = ()) -> list[Wish]:
+        self.read_titles()
+        liked = {name: self.text.find(cue) for name, cue in LIKES.items() if cue in self.text}
+        if len(liked) > 1:
+            self.wishes.append(Wish("likes", " ".join(sorted(liked, key=lambda name: liked[name]))))
+        self.wishes += [Wish("wants", wanted) for wanted, pattern in WANTS if pattern.search(self.text)]
+        self.each(ORDER_ID, lambda found: Wish("order", found[0].rstrip("-")))
+        self.each(DATE, self.make_date)
+        self.read_things()
+        if case:
+            self.read_case(mixed=mixed)
+        leaves = [*categories, *(wish.value for wish in self.wishes if wish.kind == "thing")]
+        leaves += [leaf for wish in self.wishes if wish.kind == "title" and (leaf := self.shop.titles.get(wish.value))]
+        self.each(AMOUNT, self.make_amount)
+        self.each(PIECES_OF, lambda found: Wish("pieces", found[1]))
+        self.read_bounds(dict.fromkeys(leaves))
+        self.read_values(dict.fromkeys(leaves))
+        for pattern, kind in SPANS:
+            self.each(pattern, lambda found, kind=kind: self.make_span(found, kind))  # type: ignore[misc]
+        for pattern in RATING:
+            self.each(pattern, lambda found: Wish("rating", found[1]))
+        self.text = WHICH.sub(lambda found: GONE * len(found[0]), self.text)
+        self.each(KINDS, lambda found: Wish("kinds", found[1]))
+        self.each(SHIPPING, lambda found: Wish("shipping days", found[1]))
+        self.each(PIECES, lambda found: Wish("pieces", found[1] or found[2] or found[3]))
+        self.each(SHOWN, lambda found: Wish("number", found[1]))
+        return self.wishes
+
+    def read_titles(self) -> None:
+        """The longest runs of words that are a title of the shop."""
+        starts = [found.start() for found in re.finditer(r"(?<!\S)[\"(]?\S", self.text)]
+        ends = sorted(
+            {found.end() for found in re.finditer(r"\S(?=[\s\".,;:!?)\]-]|$)|[.)!?](?=\s|$|[.,;:])", self.text)}
+        )
+        for start in starts:
+            start += self.text[start] in '"('
+            for end in reversed([each for each in ends if start < each <= start + 400]):
+                if self.text[start:end] in self.shop.titles and GONE not in self.text[start:end]:
+                    self.take(start, end, Wish("title", self.text[start:end]))
+                    break
+
+    def make_date(self, found: re.Match[str]) -> Wish:
+        year = int(found[3]) if found[3] else self.today.year
+        return Wish("date", f"{year:04}-{MONTHS.index(found[1]) + 1:02}-{int(found[2]):02}")
+
+    def make_span(self, found: re.Match[str], kind: str) -> Wish:
+        number = found[1] if kind in ("days", "weeks") else ""
+        return Wish("span", f"{kind} {number}".strip())
+
+    def make_amount(self, found: re.Match[str]) -> Wish:
+        low, high = found["low"] or found["from"], found["high"] or found["upto"]
+        if low:
+            return Wish("price between", f"{read_cents(low)} {read_cents(high)}")
+        cents = 100 * TENS[found["ten"]] if found["ten"] else read_cents(found["sign"] or found["plain"])
+        before, after = self.text[max(0, found.start() - 40) : found.start()], self.text[found.end() : found.end() + 24]
+        capped = MOST_BEFORE.search(before) or MOST_AFTER.search(after)
+        return Wish("price at most" if capped else "price", f"{cents}")
+
+    def read_things(self) -> None:
+        """What is named by a noun of its category, the longest nouns first."""
+        for noun, leaf in self.shop.names:
+            place = self.text.find(noun)
+            while place >= 0:
+                end = place + len(noun)
+                end += next((len(more) for more in ("es", "s") if self.text.startswith(more, end)), 0)
+                if self.stands_alone(place, end):
+                    self.take(place, end, Wish("thing", leaf))
+                place = self.text.find(noun, end)
+
+    def read_bounds(self, leaves: Iterable[str]) -> None:
+        """Numbers of a fact with a limit: a capacity of at most 8 cup."""
+        units: dict[str, set[str]] = {}
+        for fact, values in chain.from_iterable(self.shop.values(leaf).items() for leaf in leaves):
+            if fact not in ("price", "rating", "shipping days"):
+                units.setdefault(fact.partition(" (")[0], set()).update(
+                    NUMBER.sub("", value.lower()) for value in values
+                )
+        for fact, ends in sorted(units.items(), key=lambda pair: (-len(pair[0]), pair[0])):
+            name = re.escape(fact)
+            unit = "|".join(map(re.escape, sorted(ends, key=lambda each: (-len(each), each))))
+            value = rf"(?P<value>\d+(?:\.\d+)?(?:{unit}))(?![\w])"
+            most = rf"{name} (?:of |is |are )?(?P<cue>at most|no more than|not over|maximum|max|at least|no less than|minimum|min) {value}"
+            plain = rf"{name} (?:of |is |are )?{value} (?P<cue>at most|or more)"
+            wordy = "|".join(re.escape(each) for each in sorted(ends) if re.search(r"[a-z]{3}", each))
+            counted = rf"(?P<cue>at most|no more than|at least|no less than) (?P<value>\d+(?:\.\d+)?(?:{wordy}))\b"
+            after = rf"(?P<value>\d+(?:\.\d+)?(?:{wordy})) (?P<cue>at most|at least)"
+            for pattern in (most, plain, *((counted, after) if wordy else ())):
+                self.each(re.compile(pattern), lambda found, fact=fact: self.make_bound(found, fact))  # type: ignore[misc]
+
+    def make_bound(self, found: re.Match[str], fact: str) -> Wish:
+        if fact == "rating" and NUMBER.sub("", found["value"]) == "":  # stars; a sleeping bag's rating is in degrees
+            return Wish("rating", found["value"])
+        least = found["cue"] in ("at least", "no less than", "minimum", "min", "or more")
+        return Wish("at least" if least else "at most", found["value"].strip(), frozenset([fact]))
+
+    def read_values(self, leaves: Iterable[str]) -> None:
+        """The values of these categories' facts, the longest first; a word that people use for anything only beside its fact."""
+        known: dict[str, set[str]] = {}
+        for leaf in leaves:
+            for fact, values in self.shop.values(leaf).items():
+                for value in values:
+                    known.setdefault(" ".join(value.lower().split()), set()).add(fact)
+        for brand in self.shop.brands:
+            known.setdefault(brand.lower(), set()).add("brand")
+        for value in sorted(known, key=lambda each: (-len(each), each)):
+            place = self.text.find(value)
+            while place >= 0:
+                end = place + len(value)
+                if self.stands_alone(place, end):
+                    facts = self.narrow(known[value], place, end)
+                    if facts:
+                        self.take(place, end, Wish("value", value, frozenset(facts)))
+                place = self.text.find(value, end)
+
+    def stands_alone(self, start: int, end: int) -> bool:
+        before, after = self.text[start - 1 : start], self.text[end : end + 1]
+        joined = (before.isalnum() or (before in "-$.'’" and before)) or (after.isalnum() or after == "-")
+        decimal = after == "." and self.text[end + 1 : end + 2].isdigit()
+        return not joined and not decimal
+
+    def narrow(self, facts: set[str], start: int, end: int) -> set[str]:
+        """Of several facts those that are named beside; of a common word none where no fact is."""
+        value = self.text[start:end]
+        near = self.text[max(0, start - 45) : start] + " " + self.text[end : end + 30]
+        named = {fact for fact in facts if re.search(rf"\b{re.escape(fact)}\b", near)}
+        if value in COMMON or value.isdigit() or len(value) < 2:
+            around = self.text[max(0, start - 6) : end + 8]
+            ends = r"(?=$|[.,;:!?)]| (?:and|n|or|in|from|by|with|for|that|as|color|colored)\b| \+)"
+            sized = re.search(
+                rf"\bsize {re.escape(value)}\b|\bin {re.escape(value)}{ends}|\b{re.escape(value)} in size", around
+            )
+            return named or ({"size"} & facts if sized else set())
+        return named or facts
+
+    def read_case(self, *, mixed: bool) -> None:
+        """The facts of a case, each by what only it says; among other wishes an amount may be any of them, and is read as one."""
+        for fact, value, pattern in CASES:
+            found = re.search(pattern, self.text) if not (mixed and fact in AMOUNTS) else None
+            if found:
+                said = next((group for group in found.groups() if group), "") if value == "#" else value
+                self.take(*found.span(), Wish("case", f"{fact}={said}"))
+        for group in sorted(self.shop.groups, key=len, reverse=True):
+            if found := find_group(self.text, group):
+                self.take(*found.span(), Wish("case", f"group={group}"))
+
+
+# Facts of a case that are amounts, or numbers of pieces.
+AMOUNTS = ("difference", "total", "amount", "price", "pieces")
+# Of each fact of a case its values, with what only they say; those that deny before those that say so.
+CASES: tuple[tuple[str, str, str], ...] = (
+    (
+        "difference",
+        "#",
+        r"\$(\d+) cheaper|(?:costs|is|for|was) \$(\d+) less|(\d+) dollars less|\$(\d+) less|difference is \$(\d+)",
+    ),
+    (
+        "total",
+        "#",
+        (
+            r"(?:order )?total (?:is )?\$(\d+)|order (?:comes to|is|was) (?:together )?\$(\d+)|the order is (\d+) dollars"
+            r"|order of \$(\d+) in total|spending \$(\d+) in total"
+        ),
+    ),
+    (
+        "amount",
+        "#",
+        (
+            r"(?:there is|it's worth|it has|its got|it is|i have) ?\$(\d+) on (?:it|the card)|(\d+) dollars on it|on it is \$(\d+)"
+            r"|balance (?:of|is) \$(\d+)|amount is \$(\d+)|\$(\d+) on it"
+        ),
+    ),
+    (
+        "price",
+        "#",
+        r"(?:cost|paid|was|price|was like exactly|has cost|cost me|price was|priced at) (?:\$(\d+)|(\d+) dollars)\b(?: for it)?",
+    ),
+    (
+        "late",
+        "#",
+        r"(\d+) days? (?:late|overdue)|come (\d+) days? ago|late (?:for|by) (\d+) days?|delay (?:is|of) (\d+) days?",
+    ),
+    ("age", "#", r"(\d+) months? old|(?:had|owned) it for (\d+) months?"),
+    (
+        "years",
+        "#",
+        r"(\d+) years? (?:in advance|up front|at once|ahead of time|before|ahead)|pay(?:ing)? (?:for )?(\d+) years?",
+    ),
+    ("pieces", "#", r"(\d+) pieces?\b(?: of it)?"),
+    (
+        "newcomer",
+        "yes",
+        r"(?:never|n't ever|'ve never) (?:been a member|had a membership)|(?:was|am new and was) never a? ?member(?: so far| before)?",
+    ),
+    (
+        "newcomer",
+        "no",
+        r"(?:was|been) a? ?member (?:before|some years ago)|used to be a member|had a membership before",
+    ),
+    ("member", "no", r"\bnot a? ?member|don't have a membership|no member(?:ship)?\b|without a membership"),
+    ("member", "yes", r"\bmembers?\b|have a membership|membership is active"),
+    (
+        "opened",
+        "no",
+        r"still sealed|haven't opened|never opened|unopened|didnt open|not opened|sealed in its box|seal of the box is not broken",
+    ),
+    ("opened", "yes", r"\bopened\b|is open already|box open already|seal of the box is broken"),
+    ("holiday", "yes", r"(?:in|from) (?:november|december)\b|december order"),
+    ("holiday", "no", r"(?:in|from) (?:march|april|may|june|september)\b|april order"),
+    (
+        "clearance",
+        "no",
+        r"(?:no|not a) clearance item|was(?:n't|nt| not) on clearance|(?:not|n't come) from the clearance(?: sale)?|not a clearance one|not clearance",
+    ),
+    ("clearance", "yes", r"\bclearance\b"),
+    ("bulky", "no", r"(?:not|no|n't a|nothing|not marked as) bulky"),
+    ("bulky", "yes", r"\bbulky\b"),
+    ("region", "mainland", r"\bmainland\b"),
+    ("region", "island", r"\ban island\b|\bisland address"),
+    ("reason", "mind", r"changed my mind"),
+    ("reason", "size", r"wrong size|size is wrong"),
+    (
+        "hidden",
+        "yes",
+        (
+            r"damage (?:could not be seen|was not visible|not visible|was not to be seen)|couldn'?t see (?:the|any) damage|hidden damage"
+            r"|did not see the damage"
+        ),
+    ),
+    (
+        "hidden",
+        "no",
+        r"damage (?:could be seen|was visible|visible|is on the outside)|(?:could|did) see the damage|visible damage",
+    ),
+    ("reason", "damaged", r"\bdamaged\b"),
+    ("reason", "mistake", r"(?:another|the wrong|wrong) item|not (?:the item (?:that )?|what )i ordered"),
+    ("condition", "refurbished", r"\brefurbished\b"),
+    ("condition", "used", r"(?:bought|got|sold as|was|a) (?:it )?used\b"),
+    ("condition", "new", r"(?:bought|got|sold as|was) (?:it )?(?:brand )?new\b"),
+    ("paid", "card", r"credit card"),
+    ("paid", "transfer", r"bank transfer"),
+    ("paid", "later", r"\binstallments\b"),
+    ("paid", "voucher", r"\bvoucher\b"),
+    ("seller", "partner", r"partner sellers?\b|one of your partners\b"),
+    (
+        "seller",
+        "shop",
+        r"shop itself|sold it to me yourselves|seller yourselves|(?:by|from) you directly|your own shop",
+    ),
+    ("gift", "no", r"not a gift|n'?t a gift|no gift|never meant as a gift"),
+    ("gift", "yes", r"\ba gift\b|\bfor gift\b"),
+    ("speed", "standard", r"standard shipping|shipping is standard"),
+    ("speed", "express", r"\bexpress\b"),
+    ("speed", "courier", r"same-day courier"),
+    ("personalised", "no", r"(?:not|not a|n't have it|not had it|nothing) personalised"),
+    ("personalised", "yes", r"\bpersonalised\b"),
+    ("insured", "no", r"(?:\bnot|n't|isnt|n't have the parcel) insured|no insurance|without insurance"),
+    ("insured", "yes", r"\binsured\b|insurance on"),
+    ("card", "promotional", r"\bpromotion(?:al)?\b"),
+    ("card", "refund", r"(?:as|from|was|for) a refund"),
+    ("card", "bought", r"card (?:was|that was) bought|(?:bought|paid for) the card|one that was bought"),
+    ("business", "no", r"private (?:use|customer|purposes|person)|buying privately"),
+    ("business", "yes", r"\b(?:a|my) business\b"),
+    ("student", "no", r"(?:not a|no|never a) student"),
+    ("student", "yes", r"\bstudent\b"),
+    ("household", "yes", r"whole household"),
+    ("household", "no", r"for me alone|just for me\b|only i would use it"),
+    (
+        "birthday",
+        "no",
+        (
+            r"birthdays? (?:is |isn't |)(?:in another month|this month(?<=isn't this month))|not (?:my birthday month|the month of my birthday)"
+            r"|birthday is not this month"
+        ),
+    ),
+    ("birthday", "yes", r"birthday month|birthday (?:is )?this month|month of my birthday"),
+    ("registered", "no", r"(?:not|n'?t|never) register(?:ed)?\b"),
+    ("registered", "yes", r"\bregister(?:ed)?\b"),
+)
+
+
+def find_group(text: str, group: str) -> re.Match[str] | None:
+    name = re.escape(group.lower())
+    before = r"(?:from|under|in your|department|category is) (?:the |your |department )?"
+    return re.search(rf"{before}{name}\b(?: department| section)?", text)
+
+
+def read_case_fact(text: str, fact: str, groups: Iterable[str] = ()) -> str:
+    """What a text says of one fact of a case, with which it is known to deal; empty where it says nothing.
+
+    >>> read_case_fact("I have no membership", "member"), read_case_fact("it cost $40", "price")
+    ('no', '40')
+    """
+    said = text.lower()
+    if fact == "group":
+        return next((group for group in sorted(groups, key=len, reverse=True) if find_group(said, group)), "")
+    for name, value, pattern in CASES:
+        found = re.search(pattern, said) if name == fact else None
+        if found:
+            return next(filter(None, found.groups())) if value == "#" else value
+    return ""
+
+
+def read_cents(text: str) -> int:
+    """
+    >>> read_cents("1,200"), read_cents("19.95")
+    (120000, 1995)
+    """
+    whole, _, part = text.replace(",", "").partition(".")
+    return 100 * int(whole) + int(f"{part:0<2}"[:2])
+
+
+def read_wishes(
+    text: str,
+    shop: ShopVocabulary,
+    today: date,
+    *,
+    case: bool = False,
+    mixed: bool = False,
+    categories: Iterable[str] = (),
+) -> list[Wish]:
+    """What the text says is wanted, or remembered.
+
+    case: it tells a case that rules are applied to, `mixed` with other matters or alone. categories: what it is known to be about.
+
+    >>> shop = ShopVocabulary({"Table Lamps": ["desk lamp"]}, lambda leaf: {"material": ["oak"]}, {})
+    >>> [f"{wish.kind}: {wish.value}" for wish in read_wishes("A desk lamp made of oak, forty bucks tops", shop, date(2024, 5, 1))]
+    ['thing: Table Lamps', 'price at most: 4000', 'value: oak']
+    """
+    return WishReader(text, shop, today).read(case=case, mixed=mixed, categories=categories)
