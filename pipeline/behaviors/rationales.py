@@ -6,7 +6,7 @@ from functools import lru_cache
 from random import Random
 from typing import NamedTuple
 
-from shopwright.pipeline.behaviors.frames import mask_facts
+from shopwright.pipeline.evaluate.frames import mask_facts
 from shopwright.pipeline.behaviors.meanings import list_meanings
 from shopwright.pipeline.behaviors.mention import name_product
 from shopwright.pipeline.behaviors.reasons import PageFacts

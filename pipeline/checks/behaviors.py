@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, pairwise
 from typing import Any
 
-from shopwright.pipeline.behaviors.frames import mask_facts
+from shopwright.pipeline.evaluate.frames import mask_facts
 from shopwright.pipeline.behaviors.logs import Logs
 from shopwright.pipeline.behaviors.rationales import collect_page_words, describe_intent, find_rationale_fault
 from shopwright.pipeline.behaviors.rows import (

@@ -40,6 +40,8 @@ MORE = 16
 EMPTY = 0.15
 # Share of questions that may have an idle condition: were there none, an answer would tell what the others cannot be.
 LOOSE = 0.05
+# Share of questions whose time is left out where it says one: people ask of all their months more often than of a range of days.
+ALL_DAYS = 0.3
 # Days after the last event, at most, on which a question is asked.
 ASKED_WITHIN = 3
 # Values in a set or list, so that it can be said.
@@ -149,6 +151,8 @@ def try_draw(
         tree = shape.draw(draw)
         if elsewhere:
             tree = draw.elsewhere(tree)
+        elif draw.chance(ALL_DAYS):
+            tree = draw.of_all_days(tree)
         json = tree_to_json(tree)
         if assign_split(json) != split:
             return None

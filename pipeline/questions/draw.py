@@ -168,8 +168,17 @@ class Draw:
         move = self.one_of(moves)
         return map_tree_picks(tree, partial(move_pick, move))
 
+    def of_all_days(self, tree: Any) -> Any:
+        """The same of all days, where the tree says one time throughout; days that differ on purpose stay."""
+        days = {(pick.first_day, pick.last_day) for pick in list_tree_picks(tree)} - {(None, None)}
+        return map_tree_picks(tree, forget_days) if len(days) == 1 else tree
+
     def purchase(self) -> Event:
         return self.event(Pick(action=BUY))
+
+
+def forget_days(pick: Pick) -> Pick:
+    return pick.model_copy(update={"first_day": None, "last_day": None})
 
 
 def move_pick(move: dict[str, Any], pick: Pick) -> Pick:

@@ -23,6 +23,8 @@ REGISTERS = {
 FIRST_PERSON = 0.75
 # Share of the questions that begin with their time; before a request it would be a deadline.
 TIME_FIRST = 0.2
+# Ways to ask of which the shortest is taken: people type no more than they have to.
+COMPARED = 3
 ASKING = frozenset("how what which when on in of at did where".split())
 # Share of the questions that say what wins a tie, or how to write the answer, where they need not.
 SAYS_MORE = 0.1
@@ -75,7 +77,10 @@ def phrase_question(
     """One way to ask. notes: what must be said beside the question: `tie` where several tie, `none` where that is the answer."""
     use, voice = USE_OF[split], draw_voice(random)
     slots = list_all_slots(tree, asked_on, random, voice)
-    said = bank.say(name_meaning(shape, tree), slots, random, use=use, register=voice.register)
+    ways = [
+        bank.say(name_meaning(shape, tree), slots, random, use=use, register=voice.register) for _ in range(COMPARED)
+    ]
+    said = min(ways, key=lambda way: len(way.text.split()))
     text, templates = said.text, list(said.templates)
     first_word = text.partition(" ")[0].lower()
     timed = bool(slots["when"]) and any(each.startswith("time/") for each in templates)

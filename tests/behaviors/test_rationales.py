@@ -9,7 +9,7 @@ from typing import get_args
 
 import pytest
 
-from shopwright.pipeline.behaviors.frames import mask_facts
+from shopwright.pipeline.evaluate.frames import mask_facts
 from shopwright.pipeline.behaviors.meanings import list_meanings
 from shopwright.pipeline.behaviors.mention import is_named_by, name_product
 from shopwright.pipeline.behaviors.rationales import FIRST_PERSON, USES_OF_SIDE, NothingLeftToSay, Speaker, put_facts

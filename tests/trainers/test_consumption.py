@@ -157,7 +157,8 @@ def asked_and_answered(small):
     found = []
     for rollout in small.read("rollouts"):
         asked = questions[rollout.question_id]
-        task = {name: getattr(asked, name) for name in ("trajectory_id", "question", "answer", "answer_type")}
+        told = ("trajectory_id", "question", "asked_on", "answer", "answer_type")
+        task = {name: str(getattr(asked, name)) for name in told}
         env = ENVIRONMENTS["questions_boxed"](small.folder)
         env.reset(extra_info={"task": task})
         calls = [{"name": "code_interpreter", "arguments": {"code": call.code}} for call in rollout.calls]
@@ -388,7 +389,8 @@ def served(small):
     server = subprocess.Popen(words, cwd=HOME, stdout=subprocess.PIPE, text=True)
     try:
         told = server.stdout.readline()
-        assert told.startswith("Serving envs (")
+        assert told.startswith("Serving ")
+        assert ", envs (" in told
         waited(port)
         yield f"http://127.0.0.1:{port}"
     finally:

@@ -1,0 +1,128 @@
+"""A transformer of about a million parameters that continues a prefix, trained from nothing on the CPU.
+
+All of a prefix is seen at once, what follows it from left to right (a prefix language model: Raffel et al. 2020, section 3.2.1).
+Input and output share their embeddings, which therefore begin small. Needs torch.
+"""
+
+import math
+import random
+from collections.abc import Callable, Sequence
+from time import process_time
+
+import torch
+from torch import nn
+from torch.nn import functional
+
+WIDTH, LAYERS, HEADS, BATCH = 128, 4, 4, 64
+RATE, WARM_UP, DECAY = 2e-3, 100, 0.05
+PAD, SEPARATOR, END, UNKNOWN = range(4)
+SPECIAL = ("<pad>", "<separator>", "<end>", "<unknown>")
+Pair = tuple[list[int], list[int]]
+"""A prefix and what follows it."""
+
+
+class Block(nn.Module):
+    """Attention and two layers, each added to what it was given."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.before, self.between = nn.LayerNorm(WIDTH), nn.LayerNorm(WIDTH)
+        self.attend, self.gather = nn.Linear(WIDTH, 3 * WIDTH), nn.Linear(WIDTH, WIDTH)
+        self.think = nn.Sequential(nn.Linear(WIDTH, 4 * WIDTH), nn.GELU(), nn.Linear(4 * WIDTH, WIDTH))
+
+    def forward(self, x: torch.Tensor, visible: torch.Tensor) -> torch.Tensor:
+        rows, length, _ = x.shape
+        parts = self.attend(self.before(x)).view(rows, length, 3, HEADS, WIDTH // HEADS).permute(2, 0, 3, 1, 4)
+        seen = functional.scaled_dot_product_attention(parts[0], parts[1], parts[2], attn_mask=visible)
+        x = x + self.gather(seen.transpose(1, 2).reshape(rows, length, WIDTH))
+        return x + self.think(self.between(x))
+
+
+class Learner(nn.Module):
+    """Logits of the next token at each place; tokens [rows, length], prefixes [rows] are lengths."""
+
+    def __init__(self, words: int, length: int) -> None:
+        super().__init__()
+        self.words, self.places = nn.Embedding(words, WIDTH), nn.Embedding(length, WIDTH)
+        self.blocks = nn.ModuleList(Block() for _ in range(LAYERS))
+        self.last = nn.LayerNorm(WIDTH)
+        for module in self.modules():
+            if isinstance(module, nn.Embedding | nn.Linear):
+                nn.init.normal_(module.weight, std=0.02)
+
+    def forward(self, tokens: torch.Tensor, prefixes: torch.Tensor) -> torch.Tensor:
+        place = torch.arange(tokens.shape[1])
+        visible = (place[None, :] <= place[:, None])[None] | (place[None, None, :] < prefixes[:, None, None])
+        x = self.words(tokens) + self.places(place)
+        for block in self.blocks:
+            x = block(x, visible[:, None])
+        return self.last(x) @ self.words.weight.T
+
+
+def pad_tokens(rows: Sequence[Sequence[int]]) -> torch.Tensor:
+    length = max(map(len, rows))
+    return torch.tensor([[*row, *[PAD] * (length - len(row))] for row in rows])
+
+
+def train_learner(
+    pairs: Sequence[Pair], words: int, epochs: int, seed: int, report: Callable[[str], None], longest: int = 256
+) -> Learner:
+    """A learner of all pairs; those longer than `longest` in all are left out. The same seed gives the same weights on one machine."""
+    torch.manual_seed(seed)
+    order = random.Random(seed)
+    learner = Learner(words, longest)
+    rows = [([*prefix, SEPARATOR, *rest, END], len(prefix) + 1) for prefix, rest in pairs]
+    rows = sorted((row for row in rows if len(row[0]) <= longest), key=lambda row: len(row[0]))
+    batches = [rows[place : place + BATCH] for place in range(0, len(rows), BATCH)]
+    decayed = [each for each in learner.parameters() if each.dim() > 1]
+    others = [each for each in learner.parameters() if each.dim() < 2]
+    groups = [{"params": decayed, "weight_decay": DECAY}, {"params": others, "weight_decay": 0.0}]
+    optimizer = torch.optim.AdamW(groups, lr=RATE, betas=(0.9, 0.98))
+    steps, step = epochs * len(batches), 0
+    for epoch in range(epochs):
+        order.shuffle(batches)
+        lost = 0.0
+        for batch in batches:
+            step += 1
+            rate = RATE * min(step / WARM_UP, 0.5 * (1 + math.cos(math.pi * step / steps)))
+            for group in optimizer.param_groups:
+                group["lr"] = rate
+            tokens, prefixes = pad_tokens([row for row, _ in batch]), torch.tensor([length for _, length in batch])
+            logits = learner(tokens[:, :-1], prefixes)
+            place = torch.arange(1, tokens.shape[1])[None]
+            asked = (place >= prefixes[:, None]) & (tokens[:, 1:] != PAD)
+            loss = functional.cross_entropy(logits[asked], tokens[:, 1:][asked])
+            optimizer.zero_grad()
+            loss.backward()
+            nn.utils.clip_grad_norm_(learner.parameters(), 1.0)
+            optimizer.step()
+            lost += loss.item()
+        report(f"epoch {epoch + 1} of {epochs}: loss {lost / len(batches):.3f}, {process_time():.0f} CPU seconds")
+    return learner
+
+
+@torch.no_grad()
+def continue_prefixes(learner: Learner, prefixes: Sequence[list[int]], most: int = 90) -> list[list[int]]:
+    """What most likely follows each prefix, token by token."""
+    learner.eval()
+    order = sorted(range(len(prefixes)), key=lambda place: len(prefixes[place]))
+    found: list[list[int]] = [[] for _ in prefixes]
+    room = learner.places.num_embeddings
+    for start in range(0, len(order), 4 * BATCH):
+        chosen = order[start : start + 4 * BATCH]
+        rows = [[*prefixes[place][: room - most - 1], SEPARATOR] for place in chosen]
+        lengths = torch.tensor([len(row) for row in rows])
+        open_rows = set(range(len(rows)))
+        for _ in range(most):
+            logits = learner(pad_tokens(rows), lengths)
+            for number in sorted(open_rows):
+                token = int(logits[number, len(rows[number]) - 1].argmax())
+                if token == END:
+                    open_rows.discard(number)
+                else:
+                    rows[number].append(token)
+            if not open_rows:
+                break
+        for number, place in enumerate(chosen):
+            found[place] = rows[number][int(lengths[number]) :]
+    return found

@@ -1,0 +1,324 @@
+"""What words that it was never shown cost a learner: a transformer of a million parameters, trained from nothing, writes a question's query.
+
+    pip install torch                                     # a build for the CPU will do
+    python -m benchmarks.wordings                         # 360 customers, 36,000 questions; an hour on one core
+    python -m benchmarks.wordings --run data/runs/mine    # of a run that is there; nothing is written to the page
+
+Of each meaning of the phrase bank one template of training is held out. The learner is asked about customers that it does not know, with templates that
+it was taught and with those held out; then the split `test_wording`, in which templates, rules and customers are new.
+
+It sees what any text-to-SQL system has: times are resolved to days by the reader of `shopwright.pipeline.reading.calendar`, and rare words are
+numbered and put back into what it writes. A query is right if it is the question's, or has its answer in the customer's log.
+"""
+
+import argparse
+import random
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from datetime import date, timedelta
+from itertools import pairwise
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import SimpleNamespace
+from typing import NamedTuple
+
+from benchmarks.trajectories import machine, write
+from shopwright.pipeline.evaluate.statistics import compute_wilson_interval
+from shopwright.pipeline.phrases.bank import load_grammar_bank
+from shopwright.pipeline.questions.engines import Engines, QueryFailed
+from shopwright.pipeline.questions.values import value_from_json
+from shopwright.pipeline.reading.calendar import read_calendar, read_date
+from shopwright.pipeline.run import Run
+from shopwright.schemas.questions import Question
+
+RARE = 40
+"""Questions of training that must have a word, else it is numbered."""
+MERGES = 600
+TESTED = 0.12
+"""Share of the trajectories of training that the learner is asked about instead."""
+MOST_ASKED = 1_500
+"""Questions of a kind that it is asked at most."""
+WORD = re.compile(r"\ue000\d+|\d+(?:[.,]\d+)*|[^\W\d_]+|[^\w\s]|_")
+SQL_PIECE = re.compile(r"'(?:[^']|'')*'|\d+(?:\.\d+)?|\w+|::|[<>!=|]=|<>|\|\||[^\w\s]")
+LITERAL_PIECE = re.compile(r"\d+|[^\W\d_]+|\s|[^\w\s]|_")
+ISO = re.compile(r"'(\d{4}-\d\d-\d\d)'")
+OPEN, CLOSE, ENDING = "«", "»", "##s"
+
+
+class Encoded(NamedTuple):
+    """A question as its learner sees it, and what its marks stand for."""
+
+    words: list[str]
+    marks: dict[str, str]
+    """Of each mark, as it stands in a query."""
+
+
+def find_times(text: str, asked_on: date) -> tuple[str, dict[str, str]]:
+    """The text with a mark for each time, and the days that they are: its first, its last, the day after.
+
+    >>> find_times("How many clicks in May 2024, on May 3?", date(2024, 6, 1))[1]["d0:first"]
+    '2024-05-03'
+    """
+    names, found, marks = SimpleNamespace(asked_on=asked_on), [], {}
+    place = 0
+    while place < len(text):
+        begins = place == 0 or not text[place - 1].isalnum()
+        ways = [(end, span) for end, span in read_calendar(text, place, names)] if begins else []
+        ways += (
+            [(end, {"first_day": day, "last_day": day}) for end, day in read_date(text, place, names)] if begins else []
+        )
+        if not ways:
+            found.append(text[place])
+            place += 1
+            continue
+        place, span = max(ways, key=lambda way: way[0])
+        name = f"d{len(marks) // 4}"
+        marks |= mark_days(name, span["first_day"], span["last_day"])
+        found.append(f" \ue000{name[1:]} ")
+    return "".join(found), marks
+
+
+def mark_days(name: str, first: date, last: date) -> dict[str, str]:
+    one = timedelta(days=1)
+    days = {"first": first, "last": last, "next": last + one, "before": first - one}
+    return {f"{name}:{which}": day.isoformat() for which, day in days.items()}
+
+
+def encode_question(row: Question, common: frozenset[str]) -> Encoded:
+    """Its words in lower case; a time is a mark, and so is a word that is not common."""
+    text, marks = find_times(row.question, row.asked_on)
+    words, numbered = [], {}
+    for word in WORD.findall(text):
+        if word[0] == "\ue000":
+            words.append(f"d{word[1:]}")
+        elif word.lower() in common or not word[0].isalnum():
+            words.append(word.lower())
+        else:
+            mark = numbered.setdefault(word.lower(), f"w{len(numbered)}")
+            marks.setdefault(mark, word)
+            words.append(mark)
+    return Encoded(words, marks)
+
+
+def encode_query(sql: str, marks: Mapping[str, str]) -> list[str]:
+    """The query's signs and words, with the question's marks where they say the same."""
+    by_text = {text.lower(): mark for mark, text in reversed(marks.items())}
+    found: list[str] = []
+    for piece in SQL_PIECE.findall(sql):
+        if ISO.fullmatch(piece):
+            found += [OPEN, by_text.get(piece[1:-1], piece[1:-1]), CLOSE]
+        elif piece[0] == "'":
+            found += [OPEN, *(encode_word(each, by_text) for each in LITERAL_PIECE.findall(piece[1:-1])), CLOSE]
+        else:
+            found.append(by_text.get(piece, piece) if piece[0].isdigit() else piece)
+    return [each for token in found for each in (token if isinstance(token, tuple) else (token,))]
+
+
+def encode_word(word: str, by_text: Mapping[str, str]) -> str | tuple[str, str]:
+    known = by_text.get(word.lower())
+    if known is None and word.lower().endswith("s") and word.lower()[:-1] in by_text:
+        return by_text[word.lower()[:-1]], ENDING
+    return known or word
+
+
+def decode_query(tokens: Iterable[str], marks: Mapping[str, str]) -> str:
+    """
+    >>> decode_query(["SELECT", "1", "WHERE", "brand", "=", "«", "w0", "##s", "»"], {"w0": "Lamp"})
+    "SELECT 1 WHERE brand = 'Lamps'"
+    """
+    found, inside = [], False
+    for token in tokens:
+        text = marks.get(token, token)
+        if token == OPEN:
+            found.append(" '")
+        elif token == CLOSE:
+            found.append("'")
+        elif token == ENDING:
+            found.append("s")
+        else:
+            found.append(text if inside else f" {text}")
+        inside = token == OPEN or (inside and token != CLOSE)
+    return "".join(found).strip()
+
+
+def learn_merges(queries: Iterable[Sequence[str]], count: int) -> list[tuple[str, str]]:
+    """Neighbours that often stand together, which become one token each; the commonest first."""
+    rows = [(list(row), number) for row, number in Counter(map(tuple, queries)).items()]
+    merges: list[tuple[str, str]] = []
+    while len(merges) < count:
+        pairs: Counter[tuple[str, str]] = Counter()
+        for row, number in rows:
+            for pair in pairwise(row):
+                pairs[pair] += number
+        taken: set[str] = set()
+        chosen = []
+        for pair, number in sorted(pairs.items(), key=lambda item: (-item[1], item[0]))[:60]:
+            if number > 3 and taken.isdisjoint(pair):
+                chosen.append(pair)
+                taken.update(pair)
+        if not chosen:
+            break
+        merges += chosen
+        rows = [(merge_tokens(row, chosen), number) for row, number in rows]
+    return merges
+
+
+GLUE = "\x1f"
+
+
+def merge_tokens(row: Sequence[str], merges: Iterable[tuple[str, str]]) -> list[str]:
+    """
+    >>> merge_tokens(["a", "b", "c"], [("a", "b")]) == ["a" + GLUE + "b", "c"]
+    True
+    """
+    wanted = set(merges)
+    found: list[str] = []
+    for token in row:
+        if found and (found[-1], token) in wanted:
+            found[-1] = f"{found[-1]}{GLUE}{token}"
+        else:
+            found.append(token)
+    return found
+
+
+class Language:
+    """The tokens of questions and queries, as numbers."""
+
+    def __init__(self, rows: Sequence[Question]) -> None:
+        counts: Counter[str] = Counter()
+        for row in rows:
+            text, _ = find_times(row.question, row.asked_on)
+            counts.update({word.lower() for word in WORD.findall(text)})
+        self.common = frozenset(word for word, count in counts.items() if count >= RARE)
+        encoded = [encode_question(row, self.common) for row in rows]
+        queries = [encode_query(row.sql, each.marks) for row, each in zip(rows, encoded, strict=True)]
+        self.merges = learn_merges(queries, MERGES)
+        self.levels = self.group_merges()
+        merged = [self.merge(query) for query in queries]
+        from benchmarks.learner import SPECIAL
+
+        seen = Counter(token for query in merged for token in query)
+        seen.update({word for each in encoded for word in each.words})
+        tokens = [*SPECIAL, *sorted(token for token, count in seen.items() if count > 1)]
+        self.number = {token: place for place, token in enumerate(tokens)}
+        self.tokens = tokens
+        self.pairs = [(self.count(each.words), self.count(query)) for each, query in zip(encoded, merged, strict=True)]
+
+    def group_merges(self) -> list[list[tuple[str, str]]]:
+        """Merges that were chosen together, which share no token."""
+        groups: list[list[tuple[str, str]]] = []
+        taken: set[str] = set()
+        for pair in self.merges:
+            if not groups or not taken.isdisjoint(pair):
+                groups.append([])
+                taken = set()
+            groups[-1].append(pair)
+            taken.update(pair)
+        return groups
+
+    def merge(self, query: Sequence[str]) -> list[str]:
+        found = list(query)
+        for group in self.levels:
+            found = merge_tokens(found, group)
+        return found
+
+    def count(self, tokens: Iterable[str]) -> list[int]:
+        from benchmarks.learner import UNKNOWN
+
+        return [self.number.get(token, UNKNOWN) for token in tokens]
+
+    def spell(self, numbers: Iterable[int]) -> list[str]:
+        return [token for number in numbers for token in self.tokens[number].split(GLUE)]
+
+
+def choose_held_out(rows: Iterable[Question], seed: int) -> frozenset[str]:
+    """One template of each meaning that training asks with two or more."""
+    used = {row.phrases[0] for row in rows}
+    order = random.Random(seed)
+    held = []
+    for templates in load_grammar_bank("questions").templates.values():
+        known = sorted({each.id for each in templates if each.use == "train"} & used)
+        if len(known) > 1:
+            held.append(order.choice(known))
+    return frozenset(held)
+
+
+def share_rows(rows: Sequence[Question], seed: int) -> dict[str, list[Question]]:
+    """What is learnt, and what is asked: with templates that were taught, with those held out, and with the bank's own test of wordings."""
+    taught = [row for row in rows if row.split in ("sft", "rl")]
+    held = choose_held_out(taught, seed)
+    asked = {
+        id for id in sorted({row.trajectory_id for row in taught}) if random.Random(f"{seed}/{id}").random() < TESTED
+    }
+    return {
+        "taught": [row for row in taught if row.trajectory_id not in asked and row.phrases[0] not in held],
+        "templates that were taught": [
+            row for row in taught if row.trajectory_id in asked and row.phrases[0] not in held
+        ],
+        "templates held out": [row for row in taught if row.phrases[0] in held],
+        "`test_wording`": [row for row in rows if row.split == "test_wording"],
+    }
+
+
+def judge(row: Question, query: str, engines: Engines) -> bool:
+    """Whether it is the question's query, or answers as that does in the customer's log."""
+    if query.casefold() == decode_query(encode_query(row.sql, {}), {}).casefold():
+        return True
+    with suppress(QueryFailed, ValueError):
+        return engines.of(row.trajectory_id).duckdb(query, row.answer_type) == value_from_json(
+            row.result, row.answer_type
+        )
+    return False
+
+
+def examine(run: Run, seed: int, epochs: int, say: Callable[[str], None]) -> Iterator[str]:
+    """Lines of a table: what was asked, how often the learner was right."""
+    from benchmarks.learner import continue_prefixes, train_learner
+
+    shares = share_rows(list(run.read("questions")), seed)
+    language = Language(shares["taught"])
+    say(f"{len(shares['taught']):,} questions to learn from, {len(language.tokens):,} tokens")
+    learner = train_learner(language.pairs, len(language.tokens), epochs, seed, say)
+    engines = Engines(run.read("trajectories"))
+    yield "| asked with | questions | right | 95 % |"
+    yield "| --- | --- | --- | --- |"
+    for name, rows in list(shares.items())[1:]:
+        chosen = random.Random(seed).sample(rows, min(MOST_ASKED, len(rows)))
+        chosen.sort(key=lambda row: row.trajectory_id)
+        encoded = [encode_question(row, language.common) for row in chosen]
+        written = continue_prefixes(learner, [language.count(each.words) for each in encoded])
+        right = sum(
+            judge(row, decode_query(language.spell(tokens), each.marks), engines)
+            for row, each, tokens in zip(chosen, encoded, written, strict=True)
+        )
+        low, high = compute_wilson_interval(right, len(chosen))
+        yield f"| {name} | {len(chosen):,} | {right / len(chosen):.1%} | {low:.1%} to {high:.1%} |"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--run", type=Path, help="the questions of this run")
+    parser.add_argument("--customers", type=int, default=360, help="default: 360")
+    parser.add_argument("--epochs", type=int, default=8, help="default: 8")
+    parser.add_argument("--seed", type=int, default=77, help="default: 77")
+    args = parser.parse_args()
+
+    def say(line: str) -> None:
+        print(line, flush=True)
+
+    if args.run:
+        for line in examine(Run(args.run), args.seed, args.epochs, say):
+            say(line)
+        return
+    with TemporaryDirectory() as folder:
+        run = Run(Path(folder), seed=args.seed)
+        run.build("questions", count=args.customers, per_trajectory=50)
+        lines = list(examine(run, args.seed, args.epochs, say))
+    print("\n".join(lines))
+    write("wordings", "\n".join(["`python -m benchmarks.wordings`", "", *lines, "", machine()]))
+
+
+if __name__ == "__main__":
+    main()
