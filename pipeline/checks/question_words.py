@@ -235,13 +235,12 @@ def ties_are_settled(question: Question, trajectories: Trajectories) -> str | No
     if table is None or is_written(question):
         return None
     try:
-        tied = is_tied(parse_question_tree(question), table.log)
-        settled = any(
-            "_tie" in said for said, _ in parse_readings(question.question, table.names.on(question.asked_on))
-        )
+        if not is_tied(parse_question_tree(question), table.log):
+            return None
+        readings = parse_readings(question.question, table.names.on(question.asked_on))
     except ValueError:
         return None  # said by other checks
-    return "several tie, and it does not say which it means" if tied and not settled else None
+    return None if any("_tie" in said for said, _ in readings) else "several tie, and it does not say which it means"
 
 
 def it_is_asked_after_all(question: Question, trajectories: Trajectories) -> str | None:

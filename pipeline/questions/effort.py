@@ -14,7 +14,7 @@ from shopwright.schemas.questions import Difficulty, Effort
 STEP, WRONG = 2, 10
 # Points up to which a question is easy, and medium: about a third of the questions each, on other shops than `tests`
 # look at.
-EASY, MEDIUM = 51, 71
+EASY, MEDIUM = 43, 62
 # The fields of a pick that are one condition each; those of a product are in `drop_each_condition`.
 ALONE = (
     ("action",), ("brand",), ("color",), ("category",), ("query",), ("word",), ("at_least", "at_most"),
@@ -26,7 +26,7 @@ def grade_difficulty(effort: Effort) -> Difficulty:
     """Of points: one for each doubling of the rows to be read and of those near them, two for each step, ten for each weak
     answerer that is wrong.
 
-    >>> grade_difficulty(Effort(rows=1, near=7, steps=1, shortcuts=["first matches", "skims", "skips the middle"]))
+    >>> grade_difficulty(Effort(rows=1, near=7, steps=1, shortcuts=["ignores dates", "first matches", "skims", "skips the middle"]))
     'easy'
     """
     points = effort.rows.bit_length() + effort.near.bit_length() + STEP * effort.steps

@@ -135,7 +135,8 @@ class Names:
                 for end, name in names_at_place(text, at + len(word))
             ]
         for at, so_far in ways:
-            items = [item for item in self.items if item.asin in set(self.products(so_far))]
+            meant = set(self.products(so_far))
+            items = [item for item in self.items if item.asin in meant]
             if items:
                 yield at, so_far
             for end, parts in match_title_details(text, at, items):

