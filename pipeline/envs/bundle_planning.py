@@ -139,12 +139,12 @@ class BundlePlanning(Env):
         if refusal:
             wrong = f"{needs[spoilt].demands[0].name} of {needs[spoilt].category}" if spoilt >= 0 else "budget"
             miss = make_bundle_miss([pair[0] for pair in ids], wrong)
-            proof = NoList(items=list_bundle_items(goal, needs), budget=budget, least=0 if spoilt >= 0 else least)
+            proof = NoList(items=list_bundle_items(goal.needs, needs), budget=budget, least=0 if spoilt >= 0 else least)
             return DrawnTask(goal, {"project": project}, Infeasible(refusal=refusal, proof=proof), miss)
         spare = [
             place for place, price in enumerate(prices) if len(price) > 1 and least - price[0] + price[1] <= budget
         ]
-        acceptable = OneOfEach(items=list_bundle_items(goal, needs), budget=budget, least=least)
+        acceptable = OneOfEach(items=list_bundle_items(goal.needs, needs), budget=budget, least=least)
         if spare and random.random() < axes.sells_out:
             place = random.choice(spare)
             row = int(needs[place].shelf.rows[pairs[place][0]])
@@ -304,11 +304,16 @@ def add_compatibility(needs: Sequence[CategoryNeed], random: Random) -> list[Cat
     return found
 
 
-def add_constraint(need: CategoryNeed, axes: Axes, random: Random) -> CategoryNeed:
-    """The same with one demand more, which some product meets that did so far, and another does not; as it is where there is none."""
+def add_constraint(
+    need: CategoryNeed, axes: Axes, random: Random, *, among: np.ndarray | None = None
+) -> CategoryNeed:
+    """The same with one demand more, which some product meets that did so far, and another does not; as it is where there is none.
+
+    among: of these products one has to meet it; there is one that did so far.
+    """
     named = {each.name for each in need.demands}
     for _ in range(TRIES):
-        model = draw_place(need.fits, random)
+        model = draw_place(need.fits if among is None else need.fits & among, random)
         assert model is not None
         price = require_price_around([int(need.cents[model])], axes, random)
         more = [
@@ -387,7 +392,7 @@ def make_needed_category(need: CategoryNeed, cheapest: list[str]) -> NeededCateg
     )
 
 
-def list_bundle_items(goal: BundleGoal, needs: Sequence[CategoryNeed]) -> list[BundleItem]:
+def list_bundle_items(wanted: Sequence[NeededCategory], needs: Sequence[CategoryNeed]) -> list[BundleItem]:
     """What every right list has: for each category one of those that do, counted here."""
     return [
         BundleItem(
@@ -396,7 +401,7 @@ def list_bundle_items(goal: BundleGoal, needs: Sequence[CategoryNeed]) -> list[B
             count=int(np.count_nonzero(one.fits)),
             cheapest=goal_need.cheapest[0] if goal_need.cheapest else "",
         )
-        for one, goal_need in zip(needs, goal.needs, strict=True)
+        for one, goal_need in zip(needs, wanted, strict=True)
     ]
 
 
