@@ -56,6 +56,7 @@ def make_vocabulary(store: Store) -> ShopVocabulary:
         titles=dict(zip(titles, categories, strict=True)),
         brands=brands,
         groups=sorted({*store.groups, *load_policy_facts()["group"].values} - {""}),
+        sellers=store.seller_names,
     )
 
 
@@ -117,6 +118,10 @@ def expect_facts(meaning: str, facts: Mapping[str, str]) -> Iterator[Wish]:
         yield Wish("thing", facts["category"])
     if about == "price":
         yield Wish(*expect_price(meaning, facts))
+    elif meaning == "one seller":
+        yield Wish("one seller", "")
+    elif about == "voucher":
+        yield Wish("price", f"{cents(facts['limit'])}") if what == "budget" else Wish("voucher", expect_voucher(facts))
     elif about == "case":
         yield Wish("case", expect_case(what, facts))
     elif about == "wants" or meaning == "cart rule":
@@ -138,6 +143,16 @@ def expect_price(meaning: str, facts: Mapping[str, str]) -> tuple[str, str]:
     if meaning == "price between":
         return meaning, f"{cents(facts['low'])} {cents(facts['limit'])}"
     return "price at most", f"{cents(facts['limit'])}"
+
+
+def expect_voucher(facts: Mapping[str, str]) -> str:
+    """The parts of its terms, by name: `least 6000 off 1200`."""
+    parts = {name: f"{cents(facts[name])}" for name in ("least", "most", "off") if name in facts}
+    if "percent" in facts:
+        parts["off"] = f"{facts['percent']}%"
+    if "seller" in facts:
+        parts |= {"seller": facts["seller"].lower(), "two": ""}
+    return " ".join(f"{name} {value}".strip() for name, value in sorted(parts.items()))
 
 
 def cents(price: str) -> int:
