@@ -247,7 +247,9 @@ class NotReturnable(Kind):
     """The last day on which it could be; empty: there is none."""
 
 
-Proof = Annotated[NothingFits | NoList | NoSeller | NotForSale | NoOrder | NoRule | NotReturnable, Field(discriminator="kind")]
+Proof = Annotated[
+    NothingFits | NoList | NoSeller | NotForSale | NoOrder | NoRule | NotReturnable, Field(discriminator="kind")
+]
 
 
 class Infeasible(Kind):

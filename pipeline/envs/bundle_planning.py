@@ -304,9 +304,7 @@ def add_compatibility(needs: Sequence[CategoryNeed], random: Random) -> list[Cat
     return found
 
 
-def add_constraint(
-    need: CategoryNeed, axes: Axes, random: Random, *, among: np.ndarray | None = None
-) -> CategoryNeed:
+def add_constraint(need: CategoryNeed, axes: Axes, random: Random, *, among: np.ndarray | None = None) -> CategoryNeed:
     """The same with one demand more, which some product meets that did so far, and another does not; as it is where there is none.
 
     among: of these products one has to meet it; there is one that did so far.

@@ -92,7 +92,9 @@ def name_sold_out_product(goal: ThingsGoal, store: Store) -> str:
     return option.product_id if option else ""
 
 
-def add_sell_out(goal: ThingsGoal, spare: Sequence[str], gone: str, store: Store, axes: Axes, random: Random) -> ThingsGoal:
+def add_sell_out(
+    goal: ThingsGoal, spare: Sequence[str], gone: str, store: Store, axes: Axes, random: Random
+) -> ThingsGoal:
     """The same with a product that is sold out on the way; without it where there would be no turns to look at both lists."""
     looked_at = len({*goal.right, *spare}) + 1
     if looked_at > axes.turns * axes.tool_calls:

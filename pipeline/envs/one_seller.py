@@ -134,7 +134,9 @@ class OneSeller(Env):
 
 def make_sellers_goal(store: Store, needs: Sequence[CategoryNeed], axes: Axes, random: Random) -> ThingsGoal:
     who = draw_customer(store, random)
-    seller = make_slot("seller", "one seller", {}, "clause").model_copy(update={"topics": ["parcel", "shop", "address"]})
+    seller = make_slot("seller", "one seller", {}, "clause").model_copy(
+        update={"topics": ["parcel", "shop", "address"]}
+    )
     wanted = [make_list_slot(needs), seller, *list_wish_slots(needs)]
     slots = draw_disclosure(wanted, axes, random, always=["list", "seller"])
     return ThingsGoal(persona_id=who.id, now=who.now, slots=slots, needs=make_needed(store, needs))

@@ -311,15 +311,17 @@ def draw_terms(
     if not (dear >= reach).any():
         return None
     if kind == "amount":
-        fine = [each * 100 for each in AMOUNTS if 20 * 100 * each >= reach and 3 * 100 * each <= reach]
+        fine = [each * 100 for each in AMOUNTS if 20 * 100 * each >= reach and 4 * 100 * each <= reach]
         return Voucher(off=random.choice(fine), least=reach) if fine else None
     most = draw_most_off(reach, share, random)
     return Voucher(percent=share, most=most, least=reach) if most else None
 
 
 def draw_most_off(cents: int, share: int, random: Random) -> int:
-    """The most that a share of about so much may come to, in whole dollars; 0 where that is none."""
-    return int(cents * share / 100 * random.uniform(0.7, 1.6)) // 100 * 100
+    """The most that a share of about so much may come to: whole dollars, from 20 on in fives; 0 where that is none."""
+    found = int(cents * share / 100 * random.uniform(0.7, 1.6))
+    step = 500 if found >= 2_000 else 100
+    return found // step * step
 
 
 def draw_voucher_seller(lists: Lists, random: Random) -> int:

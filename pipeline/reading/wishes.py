@@ -214,7 +214,12 @@ class WishReader:
         if not VOUCHER.search(self.text):
             return
         parts = {}
-        for name, pattern in (("most", VOUCHER_MOST), ("off", VOUCHER_OFF), ("least", VOUCHER_LEAST), ("two", TWO_THINGS)):
+        for name, pattern in (
+            ("most", VOUCHER_MOST),
+            ("off", VOUCHER_OFF),
+            ("least", VOUCHER_LEAST),
+            ("two", TWO_THINGS),
+        ):
             if found := pattern.search(self.text):
                 value = next(filter(None, found.groups()), "")
                 parts[name] = f"{value}%" if "%" in found[0] else f"{read_cents(value)}" if value else ""
@@ -227,7 +232,9 @@ class WishReader:
                 self.take(place, place + len(seller))
                 parts["seller"] = seller.lower()
                 break
-        self.wishes.append(Wish("voucher", " ".join(f"{name} {value}".strip() for name, value in sorted(parts.items()))))
+        self.wishes.append(
+            Wish("voucher", " ".join(f"{name} {value}".strip() for name, value in sorted(parts.items())))
+        )
 
     def make_date(self, found: re.Match[str]) -> Wish:
         year = int(found[3]) if found[3] else self.today.year

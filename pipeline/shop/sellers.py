@@ -40,7 +40,12 @@ def draw_sellers(seed: int) -> tuple[str, ...]:
 
 
 def assign_sellers(
-    seed: int, titles: Iterable[str | None], brands: np.ndarray, makers: Sequence[str], leaves: np.ndarray, kinds: Sequence[str]
+    seed: int,
+    titles: Iterable[str | None],
+    brands: np.ndarray,
+    makers: Sequence[str],
+    leaves: np.ndarray,
+    kinds: Sequence[str],
 ) -> np.ndarray:
     """For each product the place of its seller among `draw_sellers`.
 
