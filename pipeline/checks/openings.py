@@ -80,10 +80,14 @@ def list_nouns(leaf: str) -> list[str]:
     first, _, rest = leaf.partition(" ")
     nouns = load_nouns().get(leaf, [])
     used = [f"{first} {noun}" for noun in (*nouns, rest)] if first in USED else []
-    return list(dict.fromkeys(strip_plural(noun) for noun in (*used, *([] if used else nouns), leaf)))
+    # A sentence has no space before a colon, as some shops' names of categories have: "Electronics : Flat Panel TV".
+    written = [re.sub(r" (?=[:;,.])", "", noun) for noun in (*used, *([] if used else nouns), leaf)]
+    return list(dict.fromkeys(map(strip_plural, written)))
 
 
 def strip_plural(noun: str) -> str:
+    if noun.lower().endswith("mice"):
+        return f"{noun[:-3]}ouse"
     if noun.endswith("ies"):
         return f"{noun[:-3]}y"
     if noun.endswith(("ches", "shes", "xes", "sses")):

@@ -1,9 +1,10 @@
 """What tasks share that want one product for each of a few things: what is asked of each, what is looked up, what is covered."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
 from math import prod
 from random import Random
+from typing import TypeVar
 
 import numpy as np
 from pydantic import Field
@@ -34,6 +35,9 @@ from shopwright.schemas.tasks import Action, Call, Slot
 MOST_THINGS = 4
 # Demands beyond those of the level by which what fits is made less, at most.
 MORE_DEMANDS = 8
+# Things that are tried for a task of one kind.
+TRIES = 12
+T = TypeVar("T")
 
 
 class ThingsGoal(Goal):
@@ -44,6 +48,19 @@ class ThingsGoal(Goal):
     """For each of them a product, which are right together; where it cannot be done, as near as it goes."""
     spare: list[str] = Field(default_factory=list)
     """Such ones for when the event has sold out one of the others."""
+
+
+def try_draws(make: Callable[[], T]) -> T:
+    """What is made by one of some tries, so that whether a task can be done does not hang on which kind is easier to draw.
+
+    Raises the CannotDraw of the last try.
+    """
+    for _ in range(TRIES - 1):
+        try:
+            return make()
+        except CannotDraw:
+            continue
+    return make()
 
 
 def draw_things(store: Store, axes: Axes, random: Random) -> list[CategoryNeed]:

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
+from functools import partial
 from itertools import chain
 from random import Random
 from typing import Any
@@ -39,6 +40,7 @@ from shopwright.pipeline.envs.one_of_each import (
     name_sold_out_product,
     narrow_need,
     score_cover,
+    try_draws,
 )
 from shopwright.pipeline.envs.substitution import get_store_item, list_newly_sold_out
 from shopwright.pipeline.envs.wording import Opening, list_said, make_slot, pick_stated
@@ -63,13 +65,8 @@ class OneSeller(Env):
 
     def draw(self, world: World, axes: Axes, random: Random) -> DrawnTask:
         store, impossible = world.store, random.random() < INFEASIBLE
-        needs = draw_things(store, axes, random)
-        narrow = leave_no_seller if impossible else leave_few_sellers
-        narrow(store, needs, axes, random)
-        random.shuffle(needs)
+        needs = try_draws(partial(draw_things_for_sellers, store, axes, random, impossible=impossible))
         sellers = [list_sellers_of(store, each) for each in needs]
-        if min(map(len, sellers)) < 2:
-            raise CannotDraw("a thing has one seller only")
         goal = make_sellers_goal(store, needs, axes, random)
         items = list_bundle_items(goal.needs, needs)
         if impossible:
@@ -162,6 +159,17 @@ def list_complete_sellers(store: Store, needs: Sequence[CategoryNeed]) -> list[i
 
 def name_sellers(store: Store, places: set[int]) -> list[str]:
     return sorted(store.seller_names[each] for each in places)
+
+
+def draw_things_for_sellers(store: Store, axes: Axes, random: Random, *, impossible: bool) -> list[CategoryNeed]:
+    """Things that few sellers have all of, or none, and each of which has two sellers or more."""
+    needs = draw_things(store, axes, random)
+    narrow = leave_no_seller if impossible else leave_few_sellers
+    narrow(store, needs, axes, random)
+    random.shuffle(needs)
+    if min(len(list_sellers_of(store, each)) for each in needs) < 2:
+        raise CannotDraw("a thing has one seller only")
+    return needs
 
 
 def leave_few_sellers(store: Store, needs: list[CategoryNeed], axes: Axes, random: Random) -> None:

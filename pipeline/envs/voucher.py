@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import reduce
+from functools import partial, reduce
 from random import Random
 from typing import Any, Literal
 
@@ -41,6 +41,7 @@ from shopwright.pipeline.envs.one_of_each import (
     name_sold_out_product,
     narrow_need,
     score_cover,
+    try_draws,
 )
 from shopwright.pipeline.envs.substitution import get_store_item, is_product_in_stock, list_newly_sold_out
 from shopwright.pipeline.envs.wording import Opening, list_said, make_slot, pick_stated
@@ -60,6 +61,8 @@ SHARES = (5, 10, 15, 20, 25, 30)
 # Whole dollars that vouchers take off.
 AMOUNTS = (5, 8, 10, 12, 15, 20, 25, 30, 40, 50, 75, 100)
 KINDS: tuple[Literal["amount", "share", "seller"], ...] = ("amount", "share", "seller")
+# Cents below which no shop gives a voucher: what an order comes to, and what a share takes off.
+LEAST_ORDER, LEAST_OFF = 1_500, 300
 # A budget that is too small is so by 1 to 10 percent.
 TOO_SMALL = (0.9, 0.99)
 # Of all lists those that are right, at most.
@@ -100,13 +103,10 @@ class VoucherShopping(Env):
 
     def draw(self, world: World, axes: Axes, random: Random) -> DrawnTask:
         store, impossible = world.store, random.random() < INFEASIBLE
-        needs = draw_things(store, axes, random)
-        narrow_to_demands(needs, axes, random)
-        random.shuffle(needs)
-        lists = list_all(store, needs)
-        voucher, pays = draw_voucher(store, lists, random)
+        needs, lists, voucher, pays, budget = try_draws(
+            partial(draw_terms_for_things, store, axes, random, impossible=impossible)
+        )
         best, least = int(pays.min()), int(lists.total.min())
-        budget = draw_small_budget(best, random) if impossible else draw_enough_budget(lists, pays, axes, random)
         goal = make_voucher_goal(store, needs, voucher, budget, axes, random)
         items = list_bundle_items(goal.needs, needs)
         near = name_list(store, needs, lists, np.unravel_index(int(pays.argmin()), pays.shape))
@@ -193,6 +193,19 @@ class VoucherShopping(Env):
 
 
 # What is wanted
+
+
+def draw_terms_for_things(
+    store: Store, axes: Axes, random: Random, *, impossible: bool
+) -> tuple[list[CategoryNeed], Lists, Voucher, np.ndarray, int]:
+    """Things, all lists of them, a voucher, what each list costs with it, and a budget."""
+    needs = draw_things(store, axes, random)
+    narrow_to_demands(needs, axes, random)
+    random.shuffle(needs)
+    lists = list_all(store, needs)
+    voucher, pays = draw_voucher(store, lists, random)
+    budget = draw_small_budget(int(pays.min()), random) if impossible else draw_enough_budget(lists, pays, axes, random)
+    return needs, lists, voucher, pays, budget
 
 
 def narrow_to_demands(needs: list[CategoryNeed], axes: Axes, random: Random) -> None:
@@ -308,7 +321,7 @@ def draw_terms(
     # A round number of dollars above what the cheapest list costs, and within reach of others.
     step = 500 if least >= 2_000 else 100
     reach = -(-(least + 1) // step) * step + step * random.randrange(3)
-    if not (dear >= reach).any():
+    if reach < LEAST_ORDER or not (dear >= reach).any():
         return None
     if kind == "amount":
         fine = [each * 100 for each in AMOUNTS if 20 * 100 * each >= reach and 4 * 100 * each <= reach]
@@ -318,10 +331,10 @@ def draw_terms(
 
 
 def draw_most_off(cents: int, share: int, random: Random) -> int:
-    """The most that a share of about so much may come to: whole dollars, from 20 on in fives; 0 where that is none."""
+    """The most that a share of about so much may come to: whole dollars, from 20 on in fives; 0 where that is too little."""
     found = int(cents * share / 100 * random.uniform(0.7, 1.6))
     step = 500 if found >= 2_000 else 100
-    return found // step * step
+    return found // step * step if found >= LEAST_OFF else 0
 
 
 def draw_voucher_seller(lists: Lists, random: Random) -> int:

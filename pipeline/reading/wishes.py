@@ -105,7 +105,7 @@ TWO_THINGS = re.compile(r"\b(?:two or more|two things or more|at least two|two t
 # Words that are values of some products, and that people use for anything: read as a value only beside the name of the fact.
 COMMON = frozenset(
     "good fair full light medium small large mild high low clear open home king black-box paper box case cable short long all star"
-    " automatic classic easy card cards".split()
+    " automatic classic easy card cards max".split()
 )
 
 
