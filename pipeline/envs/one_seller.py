@@ -196,12 +196,14 @@ def leave_no_seller(store: Store, needs: list[CategoryNeed], axes: Axes, random:
         complete = list_complete_sellers(store, needs)
         if number >= axes.constraints - 1 and not complete:
             return
-        place, tried = number % len(needs), []
+        place = number % len(needs)
+        tried: list[list[CategoryNeed]] = []
         others = ~np.isin(find_sellers(store, needs[place]), complete)
         for _ in range(TRIES if (needs[place].fits & others).any() else 0):
             tried.append(needs.copy())
             narrow_for_sellers(store, tried[-1], place, axes, random, others)
-        needs[:] = min(tried, key=lambda each: len(list_complete_sellers(store, each)), default=needs)
+        best: list[CategoryNeed] = min(tried, key=lambda each: len(list_complete_sellers(store, each)), default=needs)
+        needs[:] = best
     raise CannotDraw("some seller has something for each thing, whatever is asked for")
 
 
