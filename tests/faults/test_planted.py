@@ -272,10 +272,10 @@ PLANTED = (
         f"{CERTIFICATES} outsider_finds one_seller",
     ),
     Planted(
-        "a voucher is taken off an order that does not reach its least total",
+        "a voucher takes off more than its terms allow",
         "pipeline/envs/voucher.py",
-        "    met, counts = lists.total >= voucher.least, lists.total",
-        "    met, counts = lists.total >= voucher.least // 2, lists.total",
+        "    share = np.minimum(voucher.most, counts * voucher.percent // 100)",
+        "    share = counts * voucher.percent // 100",
         f"{CERTIFICATES} outsider_finds voucher",
     ),
     Planted(
