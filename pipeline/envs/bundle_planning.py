@@ -251,27 +251,30 @@ def draw_project(store: Store, axes: Axes, random: Random) -> tuple[str, list[Ca
     return project, needs
 
 
-def draw_project_categories(store: Store, count: int, random: Random) -> tuple[str, list[str]]:
-    """So many categories of a project, of a group, or of all that there are. Raises CannotDraw where the shop has fewer."""
-    known = load_projects()
-    projects = []
+def draw_project_categories(
+    store: Store, count: int, random: Random, *, among: Sequence[str] | None = None
+) -> tuple[str, list[str]]:
+    """So many categories of a project, of a group, or of all that there are, or of some. Raises CannotDraw where there are fewer."""
+    known, every = load_projects(), store.leaves if among is None else among
+    projects, here = [], set(every)
     for each in known["projects"]:
-        sold = [leaf for leaf in each["categories"] if leaf in store.place_of_leaf]
+        sold = [leaf for leaf in each["categories"] if leaf in here]
         projects.append((each["name"], sold))
     fine = [each for each in projects if len(each[1]) >= count]
     if not fine:
         groups: dict[str, list[str]] = {}
         for leaf, group in zip(store.leaves, store.groups, strict=True):
-            groups.setdefault(group, []).append(leaf)
+            if leaf in here:
+                groups.setdefault(group, []).append(leaf)
         fine = [
             (known["from_group"].format(group=group), leaves)
             for group, leaves in groups.items()
             if len(leaves) >= count
         ]
-    if not fine and len(store.leaves) >= count:
-        fine = [(known["mixed"], store.leaves)]
+    if not fine and len(every) >= count:
+        fine = [(known["mixed"], list(every))]
     if not fine:
-        raise CannotDraw(f"there are {len(store.leaves)} categories, and a list needs {count}")
+        raise CannotDraw(f"there are {len(every)} categories, and a list needs {count}")
     project, leaves = random.choice(fine)
     return project, random.sample(leaves, count)
 

@@ -36,7 +36,7 @@ MOST_THINGS = 4
 # Demands beyond those of the level by which what fits is made less, at most.
 MORE_DEMANDS = 8
 # Things that are tried for a task of one kind.
-TRIES = 12
+TRIES = 20
 T = TypeVar("T")
 
 
@@ -63,9 +63,9 @@ def try_draws(make: Callable[[], T]) -> T:
     return make()
 
 
-def draw_things(store: Store, axes: Axes, random: Random) -> list[CategoryNeed]:
-    """Two to four categories that go together, without demands but for what they are made for."""
-    _, categories = draw_project_categories(store, count_things(axes), random)
+def draw_things(store: Store, axes: Axes, random: Random, *, among: Sequence[str] | None = None) -> list[CategoryNeed]:
+    """Two to four categories that go together, of all or of some, without demands but for what they are made for."""
+    _, categories = draw_project_categories(store, count_things(axes), random, among=among)
     return add_compatibility([make_category_need(store, store.place_of_leaf[each]) for each in categories], random)
 
 

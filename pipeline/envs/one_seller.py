@@ -28,6 +28,7 @@ from shopwright.pipeline.envs.customers import draw_customer
 from shopwright.pipeline.envs.difficulty import Axes
 from shopwright.pipeline.envs.one_of_each import (
     MORE_DEMANDS,
+    MOST_THINGS,
     ThingsGoal,
     add_sell_out,
     choose_list,
@@ -152,6 +153,12 @@ def list_sellers_of(store: Store, need: CategoryNeed) -> set[int]:
     return set(find_sellers(store, need)[need.fits].tolist())
 
 
+def list_categories_of(store: Store, seller: int) -> list[str]:
+    """The categories in which a seller has something in stock, by name; all where these are too few for a list."""
+    own = np.unique(store.leaf_of[store.in_stock & (store.sellers == seller)])
+    return sorted(store.leaves[leaf] for leaf in own.tolist()) if len(own) > MOST_THINGS else store.leaves
+
+
 def list_complete_sellers(store: Store, needs: Sequence[CategoryNeed]) -> list[int]:
     """Who has something for each, in an order that hangs on nothing but them."""
     return sorted(set.intersection(*(list_sellers_of(store, each) for each in needs)))
@@ -163,7 +170,7 @@ def name_sellers(store: Store, places: set[int]) -> list[str]:
 
 def draw_things_for_sellers(store: Store, axes: Axes, random: Random, *, impossible: bool) -> list[CategoryNeed]:
     """Things that few sellers have all of, or none, and each of which has two sellers or more."""
-    needs = draw_things(store, axes, random)
+    needs = draw_things(store, axes, random, among=list_categories_of(store, random.randrange(len(store.seller_names))))
     narrow = leave_no_seller if impossible else leave_few_sellers
     narrow(store, needs, axes, random)
     random.shuffle(needs)
