@@ -86,7 +86,7 @@ def build_world_in_memory(products: int, customers: int, seed: int) -> World:
     have: dict[str, Dataset[Any]] = {}
     for name in upstream("orders"):
         have[name] = build_dataset_in_memory(name, have, given.get(name, {}), seed)
-    return build_world(have, customers, (world, (None, products, customers, seed)))
+    return build_world(have, customers, (world, (None, products, customers, seed)), seed=seed)
 
 
 class MemoryDataset(Dataset[Record]):

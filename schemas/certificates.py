@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, SerializerFunctionWrapHandler, TypeAdapter, ValidationError, model_serializer
 
 from shopwright.schemas.record import Part
+from shopwright.schemas.shop import Voucher
 from shopwright.schemas.tasks import Answer
 
 KINDS = "AnyOf, OneOfEach, Parts or Infeasible"
@@ -100,8 +101,16 @@ class BundleItem(Part):
     """The cheapest of them, or one of the cheapest; empty where none does."""
 
 
+class Assortment(Part):
+    """What one seller has for a list."""
+
+    seller: str
+    product_ids: list[list[str]]
+    """For each item all of its products that do, when the episode begins."""
+
+
 class OneOfEach(Kind):
-    """One product for each item and none beside, together within the budget.
+    """One product for each item and none beside, together within the budget; of one seller where `sellers` are named.
 
     >>> parse_certificate('{"kind": "OneOfEach", "items": [{"category": "Mugs", "count": 3}], "budget": 900, "least": 450}').budget
     900
@@ -109,12 +118,20 @@ class OneOfEach(Kind):
 
     kind: Literal["OneOfEach"] = "OneOfEach"
     items: list[BundleItem] = Field(min_length=1)
-    budget: int
-    """Cents."""
+    budget: int = 0
+    """Cents; 0 where it may cost anything."""
     least: int
     """What the cheapest of each item cost together, in cents."""
     sells_out: str = ""
     """A product that the goal's `event` sells out: from then on it does nowhere."""
+    sellers: list[Assortment] = Field(default_factory=list)
+    """Where all must be of one seller: every seller that has something for each item."""
+    voucher: Voucher | None = None
+    """Taken off before the cost is held against the budget."""
+    lists: int = 0
+    """With a voucher: so many lists are right, when the episode begins."""
+    right: list[str] = Field(default_factory=list)
+    """One that is right, where the cheapest products make none."""
 
 
 class PartOf(Part):
@@ -164,6 +181,17 @@ class NoList(Kind):
     budget: int
     least: int = 0
     """What the cheapest list costs, in cents; 0 where an item has none."""
+    voucher: Voucher | None = None
+    """Taken off what a list costs."""
+
+
+class NoSeller(Kind):
+    """No seller has something for each item."""
+
+    kind: Literal["NoSeller"] = "NoSeller"
+    items: list[BundleItem] = Field(min_length=1)
+    sellers: list[list[str]]
+    """Of each item all sellers that have something for it."""
 
 
 class Unavailable(Part):
@@ -219,7 +247,9 @@ class NotReturnable(Kind):
     """The last day on which it could be; empty: there is none."""
 
 
-Proof = Annotated[NothingFits | NoList | NotForSale | NoOrder | NoRule | NotReturnable, Field(discriminator="kind")]
+Proof = Annotated[
+    NothingFits | NoList | NoSeller | NotForSale | NoOrder | NoRule | NotReturnable, Field(discriminator="kind")
+]
 
 
 class Infeasible(Kind):

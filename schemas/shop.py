@@ -9,6 +9,21 @@ from pydantic import Field
 from shopwright.schemas.record import Half, Part, Record
 
 
+class Voucher(Part):
+    """A discount that a customer holds: an amount, or a share of what counts, off an order that meets its terms."""
+
+    off: int = 0
+    """The amount, in cents; 0 for a share."""
+    percent: int = 0
+    """The share."""
+    most: int = 0
+    """The most that a share comes to, in cents."""
+    least: int = 0
+    """What all things together must cost at least, in cents."""
+    seller: str = ""
+    """Only what this seller sells counts, and there must be two different things of it; empty: everything counts."""
+
+
 class Attribute(Part):
     """One fact about a product, as its page shows it."""
 

@@ -15,7 +15,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from math import log
 from pathlib import Path
@@ -144,16 +144,18 @@ def popularity(ratings: np.ndarray, reviews: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Limits:
-    """What is asked of a product's numbers; None: nothing."""
+    """What is asked of a product's numbers and seller; None: nothing."""
 
     least: int | None
     most: int | None
     rating: float | None
     days: int | None
+    seller: int | None = None
+    """Its place among the store's sellers."""
 
     @property
     def any(self) -> bool:
-        return any(each is not None for each in (self.least, self.most, self.rating, self.days))
+        return any(each is not None for each in (self.least, self.most, self.rating, self.days, self.seller))
 
 
 class Search:
@@ -189,6 +191,7 @@ class Search:
         number = np.array([lower[brand.lower()] for brand in made] + [-1], np.int32)
         maker = number[brands.indices.fill_null(-1).to_numpy()][self.rows]
         self.number_of_brand = lower
+        self.number_of_seller = {name.lower(): place for place, name in enumerate(store.seller_names)}
         # All places, the most popular first.
         self.famous = np.argsort(-self.fame, kind="stable").astype(np.int32)
         self.by_brand = self.famous[np.argsort(maker[self.famous], kind="stable")]
@@ -202,6 +205,11 @@ class Search:
         starts = self.blocks[:-1]
         self.cheapest, self.dearest = (of.reduceat(self.cents, starts) for of in (np.minimum, np.maximum))
         self.best_rating, self.fewest_days = np.fmax.reduceat(self.ratings, starts), np.fmin.reduceat(self.days, starts)
+
+    @cached_property
+    def sellers(self) -> np.ndarray:
+        """The seller at each place; found when it is first asked for, which takes seconds for a million products."""
+        return self.store.sellers[self.rows]
 
     def texts(self) -> Iterator[pa.Array]:
         """What a product is found by, in the order of the places."""
@@ -235,19 +243,23 @@ class Search:
         most: int | None = None,
         rating: float | None = None,
         days: int | None = None,
+        seller: str = "",
     ) -> np.ndarray:
         """Rows of products, the best first.
 
         With a category or brand all of its products within the limits are found, those that fit the query first; without, those
         with one of its words, or near it; without words the most popular ones. Prices in cents; "under 40" at the end of a query
-        is a limit, too. An unknown category or brand finds nothing.
+        is a limit, too. An unknown category, brand or seller finds nothing.
         """
         text = replace_surrogates(text)
         capped = CAP.search(text)
         if capped:
             text, cap = text[: capped.start()], 100 * int(capped["cap"][:12])  # cents; more digits are no price
             most = cap if most is None else min(most, cap)
-        limits, terms = Limits(least, most, rating, days), self.terms(text)
+        if seller and seller.lower() not in self.number_of_seller:
+            return np.zeros(0, np.int64)
+        limits = Limits(least, most, rating, days, self.number_of_seller[seller.lower()] if seller else None)
+        terms = self.terms(text)
         among = self.within(category.lower(), brand.lower(), limits) if category or brand else None
         if among is not None:
             best = among[best_of(self.scores(among, terms), limit)]
@@ -313,6 +325,8 @@ class Search:
             good &= self.ratings[places] >= limits.rating
         if limits.days is not None:
             good &= self.days[places] <= limits.days
+        if limits.seller is not None:
+            good &= self.sellers[places] == limits.seller
         return places[good] if limits.any else places
 
     def scores(self, places: np.ndarray, terms: Terms) -> np.ndarray:

@@ -5,34 +5,37 @@ mistake in a draw is not repeated here. What an env of one's own certifies is tr
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from datetime import date, datetime, timedelta
 from fractions import Fraction
 from typing import Any
 
+from shopwright.pipeline.checks.certified_lists import judge_bundle, judge_one_seller, judge_voucher
 from shopwright.pipeline.checks.policy_texts import ReadRule, apply_read_rules, read_rule, read_topic
+from shopwright.pipeline.checks.product_facts import (
+    Goal,
+    describe_mismatch,
+    filter_items_by,
+    has_unsold_variant,
+    list_items_in,
+    list_sell_outs,
+)
 from shopwright.pipeline.reading.wishes import read_case_fact
 from shopwright.pipeline.shop.policies import load_policies
-from shopwright.pipeline.shop.store import Customer, Item, Option, Store
+from shopwright.pipeline.shop.store import Customer, Option, Store
 from shopwright.schemas.certificates import (
     AnyOf,
-    BundleItem,
     Certificate,
     Infeasible,
-    NoList,
     NoOrder,
     NoRule,
     NotForSale,
     NothingFits,
     NotReturnable,
-    OneOfEach,
     Parts,
-    describe,
 )
 from shopwright.schemas.shop import Line, Order
 
-# An env's goal as its row has it.
-Goal = Mapping[str, Any]
 # Yields what is wrong with the certificate of a goal; the number is of the orders that the customer is shown.
 Judge = Callable[[Goal, Certificate, Store, int], Iterator[str]]
 
@@ -40,90 +43,6 @@ Judge = Callable[[Goal, Certificate, Store, int], Iterator[str]]
 def find_certificate_fault(env: str, goal: Goal, certificate: Certificate, store: Store, orders: int) -> str | None:
     """The first thing that is wrong; None where there is nothing, or where nobody here knows the env."""
     return next(JUDGES[env](goal, certificate, store, orders), None) if env in JUDGES else None
-
-
-def describe_mismatch(what: str, found: Certificate) -> str:
-    return f"its certificate: expected {what}, found {describe(found)}"
-
-
-# Products
-
-
-def read_item_fact(item: Item, fact: str) -> str | float | None:
-    """What a product is: of attributes of one name the last counts, and `height (in)` is the number in inches.
-
-    A fact with a column of its own is never an attribute.
-    """
-    own = {
-        "price": item.cents,
-        "rating": item.rating,
-        "shipping days": item.shipping_days,
-        "brand": item.brand,
-        "color": item.color,
-        "category": item.category,
-    }
-    if fact in own:
-        return own[fact]
-    found: str | float | None = None
-    for each in item.attributes:
-        name = each.name.replace("_", " ")
-        if fact == name:
-            found = each.value
-        elif each.number is not None and fact == f"{name} ({each.unit})":
-            found = each.number
-    return found
-
-
-# Kinds of what a product fits: of several names for one thing, of which one is enough, and from a value to a value.
-ANY_NAME, SPAN = ("cartridge", "battery"), ("screen", "year")
-
-
-def is_made_for(item: Item, constraint: Goal) -> bool:
-    """Whether it fits all that is wanted: `iphone 7 and iphone 8`, or every screen of `32-55`."""
-    kind, wanted, have = constraint["fact"], constraint["value"].split(" and "), item.fits.get(constraint["fact"], ())
-    if kind in ANY_NAME:
-        return any(each in have for each in wanted)
-    if kind not in SPAN:
-        return all(each in have for each in wanted)
-    spans = [tuple(map(float, each.split("-"))) for each in have]
-    for first, last in (map(float, each.split("-")) for each in wanted):
-        if not any(low <= first and last <= high for low, high in spans):
-            return False
-    return True
-
-
-def item_meets_constraint(item: Item, constraint: Goal) -> bool:
-    if constraint["op"] == "fits":
-        return is_made_for(item, constraint)
-    value = read_item_fact(item, constraint["fact"])
-    if value is None:
-        return False
-    if constraint["op"] == "is":
-        return str(value).casefold() == constraint["value"].casefold()
-    limit = constraint["number"]
-    if isinstance(value, str) or limit is None:
-        return False
-    return value <= limit if constraint["op"] == "at most" else value >= limit
-
-
-def list_items_in(store: Store, category: str) -> list[Item]:
-    place = store.place_of_leaf.get(category)
-    return [] if place is None else [store.item(row) for row in store.rows_of(place).tolist()]
-
-
-def filter_items_by(items: Iterable[Item], constraints: Iterable[Goal]) -> list[Item]:
-    found = list(items)
-    for constraint in constraints:
-        found = [item for item in found if item_meets_constraint(item, constraint)]
-    return found
-
-
-def has_unsold_variant(store: Store, item: Item, gone: set[str]) -> bool:
-    return any(option.stock and option.id not in gone for option in store.options(item.row))
-
-
-def list_sell_outs(goal: Goal) -> set[str]:
-    return set(goal["event"]["variants"]) if goal["event"] else set()
 
 
 def check_right_products(goal: Goal, certificate: AnyOf, store: Store, but: str = "") -> Iterator[str]:
@@ -204,61 +123,6 @@ def has_expected_refusal(found: Certificate, goal: Goal) -> bool:
 
 def describe_wrong_refusal(goal: Goal, found: Certificate) -> str:
     return describe_mismatch(f"Infeasible as {goal['refusal']!r}" if goal["refusal"] else "what can be done", found)
-
-
-# Lists
-
-
-def judge_bundle(goal: Goal, found: Certificate, store: Store, orders: int) -> Iterator[str]:
-    many = len(goal["needs"])
-    items: list[BundleItem] = []
-    if isinstance(found, OneOfEach):
-        items = found.items
-    elif isinstance(found, Infeasible) and isinstance(found.proof, NoList):
-        items = found.proof.items
-    if len(items) != many or isinstance(found, OneOfEach) == bool(goal["refusal"]):
-        what = (
-            f"Infeasible as {goal['refusal']!r} with {many} items"
-            if goal["refusal"]
-            else f"OneOfEach with {many} items"
-        )
-        yield describe_mismatch(what, found)
-        return
-    least = []
-    for need, part in zip(goal["needs"], items, strict=True):
-        fine = filter_items_by(list_items_in(store, need["category"]), need["constraints"])
-        had = [item for item in fine if has_unsold_variant(store, item, set(goal["sold_out"]))]
-        least.append(min((item.cents for item in had), default=0))
-        if (part.category, [each.model_dump() for each in part.constraints]) != (need["category"], need["constraints"]):
-            yield "an item of its certificate is about something else than its goal"
-        if part.count != len(had):
-            yield "an item of its certificate does not count the products that fit"
-        if part.cheapest not in {item.id for item in had if item.cents == least[-1]} | ({""} if not had else set()):
-            yield "an item of its certificate does not name the cheapest product that fits"
-    if isinstance(found, OneOfEach):
-        yield from check_bundle_exists(goal, found, store, sum(least))
-    elif isinstance(found, Infeasible):
-        empty, dear = not all(item.count for item in items), sum(least) > goal["budget"]
-        if found.refusal != ("not_found" if empty else "over_budget" if dear else ""):
-            yield "its proof does not show that no list can be had"
-        proof = found.proof
-        if isinstance(proof, NoList) and (proof.budget, proof.least) != (goal["budget"], 0 if empty else sum(least)):
-            yield "its proof has another budget, or another cheapest list"
-
-
-def check_bundle_exists(goal: Goal, found: OneOfEach, store: Store, least: int) -> Iterator[str]:
-    if (found.budget, found.least) != (goal["budget"], least) or least > found.budget:
-        yield "its certificate has another budget, or another cheapest list"
-    later = list_sell_outs(goal)
-    if {option.product_id for id in later if (option := store.option_of(id))} != ({found.sells_out} - {""}):
-        yield "its certificate has something else sold out on the way"
-    left = 0
-    for need in goal["needs"] if later else ():
-        fine = filter_items_by(list_items_in(store, need["category"]), need["constraints"])
-        prices = [item.cents for item in fine if has_unsold_variant(store, item, set(goal["sold_out"]) | later)]
-        left += min(prices, default=goal["budget"] + 1)
-    if left > goal["budget"]:
-        yield "no list can be had once something has sold out"
 
 
 # Carts
@@ -556,4 +420,6 @@ JUDGES: dict[str, Judge] = {
     "policy_qa": judge_policy,
     "bundle_planning": judge_bundle,
     "journey": judge_journey,
+    "one_seller": judge_one_seller,
+    "voucher": judge_voucher,
 }

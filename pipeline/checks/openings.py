@@ -56,6 +56,7 @@ def make_vocabulary(store: Store) -> ShopVocabulary:
         titles=dict(zip(titles, categories, strict=True)),
         brands=brands,
         groups=sorted({*store.groups, *load_policy_facts()["group"].values} - {""}),
+        sellers=store.seller_names,
     )
 
 
@@ -79,10 +80,14 @@ def list_nouns(leaf: str) -> list[str]:
     first, _, rest = leaf.partition(" ")
     nouns = load_nouns().get(leaf, [])
     used = [f"{first} {noun}" for noun in (*nouns, rest)] if first in USED else []
-    return list(dict.fromkeys(strip_plural(noun) for noun in (*used, *([] if used else nouns), leaf)))
+    # A sentence has no space before a colon, as some shops' names of categories have: "Electronics : Flat Panel TV".
+    written = [re.sub(r" (?=[:;,.])", "", noun) for noun in (*used, *([] if used else nouns), leaf)]
+    return list(dict.fromkeys(map(strip_plural, written)))
 
 
 def strip_plural(noun: str) -> str:
+    if noun.lower().endswith("mice"):
+        return f"{noun[:-3]}ouse"
     if noun.endswith("ies"):
         return f"{noun[:-3]}y"
     if noun.endswith(("ches", "shes", "xes", "sses")):
@@ -117,6 +122,10 @@ def expect_facts(meaning: str, facts: Mapping[str, str]) -> Iterator[Wish]:
         yield Wish("thing", facts["category"])
     if about == "price":
         yield Wish(*expect_price(meaning, facts))
+    elif meaning == "one seller":
+        yield Wish("one seller", "")
+    elif about == "voucher":
+        yield Wish("price", f"{cents(facts['limit'])}") if what == "budget" else Wish("voucher", expect_voucher(facts))
     elif about == "case":
         yield Wish("case", expect_case(what, facts))
     elif about == "wants" or meaning == "cart rule":
@@ -138,6 +147,16 @@ def expect_price(meaning: str, facts: Mapping[str, str]) -> tuple[str, str]:
     if meaning == "price between":
         return meaning, f"{cents(facts['low'])} {cents(facts['limit'])}"
     return "price at most", f"{cents(facts['limit'])}"
+
+
+def expect_voucher(facts: Mapping[str, str]) -> str:
+    """The parts of its terms, by name: `least 6000 off 1200`."""
+    parts = {name: f"{cents(facts[name])}" for name in ("least", "most", "off") if name in facts}
+    if "percent" in facts:
+        parts["off"] = f"{facts['percent']}%"
+    if "seller" in facts:
+        parts |= {"seller": facts["seller"].lower(), "two": ""}
+    return " ".join(f"{name} {value}".strip() for name, value in sorted(parts.items()))
 
 
 def cents(price: str) -> int:

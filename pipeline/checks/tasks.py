@@ -406,7 +406,11 @@ def list_right_ends(certificate: Certificate) -> Iterator[list[End]]:
     elif isinstance(certificate, Infeasible):
         yield [End(answer=Answer(refusal=certificate.refusal))]
     elif isinstance(certificate, OneOfEach):
-        yield [End(answer=Answer(recommended_product_ids=[item.cheapest for item in certificate.items]))]
+        picked = certificate.right or [item.cheapest for item in certificate.items]
+        yield [End(answer=Answer(recommended_product_ids=picked))]
+        for each in certificate.sellers:
+            for place in (0, -1):  # the first and the last product of each item
+                yield [End(answer=Answer(recommended_product_ids=[ids[place] for ids in each.product_ids]))]
     else:
         for end in certificate.ends:
             yield from ([one] for one in pick_single_products(end))
@@ -465,4 +469,5 @@ def find_ids(value: Any, under: str = "") -> Iterable[tuple[str, str]]:
 
 
 IDS = {"product_id", "product_ids", "recommended_product_ids", "some_of", "cheapest", "sells_out", "products_sold_out"}
+IDS |= {"right", "spare"}
 VARIANTS = {"variant_id", "variants", "sold_out"}

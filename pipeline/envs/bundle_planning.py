@@ -139,12 +139,12 @@ class BundlePlanning(Env):
         if refusal:
             wrong = f"{needs[spoilt].demands[0].name} of {needs[spoilt].category}" if spoilt >= 0 else "budget"
             miss = make_bundle_miss([pair[0] for pair in ids], wrong)
-            proof = NoList(items=list_bundle_items(goal, needs), budget=budget, least=0 if spoilt >= 0 else least)
+            proof = NoList(items=list_bundle_items(goal.needs, needs), budget=budget, least=0 if spoilt >= 0 else least)
             return DrawnTask(goal, {"project": project}, Infeasible(refusal=refusal, proof=proof), miss)
         spare = [
             place for place, price in enumerate(prices) if len(price) > 1 and least - price[0] + price[1] <= budget
         ]
-        acceptable = OneOfEach(items=list_bundle_items(goal, needs), budget=budget, least=least)
+        acceptable = OneOfEach(items=list_bundle_items(goal.needs, needs), budget=budget, least=least)
         if spare and random.random() < axes.sells_out:
             place = random.choice(spare)
             row = int(needs[place].shelf.rows[pairs[place][0]])
@@ -251,27 +251,30 @@ def draw_project(store: Store, axes: Axes, random: Random) -> tuple[str, list[Ca
     return project, needs
 
 
-def draw_project_categories(store: Store, count: int, random: Random) -> tuple[str, list[str]]:
-    """So many categories of a project, of a group, or of all that there are. Raises CannotDraw where the shop has fewer."""
-    known = load_projects()
-    projects = []
+def draw_project_categories(
+    store: Store, count: int, random: Random, *, among: Sequence[str] | None = None
+) -> tuple[str, list[str]]:
+    """So many categories of a project, of a group, or of all that there are, or of some. Raises CannotDraw where there are fewer."""
+    known, every = load_projects(), store.leaves if among is None else among
+    projects, here = [], set(every)
     for each in known["projects"]:
-        sold = [leaf for leaf in each["categories"] if leaf in store.place_of_leaf]
+        sold = [leaf for leaf in each["categories"] if leaf in here]
         projects.append((each["name"], sold))
     fine = [each for each in projects if len(each[1]) >= count]
     if not fine:
         groups: dict[str, list[str]] = {}
         for leaf, group in zip(store.leaves, store.groups, strict=True):
-            groups.setdefault(group, []).append(leaf)
+            if leaf in here:
+                groups.setdefault(group, []).append(leaf)
         fine = [
             (known["from_group"].format(group=group), leaves)
             for group, leaves in groups.items()
             if len(leaves) >= count
         ]
-    if not fine and len(store.leaves) >= count:
-        fine = [(known["mixed"], store.leaves)]
+    if not fine and len(every) >= count:
+        fine = [(known["mixed"], list(every))]
     if not fine:
-        raise CannotDraw(f"there are {len(store.leaves)} categories, and a list needs {count}")
+        raise CannotDraw(f"there are {len(every)} categories, and a list needs {count}")
     project, leaves = random.choice(fine)
     return project, random.sample(leaves, count)
 
@@ -304,11 +307,14 @@ def add_compatibility(needs: Sequence[CategoryNeed], random: Random) -> list[Cat
     return found
 
 
-def add_constraint(need: CategoryNeed, axes: Axes, random: Random) -> CategoryNeed:
-    """The same with one demand more, which some product meets that did so far, and another does not; as it is where there is none."""
+def add_constraint(need: CategoryNeed, axes: Axes, random: Random, *, among: np.ndarray | None = None) -> CategoryNeed:
+    """The same with one demand more, which some product meets that did so far, and another does not; as it is where there is none.
+
+    among: of these products one has to meet it; there is one that did so far.
+    """
     named = {each.name for each in need.demands}
     for _ in range(TRIES):
-        model = draw_place(need.fits, random)
+        model = draw_place(need.fits if among is None else need.fits & among, random)
         assert model is not None
         price = require_price_around([int(need.cents[model])], axes, random)
         more = [
@@ -387,7 +393,7 @@ def make_needed_category(need: CategoryNeed, cheapest: list[str]) -> NeededCateg
     )
 
 
-def list_bundle_items(goal: BundleGoal, needs: Sequence[CategoryNeed]) -> list[BundleItem]:
+def list_bundle_items(wanted: Sequence[NeededCategory], needs: Sequence[CategoryNeed]) -> list[BundleItem]:
     """What every right list has: for each category one of those that do, counted here."""
     return [
         BundleItem(
@@ -396,7 +402,7 @@ def list_bundle_items(goal: BundleGoal, needs: Sequence[CategoryNeed]) -> list[B
             count=int(np.count_nonzero(one.fits)),
             cheapest=goal_need.cheapest[0] if goal_need.cheapest else "",
         )
-        for one, goal_need in zip(needs, goal.needs, strict=True)
+        for one, goal_need in zip(needs, wanted, strict=True)
     ]
 
 

@@ -1,4 +1,4 @@
-"""Several things in one conversation: two to five of the other envs, with one customer in one shop."""
+"""Several things in one conversation: two to five of the other seven envs of the paper, with one customer in one shop."""
 
 from collections import Counter
 from collections.abc import Generator, Iterable, Mapping
@@ -184,10 +184,10 @@ def can_ask_all_slots(goal: JourneyGoal) -> bool:
 
 def draw_journey_parts(world: World, axes: Axes, random: Random) -> list[tuple[str, DrawnTask]]:
     """So many parts of different envs, in their order: one customer, one time, and none in another's way."""
-    from shopwright.pipeline.envs import all_envs
+    from shopwright.pipeline.envs import ENV_ORDER
 
     count = min(5, 2 + axes.difficulty // 4)
-    names = [name for name in all_envs() if name != Journey.name]
+    names = [name for name in ENV_ORDER if name != Journey.name]
     chosen = random.sample(names, len(names))
     customers = world.store.customers
     one = customers[random.randrange(len(customers))] if customers else None

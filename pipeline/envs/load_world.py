@@ -57,10 +57,16 @@ def load_run_world(folder: str, prints: tuple[str, ...]) -> World:
     return build_world(have, MOST_CUSTOMERS, (load_run_world, (folder, prints)))
 
 
-def build_world(have: Mapping[str, Dataset[Any]], customers: int, origin: Origin, *, vectors: bool = False) -> World:
+def build_world(
+    have: Mapping[str, Dataset[Any]], customers: int, origin: Origin, *, vectors: bool = False, seed: int | None = None
+) -> World:
+    """The world of these datasets; who sells what is drawn by the seed, that of the catalog where none is given."""
     catalog = have["catalog"].table([*SHOWN_COLUMNS, *NUMBER_COLUMNS])
     people = tuple(load_customers(have, catalog["id"], customers))
-    found = Store(catalog, have["variants"].table(), people, origin=(load_world_store, origin))
+    if seed is None:
+        made = have["catalog"].manifest
+        seed = made.recipe.seed if made else 0
+    found = Store(catalog, have["variants"].table(), people, origin=(load_world_store, origin), seed=seed)
     return ReloadedWorld(
         found, open_search(have["catalog"].run, found) if vectors else ReloadedSearch(found, origin), origin
     )

@@ -1,4 +1,4 @@
-"""The page of the eight situations: a conversation on one side; asking, the tools' forms and the answer on the other."""
+"""The page of the environments: a conversation on one side; asking, the tools' forms and the answer on the other."""
 
 import inspect
 from functools import partial

@@ -87,10 +87,25 @@ WANTS = (
         ),
     ),
 )
+# That everything must be of one seller.
+ONE_SELLER = re.compile(
+    r"\b(?:one and the same|(?:no )?more than one|a single|the same|only one|just one|one same|single|same|one) seller\b"
+    r"|\bsellers? (?:has to|must|should) be (?:the )?same\b|\bmixing of sellers\b"
+)
+# A voucher: how much it takes off, from what on, no more than what, and of how many things of a seller.
+VOUCHER = re.compile(r"\b(?:voucher|coupon)\b")
+VOUCHER_OFF = re.compile(r"(?:\$(?P<amount>\d[\d.]*\d|\d)|(?P<share>\d+)%) off\b|worth \$(?P<worth>\d[\d.]*\d|\d)")
+VOUCHER_MOST = re.compile(
+    r"(?:at most|no more than|not more than|max|maximum|up to|capped at) \$(\d[\d.]*\d|\d) off\b|\$(\d[\d.]*\d|\d) off at most\b"
+)
+VOUCHER_LEAST = re.compile(
+    r"\b(?:of|is|to|its|reaches|spend|with) (?:at least )?\$(\d[\d.]*\d|\d) or more\b|\bat least \$(\d[\d.]*\d|\d)|\bfrom \$(\d[\d.]*\d|\d) on\b"
+)
+TWO_THINGS = re.compile(r"\b(?:two or more|two things or more|at least two|two things on)\b")
 # Words that are values of some products, and that people use for anything: read as a value only beside the name of the fact.
 COMMON = frozenset(
     "good fair full light medium small large mild high low clear open home king black-box paper box case cable short long all star"
-    " automatic classic easy card cards".split()
+    " automatic classic easy card cards max".split()
 )
 
 
@@ -116,6 +131,8 @@ class ShopVocabulary:
     brands: Sequence[str] = ()
     groups: Sequence[str] = ()
     """Departments."""
+    sellers: Sequence[str] = ()
+    """Of the marketplace."""
 
     @cached_property
     def names(self) -> list[tuple[str, str]]:
@@ -150,6 +167,9 @@ class WishReader:
 
     def read(self, *, case: bool, mixed: bool, categories: Iterable[str] = ()) -> list[Wish]:
         self.read_titles()
+        self.read_voucher()
+        if found := ONE_SELLER.search(self.text):
+            self.take(*found.span(), Wish("one seller", ""))
         liked = {name: self.text.find(cue) for name, cue in LIKES.items() if cue in self.text}
         if len(liked) > 1:
             self.wishes.append(Wish("likes", " ".join(sorted(liked, key=lambda name: liked[name]))))
@@ -188,6 +208,33 @@ class WishReader:
                 if self.text[start:end] in self.shop.titles and GONE not in self.text[start:end]:
                     self.take(start, end, Wish("title", self.text[start:end]))
                     break
+
+    def read_voucher(self) -> None:
+        """The terms of a voucher, each part where it is said."""
+        if not VOUCHER.search(self.text):
+            return
+        parts = {}
+        for name, pattern in (
+            ("most", VOUCHER_MOST),
+            ("off", VOUCHER_OFF),
+            ("least", VOUCHER_LEAST),
+            ("two", TWO_THINGS),
+        ):
+            if found := pattern.search(self.text):
+                value = next(filter(None, found.groups()), "")
+                parts[name] = f"{value}%" if "%" in found[0] else f"{read_cents(value)}" if value else ""
+                self.take(*found.span())
+        if "off" not in parts:
+            return
+        for seller in sorted(self.shop.sellers, key=len, reverse=True):
+            place = self.text.find(seller.lower())
+            if place >= 0 and self.stands_alone(place, place + len(seller)):
+                self.take(place, place + len(seller))
+                parts["seller"] = seller.lower()
+                break
+        self.wishes.append(
+            Wish("voucher", " ".join(f"{name} {value}".strip() for name, value in sorted(parts.items())))
+        )
 
     def make_date(self, found: re.Match[str]) -> Wish:
         year = int(found[3]) if found[3] else self.today.year

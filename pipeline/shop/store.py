@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from shopwright.pipeline.arrow import decimal_to_cents
 from shopwright.pipeline.catalog.fits import Fits, by_kind, covers
+from shopwright.pipeline.shop.sellers import assign_sellers, draw_sellers
 from shopwright.schemas.certificates import Constraint
 from shopwright.schemas.shop import Attribute, Choice, Order
 
@@ -172,7 +173,7 @@ class Store:
     """
     catalog: Product columns; variants: Variant columns, those of a product side by side, products in the catalog's order.
 
-    `origin` says how another process gets the same store: a function and its arguments.
+    `origin` says how another process gets the same store: a function and its arguments; `seed` decides who sells what.
     """
 
     def __init__(
@@ -182,8 +183,9 @@ class Store:
         customers: Sequence[Customer] = (),
         *,
         origin: tuple[Callable[..., "Store"], tuple[Any, ...]] | None = None,
+        seed: int = 0,
     ) -> None:
-        self.origin = origin
+        self.origin, self.seed = origin, seed
         self.ids, self.titles, self.brands, self.colors = (
             merge_column_chunks(catalog, name) for name in ("id", "title", "brand", "color")
         )
@@ -241,6 +243,22 @@ class Store:
         """Where a product stands; None for an unknown id."""
         return self.rows_by_id.of(product_id)
 
+    @property
+    def seller_names(self) -> tuple[str, ...]:
+        """The marketplace's sellers, the largest first."""
+        return draw_sellers(self.seed)
+
+    @cached_property
+    def sellers(self) -> np.ndarray:
+        """For each product the place of its seller among their names."""
+        brands = encode_dictionary(self.brands)
+        makers = brands.indices.fill_null(-1).to_numpy()
+        titles = (title.as_py() for title in self.titles)
+        return assign_sellers(self.seed, titles, makers, brands.dictionary.to_pylist(), self.leaf_of, self.leaves)
+
+    def seller_of(self, row: int) -> str:
+        return self.seller_names[int(self.sellers[row])]
+
     def make_item(self, row: int) -> Item:
         leaf = int(self.leaf_of[row])
         rating, reviews, days = (float(column[row]) for column in (self.ratings, self.reviews, self.shipping))
@@ -272,6 +290,7 @@ class Store:
             "product_id": self.ids[row].as_py(),
             "title": self.titles[row].as_py(),
             "brand": self.brands[row].as_py(),
+            "seller": self.seller_of(row),
             "category": self.leaves[int(self.leaf_of[row])],
             "price": int(self.cents[row]) / 100,
             "rating": None if isnan(rating) else round(rating, 2),

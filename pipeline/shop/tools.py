@@ -6,7 +6,7 @@ illegal, which the episode is told by `IllegalCall`.
 """
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
@@ -18,12 +18,14 @@ import numpy as np
 
 from shopwright.pipeline.shop.policies import USUAL, ShopPolicies, load_policies
 from shopwright.pipeline.shop.store import Customer, Option, Store, seconds_to_shop_time
-from shopwright.schemas.shop import Line, Order
+from shopwright.schemas.shop import Line, Order, Voucher
 
 # Results on a page.
 PAGE = 10
 # Of one variant in a cart.
 MOST_PIECES = 100
+# Different things of the seller of a voucher that an order needs, where the voucher is for one seller.
+SELLER_THINGS = 2
 KINDS: dict[type, str] = {str: "string", int: "integer", float: "number", bool: "boolean"}
 
 
@@ -45,6 +47,7 @@ class Finder(Protocol):
         most: int | None = None,
         rating: float | None = None,
         days: int | None = None,
+        seller: str = "",
     ) -> np.ndarray:
         """Rows of the store, the best first; prices in cents."""
 
@@ -77,6 +80,8 @@ class Shop:
     bought: dict[str, int] = field(default_factory=dict)
     """What was in the cart when it was checked out."""
     returns: list[dict[str, Any]] = field(default_factory=list)
+    vouchers: tuple[Voucher, ...] = ()
+    """That the customer holds."""
     seen: set[str] = field(default_factory=set)
     """Products that some tool has returned."""
     carted: set[str] = field(default_factory=set)
@@ -93,6 +98,7 @@ class Shop:
         max_price: float = 0.0,
         min_rating: float = 0.0,
         max_shipping_days: int = 0,
+        seller: str = "",
         page: int = 1,
     ):
         """Search the catalog; filters are applied before ranking.
@@ -105,6 +111,7 @@ class Shop:
             max_price: Highest price in dollars; 0 for none.
             min_rating: Lowest mean rating, 1 to 5; 0 for none.
             max_shipping_days: Longest shipping time in days; 0 for none.
+            seller: Exact name of a seller of the marketplace, as products show it.
             page: Page of ten results, from 1.
         """
         if page < 1 or min(min_price, max_price, min_rating, max_shipping_days) < 0:
@@ -118,6 +125,7 @@ class Shop:
             most=round(max_price * 100) or None,
             rating=min_rating or None,
             days=max_shipping_days or None,
+            seller=seller,
         )
         begin = (page - 1) * PAGE
         shown = self.add_distractors(rows[begin : begin + PAGE], rows, page)
@@ -425,6 +433,10 @@ class Shop:
             shown.append({"visited": visited, **self.brief(int(self.customer.visited[place]))})
         return {"visits": shown, "page": page, "found": upto}
 
+    def voucher_list(self):
+        """The vouchers that the customer holds: what each takes off an order, and when; a share is rounded down to the cent."""
+        return {"vouchers": [show_voucher_terms(each) for each in self.vouchers]}
+
     def ask_user(self, question: str):
         """Ask the shopper something; the answer comes at once.
 
@@ -439,8 +451,39 @@ TOOLS = (
     *("ask_user", "cart_add", "cart_remove", "cart_set_quantity", "cart_view", "catalog_get_product"),
     *("catalog_get_variants", "catalog_rerank", "catalog_search", "datetime_now", "order_checkout", "order_get_status"),
     *("order_list", "policy_search", "return_check_eligibility", "return_exchange", "return_initiate"),
-    "user_get_visit_history",
+    *("user_get_visit_history", "voucher_list"),
 )
+
+
+def show_voucher_terms(voucher: Voucher) -> dict[str, Any]:
+    """The terms that a voucher has, each under a name of its own.
+
+    >>> show_voucher_terms(Voucher(off=1_200, least=6_000))
+    {'dollars_off': 12.0, 'least_total': 60.0}
+    >>> show_voucher_terms(Voucher(percent=15, most=2_000, seller="Cobblewick"))
+    {'percent_off': 15, 'most_dollars_off': 20.0, 'only_of_seller': 'Cobblewick', 'least_things_of_seller': 2}
+    """
+    shown = {
+        "dollars_off": voucher.off / 100,
+        "percent_off": voucher.percent,
+        "most_dollars_off": voucher.most / 100,
+        "least_total": voucher.least / 100,
+        "only_of_seller": voucher.seller,
+        "least_things_of_seller": SELLER_THINGS if voucher.seller else 0,
+    }
+    return {name: value for name, value in shown.items() if value}
+
+
+def compute_discount(voucher: Voucher, things: Sequence[tuple[int, str]]) -> int:
+    """Cents that a voucher takes off different things, each given by its price in cents and its seller.
+
+    >>> compute_discount(Voucher(percent=15, most=2_000, seller="Cobblewick"), [(999, "Cobblewick"), (1_000, "Cobblewick"), (5, "Wexcombe")])
+    299
+    """
+    counts = [cents for cents, seller in things if voucher.seller in ("", seller)]
+    if sum(cents for cents, _ in things) < voucher.least or (voucher.seller and len(counts) < SELLER_THINGS):
+        return 0
+    return min(voucher.most, sum(counts) * voucher.percent // 100) if voucher.percent else min(voucher.off, sum(counts))
 
 
 def status_at(order: Order, now: datetime) -> str:

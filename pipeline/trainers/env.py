@@ -143,7 +143,7 @@ class TaskEnvironment:
 
 
 class ShopEnv(TaskEnvironment):
-    """The eight envs: the tools of the shop, and `submit`. The reward has three parts, as EcomRLVE adds them up.
+    """The envs: the tools of the shop, and `submit`. The reward has three parts, as EcomRLVE adds them up.
 
     task: a row of `env_tasks`, or env, difficulty and seed; the latter need no run, and then play in a shop made in memory.
     """

@@ -121,7 +121,7 @@ def test_native_calls_are_understood_as_the_text_is(shop):
     prompts, record = led(converse_in_episode(found, "toy"), replies)
     assert record.reward == found.reward
     assert record.reward.success
-    assert len(prompts[0].tools) == 18
+    assert len(prompts[0].tools) == 19
 
 
 @pytest.mark.parametrize(

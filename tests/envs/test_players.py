@@ -80,7 +80,7 @@ def test_a_random_call_is_one_that_a_tool_takes(shop):
         each = draw_tool_call(random, seen)
         seen.results(call_tool(found.shop, each.name, each.args))  # raises Illegal where it is none
         names.add(each.name)
-    assert len(names) == 18
+    assert len(names) == 19
 
 
 def test_an_answer_to_a_journey_has_a_part_for_each_of_its_parts(shop):

@@ -33,6 +33,11 @@ OPENINGS = {
         {"project": "A", "list": "B", "budget": "C", "wishes": "D"},
         {"spend": "spend so much", "each": "each wish"},
     ),
+    "one_seller": ({"list": "A", "seller": "B", "wishes": "C"}, {"each": "each wish"}),
+    "voucher": (
+        {"list": "A", "terms": "B", "budget": "C", "wishes": "D"},
+        {"with": "tells voucher", "spend": "spend so much", "each": "each wish"},
+    ),
     "journey 2": ({"r1": "A", "r2": "B"}, {"begins": "begins journey", "goes": "goes on with", "more": ""}),
 }
 ACTS = (

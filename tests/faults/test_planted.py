@@ -265,6 +265,27 @@ PLANTED = (
         f"{CERTIFICATES} outsider_finds bundle_planning",
     ),
     Planted(
+        "a seller who has something for each thing is left out of the certificate",
+        "pipeline/envs/one_seller.py",
+        "            sellers=[list_assortment(store, needs, each) for each in complete],",
+        "            sellers=[list_assortment(store, needs, each) for each in complete[:1]],",
+        f"{CERTIFICATES} outsider_finds one_seller",
+    ),
+    Planted(
+        "a voucher takes off more than its terms allow",
+        "pipeline/envs/voucher.py",
+        "    share = np.minimum(voucher.most, counts * voucher.percent // 100)",
+        "    share = counts * voucher.percent // 100",
+        f"{CERTIFICATES} outsider_finds voucher",
+    ),
+    Planted(
+        "a voucher's terms are read without what they take off at most",
+        "pipeline/reading/wishes.py",
+        '            ("most", VOUCHER_MOST),',
+        '            ("most", VOUCHER_LEAST),',
+        "tests/envs/test_words.py what_ships_is_read_back",
+    ),
+    Planted(
         "a refusal is right where something can be had",
         "pipeline/envs/substitution.py",
         "        gone = [here.at, *np.flatnonzero(fits | doubts if refusal else doubts & (not here.fits)).tolist()]",
