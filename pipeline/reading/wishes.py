@@ -53,11 +53,11 @@ SHIPPING = re.compile(
 )
 SHOWN = re.compile(r"\b(\d+)\b(?: (?:suggestions|options|ideas|results|products|proposals))?")
 PIECES = re.compile(
-    r"\b(\d+) (?:of (?:them|these|those|em|it|that one|this one)\b|pieces\b|pcs\b|units\b|x(?=\W|$))(?: of (?:it|this))?"
+    r"\b(\d+) (?:of (?:them|these|those|em|it|that one|this one)\b|pieces?\b|pcs\b|units\b|x(?=\W|$))(?: of (?:it|this))?"
     r"|\bx(\d+)\b|\bqty (\d+)\b"
 )
 # Said before values are read, of which "2 pieces" may be one.
-PIECES_OF = re.compile(r"\b(\d+) pieces of (?:this|that|it|them|these|those)\b")
+PIECES_OF = re.compile(r"\b(\d+) pieces? of (?:this|that|it|them|these|those)\b")
 # Which of several things something is said of.
 WHICH = re.compile(r"\bfor (?:item|number) \d+")
 KINDS = re.compile(r"\b(\d+) different (?:things|products)\b")
@@ -448,6 +448,15 @@ def read_case_fact(text: str, fact: str, groups: Iterable[str] = ()) -> str:
         if found:
             return next(filter(None, found.groups())) if value == "#" else value
     return ""
+
+
+def excludes_limit(text: str) -> bool:
+    """Whether a limit is said so that it is itself too much.
+
+    >>> excludes_limit("something under $40"), excludes_limit("for $40 at most")
+    (True, False)
+    """
+    return re.search(r"\b(?:under|below|(?<!no )(?<!not )(?:less|cheaper) (?:than|as))\b", text.lower()) is not None
 
 
 def read_cents(text: str) -> int:
