@@ -60,7 +60,7 @@ LAYERS = [
     ("shopwright.pipeline.rewards",),
     ("shopwright.pipeline.rollouts", "shopwright.pipeline.shopping", "shopwright.pipeline.behaviors"),
     ("shopwright.pipeline.envs",),
-    ("shopwright.pipeline.checks",),
+    ("shopwright.pipeline.checks", "shopwright.pipeline.proofs"),
     ("shopwright.pipeline.stages",),
     (
         "shopwright.pipeline.run",

@@ -4,7 +4,7 @@ from functools import cache
 from hashlib import sha256
 from itertools import chain
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 from pydantic import Field
 
@@ -48,8 +48,16 @@ def find_bank_files(bank: str) -> tuple[Path, ...]:
     return tuple(sorted(found.rglob("*.parquet")))
 
 
+class GivenBank(NamedTuple):
+    """A bank that is not the package's."""
+
+    phrases: PhraseBank
+    digest: str
+    """Of its files: by which rows name the bank that they are made from."""
+
+
 @cache
-def load_bank(files: tuple[Path, ...], family: str) -> PhraseBank | None:
+def load_bank(files: tuple[Path, ...], family: str) -> GivenBank | None:
     """The phrases of these files for each meaning that they have, those of the package for the rest, such as times and notes.
 
     None where they have nothing of this family.
@@ -63,10 +71,5 @@ def load_bank(files: tuple[Path, ...], family: str) -> PhraseBank | None:
     said = {each.meaning for each in found}
     own = load_grammar_bank(family).templates.items()
     rest = chain.from_iterable(templates for meaning, templates in own if meaning not in said)
-    return PhraseBank([*found, *rest]) if found else None
-
-
-@cache
-def digest_bank(files: tuple[Path, ...]) -> str:
-    """By which rows name the bank that they are made from; empty for the package's."""
-    return sha256("".join(map(sha256_of, files)).encode()).hexdigest()[:16] if files else ""
+    digest = sha256("".join(map(sha256_of, files)).encode()).hexdigest()[:16]
+    return GivenBank(PhraseBank([*found, *rest]), digest) if found else None

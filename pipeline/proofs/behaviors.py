@@ -21,7 +21,7 @@ from shopwright.pipeline.behaviors.voices import write_in_register, writes_small
 from shopwright.pipeline.checks.claims import SessionStory, find_false_claim, read_moments, see_step
 from shopwright.pipeline.checks.record_cache import RecordCache
 from shopwright.pipeline.checks.shopping import shop_of
-from shopwright.pipeline.phrases.grammar import SLOT, Malformed, Template
+from shopwright.pipeline.phrases.grammar import Template
 from shopwright.pipeline.proofs.family import Claim, Example, Family, Filled, Sources, Unproved
 from shopwright.pipeline.reading.rationales import Reading, Seen, read_rationale
 from shopwright.pipeline.shop.store import Item

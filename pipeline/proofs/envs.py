@@ -12,15 +12,15 @@ from pydantic import ValidationError
 
 from shopwright.pipeline.checks.openings import expect_limits, expect_wishes, find_misreading, make_shop
 from shopwright.pipeline.envs import all_envs, get_env
-from shopwright.pipeline.envs.base import CannotDraw, DrawnTask, Env, World, draw_disclosure
+from shopwright.pipeline.envs.base import CannotDraw, DrawnTask, Env, World
 from shopwright.pipeline.envs.difficulty import compute_axes
 from shopwright.pipeline.envs.load_world import load_world_beside
-from shopwright.pipeline.envs.wording import make_slot, mean_value, phrase_opening, word_facts
+from shopwright.pipeline.envs.wording import make_slot, mean_value, phrase_opening, word_facts, word_slot
 from shopwright.pipeline.phrases.bank import PhraseBank
-from shopwright.pipeline.phrases.grammar import REGISTERS, Template
+from shopwright.pipeline.phrases.grammar import Template
 from shopwright.pipeline.phrases.speaker import Speaker
 from shopwright.pipeline.proofs.family import Claim, Example, Family, Filled, Sources, Unproved
-from shopwright.pipeline.reading.wishes import Wish, excludes_limit
+from shopwright.pipeline.reading.wishes import Wish, denies, excludes_limit
 from shopwright.pipeline.shop.policies import COUNT, load_policies, name_policies
 from shopwright.pipeline.shop.policy_families import load_policy_facts
 from shopwright.pipeline.shop.policy_questions import mean_fact, mean_question
@@ -38,6 +38,15 @@ ANY_DAY = date(2024, 6, 3)
 OTHERWISE = ("", "thing", "things", "choices")
 # Units beside the environments.
 FACTS, CASES, TOPICS, THINGS = "what is wanted", "cases of policies", "policy questions", "things"
+ANSWERS = "answers"
+# How an answer with a fact of each form may be meant: asked for by name, or in general, or again.
+ANSWERED = {
+    "trait": ("tells trait", "volunteers trait", "tells again"),
+    "thing": ("tells thing",),
+    "clause": ("tells clause", "volunteers clause"),
+}
+# Meanings that may deny: what is not so of a case, what is not wanted, what is asked.
+MAY_DENY = ("case ", "wants ", "asks ", "cart rule", "thing ")
 
 
 @dataclass(frozen=True)
@@ -56,18 +65,24 @@ class Envs(Family[SaidExample]):
     name = "envs"
 
     def list_units(self) -> list[str]:
-        return [FACTS, CASES, TOPICS, THINGS, *all_envs()]
+        return [FACTS, CASES, TOPICS, THINGS, ANSWERS, *all_envs()]
 
     def find_examples(self, unit: str, sources: Sources, random: Random) -> dict[str, list[SaidExample]]:
         world = load_world_beside(sources.catalog)
         if unit in all_envs():
-            return collect_examples(find_openings(get_env(unit), world, random))
+            return collect_examples(find_openings(get_env(unit), world))
         if unit == FACTS:
-            return collect_examples(chain(find_wishes(world, random), find_values(sources, world)))
-        return collect_examples({CASES: find_cases, TOPICS: find_topics, THINGS: find_things}[unit](world))
+            return collect_examples(chain(find_wishes(world), find_values(sources, world)))
+        return collect_examples(
+            {CASES: find_cases, TOPICS: find_topics, THINGS: find_things, ANSWERS: find_answers}[unit](world)
+        )
 
     def fill(self, template: Template, frame: str, example: SaidExample, random: Random) -> Filled:
         speaker = Speaker(template.register, use=template.use, key=template.id)
+        if template.meaning in chain.from_iterable(ANSWERED.values()):
+            return fill_answer(
+                replace(speaker, given=replace_meaning(speaker.bank, template, frame)), template, example, random
+            )
         if example.task is None:
             return fill_meaning(speaker, template, frame, example, random)
         return fill_opening(replace(speaker, given=replace_meaning(speaker.bank, template, frame)), example, random)
@@ -76,6 +91,8 @@ class Envs(Family[SaidExample]):
         slots, context, shown = parse_facts(claim)
         more = [Wish("number", each) for each in shown]
         text, shop = claim.text, sources.catalog.once(make_shop)
+        if not claim.meaning.startswith(MAY_DENY) and denies(claim.words):
+            raise Unproved(f"it is read as something else: it denies: {text}")
         if fault := find_misreading(text, slots, shop, claim.on, more=more, context=context):
             raise Unproved(f"it is read as something else: {fault}: {text}")
         if any(slot.meaning == "price at most" for slot in slots) and excludes_limit(text):
@@ -92,7 +109,8 @@ def parse_facts(claim: Claim) -> tuple[list[Slot], list[str], list[str]]:
         slots = [Slot.model_validate(each) for each in found["slots"]]
     except (ValueError, KeyError, TypeError, ValidationError):
         raise Unproved("its facts are no slots") from None
-    if not found["opens"] and [slot.meaning for slot in slots] != [claim.meaning]:
+    alone = not found["opens"] and claim.meaning not in chain.from_iterable(ANSWERED.values())
+    if alone and [slot.meaning for slot in slots] != [claim.meaning]:
         raise Unproved("its facts are of another meaning")
     return slots, found["about"], found["shown"]
 
@@ -143,7 +161,7 @@ def draw_tasks(env: Env, world: World) -> Iterator[tuple[str, DrawnTask]]:
             yield name, replace(drawn, goal=drawn.goal.model_copy(update={"policies": policies}))
 
 
-def find_wishes(world: World, random: Random) -> Iterator[tuple[str, SaidExample]]:
+def find_wishes(world: World) -> Iterator[tuple[str, SaidExample]]:
     """What the slots of tasks say."""
     for env in all_envs().values():
         for name, drawn in draw_tasks(env, world):
@@ -201,6 +219,21 @@ def find_topics(world: World) -> Iterator[tuple[str, SaidExample]]:
             yield make_example(make_slot("question", meaning, facts, "question"), "", ANY_DAY)
 
 
+def find_answers(world: World) -> Iterator[tuple[str, SaidExample]]:
+    """A wish, a thing and a clause, as somebody answers who was asked for them."""
+    _, thing = next(find_things(world))
+    for _, example in (("", thing), *find_wishes(world)):
+        (slot,) = example.slots_said
+        for meaning in ANSWERED.get(slot.form, ()):
+            yield meaning, replace(example, about=f"{meaning}: {example.about}", slots=["fact"])
+
+
+def fill_answer(speaker: Speaker, template: Template, example: SaidExample, random: Random) -> Filled:
+    slot = word_slot(example.slots_said[0], speaker, random)
+    text = speaker.sentence(template.meaning, {"fact": slot.said.rstrip(".")}, random).fill()
+    return Filled(text, pack_facts([slot], example.context))
+
+
 def find_things(world: World) -> Iterator[tuple[str, SaidExample]]:
     for leaf in world.store.leaves:
         yield make_example(make_slot("thing", f"thing {leaf}", {"category": leaf}, "thing"), leaf, ANY_DAY)
@@ -209,7 +242,7 @@ def find_things(world: World) -> Iterator[tuple[str, SaidExample]]:
 # Openings
 
 
-def find_openings(env: Env, world: World, random: Random) -> Iterator[tuple[str, SaidExample]]:
+def find_openings(env: Env, world: World) -> Iterator[tuple[str, SaidExample]]:
     """Tasks of which all is stated, and such of which something is left out: these begin in other ways."""
     for name, drawn in draw_tasks(env, world):
         try:

@@ -28,7 +28,10 @@ SLIPS = (
     (re.compile(r"\b(for|of|at|in|to|with|is|are|than) \1\b", re.IGNORECASE), "a word twice"),
     (re.compile(r"\$[\d.,]+ (?:dollars|bucks)\b"), "a unit twice"),
     (re.compile(r"(?<![\d.,])1 (?:days|weeks|months|years|pieces|dollars)\b"), "one of several"),
-    (re.compile(r"(?<![\d.,])(?:[2-9]|[1-9]\d+) (?:day|week|month|year|piece|dollar)\b(?! late| old|-)"), "several of one"),
+    (
+        re.compile(r"(?<![\d.,])(?:[2-9]|[1-9]\d+) (?:day|week|month|year|piece|dollar)\b(?! late| old|-)"),
+        "several of one",
+    ),
     (re.compile(r"\ban? (?:[2-9]|[1-9]\d+) (?!lens|glass)[a-z]+s\b"), "an article before several"),
     (re.compile(r"[{}]"), "an empty place"),
 )
@@ -70,6 +73,8 @@ class Claim(NamedTuple):
     """That a text has a meaning: what a row says, and what a reader holds against the text."""
 
     meaning: str
+    words: str
+    """With its slots."""
     text: str
     facts: str
     of: str
@@ -122,7 +127,7 @@ def prove_phrase(
         raise Unproved(str(error)) from None
     if slip := find_slip(filled.text):
         raise Unproved(f"{slip}: {filled.text}")
-    claim = Claim(template.meaning, filled.text, filled.facts, example.of, example.asked_on)
+    claim = Claim(template.meaning, frame, filled.text, filled.facts, example.of, example.asked_on)
     return example, filled, family.read(claim, sources)
 
 

@@ -450,6 +450,27 @@ def read_case_fact(text: str, fact: str, groups: Iterable[str] = ()) -> str:
     return ""
 
 
+# What denies, and what only looks as if it did: limits, and turns of phrase.
+DENIES = re.compile(
+    r"\b(?:not|no|never|nothing|none|nobody|without|except|avoid|hate|instead|anything but|dont|wont|cant|doesnt|isnt)\b|n['’]t\b"
+)
+DENIES_NOTHING = re.compile(
+    r"\b(?:no|not) (?:more|less|over|above)\b|(?:\bnot|n['’]t|\bcant)(?: want to)? (?:cost|spend|exceed)\b|\bnot a cent more|\bnobody else"
+    r"|\bnothing but|\bif i['’]m not mistaken|\bisn['’]t it obvious|\bcan['’]t (?:decide|find)|\bnot (?:just )?(?:any|every)\b|\bno more$"
+    r"|\bnothing (?:else|more)\b|\bno (?:extras|idea)\b|\bif it can['’]t be done"
+)
+
+
+def denies(words: str) -> bool:
+    """Whether a part of a text that has a place for a fact in braces denies it.
+
+    >>> denies("anything but {value}"), denies("I don't know much. {value}, please"), denies("for no more than {limit}")
+    (True, False, False)
+    """
+    parts = re.split(r"[.!?:]\s|\{(?:hi|bye|show)\}", words.lower())
+    return any("{" in part and DENIES.search(DENIES_NOTHING.sub(" ", part)) for part in parts)
+
+
 def excludes_limit(text: str) -> bool:
     """Whether a limit is said so that it is itself too much.
 

@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from random import Random
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
@@ -26,7 +26,7 @@ from shopwright.pipeline.prompts import render_messages
 from shopwright.pipeline.proofs import FAMILIES
 from shopwright.pipeline.proofs.family import Claim, Example, Family, Sources, Unproved, list_registers, prove_phrase
 from shopwright.pipeline.stage import Fault, Plan, Section, Shard, Views, stage
-from shopwright.schemas.phrases import FamilyName, Phrase, Register
+from shopwright.schemas.phrases import Phrase, Register
 from shopwright.schemas.record import Rejected
 from shopwright.schemas.samples import Trajectory
 from shopwright.schemas.shop import Order, Persona, Product, Variant
@@ -62,7 +62,7 @@ def example_is_read_back(
     phrase: Phrase, trajectories: Dataset[Trajectory], catalog: Dataset[Product], personas: Dataset[Persona]
 ) -> str | None:
     """The example, read by code that knows nothing of the bank, says the meaning with its facts, and nothing else."""
-    claim = Claim(phrase.meaning, phrase.example, phrase.facts, phrase.example_of, phrase.asked_on)
+    claim = Claim(phrase.meaning, phrase.words, phrase.example, phrase.facts, phrase.example_of, phrase.asked_on)
     try:
         found = FAMILIES[phrase.family].read(claim, Sources(trajectories, catalog, personas))
     except Unproved as why:
@@ -140,7 +140,7 @@ def phrases(
     plan: Plan,
     writer: Role,
     *,
-    families: Families = ",".join(get_args(FamilyName)),
+    families: Families = "questions,envs,behaviors",
     per_template: PerTemplate = 4,
     per_register: PerRegister = 10,
     written_by: WrittenBy = "code",
@@ -186,9 +186,7 @@ class MeaningWork:
             for number, frame in enumerate(chosen):
                 yield self.prove_or_reject(template, frame, f"{template.id}-{number}", GRAMMAR)
 
-    def ask_for_phrasings(
-        self, register: Register, count: int, model: str
-    ) -> Conversation[list[Phrase | Rejected]]:
+    def ask_for_phrasings(self, register: Register, count: int, model: str) -> Conversation[list[Phrase | Rejected]]:
         """Many phrasings at once; each is proved by itself, so that one bad line costs no other."""
         name = f"{self.meaning}/{register}/{model}"
         facts = {
