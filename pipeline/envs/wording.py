@@ -116,7 +116,7 @@ def mean_value(fact: str, value: str) -> tuple[str, dict[str, str], str]:
         article = "an" if words[0][0] in "aeio" else "a"
         return "value named", {**facts, "a value": f"{article} {value}" if single else value}, value
     odd_size = fact == "size" and not (SIZES.fullmatch(value) or MEASURE.fullmatch(value))
-    several = fact.startswith("pack") and words[-1].endswith("s")  # "a 3 pack", but no "a 6 pairs"
+    several = fact.startswith(("pack", "piece")) and words[-1].endswith("s")  # "a 3 pack", but no "a 6 pairs"
     if Speaker().knows(f"value {fact}") and not (odd_size or several):
         return f"value {fact}", facts, value
     if MEASURE.fullmatch(value):

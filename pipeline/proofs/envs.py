@@ -95,7 +95,8 @@ class Envs(Family[SaidExample]):
             raise Unproved(f"it is read as something else: it denies: {text}")
         if fault := find_misreading(text, slots, shop, claim.on, more=more, context=context):
             raise Unproved(f"it is read as something else: {fault}: {text}")
-        if any(slot.meaning == "price at most" for slot in slots) and excludes_limit(text):
+        prices = {slot.meaning for slot in slots if slot.meaning.startswith("price ")}
+        if prices == {"price at most"} and excludes_limit(text):
             raise Unproved(f"it is read as something else: the limit itself is left out: {text}")
         asked = [Wish("question", slot.meaning.removeprefix("asks ")) for slot in slots if slot.form == "question"]
         found = [*asked, *chain.from_iterable(map(expect_wishes, slots)), *more]
@@ -154,7 +155,7 @@ def draw_tasks(env: Env, world: World) -> Iterator[tuple[str, DrawnTask]]:
             name = f"{env.name}/{level}/{seed}/phrases"
             here = replace(world, task_id=name, policy_number=Random(name).randrange(COUNT))
             try:
-                drawn = env.draw(here, compute_axes(level), Random(name))
+                drawn = env.draw(here, replace(compute_axes(level), noise=0), Random(name))
             except CannotDraw:
                 continue
             policies = here.policies_for(drawn.goal.persona_id).id

@@ -92,14 +92,14 @@ def normalize_words(text: str) -> str:
 
 
 def phrases_differ(phrases: Dataset[Phrase]) -> Iterable[Fault]:
-    """No meaning has the same words twice, and no template is in two splits."""
+    """No meaning has the same words twice in a register, and no template is in two splits."""
     words: set[tuple[str, ...]] = set()
     splits: dict[tuple[str, str], str] = {}
     for path in phrases.files:
         first = 0
-        for batch in read_row_groups(path, ["family", "meaning", "words", "template", "split"]):
+        for batch in read_row_groups(path, ["family", "meaning", "tone", "words", "template", "split"]):
             for row, found in enumerate(batch.to_pylist(), first):
-                key = found["family"], found["meaning"], normalize_words(found["words"])
+                key = found["family"], found["meaning"], found["tone"], normalize_words(found["words"])
                 if key in words:
                     yield Fault(str(path), row, "the same words twice for a meaning")
                 elif splits.setdefault((found["family"], found["template"]), found["split"]) != found["split"]:
@@ -180,11 +180,15 @@ class MeaningWork:
         self.templates = family.bank.templates.get(meaning, [])
 
     def write_by_grammar(self, count: int, random: Random) -> Iterator[Phrase | Rejected]:
+        made = set[tuple[str, str]]()
         for template in self.templates:
             frames = list(template.frames())
             chosen = frames if len(frames) <= count else random.sample(frames, count)
             for number, frame in enumerate(chosen):
-                yield self.prove_or_reject(template, frame, f"{template.id}-{number}", GRAMMAR)
+                key = template.register, normalize_words(frame)
+                if key not in made:  # a sign more or less makes no other words
+                    made.add(key)
+                    yield self.prove_or_reject(template, frame, f"{template.register}/{template.id}-{number}", GRAMMAR)
 
     def ask_for_phrasings(self, register: Register, count: int, model: str) -> Conversation[list[Phrase | Rejected]]:
         """Many phrasings at once; each is proved by itself, so that one bad line costs no other."""
