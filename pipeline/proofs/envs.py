@@ -95,8 +95,7 @@ class Envs(Family[SaidExample]):
             raise Unproved(f"it is read as something else: it denies: {text}")
         if fault := find_misreading(text, slots, shop, claim.on, more=more, context=context):
             raise Unproved(f"it is read as something else: {fault}: {text}")
-        prices = {slot.meaning for slot in slots if slot.meaning.startswith("price ")}
-        if prices == {"price at most"} and excludes_limit(text):
+        if claim.meaning == "price at most" and excludes_limit(text):
             raise Unproved(f"it is read as something else: the limit itself is left out: {text}")
         asked = [Wish("question", slot.meaning.removeprefix("asks ")) for slot in slots if slot.form == "question"]
         found = [*asked, *chain.from_iterable(map(expect_wishes, slots)), *more]
