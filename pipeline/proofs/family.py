@@ -29,7 +29,9 @@ SLIPS = (
     (re.compile(r"\$[\d.,]+ (?:dollars|bucks)\b"), "a unit twice"),
     (re.compile(r"(?<![\d.,])1 (?:days|weeks|months|years|pieces|dollars)\b"), "one of several"),
     (
-        re.compile(r"(?<![\d.,])(?:[2-9]|[1-9]\d+) (?:day|week|month|year|piece|dollar)\b(?=[.,;!?]|$| (?:to|of|for|at|and)\b)"),
+        re.compile(
+            r"(?<![\d.,])(?:[2-9]|[1-9]\d+) (?:day|week|month|year|piece|dollar)\b(?=[.,;!?]|$| (?:to|of|for|at|and)\b)"
+        ),
         "several of one",
     ),
     (re.compile(r"\ban? (?:[2-9]|[1-9]\d+) (?!lens|glass)[a-z]+s\b"), "an article before several"),

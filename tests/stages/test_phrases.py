@@ -217,7 +217,7 @@ SAYS = {
 
 
 @pytest.fixture(scope="module")
-def model_bank(tmp_path_factory):
+def model_bank(small_bank, tmp_path_factory):
     """A bank to which a model has added for one meaning of each family what is good, wrong and hostile, and for the others nothing."""
 
     def says(body):
@@ -226,11 +226,10 @@ def model_bank(tmp_path_factory):
         lines = [*chain.from_iterable(mine[0])] if mine and asked["register"] == "plain" else []
         return {"content": json.dumps({"phrasings": lines})}
 
-    folder = tmp_path_factory.mktemp("written")
-    Run(folder, seed=3, workers=1).build("trajectories", count=6, tokens="32k")
+    folder = shutil.copytree(small_bank.folder, tmp_path_factory.mktemp("written") / "run")
     with Server(Plan(says=says)) as server:
         run = Run(folder, seed=3, workers=1, models=Models(roles={"writer": f"openai:toy@{server.url}"}))
-        run.build("phrases", per_template=1, written_by="model")
+        run.build("phrases", per_template=1, written_by="model", rebuild=True)
     return run
 
 
@@ -254,9 +253,9 @@ def test_the_report_says_what_share_of_a_models_phrasings_is_proved(model_bank):
     assert ("envs", "openai:toy", "price at most", tried, kept, f"{100 * kept / tried:.0f} %") in worst
 
 
-def test_questions_are_asked_from_a_bank_that_is_given(model_bank, tmp_path):
-    run = Run(tmp_path / "asked", seed=3, workers=1)
-    run.build("questions", count=6, tokens="32k", per_trajectory=20, bank=str(model_bank.folder / "phrases"))
+def test_questions_are_asked_from_a_bank_that_is_given(model_bank, small_bank):
+    run = Run(small_bank.folder, seed=3, workers=1)
+    run.build("questions", per_trajectory=20, bank=str(model_bank.folder / "phrases"))
     words = {f"{row.meaning}#" for row in model_bank.read("phrases")}
     asked = run.read("questions").table(["phrases", "shape"]).to_pylist()
     assert asked
@@ -387,7 +386,7 @@ def test_a_bank_is_read_from_the_hub_and_then_from_the_cache(own_bank, tmp_path)
 
 
 @pytest.mark.parametrize("there", ["nowhere", "empty"])
-def test_a_folder_that_is_no_bank_is_named(tmp_path, there):
+def test_a_folder_that_is_no_bank_is_named(model_bank, tmp_path, there):
     (tmp_path / "empty").mkdir()
     with pytest.raises(Problem, match="no Parquet files there"):
-        Run(tmp_path / "run", workers=1).build("questions", count=2, tokens="8k", bank=str(tmp_path / there))
+        Run(model_bank.folder, seed=3, workers=1).build("questions", bank=str(tmp_path / there))
