@@ -14,7 +14,8 @@ class Phrase(Record):
     """A way to say a meaning, with slots for facts."""
 
     family: FamilyName
-    """The texts that draw from it: questions of a log, what shoppers say in environments, rationales of sessions, thoughts of rollouts."""
+    """The texts that draw from it: questions of a log, what shoppers say in environments, rationales of sessions. Thoughts of rollouts can
+    be given in a bank of one's own; none are built, as nobody reads their meaning back."""
     meaning: str
     """What it says: a kind of question (`repeat_brands/counted`), a wish (`price at most`), an opening (`cart_building`), a reason (`opens/cheapest`)."""
     tone: Register
@@ -31,7 +32,7 @@ class Phrase(Record):
     example: str
     """The words with facts in their slots."""
     facts: str
-    """These facts, as JSON: the tree of a question, the slots of a task, what a page showed and was typed, the code's last output."""
+    """These facts, as JSON: the tree of a question, the slots of a task, what a page showed and what was typed."""
     example_of: str
     """Whose they are: a trajectory, a task, a category; empty where they are the shop's."""
     asked_on: date

@@ -7,7 +7,7 @@ from random import Random
 
 from shopwright.pipeline.behaviors.logs import Logs
 from shopwright.pipeline.behaviors.meanings import list_meanings
-from shopwright.pipeline.behaviors.rationales import Speaker, put_facts
+from shopwright.pipeline.behaviors.rationales import FIRST_PERSON, Speaker, put_facts
 from shopwright.pipeline.behaviors.rows import build_behavior
 from shopwright.pipeline.behaviors.session_replay import (
     Move,
@@ -127,6 +127,8 @@ class Behaviors(Family[StepExample]):
             seen = Seen(**json.loads(claim.facts))
         except (ValueError, TypeError):
             raise Unproved("its facts are no page") from None
+        if not FIRST_PERSON.search(claim.text):
+            raise Unproved(f"it is not in the first person: {claim.text}")
         reading = read_rationale(claim.text, seen)
         if fault := find_other_meaning(claim.meaning, reading):
             raise Unproved(f"it {fault}: {claim.text}")

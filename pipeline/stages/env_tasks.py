@@ -43,7 +43,7 @@ Levels = Annotated[str, AfterValidator(validate_levels), Field(description="diff
 Count = Annotated[int, Field(ge=1, le=SEEDS, description="tasks of each env at each level")]
 
 
-def plan_env_tasks(catalog: Dataset[Product], envs: str, levels: str, count: int, bank: str) -> Plan:
+def plan_env_tasks(catalog: Dataset[Product], envs: str, levels: str, count: int, bank: str = "") -> Plan:
     if not len(catalog):
         raise Problem("The catalog has no products, so there is nothing to do. Look at why they were rejected.")
     tasks = len(parse_env_names(envs)) * len(parse_levels(levels)) * count

@@ -42,7 +42,7 @@ Mistakes = Annotated[
 ]
 
 
-def plan_rollouts(questions: Dataset[Question], split: Split, per_question: int, bank: str) -> Plan:
+def plan_rollouts(questions: Dataset[Question], split: Split, per_question: int, bank: str = "") -> Plan:
     units = len(questions.once(index_splits)[split])
     if not units:
         raise Problem(

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections import Counter
 from itertools import chain
+from random import Random
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -21,6 +22,7 @@ from shopwright.pipeline.phrases.grammar import REGISTERS
 from shopwright.pipeline.problem import Problem
 from shopwright.pipeline.publish.report_phrases import gather_phrase_facts
 from shopwright.pipeline.questions.shapes import SHAPES
+from shopwright.pipeline.rollouts.thoughts import Speaker, remark
 from shopwright.pipeline.run import Run
 from shopwright.pipeline.stage import reasons_against
 from shopwright.pipeline.stages import all_stages
@@ -186,6 +188,7 @@ SAYS = {
             "not for {limit} at most",  # denies
             "anything but {limit} at most",
             "for {limit} at most, with 4 stars or more",  # wants more
+            "at at most {limit}",  # a word twice
             "for {limit} dollars at most",  # the unit twice
             "for {limit} at most, or {dollars} at the least",  # ambiguous
             "for $40 at most",  # a fact instead of a slot
@@ -206,6 +209,7 @@ SAYS = {
             "{product} is the cheapest here and has the most reviews, so I'll open it.",  # says more
             "I'll take a look at {product}.",  # leaves the reason out
             "{product} is too dear for me, so I leave it.",
+            "{product} is the cheapest here.",  # nobody's thought
             "{product} is the cheapest here, and my uncle Bob told me to zap it.",  # is not understood
             "{product} is the cheapest here at $1, so I'll open it.",  # an amount of nobody's
             "{product} beats {rival}, it's the cheapest here, so I look.",
@@ -265,7 +269,7 @@ def test_questions_are_asked_from_a_bank_that_is_given(model_bank, small_bank):
 
 @pytest.fixture(scope="module")
 def own_bank(model_bank, tmp_path_factory):
-    """A bank of four meanings, each with words that the package has not."""
+    """A bank of three meanings, each with words that the package has not."""
     rows = model_bank.read("phrases").table().to_pylist()
     mine = {
         "price under": "that comes in below {limit}",
@@ -304,6 +308,14 @@ def test_tasks_and_sessions_speak_from_a_bank_that_is_given(spoken, own_bank):
     assert name == "part-00000.parquet"
     assert {task.bank for task in tasks} == {load_bank((own_bank / name,), "envs").digest}
     assert dict(spoken.read("env_tasks").manifest.rejects) == {}
+
+
+def test_thoughts_of_rollouts_come_from_a_bank_that_is_given(own_bank):
+    bank = load_bank((own_bank / "part-00000.parquet",), "rollouts")
+    speakers = [Speaker(split, Random(seed), bank.phrases) for split in ("sft", "test") for seed in range(4)]
+    said = {each.say(remark("saw empty cells")).rstrip(".").lower() for each in speakers}
+    assert said == {"empty cells turn up as nan here"}
+    assert "timestamp" in speakers[0].say(remark("saw types"))  # the rest is the package's
 
 
 def test_what_is_said_from_a_given_bank_is_verified_without_it(spoken, own_bank):
