@@ -7,15 +7,17 @@ from shopwright.schemas.record import Record
 
 Register = Literal["plain", "terse", "chatty", "polite", "hurried", "elderly", "teenager", "non-native"]
 Use = Literal["train", "test", "test_wording"]
+FamilyName = Literal["questions", "envs", "behaviors", "rollouts"]
 
 
 class Phrase(Record):
     """A way to say a meaning, with slots for facts."""
 
-    family: Literal["questions"]
-    """The texts that draw from it."""
+    family: FamilyName
+    """The texts that draw from it: questions of a log, what shoppers say in environments, rationales of sessions. Thoughts of rollouts can
+    be given in a bank of one's own; none are built, as nobody reads their meaning back."""
     meaning: str
-    """What it says: the shape, with what else decides how it is asked (`repeat_brands/counted`)."""
+    """What it says: a kind of question (`repeat_brands/counted`), a wish (`price at most`), an opening (`cart_building`), a reason (`opens/cheapest`)."""
     tone: Register
     language: Literal["en"]
     words: str
@@ -29,8 +31,10 @@ class Phrase(Record):
     """`grammar`, or the model that wrote it."""
     example: str
     """The words with facts in their slots."""
+    facts: str
+    """These facts, as JSON: the tree of a question, the slots of a task, what a page showed and what was typed."""
     example_of: str
-    """The trajectory whose facts those are."""
+    """Whose they are: a trajectory, a task, a category; empty where they are the shop's."""
     asked_on: date
     proof: str
-    """What a parser that shares nothing with the writer reads in the example, as JSON: the tree of a question."""
+    """What a reader that shares nothing with the writer finds in the example, as JSON: the same tree, wishes, reasons and claims."""

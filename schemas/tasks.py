@@ -73,6 +73,8 @@ class Task(Record):
     """The side of its customer, or of its own id where it has none; its words are of that side, too."""
     voice: Literal["plain", "terse", "chatty", "polite", "hurried", "elderly", "teenager", "non-native"]
     """How the shopper speaks, from the first words to the last."""
+    bank: str = ""
+    """The phrase bank that its words are from, by a digest of its files; empty for the package's own."""
     opening: str
     """The shopper's first words."""
     slots: list[Slot]

@@ -38,9 +38,9 @@ def count_tokens(name):
 
 
 def open_hub_source():
-    from shopwright.pipeline.catalog.sources import download_from_hub
+    from shopwright.pipeline.hub_files import download_from_hub
 
-    download_from_hub("user/name", ["*.csv"], name="file")
+    download_from_hub("user/name", ["*.csv"], option="--source", copy="file:PATH")
 
 
 def index_vectors():

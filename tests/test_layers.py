@@ -6,14 +6,14 @@ playground                                  the situations as pages to be played
 publish · browse · verify · preview · recipe · gym · trainers   over a run
 run · shards · worker_pool · runners · progress
 stages                                      never one another: they meet through datasets
-checks                                      what must be true, of events and of questions
+checks · proofs                             what must be true, of events and of questions; what a phrasing means
 envs                                        situations in the shop, and episodes of them
 rollouts · shopping · behaviors             answering from files; finding the one product; what a shopper does next
 rewards                                     what an attempt earned
 questions                                   tree, SQL, answers, words, engines
 sandbox
 world · shop · catalog · render · models · evaluate (shares, tables, results kept: what every evaluation has in common)
-words · phrases · reading · budgets · tokens · prompts · arrow · dataset · files · stage · extras · problem
+words · phrases · reading · budgets · tokens · prompts · arrow · dataset · files · stage · extras · hub_files · problem
 schemas                                     imports pydantic only
 """
 
@@ -41,6 +41,7 @@ FOUNDATION = (
     "files",
     "stage",
     "extras",
+    "hub_files",
     "problem",
 )
 LAYERS = [
@@ -59,7 +60,7 @@ LAYERS = [
     ("shopwright.pipeline.rewards",),
     ("shopwright.pipeline.rollouts", "shopwright.pipeline.shopping", "shopwright.pipeline.behaviors"),
     ("shopwright.pipeline.envs",),
-    ("shopwright.pipeline.checks",),
+    ("shopwright.pipeline.checks", "shopwright.pipeline.proofs"),
     ("shopwright.pipeline.stages",),
     (
         "shopwright.pipeline.run",

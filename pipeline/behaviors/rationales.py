@@ -13,7 +13,7 @@ from shopwright.pipeline.behaviors.session_replay import Move
 from shopwright.pipeline.behaviors.sessions import CLICK, PURCHASE, SEARCH, Act
 from shopwright.pipeline.behaviors.voices import write_in_register, writes_small
 from shopwright.pipeline.evaluate.frames import mask_facts
-from shopwright.pipeline.phrases.bank import load_grammar_bank, tidy_sentence
+from shopwright.pipeline.phrases.bank import PhraseBank, load_grammar_bank, tidy_sentence
 from shopwright.pipeline.phrases.grammar import SLOT, Template
 from shopwright.pipeline.prompts import render_phrases
 from shopwright.pipeline.shop.store import Store
@@ -74,11 +74,13 @@ class NothingLeftToSay(Exception):
 class Speaker:
     """One shopper through one session: its register, and which templates it has used up."""
 
-    def __init__(self, register: Register, side: Side, store: Store, random: Random) -> None:
+    def __init__(
+        self, register: Register, side: Side, store: Store, random: Random, bank: PhraseBank | None = None
+    ) -> None:
         self.register, self.uses, self.store, self.random = register, USES_OF_SIDE[side], store, random
         self.used: set[str] = set()
         self.frames: set[str] = set()
-        self.bank = load_grammar_bank("behaviors")
+        self.bank = bank or load_grammar_bank("behaviors")
 
     def say(self, move: Move) -> Rationale:
         """A phrasing that the session has not had yet. Raises NothingLeftToSay."""

@@ -219,13 +219,13 @@ class Sentence:
     """What the expression of the claim caught."""
 
 
-def read_step(story: SessionStory, at: int, step: BehaviorStep) -> Reading:
-    """What is said at a step, from its words and what the pages have shown until then."""
+def see_step(story: SessionStory, at: int, step: BehaviorStep) -> Seen:
+    """What a shopper knows at a step: what the pages have shown until then."""
     now = story.moments[at]
     opened = [deed.thing.title for deed in reversed(story.before(at, "open", "cart", "buy"))]
     listed = next((each.listed for each in reversed(story.moments[: at + 1]) if each.listed), [])
     option, value = find_choice(step.html, now.name)
-    seen = Seen(
+    return Seen(
         place=find_place(step.html, now),
         page=[each.title for each in list_shown(step.html, now)],
         opened=opened,
@@ -236,7 +236,6 @@ def read_step(story: SessionStory, at: int, step: BehaviorStep) -> Reading:
         option=option,
         value=value,
     )
-    return read_rationale(now.said, seen)
 
 
 def find_place(html: str, now: Moment) -> str:
@@ -662,7 +661,7 @@ def find_contradiction(
     story = SessionStory(list(read_moments(behavior.steps)), item, tuple(brands))
     for at, (now, step) in enumerate(zip(story.moments, behavior.steps, strict=True)):
         story.see(now)
-        reading = read_step(story, at, step)
+        reading = read_rationale(now.said, see_step(story, at, step))
         if strict and reading.fault:
             return f"a rationale that {reading.fault}"
         if strict and step.reason not in reading.reasons:

@@ -18,7 +18,7 @@ from shopwright.pipeline.checks.record_cache import RecordCache
 from shopwright.pipeline.checks.titles import find_denied_choice
 from shopwright.pipeline.dataset import Dataset
 from shopwright.pipeline.envs import all_envs, get_env
-from shopwright.pipeline.envs.base import Goal, GoalScore
+from shopwright.pipeline.envs.base import Goal, GoalScore, drop_said
 from shopwright.pipeline.envs.baselines import do_nothing, terminate_at_once
 from shopwright.pipeline.envs.customers import NOBODY, VISITOR
 from shopwright.pipeline.envs.difficulty import compute_axes
@@ -47,6 +47,8 @@ from shopwright.schemas.shop import Product
 from shopwright.schemas.tasks import Answer, EnvEpisode, Reward, Slot, Task
 
 T = TypeVar("T")
+# Of a row what is words, and the row's own account of them.
+WORDED = {"opening", "slots", "goal", "bank"}
 # Of many end states that are as good as one another, so many are tried.
 SOME = 12
 
@@ -125,10 +127,20 @@ def env_is_known(task: Task) -> str | None:
 
 @report_unreadable
 def task_is_its_seeds(task: Task, catalog: Dataset[Product]) -> str | None:
-    """Drawn again it is the same, the whole certificate included."""
+    """Drawn again it is the same, the whole certificate included; the words of a bank of one's own are read back instead."""
     again = draw_task(get_env(task.env), load_world_beside(catalog), task.difficulty, task.seed)
     # The solution is added when a task is whole.
-    return None if again == task.model_copy(update={"solution": ""}) else "drawn again it is another task"
+    row = task.model_copy(update={"solution": ""})
+    same = drop_words(again) == drop_words(row) if task.bank else again == row
+    return None if same else "drawn again it is another task"
+
+
+def drop_words(task: Task) -> dict[str, Any]:
+    """All of a task but what is said of it, and when somebody says something else: that is drawn after the words."""
+    return task.model_dump(exclude=WORDED) | {
+        "slots": drop_said(task.model_dump()["slots"]),
+        "goal": drop_said(task.goal),
+    }
 
 
 @report_unreadable

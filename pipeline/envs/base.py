@@ -221,3 +221,20 @@ def is_needless_refusal(goal: Goal, answer: Answer | None) -> bool:
 
 def dump_compact_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str, sort_keys=True)
+
+
+# Of a goal what is words, or drawn after them.
+SAID = ("said", "question", "after", "later")
+
+
+def drop_said(value: Any) -> Any:
+    """Goals and slots without what is said of them, nor when somebody says something else, which is drawn after the words.
+
+    >>> drop_said('{"goal": "{\\"slots\\": [{\\"name\\": \\"a\\", \\"said\\": \\"b\\"}]}"}')
+    {'goal': {'slots': [{'name': 'a'}]}}
+    """
+    if isinstance(value, str) and value.startswith("{"):
+        value = json.loads(value)
+    if isinstance(value, dict):
+        return {name: drop_said(each) for name, each in value.items() if name not in SAID}
+    return [drop_said(each) for each in value] if isinstance(value, list) else value

@@ -355,9 +355,8 @@ def list_cart_slots(lines: Sequence[DrawnLine], axes: Axes, random: Random) -> l
         choices = [slot_of_value(f"{each.name} of item {number}", each) for each in line.choices]
         found += choices
         always += [slot.name for slot in choices if not line.page]
-        pieces = make_slot(
-            f"quantity of item {number}", "pieces", {"number": f"{line.quantity}"}, "clause", f"{line.quantity}"
-        )
+        counted = {"number": f"{line.quantity}", "pieces": f"{line.quantity} piece{'s' if line.quantity > 1 else ''}"}
+        pieces = make_slot(f"quantity of item {number}", "pieces", counted, "clause", f"{line.quantity}")
         if line.quantity > 1:
             found.append(pieces)
         else:

@@ -28,6 +28,7 @@ from shopwright.pipeline.evaluate import situation
 from shopwright.pipeline.evaluate.situation import NothingToDraw, Score, Step, play_offline
 from shopwright.pipeline.models.base import UNHEARD, Prompt, Reply, plain_reason
 from shopwright.pipeline.models.play import Working
+from shopwright.pipeline.phrases.given import GivenBank
 from shopwright.pipeline.phrases.grammar import Malformed
 from shopwright.pipeline.phrases.speaker import draw_speaker
 from shopwright.pipeline.problem import Problem
@@ -65,8 +66,13 @@ TRIES = 40
 """Draws of a task until one can be made."""
 
 
-def draw_task(env: Env, world: World, difficulty: int, seed: int, *, at: Axes | None = None) -> Task:
-    """The task of this number: the same in any process. Raises NothingToDraw where the store is too small for the level."""
+def draw_task(
+    env: Env, world: World, difficulty: int, seed: int, *, at: Axes | None = None, bank: GivenBank | None = None
+) -> Task:
+    """The task of this number, in the package's words or a bank's: the same in any process.
+
+    Raises NothingToDraw where the store is too small for the level.
+    """
     found = at or compute_axes(difficulty)
     id, why = f"{env.name}-d{found.difficulty:02d}-{seed:07d}", ""
     for attempt in range(TRIES):
@@ -74,7 +80,7 @@ def draw_task(env: Env, world: World, difficulty: int, seed: int, *, at: Axes | 
         number = Random(f"{name}/policies").randrange(COUNT)
         random, here = Random(name), replace(world, task_id=id, policy_number=number)
         try:
-            return make_task(env, env.draw(here, found, random), here, found, seed, random)
+            return make_task(env, env.draw(here, found, random), here, found, seed, random, bank)
         except CannotDraw as error:
             why = str(error)
     raise NothingToDraw(
@@ -94,11 +100,13 @@ def describe_supported_level(env: Env, world: World, difficulty: int) -> str:
     return "It supports none: use a larger catalog, or one with customers and orders."
 
 
-def make_task(env: Env, drawn: DrawnTask, world: World, at: Axes, seed: int, random: Random) -> Task:
+def make_task(
+    env: Env, drawn: DrawnTask, world: World, at: Axes, seed: int, random: Random, bank: GivenBank | None = None
+) -> Task:
     check_drawn(env, drawn)
     id, persona = world.task_id, drawn.goal.persona_id
     policies, split = world.policies_for(persona), assign_task_split(persona, id)
-    speaker, words = draw_speaker(id, use=split), Random(f"{id}/words")
+    speaker, words = draw_speaker(id, use=split, bank=bank and bank.phrases), Random(f"{id}/words")
     try:
         drawn = env.word(drawn, speaker, words)
     except (AssertionError, Malformed) as error:
@@ -122,6 +130,7 @@ def make_task(env: Env, drawn: DrawnTask, world: World, at: Axes, seed: int, ran
         persona_id=goal.persona_id,
         split=split,
         voice=speaker.register,
+        bank=bank.digest if bank else "",
         opening=opening,
         slots=goal.slots,
         goal=goal.model_dump_json(),

@@ -116,7 +116,8 @@ def mean_value(fact: str, value: str) -> tuple[str, dict[str, str], str]:
         article = "an" if words[0][0] in "aeio" else "a"
         return "value named", {**facts, "a value": f"{article} {value}" if single else value}, value
     odd_size = fact == "size" and not (SIZES.fullmatch(value) or MEASURE.fullmatch(value))
-    if Speaker().knows(f"value {fact}") and not odd_size:
+    several = fact.startswith(("pack", "piece")) and words[-1].endswith("s")  # "a 3 pack", but no "a 6 pairs"
+    if Speaker().knows(f"value {fact}") and not (odd_size or several):
         return f"value {fact}", facts, value
     if MEASURE.fullmatch(value):
         return "value measured", facts, value
@@ -183,6 +184,12 @@ def phrase_meaning(meaning: str, facts: Mapping[str, str], speaker: Speaker, ran
         return speaker.list([name_thing(each, speaker) for each in facts.values()], random)
     if meaning == "choices":
         return speaker.list([phrase_value(*each, speaker, random) for each in facts.items()], random)
+    known = word_facts(facts, speaker, random)
+    return known["thing"] if meaning == "thing" else speaker.phrase(meaning, known, random)
+
+
+def word_facts(facts: Mapping[str, str], speaker: Speaker, random: Random) -> dict[str, str]:
+    """The facts of a meaning with all that can stand in its slots."""
     known = name_things(facts, speaker)
     if "day" in known:
         known["date"] = phrase_date(date.fromisoformat(known["day"]), date.fromisoformat(known["asked"]))
@@ -193,7 +200,7 @@ def phrase_meaning(meaning: str, facts: Mapping[str, str], speaker: Speaker, ran
     if "likes" in known:
         liked = [speaker.phrase(f"likes {each}", known, random) for each in known["likes"].split()]
         known |= {"first": liked[0], "rest": ", then ".join(liked[1:])}
-    return known["thing"] if meaning == "thing" else speaker.phrase(meaning, known, random)
+    return known
 
 
 def phrase_value(fact: str, value: str, speaker: Speaker, random: Random) -> str:

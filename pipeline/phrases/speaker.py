@@ -33,10 +33,12 @@ class Speaker:
     use: Use = "train"
     key: str = ""
     """Whose words these are, such as a task's id: what this person always calls alike hangs on it."""
+    given: PhraseBank | None = None
+    """The bank that the words are from; where none is given, the package's."""
 
     @property
     def bank(self) -> PhraseBank:
-        return load_grammar_bank("envs")
+        return self.given or load_grammar_bank("envs")
 
     def knows(self, meaning: str) -> bool:
         return meaning in self.bank.templates
@@ -96,12 +98,12 @@ def capitalize_first(text: str) -> str:
     return text[:1].upper() + text[1:] if first.islower() or first[1:].startswith("'") else text
 
 
-def draw_speaker(key: str, *, use: Use = "train") -> Speaker:
+def draw_speaker(key: str, *, use: Use = "train", bank: PhraseBank | None = None) -> Speaker:
     """Who it is that a key, such as a task's id, belongs to."""
     random = Random(f"{key}/speaker")
     plain = random.random() < PLAIN
     register = "plain" if plain else REGISTERS[1 + int(random.random() * (len(REGISTERS) - 1))]
-    return Speaker(register, PATIENCE[int(random.random() * len(PATIENCE))], use, key)
+    return Speaker(register, PATIENCE[int(random.random() * len(PATIENCE))], use, key, bank)
 
 
 def spell_dollars(cents: int) -> dict[str, str]:

@@ -8,10 +8,10 @@ from typing import Any, get_args
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from shopwright.pipeline.catalog.sources import HUB_ID
 from shopwright.pipeline.dataset import Dataset, Manifest, list_counted_reasons
 from shopwright.pipeline.extras import require
 from shopwright.pipeline.files import write_whole
+from shopwright.pipeline.hub_files import HUB_ID
 from shopwright.pipeline.problem import Problem
 from shopwright.pipeline.publish.layout import Laid, LaidConfig
 from shopwright.pipeline.publish.licences import hub_licence

@@ -53,11 +53,11 @@ SHIPPING = re.compile(
 )
 SHOWN = re.compile(r"\b(\d+)\b(?: (?:suggestions|options|ideas|results|products|proposals))?")
 PIECES = re.compile(
-    r"\b(\d+) (?:of (?:them|these|those|em|it|that one|this one)\b|pieces\b|pcs\b|units\b|x(?=\W|$))(?: of (?:it|this))?"
+    r"\b(\d+) (?:of (?:them|these|those|em|it|that one|this one)\b|pieces?\b|pcs\b|units\b|x(?=\W|$))(?: of (?:it|this))?"
     r"|\bx(\d+)\b|\bqty (\d+)\b"
 )
 # Said before values are read, of which "2 pieces" may be one.
-PIECES_OF = re.compile(r"\b(\d+) pieces of (?:this|that|it|them|these|those)\b")
+PIECES_OF = re.compile(r"\b(\d+) pieces? of (?:this|that|it|them|these|those)\b")
 # Which of several things something is said of.
 WHICH = re.compile(r"\bfor (?:item|number) \d+")
 KINDS = re.compile(r"\b(\d+) different (?:things|products)\b")
@@ -495,6 +495,36 @@ def read_case_fact(text: str, fact: str, groups: Iterable[str] = ()) -> str:
         if found:
             return next(filter(None, found.groups())) if value == "#" else value
     return ""
+
+
+# What denies, and what only looks as if it did: limits, and turns of phrase.
+DENIES = re.compile(
+    r"\b(?:not|no|never|nothing|none|nobody|without|except|avoid|hate|instead|anything but|dont|wont|cant|doesnt|isnt)\b|n['’]t\b"
+)
+DENIES_NOTHING = re.compile(
+    r"\b(?:no|not) (?:more|less|over|above)\b|(?:\bnot|n['’]t|\bcant)(?: want to)? (?:cost|spend|exceed)\b|\bnot a cent more|\bnobody else"
+    r"|\bnothing but|\bif i['’]m not mistaken|\bisn['’]t it obvious|\bcan['’]t (?:decide|find)|\bnot (?:just )?(?:any|every)\b|\bno more$"
+    r"|\bnothing (?:else|more)\b|\bno (?:extras|idea)\b|\bif it can['’]t be done"
+)
+
+
+def denies(words: str) -> bool:
+    """Whether a part of a text that has a place for a fact in braces denies it.
+
+    >>> denies("anything but {value}"), denies("I don't know much. {value}, please"), denies("for no more than {limit}")
+    (True, False, False)
+    """
+    parts = re.split(r"[.!?:]\s|\{(?:hi|bye|show)\}", words.lower())
+    return any("{" in part and DENIES.search(DENIES_NOTHING.sub(" ", part)) for part in parts)
+
+
+def excludes_limit(text: str) -> bool:
+    """Whether a limit is said so that it is itself too much.
+
+    >>> excludes_limit("something under $40"), excludes_limit("for $40 at most")
+    (True, False)
+    """
+    return re.search(r"\b(?:under|below|(?<!no )(?<!not )(?:less|cheaper) (?:than|as))\b", text.lower()) is not None
 
 
 def read_cents(text: str) -> int:

@@ -12,7 +12,7 @@ from functools import cached_property
 from random import Random
 from typing import Any, Protocol
 
-from shopwright.pipeline.phrases.bank import Ref
+from shopwright.pipeline.phrases.bank import PhraseBank, Ref
 from shopwright.pipeline.questions import tree as t
 from shopwright.pipeline.questions.answers import type_of
 from shopwright.pipeline.questions.sql import fill_frame
@@ -109,12 +109,14 @@ Asking = Generator[str, BlockOutput, BlockOutput]
 Finding = Generator[str, BlockOutput, FoundAnswer | None]
 
 
-def play_expert(question: Question, random: Random, *, mistake: bool = False) -> ExpertMessages:
+def play_expert(
+    question: Question, random: Random, *, mistake: bool = False, bank: PhraseBank | None = None
+) -> ExpertMessages:
     """A rollout: yields each message, is sent what its block printed, and ends with the boxed answer.
 
     With `mistake` one block fails, its cause is found, and a later block does it right.
     """
-    work = ExpertWork(question, random)
+    work = ExpertWork(question, random, bank)
     looks, rows, checks, slips, probes, again, early = (
         random.random() < share for share in (LOOKS, ROWS, CHECKS, SLIPS, PROBES, AGAIN, 0.5)
     )
@@ -142,14 +144,14 @@ def play_expert(question: Question, random: Random, *, mistake: bool = False) ->
 class ExpertWork:
     """One question being answered: what was drawn for it, what was seen, and what there is to say of it."""
 
-    def __init__(self, question: Question, random: Random) -> None:
+    def __init__(self, question: Question, random: Random, bank: PhraseBank | None = None) -> None:
         self.question, self.random = question, random
         self.tree = t.tree_from_json(question.tree) if question.tree else None
         self.way = "pandas" if self.tree is not None and random.random() < 0.5 else "sql"
         self.names = self.one_of("conn, df", "conn, df", "conn, df", "bare")
         # Kept, so that the code of a way is the same whenever it is written.
         self.seeds = {way: int(random.random() * 2**48) for way in OTHER_WAY}
-        self.speaker = Speaker(question.split, Random(int(random.random() * 2**48)))
+        self.speaker = Speaker(question.split, Random(int(random.random() * 2**48)), bank)
         if self.kind == "integer":
             self.speaker.day_style = 0  # the number of a day could be taken for the answer
         self.seen = Seen(question.question)

@@ -31,6 +31,8 @@ from shopwright.pipeline.models.valid_replies import (
     parse_reply_json,
     schema_of,
 )
+from shopwright.pipeline.phrases.bank import PhraseBank
+from shopwright.pipeline.phrases.given import Bank, list_bank_files, load_bank
 from shopwright.pipeline.problem import Problem
 from shopwright.pipeline.prompts import render_messages
 from shopwright.pipeline.render import pages
@@ -52,10 +54,10 @@ FEWER = "a session more than its customer has"
 SPEECHLESS = "more steps of one kind than there are phrasings of them"
 
 
-def plan_behaviors(trajectories: Dataset[Trajectory], sessions: int) -> Plan:
+def plan_behaviors(trajectories: Dataset[Trajectory], sessions: int, bank: str = "") -> Plan:
     if not trajectories.once(Logs).largest:
         raise Problem("There are no trajectories, so nobody has been to the shop. Look at why they were rejected.")
-    return Plan(sessions, rows=sessions)
+    return Plan(sessions, files=list_bank_files(bank), rows=sessions)
 
 
 def sessions_differ(behaviors: Dataset[Behavior]) -> list[Fault]:
@@ -108,13 +110,16 @@ def behaviors(
     sessions: Sessions = 1_000,
     cut: CutBy = "errand",
     written_by: WrittenBy = "code",
+    bank: Bank = "",
 ) -> Iterator[Behavior | Rejected]:
     """Sessions in which something is opened, page by page: the page as simplified HTML, what the customer did there, and why, in its own words."""
+    spoken = load_bank(plan.files, "behaviors")
+    phrases = spoken and spoken.phrases
     rows = replay_drawn_sessions(trajectories, catalog, personas, shard, shard.of(plan.units), sessions, cut)
     if written_by == "code":
-        yield from (row if isinstance(row, Rejected) else phrase_by_code(row) for row in rows)
+        yield from (row if isinstance(row, Rejected) else phrase_by_code(row, phrases) for row in rows)
     else:
-        yield from writer.play(phrase_rationales(row) for row in rows)
+        yield from writer.play(phrase_rationales(row, phrases) for row in rows)
 
 
 class FinishedSession(NamedTuple):
@@ -170,18 +175,19 @@ def replay_drawn_sessions(
                 yield Rejected(id=name, reasons=[f"no way through the pages: {lost}"], record=json.dumps(facts | rows))
 
 
-def phrase_by_code(walked: FinishedSession) -> Behavior | Rejected:
+def phrase_by_code(walked: FinishedSession, bank: PhraseBank | None) -> Behavior | Rejected:
     try:
-        return build_scripted_behavior(walked)
+        return build_scripted_behavior(walked, bank)
     except rationales.NothingLeftToSay as lack:
         record = {"trajectory_id": walked.trajectory, "reason": str(lack), "steps": len(walked.walk.moves)}
         return Rejected(id=walked.id, reasons=[SPEECHLESS], record=json.dumps(record))
 
 
-def build_scripted_behavior(walked: FinishedSession) -> Behavior:
+def build_scripted_behavior(walked: FinishedSession, bank: PhraseBank | None) -> Behavior:
     """The row with what code says. Raises rationales.NothingLeftToSay."""
     walk = walked.walk
-    speaker = rationales.Speaker(walked.register, assign_customer_split(walk.person.id), walk.store, walk.random)
+    side = assign_customer_split(walk.person.id)
+    speaker = rationales.Speaker(walked.register, side, walk.store, walk.random, bank)
     said = [speaker.say(move) for move in walk.moves]
     return build_behavior(walked.id, walked.trajectory, walk, walked.outcome, said, "code")
 
@@ -193,11 +199,13 @@ class Told(BaseModel):
     rationales: list[str]
 
 
-def phrase_rationales(walked: FinishedSession | Rejected) -> Conversation[Behavior | Rejected]:
+def phrase_rationales(
+    walked: FinishedSession | Rejected, bank: PhraseBank | None = None
+) -> Conversation[Behavior | Rejected]:
     """The row with what a model says, held against what code knows."""
     if isinstance(walked, Rejected):
         return walked
-    plain, moves = phrase_by_code(walked), walked.walk.moves
+    plain, moves = phrase_by_code(walked, bank), walked.walk.moves
     if isinstance(plain, Rejected):
         return plain
     known = [name_facts(move, walked) for move in moves]

@@ -14,6 +14,7 @@ from shopwright.pipeline.envs.base import InvalidDraw, World, dump_compact_json
 from shopwright.pipeline.envs.episode import Episode, draw_task, parse_action, play_episode, play_solution
 from shopwright.pipeline.envs.evaluate import parse_env_names, parse_levels
 from shopwright.pipeline.envs.load_world import load_world_beside
+from shopwright.pipeline.phrases.given import Bank, GivenBank, list_bank_files, load_bank
 from shopwright.pipeline.problem import Problem
 from shopwright.pipeline.stage import Key, Plan, Section, Shard, Views, stage
 from shopwright.schemas.record import Rejected
@@ -42,11 +43,11 @@ Levels = Annotated[str, AfterValidator(validate_levels), Field(description="diff
 Count = Annotated[int, Field(ge=1, le=SEEDS, description="tasks of each env at each level")]
 
 
-def plan_env_tasks(catalog: Dataset[Product], envs: str, levels: str, count: int) -> Plan:
+def plan_env_tasks(catalog: Dataset[Product], envs: str, levels: str, count: int, bank: str = "") -> Plan:
     if not len(catalog):
         raise Problem("The catalog has no products, so there is nothing to do. Look at why they were rejected.")
     tasks = len(parse_env_names(envs)) * len(parse_levels(levels)) * count
-    return Plan(tasks, rows=tasks)
+    return Plan(tasks, files=list_bank_files(bank), rows=tasks)
 
 
 VIEWS = Views(
@@ -102,19 +103,20 @@ def env_tasks(
     envs: Envs = "C8",
     levels: Levels = "0-12",
     count: Count = 4,
+    bank: Bank = "",
 ) -> Iterator[Task | Rejected]:
     """Tasks for agents in the shop: what the shopper wants, every end that is right, and a way that earns everything."""
-    cells = list(cartesian(parse_env_names(envs), parse_levels(levels)))
+    spoken, cells = load_bank(plan.files, "envs"), list(cartesian(parse_env_names(envs), parse_levels(levels)))
     for number in shard.of(plan.units):
         env, level = cells[number // count]
-        yield draw_solved_task(load_world_beside(catalog), env, level, SEEDS * shard.seed + number % count)
+        yield draw_solved_task(load_world_beside(catalog), env, level, SEEDS * shard.seed + number % count, spoken)
 
 
-def draw_solved_task(world: World, name: str, level: int, seed: int) -> Task | Rejected:
+def draw_solved_task(world: World, name: str, level: int, seed: int, bank: GivenBank | None = None) -> Task | Rejected:
     """A task with its solution; why not, where the shop has none or its solver does not earn everything."""
     env = get_env(name)
     try:
-        task = draw_task(env, world, level, seed)
+        task = draw_task(env, world, level, seed, bank=bank)
         episode = Episode(env, world, task)
         reward = play_episode(episode, play_solution)
     except InvalidDraw as error:

@@ -1,13 +1,12 @@
-"""The phrase bank: ways to ask each kind of question, each proved by being read back from an example."""
+"""The phrase bank: ways to say each meaning of each family of texts, each proved by being read back from an example."""
 
 import json
 import re
-from collections.abc import Iterable, Iterator
-from itertools import islice
+from collections.abc import Iterable, Iterator, Sequence
 from random import Random
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from shopwright.pipeline.checks.unique import ids_are_unique
 from shopwright.pipeline.dataset import Dataset, read_row_groups
@@ -21,28 +20,30 @@ from shopwright.pipeline.models.valid_replies import (
     parse_reply_json,
     schema_of,
 )
-from shopwright.pipeline.phrases.bank import PhraseBank, load_grammar_bank
-from shopwright.pipeline.phrases.grammar import SLOT, Template, deal_use, digest_text
+from shopwright.pipeline.phrases.grammar import REGISTERS, SLOT, Template, deal_use, digest_text
 from shopwright.pipeline.problem import Problem
 from shopwright.pipeline.prompts import render_messages
-from shopwright.pipeline.questions.engines import Engines, Table
-from shopwright.pipeline.questions.phrase import Voice, list_all_slots
-from shopwright.pipeline.questions.phrase_proof import Example, Unproved, find_examples, list_slot_forms, prove_phrase
-from shopwright.pipeline.questions.question_parser import Unclear, list_tree_differences, parse_trees
-from shopwright.pipeline.questions.shapes import SHAPES
-from shopwright.pipeline.questions.tree import tree_from_json, tree_to_json
-from shopwright.pipeline.stage import Fault, Plan, Shard, Views, stage
+from shopwright.pipeline.proofs import FAMILIES
+from shopwright.pipeline.proofs.family import Claim, Example, Family, Sources, Unproved, list_registers, prove_phrase
+from shopwright.pipeline.stage import Fault, Plan, Section, Shard, Views, stage
 from shopwright.schemas.phrases import Phrase, Register
 from shopwright.schemas.record import Rejected
 from shopwright.schemas.samples import Trajectory
+from shopwright.schemas.shop import Order, Persona, Product, Variant
 
-# Trajectories in which an example is looked for.
-LOOKED_AT = 12
 # Templates of a meaning that a model is shown.
 SHOWN = 6
 # The name by which the files of the package are known.
 GRAMMAR = "grammar"
 GAP = re.compile(r"\s*\{[^}]*\}\s*")
+
+
+def validate_families(text: str) -> str:
+    strange = sorted(set(text.split(",")) - set(FAMILIES))
+    if strange:
+        raise ValueError(f"no family {strange[0]!r}; there are {', '.join(FAMILIES)}")
+    return text
+
 
 PerTemplate = Annotated[int, Field(description="frames of each template of the grammar", ge=1, le=100)]
 PerRegister = Annotated[
@@ -54,22 +55,19 @@ WrittenBy = Annotated[
         description="who writes: code alone from the files of the package, or a model as well; a model needs --model"
     ),
 ]
+Families = Annotated[str, AfterValidator(validate_families), Field(description="families of texts, by commas")]
 
 
-def example_is_read_back(phrase: Phrase, trajectories: Dataset[Trajectory]) -> str | None:
-    """The example, read by a grammar that knows nothing of the bank, is the question of the proof and no other."""
-    engines = trajectories.once(Engines)
-    if phrase.example_of not in engines:
-        return "its trajectory is not there"
-    names = engines.of(phrase.example_of).names.on(phrase.asked_on)
+def example_is_read_back(
+    phrase: Phrase, trajectories: Dataset[Trajectory], catalog: Dataset[Product], personas: Dataset[Persona]
+) -> str | None:
+    """The example, read by code that knows nothing of the bank, says the meaning with its facts, and nothing else."""
+    claim = Claim(phrase.meaning, phrase.words, phrase.example, phrase.facts, phrase.example_of, phrase.asked_on)
     try:
-        tree = tree_from_json(phrase.proof)
-        found = [list_tree_differences(each, tree, names) for each in parse_trees(phrase.example, names)]
-    except Unclear:
-        return "its example is not understood"
-    except ValueError:
-        return "its proof is no question"
-    return "its example means another question" if any(found) else None
+        found = FAMILIES[phrase.family].read(claim, Sources(trajectories, catalog, personas))
+    except Unproved as why:
+        return f"its example: {group_reason(str(why))}"
+    return None if found == phrase.proof else "its proof is not what is read in its example"
 
 
 def example_has_its_words(phrase: Phrase) -> str | None:
@@ -94,26 +92,28 @@ def normalize_words(text: str) -> str:
 
 
 def phrases_differ(phrases: Dataset[Phrase]) -> Iterable[Fault]:
-    """No meaning has the same words twice, and no template is in two splits."""
-    words: set[tuple[str, str]] = set()
-    splits: dict[str, str] = {}
+    """No meaning has the same words twice in a register, and no template is in two splits."""
+    words: set[tuple[str, ...]] = set()
+    splits: dict[tuple[str, str], str] = {}
     for path in phrases.files:
         first = 0
-        for batch in read_row_groups(path, ["meaning", "words", "template", "split"]):
+        for batch in read_row_groups(path, ["family", "meaning", "tone", "words", "template", "split"]):
             for row, found in enumerate(batch.to_pylist(), first):
-                key = found["meaning"], normalize_words(found["words"])
+                key = found["family"], found["meaning"], found["tone"], normalize_words(found["words"])
                 if key in words:
                     yield Fault(str(path), row, "the same words twice for a meaning")
-                elif splits.setdefault(found["template"], found["split"]) != found["split"]:
+                elif splits.setdefault((found["family"], found["template"]), found["split"]) != found["split"]:
                     yield Fault(str(path), row, "a template in two splits")
                 words.add(key)
             first += batch.num_rows
 
 
-def plan_phrases(trajectories: Dataset[Trajectory]) -> Plan:
+def plan_phrases(trajectories: Dataset[Trajectory], families: str) -> Plan:
     if not len(trajectories):
         raise Problem("There are no trajectories, so no question can be an example. Look at why they were rejected.")
-    return Plan(len(SHAPES))
+    chosen = [family for name, family in FAMILIES.items() if name in families.split(",")]
+    units = [(family.name, unit) for family in chosen for unit in family.list_units()]
+    return Plan(len(units), facts=units)
 
 
 @stage(
@@ -126,84 +126,43 @@ def plan_phrases(trajectories: Dataset[Trajectory]) -> Plan:
         place=29,
         purposes=("text-generation",),
         sample=("meaning", "words"),
-        columns=("meaning", "tone", "words", "split", "written_by"),
+        columns=("family", "meaning", "tone", "words", "split", "written_by"),
+        report=(Section("phrases", "Phrases", "publish.report_phrases:gather_phrase_facts"),),
     ),
 )
 def phrases(
     trajectories: Dataset[Trajectory],
+    catalog: Dataset[Product],
+    variants: Dataset[Variant],
+    personas: Dataset[Persona],
+    orders: Dataset[Order],
     shard: Shard,
     plan: Plan,
     writer: Role,
     *,
+    families: Families = "questions,envs,behaviors",
     per_template: PerTemplate = 4,
     per_register: PerRegister = 10,
     written_by: WrittenBy = "code",
 ) -> Iterator[Phrase | Rejected]:
-    """Ways to ask each kind of question, with slots for facts, each proved by being read back."""
-    bank = load_grammar_bank("questions")
+    """Ways to say each meaning of the phrase bank, with slots for facts, each proved by being read back."""
+    sources = Sources(trajectories, catalog, personas)
     for number in shard.of(plan.units):
-        shape = list(SHAPES)[number]
-        examples = find_examples(shape, open_some_tables(trajectories), shard.random("examples", shape))
-        yield from write_by_grammar(bank, examples, per_template, shard.random("frames", shape))
+        name, unit = plan.facts[number]
+        family = FAMILIES[name]
+        examples = family.find_examples(unit, sources, shard.random("examples", name, unit))
+        dice = shard.random("frames", name, unit)
+        for meaning, found in examples.items():
+            work = MeaningWork(family, meaning, found, sources)
+            yield from work.write_by_grammar(per_template, dice)
         if written_by == "model":
-            yield from write_by_model(bank, examples, per_register, writer)
-
-
-def open_some_tables(trajectories: Dataset[Trajectory]) -> Iterator[tuple[str, Table]]:
-    engines = trajectories.once(Engines)
-    ids = trajectories.table(["id"])["id"].to_pylist()
-    for id in islice(ids, LOOKED_AT):
-        yield id, engines.of(id)
-
-
-def write_by_grammar(
-    bank: PhraseBank, examples: dict[str, Example], count: int, random: Random
-) -> Iterator[Phrase | Rejected]:
-    for meaning, example in examples.items():
-        for template in bank.templates.get(meaning, []):
-            frames = list(template.frames())
-            chosen = frames if len(frames) <= count else random.sample(frames, count)
-            for number, frame in enumerate(chosen):
-                yield prove_or_reject(template, frame, example, bank, f"{template.id}-{number}", GRAMMAR)
-
-
-def prove_or_reject(
-    template: Template, frame: str, example: Example, bank: PhraseBank, name: str, writer: str
-) -> Phrase | Rejected:
-    """A row of the bank, or why its words are not taken."""
-    id = f"phrase-{digest_text(name):08x}-{template.meaning.replace('/', '-').replace(' ', '-')}"
-    try:
-        text = prove_phrase(template, frame, example, bank, Random(name))
-    except Unproved as why:
-        record = {"meaning": template.meaning, "tone": template.register, "words": frame, "written_by": writer}
-        return Rejected(
-            id=id, reasons=[group_reason(str(why))], record=json.dumps(record | {"why": str(why)}, ensure_ascii=False)
-        )
-    return Phrase(
-        id=id,
-        family="questions",
-        meaning=template.meaning,
-        tone=template.register,
-        language="en",
-        words=frame,
-        slots=sorted(set(SLOT.findall(frame))),
-        split=template.use,
-        template=template.id,
-        written_by=writer,
-        example=text,
-        example_of=example.trajectory_id,
-        asked_on=example.asked_on,
-        proof=tree_to_json(example.tree),
-    )
-
-
-def group_reason(why: str) -> str:
-    """A reason without its example, so that rows with the same reason can be counted.
-
-    >>> group_reason("it means something else (of.n is another): Where?")
-    'it means something else'
-    """
-    return re.split(r"[:({]", why, maxsplit=1)[0].strip()
+            asked = (
+                MeaningWork(family, meaning, found, sources).ask_for_phrasings(register, per_register, writer.spec.name)
+                for meaning, found in examples.items()
+                for register in list_registers(family.bank.templates.get(meaning, ()), REGISTERS)
+            )
+            for rows in writer.play(asked):
+                yield from rows
 
 
 class Phrasings(BaseModel):
@@ -213,44 +172,96 @@ class Phrasings(BaseModel):
     phrasings: list[str]
 
 
-def write_by_model(
-    bank: PhraseBank, examples: dict[str, Example], count: int, writer: Role
-) -> Iterator[Phrase | Rejected]:
-    asked = (
-        ask_for_phrasings(bank, meaning, example, register, count, writer.spec.name)
-        for meaning, example in examples.items()
-        for register in get_args(Register)
-    )
-    for rows in writer.play(asked):
-        yield from rows
+class MeaningWork:
+    """One meaning of a family: what is known of it, and the rows that are made of it."""
+
+    def __init__(self, family: Family[Any], meaning: str, examples: Sequence[Example], sources: Sources) -> None:
+        self.family, self.meaning, self.examples, self.sources = family, meaning, examples, sources
+        self.templates = family.bank.templates.get(meaning, [])
+
+    def write_by_grammar(self, count: int, random: Random) -> Iterator[Phrase | Rejected]:
+        made = set[tuple[str, str]]()
+        for template in self.templates:
+            frames = list(template.frames())
+            chosen = frames if len(frames) <= count else random.sample(frames, count)
+            for number, frame in enumerate(chosen):
+                key = template.register, normalize_words(frame)
+                if key not in made:  # a sign more or less makes no other words
+                    made.add(key)
+                    yield self.prove_or_reject(template, frame, f"{template.register}/{template.id}-{number}", GRAMMAR)
+
+    def ask_for_phrasings(self, register: Register, count: int, model: str) -> Conversation[list[Phrase | Rejected]]:
+        """Many phrasings at once; each is proved by itself, so that one bad line costs no other."""
+        name = f"{self.meaning}/{register}/{model}"
+        facts = {
+            "meaning": self.examples[0].about,
+            "count": count,
+            "register": register,
+            "slots": self.list_slots(),
+            "examples": Random(name).sample([each.pattern for each in self.templates], min(SHOWN, len(self.templates))),
+        }
+        messages = render_messages("phrases", family=self.family.name, **facts)
+        prompt = Prompt("phrases", tuple(messages), schema=schema_of(Phrasings), seed=digest_text(name))
+        reply = yield from ask_until_valid(prompt, read_phrasings)
+        if isinstance(reply, NoValidReply):
+            record = {"family": self.family.name, "written_by": model, **facts}
+            return [make_rejected_row(f"phrase-{digest_text(name):08x}-asked", "phrasings", record, reply)]
+        found: list[Phrase | Rejected] = []
+        for number, words in enumerate(dict.fromkeys(" ".join(each.split()) for each in reply.phrasings)):
+            template = Template(self.meaning, register, words, ((words,),), deal_use(words))
+            found.append(self.prove_or_reject(template, words, f"{name}/{number}", model))
+        return found
+
+    def list_slots(self) -> list[str]:
+        """What a model may use: of what is known, what the package's templates use, or all where it has none."""
+        used = set[str]().union(*(template.slots for template in self.templates))
+        return [each for each in self.examples[0].slots if each in used or not self.templates or ":" in each]
+
+    def prove_or_reject(self, template: Template, frame: str, name: str, writer: str) -> Phrase | Rejected:
+        """A row of the bank, or why its words are not taken."""
+        family = self.family.name
+        slug = re.sub(r"\W+", "-", template.meaning)
+        id = f"phrase-{digest_text(f'{family}/{name}'):08x}-{slug}"
+        try:
+            example, filled, proof = prove_phrase(
+                self.family, template, frame, self.examples, self.sources, Random(name)
+            )
+        except Unproved as why:
+            record = {
+                "family": family,
+                "meaning": template.meaning,
+                "tone": template.register,
+                "words": frame,
+                "written_by": writer,
+                "why": str(why),
+            }
+            return Rejected(id=id, reasons=[group_reason(str(why))], record=json.dumps(record, ensure_ascii=False))
+        return Phrase(
+            id=id,
+            family=family,
+            meaning=template.meaning,
+            tone=template.register,
+            language="en",
+            words=frame,
+            slots=sorted(set(SLOT.findall(frame))),
+            split=template.use,
+            template=template.id,
+            written_by=writer,
+            example=filled.text,
+            facts=filled.facts,
+            example_of=example.of,
+            asked_on=example.asked_on,
+            proof=proof,
+        )
 
 
-def ask_for_phrasings(
-    bank: PhraseBank, meaning: str, example: Example, register: Register, count: int, model: str
-) -> Conversation[list[Phrase | Rejected]]:
-    """Many phrasings of one meaning at once; each is proved by itself, so that one bad line costs no other."""
-    name = f"{meaning}/{register}/{model}"
-    known = [template.pattern for template in bank.templates.get(meaning, [])]
-    random = Random(name)
-    slots = list_all_slots(example.tree, example.asked_on, random, Voice(register, "first", "us"))
-    facts = {
-        "meaning": example.about,
-        "count": count,
-        "register": register,
-        "slots": list_slot_forms(slots),
-        "examples": random.sample(known, min(SHOWN, len(known))),
-    }
-    prompt = Prompt(
-        "phrases", tuple(render_messages("phrases", **facts)), schema=schema_of(Phrasings), seed=digest_text(name)
-    )
-    reply = yield from ask_until_valid(prompt, read_phrasings)
-    if isinstance(reply, NoValidReply):
-        return [make_rejected_row(f"phrase-{digest_text(name):08x}-asked", "phrasings", facts, reply)]
-    found: list[Phrase | Rejected] = []
-    for number, words in enumerate(dict.fromkeys(" ".join(each.split()) for each in reply.phrasings)):
-        template = Template(meaning, register, words, ((words,),), deal_use(words))
-        found.append(prove_or_reject(template, words, example, bank, f"{name}/{number}", model))
-    return found
+def group_reason(why: str) -> str:
+    """A reason without its example, so that rows with the same reason can be counted.
+
+    >>> group_reason("it means something else (of.n is another): Where?")
+    'it means something else'
+    """
+    return re.split(r"[:({]", why, maxsplit=1)[0].strip()
 
 
 def read_phrasings(reply: Reply) -> Phrasings:

@@ -19,7 +19,7 @@ from shopwright.pipeline.checks.unique import ids_are_unique
 from shopwright.pipeline.dataset import Dataset
 from shopwright.pipeline.models.play import Conversation
 from shopwright.pipeline.models.role import Role
-from shopwright.pipeline.phrases.bank import PhraseBank
+from shopwright.pipeline.phrases.given import Bank, GivenBank, list_bank_files, load_bank
 from shopwright.pipeline.problem import Problem
 from shopwright.pipeline.questions.compose import accept_any, compose
 from shopwright.pipeline.questions.engines import Engines, Table
@@ -31,7 +31,6 @@ from shopwright.pipeline.questions.model_written import (
     excerpt_trajectory,
     write_trajectory_questions,
 )
-from shopwright.pipeline.questions.phrase_rows import list_bank_files, load_bank
 from shopwright.pipeline.questions.rating import extract_question_words
 from shopwright.pipeline.questions.shapes import SHAPES
 from shopwright.pipeline.sandbox.data_loader import check_trajectories_file
@@ -44,10 +43,6 @@ from shopwright.schemas.samples import Trajectory
 PAPER = {"test": 100, "sft": 114, "rl": 550}
 PerTrajectory = Annotated[int, Field(description="questions for each trajectory", ge=1, le=150)]
 Paper = Annotated[bool, Field(description="the paper's sizes: test 100 + 100, sft 228, rl 1,100")]
-Bank = Annotated[
-    str,
-    Field(description="folder of a phrases dataset to ask from; the phrase files of the package where none is given"),
-]
 WrittenBy = Annotated[Literal["code", "model"], Field(description="who writes question and SQL; a model needs --model")]
 
 
@@ -187,14 +182,21 @@ def questions(
 ) -> Iterator[Question | Rejected]:
     """Questions over every trajectory, in English, each with SQL and an answer proved by three engines."""
     if written_by == "code":
-        return make_questions_by_code(trajectories, shard, plan, per_trajectory, paper, load_bank(bank))
+        return make_questions_by_code(
+            trajectories, shard, plan, per_trajectory, paper, load_bank(plan.files, "questions")
+        )
     return make_questions_by_model(
         trajectories, shard.of(plan.units), partial(shard.random, "questions"), writer, judge, per_trajectory
     )
 
 
 def make_questions_by_code(
-    trajectories: Dataset[Trajectory], shard: Shard, plan: Plan, per_trajectory: int, paper: bool, bank: PhraseBank
+    trajectories: Dataset[Trajectory],
+    shard: Shard,
+    plan: Plan,
+    per_trajectory: int,
+    paper: bool,
+    bank: GivenBank | None,
 ) -> Iterator[Question | Rejected]:
     """Trees are drawn, and their SQL, answer and wording made from them."""
     found = trajectories.once(load_roster)
@@ -208,7 +210,9 @@ def make_questions_by_code(
             yield reject_unknown_budget(id, budget)
             continue
         fits = partial(mix.fits, found.splits[row]) if mix else accept_any
-        drawn = compose(Log.of(events), partial(shard.random, "questions", id), found.splits[row], fits, bank)
+        drawn = compose(
+            Log.of(events), partial(shard.random, "questions", id), found.splits[row], fits, bank and bank.phrases
+        )
         asked = (
             Question(id=f"{id}-q{n:03d}", trajectory_id=id, budget=budget, second_sql="", **facts)
             for n, facts in enumerate(drawn, 1)

@@ -16,6 +16,8 @@ from shopwright.pipeline.evaluate.situation import Trace, play_through
 from shopwright.pipeline.models.play import Working
 from shopwright.pipeline.models.role import Role
 from shopwright.pipeline.models.valid_replies import reject_if_unanswered
+from shopwright.pipeline.phrases.bank import PhraseBank
+from shopwright.pipeline.phrases.given import Bank, list_bank_files, load_bank
 from shopwright.pipeline.problem import Problem
 from shopwright.pipeline.rollouts.baselines import SCRIPTED, index_splits, open_trajectory_sandbox, read_questions_at
 from shopwright.pipeline.rollouts.conversation import AnsweredQuestion, ExpertTurns
@@ -40,13 +42,13 @@ Mistakes = Annotated[
 ]
 
 
-def plan_rollouts(questions: Dataset[Question], split: Split, per_question: int) -> Plan:
+def plan_rollouts(questions: Dataset[Question], split: Split, per_question: int, bank: str = "") -> Plan:
     units = len(questions.once(index_splits)[split])
     if not units:
         raise Problem(
             f"No question is in the split {split}. Build more: shopwright build questions --count 100, or say --split."
         )
-    return Plan(units, rows=units * per_question)
+    return Plan(units, files=list_bank_files(bank), rows=units * per_question)
 
 
 VIEWS = Views(
@@ -92,8 +94,10 @@ def rollouts(
     split: SplitName = "sft",
     per_question: PerQuestion = 1,
     mistakes: Mistakes = 0.0,
+    bank: Bank = "",
 ) -> Iterator[Rollout | Rejected]:
     """Conversations in which an agent writes code, is told what it printed, and answers: by a scripted teacher or a model."""
+    spoken = load_bank(plan.files, "rollouts")
     sandbox = trajectories.once(open_trajectory_sandbox)
     chosen = questions.once(index_splits)[split]
     numbers = [chosen[place] for place in shard.of(plan.units)]
@@ -104,7 +108,13 @@ def rollouts(
             make_rollout_id(question, number),
             {"question_id": question.id, "policy": policy},
             start_rollout(
-                question, number, sandbox, policy, partial(shard.random, "rollouts", question.id, number), mistakes
+                question,
+                number,
+                sandbox,
+                policy,
+                partial(shard.random, "rollouts", question.id, number),
+                mistakes,
+                spoken and spoken.phrases,
             ),
         )
         for question, number in asked
@@ -122,10 +132,16 @@ def make_rollout_id(question: Question, number: int) -> str:
 
 
 def start_rollout(
-    question: Question, number: int, sandbox: Sandbox, policy: str, dice: "partial[Random]", mistakes: float
+    question: Question,
+    number: int,
+    sandbox: Sandbox,
+    policy: str,
+    dice: "partial[Random]",
+    mistakes: float,
+    bank: PhraseBank | None,
 ) -> Working[Trace[AnsweredQuestion]]:
     def solve(episode: AnsweredQuestion) -> ExpertTurns:
-        return play_expert(question, dice("teacher"), mistake=dice("mistake").random() < mistakes)
+        return play_expert(question, dice("teacher"), mistake=dice("mistake").random() < mistakes, bank=bank)
 
     episode = AnsweredQuestion(question, sandbox, number=number)
     return play_through(episode, solve if policy == SCRIPTED else None, policy)

@@ -25,7 +25,7 @@ from typing import Any, TypeVar, cast, get_type_hints
 from shopwright.pipeline.checks.shopping import index_profile_records, shop_of
 from shopwright.pipeline.checks.tasks import earns_everything
 from shopwright.pipeline.envs import get_env
-from shopwright.pipeline.envs.base import World, dump_compact_json
+from shopwright.pipeline.envs.base import World, drop_said, dump_compact_json
 from shopwright.pipeline.envs.difficulty import Axes, compute_axes
 from shopwright.pipeline.envs.episode import Episode, draw_task
 from shopwright.pipeline.envs.load_world import load_world_beside
@@ -154,7 +154,7 @@ class ShopEnv(TaskEnvironment):
         known = (
             parse_task_record(Task, task) if "goal" in task else draw_task(env, shop, task["difficulty"], task["seed"])
         )
-        if not is_task_of_shop(self._run, known.env, known.difficulty, known.seed, known.goal):
+        if not is_task_of_shop(self._run, known.env, known.difficulty, known.seed, known.goal, bool(known.bank)):
             raise Problem(f"{known.id} is a task of another shop. {NAME_THE_RUN}")
         self._episode = Episode(env, shop, known, at=scale_limits_to_calls(compute_axes(known.difficulty)))
         # Turns are calls here (`scale_limits_to_calls`).
@@ -421,8 +421,10 @@ def open_run_sandbox(run: str, trajectory: str) -> Sandbox:
 
 
 @lru_cache(4_096)
-def is_task_of_shop(run: str, env: str, difficulty: int, seed: int, goal: str) -> bool:
-    return draw_task(get_env(env), get_run_world(run), difficulty, seed).goal == goal
+def is_task_of_shop(run: str, env: str, difficulty: int, seed: int, goal: str, reworded: bool) -> bool:
+    """reworded: its words are from another bank than the package's."""
+    found = draw_task(get_env(env), get_run_world(run), difficulty, seed).goal
+    return drop_said(found) == drop_said(goal) if reworded else found == goal
 
 
 def parse_task_record(kind: type[RecordT], task: Mapping[str, Any]) -> RecordT:

@@ -3,17 +3,13 @@
 import importlib
 import os
 import pkgutil
-import re
 from collections.abc import Iterator
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Protocol
 
-from shopwright.pipeline.extras import require
+from shopwright.pipeline.hub_files import HUB_ID, download_from_hub
 from shopwright.pipeline.problem import Problem
-
-# OWNER/NAME, as the Hub names a dataset.
-HUB_ID = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*")
 
 
 class BadSource(Problem):
@@ -71,7 +67,7 @@ def locate_files(where: str, suffixes: tuple[str, ...], *, name: str, patterns: 
     if not exists(where):
         if not patterns or not HUB_ID.fullmatch(where) or where.endswith(suffixes):
             raise BadSource(describe_missing_source(where))
-        folder = download_from_hub(where, patterns, name=name)
+        folder = download_from_hub(where, patterns, option="--source", copy=f"{name}:PATH", failure=BadSource)
     if folder.is_file():
         return [folder]
     found = [path for path in folder.rglob("*") if path.name.endswith(suffixes) and not is_hidden(path, folder)]
@@ -79,22 +75,6 @@ def locate_files(where: str, suffixes: tuple[str, ...], *, name: str, patterns: 
     if not files:
         raise BadSource(f"{where} holds no {' or '.join(suffixes)} file. Check the path.")
     return files
-
-
-def download_from_hub(repo: str, patterns: list[str], *, name: str) -> Path:
-    """The Hub dataset's files, from the cache if they are there; never says more of an error than its kind."""
-    require("huggingface_hub", f"--source {repo}, a dataset of the Hub,")
-    from huggingface_hub import snapshot_download
-
-    try:
-        return Path(snapshot_download(repo, repo_type="dataset", allow_patterns=patterns))
-    except Exception as error:  # noqa: BLE001 - a Hub fails in twenty ways, and its messages can hold a token
-        status = getattr(getattr(error, "response", None), "status_code", 0)
-        why = {401: "no permission", 403: "no permission", 404: "not found"}.get(status, "no connection")
-        raise BadSource(
-            f"{repo} is no local path and could not be taken from the Hub ({why}). Check its name, the network and "
-            f"your permission (`hf auth login`), or give a local copy: --source {name}:PATH"
-        ) from None
 
 
 def exists(where: str) -> bool:

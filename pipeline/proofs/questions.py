@@ -1,0 +1,97 @@
+"""Questions about a log: filled with the facts of a real one, and read back as its tree by the parser of questions."""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice, product
+from random import Random
+from typing import Any
+
+from shopwright.pipeline.phrases.grammar import Template
+from shopwright.pipeline.proofs.family import Claim, Example, Family, Filled, Sources, Unproved
+from shopwright.pipeline.questions.draw import Draw, NothingToAsk
+from shopwright.pipeline.questions.engines import Engines, Table
+from shopwright.pipeline.questions.phrase import Voice, list_all_slots, name_meaning, raise_first
+from shopwright.pipeline.questions.question_parser import Unclear, list_tree_differences, parse_trees
+from shopwright.pipeline.questions.shapes import SHAPES
+from shopwright.pipeline.questions.times import DAY
+from shopwright.pipeline.questions.tree import list_tree_picks, tree_from_json, tree_to_json
+
+# Trajectories in which an example is looked for, and draws of a tree in each.
+LOOKED_AT, TRIES = 12, 40
+# What a verb may be done to beside what stands in a slot.
+NOBODYS = ("it", "one", "products", "anything", "something")
+
+
+@dataclass(frozen=True)
+class AskedExample(Example):
+    """A question that can be asked of a trajectory."""
+
+    tree: Any
+
+
+class Questions(Family[AskedExample]):
+    name = "questions"
+
+    def list_units(self) -> list[str]:
+        return list(SHAPES)
+
+    def find_examples(self, unit: str, sources: Sources, random: Random) -> dict[str, list[AskedExample]]:
+        """A question for each meaning of a shape, from the first trajectories: of some the first that says most."""
+        found: dict[str, AskedExample] = {}
+        for id, table in open_some_tables(sources):
+            draw = Draw(table.log, random)
+            for _ in range(TRIES):
+                try:
+                    tree = SHAPES[unit].draw(draw.again(random))
+                except NothingToAsk:
+                    continue
+                meaning = name_meaning(unit, tree)
+                if meaning in found and count_conditions(found[meaning].tree) >= count_conditions(tree):
+                    continue
+                asked_on = table.log.events[-1].day + DAY
+                slots = list_slot_forms(list_all_slots(tree, asked_on, random, Voice("plain", "first", "us")))
+                found[meaning] = AskedExample(SHAPES[unit].about, id, asked_on, slots, tree)
+        return {meaning: [example] for meaning, example in found.items()}
+
+    def fill(self, template: Template, frame: str, example: AskedExample, random: Random) -> Filled:
+        slots = list_all_slots(example.tree, example.asked_on, random, Voice(template.register, "first", "us"))
+        said = self.bank.fill(template, frame, slots, random, use=template.use, register=template.register)
+        return Filled(raise_first(said.text), tree_to_json(example.tree))
+
+    def read(self, claim: Claim, sources: Sources) -> str:
+        engines = sources.trajectories.once(Engines)
+        if claim.of not in engines:
+            raise Unproved("its trajectory is not there")
+        names = engines.of(claim.of).names.on(claim.on)
+        try:
+            tree = tree_from_json(claim.facts)
+        except ValueError:
+            raise Unproved("its facts are no question") from None
+        try:
+            found = [list_tree_differences(each, tree, names) for each in parse_trees(claim.text, names)]
+        except Unclear:
+            raise Unproved(f"the reader does not understand it: {claim.text}") from None
+        if any(found):
+            means = "can also mean" if [] in found else "means"
+            raise Unproved(f"it {means} something else ({'; '.join(next(filter(None, found)))}): {claim.text}")
+        return tree_to_json(tree)
+
+
+def open_some_tables(sources: Sources) -> Iterator[tuple[str, Table]]:
+    engines = sources.trajectories.once(Engines)
+    ids = sources.trajectories.table(["id"])["id"].to_pylist()
+    for id in islice(ids, LOOKED_AT):
+        yield id, engines.of(id)
+
+
+def count_conditions(tree: Any) -> int:
+    """How much its picks say: of what says most, nothing can be left out unnoticed."""
+    return sum(len(pick.model_dump(exclude_none=True)) for pick in list_tree_picks(tree))
+
+
+def list_slot_forms(slots: Iterable[str]) -> list[str]:
+    """The slots, and those of verbs with a thing that they are done to."""
+    names = list(slots)
+    verbs = [name for name in names if re.fullmatch(r"(?:did|do|doing)2?", name)]
+    return [*names, *(f"{verb}:{name}" for verb, name in product(verbs, (*names, *NOBODYS)))]
