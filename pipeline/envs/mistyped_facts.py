@@ -23,7 +23,7 @@ from shopwright.schemas.tasks import Slot
 
 GoalOf = TypeVar("GoalOf", bound=Goal)
 # The chance of a stated fact to be mistyped, as a multiple of that of a letter.
-PER_FACT = 4.0
+PER_FACT = 3.0
 
 
 class SaidFact(NamedTuple):
@@ -105,7 +105,7 @@ def type_fact(fact: SaidFact, said: str, store: Store, leaves: list[int], random
         row = pc.index(store.titles, said).as_py()
         return mistype_title(said, store.brands[row].as_py() or "", words, random)
     if fact.kind in ("brand", "value") and random.random() < CASE:
-        return said.lower() if fact.kind == "brand" else said.upper()
+        return said.lower() if fact.kind == "brand" or any(letter.isdigit() for letter in said) else said.upper()
     if fact.kind == "thing":
         return mistype_fact(said, words.things, words, random)
     values = frozenset(chain.from_iterable(list_value_words(store, leaf) for leaf in leaves))

@@ -195,7 +195,7 @@ def mistype_title(title: str, brand: str, words: ShopWords, random: Random) -> s
     dice = random.random()
     if dice < CUT and (cut := cut_title(title, brand, words)):
         return cut
-    if dice < CUT + CASE:
+    if CUT <= dice < CUT + CASE:
         return title.lower()
     places = [found for found in MISTYPABLE.finditer(title) if found.start()]
     if not places:
