@@ -24,7 +24,7 @@ from shopwright.schemas.tasks import Slot, Task
 CATALOG = Path(__file__).parents[2] / "data" / "reference" / "catalog"
 # Of these files the reader takes no phrase, but which words are words.
 SAID = Path(__file__).parents[2] / "data" / "reference" / "phrases" / "envs"
-NUMBER_WORD = re.compile(r"[\w$.,'’/%-]+")
+TYPED_WORD = re.compile(r"[\w$](?:[\w$.,'’/%-]*\w)?")
 # Words of facts that no file has.
 WORDS_OF_CODE = (*MONTHS, *TENS)
 # How a used thing is called by its category, "Pre-Owned Wool Coats", and by people.
@@ -257,9 +257,10 @@ def find_bad_typing(slot: Slot, task: Task) -> str | None:
     broken = json.loads(task.nearest_miss).get("breaks", ()) if not task.feasible else ()
     if slot.name in broken or slot.name.partition(" of ")[0] in broken:
         return f"{slot.typed!r} is what the refusal hangs on, and mistyped"
-    typed, said = (NUMBER_WORD.findall(text.lower()) for text in (slot.typed, slot.said))
-    if slot.typed == slot.said[: len(slot.typed)] and slot.form == "thing" and not slot.meaning:
-        said = said[: len(typed)]
+    typed, said = (TYPED_WORD.findall(text.lower()) for text in (slot.typed, slot.said))
+    if len(typed) < len(said) and slot.form == "thing" and not slot.meaning:
+        rest = iter(said)
+        said = [word for word in typed if word in rest]  # of a title parts may be missing
     if len(typed) != len(said):
         return f"{slot.typed!r} has other words than {slot.said!r}"
     wrong = [meant for found, meant in zip(typed, said, strict=True) if found != meant]

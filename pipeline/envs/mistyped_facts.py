@@ -24,6 +24,8 @@ from shopwright.schemas.tasks import Slot
 GoalOf = TypeVar("GoalOf", bound=Goal)
 # The chance of a stated fact to be mistyped, as a multiple of that of a letter.
 PER_FACT = 3.0
+# Words of the longest value that is typed in capitals.
+LOUD = 2
 
 
 class SaidFact(NamedTuple):
@@ -102,10 +104,9 @@ def type_fact(fact: SaidFact, said: str, store: Store, leaves: list[int], random
     """One fact as it is typed; as it is said where nothing else could be told."""
     words = load_shop_words(store)
     if fact.kind == "title":
-        row = pc.index(store.titles, said).as_py()
-        return mistype_title(said, store.brands[row].as_py() or "", words, random)
-    if fact.kind in ("brand", "value") and random.random() < CASE:
-        return said.lower() if fact.kind == "brand" or any(letter.isdigit() for letter in said) else said.upper()
+        return mistype_title(said, words, random)
+    if fact.kind in ("brand", "value") and said.replace(" ", "").isalpha() and random.random() < CASE:
+        return said.lower() if fact.kind == "brand" or len(said.split()) > LOUD else said.upper()
     if fact.kind == "thing":
         return mistype_fact(said, words.things, words, random)
     values = frozenset(chain.from_iterable(list_value_words(store, leaf) for leaf in leaves))

@@ -1,4 +1,4 @@
-"""What was meant by a word that nobody spells so, and by a title of which a word is wrong or the end is missing.
+"""What was meant by a word that nobody spells so, and by a title of which a word is wrong or parts are missing.
 
 A word is read as another one only where it is no word itself, and just one word of all that are known is a slip away. A title is read by
 its words from the first on; the one with the most of them is meant, and none where two have as many.
@@ -19,7 +19,9 @@ SHORT_FORMS = {
 LEAST = 4
 # Words of a title that are heard, at least.
 FEWEST = 3
-SIGNS = "\"'(),.:;!?[]"
+SIGNS = "\"'(),.:;!?[]|-"
+# What parts of a title are set apart by, beside this word.
+ENDS, APART = (",", ":", "-", "|"), "with"
 TYPED = re.compile(r"(?<![\w'’.$&-])[a-z]{3,}(?![\w'’&-]|\.\w)")
 
 
@@ -80,20 +82,24 @@ class Heard:
     word: str
     start: int
     end: int
+    begins: bool
+    """A part: what stands before it ends one."""
 
 
 def split_heard(text: str) -> list[Heard]:
     """The words of a text as titles are compared by them.
 
-    >>> [each.word for each in split_heard("Arlo lamp - brass, 12 in.")]
-    ['Arlo', 'lamp', '-', 'brass', '12', 'in']
+    >>> [(each.word, each.begins) for each in split_heard("Arlo lamp - brass, 12 in.")]
+    [('Arlo', True), ('lamp', False), ('brass', True), ('12', True), ('in', False)]
     """
-    found = []
+    found, begins = [], True
     for each in re.finditer(r"\S+", text):
         start = each.end() - len(each[0].lstrip(SIGNS))
         word = each[0].strip(SIGNS)
         if word:
-            found.append(Heard(word, start, start + len(word)))
+            found.append(Heard(word, start, start + len(word), begins or word == APART))
+            begins = False
+        begins = begins or each[0].endswith(ENDS)
     return found
 
 
@@ -107,43 +113,35 @@ class TitleReader:
     speller: Speller
 
     @cached_property
-    def by_first_word(self) -> Mapping[str, list[tuple[tuple[str, ...], str]]]:
-        found: dict[str, list[tuple[tuple[str, ...], str]]] = {}
+    def by_first_word(self) -> Mapping[str, list[tuple[list[Heard], str]]]:
+        found: dict[str, list[tuple[list[Heard], str]]] = {}
         for title in self.titles:
-            words = tuple(each.word for each in split_heard(title))
+            words = split_heard(title)
             if len(words) >= FEWEST:
-                found.setdefault(words[0], []).append((words, title))
+                found.setdefault(words[0].word, []).append((words, title))
         return found
 
     def read_title(self, heard: Sequence[Heard], first: int) -> tuple[str, int] | None:
         """The title that begins with this word, and how many words of it are said; None where none is, or two could be."""
-        found: list[tuple[int, int, str]] = []
+        found: list[tuple[int, str]] = []
         for words, title in self.by_first_word.get(heard[first].word, ()):
-            clean, length = self.count_words(words, heard[first : first + len(words)])
-            if clean >= FEWEST:
-                found.append((clean, length, title))
-        found.sort(key=lambda each: (-each[0], each[2]))
+            said = heard[first : first + len(words)]
+            length = max(count_said_words(words, said), self.count_with_slip(words, said))
+            if length >= FEWEST:
+                found.append((length, title))
+        found.sort(key=lambda each: (-each[0], each[1]))
         if not found or (len(found) > 1 and found[1][0] == found[0][0]):
             return None
-        _, length, title = found[0]
+        length, title = found[0]
         if self.says_only_a_thing([each.word for each in heard[first : first + length]]):
             return None
         return title, length
 
-    def count_words(self, words: Sequence[str], heard: Sequence[Heard]) -> tuple[int, int]:
-        """How many words from the first on are the title's, and how many are covered; one may be mistyped if all others are there."""
-        wrong: list[int] = []
-        for place, (word, each) in enumerate(zip(words, heard, strict=False)):
-            if word == each.word:
-                continue
-            wrong.append(place)
-            slipped = len(wrong) == 1 and self.speller.read_word(each.word, [word]) == word
-            if not slipped:
-                break
-        else:
-            if len(heard) == len(words):
-                return len(words) - len(wrong), len(words)
-        return (wrong[0], wrong[0]) if wrong else (len(heard), len(heard))
+    def count_with_slip(self, words: Sequence[Heard], said: Sequence[Heard]) -> int:
+        """All of its words, where all are said and one is mistyped; else 0."""
+        wrong = [(one.word, other.word) for one, other in zip(words, said, strict=False) if one.word != other.word]
+        whole = len(words) == len(said) and len(wrong) == 1
+        return len(words) if whole and self.speller.read_word(wrong[0][1], [wrong[0][0]]) == wrong[0][0] else 0
 
     def says_only_a_thing(self, words: Sequence[str]) -> bool:
         """Whether it is a brand with the name of a thing, which many products are."""
@@ -151,3 +149,21 @@ class TitleReader:
             " ".join(words[:length]) in self.brands and " ".join(words[length:]) in self.nouns
             for length in range(1, len(words))
         )
+
+
+def count_said_words(words: Sequence[Heard], said: Sequence[Heard]) -> int:
+    """How many words a text says of a title, of which whole parts may be missing.
+
+    >>> title = split_heard("Arlo lamp - brass, 12 in, with shade")
+    >>> [count_said_words(title, split_heard(text)) for text in ("Arlo lamp, 12 in", "Arlo lamp with dimmer", "Arlo brass")]
+    [4, 3, 1]
+    """
+    place = count = 0
+    for each in said:
+        if place < len(words) and words[place].word != each.word and words[place].begins:
+            later = range(place + 1, len(words))
+            place = next((at for at in later if words[at].begins and words[at].word == each.word), len(words))
+        if place >= len(words) or words[place].word != each.word:
+            break
+        place, count = place + 1, count + 1
+    return count

@@ -18,9 +18,10 @@ import pyarrow.compute as pc
 from shopwright.pipeline.phrases.bank import FOLDER
 from shopwright.pipeline.shop.store import Store
 from shopwright.pipeline.shop.typing_errors import load_slang, mistype_letter
-from shopwright.pipeline.words import list_single_edits
+from shopwright.pipeline.words import STOP, list_single_edits
 
-ABBREVIATIONS = Path(__file__).parents[2] / "data" / "reference" / "abbreviations.txt"
+REFERENCE = Path(__file__).parents[2] / "data" / "reference"
+ABBREVIATIONS, REAL_WORDS = REFERENCE / "abbreviations.txt", REFERENCE / "real_words.txt"
 # Letters of the shortest word that is mistyped, and of what it becomes.
 LEAST = 4
 # Another word of the same kind is more than so many edits away from what was typed.
@@ -37,17 +38,16 @@ SHORT, MISSPELT = 0.5, 0.35
 FEWEST_WORDS = 3
 # How people misspell, each one edit: what is right, and what is written.
 SPELLINGS = (
-    *(("ea", "ee"), ("ee", "ea"), ("ance", "ence"), ("ence", "ance"), ("ent", "ant"), ("ant", "ent"), ("able", "ible")),
-    *(("or", "er"), ("er", "or"), ("ie", "ei"), ("ei", "ie"), ("al", "el"), ("el", "al"), ("um", "om"), ("our", "or")),
+    *(("ee", "ea"), ("ie", "ei"), ("ei", "ie"), ("ance", "ence"), ("ence", "ance"), ("able", "ible"), ("ou", "o")),
     *((2 * letter, letter) for letter in "bcdfglmnprst"),
-    *(("sc", "s"), ("ck", "k"), ("ic", "ik"), ("qu", "q"), ("gn", "n"), ("ey", "y"), ("ai", "a"), ("il", "ill")),
-    *(("amic", "ammic"), ("inen", "innen"), ("ater", "atter"), ("iber", "ibre"), ("lic", "llic"), ("ton", "tton")),
+    *(("sc", "s"), ("ck", "k"), ("qu", "q"), ("ey", "y"), ("ai", "a"), ("amic", "ammic"), ("inen", "innen")),
+    *(("ater", "atter"), ("iber", "ibre"), ("ilic", "illic"), ("otton", "oton"), ("ular", "uler"), ("ibble", "ible")),
 )
 WORD = re.compile(r"[a-z]+")
 # A word of letters alone, which nothing joins to another.
 MISTYPABLE = re.compile(rf"(?<![\w'’.&-])[A-Za-z]{{{LEAST},}}(?![\w'’&-]|\.\w)")
-# Where a title can be cut: what follows says more of the same thing.
-CUTS = re.compile(r",? with |, | - |: | \(")
+# Where the parts of a title begin that can be left out: each says more of the same thing.
+PART = re.compile(r"(?=,? with |, | - |: | \| )")
 
 
 @dataclass(frozen=True)
@@ -113,6 +113,13 @@ def load_abbreviations() -> dict[str, str]:
     return dict(line.split() for line in lines if not line.startswith("#"))
 
 
+@cache
+def load_real_words() -> frozenset[str]:
+    """Words of the language that no file of phrases has, and that a fact must not become: "steal" out of "steel"."""
+    lines = REAL_WORDS.read_text(encoding="utf-8").splitlines()
+    return split_letters(line for line in lines if not line.startswith("#"))
+
+
 # Words
 
 
@@ -156,7 +163,7 @@ def misspell_word(word: str, random: Random) -> str:
 
 def is_recoverable(typed: str, word: str, near: Collection[str], words: ShopWords) -> bool:
     """Whether what was typed can be nothing but this word."""
-    if words.is_known(typed):
+    if words.is_known(typed) or typed in load_real_words():
         return False
     if typed == load_abbreviations().get(word):
         return True
@@ -190,14 +197,14 @@ def count_edits(one: str, other: str) -> int:
 # Titles
 
 
-def mistype_title(title: str, brand: str, words: ShopWords, random: Random) -> str:
+def mistype_title(title: str, words: ShopWords, random: Random) -> str:
     """A title as it was typed: cut, in small letters, or with one wrong word; as it is where its other words leave a doubt."""
     dice = random.random()
-    if dice < CUT and (cut := cut_title(title, brand, words)):
+    if dice < CUT and (cut := cut_title(title, words, random)):
         return cut
     if CUT <= dice < CUT + CASE:
         return title.lower()
-    places = [found for found in MISTYPABLE.finditer(title) if found.start()]
+    places = [found for found in MISTYPABLE.finditer(title) if found.start() and found[0].lower() not in STOP]
     if not places:
         return title
     found = places[random.randrange(len(places))]
@@ -210,14 +217,16 @@ def mistype_title(title: str, brand: str, words: ShopWords, random: Random) -> s
     return title
 
 
-def cut_title(title: str, brand: str, words: ShopWords) -> str:
-    """The shortest beginning that is of no other title, and says more than a brand and a thing; empty where there is none."""
-    for found in CUTS.finditer(title):
-        short = title[: found.start()]
-        said = split_letters([short]) - split_letters([brand]) - words.things - words.values
-        if len(short.split()) >= FEWEST_WORDS and said and is_only_title([short], words):
-            return short
-    return ""
+def cut_title(title: str, words: ShopWords, random: Random) -> str:
+    """The title without parts that are not needed to tell it from all others; empty where all are."""
+    first, *more = PART.split(title)
+    kept = list(more)
+    for part in random.sample(more, len(more)):
+        less = [each for each in kept if each is not part]
+        if is_only_title([first, *less], words):
+            kept = less
+    short = first + "".join(kept)
+    return short if short != title and len(short.split()) >= FEWEST_WORDS else ""
 
 
 def is_only_title(parts: Iterable[str], words: ShopWords) -> bool:
