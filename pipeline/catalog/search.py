@@ -45,7 +45,7 @@ from shopwright.schemas.shop import Embedding, Product
 
 CAP = re.compile(PRICE_CAP)
 # Words that may be corrected.
-CORRECTABLE = re.compile(r"(?<![^\W_])[A-Za-z]{4,}(?![^\W_])")
+CORRECTABLE = re.compile(r"(?<![^\W_])[A-Za-z]{4,24}(?![^\W_])")
 # Texts that are looked at together while the lists are made.
 CHUNK = 50_000
 # Places that are scored together.

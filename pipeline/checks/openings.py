@@ -240,12 +240,20 @@ def find_misreading(
 
 def find_misread_words(task: Task, catalog: Dataset[Product]) -> str | None:
     """The opening says all that is stated and nothing else, and each answer what it is asked for."""
-    goal = json.loads(task.goal)
-    shop, today = catalog.once(make_shop), datetime.fromisoformat(goal["now"]).date()
-    stated = [slot for slot in task.slots if slot.known == "stated"]
+    shop = catalog.once(make_shop)
     wrong = next(filter(None, (find_bad_typing(slot, task) for slot in task.slots)), None)
-    wrong = wrong or find_misreading(task.opening, stated, shop, today, more=list(expect_limits(task.env, goal)))
-    return f"its opening: {wrong}" if wrong else find_misread_answer(task, shop, today)
+    wrong = wrong or find_misreading_of_opening(task, shop)
+    return f"its opening: {wrong}" if wrong else find_misread_answer(task, shop, find_today(task))
+
+
+def find_misreading_of_opening(task: Task, shop: ShopVocabulary) -> str | None:
+    stated = [slot for slot in task.slots if slot.known == "stated"]
+    more = list(expect_limits(task.env, json.loads(task.goal)))
+    return find_misreading(task.opening, stated, shop, find_today(task), more=more)
+
+
+def find_today(task: Task) -> date:
+    return datetime.fromisoformat(json.loads(task.goal)["now"]).date()
 
 
 def find_bad_typing(slot: Slot, task: Task) -> str | None:
