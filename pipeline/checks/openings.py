@@ -71,7 +71,9 @@ def list_right_words(store: Store) -> Iterator[str]:
     said = [file.read_text(encoding="utf-8") for file in sorted(texts)]
     columns = [store.titles, store.brands, store.colors, store.facts.values.dictionary]
     known = chain.from_iterable(column.unique().to_pylist() for column in columns)
-    for text in chain(said, known, store.leaves, store.groups, chain.from_iterable(map(list_nouns, store.leaves)), WORDS_OF_CODE):
+    for text in chain(
+        said, known, store.leaves, store.groups, chain.from_iterable(map(list_nouns, store.leaves)), WORDS_OF_CODE
+    ):
         yield from re.findall(r"[a-z]+", (text or "").lower())
 
 

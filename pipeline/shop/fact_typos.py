@@ -91,7 +91,9 @@ def load_shop_words(store: Store) -> ShopWords:
         things=split_letters([*store.leaves, (FOLDER / "envs" / "things.txt").read_text(encoding="utf-8")]),
         brands=split_letters(brands),
         values=split_letters([*short, *colors]),
-        others=split_letters([*said, *load_slang(), *load_slang().values(), *parts.unique().to_pylist(), *store.groups]),
+        others=split_letters(
+            [*said, *load_slang(), *load_slang().values(), *parts.unique().to_pylist(), *store.groups]
+        ),
         titles=titles,
     )
 

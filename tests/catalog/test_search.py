@@ -524,7 +524,10 @@ def test_a_word_that_no_product_has_is_corrected(store):
     found = Search(store)
     assert found.correct("gary desk lanp under $40") == "gray desk lamp under $40"
     assert found.correct("glosy Lumoo") == "glossy lumo"
-    assert found.find(found.correct("gary desk lanp"), limit=10).tolist() == found.find("gray desk lamp", limit=10).tolist()
+    assert (
+        found.find(found.correct("gary desk lanp"), limit=10).tolist()
+        == found.find("gray desk lamp", limit=10).tolist()
+    )
 
 
 @pytest.mark.parametrize("text", ["desk lamp", "Wool rugs for me", "zebra xylophone", "arm", "rgu", *HOSTILE])

@@ -68,7 +68,9 @@ def test_no_noise_types_no_fact_wrong():
 
 def test_mistyped_facts_are_read_back(tasks):
     noised = [task for task in tasks if any(slot.typed for slot in task.slots)]
-    assert [(task.id, why) for task in noised if (why := find_misread_words(task, Shop())) and "answer" not in why] == []
+    assert [
+        (task.id, why) for task in noised if (why := find_misread_words(task, Shop())) and "answer" not in why
+    ] == []
 
 
 def test_the_row_says_what_was_meant_and_what_was_typed(mistyped):
@@ -144,7 +146,13 @@ def test_a_mistyped_key_of_a_refusal_is_found():
         breaks = json.loads(task.nearest_miss).get("breaks", [])
         for slot in task.slots:
             value = next((each.value for each in slot.facts if each.name == "value"), "")
-            if not task.feasible and slot.known == "stated" and slot.name in breaks and value.isalpha() and value in slot.said:
+            if (
+                not task.feasible
+                and slot.known == "stated"
+                and slot.name in breaks
+                and value.isalpha()
+                and value in slot.said
+            ):
                 wrong = find_misread_words(change(task, slot, typed=slot.said.replace(value, value.upper())), Shop())
                 assert wrong
                 assert "refusal" in wrong
@@ -165,7 +173,9 @@ def test_a_mistyped_fact_that_no_slot_tells_of_is_found(mistyped):
         if slot.typed.lower() != slot.said.lower():
             hidden = [each.model_copy(update={"typed": ""}) if each is slot else each for each in task.slots]
             silent = task.model_copy(update={"slots": hidden})
-            silent.__dict__["goal"] = json.dumps({**json.loads(task.goal), "slots": [each.model_dump() for each in hidden]})
+            silent.__dict__["goal"] = json.dumps(
+                {**json.loads(task.goal), "slots": [each.model_dump() for each in hidden]}
+            )
             assert every_slot_can_be_learnt(silent, Shop())
 
 
@@ -183,7 +193,9 @@ def test_a_title_cut_to_what_two_have_is_not_read(mistyped):
 def test_the_search_of_the_shop_corrects_a_word():
     episode = Episode(get_env("product_discovery"), WORLD, draw_task(get_env("product_discovery"), WORLD, 0, 1))
     episode.reset()
-    found, meant = (call_tool(episode.shop, "catalog_search", {"query": text}) for text in ("electric ketle", "electric kettle"))
+    found, meant = (
+        call_tool(episode.shop, "catalog_search", {"query": text}) for text in ("electric ketle", "electric kettle")
+    )
     assert found["searched_for"] == "electric kettle"
     assert found["results"] == meant["results"]
     assert "searched_for" not in meant

@@ -27,7 +27,9 @@ def test_one_slip_of_each_kind(typed, word):
     assert is_one_slip(typed, word)
 
 
-@pytest.mark.parametrize(("typed", "word"), [("navy", "navy"), ("vany", "navy"), ("nv", "navy"), ("navvvy", "navy"), ("yvan", "navy")])
+@pytest.mark.parametrize(
+    ("typed", "word"), [("navy", "navy"), ("vany", "navy"), ("nv", "navy"), ("navvvy", "navy"), ("yvan", "navy")]
+)
 def test_more_than_one_slip_is_none(typed, word):
     assert not is_one_slip(typed, word)
 
