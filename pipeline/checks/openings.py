@@ -261,7 +261,9 @@ def find_today(task: Task) -> date:
 def find_bad_typing(slot: Slot, task: Task) -> str | None:
     """What is wrong with how a fact was typed: numbers and the key of a refusal stay, and no more than one word differs, or the end is cut."""
     if not slot.typed:
-        return None
+        whole = rf"(?<!\w){re.escape(slot.said.rstrip('.'))}(?!\w)"
+        silent = slot.known == "stated" and not re.search(whole, task.opening, re.IGNORECASE)
+        return f"{slot.said!r} is mistyped, and no slot says how" if silent else None
     if slot.known != "stated" or slot.typed.lower() not in task.opening.lower():
         return f"{slot.typed!r} is how a fact was typed, and is not there"
     broken = json.loads(task.nearest_miss).get("breaks", ()) if not task.feasible else ()

@@ -11,17 +11,22 @@ from functools import cached_property
 
 # How words of products are abbreviated: what is typed, and what it stands for.
 SHORT_FORMS = {
-    **{
-        "alum": "aluminum",
-        "blk": "black",
-        "brn": "brown",
-        "ctn": "cotton",
-        "grn": "green",
-        "lthr": "leather",
-        "nvy": "navy",
-    },
-    **{"orng": "orange", "plstc": "plastic", "prpl": "purple", "slvr": "silver", "stnls": "stainless"},
-    **{"temp": "temperature", "thrml": "thermal", "wht": "white", "ylw": "yellow"},
+    "alum": "aluminum",
+    "blk": "black",
+    "brn": "brown",
+    "ctn": "cotton",
+    "grn": "green",
+    "lthr": "leather",
+    "nvy": "navy",
+    "orng": "orange",
+    "plstc": "plastic",
+    "prpl": "purple",
+    "slvr": "silver",
+    "stnls": "stainless",
+    "temp": "temperature",
+    "thrml": "thermal",
+    "wht": "white",
+    "ylw": "yellow",
 }
 # Letters of the shortest word that may have been mistyped.
 LEAST = 4

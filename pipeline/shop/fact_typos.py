@@ -184,7 +184,8 @@ def count_edits(one: str, other: str) -> int:
     """
     if abs(len(one) - len(other)) > MARGIN:
         return MARGIN + 1
-    before, last = [], list(range(len(other) + 1))
+    before: list[int] = []
+    last = list(range(len(other) + 1))
     for row, letter in enumerate(one, 1):
         line = [row]
         for column, wanted in enumerate(other, 1):
