@@ -208,7 +208,7 @@ class UserSimulator:
         said = question.lower()
         again = said in self.questions
         self.questions.add(said)
-        extra = chain.from_iterable([*self.mistyped(topic), *self.left_out(topic, about.slots)] for topic in about.more)
+        extra = chain.from_iterable([*self.find_mistyped(topic), *self.left_out(topic, about.slots)] for topic in about.more)
         told = list(dict.fromkeys([*about.slots, *extra]))
         repeated = again or (bool(told) and self.answered.issuperset(told))
         self.fresh, self.repeated = self.fresh or not repeated, self.repeated or repeated
@@ -222,7 +222,7 @@ class UserSimulator:
             parts.append(self.say("clarify", "has_no_slot" if about.unknown else "does_not_understand"))
         return join_replies(parts)
 
-    def mistyped(self, topic: frozenset[str]) -> list[int]:
+    def find_mistyped(self, topic: frozenset[str]) -> list[int]:
         """The slots that a topic names, `item 2`, and that the opening has mistyped."""
         return [
             place for place, slot in enumerate(self.slots) if slot.typed and topic and topic <= self.keys[place].own
