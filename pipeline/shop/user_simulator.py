@@ -208,7 +208,9 @@ class UserSimulator:
         said = question.lower()
         again = said in self.questions
         self.questions.add(said)
-        extra = chain.from_iterable([*self.find_mistyped(topic), *self.left_out(topic, about.slots)] for topic in about.more)
+        extra = chain.from_iterable(
+            [*self.find_mistyped(topic), *self.left_out(topic, about.slots)] for topic in about.more
+        )
         told = list(dict.fromkeys([*about.slots, *extra]))
         repeated = again or (bool(told) and self.answered.issuperset(told))
         self.fresh, self.repeated = self.fresh or not repeated, self.repeated or repeated
