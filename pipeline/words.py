@@ -1,8 +1,9 @@
 """What a text is about: its content words, so that a query can be held against a product."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache, lru_cache
+from string import ascii_lowercase
 
 import numpy as np
 import pyarrow as pa
@@ -128,6 +129,23 @@ def content_words(text: str) -> tuple[str, ...]:
     ('lamp', '40')
     """
     return tuple(word for word in split_words(text) if word not in STOP)
+
+
+def list_single_edits(word: str) -> Iterator[str]:
+    """What a word becomes by one letter that is left out, swapped with the next, another, or too much; some come twice.
+
+    >>> found = set(list_single_edits("red"))
+    >>> found >= {"rd", "erd", "bed", "read"}, "red" in found, len(found)
+    (True, True, 183)
+    """
+    for place in range(len(word) + 1):
+        before, after = word[:place], word[place:]
+        yield from (f"{before}{letter}{after}" for letter in ascii_lowercase)
+        if after:
+            yield before + after[1:]
+            yield from (f"{before}{letter}{after[1:]}" for letter in ascii_lowercase)
+        if len(after) > 1:
+            yield before + after[1] + after[0] + after[2:]
 
 
 @cache

@@ -14,7 +14,9 @@ class Slot(Part):
     name: str
     """What it is about: `brand`, `color`, `price`, `quantity of item 2`."""
     said: str
-    """As the shopper says it when asked: `under $40`."""
+    """As the shopper means it, and says it when asked: `under $40`."""
+    typed: str = ""
+    """As the opening has it where a fact of it was mistyped, abbreviated or cut: `in navvy`; empty where it has `said`."""
     known: Literal["stated", "asked", "inferable"]
     """Stated in the opening, told when asked, or to be read off what the agent can look up."""
     topics: list[str] = Field(default_factory=list)

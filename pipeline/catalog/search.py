@@ -32,10 +32,20 @@ from shopwright.pipeline.dataset import Dataset, digest
 from shopwright.pipeline.files import here, sha256_of
 from shopwright.pipeline.problem import Problem
 from shopwright.pipeline.shop.store import Store
-from shopwright.pipeline.words import PRICE_CAP, content_words, hash_word, hashed_words
+from shopwright.pipeline.words import (
+    PRICE_CAP,
+    STOP,
+    content_words,
+    hash_word,
+    hashed_words,
+    list_single_edits,
+    strip_plural,
+)
 from shopwright.schemas.shop import Embedding, Product
 
 CAP = re.compile(PRICE_CAP)
+# Words that may be corrected.
+CORRECTABLE = re.compile(r"(?<![^\W_])[A-Za-z]{4,24}(?![^\W_])")
 # Texts that are looked at together while the lists are made.
 CHUNK = 50_000
 # Places that are scored together.
@@ -199,6 +209,7 @@ class Search:
         self.lists = lists or word_lists(self.texts())
         self.has = lru_cache(WORDS_KEPT)(self.make_has)
         self.term = lru_cache(WORDS_KNOWN)(self.make_term)
+        self.spelling = lru_cache(WORDS_KNOWN)(self.make_spelling)
         self.fitting = lru_cache(SEARCHES_KEPT)(self.make_fitting)
         self.blocks = blocks_of(store.leaf_edges)
         self.widest = int(np.diff(self.blocks).max(initial=1))
@@ -231,6 +242,21 @@ class Search:
         if number < 0:
             return None
         return weight(int(self.lists.edges[number + 1] - self.lists.edges[number]), len(self.rows)), number
+
+    def correct(self, text: str) -> str:
+        """The text with each word that no product has as the word one edit away that most products have; other words stay.
+
+        A query all of whose words are known stays as it is, and so does what it finds.
+        """
+        return CORRECTABLE.sub(lambda found: self.spelling(found[0].lower()) or found[0], text)
+
+    def make_spelling(self, word: str) -> str:
+        """What a word is corrected to; empty where products have it, or nothing near. People get the first letter right."""
+        if word in STOP or self.term(strip_plural(word)):
+            return ""
+        edits = sorted({edit for edit in list_single_edits(word) if edit[:1] == word[0] and edit not in STOP})
+        known = [(term[0], edit) for edit in edits if (term := self.term(strip_plural(edit)))]
+        return min(known)[1] if known else ""
 
     def find(
         self,

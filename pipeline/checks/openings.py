@@ -14,7 +14,7 @@ from shopwright.pipeline.checks.policy_texts import read_topic
 from shopwright.pipeline.dataset import Dataset
 from shopwright.pipeline.envs.load_world import load_world_beside
 from shopwright.pipeline.phrases.speaker import draw_speaker
-from shopwright.pipeline.reading.wishes import AMOUNTS, ShopVocabulary, Wish, read_wishes
+from shopwright.pipeline.reading.wishes import AMOUNTS, MONTHS, TENS, ShopVocabulary, Wish, read_wishes
 from shopwright.pipeline.shop.policy_families import load_policy_facts
 from shopwright.pipeline.shop.store import Store
 from shopwright.pipeline.shop.user_simulator import UserSimulator
@@ -22,6 +22,11 @@ from shopwright.schemas.shop import Product
 from shopwright.schemas.tasks import Slot, Task
 
 CATALOG = Path(__file__).parents[2] / "data" / "reference" / "catalog"
+# Of these files the reader takes no phrase, but which words are words.
+SAID = Path(__file__).parents[2] / "data" / "reference" / "phrases" / "envs"
+TYPED_WORD = re.compile(r"[\w$](?:[\w$.,'’/%-]*\w)?")
+# Words of facts that no file has.
+WORDS_OF_CODE = (*MONTHS, *TENS)
 # How a used thing is called by its category, "Pre-Owned Wool Coats", and by people.
 USED = ("Used", "Refurbished", "Vintage", "Pre-Owned")
 # Kinds of wishes about money; a price that is a clue may be read as any of them.
@@ -57,7 +62,20 @@ def make_vocabulary(store: Store) -> ShopVocabulary:
         brands=brands,
         groups=sorted({*store.groups, *load_policy_facts()["group"].values} - {""}),
         sellers=store.seller_names,
+        words=frozenset(list_right_words(store)),
     )
+
+
+def list_right_words(store: Store) -> Iterator[str]:
+    """All words that are rightly spelt in this shop: of its products, and of what its customers say in any case."""
+    texts = chain(SAID.glob("*.txt"), [SAID.parents[1] / "slang.txt"])
+    said = [file.read_text(encoding="utf-8") for file in sorted(texts)]
+    columns = [store.titles, store.brands, store.colors, store.facts.values.dictionary]
+    known = chain.from_iterable(column.unique().to_pylist() for column in columns)
+    for text in chain(
+        said, known, store.leaves, store.groups, chain.from_iterable(map(list_nouns, store.leaves)), WORDS_OF_CODE
+    ):
+        yield from re.findall(r"[a-z]+", (text or "").lower())
 
 
 def spell_fit(value: str) -> list[str]:
@@ -243,11 +261,43 @@ def find_misreading(
 
 def find_misread_words(task: Task, catalog: Dataset[Product]) -> str | None:
     """The opening says all that is stated and nothing else, and each answer what it is asked for."""
-    goal = json.loads(task.goal)
-    shop, today = catalog.once(make_shop), datetime.fromisoformat(goal["now"]).date()
+    shop = catalog.once(make_shop)
+    wrong = next(filter(None, (find_bad_typing(slot, task) for slot in task.slots)), None)
+    wrong = wrong or find_misreading_of_opening(task, shop)
+    return f"its opening: {wrong}" if wrong else find_misread_answer(task, shop, find_today(task))
+
+
+def find_misreading_of_opening(task: Task, shop: ShopVocabulary) -> str | None:
     stated = [slot for slot in task.slots if slot.known == "stated"]
-    wrong = find_misreading(task.opening, stated, shop, today, more=list(expect_limits(task.env, goal)))
-    return f"its opening: {wrong}" if wrong else find_misread_answer(task, shop, today)
+    more = list(expect_limits(task.env, json.loads(task.goal)))
+    return find_misreading(task.opening, stated, shop, find_today(task), more=more)
+
+
+def find_today(task: Task) -> date:
+    return datetime.fromisoformat(json.loads(task.goal)["now"]).date()
+
+
+def find_bad_typing(slot: Slot, task: Task) -> str | None:
+    """What is wrong with how a fact was typed: numbers and the key of a refusal stay, and no more than one word differs, or the end is cut."""
+    if not slot.typed:
+        whole = rf"(?<!\w){re.escape(slot.said.rstrip('.'))}(?!\w)"
+        silent = slot.known == "stated" and not re.search(whole, task.opening, re.IGNORECASE)
+        return f"{slot.said!r} is mistyped, and no slot says how" if silent else None
+    if slot.known != "stated" or slot.typed.lower() not in task.opening.lower():
+        return f"{slot.typed!r} is how a fact was typed, and is not there"
+    broken = json.loads(task.nearest_miss).get("breaks", ()) if not task.feasible else ()
+    if slot.name in broken or slot.name.partition(" of ")[0] in broken:
+        return f"{slot.typed!r} is what the refusal hangs on, and mistyped"
+    typed, said = (TYPED_WORD.findall(text.lower()) for text in (slot.typed, slot.said))
+    if len(typed) < len(said) and slot.form == "thing" and not slot.meaning:
+        rest = iter(said)
+        said = [word for word in typed if word in rest]  # of a title parts may be missing
+    if len(typed) != len(said):
+        return f"{slot.typed!r} has other words than {slot.said!r}"
+    wrong = [meant for found, meant in zip(typed, said, strict=True) if found != meant]
+    if len(wrong) > 1 or any(letter.isdigit() for letter in "".join(wrong)):
+        return f"{slot.typed!r} has another number than {slot.said!r}, or more than one wrong word"
+    return None
 
 
 def expect_limits(env: str, goal: Mapping[str, Any]) -> Iterator[Wish]:
@@ -259,12 +309,12 @@ def expect_limits(env: str, goal: Mapping[str, Any]) -> Iterator[Wish]:
 
 
 def find_misread_answer(task: Task, shop: ShopVocabulary, today: date) -> str | None:
-    """Of each slot that is not stated, what is answered to a question that names it."""
+    """Of each slot that is not stated, or was mistyped, what is answered to a question that names it: a question recovers it."""
     context = list(
         dict.fromkeys(filter(None, map(partial(find_category, shop), chain.from_iterable(map(list_texts, task.slots)))))
     )
     for slot in task.slots:
-        if slot.known == "stated" or not slot.meaning:
+        if not slot.typed and (slot.known == "stated" or not slot.meaning):
             continue
         shopper = UserSimulator(task.slots, seed=task.id, speaker=draw_speaker(task.id, use=task.split))
         text = shopper.answer(f"What about the {slot.name}?")

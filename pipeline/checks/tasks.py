@@ -291,14 +291,14 @@ def find_title_in_store(store: Store, product_id: str) -> str:
 def opening_has_no_open_place(task: Task) -> str | None:
     opening = task.opening
     for slot in task.slots:
-        opening = opening.replace(slot.said, "")
+        opening = opening.replace(slot.typed or slot.said, "")
     wrong = "{{" in opening or "{%" in opening or "Undefined" in opening
     return "an opening with an open place" if wrong or not task.opening.strip() else None
 
 
 @report_unreadable
 def every_slot_can_be_learnt(task: Task, catalog: Dataset[Product]) -> str | None:
-    """Stated in the opening as it is written, brought up later in a journey, or told when asked by its name.
+    """Stated in the opening as it is written, or typed, brought up later in a journey, or told when asked by its name.
 
     No two have one name.
     """
@@ -312,7 +312,8 @@ def every_slot_can_be_learnt(task: Task, catalog: Dataset[Product]) -> str | Non
         said = " ".join(slot.said.split()).rstrip(".").lower()
         if not said:
             return "a slot without words"
-        if slot.known == "stated" and said not in heard:
+        typed = " ".join(slot.typed.split()).rstrip(".").lower()
+        if slot.known == "stated" and (typed or said) not in heard:
             return "a slot that is stated is not in the opening"
         if slot.known == "asked" and said not in later and said not in ask_for_slot(task, slot):
             return "a slot that is not told when asked"

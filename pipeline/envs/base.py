@@ -130,6 +130,8 @@ class Env(ABC):
     """The reasons for which refusing can be right here; none where every task can be done."""
     takes_asides: ClassVar[bool] = True
     """Whether the shopper may ask something else on the way."""
+    mistypes_parts: ClassVar[bool] = False
+    """Whether `word` has mistyped facts already, part by part."""
 
     @abstractmethod
     def draw(self, world: World, axes: Axes, random: Random) -> DrawnTask:

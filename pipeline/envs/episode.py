@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Generator
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -23,6 +24,7 @@ from shopwright.pipeline.envs.base import (
 )
 from shopwright.pipeline.envs.customers import assign_task_split
 from shopwright.pipeline.envs.difficulty import Axes, compute_axes
+from shopwright.pipeline.envs.mistyped_facts import mistype_facts, say_as_typed
 from shopwright.pipeline.envs.wording import phrase_opening
 from shopwright.pipeline.evaluate import situation
 from shopwright.pipeline.evaluate.situation import NothingToDraw, Score, Step, play_offline
@@ -39,6 +41,7 @@ from shopwright.pipeline.rewards.ecomrlve import (
     score_efficiency,
     score_hallucination,
 )
+from shopwright.pipeline.shop.fact_typos import would_be_taken_for_fact
 from shopwright.pipeline.shop.policies import COUNT
 from shopwright.pipeline.shop.policy_questions import draw_quick_question
 from shopwright.pipeline.shop.rephrasing import rephrase_reply
@@ -109,17 +112,20 @@ def make_task(
     speaker, words = draw_speaker(id, use=split, bank=bank and bank.phrases), Random(f"{id}/words")
     try:
         drawn = env.word(drawn, speaker, words)
+        if not env.mistypes_parts:
+            drawn = mistype_facts(drawn, world.store, speaker, Random(f"{id}/typed facts"), noise=at.noise)
     except (AssertionError, Malformed) as error:
         raise InvalidDraw(f"{env.name}.word: {plain_reason(str(error))}") from None
-    goal = drawn.goal.model_copy(update={"policies": policies.id})
+    goal, typed = drawn.goal.model_copy(update={"policies": policies.id}), say_as_typed(drawn.goal)
     if env.takes_asides and random.random() < at.switch:
         question, answers = draw_quick_question(policies, random, speaker)
         goal = goal.model_copy(
             update={"aside": SideQuestion(after=random.randint(1, 2), question=question, answers=answers)}
         )
     try:
-        begins = env.open(goal, drawn.facts, speaker, words)
-        opening = phrase_opening(begins, goal.slots, speaker, noise=at.noise, random=words)
+        begins = env.open(typed, drawn.facts, speaker, words)
+        avoid = partial(would_be_taken_for_fact, world.store)
+        opening = phrase_opening(begins, typed.slots, speaker, noise=at.noise, random=words, avoid=avoid)
     except (AssertionError, Malformed) as error:
         raise InvalidDraw(f"{env.name}.open: {plain_reason(str(error))}") from None
     return Task(
@@ -210,6 +216,7 @@ class Episode(situation.Episode):
             self.goal.slots,
             seed=self.task.id,
             noise=self.axes.noise,
+            avoid=partial(would_be_taken_for_fact, self.world.store),
             aside=(aside.after, aside.question) if aside else None,
             patience=speaker.patience,
             speaker=speaker,

@@ -4,15 +4,17 @@ from collections import Counter
 from collections.abc import Generator, Iterable, Mapping
 from dataclasses import replace
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import chain
 from random import Random
 from typing import Any
 
 from shopwright.pipeline.envs.base import CannotDraw, DrawnTask, Env, Goal, GoalScore, Notice, Solution, World
 from shopwright.pipeline.envs.difficulty import Axes
+from shopwright.pipeline.envs.mistyped_facts import mistype_facts, say_as_typed
 from shopwright.pipeline.envs.wording import Opening, phrase_opening
 from shopwright.pipeline.phrases.speaker import Speaker
+from shopwright.pipeline.shop.fact_typos import would_be_taken_for_fact
 from shopwright.pipeline.shop.store import Customer, Store
 from shopwright.pipeline.shop.tools import Shop
 from shopwright.pipeline.shop.topics import build_slot_keys, parse_user_question
@@ -61,6 +63,7 @@ class Journey(Env):
     name = "journey"
     Goal = JourneyGoal
     takes_asides = False  # what is brought up on the way is a part of it
+    mistypes_parts = True
 
     def draw(self, world: World, axes: Axes, random: Random) -> DrawnTask:
         parts = draw_journey_parts(world, axes, random)
@@ -78,7 +81,7 @@ class Journey(Env):
             event=next((each.event for each in goals if each.event), None),
             parts=[make_journey_part(name, drawn.goal, axes) for name, drawn in parts],
         )
-        facts = {"parts": parts, "late": late, "axes": axes}
+        facts = {"parts": parts, "late": late, "axes": axes, "store": world.store}
         right = Parts(parts=[PartOf(env=name, certificate=drawn.acceptable) for name, drawn in parts])
         return DrawnTask(goal, facts, right, parts[0][1].nearest_miss.model_copy(update={"part": 1}))
 
@@ -87,8 +90,13 @@ class Journey(Env):
         from shopwright.pipeline.envs import get_env
 
         parts = [(name, get_env(name).word(part, speaker, random)) for name, part in drawn.facts["parts"]]
-        axes, late, slots = drawn.facts["axes"], drawn.facts["late"], list_journey_slots(parts)
-        requests = [phrase_part_request(name, part, speaker, axes.noise, random) for name, part in parts]
+        axes, late, store = drawn.facts["axes"], drawn.facts["late"], drawn.facts["store"]
+        stated = len(parts) - late  # what comes up later is said clean: no row would tell how it was typed
+        for place, (name, part) in enumerate(parts[:stated]):
+            dice = Random(f"{speaker.key}/{name}/typed facts")
+            parts[place] = name, mistype_facts(part, store, speaker, dice, noise=axes.noise)
+        slots = list_journey_slots(parts)
+        requests = [phrase_part_request(name, part, store, speaker, axes.noise, random) for name, part in parts]
         if late:
             # the last part comes up in mid-conversation: nothing of it is in the opening
             slots[-1] = [withhold_stated_slot(slot) for slot in slots[-1]]
@@ -268,12 +276,15 @@ def list_sold_out_products(goal: Goal, store: Store) -> set[str]:
     return {option.product_id for option in options if option}
 
 
-def phrase_part_request(name: str, drawn: DrawnTask, speaker: Speaker, noise: float, random: Random) -> str:
+def phrase_part_request(
+    name: str, drawn: DrawnTask, store: Store, speaker: Speaker, noise: float, random: Random
+) -> str:
     """A part's opening, which neither greets nor says goodbye."""
     from shopwright.pipeline.envs import get_env
 
-    opening = get_env(name).open(drawn.goal, drawn.facts, speaker, random)
-    return phrase_opening(opening, drawn.goal.slots, speaker, noise=noise, random=random, greets=False)
+    typed, avoid = say_as_typed(drawn.goal), partial(would_be_taken_for_fact, store)
+    opening = get_env(name).open(typed, drawn.facts, speaker, random)
+    return phrase_opening(opening, typed.slots, speaker, noise=noise, random=random, greets=False, avoid=avoid)
 
 
 def list_journey_slots(parts: list[tuple[str, DrawnTask]]) -> list[list[Slot]]:

@@ -1,7 +1,7 @@
 """From facts to words: what each slot says as a meaning of the phrase bank, and the opening that the stated ones make."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import date
 from random import Random
 from typing import NamedTuple
@@ -232,15 +232,23 @@ class Opening(NamedTuple):
 
 
 def phrase_opening(
-    opening: Opening, slots: Iterable[Slot], speaker: Speaker, *, noise: float, random: Random, greets: bool = True
+    opening: Opening,
+    slots: Iterable[Slot],
+    speaker: Speaker,
+    *,
+    noise: float,
+    random: Random,
+    greets: bool = True,
+    avoid: Callable[[str], bool] | None = None,
 ) -> str:
     """The shopper's first words. All that is stated is said word for word, which is asserted: what the disclosure calls stated was said.
 
-    `noise` is the chance of a letter to be mistyped; facts are typed as they are. A part of a longer opening neither greets nor ends.
+    `noise` is the chance of a letter to be mistyped; facts are typed as the opening has them. `avoid` says what no other word may become. A
+    part of a longer opening neither greets nor ends.
     """
     silent = {} if greets else {"hi": "", "bye": ""}
     said = speaker.sentence(opening.meaning, opening.facts, random, parts={**opening.parts, **silent})
-    text = said.fill(add_typos(said.text, noise=noise, random=random))
+    text = said.fill(add_typos(said.text, noise=noise, random=random, avoid=avoid))
     for slot in pick_stated(slots).values():
         assert slot.said.rstrip(".").lower() in text.lower(), (
             f"the opening of {opening.meaning} does not say {slot.name!r} as {slot.said!r}: {text}"

@@ -6,11 +6,13 @@ that is left over was read as nothing, which is a finding, too.
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
 from itertools import chain
+
+from shopwright.pipeline.reading.spelling import Speller, TitleReader, split_heard
 
 NUMBER = re.compile(r"^\d+(?:\.\d+)?")
 MONTHS = "january february march april may june july august september october november december".split()
@@ -133,6 +135,8 @@ class ShopVocabulary:
     """Departments."""
     sellers: Sequence[str] = ()
     """Of the marketplace."""
+    words: frozenset[str] = frozenset()
+    """All that are rightly spelt there, in lower case; where there are none, every word is."""
 
     @cached_property
     def names(self) -> list[tuple[str, str]]:
@@ -142,6 +146,29 @@ class ShopVocabulary:
         sets = [(noun.removesuffix(" set"), leaf) for noun, leaf in found if noun.endswith(" set")]
         found += [(f"set of {noun}s", leaf) for noun, leaf in sets]
         return sorted(found, key=lambda pair: (-len(pair[0].split()), -len(pair[0]), pair))
+
+    @cached_property
+    def speller(self) -> Speller:
+        return Speller(self.words)
+
+    @cached_property
+    def title_reader(self) -> TitleReader:
+        brands = frozenset(brand.lower() for brand in self.brands)
+        return TitleReader(self.titles, brands, frozenset(noun for noun, _ in self.names), self.speller)
+
+    @cached_property
+    def thing_words(self) -> frozenset[str]:
+        found = split_into_words(noun for noun, _ in self.names)
+        return found | {f"{word}s" for word in found}
+
+    def list_fact_words(self, leaves: Iterable[str]) -> frozenset[str]:
+        """The words of the values of these categories, and of brands."""
+        values = chain.from_iterable(chain.from_iterable(self.values(leaf).values()) for leaf in leaves)
+        return split_into_words([*self.brands, *values])
+
+
+def split_into_words(texts: Iterable[str]) -> frozenset[str]:
+    return frozenset(chain.from_iterable(re.findall(r"[a-z]+", text.lower()) for text in texts))
 
 
 class WishReader:
@@ -176,11 +203,13 @@ class WishReader:
         self.wishes += [Wish("wants", wanted) for wanted, pattern in WANTS if pattern.search(self.text)]
         self.each(ORDER_ID, lambda found: Wish("order", found[0].rstrip("-")))
         self.each(DATE, self.make_date)
+        self.respell(self.shop.thing_words)
         self.read_things()
         if case:
             self.read_case(mixed=mixed)
         leaves = [*categories, *(wish.value for wish in self.wishes if wish.kind == "thing")]
         leaves += [leaf for wish in self.wishes if wish.kind == "title" and (leaf := self.shop.titles.get(wish.value))]
+        self.respell(self.shop.list_fact_words(dict.fromkeys(leaves)))
         self.each(AMOUNT, self.make_amount)
         self.each(PIECES_OF, lambda found: Wish("pieces", found[1]))
         self.read_bounds(dict.fromkeys(leaves))
@@ -208,6 +237,21 @@ class WishReader:
                 if self.text[start:end] in self.shop.titles and GONE not in self.text[start:end]:
                     self.take(start, end, Wish("title", self.text[start:end]))
                     break
+        self.read_wrong_titles()
+
+    def read_wrong_titles(self) -> None:
+        """Those of which a word is mistyped, or the end is left out."""
+        heard, place = split_heard(self.text), 0
+        while place < len(heard):
+            found = self.shop.title_reader.read_title(heard, place)
+            if found:
+                self.take(heard[place].start, heard[place + found[1] - 1].end, Wish("title", found[0]))
+            place += found[1] if found else 1
+
+    def respell(self, wanted: Collection[str]) -> None:
+        """What is left of the text, with those of these words that were mistyped as they are spelt."""
+        if self.shop.words:
+            self.text = self.shop.speller.read_text(self.text, wanted)
 
     def read_voucher(self) -> None:
         """The terms of a voucher, each part where it is said."""

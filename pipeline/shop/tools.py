@@ -54,6 +54,9 @@ class Finder(Protocol):
     def rank(self, text: str, rows: np.ndarray) -> np.ndarray:
         """These rows, the best first."""
 
+    def correct(self, text: str) -> str:
+        """The text with words that no product has as what was meant."""
+
 
 @dataclass
 class Shop:
@@ -116,8 +119,9 @@ class Shop:
         """
         if page < 1 or min(min_price, max_price, min_rating, max_shipping_days) < 0:
             return {"error": "Pages count from 1, and no filter is below 0."}
+        text = self.finder.correct(query[:400])
         rows = self.finder.find(
-            query[:400],
+            text,
             limit=self.depth,
             category=category,
             brand=brand,
@@ -129,7 +133,8 @@ class Shop:
         )
         begin = (page - 1) * PAGE
         shown = self.add_distractors(rows[begin : begin + PAGE], rows, page)
-        return {"results": [self.brief(row) for row in shown], "page": page, "found": len(rows)}
+        corrected = {"searched_for": text} if text != query[:400] else {}
+        return {**corrected, "results": [self.brief(row) for row in shown], "page": page, "found": len(rows)}
 
     def add_distractors(self, shown: np.ndarray, rows: np.ndarray, page: int) -> list[int]:
         """The results with a share of them replaced by neighbours from elsewhere, the same for the same search."""

@@ -1,8 +1,8 @@
-"""How a shopper types: letters go wrong and words get short, but never in what is demanded."""
+"""How a shopper types: letters go wrong and words get short; facts have errors of their own (`shopwright.pipeline.shop.fact_typos`)."""
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache, lru_cache
 from itertools import accumulate, chain
 from pathlib import Path
@@ -30,12 +30,22 @@ for row in ROWS:
         NEIGHBOR_KEYS[key] = left, right
 # Letters of the longest word that is mistyped throughout.
 LONGEST = 100
+# So often a word is typed until it is none that would be taken for a fact; then it stays as it was.
+TRIES = 4
 
 
-def add_typos(text: str, *, noise: float, random: Random, keep: Iterable[str] = ()) -> str:
+def add_typos(
+    text: str,
+    *,
+    noise: float,
+    random: Random,
+    keep: Iterable[str] = (),
+    avoid: Callable[[str], bool] | None = None,
+) -> str:
     """The text with each letter mistyped and each word shortened by chance; numbers, names, quotations and `keep` stay.
 
-    noise: chance of a letter, and of a word that people shorten.
+    noise: chance of a letter, and of a word that people shorten. avoid: says of a word, in lower case, that nothing may become it: `red` would
+    be a fact that nobody meant, out of "read".
 
     >>> add_typos("Please find me a lamp for $40", noise=0.0, random=Random(1))
     'Please find me a lamp for $40'
@@ -45,7 +55,7 @@ def add_typos(text: str, *, noise: float, random: Random, keep: Iterable[str] = 
     kept = [each for each in keep if each]
     parts, end = [], 0
     for start, word in find_typo_targets(text, kept) if kept else find_typo_targets_cached(text):
-        parts += [text[end:start], mistype_word(word, noise, random)]
+        parts += [text[end:start], mistype_harmlessly(word, noise, random, avoid)]
         end = start + len(word)
     return "".join([*parts, text[end:]])
 
@@ -93,6 +103,14 @@ def find_text_spans(text: str, keep: list[str]) -> Iterator[tuple[int, int]]:
             ):
                 yield at, end
             at = low.find(wanted, at + 1)
+
+
+def mistype_harmlessly(word: str, noise: float, random: Random, avoid: Callable[[str], bool] | None) -> str:
+    for _ in range(TRIES):
+        typed = mistype_word(word, noise, random)
+        if typed == word or avoid is None or not avoid(typed.lower()):
+            return typed
+    return word
 
 
 def mistype_word(word: str, noise: float, random: Random) -> str:

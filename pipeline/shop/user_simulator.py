@@ -3,7 +3,7 @@
 Facts come from the task's slots; the words from the phrase bank, or from a model (`shopwright.pipeline.shop.rephrasing`).
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
 from itertools import chain
@@ -96,7 +96,8 @@ def draw_preferences(slots: Iterable[Slot], random: Random) -> dict[str, Fractio
 class UserSimulator:
     """Somebody who wants something: `answer` is the tool `ask_user`, `hear` what is said at the end of an agent's turn.
 
-    aside: after which turn something else is asked, and what. patience: poor turns in a row after which the shopper leaves. A turn is
+    Facts are said clean, also those that the opening has mistyped, so that a question recovers them. avoid: says what no other word may be
+    mistyped to. aside: after which turn something else is asked, and what. patience: poor turns in a row after which the shopper leaves. A turn is
     poor in which the agent calls no tool, asks nothing and has nothing to say, or only asks again what it was told.
     """
 
@@ -109,11 +110,13 @@ class UserSimulator:
         *,
         seed: str,
         noise: float = 0.0,
+        avoid: Callable[[str], bool] | None = None,
         aside: tuple[int, str] | None = None,
         patience: int = 2,
         speaker: Speaker | None = None,
     ) -> None:
         self.slots, self.seed, self.noise, self.aside, self.patience = slots, seed, noise, aside, patience
+        self.avoid = avoid
         self.speaker = speaker or Speaker()
         # Places of the slots that the agent has heard.
         self.told = {place for place, slot in enumerate(slots) if slot.known == "stated"}
@@ -205,7 +208,9 @@ class UserSimulator:
         said = question.lower()
         again = said in self.questions
         self.questions.add(said)
-        extra = chain.from_iterable(self.left_out(topic, about.slots) for topic in about.more)
+        extra = chain.from_iterable(
+            [*self.find_mistyped(topic), *self.left_out(topic, about.slots)] for topic in about.more
+        )
         told = list(dict.fromkeys([*about.slots, *extra]))
         repeated = again or (bool(told) and self.answered.issuperset(told))
         self.fresh, self.repeated = self.fresh or not repeated, self.repeated or repeated
@@ -218,6 +223,12 @@ class UserSimulator:
         if not parts:
             parts.append(self.say("clarify", "has_no_slot" if about.unknown else "does_not_understand"))
         return join_replies(parts)
+
+    def find_mistyped(self, topic: frozenset[str]) -> list[int]:
+        """The slots that a topic names, `item 2`, and that the opening has mistyped."""
+        return [
+            place for place, slot in enumerate(self.slots) if slot.typed and topic and topic <= self.keys[place].own
+        ]
 
     def left_out(self, topic: frozenset[str], but: Sequence[int]) -> list[int]:
         """One slot that was left out and never told; of a topic, where the question has one, if need be one told before."""
@@ -279,7 +290,7 @@ class UserSimulator:
         """What is said of these facts, as this person says it; only the words around them are mistyped."""
         known = {"fact": facts[0]} if facts else {}
         said = self.speaker.sentence(self.find_meaning(how.replace("_", " "), form), known, self.dice)
-        return said.fill(add_typos(said.text, noise=self.noise, random=self.dice))
+        return said.fill(add_typos(said.text, noise=self.noise, random=self.dice, avoid=self.avoid))
 
     def find_meaning(self, how: str, form: str) -> str:
         """The phrases for facts of this form, where there are such; a clause's fit whatever stands alone."""

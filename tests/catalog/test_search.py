@@ -518,3 +518,23 @@ def test_vectors_stand_at_the_places_of_their_products_and_one_that_is_missing_i
 def test_without_a_single_vector_it_says_so(run, tmp_path):
     with pytest.raises(Problem, match="no vectors"):
         nearest.write_nearest(tmp_path, Run(tmp_path).read("embeddings"), pa.array(["a"]), np.zeros(1, np.int64))
+
+
+def test_a_word_that_no_product_has_is_corrected(store):
+    found = Search(store)
+    assert found.correct("gary desk lanp under $40") == "gray desk lamp under $40"
+    assert found.correct("glosy Lumoo") == "glossy lumo"
+    assert (
+        found.find(found.correct("gary desk lanp"), limit=10).tolist()
+        == found.find("gray desk lamp", limit=10).tolist()
+    )
+
+
+@pytest.mark.parametrize("text", ["desk lamp", "Wool rugs for me", "zebra xylophone", "arm", "rgu", *HOSTILE])
+def test_what_is_known_short_or_far_from_all_words_stays(store, text):
+    assert Search(store).correct(text) == text
+
+
+def test_titles_are_corrected_to_nothing_else(store):
+    found = Search(store)
+    assert all(found.correct(title) == title for title in store.titles.to_pylist())

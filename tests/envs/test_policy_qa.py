@@ -9,11 +9,11 @@ from dataclasses import replace
 from datetime import datetime
 from fractions import Fraction
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from shopwright.pipeline import gym
 from shopwright.pipeline.checks.policy_texts import read_topic
 from shopwright.pipeline.envs.base import World, dump_compact_json
 from shopwright.pipeline.envs.customers import VISITOR, assign_task_split
@@ -24,7 +24,7 @@ from shopwright.pipeline.reading.wishes import read_case_fact
 from shopwright.pipeline.shop.policies import format_policy_answer, load_policies
 from shopwright.pipeline.shop.policy_families import load_families, load_policy_facts
 from shopwright.pipeline.shop.policy_questions import list_other_settings
-from shopwright.pipeline.shop.store import Customer
+from shopwright.pipeline.shop.store import Customer, Store
 from shopwright.pipeline.shop.user_simulator import UserSimulator
 from shopwright.schemas.certificates import parse_miss
 from shopwright.schemas.tasks import Action, Answer, Call
@@ -41,7 +41,9 @@ def customer(number, member):
 def world(customers=()):
     """All that this env needs of a shop: the names of its groups, and who shops there."""
     places = {each.id: place for place, each in enumerate(customers)}
-    store = SimpleNamespace(groups=["Digital", "Fountains"], customers=customers, place_of_customer=places)
+    store = object.__new__(Store)  # the words of a shop, and customers of our own
+    store.__dict__.update(gym.world().store.__dict__)
+    store.groups, store.customers, store.place_of_customer = ["Digital", "Fountains"], customers, places
     return World(store, finder=None)
 
 

@@ -137,7 +137,7 @@ def nearly(row):
 def unheard(row):
     """A slot that is left out, under a name that no question is understood by."""
     bare = {"name": "??", "said": "hollow voice", "known": "asked", "topics": []}
-    return [bare | {"form": "plain", "meaning": "", "facts": [], "value": ""}]
+    return [bare | {"form": "plain", "meaning": "", "facts": [], "value": "", "typed": ""}]
 
 
 def test_words_that_say_another_fact_are_rejected(find_row_reasons, rows):
