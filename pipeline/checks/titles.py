@@ -31,7 +31,7 @@ for hue, words in HUES.items():
     HUE_OF |= dict.fromkeys(words, hue)
 HUE = re.compile(
     # The longest name first; black tea and a cream cheese box are no colors.
-    rf"(?<![\w'-])({'|'.join(sorted(HUE_OF, key=len, reverse=True))})(?![\w'’]|[ -](?:finish|bullet|cheese|tea|box)\b)"
+    rf"(?<![\w'-])({'|'.join(sorted(HUE_OF, key=len, reverse=True))})(?![\w'’]|[ -](?:finish|bullet|cheese|tea|box|lip|lipstick)\b)"
 )
 GRADES = "like new|very good|good as new|excellent|good|fair|mint|brand new|open box"
 GRADE = re.compile(rf"graded ({GRADES})\b|\b({GRADES}) condition|condition:? ({GRADES})\b")

@@ -1,5 +1,6 @@
 """The customers' orders: the purchases of their logs, the variants, and how each order travelled."""
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from decimal import Decimal
@@ -21,6 +22,7 @@ from shopwright.pipeline.world.orders import (
     group_into_lines,
     group_into_orders,
 )
+from shopwright.schemas.record import Rejected
 from shopwright.schemas.samples import Trajectory
 from shopwright.schemas.shop import Line, Order, Product, Variant
 
@@ -30,6 +32,7 @@ OTHER_FACTS = "lines, time or total are not those of the log"
 DATES = "dates out of order"
 STRANGER = "a variant that its product does not have"
 OTHER_COLOR = "a variant of another color than in the log"
+UNSOLD = "a product of which no variant stands"
 TORN = "a log of which not every purchase is in one order"
 
 
@@ -144,26 +147,31 @@ def orders(
     trajectories: Dataset[Trajectory],
     shard: Shard,
     plan: Plan,
-) -> Iterator[Order]:
+) -> Iterator[Order | Rejected]:
     """What each customer bought together in its longest log, as orders with lines, shipments and dates."""
     known, mine = trajectories.once(Purchases), shard.of(plan.units)
     wanted = known.products(mine)
     days, sold = shipping_days(catalog, wanted), group_variants_by_product(variants, wanted)
     for log in mine:
         for number, bought in enumerate(group_into_orders(known.of(log)), 1):
-            yield build_order(known.people[log], known.logs[log], number, bought, days, sold, shard)
+            name = f"order-{known.people[log].removeprefix('persona-')}-{number:04d}"
+            unsold = sorted({each.product_id for each in bought} - set(sold))
+            if unsold:  # all variants of a product can have been rejected
+                record = {"trajectory_id": known.logs[log], "rows": [each.row for each in bought], "products": unsold}
+                yield Rejected(id=name, reasons=[UNSOLD], record=json.dumps(record))
+                continue
+            yield build_order(name, known.people[log], known.logs[log], bought, days, sold, shard)
 
 
 def build_order(
+    name: str,
     person: str,
     log: str,
-    number: int,
     bought: list[LoggedPurchase],
     days: dict[str, int | None],
     sold: dict[str, list[dict[str, Any]]],
     shard: Shard,
 ) -> Order:
-    name = f"order-{person.removeprefix('persona-')}-{number:04d}"
     random, placed = shard.random("orders", log, bought[0].row), bought[-1].when
     lines = [
         Line(

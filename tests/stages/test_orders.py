@@ -2,11 +2,13 @@
 
 import copy
 import itertools
+import json
 from collections import Counter
 from datetime import datetime, timedelta
 from decimal import Decimal
 from random import Random
 
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
@@ -15,7 +17,16 @@ from shopwright.pipeline.dataset import Dataset
 from shopwright.pipeline.run import Run
 from shopwright.pipeline.stage import Shard, reasons_against
 from shopwright.pipeline.stages import all_stages
-from shopwright.pipeline.stages.orders import DATES, OTHER_COLOR, OTHER_FACTS, OTHER_LOG, OTHER_ROWS, STRANGER, TORN
+from shopwright.pipeline.stages.orders import (
+    DATES,
+    OTHER_COLOR,
+    OTHER_FACTS,
+    OTHER_LOG,
+    OTHER_ROWS,
+    STRANGER,
+    TORN,
+    UNSOLD,
+)
 from shopwright.pipeline.world.orders import (
     LoggedPurchase,
     draw_shipment,
@@ -24,7 +35,8 @@ from shopwright.pipeline.world.orders import (
     group_into_lines,
     group_into_orders,
 )
-from shopwright.schemas.shop import Order
+from shopwright.schemas.record import Rejected
+from shopwright.schemas.shop import Order, Variant
 
 STAGE = all_stages()["orders"]
 NOON = datetime(2024, 5, 1, 12)
@@ -255,3 +267,23 @@ def copied(run, tmp_path):
     import shutil
 
     return Run(shutil.copytree(run.folder, tmp_path / "copied"), workers=1)
+
+
+def test_what_was_bought_of_a_product_without_variants_is_rejected_and_the_rest_is_not(run, tmp_path):
+    """All variants of a product can have been rejected."""
+    rows = run.read("orders").table().to_pylist()
+    gone = rows[0]["lines"][0]["product_id"]
+    (tmp_path / "variants").mkdir()
+    for path in run.read("variants").files:
+        table = pq.read_table(path)
+        pq.write_table(table.filter(pc.not_equal(table["product_id"], gone)), tmp_path / "variants" / path.name)
+    catalog, _, logs = (run.read(name) for name in STAGE.needs[:3])
+    plan = STAGE.plan({"trajectories": logs}, {})
+    made = list(STAGE.function(catalog, Dataset(tmp_path, "variants", Variant), logs, Shard(0, 1, 5), plan))
+    lost = [each for each in made if isinstance(each, Rejected)]
+    assert {each.id for each in lost} == {
+        row["id"] for row in rows if gone in {line["product_id"] for line in row["lines"]}
+    }
+    assert {each.reasons[0] for each in lost} == {UNSOLD}
+    assert all(json.loads(each.record)["products"] == [gone] for each in lost)
+    assert len(made) == len(rows)

@@ -407,6 +407,13 @@ def test_what_a_title_says_does_not_vary(make_variants, title, options, varies):
     assert not any(find_denied_choice(title, choices(row).items()) for row in rows)
 
 
+def test_a_cream_lip_color_may_be_of_any_color():
+    assert (
+        find_denied_choice("Pearlby cream lip color with jojoba oil, lasts 6 hours", [("color", "brick red")]) is None
+    )
+    assert find_denied_choice("Pearlby cream kettle", [("color", "brick red")]) == "color brick red"
+
+
 def test_a_variant_that_the_title_denies_is_seen():
     told = ProductFacts("Kettle, sage green", "Kettles", ("Home",), 100, {}, {"color": ["red", "cream"]})
     assert find_variant_fault(told, [("color", "cream")], 100, False, {}) == AGAINST
