@@ -102,7 +102,7 @@ def train_learner(
 
 
 @torch.no_grad()
-def continue_prefixes(learner: Learner, prefixes: Sequence[list[int]], most: int = 90) -> list[list[int]]:
+def continue_prefixes(learner: Learner, prefixes: Sequence[list[int]], most: int = 60) -> list[list[int]]:
     """What most likely follows each prefix, token by token."""
     learner.eval()
     order = sorted(range(len(prefixes)), key=lambda place: len(prefixes[place]))
@@ -111,18 +111,19 @@ def continue_prefixes(learner: Learner, prefixes: Sequence[list[int]], most: int
     for start in range(0, len(order), 4 * BATCH):
         chosen = order[start : start + 4 * BATCH]
         rows = [[*prefixes[place][: room - most - 1], SEPARATOR] for place in chosen]
-        lengths = torch.tensor([len(row) for row in rows])
-        open_rows = set(range(len(rows)))
+        lengths = [len(row) for row in rows]
+        unfinished = list(range(len(rows)))
         for _ in range(most):
-            logits = learner(pad_tokens(rows), lengths)
-            for number in sorted(open_rows):
-                token = int(logits[number, len(rows[number]) - 1].argmax())
-                if token == END:
-                    open_rows.discard(number)
-                else:
+            tokens = pad_tokens([rows[number] for number in unfinished])
+            logits = learner(tokens, torch.tensor([lengths[number] for number in unfinished]))
+            last = torch.tensor([len(rows[number]) - 1 for number in unfinished])
+            likeliest = logits[torch.arange(len(unfinished)), last].argmax(-1).tolist()
+            for number, token in zip(unfinished, likeliest, strict=True):
+                if token != END:
                     rows[number].append(token)
-            if not open_rows:
+            unfinished = [number for number, token in zip(unfinished, likeliest, strict=True) if token != END]
+            if not unfinished:
                 break
         for number, place in enumerate(chosen):
-            found[place] = rows[number][int(lengths[number]) :]
+            found[place] = rows[number][lengths[number] :]
     return found

@@ -226,13 +226,13 @@ def dump_compact_json(value: Any) -> str:
 
 
 # Of a goal what is words, or drawn after them.
-SAID = ("said", "question", "after", "later")
+SAID = ("said", "typed", "question", "after", "later")
 
 
 def drop_said(value: Any) -> Any:
     """Goals and slots without what is said of them, nor when somebody says something else, which is drawn after the words.
 
-    >>> drop_said('{"goal": "{\\"slots\\": [{\\"name\\": \\"a\\", \\"said\\": \\"b\\"}]}"}')
+    >>> drop_said({"goal": '{"slots": [{"name": "a", "said": "b", "typed": "bb"}]}'})
     {'goal': {'slots': [{'name': 'a'}]}}
     """
     if isinstance(value, str) and value.startswith("{"):

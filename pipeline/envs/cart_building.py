@@ -338,8 +338,8 @@ def phrase_cart_line(number: int, stated: Mapping[str, str], speaker: Speaker, r
     pieces = stated.get(f"quantity of item {number}", "")
     details = [text for name, text in stated.items() if name.endswith(f" of item {number}") and text != pieces]
     if details:
-        said = speaker.phrase("cart item", {"item": said, "list": speaker.list(details, random)}, random)
-    return speaker.phrase("cart pieces", {"item": said, "pieces": pieces}, random) if pieces else said
+        said = speaker.phrase_around("cart item", {"item": said, "list": speaker.list(details, random)}, random)
+    return speaker.phrase_around("cart pieces", {"item": said, "pieces": pieces}, random) if pieces else said
 
 
 def list_cart_slots(lines: Sequence[DrawnLine], axes: Axes, random: Random) -> list[Slot]:

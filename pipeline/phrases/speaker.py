@@ -47,6 +47,14 @@ class Speaker:
         """Some words that say a meaning: no sentence yet."""
         return self.bank.say(meaning, facts, random, use=self.use, register=self.register).text
 
+    def phrase_around(self, meaning: str, texts: Mapping[str, str], random: Random) -> str:
+        """Some words that say a meaning around texts that stay as they are, such as titles."""
+        marked = {name: chr(FIRST_MARK + place) for place, name in enumerate(texts)}
+        found = self.phrase(meaning, marked, random)
+        for name, mark in marked.items():
+            found = found.replace(mark, texts[name])
+        return found
+
     def sentence(
         self, meaning: str, facts: Mapping[str, str], random: Random, *, parts: Mapping[str, str] | None = None
     ) -> "Sentences":
@@ -61,7 +69,7 @@ class Speaker:
         """Several parts in a row, as this person strings them together."""
         if len(parts) < 2:
             return "".join(parts)
-        return self.phrase("pair", {"first": ", ".join(parts[:-1]), "last": parts[-1]}, random)
+        return self.phrase_around("pair", {"first": ", ".join(parts[:-1]), "last": parts[-1]}, random)
 
 
 @dataclass(frozen=True)

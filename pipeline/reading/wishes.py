@@ -549,6 +549,7 @@ DENIES_NOTHING = re.compile(
     r"\b(?:no|not) (?:more|less|over|above)\b|(?:\bnot|n['’]t|\bcant)(?: want to)? (?:cost|spend|exceed)\b|\bnot a cent more|\bnobody else"
     r"|\bnothing but|\bif i['’]m not mistaken|\bisn['’]t it obvious|\bcan['’]t (?:decide|find)|\bnot (?:just )?(?:any|every)\b|\bno more$"
     r"|\bnothing (?:else|more)\b|\bno (?:extras|idea)\b|\bif it can['’]t be done"
+    r"|(?:\bnot|n['’]t|\bcant)(?: [a-z]+){1,5} more than\b|\bwhat the voucher does not pay\b"
 )
 
 
@@ -557,8 +558,10 @@ def denies(words: str) -> bool:
 
     >>> denies("anything but {value}"), denies("I don't know much. {value}, please"), denies("for no more than {limit}")
     (True, False, False)
+    >>> denies("it can't be more than {limit}"), denies("{needs} {each} If not, say so"), denies("not {value} more than once")
+    (False, False, True)
     """
-    parts = re.split(r"[.!?:]\s|\{(?:hi|bye|show)\}", words.lower())
+    parts = re.split(r"[.!?:]\s|\{(?:hi|bye|show|each|spend|with)\}", words.lower())
     return any("{" in part and DENIES.search(DENIES_NOTHING.sub(" ", part)) for part in parts)
 
 

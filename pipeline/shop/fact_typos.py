@@ -180,7 +180,7 @@ def count_edits(one: str, other: str) -> int:
     """Letters too much, too few, wrong, or swapped with the next (optimal string alignment); where it is more than MARGIN, any number above.
 
     >>> count_edits("navvy", "navy"), count_edits("grene", "green"), count_edits("oak", "walnut") > MARGIN
-    (1, 2, True)
+    (1, 1, True)
     """
     if abs(len(one) - len(other)) > MARGIN:
         return MARGIN + 1

@@ -829,7 +829,7 @@ BY_HAND = {
     "never bought": (
         "How many of my clicks were on things that I never bought?",
         NEVER_BOUGHT,
-        "4", "4", "integer", "product interaction", "easy", [2, 4, 8, 11, 16, 20, 22, 25], "middle",
+        "4", "4", "integer", "product interaction", "medium", [2, 4, 8, 11, 16, 20, 22, 25], "middle",
         f"{COUNT} WHERE action_type = 'click' AND NOT asin IN (SELECT asin FROM events WHERE action_type = 'purchase')",
     ),
     "a share": (
