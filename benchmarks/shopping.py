@@ -93,6 +93,8 @@ def as_task(each: TaskDraft) -> ShoppingTask:
         attributes=[],
         price_limit=None,
         needs=needs,
+        grade=each.grade,
+        wording="descriptive",
         profile_id="",
         reason_keys=[],
         acceptable=each.acceptable,

@@ -1,9 +1,8 @@
 """Shopping tasks: instructions that exactly one product of the whole catalog satisfies (ShopSimulator, arXiv 2601.18225)."""
 
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from decimal import Decimal
 from functools import cached_property
 from itertools import accumulate, islice, pairwise
 from typing import Annotated, Literal
@@ -17,8 +16,16 @@ from shopwright.pipeline.dataset import Dataset
 from shopwright.pipeline.envs.load_world import load_world_beside
 from shopwright.pipeline.problem import Problem
 from shopwright.pipeline.shopping import wording
-from shopwright.pipeline.shopping.draw import NO_DEMANDS, ProfileDemands, TaskDraft, derive_profile_demands, draft_task
-from shopwright.pipeline.shopping.facts import VariantTables
+from shopwright.pipeline.shopping.draw import (
+    GRADES,
+    NO_DEMANDS,
+    ProfileDemands,
+    TaskDraft,
+    derive_profile_demands,
+    draft_task,
+    draw_grade,
+)
+from shopwright.pipeline.shopping.facts import VariantTables, compute_price_ceiling
 from shopwright.pipeline.shopping.profile import describe_profile
 from shopwright.pipeline.stage import Key, Plan, Section, Shard, Views, stage
 from shopwright.schemas.record import Rejected
@@ -126,6 +133,7 @@ VIEWS = Views(
     checks=[
         check.row_agrees_with_its_needs,
         check.no_other_product_satisfies_it,
+        check.no_need_is_idle,
         check.nearest_miss_misses,
         check.instruction_says_what_is_stated,
         check.title_is_not_copied,
@@ -214,13 +222,34 @@ class LeafTasks:
                 yield Rejected(id=f"{self.name}-{split}-{sort}-{number}", reasons=[reason], record="{}")
 
     def standard(self, rows: list[int], split: Half) -> Iterator[ShoppingTask]:
-        """One of each product, then another variant of each, and so on; in the end the same ones with other needs."""
-        for turn in range(VARIANTS + AGAIN):
-            for row in rows:
-                found = self.draw(row, turn, NO_DEMANDS, "")
-                task = self.row(found, split, None, turn) if found else None
-                if task is not None and task.title_overlap <= wording.MOST_TITLE_OVERLAP:
-                    yield task
+        """One of each product, then another variant of each, and so on; in the end the same ones with other needs.
+
+        The grade is drawn before the product: a product that has no task of a grade waits for the next one.
+        """
+        random = self.shard.random("shopping_tasks", self.name, split, "grades")
+        waiting = deque((row, turn) for turn in range(VARIANTS + AGAIN) for row in rows)
+        # Grades that no product of the category has any more.
+        without: set[int] = set()
+        while waiting and len(without) < len(GRADES):
+            grade = draw_grade(random)
+            grades = sorted(GRADES.keys() - without, key=lambda each: abs(each - grade))
+            task = next(self.first_of_grade(waiting, len(rows), grades[0], split), None)
+            if task is None:
+                without.add(grades[0])
+            else:
+                yield task
+
+    def first_of_grade(
+        self, waiting: deque[tuple[int, int]], tries: int, grade: int, split: Half
+    ) -> Iterator[ShoppingTask]:
+        """Tasks of this grade, of which one is taken; the products looked at in vain are put behind the others."""
+        for _ in range(min(tries, len(waiting))):
+            row, turn = waiting.popleft()
+            found = self.draw(row, turn, NO_DEMANDS, "", grade)
+            task = self.row(found, split, None, turn) if found else None
+            if task is not None and task.title_overlap <= wording.MOST_TITLE_OVERLAP:
+                yield task
+            waiting.append((row, turn))
 
     def personal(self, rows: list[int], split: Half) -> Iterator[ShoppingTask]:
         """Of a customer and a product that its profile says something about, without giving it away."""
@@ -271,14 +300,15 @@ class LeafTasks:
             copied or check.find_profile_leak(task, profile, title) or check.instruction_says_what_is_stated(task)
         )
 
-    def draw(self, row: int, turn: int, says: ProfileDemands, profile: str) -> TaskDraft | None:
+    def draw(
+        self, row: int, turn: int, says: ProfileDemands, profile: str, grade: int | None = None
+    ) -> TaskDraft | None:
         id = self.counters.store.ids[row].as_py()
         if profile and f"{id} {profile}" in self.taken:
             return None
-        random = self.shard.random("shopping_tasks", id, turn, profile)
-        found = draft_task(
-            self.counters, row, random, carried=says, but=() if profile or turn >= VARIANTS else self.taken
-        )
+        random = self.shard.random("shopping_tasks", id, turn, profile, *([grade] if grade else []))
+        but = () if profile or turn >= VARIANTS else self.taken
+        found = draft_task(self.counters, row, random, grade=grade, carried=says, but=but)
         if found is None:
             return None
         needs = f"{id} {sorted((need.fact, need.value) for need in found.needs)}"
@@ -308,8 +338,10 @@ class LeafTasks:
             simple_instruction=wording.phrase_vague_opening(found.category, self.language, random),
             options=[Choice(name=need.fact, value=need.value) for need in needs if need.kind == "option"],
             attributes=[need.value for need in needs if need.kind == "attribute"],
-            price_limit=next((Decimal(need.value) for need in needs if need.kind == "price"), None),
+            price_limit=next((compute_price_ceiling(need) for need in needs if need.kind == "price"), None),
             needs=needs,
+            grade=found.grade,
+            wording="descriptive",
             profile_id=profile.id if profile else "",
             reason_keys=[need.fact for need in needs if need.known == "profile"],
             acceptable=found.acceptable,

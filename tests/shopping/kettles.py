@@ -84,6 +84,8 @@ def task(*needs, **more):
         "attributes": [each.value for each in needs if each.kind == "attribute"],
         "price_limit": Decimal("40.00"),
         "needs": list(needs),
+        "grade": 1,
+        "wording": "descriptive",
         "profile_id": "",
         "reason_keys": [],
         "acceptable": "{}",
