@@ -251,10 +251,10 @@ def instruction_says_what_is_stated(task: ShoppingTask) -> str | None:
         if need.known == "stated" and need.said not in task.instruction:
             return "a need that the instruction does not say"
         if need.known == "profile" and (
-            need.said in task.instruction or text_contains_value(need.value, task.instruction)
+            text_contains_value(need.said, task.instruction) or text_contains_value(need.value, task.instruction)
         ):
             return "the instruction says what the profile carries"
-        if need.said in task.simple_instruction:
+        if text_contains_value(need.said, task.simple_instruction):
             return "the opening tells a need"
     return None
 

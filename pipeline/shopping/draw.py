@@ -42,6 +42,7 @@ NEAR = 0.05
 MOST_VALUES = 12
 # Facts that are named only in some tasks, or where a profile carries them: they alone tell nearly everything.
 NEVER_TELLS = ("brand",)
+NEVER_DENIED = ("brand", "size", "shoe size", "cut", "garment")
 # Facts that name the product itself: who knows them needs no shopping assistant.
 IDENTIFIERS = frozenset(
     [
@@ -208,7 +209,7 @@ class TellingFacts:
         self.counter, self.thing = counter, thing
         self.plain = {fact: weigh(counter, need) for fact, need in known.items()}
         self.bounds = {fact: found for fact, need in known.items() if (found := self.weigh_bound(need))}
-        self.negations = {fact: self.list_negations(need) for fact, need in known.items() if fact not in NEVER_TELLS}
+        self.negations = {fact: self.list_negations(need) for fact, need in known.items() if fact not in NEVER_DENIED}
         self.limits, self.about = list_price_limits(counter, thing.cents), weigh_about_price(counter, thing.cents)
 
     def draw(self, random: Random, grade: int, *, price: bool) -> list[Candidate]:
