@@ -6,7 +6,7 @@ Written from English and from what a category has; it shares nothing with the ph
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 from shopwright.pipeline.reading.effect_words import EFFECT_WORDS
 
@@ -80,6 +80,13 @@ class CategoryFacts:
                 found[fact] = (amounts[0][1], {amount[0]: value for value, amount in values.items() if amount})
         return found
 
+    @cached_property
+    def pattern(self) -> re.Pattern[str]:
+        """A number with a unit that people write, or that these things have."""
+        own = {unit.lower() for unit, _ in self.measures.values() if unit}
+        units = "|".join(map(re.escape, sorted({*UNIT_WORDS, *own}, key=lambda each: (-len(each), each))))
+        return re.compile(rf"(?<![\w.$])(?P<number>{NUMBER}) ?(?P<unit>{units})(?![\w])")
+
     def bound(self, fact: str, op: str) -> str | None:
         """Where much or little begins: the upper or lower half of what there is, without the middle one."""
         amounts = sorted(self.measures[fact][1])
@@ -147,6 +154,8 @@ class ShortReader:
             for value in values:
                 known.setdefault(value, set()).add(fact)
         for value in sorted(known, key=lambda each: (-len(each), each)):
+            if value not in self.text:
+                continue
             pattern = (NOT + " " if negated else "") + rf"(?P<value>{re.escape(value)})"
             for found in list(re.finditer(pattern, self.text)):
                 if self.stands_alone(*found.span("value")) and GONE not in found[0]:
@@ -181,10 +190,8 @@ class ShortReader:
     def find_measures(self, facts: CategoryFacts) -> Iterator[tuple[float, str, re.Match[str]]]:
         """All numbers with a unit that the category knows, as amounts in the base unit; from the right, so that places stay."""
         own = {unit for unit, _ in facts.measures.values() if unit}
-        units = sorted({*UNIT_WORDS, *(unit.lower() for unit in own)}, key=lambda each: (-len(each), each))
-        pattern = rf"(?<![\w.$])(?P<number>{NUMBER}) ?(?P<unit>{'|'.join(map(re.escape, units))})(?![\w])"
         lower = {unit.lower(): unit for unit in own}
-        for found in reversed(list(re.finditer(pattern, self.text))):
+        for found in reversed(list(facts.pattern.finditer(self.text))):
             base, factor = UNIT_WORDS.get(found["unit"], (found["unit"], 1.0))
             if base not in own and found["unit"] in lower:
                 base, factor = lower[found["unit"]], 1.0
@@ -220,15 +227,23 @@ class ShortReader:
 
     def read_effects(self, facts: CategoryFacts) -> None:
         """Words for much or little of something that the things of the category have a measure of."""
-        for pattern, op, names in EFFECT_WORDS:
-            able = {fact: value for fact in names & facts.measures.keys() if (value := facts.bound(fact, op))}
-            pattern = pattern.replace("with ", "(?:with )?")  # "with a lid and lots of storage"
-            found = re.search(rf"(?<![\w'-])(?:{pattern})(?![\w'-])", self.text) if able else None
+        for pattern, op, names in list_effect_patterns():
+            able = {fact: value for fact in sorted(names & facts.measures.keys()) if (value := facts.bound(fact, op))}
+            found = pattern.search(self.text) if able else None
             if found and GONE not in found[0]:
                 for value in sorted(set(able.values())):
                     same = frozenset(fact for fact in able if able[fact] == value)
                     self.needs.append(ReadNeed(same, op, value))
                 self.take(*found.span())
+
+
+@cache
+def list_effect_patterns() -> list[tuple[re.Pattern[str], str, frozenset[str]]]:
+    """The words for effects; of two joined by "and" the second may be without its "with"."""
+    return [
+        (re.compile(rf"(?<![\w'-])(?:{words.replace('with ', '(?:with )?')})(?![\w'-])"), op, facts)
+        for words, op, facts in EFFECT_WORDS
+    ]
 
 
 def is_named(fact: str, before: str, after: str) -> bool:

@@ -97,8 +97,9 @@ class Candidate:
     """A need that a task could have, with what of the category meets it."""
 
     need: Need
-    met: np.ndarray
-    loose: np.ndarray
+    met: int
+    """A bit for each variant, which many tries put together faster than arrays of so few."""
+    loose: int
     """What meets it for somebody who takes it less strictly: a price that is nearly about so much, a size in the middle."""
 
 
@@ -186,7 +187,7 @@ def choose_telling_needs(
     first = [weigh(counter, need) for need in from_profile]
     pool = TellingFacts(counter, thing, {fact: known[fact] for fact in known if fact not in carried.facts})
     free_price = all(need.fact != "price" for need in from_profile)
-    others = counter.stocked & (counter.rows != row)
+    others = pack_bits(counter.stocked & (counter.rows != row))
     for _ in range(TRIES[grade or 1]):
         wanted = grade or draw_grade(random)
         chosen = select_smallest(others, first, pool.draw(random, wanted, price=free_price), random, wanted)
@@ -197,9 +198,13 @@ def choose_telling_needs(
     return None
 
 
+def pack_bits(mask: np.ndarray) -> int:
+    return int.from_bytes(np.packbits(mask).tobytes(), "big")
+
+
 def weigh(counter: VariantTable, need: Need, loose: Need | None = None) -> Candidate:
-    met = counter.meets(need)
-    return Candidate(need, met, met if loose is None else counter.meets(loose))
+    met = pack_bits(counter.meets(need))
+    return Candidate(need, met, met if loose is None else pack_bits(counter.meets(loose)))
 
 
 class TellingFacts:
@@ -292,30 +297,30 @@ def weigh_about_price(counter: VariantTable, cents: int) -> Candidate | None:
     if abs(cents - amount) > NEAR * amount:
         return None
     need = build_price_limit(amount).model_copy(update={"op": "about"})
-    return Candidate(need, counter.meets(need), np.abs(counter.cents - amount) * ABOUT <= 2 * amount)
+    return Candidate(
+        need, pack_bits(counter.meets(need)), pack_bits(np.abs(counter.cents - amount) * ABOUT <= 2 * amount)
+    )
 
 
 def select_smallest(
-    others: np.ndarray, first: Sequence[Candidate], rest: Sequence[Candidate], random: Random, grade: int
+    others: int, first: Sequence[Candidate], rest: Sequence[Candidate], random: Random, grade: int
 ) -> list[Need] | None:
     """Of these, needs that nothing else meets, none of which could go; None where all together are not enough.
 
     Few strong ones make a small set, weak ones a large one. Nothing else may meet them, loosely taken, either.
     """
-    strength = {id(each): int((others & ~each.met).sum()) * (0.5 + random.random()) for each in rest}
+    strength = {id(each): (others & ~each.met).bit_count() * (0.5 + random.random()) for each in rest}
     # Of a small set the strong come first and the weak go first, of a large one the other way round.
     rank = {id(each): {1: -1, 2: 0, 3: 1}[grade] * strength[id(each)] for each in rest}
     order = sorted(rest, key=lambda each: rank[id(each)])
-    chosen, left = list(first), others.copy()
+    chosen, left = list(first), others
     for each in first:
         left &= each.loose
     for each in order:
-        if not left.any():
-            break
-        if (left & ~each.loose).any():
+        if left and left & ~each.loose:
             chosen.append(each)
             left &= each.loose
-    if left.any():
+    if left:
         return None
     # What is stated goes before what the profile carries.
     keep = sorted(chosen, key=lambda each: (each.need.known == "profile", -rank.get(id(each), 0)))
@@ -328,12 +333,11 @@ def select_smallest(
     return None if idle else [each.need for each in keep]
 
 
-def meets_all(others: np.ndarray, masks: Sequence[np.ndarray]) -> bool:
+def meets_all(others: int, masks: Iterable[int]) -> bool:
     """Whether any of the others meets all."""
-    left = others.copy()
     for mask in masks:
-        left &= mask
-    return bool(left.any())
+        others &= mask
+    return others != 0
 
 
 def sort_needs(needs: Iterable[Need]) -> list[Need]:

@@ -225,7 +225,7 @@ class LeafTasks:
     def tasks(self, standard: tuple[int, int], personal: tuple[int, int]) -> Iterator[ShoppingTask | Rejected]:
         """So many of each sort, of which the second number is held out."""
         # more products than held-out tasks: some cannot be told from their siblings, and few are what a profile says
-        upto = min(max(3 * standard[1], 12 * personal[1]), len(self.rows) // 2)
+        upto = min(max(8 * standard[1], 12 * personal[1]), len(self.rows) // 2)
         yield from self.of_split("test", self.rows[:upto], standard[1], personal[1])
         yield from self.of_split("train", self.rows[upto:], standard[0] - standard[1], personal[0] - personal[1])
 
