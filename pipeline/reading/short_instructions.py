@@ -50,7 +50,7 @@ FILLER = frozenset(
     flavor flavored tastes brand pair pack set box bag bottle jar can tube roll sheet bundle package plan suitable good meant somewhere
     priced price costs cost costing or less more than on type in's all but just not no except anything minimum maximum along across
     tall high wide long deep height width length depth diameter rest usually usual otherwise else everything always last time know take way i
-    other same before id tin tub jug kit kind shape condition nothing""".split()
+    other same before id tin tub jug kit kind shape condition nothing love cost""".split()
 )
 
 

@@ -31,7 +31,7 @@ SHARES = {1: 0.4, 2: 0.35, 3: 0.25}
 TRIES = {1: 30, 2: 20, 3: 60}
 # How often a try knows the brand, a price, a price that is about something rather than a limit; by grade where that matters.
 BRAND = {1: 0.45, 2: 0.2, 3: 0.1}
-PRICE = {1: 0.45, 2: 0.5, 3: 0.7}
+PRICE = {1: 0.3, 2: 0.3, 3: 0.5}
 ABOUT_PRICE = 0.35
 # How often a measure is needed by a bound, and another fact by what it is not; between these shares, drawn for each try.
 BOUNDS = {1: (0.4, 1.0), 2: (0.6, 1.0), 3: (0.5, 1.0)}
@@ -42,7 +42,7 @@ NEAR = 0.05
 MOST_VALUES = 12
 # Facts that are named only in some tasks, or where a profile carries them: they alone tell nearly everything.
 NEVER_TELLS = ("brand",)
-NEVER_DENIED = ("brand", "size", "shoe size", "cut", "garment")
+NEVER_DENIED = ("brand", "size", "shoe size", "cut", "garment", "condition")
 # Facts that name the product itself: who knows them needs no shopping assistant.
 IDENTIFIERS = frozenset(
     [

@@ -24,14 +24,21 @@ BEHIND = re.compile(
 )
 CLAUSE = re.compile(r"(?:that|so) ")
 # Traits before the thing, at most, and their words.
-MOST_BEFORE, MOST_WORDS_BEFORE = 2, 5
+MOST_BEFORE, MOST_WORDS_BEFORE = 3, 6
 # Words that are tried for a trait until they have room.
 DRAWS = 12
 # Traits behind the thing in the first sentence, at most.
 MOST_BEHIND = 3
 # How often a bound is said by its effect, and what is much for one sentence in a second one.
-EFFECT, SECOND_SENTENCE = 0.75, 0.6
+EFFECT, SECOND_SENTENCE = 0.75, 0.35
 HEAD = re.compile(r"(?P<start>(?:an?|some|the) (?:\w+ of )?)?(?P<noun>.+)")
+# "a pair of", "a pack of": what is there in numbers or in bulk is named without in some texts, and always where it is what a pack holds.
+MEASURE_WORD = re.compile(r"an? (?:pair|pack|set|box|bag|bottle|jar|can|tube|roll|tin|sheet) of ")
+BARE = 0.6
+# Letters of a size that is said as one: "XL", "women's 9".
+LONGEST_SIZE = 10
+# A clause about one thing, and about several.
+SEVERAL = (("that has ", "that have "), ("that is ", "that are "), ("that comes ", "that come "), ("that costs ", "that cost "))
 SIDES = ("height", "width", "length", "depth", "diameter")
 SIDE_UNITS = ("in", "ft", "cm", "yd", "mm", "m")
 FOR = frozenset(
@@ -85,6 +92,8 @@ class ShortWriter:
         placed = self.word_traits(stated)
         if placed is None:
             return None
+        if not HEAD.fullmatch(noun)["start"]:  # type: ignore[index]
+            self.say_of_several(placed.clause)
         first, second = self.part_sentences(placed.behind)
         thing = compose_thing(noun, [self.said[each] for each in placed.before], self.join([*first, *placed.clause]))
         rest = self.join(second)
@@ -110,7 +119,9 @@ class ShortWriter:
         if meaning not in things.templates:
             return re.sub(r"[^\w\s'-]+", " and ", self.counter.leaf).lower()
         # All splits share a thing's few names.
-        return things.say(meaning, {}, self.random).text
+        name = things.say(meaning, {}, self.random).text
+        several = MEASURE_WORD.match(name)
+        return name[several.end() :] if several and self.random.random() < BARE else name
 
     # Traits
 
@@ -137,8 +148,8 @@ class ShortWriter:
         fact, value = need.fact, need.value
         if fact in ("brand", "color", "condition", "flavor"):
             return self.say(fact, {"value": value if fact == "brand" else value.lower()})
-        if fact.endswith("size") and len(value) < 5 and not MEASURE.match(value):
-            return self.say("size", {"value": value})
+        if fact.endswith("size") and len(value) <= LONGEST_SIZE and not MEASURE.match(value):
+            return self.say("size", {"value": value.removeprefix("size ")})
         if MEASURED.fullmatch(value) and parse_measurement(value):
             meaning, facts = self.measure_meaning(need)
             return self.say(meaning, facts)
@@ -150,7 +161,7 @@ class ShortWriter:
         part = named.split()[-1].lower().rstrip("s") == fact.split()[-1].rstrip("s") or (
             len(named.split()) > 1 and not STATE.fullmatch(named.lower())
         )
-        how = "part" if part else "bare" if len(named.split()) == 1 else "state"
+        how = ("parts" if named.endswith("s") else "part") if part else "bare" if len(named.split()) == 1 else "state"
         return self.say(f"value {how}", {"value": named, "a value": add_article(named, fact)})
 
     def name_value(self, need: Need) -> str:
@@ -171,7 +182,7 @@ class ShortWriter:
         number = found["number"] if found else need.value
         known = f"unit {unit}" in self.bank.templates
         one, several = (f"{number} {self.say(f'{how} {unit}', {})}" if known else need.value for how in ("unit", "units"))
-        facts = {"fact": need.fact, "measure": one, "measures": one if number == "1" else several}
+        facts = {"fact": need.fact.removeprefix("max "), "measure": one, "measures": one if number == "1" else several}
         if need.fact in SIDES and unit in SIDE_UNITS:
             return "measure along", {**facts, "along": self.say(f"along {need.fact}", {})}
         if COUNTED.fullmatch(unit) and unit not in UNITS and unit not in ("ounces", "years", "months"):
@@ -204,6 +215,11 @@ class ShortWriter:
                 return None
         placed.behind.sort(key=lambda fact: fact == "price")
         return placed
+
+    def say_of_several(self, facts: Iterable[str]) -> None:
+        for fact in facts:
+            for one, several in SEVERAL:
+                self.said[fact] = self.said[fact].replace(one, several)
 
     def part_sentences(self, behind: list[str]) -> tuple[list[str], list[str]]:
         """What stands behind the thing, and what is for a second sentence."""
