@@ -227,14 +227,19 @@ class ShortReader:
 
     def read_effects(self, facts: CategoryFacts) -> None:
         """Words for much or little of something that the things of the category have a measure of."""
+        found = []
         for pattern, op, names in list_effect_patterns():
             able = {fact: value for fact in sorted(names & facts.measures.keys()) if (value := facts.bound(fact, op))}
-            found = pattern.search(self.text) if able else None
-            if found and GONE not in found[0]:
-                for value in sorted(set(able.values())):
-                    same = frozenset(fact for fact in able if able[fact] == value)
-                    self.needs.append(ReadNeed(same, op, value))
-                self.take(*found.span())
+            if able and (match := pattern.search(self.text)):
+                found.append((match, op, able))
+        # "that isn't too long" before "long"
+        for match, op, able in sorted(found, key=lambda each: -len(each[0][0])):
+            if GONE in self.text[match.start() : match.end()]:
+                continue
+            for value in sorted(set(able.values())):
+                same = frozenset(fact for fact in able if able[fact] == value)
+                self.needs.append(ReadNeed(same, op, value))
+            self.take(*match.span())
 
 
 @cache

@@ -28,7 +28,10 @@ class ShoppingSolver:
         task = self.task
         if self.play.multi:
             yield from self.asks()
-        for query in self.queries():
+        sight = self.play.sight()
+        for query in dict.fromkeys(self.queries()):
+            if not sight.can_search:
+                sight = yield self.turn("starts_again", "click[back to search]")
             sight = yield self.turn("looks", f"search[{query}]", query)
             while task.product_id.lower() not in sight.clickables and "next >" in sight.clickables:
                 sight = yield self.turn("turns", "click[next >]")

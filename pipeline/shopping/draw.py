@@ -8,7 +8,7 @@ from typing import Any, get_args
 import numpy as np
 
 from shopwright.pipeline.shop.store import Store
-from shopwright.pipeline.shopping.effects import Bound, find_effect_bounds
+from shopwright.pipeline.shopping.effects import Bound, find_effect, find_effect_bounds
 from shopwright.pipeline.shopping.facts import (
     ABOUT,
     MEASURE,
@@ -35,6 +35,8 @@ PRICE = {1: 0.3, 2: 0.3, 3: 0.5}
 ABOUT_PRICE = 0.35
 # How often a measure is needed by a bound, and another fact by what it is not; between these shares, drawn for each try.
 BOUNDS = {1: (0.4, 1.0), 2: (0.6, 1.0), 3: (0.5, 1.0)}
+# Share of tasks that are to have a need which is said by its effect, where there is one, and of their tries those that insist on it.
+INDIRECT, INSIST = 0.8, 0.9
 NEGATION = {1: (0.0, 0.1), 2: (0.0, 0.2), 3: (0.1, 0.6)}
 # A price that is about so much is nearer to it than this share of it, and no other product that would do is as near as twice the tenth.
 NEAR = 0.05
@@ -188,10 +190,15 @@ def choose_telling_needs(
     pool = TellingFacts(counter, thing, {fact: known[fact] for fact in known if fact not in carried.facts})
     free_price = all(need.fact != "price" for need in from_profile)
     others = pack_bits(counter.stocked & (counter.rows != row))
-    for _ in range(TRIES[grade or 1]):
-        wanted = grade or draw_grade(random)
-        chosen = select_smallest(others, first, pool.draw(random, wanted, price=free_price), random, wanted)
+    tries = TRIES[grade or 1]
+    insists = INSIST * tries if pool.effects and random.random() < INDIRECT else 0
+    for number in range(tries):
+        wanted, indirect = grade or draw_grade(random), number < insists
+        candidates = pool.draw(random, wanted, price=free_price, indirect=indirect)
+        chosen = select_smallest(others, first, candidates, random, wanted)
         if chosen is None or (grade and grade_of(chosen) != grade):
+            continue
+        if indirect and not any(need.fact in pool.effects and need.op.startswith("at ") for need in chosen):
             continue
         if not carried.facts or any(need.known == "profile" and need.fact != "price" for need in chosen):
             return sort_needs(chosen)
@@ -214,18 +221,24 @@ class TellingFacts:
         self.counter, self.thing = counter, thing
         self.plain = {fact: weigh(counter, need) for fact, need in known.items()}
         self.bounds = {fact: found for fact, need in known.items() if (found := self.weigh_bound(need))}
+        self.effects = {fact for fact, bound in self.bounds.items() if self.has_effect(bound.need)}
         self.negations = {fact: self.list_negations(need) for fact, need in known.items() if fact not in NEVER_DENIED}
         self.limits, self.about = list_price_limits(counter, thing.cents), weigh_about_price(counter, thing.cents)
 
-    def draw(self, random: Random, grade: int, *, price: bool) -> list[Candidate]:
-        """One candidate for each fact, and perhaps a price, in an order of chance."""
+    def has_effect(self, need: Need) -> bool:
+        measure = parse_measurement(need.value)
+        counter = self.counter
+        return bool(measure and find_effect(counter.group, counter.leaf, need.fact, need.op, measure[1]))
+
+    def draw(self, random: Random, grade: int, *, price: bool, indirect: bool) -> list[Candidate]:
+        """One candidate for each fact, and perhaps a price, in an order of chance. indirect: by its effect, what has one."""
         found = []
         bounds, negations = draw_between(BOUNDS[grade], random), draw_between(NEGATION[grade], random)
         for fact, plain in self.plain.items():
             bounded, negated = random.random() < bounds, random.random() < negations
             pick, brand = random.random(), random.random() < BRAND[grade]
             others = self.negations.get(fact, [])
-            if bounded and fact in self.bounds:
+            if fact in self.bounds and (bounded or (indirect and fact in self.effects)):
                 found.append(self.bounds[fact])
             elif negated and others:
                 found.append(others[int(pick * len(others))])

@@ -30,7 +30,7 @@ DRAWS = 12
 # Traits behind the thing in the first sentence, at most.
 MOST_BEHIND = 3
 # How often a bound is said by its effect, and what is much for one sentence in a second one.
-EFFECT, SECOND_SENTENCE = 0.75, 0.35
+EFFECT, SECOND_SENTENCE = 0.9, 0.35
 HEAD = re.compile(r"(?P<start>(?:an?|some|the) (?:\w+ of )?)?(?P<noun>.+)")
 # "a pair of", "a pack of": what is there in numbers or in bulk is named without in some texts, and always where it is what a pack holds.
 MEASURE_WORD = re.compile(r"an? (?:pair|pack|set|box|bag|bottle|jar|can|tube|roll|tin|sheet) of ")
