@@ -95,6 +95,7 @@ def as_task(each: TaskDraft) -> ShoppingTask:
         needs=needs,
         grade=each.grade,
         wording="descriptive",
+        phrases=[],
         profile_id="",
         reason_keys=[],
         acceptable=each.acceptable,

@@ -136,7 +136,7 @@ class ShoppingTask(Record):
     grade: int
     """1 with up to three needs, 2 with four or five, 3 with six and more."""
     wording: Wording
-    phrases: list[str] = []
+    phrases: list[str]
     """The templates of the phrase bank that a short instruction is made of."""
     profile_id: str
     """Whose profile goes with it; empty for a standard task."""

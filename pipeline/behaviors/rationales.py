@@ -6,13 +6,13 @@ from functools import lru_cache
 from random import Random
 from typing import NamedTuple
 
-from shopwright.pipeline.evaluate.frames import mask_facts
 from shopwright.pipeline.behaviors.meanings import list_meanings
 from shopwright.pipeline.behaviors.mention import name_product
 from shopwright.pipeline.behaviors.reasons import PageFacts
 from shopwright.pipeline.behaviors.session_replay import Move
 from shopwright.pipeline.behaviors.sessions import CLICK, PURCHASE, SEARCH, Act
 from shopwright.pipeline.behaviors.voices import write_in_register, writes_small
+from shopwright.pipeline.evaluate.frames import mask_facts
 from shopwright.pipeline.phrases.bank import load_grammar_bank, tidy_sentence
 from shopwright.pipeline.phrases.grammar import SLOT, Template
 from shopwright.pipeline.prompts import render_phrases

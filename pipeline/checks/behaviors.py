@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, pairwise
 from typing import Any
 
-from shopwright.pipeline.evaluate.frames import mask_facts
 from shopwright.pipeline.behaviors.logs import Logs
 from shopwright.pipeline.behaviors.rationales import collect_page_words, describe_intent, find_rationale_fault
 from shopwright.pipeline.behaviors.rows import (
@@ -32,6 +31,7 @@ from shopwright.pipeline.checks.claims import find_contradiction
 from shopwright.pipeline.checks.record_cache import RecordCache
 from shopwright.pipeline.checks.shopping import shop_of
 from shopwright.pipeline.dataset import Dataset
+from shopwright.pipeline.evaluate.frames import mask_facts
 from shopwright.pipeline.files import parquet
 from shopwright.pipeline.render.pages import SEARCH_INPUT, format_dollars, render_page_html, sanitize_text
 from shopwright.pipeline.rewards.hierarchical import read_true_action as parsed

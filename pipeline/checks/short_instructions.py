@@ -8,7 +8,14 @@ from functools import cached_property
 import pyarrow as pa
 
 from shopwright.pipeline.checks.openings import list_nouns
-from shopwright.pipeline.checks.shopping import Catalog, Offers, Variants, collect_task_word_grams, load_offers, map_product_titles
+from shopwright.pipeline.checks.shopping import (
+    Catalog,
+    Offers,
+    Variants,
+    collect_task_word_grams,
+    load_offers,
+    map_product_titles,
+)
 from shopwright.pipeline.reading.kinds import list_forms, list_names_of
 from shopwright.pipeline.reading.short_instructions import CategoryFacts, ShortReader, list_misreadings
 from shopwright.schemas.shopping import ShoppingTask
@@ -35,7 +42,8 @@ class ShortShop:
     def facts_of(self, category: str) -> CategoryFacts:
         if category not in self.facts:
             rows = self.offers.connection.execute(
-                "SELECT DISTINCT fact, value, amount, base FROM fact WHERE category = ? AND value IS NOT NULL ORDER BY ALL", [category]
+                "SELECT DISTINCT fact, value, amount, base FROM fact WHERE category = ? AND value IS NOT NULL ORDER BY ALL",
+                [category],
             ).fetchall()
             values: dict[str, dict[str, tuple[float, str] | None]] = {}
             for fact, value, amount, base in rows:
@@ -70,9 +78,7 @@ def find_short_misreading(task: ShoppingTask, shop: ShortShop) -> str | None:
     categories, read, strange = ShortReader(task.instruction, shop.names, shop.facts_of).read()
     if categories != [task.category]:
         return f"its thing is read as {' and '.join(categories) or 'nothing'}"
-    expected = [
-        (need.fact, need.op, " ".join(need.value.split())) for need in task.needs if need.known == "stated"
-    ]
+    expected = [(need.fact, need.op, " ".join(need.value.split())) for need in task.needs if need.known == "stated"]
     wrong = list_misreadings(expected, read)
     if wrong:
         return f"it is read otherwise: {'; '.join(wrong)}"

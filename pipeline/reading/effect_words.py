@@ -16,11 +16,15 @@ TANK = frozenset({"tank", "bin"})
 THICKNESS = frozenset({"thickness", "glass", "pile"})
 HEEL = frozenset({"heel", "platform", "sole"})
 CAPACITY = frozenset({"capacity", "storage", "jar size"})
-PAGES = frozenset({"pages", "sheets", "page count"})
+PAGES = frozenset({"pages", "page count"})
 
 # Phrases before single words, those that deny before those that do not.
 EFFECT_WORDS: tuple[tuple[str, str, frozenset[str]], ...] = (
-    ("that punch(?:es)?|that packs a punch|(?:with )?(?:plenty|lots|a lot|some) (?:of )?(?:real )?power", "at least", frozenset({"power", "motor"})),
+    (
+        "that punch(?:es)?|that packs a punch|(?:with )?(?:plenty|lots|a lot|some) (?:of )?(?:real )?power",
+        "at least",
+        frozenset({"power", "motor"}),
+    ),
     (
         "with an? (?:strong|powerful) motor|high powered|powerful|heavy duty|that really has power behind it|strong|that (?:isn't|is not) weak",
         "at least",
@@ -38,20 +42,26 @@ EFFECT_WORDS: tuple[tuple[str, str, frozenset[str]], ...] = (
     ),
     # batteries, storage, screens
     (
-        "with an? (?:long|great) battery life|with great battery life|with a battery that lasts|that lasts long on a charge|that runs a long time"
-        "|that doesn't need charging all the time|that keeps going for a long time|long lasting",
+        (
+            "with an? (?:long|great) battery life|with great battery life|with a battery that lasts|that lasts long on a charge|that runs a long time"
+            "|that doesn't need charging all the time|that keeps going for a long time|long lasting"
+        ),
         "at least",
         frozenset({"runtime", "battery"}),
     ),
     (
-        "with (?:lots|plenty) of storage|with a lot of space|that holds lots of photos|with storage for all my photos|for storing lots of files"
-        "|with room for lots of files|large capacity",
+        (
+            "with (?:lots|plenty) of storage|with a lot of space|that holds lots of photos|with storage for all my photos|for storing lots of files"
+            "|with room for lots of files|large capacity"
+        ),
         "at least",
         frozenset({"storage", "capacity"}),
     ),
     (
-        "with an? (?:big|large) (?:screen|display)|that has a big display|(?:large|big) screen|with a screen that's easy to read"
-        "|that has a screen large enough for movies",
+        (
+            "with an? (?:big|large) (?:screen|display)|that has a big display|(?:large|big) screen|with a screen that's easy to read"
+            "|that has a screen large enough for movies"
+        ),
         "at least",
         frozenset({"screen"}),
     ),
@@ -62,8 +72,10 @@ EFFECT_WORDS: tuple[tuple[str, str, frozenset[str]], ...] = (
     ),
     # tanks and cords
     (
-        "with an? (?:big|large|good sized) tank|large tank|with a tank that lasts|that holds a lot of water"
-        "|that (?:doesn't need refilling|i don't have to refill) (?:all the time|so often)",
+        (
+            "with an? (?:big|large|good sized) tank|large tank|with a tank that lasts|that holds a lot of water"
+            "|that (?:doesn't need refilling|i don't have to refill) (?:all the time|so often)"
+        ),
         "at least",
         TANK | CAPACITY,
     ),
@@ -89,8 +101,10 @@ EFFECT_WORDS: tuple[tuple[str, str, frozenset[str]], ...] = (
         frozenset({"output", "brightness"}),
     ),
     (
-        "for (?:heavy rain|really wet weather|rainy days)|that can take heavy rain|that keeps me dry in a downpour|that stands up to a storm"
-        "|really waterproof",
+        (
+            "for (?:heavy rain|really wet weather|rainy days)|that can take heavy rain|that keeps me dry in a downpour|that stands up to a storm"
+            "|really waterproof"
+        ),
         "at least",
         frozenset({"fly rating", "waterproofing"}),
     ),
@@ -108,7 +122,11 @@ EFFECT_WORDS: tuple[tuple[str, str, frozenset[str]], ...] = (
     ),
     ("that isn't too sweet|not too sweet", "at least", frozenset({"cocoa"})),
     ("that isn't too sweet|not too sweet", "at most", frozenset({"sugar"})),
-    ("for (?:the whole family|my family|a group|several people)|big enough for a few of us|with room for all of us", "at least", frozenset({"sleeps", "guests"})),
+    (
+        "for (?:the whole family|my family|a group|several people)|big enough for a few of us|with room for all of us",
+        "at least",
+        frozenset({"sleeps", "guests"}),
+    ),
     # rooms
     (
         "for a (?:large|big) (?:room|space|house|home)|that covers a lot of space|for the whole house|that can handle a big space",
@@ -122,14 +140,18 @@ EFFECT_WORDS: tuple[tuple[str, str, frozenset[str]], ...] = (
     ),
     # packs and pieces
     (
-        "in bulk|(?:in|with) an? (?:big|large|value|bulk) pack|as a value pack|(?:bulk|big|multi) pack|with plenty in the pack|that lasts us a while"
-        "|for stocking up|so that i don't need to reorder soon",
+        (
+            "in bulk|(?:in|with) an? (?:big|large|value|bulk) pack|as a value pack|(?:bulk|big|multi) pack|with plenty in the pack|that lasts us a while"
+            "|for stocking up|so that i don't need to reorder soon"
+        ),
         "at least",
         PACK,
     ),
     (
-        "in a small pack|small pack|with only a few in it|just a few|that isn't a huge pack|for trying out first|with just a couple in it"
-        "|as a starter pack",
+        (
+            "in a small pack|small pack|with only a few in it|just a few|that isn't a huge pack|for trying out first|with just a couple in it"
+            "|as a starter pack"
+        ),
         "at most",
         PACK,
     ),
@@ -150,12 +172,18 @@ EFFECT_WORDS: tuple[tuple[str, str, frozenset[str]], ...] = (
     ),
     # sides
     (
-        "that isn't too wide|not too wide|narrow|slim|for a (?:narrow|small) space|that fits a tight spot|that doesn't take up much room"
-        "|for a corner with little room",
+        (
+            "that isn't too wide|not too wide|narrow|slim|for a (?:narrow|small) space|that fits a tight spot|that doesn't take up much room"
+            "|for a corner with little room"
+        ),
         "at most",
         frozenset({"width"}),
     ),
-    ("that is nice and wide|extra wide|that goes wide|with (?:a lot of|good) width|wide|broad", "at least", frozenset({"width"})),
+    (
+        "that is nice and wide|extra wide|that goes wide|with (?:a lot of|good) width|wide|broad",
+        "at least",
+        frozenset({"width"}),
+    ),
     (
         "that isn't too tall|not too tall|that doesn't stand tall|that stays low|low",
         "at most",
@@ -177,7 +205,11 @@ EFFECT_WORDS: tuple[tuple[str, str, frozenset[str]], ...] = (
         "at most",
         LENGTH,
     ),
-    ("that isn't too thin|not too thin|extra thick|nice and thick|with good thickness|thick|heavy duty", "at least", THICKNESS),
+    (
+        "that isn't too thin|not too thin|extra thick|nice and thick|with good thickness|thick|heavy duty",
+        "at least",
+        THICKNESS,
+    ),
     ("that isn't too thick|not too thick|that stays thin|on the thin side|thin|slim", "at most", THICKNESS),
     (
         "with (?:some height|a high sole|lift)|that makes me taller|that adds some height|high",
@@ -187,14 +219,18 @@ EFFECT_WORDS: tuple[tuple[str, str, frozenset[str]], ...] = (
     ("with a (?:low|flat) sole|that isn't high|for walking all day|flat|low", "at most", HEEL),
     # weight
     (
-        "that (?:isn't|is not) heavy|that doesn't weigh much|not too heavy|easy to carry|with hardly any weight to it|light as can be"
-        "|that weighs next to nothing|lightweight|light",
+        (
+            "that (?:isn't|is not) heavy|that doesn't weigh much|not too heavy|easy to carry|with hardly any weight to it|light as can be"
+            "|that weighs next to nothing|lightweight|light"
+        ),
         "at most",
         frozenset({"weight"}),
     ),
     (
-        "heavyweight|with (?:thick|heavy) fabric|that feels thick and warm|for colder days|sturdy and thick|that isn't flimsy|thick"
-        "|solid and heavy|that won't tip over|that is quite heavy|weighty|with some weight to it|heavy",
+        (
+            "heavyweight|with (?:thick|heavy) fabric|that feels thick and warm|for colder days|sturdy and thick|that isn't flimsy|thick"
+            "|solid and heavy|that won't tip over|that is quite heavy|weighty|with some weight to it|heavy"
+        ),
         "at least",
         frozenset({"weight"}),
     ),
@@ -205,8 +241,10 @@ EFFECT_WORDS: tuple[tuple[str, str, frozenset[str]], ...] = (
         frozenset({"heat up"}),
     ),
     (
-        "that doesn't take long|that is done (?:fast|quickly)|for when i have no time|that only takes a few minutes|with a (?:quick turnaround|short wait)"
-        "|so that i get it back soon|quick|fast",
+        (
+            "that doesn't take long|that is done (?:fast|quickly)|for when i have no time|that only takes a few minutes|with a (?:quick turnaround|short wait)"
+            "|so that i get it back soon|quick|fast"
+        ),
         "at most",
         frozenset({"leave time", "cook time"}) | TIMES,
     ),
@@ -226,8 +264,10 @@ EFFECT_WORDS: tuple[tuple[str, str, frozenset[str]], ...] = (
         VISIT,
     ),
     (
-        "that is good for a long time|with a long (?:validity|time to use it|warranty)|that (?:doesn't run out|won't expire) soon"
-        "|so that there is no hurry to use it",
+        (
+            "that is good for a long time|with a long (?:validity|time to use it|warranty)|that (?:doesn't run out|won't expire) soon"
+            "|so that there is no hurry to use it"
+        ),
         "at least",
         frozenset({"validity", "warranty"}),
     ),
@@ -238,8 +278,10 @@ EFFECT_WORDS: tuple[tuple[str, str, frozenset[str]], ...] = (
         SETTINGS,
     ),
     (
-        "with (?:lots|plenty) of (?:compartments|room for my things)|that has lots of places to put things|with many sections"
-        "|with room to sort everything|that helps me stay organized",
+        (
+            "with (?:lots|plenty) of (?:compartments|room for my things)|that has lots of places to put things|with many sections"
+            "|with room to sort everything|that helps me stay organized"
+        ),
         "at least",
         PLACES,
     ),
@@ -248,7 +290,11 @@ EFFECT_WORDS: tuple[tuple[str, str, frozenset[str]], ...] = (
         "at least",
         frozenset({"vents"}),
     ),
-    ("with lots of pages|with plenty of pages|that has many pages|for writing a lot|with enough paper for a year|thick", "at least", PAGES),
+    (
+        "with lots of pages|with plenty of pages|that has many pages|for writing a lot|with enough paper for a year|thick",
+        "at least",
+        PAGES,
+    ),
     (
         "with strong resistance|for a hard workout|heavy resistance|that is hard to pull|for strength training|that gives a real challenge",
         "at least",
@@ -256,17 +302,21 @@ EFFECT_WORDS: tuple[tuple[str, str, frozenset[str]], ...] = (
     ),
     # how much is in it, last: these words are said of many things
     (
-        "that isn't too big|not too big|in an? (?:small|little) size|that stays small|that fits in my purse|travel size|for (?:travel|my carry-on)"
-        "|just a small one to try out|that i can try before i commit|for one person|just a small amount|single serving|that i can finish quickly"
-        "|for trying it out|just a little to taste|that doesn't hold too much|for one or two people|space saving|for a small (?:kitchen|apartment)"
-        "|with a small capacity|compact|small|little|mini",
+        (
+            "that isn't too big|not too big|in an? (?:small|little) size|that stays small|that fits in my purse|travel size|for (?:travel|my carry-on)"
+            "|just a small one to try out|that i can try before i commit|for one person|just a small amount|single serving|that i can finish quickly"
+            "|for trying it out|just a little to taste|that doesn't hold too much|for one or two people|space saving|for a small (?:kitchen|apartment)"
+            "|with a small capacity|compact|small|little|mini"
+        ),
         "at most",
         SIZE | BOTTLE,
     ),
     (
-        "in an? (?:big|large|family|jumbo) size|that (?:lasts a while|is nice and big|holds a lot|will keep us stocked)|with plenty in it|(?:value|full|bulk|family) size"
-        "|so big it won't run out soon|big bag|for a (?:large|big) family|big enough for the whole family|with a large capacity|with (?:room for a lot|lots of space)"
-        "|in bulk|extra large|good sized|roomy|spacious|large|big",
+        (
+            "in an? (?:big|large|family|jumbo) size|that (?:lasts a while|is nice and big|holds a lot|will keep us stocked)|with plenty in it|(?:value|full|bulk|family) size"
+            "|so big it won't run out soon|big bag|for a (?:large|big) family|big enough for the whole family|with a large capacity|with (?:room for a lot|lots of space)"
+            "|in bulk|extra large|good sized|roomy|spacious|large|big"
+        ),
         "at least",
         SIZE | BOTTLE,
     ),

@@ -17,7 +17,10 @@ MONEY = rf"(?:\$(?P<sign>{NUMBER})|(?P<plain>{NUMBER}) (?:dollars|bucks))"
 LESS = r"(?:under|below|less than|lower than|cheaper than|no more than|up to|at most)"
 ROUGHLY = r"(?:about|around|roughly)"
 PRICES = (
-    ("at most", rf"(?:{LESS} {MONEY})|(?:{MONEY.replace('sign', 'sign2').replace('plain', 'plain2')} (?:or less|at most))"),
+    (
+        "at most",
+        rf"(?:{LESS} {MONEY})|(?:{MONEY.replace('sign', 'sign2').replace('plain', 'plain2')} (?:or less|at most))",
+    ),
     ("about", rf"(?:{ROUGHLY} {MONEY})|(?:{MONEY.replace('sign', 'sign2').replace('plain', 'plain2')} or so)"),
 )
 NOT = (
@@ -99,9 +102,7 @@ class CategoryFacts:
 class ShortReader:
     """Reads one text of a known shop: each step takes what it understands out of the text."""
 
-    def __init__(
-        self, text: str, names: Sequence[tuple[str, str]], facts_of: Callable[[str], CategoryFacts]
-    ) -> None:
+    def __init__(self, text: str, names: Sequence[tuple[str, str]], facts_of: Callable[[str], CategoryFacts]) -> None:
         """names: what things are called, the longest first, with the category."""
         self.text = " " + re.sub(r"[\s]+", " ", text.lower().replace("’", "'")).strip() + " "
         self.names, self.facts_of = names, facts_of
@@ -177,7 +178,9 @@ class ShortReader:
             cue = "|".join(cues)
             for number, unit, found in list(self.find_measures(facts)):
                 before = re.search(rf"(?:{cue})(?: an?| (?:[a-z]+ ){{1,2}}of)? $", self.text[: found.start()])
-                behind = re.match(rf"(?: (?:tall|high|wide|long|deep|across|in [a-z]+))? {after}", self.text[found.end() :])
+                behind = re.match(
+                    rf"(?: (?:tall|high|wide|long|deep|across|in [a-z]+))? {after}", self.text[found.end() :]
+                )
                 if before or behind:
                     start = before.start() if before else found.start()
                     self.add_measure(facts, op, number, unit, start, found.end() + (behind.end() if behind else 0))
@@ -202,7 +205,9 @@ class ShortReader:
         """A measure with those facts of its unit that have such a value, of which one that is named beside counts."""
         able: dict[str, str] = {}
         for fact, (base, amounts) in facts.measures.items():
-            value = next((text for each, text in amounts.items() if abs(each - amount) <= 1e-6 * max(each, amount)), None)
+            value = next(
+                (text for each, text in amounts.items() if abs(each - amount) <= 1e-6 * max(each, amount)), None
+            )
             if base == unit and value:
                 able[fact] = value
         before, after = self.text[max(0, start - 24) : start], self.text[end : end + 24]
@@ -275,9 +280,7 @@ def named_at_start(text: str) -> Callable[[str], int]:
     return length
 
 
-def list_misreadings(
-    expected: Iterable[tuple[str, str, str]], read: Sequence[ReadNeed]
-) -> list[str]:
+def list_misreadings(expected: Iterable[tuple[str, str, str]], read: Sequence[ReadNeed]) -> list[str]:
     """What is said and not read, and what is read and not said; expected: fact, relation and value of each need.
 
     >>> list_misreadings([("color", "is", "red")], [ReadNeed(frozenset(["color"]), "is", "blue")])

@@ -299,7 +299,9 @@ def list_price_limits(counter: VariantTable, cents: int) -> list[Candidate]:
     for _ in range(2):
         limits.append(round_up_price(limits[-1] + 1))
     return [
-        weigh(counter, build_price_limit(limit)) for limit in limits if limit > cents and not (counter.cents == limit).any()
+        weigh(counter, build_price_limit(limit))
+        for limit in limits
+        if limit > cents and not (counter.cents == limit).any()
     ]
 
 

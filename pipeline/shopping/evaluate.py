@@ -163,10 +163,7 @@ def find_cheating(cell: AuditCell, *, plain: bool) -> str:
     most = most or MOST_BASELINE_SUCCESS
     if cell.policy == SOLVER or success.share <= most:
         return ""
-    return (
-        f"{cell.where}: {cell.policy} succeeds in {success.share:.1%} (at most {success.high:.1%}), "
-        f"{most:.0%} may"
-    )
+    return f"{cell.where}: {cell.policy} succeeds in {success.share:.1%} (at most {success.high:.1%}), {most:.0%} may"
 
 
 def find_guessing(cell: AuditCell) -> str:
@@ -356,8 +353,11 @@ def tabulate_grades(found: Iterable[Outcome]) -> Table:
     for each in found:
         groups[each.policy, each.scenario][each.grade].append(each.typed.success)
     lines = []
-    for (policy, scenario), by in sorted(groups.items(), key=lambda pair: (pair[0][0], SCENARIOS.index(pair[0][1]))):  # type: ignore[arg-type]
-        shares = [f"{100 * sum(by[grade]) / len(by[grade]):.1f} of {len(by[grade]):,}" if by[grade] else "" for grade in GRADES]
+    for (policy, scenario), by in sorted(groups.items(), key=lambda pair: (pair[0][0], SCENARIOS.index(pair[0][1]))):
+        shares = [
+            f"{100 * sum(by[grade]) / len(by[grade]):.1f} of {len(by[grade]):,}" if by[grade] else ""
+            for grade in GRADES
+        ]
         lines.append([policy, scenario, *shares])
     return Table(["agent", "scenario", "up to 3 needs, %", "4 and 5, %", "6 and more, %"], lines)
 

@@ -21,7 +21,9 @@ SHOP_CLICKS = {"search", "back to search", "< prev", "next >", "buy now", "descr
 PRODUCT = re.compile(r"\d+\.")
 AMOUNT = re.compile(r"\$([\d,]+(?:\.\d\d)?)")
 # What every rule reads of a price, whatever the book says.
-LIMIT = re.compile(r"(?:under|below|less than|lower than|cheaper than|no more than|up to|at most|max(?:imum)?) \$?(\d+(?:\.\d+)?)")
+LIMIT = re.compile(
+    r"(?:under|below|less than|lower than|cheaper than|no more than|up to|at most|max(?:imum)?) \$?(\d+(?:\.\d+)?)"
+)
 LIMIT_AFTER = re.compile(r"\$?(\d+(?:\.\d+)?)(?: dollars| bucks)? (?:or less|at most|max|tops)")
 ABOUT = re.compile(r"(?:about|around|roughly) \$?(\d+(?:\.\d+)?)(?: dollars| bucks|(?= |$|\.))")
 MEASURE = re.compile(r"\d+(?:\.\d+)? ?[A-Za-z%°][\w%/]*(?: [a-z]+)?")

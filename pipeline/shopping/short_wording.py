@@ -38,7 +38,12 @@ BARE = 0.6
 # Letters of a size that is said as one: "XL", "women's 9".
 LONGEST_SIZE = 10
 # A clause about one thing, and about several.
-SEVERAL = (("that has ", "that have "), ("that is ", "that are "), ("that comes ", "that come "), ("that costs ", "that cost "))
+SEVERAL = (
+    ("that has ", "that have "),
+    ("that is ", "that are "),
+    ("that comes ", "that come "),
+    ("that costs ", "that cost "),
+)
 SIDES = ("height", "width", "length", "depth", "diameter")
 SIDE_UNITS = ("in", "ft", "cm", "yd", "mm", "m")
 FOR = frozenset(
@@ -47,7 +52,9 @@ FOR = frozenset(
 )  # fmt: skip
 MATERIALS = frozenset("material fabric wood yarn fiber upholstery leather upper shell".split())
 # Measures of the whole thing, which need no name beside them.
-WHOLE = frozenset("size weight capacity volume power pack count pieces storage memory decade resolution output duration quantity".split())
+WHOLE = frozenset(
+    "size weight capacity volume power pack count pieces storage memory decade resolution output duration quantity".split()
+)
 # Said by their effect alone: nobody wants a tent with at least 3 person.
 PEOPLE = frozenset({"sleeps", "guests"})
 STATE = re.compile(r".*(?:free|ed|ing|able|less|grade|style|proof|only)")
@@ -181,7 +188,9 @@ class ShortWriter:
         unit = (found["unit"] or "").strip() if found else ""
         number = found["number"] if found else need.value
         known = f"unit {unit}" in self.bank.templates
-        one, several = (f"{number} {self.say(f'{how} {unit}', {})}" if known else need.value for how in ("unit", "units"))
+        one, several = (
+            f"{number} {self.say(f'{how} {unit}', {})}" if known else need.value for how in ("unit", "units")
+        )
         facts = {"fact": need.fact.removeprefix("max "), "measure": one, "measures": one if number == "1" else several}
         if need.fact in SIDES and unit in SIDE_UNITS:
             return "measure along", {**facts, "along": self.say(f"along {need.fact}", {})}

@@ -63,7 +63,9 @@ Paper = Annotated[bool, Field(description="the paper's sizes: 23,421 and 4,726, 
 In = Annotated[Language, Field(description="the language that instructions are in: en or zh")]
 Worded = Annotated[
     Wording,
-    Field(description="short: as people type it; descriptive: each need in words that are not the catalog's, as Chinese always is"),
+    Field(
+        description="short: as people type it; descriptive: each need in words that are not the catalog's, as Chinese always is"
+    ),
 ]
 # Wordings that are tried for a task until one is read back.
 WORDINGS = 8
@@ -359,6 +361,7 @@ class LeafTasks:
             needs=list(found.needs),
             grade=found.grade,
             wording="short" if self.short else "descriptive",
+            phrases=[],
             profile_id=profile.id if profile else "",
             reason_keys=[need.fact for need in found.needs if need.known == "profile"],
             acceptable=found.acceptable,

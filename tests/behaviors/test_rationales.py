@@ -9,13 +9,13 @@ from typing import get_args
 
 import pytest
 
-from shopwright.pipeline.evaluate.frames import mask_facts
 from shopwright.pipeline.behaviors.meanings import list_meanings
 from shopwright.pipeline.behaviors.mention import is_named_by, name_product
 from shopwright.pipeline.behaviors.rationales import FIRST_PERSON, USES_OF_SIDE, NothingLeftToSay, Speaker, put_facts
 from shopwright.pipeline.behaviors.reasons import PageFacts, compare_searches
 from shopwright.pipeline.behaviors.session_replay import Move
 from shopwright.pipeline.behaviors.voices import draw_register, load_voices, write_in_register
+from shopwright.pipeline.evaluate.frames import mask_facts
 from shopwright.pipeline.phrases.bank import load_grammar_bank
 from shopwright.pipeline.phrases.grammar import Register
 from shopwright.pipeline.reading.rationales import ON_PRODUCT, ON_RESULTS, Seen, read_rationale

@@ -86,6 +86,7 @@ def task(*needs, **more):
         "needs": list(needs),
         "grade": 1,
         "wording": "descriptive",
+        "phrases": [],
         "profile_id": "",
         "reason_keys": [],
         "acceptable": "{}",

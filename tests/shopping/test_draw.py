@@ -82,7 +82,8 @@ def test_a_size_in_the_middle_and_a_price_a_little_off_decide_nothing(counters, 
         for need in one.needs:
             if need.op in ("at most", "at least") and need.fact != "price":
                 bounds = find_effect_bounds(list_offered_values(counter, need.fact), need.op)
-                assert bounds and bounds[0] == need.value
+                assert bounds
+                assert bounds[0] == need.value
                 others &= counter.meets(need.model_copy(update={"value": bounds[1]}))
                 loose += bounds[0] != bounds[1]
             elif need.op == "about":

@@ -305,7 +305,8 @@ def test_a_cheap_policy_that_succeeds_in_more_than_a_tenth_is_found(right, cheat
 
 
 @pytest.mark.parametrize(
-    ("policy", "right", "cheats"), [("lexical", 30, False), ("lexical", 31, True), ("phrase-book", 45, False), ("phrase-book", 46, True)]
+    ("policy", "right", "cheats"),
+    [("lexical", 30, False), ("lexical", 31, True), ("phrase-book", 45, False), ("phrase-book", 46, True)],
 )
 def test_a_player_that_reads_by_rules_may_succeed_more_often_but_not_as_often_as_it_likes(policy, right, cheats):
     short = [one.model_copy(update={"wording": "short"}) for one in BOTH]

@@ -15,7 +15,9 @@ STAGE = all_stages()["shopping_tasks"]
 @pytest.fixture
 def short(rows):
     """A short task with an attribute and a color or a brand."""
-    return copy.deepcopy(next(r for r in rows if r["wording"] == "short" and not r["profile_id"] and len(r["needs"]) > 2))
+    return copy.deepcopy(
+        next(r for r in rows if r["wording"] == "short" and not r["profile_id"] and len(r["needs"]) > 2)
+    )
 
 
 def test_instructions_are_short_and_copy_no_three_words(rows):
@@ -44,7 +46,15 @@ def test_another_thing_is_found(find_row_reasons, short, rows):
 def test_a_need_that_decides_nothing_is_found(find_row_reasons, rows):
     """A limit far above its price excludes nothing."""
     row = copy.deepcopy(next(r for r in rows if all(need["fact"] != "price" for need in r["needs"])))
-    idle = {**row["needs"][0], "fact": "price", "op": "at most", "value": "99999.00", "number": 99_999.0, "unit": "dollars", "kind": "price"}
+    idle = {
+        **row["needs"][0],
+        "fact": "price",
+        "op": "at most",
+        "value": "99999.00",
+        "number": 99_999.0,
+        "unit": "dollars",
+        "kind": "price",
+    }
     assert "a need without which it is still the only one" in find_row_reasons(row | {"needs": [*row["needs"], idle]})
 
 
