@@ -11,6 +11,8 @@ from shopwright.schemas.shop import Choice
 # Everything said at once or revealed when asked; with the shopper's profile at hand or without.
 Scenario = Literal["single", "single personal", "multi", "multi personal"]
 Language = Literal["en", "zh"]
+# In a few words, as people type them, or with each need spelled out in words that are not the catalog's.
+Wording = Literal["short", "descriptive"]
 Level = Literal["low", "medium", "high"]
 
 
@@ -19,7 +21,8 @@ class Need(Part):
 
     fact: str
     """An attribute's or option's name, or brand, color, price, rating, shipping days, review count."""
-    op: Literal["is", "at most", "at least"]
+    op: Literal["is", "is not", "at most", "at least", "about"]
+    """`is not`: it says something else, and not nothing. `about`: within a tenth, which only prices are."""
     value: str
     """As the catalog writes it: `glass carafe`, `10 cup`, `40.00`."""
     number: float | None = None
@@ -127,8 +130,14 @@ class ShoppingTask(Record):
     attributes: list[str]
     """The required attributes as the catalog writes them."""
     price_limit: Decimal | None
+    """The most that it may cost: of a price that is about something a tenth more."""
     needs: list[Need]
-    """All of it, typed: what the reward reads."""
+    """All of it, typed: what the reward reads. Without any one of them a second product would do."""
+    grade: int
+    """1 with up to three needs, 2 with four or five, 3 with six and more."""
+    wording: Wording
+    phrases: list[str]
+    """The templates of the phrase bank that a short instruction is made of."""
     profile_id: str
     """Whose profile goes with it; empty for a standard task."""
     reason_keys: list[str]

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from decimal import Decimal
 from itertools import chain
 from typing import Any
 
@@ -102,6 +103,9 @@ BROKEN = """
     met AS (
       SELECT n.task, f.offer, LIST(n.fact) AS facts FROM need n JOIN fact f ON f.category = n.category AND f.fact = n.fact AND (
         (n.op = 'is' AND (f.value = n.value OR (f.base = n.base AND ABS(f.amount - n.amount) <= 1e-6 * GREATEST(ABS(f.amount), ABS(n.amount)))))
+        OR (n.op = 'is not' AND f.value <> n.value
+          AND NOT COALESCE(f.base = n.base AND ABS(f.amount - n.amount) <= 1e-6 * GREATEST(ABS(f.amount), ABS(n.amount)), FALSE))
+        OR (n.op = 'about' AND f.base = n.base AND ABS(f.amount - n.amount) <= 0.1 * n.amount + 1e-6)
         OR (n.op = 'at most' AND f.base = n.base AND f.amount <= n.amount + 1e-6 * ABS(n.amount))
         OR (n.op = 'at least' AND f.base = n.base AND f.amount >= n.amount - 1e-6 * ABS(n.amount)))
       GROUP BY ALL)
@@ -160,6 +164,16 @@ def no_other_product_satisfies_it(batch: pa.RecordBatch, catalog: Catalog, varia
             yield wrong_certificate(task["acceptable"], *bought)
 
 
+def no_need_is_idle(batch: pa.RecordBatch, catalog: Catalog, variants: Variants) -> Iterator[str | None]:
+    """Without any one of its needs another product would satisfy it: something breaks just that one."""
+    tasks = batch.to_pylist()
+    near = load_offers(catalog, variants).few(tasks, 1)
+    for place, task in enumerate(tasks):
+        decisive = {broken[0] for product, _, broken in near.get(place, []) if broken and product != task["product_id"]}
+        idle = [need["fact"] for need in task["needs"] if need["fact"] not in decisive]
+        yield "a need without which it is still the only one" if idle else None
+
+
 def wrong_certificate(text: str, product: str, variants: set[str]) -> str | None:
     """Whether the certificate says that this product is to be bought, in these variants and no other."""
     try:
@@ -213,18 +227,20 @@ def nearest_miss_misses(batch: pa.RecordBatch, catalog: Catalog, variants: Varia
 
 
 def row_agrees_with_its_needs(task: ShoppingTask) -> str | None:
-    """Options, attributes, limit and what the profile carries are those of the needs."""
+    """Options, attributes, limit, grade and what the profile carries are those of the needs."""
     options = [need for need in task.needs if need.kind == "option"]
     attributes = [need for need in task.needs if need.kind == "attribute"]
     prices = [need for need in task.needs if need.kind == "price"]
     limit = [] if task.price_limit is None else [f"{task.price_limit:.2f}"]
+    most = [Decimal(need.value) * (11 if need.op == "about" else 10) / 10 for need in prices]
     same = (
         [(each.name, each.value) for each in task.options] == [(need.fact, need.value) for need in options]
         and task.attributes == [need.value for need in attributes]
-        and limit == [need.value for need in prices]
+        and limit == [f"{each:.2f}" for each in most]
         and task.reason_keys == [need.fact for need in task.needs if need.known == "profile"]
         and bool(task.profile_id) == bool(task.reason_keys)
         and len({need.fact for need in task.needs}) == len(task.needs)
+        and task.grade == (1 if len(task.needs) <= 3 else 2 if len(task.needs) <= 5 else 3)
     )
     return None if same else "the row and its needs differ"
 
@@ -235,10 +251,10 @@ def instruction_says_what_is_stated(task: ShoppingTask) -> str | None:
         if need.known == "stated" and need.said not in task.instruction:
             return "a need that the instruction does not say"
         if need.known == "profile" and (
-            need.said in task.instruction or text_contains_value(need.value, task.instruction)
+            text_contains_value(need.said, task.instruction) or text_contains_value(need.value, task.instruction)
         ):
             return "the instruction says what the profile carries"
-        if need.said in task.simple_instruction:
+        if text_contains_value(need.said, task.simple_instruction):
             return "the opening tells a need"
     return None
 

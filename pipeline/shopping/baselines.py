@@ -7,6 +7,7 @@ from shopwright.pipeline.evaluate.situation import SOLVER
 from shopwright.pipeline.prompts import render_phrases
 from shopwright.pipeline.shopping.facts import normalize_attribute_name
 from shopwright.pipeline.shopping.play import Observation, Play, TurnGenerator, format_turn
+from shopwright.pipeline.shopping.reading_agents import play_lexical
 from shopwright.pipeline.shopping.wording import draw_wording, phrase_fact_name
 from shopwright.schemas.shopping import Profile
 
@@ -27,7 +28,10 @@ class ShoppingSolver:
         task = self.task
         if self.play.multi:
             yield from self.asks()
-        for query in self.queries():
+        sight = self.play.sight()
+        for query in dict.fromkeys(self.queries()):
+            if not sight.can_search:
+                sight = yield self.turn("starts_again", "click[back to search]")
             sight = yield self.turn("looks", f"search[{query}]", query)
             while task.product_id.lower() not in sight.clickables and "next >" in sight.clickables:
                 sight = yield self.turn("turns", "click[next >]")
@@ -173,12 +177,13 @@ def play_nothing(play: Play) -> TurnGenerator:
         yield ""
 
 
-# By name. `never asks` is `first-result` in the scenarios of a conversation.
+# By name, but for the one that needs the training tasks (`reading_agents.play_by_phrase_book`). `never asks` is `first-result` in the scenarios of a conversation.
 PLAYERS: dict[str, Callable[[Play], TurnGenerator]] = {
     SOLVER: play_solver,
     "first-result": play_first_result,
     "copies-the-profile": play_profile_copier,
     "asks-everything": play_question_asker,
+    "lexical": play_lexical,
     "random": play_at_random,
     "nothing": play_nothing,
 }

@@ -12,14 +12,16 @@ from typing import Any
 from shopwright.pipeline.dataset import Dataset
 from shopwright.pipeline.evaluate.audit import AuditCell, list_unsolved
 from shopwright.pipeline.evaluate.selection import limit_evenly, read_split
-from shopwright.pipeline.evaluate.situation import SOLVER, Situation, Trace
+from shopwright.pipeline.evaluate.situation import SOLVER, Player, Situation, Trace
 from shopwright.pipeline.evaluate.statistics import Share, average_shares, chance_of_at_least, measure_share
 from shopwright.pipeline.evaluate.table import Table
 from shopwright.pipeline.evaluate.verdict import AuditVerdict
 from shopwright.pipeline.problem import Problem
 from shopwright.pipeline.shopping.baselines import PLAYERS
+from shopwright.pipeline.shopping.draw import GRADES
 from shopwright.pipeline.shopping.error_taxonomy import ERRORS
 from shopwright.pipeline.shopping.play import SCENARIOS, Play, ShopResources, count_siblings, list_scenarios
+from shopwright.pipeline.shopping.reading_agents import PhraseBook, play_by_phrase_book
 from shopwright.schemas.record import Record
 from shopwright.schemas.shopping import ErrorLabel, Language, Match, Profile, Scenario, ShoppingEpisode, ShoppingTask
 
@@ -27,8 +29,11 @@ PROFILE_COPIER = "copies-the-profile"
 OVERALL = "overall"
 # What is more likely than this where nobody knows anything may be chance. Of 100 tries at 1 in 50 five hits are found, as by Wilson's interval.
 BY_CHANCE = 0.06
-# Success that a policy which does not look closely may have in a scenario.
+# Success that a policy which does not look closely may have in a scenario; of instructions with plain words in them those may have
+# more that search for words, or read by rules.
 MOST_BASELINE_SUCCESS = 0.1
+PHRASE_BOOK = "phrase-book"
+MOST_READING_SUCCESS = {"first-result": 0.3, "asks-everything": 0.3, "lexical": 0.3, PHRASE_BOOK: 0.45}
 
 
 class Outcome(Record):
@@ -39,6 +44,8 @@ class Outcome(Record):
     policy: str
     category: str
     language: Language
+    grade: int
+    """The task's: 1 with up to three needs, 3 with six and more."""
     siblings: int
     """Products of the target's leaf category in the whole catalog, itself included."""
     actions: int
@@ -98,12 +105,17 @@ class ShoppingTasks(Situation[tuple[ShoppingTask, Scenario], Play, Outcome]):
 
     name = "shopping"
     makes = Outcome
-    players = PLAYERS
     audited = ("loose", "strict", "same_product", "chance")
     shop: ShopResources
     chosen: Sequence[ShoppingTask]
     profiles: Mapping[str, Profile]
     scenarios: Sequence[Scenario] = SCENARIOS
+    book: PhraseBook | None = None
+    """What the training tasks' phrases mean, for the player that reads by it."""
+
+    @property
+    def players(self) -> Mapping[str, Player]:  # type: ignore[override]
+        return {**PLAYERS, PHRASE_BOOK: play_by_phrase_book(self.book)} if self.book else PLAYERS
 
     @property
     def asked(self) -> int:
@@ -139,19 +151,19 @@ class ShoppingTasks(Situation[tuple[ShoppingTask, Scenario], Play, Outcome]):
 
     def judge(self, cells: Sequence[AuditCell]) -> AuditVerdict:
         """Who does not look closely hardly ever succeeds, and the profile alone finds no target."""
-        cheated, guessed = filter(None, map(find_cheating, cells)), filter(None, map(find_guessing, cells))
+        plain = any(task.wording == "short" for task in self.chosen)
+        cheated = filter(None, (find_cheating(cell, plain=plain) for cell in cells))
+        guessed = filter(None, map(find_guessing, cells))
         return AuditVerdict(list_unsolved(cells), list(cheated), list(guessed))
 
 
-def find_cheating(cell: AuditCell) -> str:
-    """How often a player succeeds that does not look closely; empty where that is no more than it may."""
-    success = cell.success
-    if cell.policy == SOLVER or success.share <= MOST_BASELINE_SUCCESS:
+def find_cheating(cell: AuditCell, *, plain: bool) -> str:
+    """How often a player succeeds that does not look closely, plain: instructions have plain words in them; empty where that is no more than it may."""
+    success, most = cell.success, MOST_READING_SUCCESS.get(cell.policy, 0) if plain else 0
+    most = most or MOST_BASELINE_SUCCESS
+    if cell.policy == SOLVER or success.share <= most:
         return ""
-    return (
-        f"{cell.where}: {cell.policy} succeeds in {success.share:.1%} (at most {success.high:.1%}), "
-        f"{MOST_BASELINE_SUCCESS:.0%} may"
-    )
+    return f"{cell.where}: {cell.policy} succeeds in {success.share:.1%} (at most {success.high:.1%}), {most:.0%} may"
 
 
 def find_guessing(cell: AuditCell) -> str:
@@ -173,6 +185,7 @@ def summarize_episode(play: Play, episode: ShoppingEpisode) -> Outcome:
         policy=episode.policy,
         category=task.category,
         language=task.language,
+        grade=play.task.grade,
         siblings=count_siblings(play.shop, task),
         actions=len(episode.steps),
         asked=sum(step.action.startswith("ask[") for step in episode.steps),
@@ -303,6 +316,7 @@ def tabulate_outcomes(found: Sequence[Outcome]) -> list[Table]:
         tabulate_shopping_rewards(rows),
         tabulate_reward_parts(rows),
         tabulate_literal_rewards(rows),
+        tabulate_grades(found),
         tabulate_errors(count_errors(found)),
     ]
 
@@ -331,6 +345,21 @@ def tabulate_literal_rewards(rows: Iterable[Row]) -> Table:
         pairs = [each.shares[full].share for name in PAPER for full in (name, f"literal {name}")]
         lines.append([each.policy, each.scenario, *map(format_percent, pairs)])
     return Table(["agent", "scenario", *(f"{name}, {how} %" for name in PAPER for how in ("typed", "literal"))], lines)
+
+
+def tabulate_grades(found: Iterable[Outcome]) -> Table:
+    """Success by the number of needs: a line for each agent and scenario, a column for each grade."""
+    groups: dict[tuple[str, str], dict[int, list[bool]]] = defaultdict(lambda: defaultdict(list))
+    for each in found:
+        groups[each.policy, each.scenario][each.grade].append(each.typed.success)
+    lines = []
+    for (policy, scenario), by in sorted(groups.items(), key=lambda pair: (pair[0][0], SCENARIOS.index(pair[0][1]))):
+        shares = [
+            f"{100 * sum(by[grade]) / len(by[grade]):.1f} of {len(by[grade]):,}" if by[grade] else ""
+            for grade in GRADES
+        ]
+        lines.append([policy, scenario, *shares])
+    return Table(["agent", "scenario", "up to 3 needs, %", "4 and 5, %", "6 and more, %"], lines)
 
 
 def tabulate_errors(found: Iterable[ErrorCount]) -> Table:

@@ -8,6 +8,7 @@ need says, or of its family; a price is the variant's.
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import cached_property, lru_cache
 from typing import Any, Literal
 
@@ -29,6 +30,8 @@ UNITS: dict[str, tuple[str, float]] = {
 }  # fmt: skip
 # Numbers that differ by less than this share of them are the same: they were written in different units.
 RELATIVE_TOLERANCE = 1e-6
+# A price that is about so much differs from it by one part of so many, at most.
+ABOUT = 10
 MEASURE = re.compile(r"^\s*(?P<number>-?\d{1,15}(?:\.\d{1,15})?)\s*(?P<unit>\D.*)?$")
 
 
@@ -65,15 +68,15 @@ def is_close(one: float, other: float) -> bool:
 def is_need_met(need: Need, item: Item, option: Option | None) -> bool:
     """Whether this variant (or the product, where it has none) is what the need says."""
     if need.fact == "price":
-        return (option.cents if option else item.cents) <= round((need.number or 0) * 100)
+        return is_price_met(need, option.cents if option else item.cents)
     if need.fact in NUMBERS:
         value = getattr(item, NUMBERS[need.fact])
         return value is not None and need.number is not None and is_within_bound(float(value), need.op, need.number)
     found = find_variant_fact(need.fact, item, option)
     if found is None:
         return False
-    if need.op == "is":
-        return is_same_value(found, need.value)
+    if need.op in ("is", "is not"):
+        return is_same_value(found, need.value) == (need.op == "is")
     have, wanted = parse_measurement(found), parse_measurement(need.value)
     return (
         have is not None
@@ -81,6 +84,22 @@ def is_need_met(need: Need, item: Item, option: Option | None) -> bool:
         and have[1] == wanted[1]
         and is_within_bound(have[0], need.op, wanted[0])
     )
+
+
+def is_price_met(need: Need, cents: int) -> bool:
+    """Whether a price in cents is at most the need's, or about it: a tenth more or less."""
+    wanted = round((need.number or 0) * 100)
+    return abs(cents - wanted) * ABOUT <= wanted if need.op == "about" else cents <= wanted
+
+
+def compute_price_ceiling(need: Need) -> Decimal:
+    """The most that it may cost, in dollars.
+
+    >>> compute_price_ceiling(Need(fact="price", op="about", value="30.00", kind="price", known="stated", said=""))
+    Decimal('33.00')
+    """
+    price = Decimal(need.value)
+    return (price + price / ABOUT).quantize(Decimal("0.01")) if need.op == "about" else price
 
 
 def is_within_bound(have: float, op: str, wanted: float) -> bool:
@@ -108,6 +127,9 @@ def normalize_attribute_name(name: str) -> str:
 class VariantTable:
     """The variants of one leaf category as columns, for many needs against all of them at once."""
 
+    group: str
+    """The department."""
+    leaf: str
     places: np.ndarray
     """Of the variants, in the store; -1 stands for a product without any."""
     rows: np.ndarray
@@ -128,7 +150,9 @@ class VariantTable:
 
     def meets(self, need: Need) -> np.ndarray:
         if need.fact == "price":
-            return self.cents <= round((need.number or 0) * 100)
+            wanted = round((need.number or 0) * 100)
+            near: np.ndarray = np.abs(self.cents - wanted) * ABOUT <= wanted
+            return near if need.op == "about" else self.cents <= wanted
         if need.fact in NUMBERS:
             column = self.numbers[need.fact]
             if need.number is None:
@@ -141,8 +165,9 @@ class VariantTable:
         return found
 
     def fitting(self, need: Need) -> list[bool]:
-        if need.op == "is":
-            return [is_same_value(value, need.value) for value in self.values[need.fact]]
+        if need.op in ("is", "is not"):
+            same = [is_same_value(value, need.value) for value in self.values[need.fact]]
+            return same if need.op == "is" else [not each for each in same]
         wanted = parse_measurement(need.value)
         have = [parse_measurement(value) for value in self.values[need.fact]]
         return [
@@ -177,6 +202,8 @@ class VariantTables:
         values = {normalize_attribute_name(name): list(found) for name, found in shelf.values.items()}
         apply_variant_choices(store, places, columns, values)
         return VariantTable(
+            group=store.groups[leaf],
+            leaf=store.leaves[leaf],
             places=places,
             rows=rows,
             cents=np.where(bought, store.variant_cents[places], store.cents[rows]),

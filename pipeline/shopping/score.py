@@ -41,8 +41,14 @@ def score_typed_match(needs: Sequence[Need], category: str, gold_product: str, b
 
 def describe_missed_need(need: Need, bought: ProductVariant) -> str:
     """What it is instead of what was needed: `carafe is glass carafe, not double-wall carafe`."""
-    relation = {"is": "not", "at most": "above", "at least": "below"}[need.op]
-    return f"{need.fact} is {format_variant_fact(need.fact, bought)}, {relation} {need.value}"
+    relation = {
+        "is": "not",
+        "is not": "not anything but",
+        "at most": "above",
+        "at least": "below",
+        "about": "not about",
+    }
+    return f"{need.fact} is {format_variant_fact(need.fact, bought)}, {relation[need.op]} {need.value}"
 
 
 def format_variant_fact(fact: str, thing: ProductVariant) -> str:

@@ -76,9 +76,12 @@ PLAIN_FACTS = ("brand", "price", "rating", "shipping days", "review count")
 
 def phrase_need(need: Need, category: str, language: Language, random: Random) -> str:
     """A need in everyday words, as one says it when asked."""
-    if need.fact in PLAIN_FACTS:
+    if need.fact in PLAIN_FACTS and need.op != "is not":
         return phrase_one("own", need, need.fact, language)
     text = phrase_value(need, category, language, random)
+    if need.op in ("at most", "at least", "is not"):
+        name = phrase_fact_name(category, need.fact, language) if need.op != "is not" else ""
+        return phrase_one("bound", text, name, need.op, language)
     if need.fact == "color":
         return text
     if MEASURE.match(need.value) or not find_known_value(need, category):

@@ -1,30 +1,47 @@
 """Shopping tasks: instructions that exactly one product of the whole catalog satisfies (ShopSimulator, arXiv 2601.18225)."""
 
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from decimal import Decimal
 from functools import cached_property
 from itertools import accumulate, islice, pairwise
+from random import Random
 from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import Field
 
 from shopwright.pipeline.checks import shopping as check
+from shopwright.pipeline.checks.short_instructions import (
+    ShortShop,
+    find_short_misreading,
+    find_title_run,
+    open_short_shop,
+    short_instruction_is_read_back,
+)
 from shopwright.pipeline.checks.unique import ids_are_unique
 from shopwright.pipeline.dataset import Dataset
 from shopwright.pipeline.envs.load_world import load_world_beside
 from shopwright.pipeline.problem import Problem
-from shopwright.pipeline.shopping import wording
-from shopwright.pipeline.shopping.draw import NO_DEMANDS, ProfileDemands, TaskDraft, derive_profile_demands, draft_task
-from shopwright.pipeline.shopping.facts import VariantTables
+from shopwright.pipeline.shopping import wording as wording_of
+from shopwright.pipeline.shopping.draw import (
+    GRADES,
+    NO_DEMANDS,
+    ProfileDemands,
+    TaskDraft,
+    derive_profile_demands,
+    draft_task,
+    draw_grade,
+)
+from shopwright.pipeline.shopping.facts import VariantTables, compute_price_ceiling
 from shopwright.pipeline.shopping.profile import describe_profile
+from shopwright.pipeline.shopping.short_wording import ShortText, ShortWriter
 from shopwright.pipeline.stage import Key, Plan, Section, Shard, Views, stage
+from shopwright.schemas.phrases import Use
 from shopwright.schemas.record import Rejected
 from shopwright.schemas.samples import Trajectory
 from shopwright.schemas.shop import Choice, Order, Persona, Product, Variant
-from shopwright.schemas.shopping import Language, Profile, ShoppingTask
+from shopwright.schemas.shopping import Language, Profile, ShoppingTask, Wording
 
 # Standard tasks and tasks with a profile in the paper (section 2.4).
 PAPER = (23_421, 4_726)
@@ -44,6 +61,14 @@ Count = Annotated[int, Field(description="standard tasks", ge=0)]
 Personal = Annotated[int, Field(description="tasks with a profile", ge=0)]
 Paper = Annotated[bool, Field(description="the paper's sizes: 23,421 and 4,726, of which 1,459 and 1,343 are held out")]
 In = Annotated[Language, Field(description="the language that instructions are in: en or zh")]
+Worded = Annotated[
+    Wording,
+    Field(
+        description="short: as people type it; descriptive: each need in words that are not the catalog's, as Chinese always is"
+    ),
+]
+# Wordings that are tried for a task until one is read back.
+WORDINGS = 8
 Half = Literal["train", "test"]
 
 
@@ -126,8 +151,10 @@ VIEWS = Views(
     checks=[
         check.row_agrees_with_its_needs,
         check.no_other_product_satisfies_it,
+        check.no_need_is_idle,
         check.nearest_miss_misses,
         check.instruction_says_what_is_stated,
+        short_instruction_is_read_back,
         check.title_is_not_copied,
         check.profile_gives_nothing_away,
     ],
@@ -150,6 +177,7 @@ def shopping_tasks(
     personal: Personal = 200,
     paper: Paper = False,
     language: In = "en",
+    wording: Worded = "short",
 ) -> Iterator[ShoppingTask | Rejected]:
     """Instructions in everyday words for one product each, proved to be the only one, with what a profile adds."""
     found, people = catalog_fine.once(group_products_by_leaf), list(profiles)
@@ -159,11 +187,12 @@ def shopping_tasks(
     crowds = [count_likely_customers(shelf, strong) * size for shelf, size in zip(found.values(), sizes, strict=True)]
     shares = zip(quotas(sizes, standard, HELD_OUT[0]), quotas(crowds, private, HELD_OUT[1]), strict=True)
     counters = catalog.once(make_counters)
+    short = open_short_shop(catalog, variants) if (wording, language) == ("short", "en") else None
     of_leaf = list(zip(found.items(), shares, strict=True))
     texts: dict[str, str] = {}
     for place in shard.of(plan.units):
         (name, shelf), (own, with_profile) = of_leaf[place]
-        yield from LeafTasks(counters, name, shelf.ids, people, texts, shard, language).tasks(own, with_profile)
+        yield from LeafTasks(counters, name, shelf.ids, people, texts, shard, language, short).tasks(own, with_profile)
 
 
 def make_counters(catalog: Dataset[Product]) -> VariantTables:
@@ -182,9 +211,11 @@ class LeafTasks:
         texts: dict[str, str],
         shard: Shard,
         language: Language,
+        short: ShortShop | None,
     ) -> None:
-        """texts: profiles as agents read them, by customer; those that are needed are added."""
-        self.counters, self.name, self.shard, self.language = counters, name, shard, language
+        """texts: profiles as agents read them, by customer; those that are needed are added. short: for short instructions, by which
+        they are read back."""
+        self.counters, self.name, self.shard, self.language, self.short = counters, name, shard, language, short
         self.people, self.texts = people, texts
         store = counters.store
         self.counter = counters.of(store.place_of_leaf[name])
@@ -196,7 +227,7 @@ class LeafTasks:
     def tasks(self, standard: tuple[int, int], personal: tuple[int, int]) -> Iterator[ShoppingTask | Rejected]:
         """So many of each sort, of which the second number is held out."""
         # more products than held-out tasks: some cannot be told from their siblings, and few are what a profile says
-        upto = min(max(3 * standard[1], 12 * personal[1]), len(self.rows) // 2)
+        upto = min(max(8 * standard[1], 12 * personal[1]), len(self.rows) // 2)
         yield from self.of_split("test", self.rows[:upto], standard[1], personal[1])
         yield from self.of_split("train", self.rows[upto:], standard[0] - standard[1], personal[0] - personal[1])
 
@@ -214,13 +245,35 @@ class LeafTasks:
                 yield Rejected(id=f"{self.name}-{split}-{sort}-{number}", reasons=[reason], record="{}")
 
     def standard(self, rows: list[int], split: Half) -> Iterator[ShoppingTask]:
-        """One of each product, then another variant of each, and so on; in the end the same ones with other needs."""
-        for turn in range(VARIANTS + AGAIN):
-            for row in rows:
-                found = self.draw(row, turn, NO_DEMANDS, "")
-                task = self.row(found, split, None, turn) if found else None
-                if task is not None and task.title_overlap <= wording.MOST_TITLE_OVERLAP:
-                    yield task
+        """One of each product, then another variant of each, and so on; in the end the same ones with other needs.
+
+        The grade is drawn before the product: a product that has no task of a grade waits for the next one.
+        """
+        random = self.shard.random("shopping_tasks", self.name, split, "grades")
+        waiting = deque((row, turn) for turn in range(VARIANTS + AGAIN) for row in rows)
+        # Grades that no product of the category has any more.
+        without: set[int] = set()
+        while waiting and len(without) < len(GRADES):
+            grade = draw_grade(random)
+            grades = sorted(GRADES.keys() - without, key=lambda each: abs(each - grade))
+            task = next(self.first_of_grade(waiting, len(rows), grades[0], split), None)
+            if task is None:
+                without.add(grades[0])
+            else:
+                yield task
+
+    def first_of_grade(
+        self, waiting: deque[tuple[int, int]], tries: int, grade: int, split: Half
+    ) -> Iterator[ShoppingTask]:
+        """Tasks of this grade, of which one is taken; the products looked at in vain are put behind the others."""
+        for _ in range(min(tries, len(waiting))):
+            row, turn = waiting.popleft()
+            found = self.draw(row, turn, NO_DEMANDS, "", grade)
+            task = self.row(found, split, None, turn) if found else None
+            if found is not None and task is not None:
+                self.taken |= self.name_taken(found, "")
+                yield task
+            waiting.append((row, turn))
 
     def personal(self, rows: list[int], split: Half) -> Iterator[ShoppingTask]:
         """Of a customer and a product that its profile says something about, without giving it away."""
@@ -237,7 +290,8 @@ class LeafTasks:
             if found is None or self.can_be_guessed(found):
                 continue
             task = self.row(found, split, profile)
-            if not self.gives_away(task, self.text_of(profile), found.thing.item.title):
+            if task is not None and not self.gives_away(task, self.text_of(profile), found.thing.item.title):
+                self.taken |= self.name_taken(found, profile.id)
                 yield task
 
     @cached_property
@@ -266,56 +320,101 @@ class LeafTasks:
         return len(left) < min(GUESSES, len(self.rows) // 4)
 
     def gives_away(self, task: ShoppingTask, profile: str, title: str) -> bool:
-        copied = task.title_overlap > wording.MOST_TITLE_OVERLAP
-        return bool(
-            copied or check.find_profile_leak(task, profile, title) or check.instruction_says_what_is_stated(task)
-        )
+        return bool(check.find_profile_leak(task, profile, title) or check.instruction_says_what_is_stated(task))
 
-    def draw(self, row: int, turn: int, says: ProfileDemands, profile: str) -> TaskDraft | None:
+    def draw(
+        self, row: int, turn: int, says: ProfileDemands, profile: str, grade: int | None = None
+    ) -> TaskDraft | None:
         id = self.counters.store.ids[row].as_py()
         if profile and f"{id} {profile}" in self.taken:
             return None
-        random = self.shard.random("shopping_tasks", id, turn, profile)
-        found = draft_task(
-            self.counters, row, random, carried=says, but=() if profile or turn >= VARIANTS else self.taken
-        )
+        random = self.shard.random("shopping_tasks", id, turn, profile, *([grade] if grade else []))
+        but = () if profile or turn >= VARIANTS else self.taken
+        found = draft_task(self.counters, row, random, grade=grade, carried=says, but=but)
         if found is None:
             return None
-        needs = f"{id} {sorted((need.fact, need.value) for need in found.needs)}"
-        if not profile and needs in self.taken:
-            return None
-        option = found.thing.option
-        self.taken |= {f"{id} {profile}"} if profile else {needs, option.id if option else id}
-        return found
+        return None if not profile and self.name_taken(found, "") & self.taken else found
 
-    def row(self, found: TaskDraft, split: Half, profile: Profile | None, turn: int = 0) -> ShoppingTask:
+    def name_taken(self, found: TaskDraft, profile: str) -> set[str]:
+        """What this task takes from those after it."""
+        id, option = found.thing.item.id, found.thing.option
+        needs = f"{id} {sorted((need.fact, need.op, need.value) for need in found.needs)}"
+        return {f"{id} {profile}"} if profile else {needs, option.id if option else id}
+
+    def row(self, found: TaskDraft, split: Half, profile: Profile | None, turn: int = 0) -> ShoppingTask | None:
+        """The task in words; None where no words that were tried keep from the title, or are read back."""
         item, option = found.thing.item, found.thing.option
         name = option.id if option else item.id
         id = f"{name}-{profile.id}" if profile else f"{name}-{turn}" if turn >= VARIANTS else name
         random = self.shard.random("shopping_tasks", id, "words")
-        needs = [
-            need.model_copy(update={"said": wording.phrase_need(need, found.category, self.language, random)})
-            for need in found.needs
-        ]
-        said = wording.phrase_instruction(found.category, needs, self.language, random, usual=profile is not None)
-        return ShoppingTask(
+        task = ShoppingTask(
             id=id,
             product_id=item.id,
             variant_id=option.id if option else "",
             category=found.category,
             language=self.language,
-            instruction=said,
-            simple_instruction=wording.phrase_vague_opening(found.category, self.language, random),
-            options=[Choice(name=need.fact, value=need.value) for need in needs if need.kind == "option"],
-            attributes=[need.value for need in needs if need.kind == "attribute"],
-            price_limit=next((Decimal(need.value) for need in needs if need.kind == "price"), None),
-            needs=needs,
+            instruction="",
+            simple_instruction="",
+            options=[Choice(name=need.fact, value=need.value) for need in found.needs if need.kind == "option"],
+            attributes=[need.value for need in found.needs if need.kind == "attribute"],
+            price_limit=next((compute_price_ceiling(need) for need in found.needs if need.kind == "price"), None),
+            needs=list(found.needs),
+            grade=found.grade,
+            wording="short" if self.short else "descriptive",
+            phrases=[],
             profile_id=profile.id if profile else "",
-            reason_keys=[need.fact for need in needs if need.known == "profile"],
+            reason_keys=[need.fact for need in found.needs if need.known == "profile"],
             acceptable=found.acceptable,
             nearest_miss=found.nearest_miss,
-            title_overlap=wording.compute_copied_share(item.title, said),
+            title_overlap=0.0,
             split=split,
+        )
+        for _ in range(WORDINGS if self.short else 1):
+            worded = self.word(task, found, random)
+            if worded and self.is_well_worded(worded, item.title):
+                return worded
+        return None
+
+    def word(self, task: ShoppingTask, found: TaskDraft, random: Random) -> ShoppingTask | None:
+        said = self.say_shortly(task, found, random) if self.short else self.describe(task, found, random)
+        if said is None:
+            return None
+        overlap = wording_of.compute_copied_share(found.thing.item.title, said.text)
+        return task.model_copy(
+            update={
+                "instruction": said.text,
+                "simple_instruction": said.opening,
+                "needs": said.needs,
+                "phrases": said.phrases,
+                "title_overlap": overlap,
+            }
+        )
+
+    def say_shortly(self, task: ShoppingTask, found: TaskDraft, random: Random) -> ShortText | None:
+        use: Use = "train"
+        if task.split == "test":
+            use = "test" if random.random() < 0.5 else "test_wording"
+        return ShortWriter(self.counter, found.thing.item.title, use, random).write(
+            found.needs, usual=bool(task.profile_id)
+        )
+
+    def describe(self, task: ShoppingTask, found: TaskDraft, random: Random) -> ShortText:
+        category, language = found.category, self.language
+        needs = [
+            need.model_copy(update={"said": wording_of.phrase_need(need, category, language, random)})
+            for need in found.needs
+        ]
+        text = wording_of.phrase_instruction(category, needs, language, random, usual=bool(task.profile_id))
+        return ShortText(text, wording_of.phrase_vague_opening(category, language, random), needs, [])
+
+    def is_well_worded(self, task: ShoppingTask, title: str) -> bool:
+        """Whether it keeps from the title, says all that it has to and, where it is short, is read as it was meant."""
+        if task.title_overlap > wording_of.MOST_TITLE_OVERLAP:
+            return False
+        return not self.short or not (
+            check.instruction_says_what_is_stated(task)
+            or find_title_run(task.instruction, title)
+            or find_short_misreading(task, self.short)
         )
 
 

@@ -13,7 +13,7 @@ from shopwright.pipeline.shop.store import Store
 from shopwright.pipeline.shopping import wording
 from shopwright.pipeline.shopping.baselines import PLAYERS
 from shopwright.pipeline.shopping.draw import ProfileDemands, draft_task
-from shopwright.pipeline.shopping.facts import VariantTables
+from shopwright.pipeline.shopping.facts import VariantTables, compute_price_ceiling
 from shopwright.pipeline.shopping.play import Play, ShopResources, make_episode
 from shopwright.pipeline.stages import upstream
 from shopwright.schemas.shopping import (
@@ -67,8 +67,11 @@ def task(row, language="en", *, personal=False):
         simple_instruction=wording.phrase_vague_opening(found.category, language, random),
         options=[],
         attributes=[],
-        price_limit=next((Decimal(each.value) for each in needs if each.kind == "price"), None),
+        price_limit=next((compute_price_ceiling(each) for each in needs if each.kind == "price"), None),
         needs=needs,
+        grade=found.grade,
+        wording="descriptive",
+        phrases=[],
         profile_id="p1" if personal else "",
         reason_keys=[each.fact for each in needs if each.known == "profile"],
         acceptable=found.acceptable,
@@ -99,6 +102,9 @@ def toy(*needs, language="en", personal=False):
         attributes=[],
         price_limit=None,
         needs=list(needs),
+        grade=1,
+        wording="descriptive",
+        phrases=[],
         profile_id="p1" if personal else "",
         reason_keys=[],
         acceptable="{}",

@@ -36,7 +36,7 @@ ALL = dict.fromkeys(NOTHING, 1)
 
 
 def make_outcome(
-    number=0, scenario="single", policy="toy", *, success=False, same=False, errors=(), literal=None, **match
+    number=0, scenario="single", policy="toy", *, success=False, same=False, errors=(), literal=None, grade=1, **match
 ):
     """An outcome, with nothing bought unless said otherwise."""
     parts = {**(ALL if success else NOTHING), **match}
@@ -48,6 +48,7 @@ def make_outcome(
         policy=policy,
         category="Kettles",
         language="en",
+        grade=grade,
         siblings=50,
         actions=4,
         asked=1,
@@ -266,9 +267,15 @@ def test_every_line_of_a_table_has_a_cell_for_each_column():
     found = done("first-result") + done("solver")
     cells = audit([situation_of(BOTH)], ["first-result", "solver"])
     shown = [*evaluate.tabulate_outcomes(found), tabulate_audit(cells, ShoppingTasks.audited)]
-    assert len(shown) == 5
+    assert len(shown) == 6
     for table in shown:
         assert {len(line) for line in table.rows} == {len(table.columns)}
+
+
+def test_the_table_of_grades_has_a_share_for_each_number_of_needs():
+    found = [make_outcome(n, success=n < 3, grade=1 if n < 4 else 3) for n in range(6)]
+    (line,) = evaluate.tabulate_grades(found).rows
+    assert line == ["toy", "single", "75.0 of 4", "", "0.0 of 2"]
 
 
 # The audit
@@ -295,6 +302,16 @@ def test_a_cheap_policy_that_succeeds_in_more_than_a_tenth_is_found(right, cheat
     found = judge_audit(cell("first-result", right, 100, "multi"))
     assert found.failed == cheats
     assert bool(found.cheated) == cheats
+
+
+@pytest.mark.parametrize(
+    ("policy", "right", "cheats"),
+    [("lexical", 30, False), ("lexical", 31, True), ("phrase-book", 45, False), ("phrase-book", 46, True)],
+)
+def test_a_player_that_reads_by_rules_may_succeed_more_often_but_not_as_often_as_it_likes(policy, right, cheats):
+    short = [one.model_copy(update={"wording": "short"}) for one in BOTH]
+    assert situation_of(short).judge([cell(policy, right, 100)]).failed == cheats
+    assert judge_audit(cell(policy, right, 100)).failed  # of descriptive words they make no more than the others
 
 
 def test_what_is_bad_in_one_scenario_is_not_hidden_by_the_others():

@@ -84,7 +84,8 @@ def test_of_our_own_instructions_nearly_all_constraints_are_counted():
     assert abs(sum(off) / len(off)) <= 0.75
     assert sum(abs(each) <= 1 for each in off) >= 0.85 * len(off)
     assert all(
-        parse_instruction(one.instruction).price == (None if one.price_limit is None else float(one.price_limit))
+        parse_instruction(one.instruction).price
+        == next((float(need.value) for need in one.needs if need.kind == "price"), None)
         for one in tasks(40)
     )
 

@@ -4,7 +4,7 @@ import copy
 
 import pytest
 
-from shopwright.pipeline.checks.shopping import shop_of
+from shopwright.pipeline.checks.shopping import shop_of, text_contains_value
 from shopwright.pipeline.models.role import Models
 from shopwright.pipeline.run import Run
 from shopwright.pipeline.shopping.play import Play, list_scenarios
@@ -46,7 +46,10 @@ def test_no_message_to_the_agent_holds_what_only_the_judge_knows(small, rows):
     for row in rows:
         task, first = tasks[row["task_id"]], row["messages"][1]["content"]
         if row["scenario"].startswith("multi"):
-            assert not any(need.said in first for need in task.needs)
+            # What the profile carries stands there plainly, and in no word of the shopper's.
+            stated = [need.said for need in task.needs if need.known == "stated"]
+            assert not any(text_contains_value(said, first) for said in stated)
+            assert not any(text_contains_value(need.said, row["opening"]) for need in task.needs)
         assert task.product_id.lower() not in first.lower()
 
 

@@ -174,7 +174,7 @@ def test_the_title_cannot_be_the_instruction(small, find_row_reasons, row):
     title = next(each.title for each in small.read("catalog") if each.id == row["product_id"])
     needs = "; ".join(need["said"] for need in row["needs"])
     found = find_row_reasons(row | {"instruction": f"{title}; {needs}", "title_overlap": 1.0})
-    assert found == {"too many of the title's words"}
+    assert found == {"too many of the title's words", "three words of its title in a row"}
 
 
 def test_what_the_profile_carries_is_not_said(find_row_reasons, personal):
@@ -223,7 +223,10 @@ def test_no_target_is_held_out_and_trained_on(rows):
     }
 
 
-def test_in_chinese_the_needs_are_the_same_and_the_words_are_chinese(copy, rows):
+def test_in_chinese_the_needs_are_the_same_and_the_words_are_chinese(copy):
+    copy.build("shopping_tasks", rebuild=True, wording="descriptive")
+    rows = copy.read("shopping_tasks").table().to_pylist()
+    assert all(row["wording"] == "descriptive" and not row["phrases"] for row in rows)
     copy.build("shopping_tasks", rebuild=True, language="zh")
     found = copy.read("shopping_tasks").table().to_pylist()
     bare = {row["id"]: [{**need, "said": ""} for need in row["needs"]] for row in found}

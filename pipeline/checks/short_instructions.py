@@ -1,0 +1,103 @@
+"""A short instruction says what its task needs and nothing else: read back by a reader that shares nothing with the writer."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import pyarrow as pa
+
+from shopwright.pipeline.checks.openings import list_nouns
+from shopwright.pipeline.checks.shopping import (
+    Catalog,
+    Offers,
+    Variants,
+    collect_task_word_grams,
+    load_offers,
+    map_product_titles,
+)
+from shopwright.pipeline.reading.kinds import list_forms, list_names_of
+from shopwright.pipeline.reading.short_instructions import CategoryFacts, ShortReader, list_misreadings
+from shopwright.schemas.shopping import ShoppingTask
+
+MEASURE = re.compile(r"\s*-?\d+(?:\.\d+)?\s*\D*")
+
+
+@dataclass(frozen=True)
+class ShortShop:
+    """What short instructions can be about: the categories' names, and what their things have, from the catalog's Parquet by SQL."""
+
+    offers: Offers
+
+    @cached_property
+    def names(self) -> list[tuple[str, str]]:
+        rows = self.offers.connection.execute("SELECT DISTINCT category FROM offer ORDER BY ALL").fetchall()
+        found = {(name, leaf) for (leaf,) in rows for name in list_category_names(leaf)}
+        return sorted(found, key=lambda pair: (-len(pair[0]), pair))
+
+    @cached_property
+    def facts(self) -> dict[str, CategoryFacts]:
+        return {}
+
+    def facts_of(self, category: str) -> CategoryFacts:
+        if category not in self.facts:
+            rows = self.offers.connection.execute(
+                "SELECT DISTINCT fact, value, amount, base FROM fact WHERE category = ? AND value IS NOT NULL ORDER BY ALL",
+                [category],
+            ).fetchall()
+            values: dict[str, dict[str, tuple[float, str] | None]] = {}
+            for fact, value, amount, base in rows:
+                measured = amount is not None and MEASURE.fullmatch(value) is not None
+                text = " ".join(value.split())
+                values.setdefault(fact, {})[text] = (float(amount), base or "") if measured else None
+            self.facts[category] = CategoryFacts(values)
+        return self.facts[category]
+
+
+def list_category_names(leaf: str) -> set[str]:
+    """All that a thing of a category may be called, in lower case; signs other than a hyphen as people type them."""
+    names = {*list_nouns(leaf), *list_names_of(leaf), leaf}
+    plain = {" ".join(re.sub(r"[^\w\s'-]+", " and ", name).lower().split()) for name in names}
+    return {form for name in plain for form in (name, *list_forms(name))}
+
+
+SHOPS: dict[int, ShortShop] = {}
+
+
+def open_short_shop(catalog: Catalog, variants: Variants) -> ShortShop:
+    """Made once in this process for what is there now."""
+    offers = load_offers(catalog, variants)
+    if id(offers) not in SHOPS:
+        SHOPS.clear()
+        SHOPS[id(offers)] = ShortShop(offers)
+    return SHOPS[id(offers)]
+
+
+def find_short_misreading(task: ShoppingTask, shop: ShortShop) -> str | None:
+    """What of the instruction is not read as the task's stated needs."""
+    categories, read, strange = ShortReader(task.instruction, shop.names, shop.facts_of).read()
+    if categories != [task.category]:
+        return f"its thing is read as {' and '.join(categories) or 'nothing'}"
+    expected = [(need.fact, need.op, " ".join(need.value.split())) for need in task.needs if need.known == "stated"]
+    wrong = list_misreadings(expected, read)
+    if wrong:
+        return f"it is read otherwise: {'; '.join(wrong)}"
+    return f"it says more than its needs: {' '.join(strange)}" if strange else None
+
+
+def find_title_run(instruction: str, title: str) -> str | None:
+    """Three words in a row that the title has, too."""
+    shared = collect_task_word_grams(instruction) & collect_task_word_grams(title)
+    return "three words of its title in a row" if shared else None
+
+
+def short_instruction_is_read_back(batch: pa.RecordBatch, catalog: Catalog, variants: Variants) -> Iterator[str | None]:
+    """A short instruction is read as its stated needs, no less and no more, and has no three words in a row of its title."""
+    titles: Mapping[str, str] = catalog.once(map_product_titles)
+    for row in batch.to_pylist():
+        task = ShoppingTask.model_validate(row)
+        if task.wording != "short":
+            yield None
+        else:
+            run = find_title_run(task.instruction, titles.get(task.product_id, ""))
+            yield run or find_short_misreading(task, open_short_shop(catalog, variants))

@@ -1,0 +1,296 @@
+"""A short shopping instruction read back: which thing it is about, and what it says of it, typed.
+
+Written from English and from what a category has; it shares nothing with the phrase bank that such texts are made of.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+
+from shopwright.pipeline.reading.effect_words import EFFECT_WORDS
+
+# Stands where something was read.
+GONE = "\x00"
+NUMBER = r"\d+(?:\.\d+)?"
+MONEY = rf"(?:\$(?P<sign>{NUMBER})|(?P<plain>{NUMBER}) (?:dollars|bucks))"
+LESS = r"(?:under|below|less than|lower than|cheaper than|no more than|up to|at most)"
+ROUGHLY = r"(?:about|around|roughly)"
+PRICES = (
+    (
+        "at most",
+        rf"(?:{LESS} {MONEY})|(?:{MONEY.replace('sign', 'sign2').replace('plain', 'plain2')} (?:or less|at most))",
+    ),
+    ("about", rf"(?:{ROUGHLY} {MONEY})|(?:{MONEY.replace('sign', 'sign2').replace('plain', 'plain2')} or so)"),
+)
+NOT = (
+    r"\b(?:not|no|nothing|anything but|without)"
+    r"(?: (?:by|from|made by|made of|with|in|an?|the))*"
+)
+LEAST = (r"at least", r"no less than", r"a minimum of", r"minimum")
+MOST = (r"at most", r"no more than", r"a maximum of", r"maximum", r"up to")
+# As people write the units of measures, and in which unit they come to.
+UNIT_WORDS: dict[str, tuple[str, float]] = {
+    "inches": ("m", 0.0254), "inch": ("m", 0.0254), "in": ("m", 0.0254), "feet": ("m", 0.3048), "foot": ("m", 0.3048),
+    "ft": ("m", 0.3048), "yards": ("m", 0.9144), "yard": ("m", 0.9144), "yd": ("m", 0.9144), "cm": ("m", 0.01), "mm": ("m", 0.001), "m": ("m", 1.0),
+    "ounces": ("kg", 0.028349523125), "ounce": ("kg", 0.028349523125), "oz": ("kg", 0.028349523125), "g": ("kg", 0.001), "kg": ("kg", 1.0),
+    "pounds": ("kg", 0.45359237), "pound": ("kg", 0.45359237), "lb": ("kg", 0.45359237),
+    "watts": ("W", 1.0), "watt": ("W", 1.0), "w": ("W", 1.0), "kw": ("W", 1000.0), "liters": ("L", 1.0), "liter": ("L", 1.0), "l": ("L", 1.0),
+    "milliliters": ("L", 0.001), "milliliter": ("L", 0.001), "quarts": ("L", 0.946352946), "gallons": ("L", 3.785411784), "ml": ("L", 0.001), "quart": ("L", 0.946352946), "qt": ("L", 0.946352946),
+    "gallon": ("L", 3.785411784), "gal": ("L", 3.785411784), "pints": ("L", 0.473176473),
+    "minutes": ("min", 1.0), "minute": ("min", 1.0), "min": ("min", 1.0), "hours": ("min", 60.0), "hour": ("min", 60.0),
+    "seconds": ("min", 1 / 60), "second": ("min", 1 / 60), "sec": ("min", 1 / 60), "s": ("min", 1 / 60),
+    "gigabytes": ("GB", 1.0), "terabytes": ("GB", 1000.0), "degrees": ("degree", 1.0), "cups": ("cup", 1.0), "day": ("days", 1.0), "gigabyte": ("GB", 1.0), "gb": ("GB", 1.0), "terabyte": ("GB", 1000.0), "tb": ("GB", 1000.0),
+    "square feet": ("sq m", 0.09290304), "square foot": ("sq m", 0.09290304), "sq ft": ("sq m", 0.09290304), "sq in": ("sq m", 0.00064516),
+    "month": ("months", 1.0), "year": ("years", 1.0), "lumen": ("lm", 1.0), "lumens": ("lm", 1.0), "lm": ("lm", 1.0),
+}  # fmt: skip
+SIDE_WORDS = {"tall": "height", "high": "height", "wide": "width", "long": "length", "deep": "depth", "across": ""}
+# Words that say nothing by themselves.
+FILLER = frozenset(
+    """i am im i'm iam a an the to for of in with and it is be should would like i'd want need needs must looking searching find found me my
+    get buy order show please can could you help do have having has are that which whose one some something any made from by out
+    comes come up at as so interested trying need shop preferably hello hi hey what use want's color colored size sized condition
+    flavor flavored tastes brand pair pack set box bag bottle jar can tube roll sheet bundle package plan suitable good meant somewhere
+    priced price costs cost costing or less more than on type in's all but just not no except anything minimum maximum along across
+    tall high wide long deep height width length depth diameter rest usually usual otherwise else everything always last time know take way i
+    other same before id tin tub jug kit kind shape condition nothing love cost""".split()
+)
+
+
+@dataclass(frozen=True)
+class ReadNeed:
+    """What was read of a thing; the facts of which it can be said."""
+
+    facts: frozenset[str]
+    op: str
+    value: str
+    """In lower case, as the category writes it; a price in dollars."""
+
+
+@dataclass(frozen=True)
+class CategoryFacts:
+    """What the things of a category have: by fact the values in lower case, each with its amount and base unit if it is a measure."""
+
+    values: Mapping[str, Mapping[str, tuple[float, str] | None]]
+
+    @cached_property
+    def measures(self) -> dict[str, tuple[str, dict[float, str]]]:
+        """By fact that is a measure throughout: its unit, and the values by their amounts."""
+        found = {}
+        for fact, values in self.values.items():
+            amounts = [amount for amount in values.values() if amount is not None]
+            if amounts and len(amounts) == len(values) and len({unit for _, unit in amounts}) == 1:
+                found[fact] = (amounts[0][1], {amount[0]: value for value, amount in values.items() if amount})
+        return found
+
+    @cached_property
+    def pattern(self) -> re.Pattern[str]:
+        """A number with a unit that people write, or that these things have."""
+        own = {unit.lower() for unit, _ in self.measures.values() if unit}
+        units = "|".join(map(re.escape, sorted({*UNIT_WORDS, *own}, key=lambda each: (-len(each), each))))
+        return re.compile(rf"(?<![\w.$])(?P<number>{NUMBER}) ?(?P<unit>{units})(?![\w])")
+
+    def bound(self, fact: str, op: str) -> str | None:
+        """Where much or little begins: the upper or lower half of what there is, without the middle one."""
+        amounts = sorted(self.measures[fact][1])
+        if len(amounts) < 3:
+            return None
+        half = len(amounts) // 2
+        return self.measures[fact][1][amounts[-half] if op == "at least" else amounts[half - 1]]
+
+
+class ShortReader:
+    """Reads one text of a known shop: each step takes what it understands out of the text."""
+
+    def __init__(self, text: str, names: Sequence[tuple[str, str]], facts_of: Callable[[str], CategoryFacts]) -> None:
+        """names: what things are called, the longest first, with the category."""
+        self.text = " " + re.sub(r"[\s]+", " ", text.lower().replace("’", "'")).strip() + " "
+        self.names, self.facts_of = names, facts_of
+        self.needs: list[ReadNeed] = []
+
+    def read(self) -> tuple[list[str], list[ReadNeed], list[str]]:
+        """Categories, needs, and the words that were not understood."""
+        self.read_prices()
+        categories = self.read_things()
+        if len(categories) == 1:
+            facts = self.facts_of(categories[0])
+            self.read_values(facts, negated=True)
+            self.read_bounds(facts)
+            self.read_measures(facts)
+            self.read_values(facts, negated=False)
+            self.read_effects(facts)
+        named = {word for need in self.needs for fact in need.facts for word in fact.split()}
+        words = re.findall(r"[^\W_]+(?:'[a-z]+)?", self.text)
+        return categories, self.needs, [word for word in words if word not in FILLER | named]
+
+    def take(self, start: int, end: int) -> None:
+        self.text = self.text[:start] + GONE * (end - start) + self.text[end:]
+
+    def read_prices(self) -> None:
+        for op, pattern in PRICES:
+            for found in list(re.finditer(pattern, self.text)):
+                value = next(each for each in found.groups() if each)
+                self.needs.append(ReadNeed(frozenset(["price"]), op, f"{float(value):.2f}"))
+                self.take(*found.span())
+
+    def read_things(self) -> list[str]:
+        found = []
+        for name, category in self.names:
+            place = self.text.find(name)
+            if place >= 0 and self.stands_alone(place, place + len(name)):
+                self.take(place, place + len(name))
+                found.append(category)
+        return list(dict.fromkeys(found))
+
+    def stands_alone(self, start: int, end: int) -> bool:
+        before, after = self.text[start - 1], self.text[end]
+        return not (before.isalnum() or before in "-'." or after.isalnum() or after == "-") and not (
+            after == "." and self.text[end + 1 : end + 2].isdigit()
+        )
+
+    def read_values(self, facts: CategoryFacts, *, negated: bool) -> None:
+        """Values as the category writes them, the longest first; of two facts the one that is named beside counts."""
+        known: dict[str, set[str]] = {}
+        for fact, values in facts.values.items():
+            for value in values:
+                known.setdefault(value, set()).add(fact)
+        for value in sorted(known, key=lambda each: (-len(each), each)):
+            if value not in self.text:
+                continue
+            pattern = (NOT + " " if negated else "") + rf"(?P<value>{re.escape(value)})"
+            for found in list(re.finditer(pattern, self.text)):
+                if self.stands_alone(*found.span("value")) and GONE not in found[0]:
+                    self.take_value(found, value, known[value], negated=negated)
+
+    def take_value(self, found: re.Match[str], value: str, facts: set[str], *, negated: bool) -> None:
+        start, end = found.start() + (found[0][0] == " "), found.end()
+        near = self.text[max(0, start - 24) : start], self.text[end : end + 24]
+        named = {fact for fact in facts if is_named(fact, *near)}
+        after = next((each for each in map(named_at_start(self.text[end:]), sorted(named or facts)) if each), 0)
+        if (value.isdigit() or len(value) < 2) and not (named or (facts & {"size"} and is_sized(*near))):
+            return
+        self.needs.append(ReadNeed(frozenset(named or facts), "is not" if negated else "is", value))
+        self.take(start, end + after)
+
+    def read_bounds(self, facts: CategoryFacts) -> None:
+        """Numbers of a measure that are a limit: "at least 10 cup", "3 ports or more"."""
+        for op, cues, after in (("at least", LEAST, "or more"), ("at most", MOST, "or less")):
+            cue = "|".join(cues)
+            for number, unit, found in list(self.find_measures(facts)):
+                before = re.search(rf"(?:{cue})(?: an?| (?:[a-z]+ ){{1,2}}of)? $", self.text[: found.start()])
+                behind = re.match(
+                    rf"(?: (?:tall|high|wide|long|deep|across|in [a-z]+))? {after}", self.text[found.end() :]
+                )
+                if before or behind:
+                    start = before.start() if before else found.start()
+                    self.add_measure(facts, op, number, unit, start, found.end() + (behind.end() if behind else 0))
+
+    def read_measures(self, facts: CategoryFacts) -> None:
+        for number, unit, found in list(self.find_measures(facts)):
+            if GONE not in self.text[found.start() : found.end()]:
+                self.add_measure(facts, "is", number, unit, *found.span())
+
+    def find_measures(self, facts: CategoryFacts) -> Iterator[tuple[float, str, re.Match[str]]]:
+        """All numbers with a unit that the category knows, as amounts in the base unit; from the right, so that places stay."""
+        own = {unit for unit, _ in facts.measures.values() if unit}
+        lower = {unit.lower(): unit for unit in own}
+        for found in reversed(list(facts.pattern.finditer(self.text))):
+            base, factor = UNIT_WORDS.get(found["unit"], (found["unit"], 1.0))
+            if base not in own and found["unit"] in lower:
+                base, factor = lower[found["unit"]], 1.0
+            if base in own:
+                yield float(found["number"]) * factor, base, found
+
+    def add_measure(self, facts: CategoryFacts, op: str, amount: float, unit: str, start: int, end: int) -> None:
+        """A measure with those facts of its unit that have such a value, of which one that is named beside counts."""
+        able: dict[str, str] = {}
+        for fact, (base, amounts) in facts.measures.items():
+            value = next(
+                (text for each, text in amounts.items() if abs(each - amount) <= 1e-6 * max(each, amount)), None
+            )
+            if base == unit and value:
+                able[fact] = value
+        before, after = self.text[max(0, start - 24) : start], self.text[end : end + 24]
+        inside = self.text[start:end]
+        named = {fact for fact in able if is_named(fact, before + inside, after)}
+        for word, side in SIDE_WORDS.items():
+            beside = re.match(rf"\W*{word}\b", after) or re.search(rf"\b{word}\b", inside)
+            sides = {side} if side else {"width", "diameter"}
+            if word == "wide":
+                sides.add("diameter")
+            if beside and sides & able.keys():
+                named = sides & able.keys()
+                break
+        chosen = named or set(able)
+        if not chosen:
+            return
+        value = able[min(chosen)]
+        self.needs.append(ReadNeed(frozenset(chosen), op, value))
+        rest = re.match(r" (?:in )?(?:tall|high|wide|long|deep|across)\b", self.text[end:])
+        more = next((each for each in map(named_at_start(self.text[end:]), sorted(chosen)) if each), 0)
+        self.take(start, end + (rest.end() if rest else more))
+
+    def read_effects(self, facts: CategoryFacts) -> None:
+        """Words for much or little of something that the things of the category have a measure of."""
+        found = []
+        for pattern, op, names in list_effect_patterns():
+            able = {fact: value for fact in sorted(names & facts.measures.keys()) if (value := facts.bound(fact, op))}
+            if able and (match := pattern.search(self.text)):
+                found.append((match, op, able))
+        # "that isn't too long" before "long"
+        for match, op, able in sorted(found, key=lambda each: -len(each[0][0])):
+            if GONE in self.text[match.start() : match.end()]:
+                continue
+            for value in sorted(set(able.values())):
+                same = frozenset(fact for fact in able if able[fact] == value)
+                self.needs.append(ReadNeed(same, op, value))
+            self.take(*match.span())
+
+
+@cache
+def list_effect_patterns() -> list[tuple[re.Pattern[str], str, frozenset[str]]]:
+    """The words for effects; of two joined by "and" the second may be without its "with"."""
+    return [
+        (re.compile(rf"(?<![\w'-])(?:{words.replace('with ', '(?:with )?')})(?![\w'-])"), op, facts)
+        for words, op, facts in EFFECT_WORDS
+    ]
+
+
+def is_named(fact: str, before: str, after: str) -> bool:
+    """Whether the fact's name stands right beside."""
+    last = fact.split()[-1].rstrip("s")
+    return bool(
+        re.match(rf"\W*(?:of |in )?(?:{re.escape(fact)}|{re.escape(last)})s?\b", after)
+        or re.search(rf"\b{re.escape(fact)}(?: of| is| at| least| most| a| an)*\W*$", before)
+    )
+
+
+def is_sized(before: str, after: str) -> bool:
+    return bool(re.search(r"\bsize $|\bin an? $", before) or re.match(r" size\b", after))
+
+
+def named_at_start(text: str) -> Callable[[str], int]:
+    """How far a fact's name goes that a text begins with; 0 where it does not."""
+
+    def length(fact: str) -> int:
+        last = fact.split()[-1].rstrip("s")
+        found = re.match(rf" (?:{re.escape(fact)}|{re.escape(last)}s?)\b", text)
+        return found.end() if found else 0
+
+    return length
+
+
+def list_misreadings(expected: Iterable[tuple[str, str, str]], read: Sequence[ReadNeed]) -> list[str]:
+    """What is said and not read, and what is read and not said; expected: fact, relation and value of each need.
+
+    >>> list_misreadings([("color", "is", "red")], [ReadNeed(frozenset(["color"]), "is", "blue")])
+    ['color is red', 'read: color is blue']
+    """
+    rest, missing = list(read), []
+    for fact, op, value in expected:
+        found = next((one for one in rest if one.facts == {fact} and (one.op, one.value) == (op, value.lower())), None)
+        if found:
+            rest.remove(found)
+        else:
+            missing.append(f"{fact} {op} {value}")
+    return missing + [f"read: {'/'.join(sorted(one.facts))} {one.op} {one.value}" for one in rest]

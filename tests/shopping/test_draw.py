@@ -1,0 +1,140 @@
+"""A task's needs are the fewest that decide, in the grade that was asked for; what is meant loosely decides, too."""
+
+from dataclasses import replace
+from random import Random
+
+import numpy as np
+import pytest
+
+from shopwright.pipeline.gym import world
+from shopwright.pipeline.shopping.draw import GRADES, SHARES, draft_task, draw_grade, list_offered_values
+from shopwright.pipeline.shopping.effects import find_effect, find_effect_bounds, load_effects
+from shopwright.pipeline.shopping.facts import VariantTables, compute_price_ceiling, is_need_met, parse_measurement
+from shopwright.pipeline.shopping.score import list_product_variants
+from shopwright.schemas.shopping import Need
+
+
+@pytest.fixture(scope="module")
+def counters():
+    """Some forty products to a category."""
+    return VariantTables(world(products=8_000, customers=1, seed=4).store)
+
+
+@pytest.fixture(scope="module")
+def drafts(counters):
+    made = []
+    for grade in GRADES:
+        found = (draft_task(counters, row, Random(row), grade=grade) for row in range(0, 8_000, 61))
+        made += [(grade, one) for one in found if one]
+    return made
+
+
+def satisfied(store, leaf, needs):
+    """The ids of the products some variant of which is for sale and meets all, one after the other, without the tables."""
+    ids = [store.ids[row].as_py() for row in store.shelf(leaf).rows.tolist()]
+    return [
+        id
+        for id in ids
+        if any(
+            (thing.option is None or thing.option.stock > 0)
+            and all(is_need_met(need, thing.item, thing.option) for need in needs)
+            for thing in list_product_variants(store, id)
+        )
+    ]
+
+
+def test_any_need_that_is_left_out_lets_another_product_fit(counters, drafts):
+    store = counters.store
+    for _, one in drafts[::7]:
+        leaf = store.place_of_leaf[one.category]
+        assert satisfied(store, leaf, one.needs) == [one.thing.item.id]
+        for need in one.needs:
+            rest = [each for each in one.needs if each is not need]
+            assert len(satisfied(store, leaf, rest)) > 1, (one.category, need)
+
+
+def test_a_grade_has_as_many_needs_as_it_says(drafts):
+    assert {grade for grade, _ in drafts} == set(GRADES)
+    for grade, one in drafts:
+        assert one.grade == grade
+        assert len(one.needs) in GRADES[grade] or (grade == 1 and len(one.needs) == 1)
+
+
+def test_grades_are_dealt_in_the_shares_that_are_stated():
+    random = Random(1)
+    dealt = [draw_grade(random) for _ in range(4_000)]
+    for grade, share in SHARES.items():
+        assert abs(dealt.count(grade) / len(dealt) - share) < 0.03
+    assert sum(SHARES.values()) == pytest.approx(1)
+
+
+def test_nobody_needs_reviews_ratings_or_days_of_delivery(drafts):
+    facts = [need.fact for _, one in drafts for need in one.needs]
+    assert not {"rating", "review count", "shipping days"} & set(facts)
+
+
+def test_a_size_in_the_middle_and_a_price_a_little_off_decide_nothing(counters, drafts):
+    """Who takes a bound or a price less strictly comes to the same product."""
+    loose = 0
+    for _, one in drafts:
+        counter = counters.of(counters.store.place_of_leaf[one.category])
+        others = counter.stocked & (counter.rows != one.thing.item.row)
+        for need in one.needs:
+            if need.op in ("at most", "at least") and need.fact != "price":
+                bounds = find_effect_bounds(list_offered_values(counter, need.fact), need.op)
+                assert bounds
+                assert bounds[0] == need.value
+                others &= counter.meets(need.model_copy(update={"value": bounds[1]}))
+                loose += bounds[0] != bounds[1]
+            elif need.op == "about":
+                others &= np.abs(counter.cents - round(need.number * 100)) <= 0.2 * 100 * need.number
+            else:
+                others &= counter.meets(need)
+        assert not others.any()
+    assert loose
+
+
+def test_what_is_not_wanted_is_known_of_everything(counters, drafts):
+    """A product of which nothing is said may be just that."""
+    denied = [(one, need) for _, one in drafts for need in one.needs if need.op == "is not"]
+    assert denied
+    for one, need in denied:
+        counter = counters.of(counters.store.place_of_leaf[one.category])
+        assert (counter.columns[need.fact] >= 0).all()
+
+
+def test_nothing_costs_just_a_limit_so_that_under_and_at_most_are_the_same(counters, drafts):
+    limits = [(one, need) for _, one in drafts for need in one.needs if need.fact == "price" and need.op == "at most"]
+    assert limits
+    for one, need in limits:
+        counter = counters.of(counters.store.place_of_leaf[one.category])
+        assert not (counter.cents == round(need.number * 100)).any()
+
+
+def price(op, value):
+    return Need(fact="price", op=op, value=f"{value:.2f}", number=value, kind="price", known="stated", said="")
+
+
+@pytest.mark.parametrize(("cents", "met"), [(2_699, False), (2_700, True), (3_300, True), (3_301, False)])
+def test_about_is_within_a_tenth(counters, cents, met):
+    item = replace(counters.store.item(0), cents=cents)
+    assert is_need_met(price("about", 30.0), item, None) == met
+
+
+def test_the_most_that_about_so_much_can_be_is_a_tenth_more():
+    assert str(compute_price_ceiling(price("about", 30.0))) == "33.00"
+    assert str(compute_price_ceiling(price("at most", 30.0))) == "30.00"
+
+
+def test_an_effect_begins_at_the_same_value_in_whatever_unit_it_is_written():
+    assert find_effect_bounds(["8 oz", "1 lb", "2 lb", "16 oz"], "at least") == ("2 lb", "16 oz")
+    assert find_effect_bounds(["8 oz", "1 lb"], "at least") is None
+    assert find_effect_bounds(["8 oz", "1 lb", "large"], "at least") is None
+
+
+def test_an_effect_is_for_its_own_measure_department_and_end():
+    light = next(each for each in load_effects() if each.name == "light")
+    assert find_effect("Clothing", "Crew Neck T-Shirts", "weight", "at most", "kg") == light
+    assert find_effect("Food", "Trail Mixes", "weight", "at most", "kg") != light
+    assert find_effect("Clothing", "Crew Neck T-Shirts", "weight", "at most", "W") is None
+    assert parse_measurement("5 oz")[1] == "kg"

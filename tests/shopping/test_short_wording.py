@@ -1,0 +1,93 @@
+"""Short instructions: said as people type, read back by other code to just what is needed."""
+
+from itertools import chain
+
+import pytest
+
+from shopwright.pipeline.checks.short_instructions import find_title_run
+from shopwright.pipeline.phrases.bank import load_grammar_bank
+from shopwright.pipeline.reading.short_instructions import CategoryFacts, ShortReader
+from shopwright.pipeline.shopping.effects import load_effects
+from shopwright.pipeline.shopping.short_wording import BEHIND, CLAUSE, compose_thing
+
+PANS = CategoryFacts(
+    {
+        "brand": {"norrvik": None, "osko": None},
+        "color": {"black": None, "dark red": None, "red": None},
+        "handle": {"beech": None, "steel": None},
+        "body": {"steel": None, "cast iron": None},
+        "diameter": {"8 in": (0.2032, "m"), "10 in": (0.254, "m"), "12 in": (0.3048, "m")},
+        "depth": {"2 in": (0.0508, "m"), "3 in": (0.0762, "m"), "4 in": (0.1016, "m"), "5 in": (0.127, "m")},
+        "ports": {"1 port": (1.0, "port"), "2 ports": (2.0, "ports")},
+    }
+)
+NAMES = [("frying pan", "Pans"), ("pan", "Pans"), ("pot", "Pots")]
+
+
+def read(text, facts=PANS):
+    categories, needs, strange = ShortReader(text, NAMES, lambda _: facts).read()
+    return categories, {("/".join(sorted(need.facts)), need.op, need.value) for need in needs}, strange
+
+
+@pytest.mark.parametrize(
+    ("text", "needs"),
+    [
+        ("i need a dark red frying pan", {("color", "is", "dark red")}),
+        ("a Norrvik brand pan under $40", {("brand", "is", "norrvik"), ("price", "at most", "40.00")}),
+        ("pan for 25 dollars or less", {("price", "at most", "25.00")}),
+        ("i want a pan that costs about 30 bucks", {("price", "about", "30.00")}),
+        ("a pan for $30 or so", {("price", "about", "30.00")}),
+        ("a pan with a steel body", {("body", "is", "steel")}),
+        ("a pan with a handle of steel, not black", {("handle", "is", "steel"), ("color", "is not", "black")}),
+        ("a pan, anything but cast iron", {("body", "is not", "cast iron")}),
+        ("a 12 inch wide pan", {("diameter", "is", "12 in")}),
+        ("a pan 3 inches deep", {("depth", "is", "3 in")}),
+        ("a pan with a depth of at least 4 inches", {("depth", "at least", "4 in")}),
+        ("a pan 2 inches deep or less", {("depth", "at most", "2 in")}),
+        ("a large pan", {("diameter", "at least", "12 in")}),
+        ("a pan that isn't too big", {("diameter", "at most", "8 in")}),
+        ("a pan made of steel", {("body/handle", "is", "steel")}),
+    ],
+)
+def test_each_way_to_say_a_need_is_read(text, needs):
+    assert read(text) == (["Pans"], needs, [])
+
+
+def test_what_is_not_understood_is_told():
+    assert read("a pan for my grandmother")[2] == ["grandmother"]
+    assert read("a pan and a pot")[0] == ["Pans", "Pots"]
+
+
+def test_a_word_inside_another_is_not_a_value():
+    assert read("a bored pan")[1] == set()
+    assert read("a dark red pan")[1] == {("color", "is", "dark red")}
+
+
+@pytest.mark.parametrize("effect", load_effects(), ids=lambda each: each.name)
+def test_all_words_for_an_effect_are_read_as_that_end_of_its_measure(effect):
+    """The reader has its own list of such words: each phrase of the bank must be in it."""
+    for fact in effect.facts:
+        values = {f"{n} u": (float(n), "u") for n in (1, 2, 3, 4)}
+        facts = CategoryFacts({fact: values})
+        bound = "3 u" if effect.op == "at least" else "2 u"
+        templates = load_grammar_bank("shopping").templates[f"effect {effect.name}"]
+        for said in chain.from_iterable(template.frames() for template in templates):
+            text = f"i need a pan {said}" if BEHIND.match(said) or CLAUSE.match(said) else f"i need a {said} pan"
+            assert read(text, facts) == (["Pans"], {(fact, effect.op, bound)}, []), (fact, said)
+
+
+def test_every_effect_has_words_of_its_own_for_each_split():
+    templates = load_grammar_bank("shopping").templates
+    for effect in load_effects():
+        assert {each.use for each in templates[f"effect {effect.name}"]} == {"train", "test", "test_wording"}
+
+
+def test_the_thing_stands_between_what_is_said_before_and_behind_it():
+    assert compose_thing("an air fryer", ["black"], "under $40") == "a black air fryer under $40"
+    assert compose_thing("a pair of jeans", ["orange"], "") == "a pair of orange jeans"
+    assert compose_thing("jeans", ["slim"], "in size 30") == "slim jeans in size 30"
+
+
+def test_three_words_of_the_title_in_a_row_are_found():
+    assert find_title_run("a frying pan in cast iron", "Norrvik Alder frying pan, cast iron") is None
+    assert find_title_run("a frying pan, cast iron", "Norrvik Alder frying pan, cast iron")
