@@ -146,6 +146,8 @@ def assign_variants(acts: Iterable[Act], bought: Mapping[int, str], store: Store
             waiting[act.product].append(act.row)
         elif act.kind == PURCHASE and act.row in bought and waiting[act.product]:
             found[waiting[act.product].popleft()] = bought[act.row]
+        elif act.kind == PURCHASE and act.row not in bought:  # its order was rejected
+            waiting[act.product].append(act.row)
     for product, rows in waiting.items():
         row = store.row(product)
         options = store.options(row) if row is not None else ()

@@ -15,7 +15,13 @@ def world():
     return gym.world()
 
 
-@pytest.mark.parametrize("name", REFUSING)
+# What an outsider found, quickly; the others take half a minute each.
+FOUND = ("policy_qa", "order_tracking", "return_replacement")
+
+
+@pytest.mark.parametrize(
+    "name", [name if name in FOUND else pytest.param(name, marks=pytest.mark.slow) for name in REFUSING]
+)
 def test_the_first_words_do_not_tell_what_cannot_be_done(world, name):
     tasks = draw_tasks(world, name, TASKS)
     assert len(tasks) >= 1_000
