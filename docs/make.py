@@ -35,6 +35,7 @@ FEW: dict[str, dict[str, Any]] = {
     "catalog_fine": {"leaves": 1},
     "shopping_tasks": {"count": 40, "personal": 24},
     "behaviors": {"sessions": 60},
+    "phrases": {"per_template": 1},
 }
 PLAIN = {
     str: "text",
