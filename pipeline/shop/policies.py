@@ -43,15 +43,15 @@ class ShopPolicies:
     side: Side
 
     @cached_property
-    def drawn(self) -> dict[str, Topic]:
+    def topics_so_far(self) -> dict[str, Topic]:
         """Topics that were drawn so far."""
         return {}
 
     def topic(self, name: str) -> Topic:
         """A topic as this shop has it, or would have it."""
-        if name not in self.drawn:
-            self.drawn[name] = draw_topic(load_families()[name], self.side, Random(f"{self.id}/{name}"))
-        return self.drawn[name]
+        if name not in self.topics_so_far:
+            self.topics_so_far[name] = draw_topic(load_families()[name], self.side, Random(f"{self.id}/{name}"))
+        return self.topics_so_far[name]
 
     def covers(self, name: str) -> bool:
         """Whether the shop says anything about a topic."""

@@ -50,6 +50,12 @@ def test_another_errand_begins_with_a_search_that_has_no_word_of_the_one_before(
     assert [len(errand) for errand in cut_sessions(found, "visit")[0].errands] == [3, 1]
 
 
+def test_a_purchase_whose_order_was_rejected_leaves_the_cart_all_the_same():
+    found = log((0, SEARCH, "oak lamp"), (1, CART, "p1"), (2, PURCHASE, "p1"), (3, SEARCH, "rug"), bought={})
+    assert found.variants == {1: "", 2: ""}
+    assert [session.cart for session in cut_sessions(found, "errand")] == [(), ()]
+
+
 @pytest.mark.parametrize("cut", ["errand", "visit"])
 def test_after_half_an_hour_it_is_another_visit(cut):
     found = log((0, SEARCH, "oak lamp"), (30, SEARCH, "oak lamp"), (60.1, SEARCH, "oak lamp"))

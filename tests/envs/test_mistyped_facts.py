@@ -38,7 +38,7 @@ def tasks():
 
 
 @pytest.fixture(scope="module")
-def mistyped(tasks):
+def mistyped_facts(tasks):
     found = [(task, slot) for task in tasks for slot in task.slots if slot.typed]
     assert len(found) > 30
     return found
@@ -73,8 +73,8 @@ def test_mistyped_facts_are_read_back(tasks):
     ] == []
 
 
-def test_the_row_says_what_was_meant_and_what_was_typed(mistyped):
-    for task, slot in mistyped:
+def test_the_row_says_what_was_meant_and_what_was_typed(mistyped_facts):
+    for task, slot in mistyped_facts:
         assert slot.known == "stated"
         assert slot.typed != slot.said
         assert slot.typed.rstrip(".").lower() in task.opening.lower()
@@ -82,8 +82,8 @@ def test_the_row_says_what_was_meant_and_what_was_typed(mistyped):
         assert every_slot_can_be_learnt(task, Shop()) is None
 
 
-def test_a_question_recovers_what_was_mistyped(mistyped):
-    for task, slot in mistyped:
+def test_a_question_recovers_what_was_mistyped(mistyped_facts):
+    for task, slot in mistyped_facts:
         shopper = UserSimulator(task.slots, seed=task.id, speaker=draw_speaker(task.id, use=task.split))
         assert slot.said.rstrip(".").lower() in shopper.answer(f"What about the {slot.name}?").lower()
 
@@ -105,8 +105,8 @@ def test_what_a_refusal_hangs_on_is_clean(tasks):
 # Wrong on purpose
 
 
-def test_a_fact_that_became_another_value_is_not_read_as_its_own(mistyped):
-    colors = [(task, slot) for task, slot in mistyped if slot.meaning == "value color"]
+def test_a_fact_that_became_another_value_is_not_read_as_its_own(mistyped_facts):
+    colors = [(task, slot) for task, slot in mistyped_facts if slot.meaning == "value color"]
     assert colors
     for task, slot in colors:
         value = next(each.value for each in slot.facts if each.name == "value")
@@ -116,9 +116,9 @@ def test_a_fact_that_became_another_value_is_not_read_as_its_own(mistyped):
             assert find_misread_words(change(task, slot, typed=typed), Shop())
 
 
-def test_a_fact_with_two_slips_is_not_read(mistyped):
+def test_a_fact_with_two_slips_is_not_read(mistyped_facts):
     caught = 0
-    for task, slot in mistyped:
+    for task, slot in mistyped_facts:
         if slot.meaning in ("value color", "value material", "value brand"):
             value = next(each.value for each in slot.facts if each.name == "value")
             typed = slot.said.replace(value, f"{value[0]}zq{value[1:]}")
@@ -160,27 +160,27 @@ def test_a_mistyped_key_of_a_refusal_is_found():
     assert caught
 
 
-def test_words_that_were_not_typed_are_found(mistyped):
-    for task, slot in mistyped:
+def test_words_that_were_not_typed_are_found(mistyped_facts):
+    for task, slot in mistyped_facts:
         clean = task.model_copy(update={"opening": change(task, slot, typed="").opening})
         if slot.typed.lower() != slot.said.lower() and slot.typed.lower() not in clean.opening.lower():
             assert find_misread_words(clean, Shop())
             assert every_slot_can_be_learnt(clean, Shop()) == "a slot that is stated is not in the opening"
 
 
-def test_a_mistyped_fact_that_no_slot_tells_of_is_found(mistyped):
-    for task, slot in mistyped:
+def test_a_mistyped_fact_that_no_slot_tells_of_is_found(mistyped_facts):
+    for task, slot in mistyped_facts:
         if slot.typed.lower() != slot.said.lower() and slot.said.lower() not in task.opening.lower():
             hidden = [each.model_copy(update={"typed": ""}) if each is slot else each for each in task.slots]
             assert "no slot says how" in find_misread_words(task.model_copy(update={"slots": hidden}), Shop())
-    task, slot = next((task, slot) for task, slot in mistyped if slot.meaning == "value color")
+    task, slot = next((task, slot) for task, slot in mistyped_facts if slot.meaning == "value color")
     longer = change(task, slot, typed="", said=slot.said)  # "in navyy" has "in navy" in it
     longer = longer.model_copy(update={"opening": longer.opening.replace(slot.said, f"{slot.said}{slot.said[-1]}")})
     assert "no slot says how" in find_misread_words(longer, Shop())
 
 
-def test_a_title_cut_to_what_two_have_is_not_read(mistyped):
-    titles = [(task, slot) for task, slot in mistyped if slot.form == "thing" and not slot.meaning]
+def test_a_title_cut_to_what_two_have_is_not_read(mistyped_facts):
+    titles = [(task, slot) for task, slot in mistyped_facts if slot.form == "thing" and not slot.meaning]
     assert titles
     for task, slot in titles:
         short = " ".join(slot.said.split()[:2]).rstrip(",")

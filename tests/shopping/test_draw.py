@@ -29,7 +29,7 @@ def drafts(counters):
     return made
 
 
-def satisfied(store, leaf, needs):
+def list_satisfying(store, leaf, needs):
     """The ids of the products some variant of which is for sale and meets all, one after the other, without the tables."""
     ids = [store.ids[row].as_py() for row in store.shelf(leaf).rows.tolist()]
     return [
@@ -47,10 +47,10 @@ def test_any_need_that_is_left_out_lets_another_product_fit(counters, drafts):
     store = counters.store
     for _, one in drafts[::7]:
         leaf = store.place_of_leaf[one.category]
-        assert satisfied(store, leaf, one.needs) == [one.thing.item.id]
+        assert list_satisfying(store, leaf, one.needs) == [one.thing.item.id]
         for need in one.needs:
             rest = [each for each in one.needs if each is not need]
-            assert len(satisfied(store, leaf, rest)) > 1, (one.category, need)
+            assert len(list_satisfying(store, leaf, rest)) > 1, (one.category, need)
 
 
 def test_a_grade_has_as_many_needs_as_it_says(drafts):
