@@ -15,6 +15,8 @@ from torch.nn import functional
 
 WIDTH, LAYERS, HEADS, BATCH = 128, 4, 4, 64
 RATE, WARM_UP, DECAY = 2e-3, 100, 0.05
+# Of what is learnt from: the share of a layer's outputs that is dropped, and that of a prefix's tokens that is not shown.
+DROPPED, UNSEEN = 0.1, 0.1
 PAD, SEPARATOR, END, UNKNOWN = range(4)
 SPECIAL = ("<pad>", "<separator>", "<end>", "<unknown>")
 Pair = tuple[list[int], list[int]]
@@ -29,13 +31,14 @@ class Block(nn.Module):
         self.before, self.between = nn.LayerNorm(WIDTH), nn.LayerNorm(WIDTH)
         self.attend, self.gather = nn.Linear(WIDTH, 3 * WIDTH), nn.Linear(WIDTH, WIDTH)
         self.think = nn.Sequential(nn.Linear(WIDTH, 4 * WIDTH), nn.GELU(), nn.Linear(4 * WIDTH, WIDTH))
+        self.drop = nn.Dropout(DROPPED)
 
     def forward(self, x: torch.Tensor, visible: torch.Tensor) -> torch.Tensor:
         rows, length, _ = x.shape
         parts = self.attend(self.before(x)).view(rows, length, 3, HEADS, WIDTH // HEADS).permute(2, 0, 3, 1, 4)
         seen = functional.scaled_dot_product_attention(parts[0], parts[1], parts[2], attn_mask=visible)
-        x = x + self.gather(seen.transpose(1, 2).reshape(rows, length, WIDTH))
-        return x + self.think(self.between(x))
+        x = x + self.drop(self.gather(seen.transpose(1, 2).reshape(rows, length, WIDTH)))
+        return x + self.drop(self.think(self.between(x)))
 
 
 class Learner(nn.Module):
@@ -64,6 +67,12 @@ def pad_tokens(rows: Sequence[Sequence[int]]) -> torch.Tensor:
     return torch.tensor([[*row, *[PAD] * (length - len(row))] for row in rows])
 
 
+def hide_tokens(tokens: torch.Tensor, prefixes: torch.Tensor) -> torch.Tensor:
+    """The same with some of each prefix's tokens, but for the separator, as unknown."""
+    words = torch.arange(tokens.shape[1])[None] < prefixes[:, None] - 1
+    return torch.where(words & (torch.rand(tokens.shape) < UNSEEN), UNKNOWN, tokens)
+
+
 def train_learner(
     pairs: Sequence[Pair], words: int, epochs: int, seed: int, report: Callable[[str], None], longest: int = 256
 ) -> Learner:
@@ -88,7 +97,7 @@ def train_learner(
             for group in optimizer.param_groups:
                 group["lr"] = rate
             tokens, prefixes = pad_tokens([row for row, _ in batch]), torch.tensor([length for _, length in batch])
-            logits = learner(tokens[:, :-1], prefixes)
+            logits = learner(hide_tokens(tokens, prefixes)[:, :-1], prefixes)
             place = torch.arange(1, tokens.shape[1])[None]
             asked = (place >= prefixes[:, None]) & (tokens[:, 1:] != PAD)
             loss = functional.cross_entropy(logits[asked], tokens[:, 1:][asked])

@@ -78,17 +78,16 @@ def proved_by_a_loop(store: Store, rows: list[int], each: TaskDraft) -> bool:
 
 def as_task(each: TaskDraft) -> ShoppingTask:
     random = Random(each.thing.item.id)
-    needs = [
-        need.model_copy(update={"said": wording.phrase_need(need, each.category, "en", random)}) for need in each.needs
-    ]
+    needs = [need.model_copy(update={"said": wording.phrase_need(need, each.category, random)}) for need in each.needs]
     return ShoppingTask(
         id=each.thing.item.id,
         product_id=each.thing.item.id,
         variant_id=each.thing.option.id if each.thing.option else "",
         category=each.category,
         language="en",
-        instruction=wording.phrase_instruction(each.category, needs, "en", random),
-        simple_instruction=wording.phrase_vague_opening(each.category, "en", random),
+        instruction=wording.phrase_instruction(each.category, needs, random),
+        simple_instruction=wording.phrase_vague_opening(each.category, random),
+        purpose="",
         options=[],
         attributes=[],
         price_limit=None,
@@ -98,6 +97,7 @@ def as_task(each: TaskDraft) -> ShoppingTask:
         phrases=[],
         profile_id="",
         reason_keys=[],
+        right=each.right,
         acceptable=each.acceptable,
         nearest_miss=each.nearest_miss,
         title_overlap=0.0,

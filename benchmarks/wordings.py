@@ -7,15 +7,16 @@
 Of each meaning of the phrase bank one template of training is held out. The learner is asked about customers that it does not know, with templates that
 it was taught and with those held out; then the split `test_wording`, in which templates, rules and customers are new.
 
-It sees what any text-to-SQL system has: times are resolved to days by the reader of `shopwright.pipeline.reading.calendar`, and rare words are
-numbered and put back into what it writes. A query is right if it is the question's, or has its answer in the customer's log.
+It sees what any text-to-SQL system has: times are resolved to days by the reader of `shopwright.pipeline.reading.calendar`, the brands, categories and
+colors of the table are found in the question, and rare words are numbered; all are put back into what it writes. Of a question that it learns from, some
+words are numbered as if they were rare, so that it can do without one. A query is right if it is the question's, or has its answer in the customer's log.
 """
 
 import argparse
 import random
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import date, timedelta
 from itertools import pairwise
@@ -40,7 +41,9 @@ TESTED = 0.12
 """Share of the trajectories of training that the learner is asked about instead."""
 MOST_ASKED = 1_500
 """Questions of a kind that it is asked at most."""
-WORD = re.compile(r"\ue000\d+|\d+(?:[.,]\d+)*|[^\W\d_]+|[^\w\s]|_")
+HIDDEN = 0.1
+"""Share of the common words of a question to learn from that are numbered like rare ones."""
+WORD = re.compile(r"\ue000[a-z]\d+|\d+(?:[.,]\d+)*|[^\W\d_]+|[^\w\s]|_")
 SQL_PIECE = re.compile(r"'(?:[^']|'')*'|\d+(?:\.\d+)?|\w+|::|[<>!=|]=|<>|\|\||[^\w\s]")
 LITERAL_PIECE = re.compile(r"\d+|[^\W\d_]+|\s|[^\w\s]|_")
 ISO = re.compile(r"'(\d{4}-\d\d-\d\d)'")
@@ -76,7 +79,7 @@ def find_times(text: str, asked_on: date) -> tuple[str, dict[str, str]]:
         place, span = max(ways, key=lambda way: way[0])
         name = f"d{len(marks) // 4}"
         marks |= mark_days(name, span["first_day"], span["last_day"])
-        found.append(f" \ue000{name[1:]} ")
+        found.append(f" \ue000{name} ")
     return "".join(found), marks
 
 
@@ -86,13 +89,50 @@ def mark_days(name: str, first: date, last: date) -> dict[str, str]:
     return {f"{name}:{which}": day.isoformat() for which, day in days.items()}
 
 
-def encode_question(row: Question, common: frozenset[str]) -> Encoded:
-    """Its words in lower case; a time is a mark, and so is a word that is not common."""
+class Values:
+    """The brands, categories and colors of a run, and what they are called in a question."""
+
+    def __init__(self, values: Iterable[str]) -> None:
+        known = {value.lower(): value for value in sorted(values)}
+        self.known = {value.removesuffix("s"): whole for value, whole in known.items()} | known
+        names = "|".join(map(re.escape, sorted(self.known, key=lambda each: (-len(each), each))))
+        self.pattern = re.compile(rf"\b(?:{names})\b", re.IGNORECASE)
+
+    def mark(self, text: str) -> tuple[str, dict[str, str]]:
+        """The text with a mark for each, and what they are in the table.
+
+        >>> Values(["Table Lamps", "Arlo", "red"]).mark("Arlo's red table lamp")[1]
+        {'v0': 'Arlo', 'v1': 'red', 'v2': 'Table Lamps'}
+        """
+        marks: dict[str, str] = {}
+
+        def name(found: re.Match[str]) -> str:
+            value = self.known[found[0].lower()]
+            mark = next((mark for mark, known in marks.items() if known == value), f"v{len(marks)}")
+            marks[mark] = value
+            return f" \ue000{mark} "
+
+        return self.pattern.sub(name, text), marks
+
+
+def list_values(run: Run) -> Values:
+    """Those of all trajectories."""
+    found: set[str] = set()
+    for row in run.read("trajectories"):
+        for event in row.events:
+            found.update(filter(None, (event.brand, event.product_types, event.color)))
+    return Values(found)
+
+
+def encode_question(row: Question, values: Values, common: Collection[str]) -> Encoded:
+    """Its words in lower case; a time is a mark, a value of the table, and a word that is not common."""
     text, marks = find_times(row.question, row.asked_on)
+    text, more = values.mark(text)
+    marks |= more
     words, numbered = [], {}
     for word in WORD.findall(text):
         if word[0] == "\ue000":
-            words.append(f"d{word[1:]}")
+            words.append(word[1:])
         elif word.lower() in common or not word[0].isalnum():
             words.append(word.lower())
         else:
@@ -107,8 +147,8 @@ def encode_query(sql: str, marks: Mapping[str, str]) -> list[str]:
     by_text = {text.lower(): mark for mark, text in reversed(marks.items())}
     found: list[str] = []
     for piece in SQL_PIECE.findall(sql):
-        if ISO.fullmatch(piece):
-            found += [OPEN, by_text.get(piece[1:-1], piece[1:-1]), CLOSE]
+        if ISO.fullmatch(piece) or (piece[0] == "'" and piece[1:-1].lower() in by_text):
+            found += [OPEN, by_text.get(piece[1:-1].lower(), piece[1:-1]), CLOSE]
         elif piece[0] == "'":
             found += [OPEN, *(encode_word(each, by_text) for each in LITERAL_PIECE.findall(piece[1:-1])), CLOSE]
         else:
@@ -186,13 +226,16 @@ def merge_tokens(row: Sequence[str], merges: Iterable[tuple[str, str]]) -> list[
 class Language:
     """The tokens of questions and queries, as numbers."""
 
-    def __init__(self, rows: Sequence[Question]) -> None:
+    def __init__(self, rows: Sequence[Question], values: Values, seed: int) -> None:
+        self.values = values
         counts: Counter[str] = Counter()
         for row in rows:
             text, _ = find_times(row.question, row.asked_on)
             counts.update({word.lower() for word in WORD.findall(text)})
         self.common = frozenset(word for word, count in counts.items() if count >= RARE)
-        encoded = [encode_question(row, self.common) for row in rows]
+        self.ordered = sorted(self.common)
+        order = random.Random(seed)
+        encoded = [encode_question(row, values, self.draw_common(order)) for row in rows]
         queries = [encode_query(row.sql, each.marks) for row, each in zip(rows, encoded, strict=True)]
         self.merges = learn_merges(queries, MERGES)
         self.levels = self.group_merges()
@@ -205,6 +248,13 @@ class Language:
         self.number = {token: place for place, token in enumerate(tokens)}
         self.tokens = tokens
         self.pairs = [(self.count(each.words), self.count(query)) for each, query in zip(encoded, merged, strict=True)]
+
+    def draw_common(self, order: random.Random) -> Collection[str]:
+        """The common words but for some."""
+        return frozenset(word for word in self.ordered if order.random() >= HIDDEN)
+
+    def encode(self, row: Question) -> Encoded:
+        return encode_question(row, self.values, self.common)
 
     def group_merges(self) -> list[list[tuple[str, str]]]:
         """Merges that were chosen together, which share no token."""
@@ -278,7 +328,7 @@ def examine(run: Run, seed: int, epochs: int, say: Callable[[str], None]) -> Ite
     from benchmarks.learner import continue_prefixes, train_learner
 
     shares = share_rows(list(run.read("questions")), seed)
-    language = Language(shares["taught"])
+    language = Language(shares["taught"], list_values(run), seed)
     say(f"{len(shares['taught']):,} questions to learn from, {len(language.tokens):,} tokens")
     learner = train_learner(language.pairs, len(language.tokens), epochs, seed, say)
     engines = Engines(run.read("trajectories"))
@@ -287,7 +337,7 @@ def examine(run: Run, seed: int, epochs: int, say: Callable[[str], None]) -> Ite
     for name, rows in list(shares.items())[1:]:
         chosen = random.Random(seed).sample(rows, min(MOST_ASKED, len(rows)))
         chosen.sort(key=lambda row: row.trajectory_id)
-        encoded = [encode_question(row, language.common) for row in chosen]
+        encoded = [language.encode(row) for row in chosen]
         written = continue_prefixes(learner, [language.count(each.words) for each in encoded])
         right = sum(
             judge(row, decode_query(language.spell(tokens), each.marks), engines)

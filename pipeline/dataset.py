@@ -151,6 +151,12 @@ class Dataset(Generic[RecordT]):
             )
         return found
 
+    @property
+    def catalog_settings(self) -> Mapping[str, Any]:
+        """Those of the catalog in its run."""
+        made = read_json_model(self.run / "manifests" / "catalog.json", Manifest)
+        return made.recipe.settings if made else {}
+
     def owns(self, path: str) -> bool:
         """Whether a path from the run's folder, as a manifest names it, is that of a shard of this dataset."""
         folder, _, name = path.removeprefix("quarantine/").rpartition("/")

@@ -7,7 +7,7 @@ observation = env.reset()
 observation, reward, done, info = env.step('{"tool_calls": [{"name": "datetime_now"}]}')
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -92,9 +92,16 @@ def build_world_in_memory(products: int, customers: int, seed: int) -> World:
 class MemoryDataset(Dataset[Record]):
     """A dataset in memory."""
 
-    def __init__(self, name: str, makes: type[Record], batches: Iterable[pa.RecordBatch]) -> None:
+    def __init__(
+        self, name: str, makes: type[Record], batches: Iterable[pa.RecordBatch], settings: Mapping[str, Any] = {}
+    ) -> None:
+        """settings: the catalog's."""
         super().__init__(Path(), name, makes)
-        self.held = list(batches)
+        self.held, self.settings = list(batches), settings
+
+    @property
+    def catalog_settings(self) -> Mapping[str, Any]:
+        return self.settings
 
     @property
     def files(self) -> list[Path]:
@@ -134,4 +141,5 @@ def build_dataset_in_memory(
     inputs: dict[str, Any] = {**have, **roles, "shard": Shard(0, 1, seed), "plan": plan}
     values = {key: stage.settings[key].adapter.validate_python(value) for key, value in settings.items()}
     found = in_batches(stage, stage.function(*map(inputs.get, stage.needs), **values))
-    return MemoryDataset(name, stage.makes, (batch for batch, _, _ in found))
+    shop = have["catalog"].catalog_settings if "catalog" in have else values
+    return MemoryDataset(name, stage.makes, (batch for batch, _, _ in found), shop)

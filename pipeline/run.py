@@ -33,6 +33,7 @@ from shopwright.pipeline.files import (
     remove,
     sha256_of,
 )
+from shopwright.pipeline.languages import check_offered, language_of
 from shopwright.pipeline.models.base import UNANSWERED
 from shopwright.pipeline.models.replies import ask_anew
 from shopwright.pipeline.models.role import Models
@@ -143,11 +144,21 @@ class Run:
         """What has to be made for a dataset, one after the other: the next one when the last is finished."""
         self.read(name)
         given = settings_by_stage(name, settings)
+        self.check_languages(upstream(name), given)
         with self.lock():
             for each in upstream(name):
                 build = self.prepare(each, given[each], target=each == name, rebuild=rebuild)
                 if build is not None:
                     yield build
+
+    def check_languages(self, names: Iterable[str], given: dict[str, dict[str, Any]]) -> None:
+        """Raises Problem where one of these datasets, or a model that writes it, is not offered in the shop's language."""
+        old, _ = self.recipe_of("catalog", forgive=True)
+        language = language_of({**(old.settings if old else {}), **given.get("catalog", {})})
+        for name in names:
+            check_offered(name, all_stages()[name].languages, language)
+            if (self.models or Models()).asks([role for role in all_stages()[name].roles if role == "writer"]):
+                check_offered(f"{name} written by a model", ["en"], language)
 
     def prepare(self, name: str, given: dict[str, Any], *, target: bool = True, rebuild: bool = False) -> Build | None:
         """The work to be done for one dataset whose inputs are whole; None when it is there already."""

@@ -224,6 +224,8 @@ class Stage:
     per_shard: tuple[int, int] = (1_000, 100_000)
     """Fewest and most units in a shard; between them there are 16 shards, so that small runs use all cores."""
     views: Views = field(default=Views(), compare=False)
+    languages: tuple[str, ...] = ("en",)
+    """Those that its shop can be in."""
 
     @property
     def name(self) -> str:
@@ -300,8 +302,11 @@ def stage(
     plan: Callable[..., Plan] | None = None,
     per_shard: tuple[int, int] = (1_000, 100_000),
     views: Views | None = None,
+    languages: tuple[str, ...] = ("en",),
 ) -> Callable[[Callable[..., Iterator[Any]]], Stage]:
-    return lambda function: Stage(makes, function, tuple(checks), tuple(across), plan, per_shard, views or Views())
+    return lambda function: Stage(
+        makes, function, tuple(checks), tuple(across), plan, per_shard, views or Views(), languages
+    )
 
 
 def judge_batch(

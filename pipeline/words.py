@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from shopwright.pipeline.problem import Problem
 from shopwright.pipeline.tokens import buffers
 
 WORD = re.compile(r"[a-z0-9\u00c0-\u1fff\u2070-\U0010ffff]+")  # no Latin-1 signs, no dashes and curly quotes
@@ -90,10 +91,16 @@ STOP = frozenset(
         "2024",
         "2025",
         "2026",
+        *"的 了 和 与 及 或 我 你 要 想 买 找 个 款 件 好 等 是 在 有 给 用 请 帮 带 一个 一款 推荐 适合 便宜 新款 正品 比较 最好 想要".split(),
     ]
 )
 # How a search says what it may cost at most: at its end.
-PRICE_CAP = r"\bunder \$?(?P<cap>\d+)$"
+PRICE_CAP = r"(?:\bunder \$?(?=\d+$)|(?<!\d)(?=\d+元以内$))(?P<cap>\d+)(?:元以内)?$"
+# Chinese letters, and the signs that stand between them.
+HAN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]+")
+HAN_SIGNS = re.compile(r"[\u3000-\u303f\uff00-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65]")
+# In UTF-8 such letters begin with one of these bytes.
+HAN_BYTES = (0xE3, 0xE9)
 LONGEST = 64
 # Texts whose words are kept at hand.
 REMEMBERED = 500_000
@@ -106,8 +113,31 @@ def split_words(text: str) -> list[str]:
 
     >>> split_words("Table Lamps, 12 in; glass")
     ['table', 'lamp', '12', 'in', 'glass']
+    >>> split_words("不锈钢保温杯，500ml")
+    ['不锈', '不锈钢', '保温', '保温杯', '500ml']
     """
-    return [strip_plural(word) for word in WORD.findall(ascii_lower(text))]
+    return [strip_plural(word) for word in WORD.findall(ascii_lower(separate_chinese_words(text)))]
+
+
+def separate_chinese_words(text: str, *, parts: bool = True) -> str:
+    """A text with spaces between its Chinese words; parts: with a long word's parts before it, as people search for both.
+
+    >>> separate_chinese_words("Lamp 台灯"), separate_chinese_words("lamp"), separate_chinese_words("保温杯", parts=False)
+    ('Lamp  台灯 ', 'lamp', ' 保温杯 ')
+    """
+    if text.isascii() or not HAN.search(text):
+        return text
+    return HAN.sub(lambda found: cut_chinese_run(found[0], parts), HAN_SIGNS.sub(" ", text))
+
+
+def cut_chinese_run(run: str, parts: bool) -> str:
+    """By the dictionary of jieba alone, without guesses from what stands beside: a word is the same word in any text."""
+    try:
+        import rjieba
+    except ImportError:
+        raise Problem("Chinese texts need rjieba to tell their words apart: pip install rjieba") from None
+    cut = rjieba.cut_for_search if parts else rjieba.cut
+    return f" {' '.join(cut(run, False))} "
 
 
 def ascii_lower(text: str) -> str:
@@ -161,6 +191,9 @@ def byte_kinds() -> tuple[np.ndarray, np.ndarray]:
 def hashed_words(texts: pa.Array) -> tuple[np.ndarray, np.ndarray]:
     """`split_words` of every text of an Arrow array, as (index of the text, 64-bit hash of the word) pairs in order."""
     offsets, data = buffers(texts)
+    if ((data >= HAN_BYTES[0]) & (data <= HAN_BYTES[1])).any():
+        texts = pa.array([separate_chinese_words(text or "") for text in texts.to_pylist()], pa.string())
+        offsets, data = buffers(texts)
     lower, is_part = byte_kinds()
     data = lower[data]
     part = is_part[data]

@@ -13,6 +13,8 @@ Scenario = Literal["single", "single personal", "multi", "multi personal"]
 Language = Literal["en", "zh"]
 # In a few words, as people type them, or with each need spelled out in words that are not the catalog's.
 Wording = Literal["short", "descriptive"]
+# Whether the needs come to one product alone, or to a few of which any will do.
+Right = Literal["one product", "any of several"]
 Level = Literal["low", "medium", "high"]
 
 
@@ -113,9 +115,10 @@ class Profile(Record):
 
 
 class ShoppingTask(Record):
-    """An instruction that exactly one product of the whole catalog satisfies."""
+    """An instruction that just the products of its certificate satisfy, of the whole catalog: most often one."""
 
     product_id: str
+    """The one that it was drawn for."""
     variant_id: str
     """One that satisfies it; others of the product may too."""
     category: str
@@ -125,6 +128,8 @@ class ShoppingTask(Record):
     """Everything that is needed and is not in the profile, in everyday words."""
     simple_instruction: str
     """The vague opening of a conversation."""
+    purpose: str = ""
+    """For whom or for what, as the instruction says it where that narrows nothing: `for my dad`; empty where it says no such thing."""
     options: list[Choice]
     """Those that must be chosen."""
     attributes: list[str]
@@ -132,7 +137,7 @@ class ShoppingTask(Record):
     price_limit: Decimal | None
     """The most that it may cost: of a price that is about something a tenth more."""
     needs: list[Need]
-    """All of it, typed: what the reward reads. Without any one of them a second product would do."""
+    """All of it, typed: what the reward reads. Without any one of them another product would do."""
     grade: int
     """1 with up to three needs, 2 with four or five, 3 with six and more."""
     wording: Wording
@@ -142,8 +147,10 @@ class ShoppingTask(Record):
     """Whose profile goes with it; empty for a standard task."""
     reason_keys: list[str]
     """What the profile carries: the facts that were taken out of the instruction."""
+    right: Right = "one product"
+    """Whether one product alone is right, or any of the few that these words fit."""
     acceptable: str
-    """JSON of the certificate (`shopwright.schemas.certificates`): `AnyOf` with the one product that is to be bought, in every variant that satisfies it."""
+    """JSON of the certificate (`shopwright.schemas.certificates`): `AnyOf` with an end for each product that is right, in every variant that satisfies it."""
     nearest_miss: str
     """JSON: another product and variant, and the needs that it breaks, of which there are fewest; without any where there is no other."""
     title_overlap: float

@@ -13,7 +13,7 @@ rewards                                     what an attempt earned
 questions                                   tree, SQL, answers, words, engines
 sandbox
 world · shop · catalog · render · models · evaluate (shares, tables, results kept: what every evaluation has in common)
-words · phrases · reading · budgets · tokens · prompts · arrow · dataset · files · stage · extras · hub_files · problem
+words · languages · phrases · reading · budgets · tokens · prompts · arrow · dataset · files · stage · extras · hub_files · problem
 schemas                                     imports pydantic only
 """
 
@@ -31,6 +31,7 @@ FILES = [path for top in ("schemas", "pipeline", "flows") for path in (HOME / to
 CODE = sorted(path for path in FILES if path.name != "__init__.py" or path.stat().st_size)
 FOUNDATION = (
     "words",
+    "languages",
     "phrases",
     "reading",
     "budgets",

@@ -18,7 +18,7 @@ from shopwright.pipeline.render.pages import (
     CartRow,
     PageKind,
     ResultEntry,
-    format_dollars,
+    format_money,
     list_elements,
     sanitize_text,
 )
@@ -87,7 +87,7 @@ def clip_for_sentence(words: str) -> str:
 def describe_product_on_page(browser: Browser, row: int, cents: Sequence[int]) -> PageFacts:
     """What is seen of a product, with the prices of what fits."""
     item = browser.store.item(row)
-    found = PageFacts(row=str(row), title=shorten_title(item.title), price=format_dollars(min(cents)))
+    found = PageFacts(row=str(row), title=shorten_title(item.title), price=format_money(min(cents)))
     found["at"] = f"{'from' if min(cents) < max(cents) else 'at'} {found['price']}"
     if min(cents) < max(cents):
         found["from"] = "from "
@@ -191,7 +191,7 @@ class SessionMemory:
 
     def line(self, line: CartRow, browser: Browser) -> PageFacts:
         row = browser.store.row(line.product_id)
-        return PageFacts(row=str(row), title=shorten_title(line.title), price=format_dollars(line.cents))
+        return PageFacts(row=str(row), title=shorten_title(line.title), price=format_money(line.cents))
 
     def place(self, kind: PageKind) -> PageFacts:
         """before: of the cart, where nothing was put into it in this session."""

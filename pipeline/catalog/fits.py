@@ -29,7 +29,7 @@ UNITS = frozenset(
     " megapixel megapixels megapixels port ports hour hours year years channel channels cell cells lb lbs oz ct count wh".split()
 )
 MEASURE = re.compile(r"\d+(?:\.\d+)?(?:-?(?:gb|tb|mb|in|inch|inches|mm|cm|ft|feet|foot|m|mah|mp|w|watts?|v|volts?|a|amps?|pk|pack|pc|pcs|x|hz|ghz|mhz|p|i|d|th|st|nd|rd|"
-    r"page|pages|sheet|sheets|port|ports|oz|lb|lbs|ct|k|bit|way|pin|cell|wh|rpm|dpi|ohm|u|db|gbps|mbps|yield))+|80211[a-z]*|802\.11[a-z]*|usb\d.*|ddr\d?|mp[34]|cat\d[a-z]?|wi-?fi.*|\d+x\d+.*|\d+-in-\d+|.*-?bit|h\.26\d|mpeg\d|pc-?\d{4,5}")  # fmt: skip
+    r"page|pages|sheet|sheets|port|ports|oz|lb|lbs|ct|k|bit|way|pin|cell|wh|rpm|dpi|ohm|u|db|gbps|mbps|yield|hours?|days?|minutes?|pieces?|persons?|cups?))+|80211[a-z]*|802\.11[a-z]*|usb\d.*|ddr\d?|mp[34]|cat\d[a-z]?|wi-?fi.*|\d+x\d+.*|\d+-in-\d+|.*-?bit|h\.26\d|mpeg\d|pc-?\d{4,5}")  # fmt: skip
 QUANTITY = re.compile(r"\d+(?:\.\d+)?-?(?:gb|tb|mb|in|inch|mm|cm|ft|mah|mp|w|v|pk|pack|pc|pcs|hz|x)")
 # Letters and digits, as makers name their models.
 CODE = re.compile(r"(?=[a-z0-9-]*\d)(?=[a-z0-9-]*[a-z])[a-z0-9]+(?:-[a-z0-9]+)*")

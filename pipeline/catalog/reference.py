@@ -4,6 +4,7 @@ import re
 import tomllib
 from functools import cache
 from itertools import chain
+from math import prod
 from pathlib import Path
 from string import Formatter
 
@@ -12,6 +13,8 @@ from pydantic import Field, model_validator
 from shopwright.schemas.record import Part
 
 FOLDER = Path(__file__).parents[2] / "data" / "reference" / "catalog"
+# Products of a block that a maker has at most, each with other facts.
+MOST_OF_A_MAKER = 40
 QUANTITY = re.compile(r"(\d+(?:\.\d+)?) ?([A-Za-z%\"°][\w%\"°./ -]*)")
 
 
@@ -37,7 +40,7 @@ class Leaf(Part):
     shipping_days: tuple[int, int]
     colors: list[str] = Field(max_length=12)
     """Colors it comes in; none where a color makes no sense."""
-    attributes: dict[str, list[str]] = Field(min_length=3, max_length=6)
+    attributes: dict[str, list[str]] = Field(min_length=2, max_length=6)
     """Name -> values, all of which go together; a number with its unit is written `12 in`."""
     dearer: dict[str, float] = Field(default_factory=dict)
     """Attribute value -> factor on the price."""
@@ -48,8 +51,11 @@ class Leaf(Part):
     description: list[str] = Field(min_length=1)
     searches: list[str] = Field(min_length=5)
     """What people type before they know what they want."""
-    uses: list[str] = Field(min_length=4)
-    """Completes "a {noun} ...": who or what it is for."""
+    uses: list[str] = Field(min_length=3)
+    """Completes "a {noun} for ...": who or what it is for; the fact `use` of a product."""
+
+    ordinary: float = Field(default=0.0, ge=0, le=1)
+    """How many of its facts a line has as most of the leaf have them: high where all makers make much the same."""
 
     @model_validator(mode="after")
     def hangs_together(self) -> "Leaf":
@@ -59,6 +65,8 @@ class Leaf(Part):
                 raise ValueError(f"{self.name}: {pattern!r} names {sorted(unknown)}, which it does not have")
             if chosen := list_pattern_fields(pattern) & set(self.options):
                 raise ValueError(f"{self.name}: {pattern!r} names {sorted(chosen)}, which is the shopper's to choose")
+        if set(self.uses) & set(chain(*self.attributes.values(), self.colors)):
+            raise ValueError(f"{self.name}: a use is another fact's value")
         for title in self.titles:
             if missing := known - {"use", *self.options} - list_pattern_fields(title):
                 raise ValueError(f"{self.name}: title {title!r} leaves out {sorted(missing)}")
@@ -71,17 +79,23 @@ class Leaf(Part):
                 raise ValueError(f"{self.name}: {name!r} cannot name an attribute")
             if not 3 <= len(values) <= 10 or len(set(values)) != len(values):
                 raise ValueError(f"{self.name}: {name} needs 3 to 10 distinct values")
-        lists = {**self.attributes, "color": self.colors}
-        sizes = sorted((len(values) for name, values in lists.items() if name not in self.options), reverse=True)
-        if any(have < want for have, want in zip([*sizes, 0, 0, 0], (4, 3, 2), strict=False)):
-            raise ValueError(f"{self.name}: too few values to tell 120 siblings apart")
+        if (
+            prod(len(values) for name, values in self.list_values().items() if name not in self.options)
+            < MOST_OF_A_MAKER
+        ):
+            raise ValueError(f"{self.name}: too few values to tell a maker's products apart")
         return self
+
+    def list_values(self) -> dict[str, list[str]]:
+        """What its products can be, by the name of each fact; the brand is the domain's."""
+        return {**self.attributes, **({"color": self.colors} if self.colors else {}), "use": self.uses}
 
 
 class Domain(Part):
     name: str
     brands: list[Brand] = Field(min_length=26)
-    leaves: list[Leaf] = Field(min_length=17)
+    leaves: list[Leaf] = Field(min_length=3)
+    """Those of most are 17 and more; a department of fewer is there to be left out of `catalog_fine`."""
 
 
 def list_pattern_fields(pattern: str) -> set[str]:

@@ -11,11 +11,13 @@ from functools import cache, lru_cache
 from math import prod, sqrt
 from pathlib import Path
 from random import Random
+from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from shopwright.pipeline.catalog.chinese_shop import map_leaves
 from shopwright.pipeline.catalog.reference import list_leaves
 from shopwright.pipeline.dataset import Dataset
 from shopwright.pipeline.words import split_words
@@ -166,6 +168,8 @@ def load_sample_values() -> Values:
     for leaf in list_leaves():
         attributes = {normalize_option_name(name): values for name, values in leaf.attributes.items()}
         values_of[leaf.name] = {**attributes, "color": leaf.colors}
+    for name, known in map_leaves().items():
+        values_of[name] = {**known.facts, "color": known.colors}
     return values_of
 
 
@@ -364,8 +368,9 @@ def draw_variant_offers(
     axes = choose_option_axes(product, known, random)
     combinations = draw_combinations(axes, min(count_combinations(axes), pick(random, COUNTS)), random)
     factors = []
+    dearer = load_sample_factors().get(product["category"], {})
     for axis in axes:
-        factors.append({value: draw_price_factor(axis.own, value, random) for value in axis.others})
+        factors.append({value: draw_price_factor(axis.own, value, random, dearer) for value in axis.others})
     pieces = draw_stock_counts(len(combinations), sold_out, random)
     found = []
     for number, (combination, stock) in enumerate(zip(combinations, pieces, strict=True)):
@@ -392,17 +397,29 @@ def draw_combinations(axes: Sequence[Axis], count: int, random: Random) -> list[
     return list(found)
 
 
-def draw_price_factor(own: str, value: str, random: Random) -> int:
-    """What a variant costs, in percent of the product: by the square root of sizes in the same unit, else nearly the same.
+@cache
+def load_sample_factors() -> Mapping[str, Mapping[str, float]]:
+    """By how much some values of the sample shop's leaves make a thing dearer."""
+    return {leaf.name: leaf.dearer for leaf in list_leaves()}
+
+
+def draw_price_factor(own: str, value: str, random: Random, dearer: Mapping[str, float] = MappingProxyType({})) -> int:
+    """What a variant costs, in percent of the product: as its leaf's values differ, else by the square root of sizes, else nearly the same.
 
     >>> draw_price_factor("64 GB", "256 GB", Random(0)), draw_price_factor("4 pack", "2 pack", Random(0))
     (170, 70)
+    >>> draw_price_factor("oak", "marble", Random(0), {"marble": 1.5})
+    150
     """
     dice = pick(random, DEARER)
     one, other = parse_size(own), parse_size(value)
-    if one is None or other is None or one[1] != other[1]:
+    if own in dearer or value in dearer:
+        share = dearer.get(value, 1.0) / dearer.get(own, 1.0)
+    elif one is None or other is None or one[1] != other[1]:
         return dice
-    return min(170, max(60, int(100 * sqrt(other[0] / one[0]))))
+    else:
+        share = sqrt(other[0] / one[0])
+    return min(170, max(60, int(100 * share)))
 
 
 @lru_cache(4_096)

@@ -33,7 +33,7 @@ from shopwright.pipeline.checks.shopping import shop_of
 from shopwright.pipeline.dataset import Dataset
 from shopwright.pipeline.evaluate.frames import mask_facts
 from shopwright.pipeline.files import parquet
-from shopwright.pipeline.render.pages import SEARCH_INPUT, format_dollars, render_page_html, sanitize_text
+from shopwright.pipeline.render.pages import SEARCH_INPUT, format_money, render_page_html, sanitize_text
 from shopwright.pipeline.rewards.hierarchical import read_true_action as parsed
 from shopwright.pipeline.shop.browser import Browser
 from shopwright.pipeline.shop.store import Item
@@ -93,7 +93,7 @@ def find_event_mismatch(step: BehaviorStep, event: dict[str, Any], after: Behavi
     cents = int(event["price"] * 100)
     if kind == CLICK:
         return None if shows_price(page, cents) else "a product at another price than the log's"
-    return None if format_dollars(cents) in page else "a product at another price than the log's"
+    return None if format_money(cents) in page else "a product at another price than the log's"
 
 
 def shows_price(page: str, cents: int) -> bool:

@@ -10,6 +10,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from shopwright.pipeline.catalog.fits import READERS
 from shopwright.pipeline.checks.policy_texts import read_topic
 from shopwright.pipeline.dataset import Dataset
 from shopwright.pipeline.envs.load_world import load_world_beside
@@ -27,6 +28,8 @@ SAID = Path(__file__).parents[2] / "data" / "reference" / "phrases" / "envs"
 TYPED_WORD = re.compile(r"[\w$](?:[\w$.,'’/%-]*\w)?")
 # Words of facts that no file has.
 WORDS_OF_CODE = (*MONTHS, *TENS)
+# What a product may be made for, but for screens, whose sizes are read as other sizes are.
+FITS = frozenset(["device", *(kind for kind, _ in READERS)]) - {"screen"}
 # How a used thing is called by its category, "Pre-Owned Wool Coats", and by people.
 USED = ("Used", "Refurbished", "Vintage", "Pre-Owned")
 # Kinds of wishes about money; a price that is a clue may be read as any of them.
@@ -48,7 +51,8 @@ def make_vocabulary(store: Store) -> ShopVocabulary:
         found = {fact: [value for value in values if value] for fact, values in shelf.values.items()}
         for fits in shelf.fits:
             for kind, made_for in fits.items():
-                found.setdefault(kind, []).extend(chain.from_iterable(map(spell_fit, sorted(made_for))))
+                said = chain.from_iterable(spell_fit(kind, value) for value in sorted(made_for))
+                found.setdefault(kind, []).extend(said)
         found |= {fact: [] for fact in shelf.numbers if fact not in found}
         return {fact: list(dict.fromkeys(values)) for fact, values in found.items()}
 
@@ -62,6 +66,7 @@ def make_vocabulary(store: Store) -> ShopVocabulary:
         brands=brands,
         groups=sorted({*store.groups, *load_policy_facts()["group"].values} - {""}),
         sellers=store.seller_names,
+        fits=FITS,
         words=frozenset(list_right_words(store)),
     )
 
@@ -78,9 +83,12 @@ def list_right_words(store: Store) -> Iterator[str]:
         yield from re.findall(r"[a-z]+", (text or "").lower())
 
 
-def spell_fit(value: str) -> list[str]:
+def spell_fit(kind: str, value: str) -> list[str]:
+    """What is said of a value: `0-17.3` of screens is up to 17.3 in, `2005-2005` of years 2005."""
     low, dash, high = value.partition("-")
-    if dash and low.replace(".", "").isdigit() and high.replace(".", "").isdigit():
+    if kind == "year" and dash:
+        return [low if low == high else f"{low} to {high}"]
+    if kind == "screen" and dash:
         return [f"up to {high} in"] if low == "0" else [f"{low} to {high} in", f"{high} in"]
     return [value]
 

@@ -180,7 +180,7 @@ TOPICS: tuple[tuple[str, str], ...] = (
     ("claim address", r"claim|defect"),
     ("refund form", r"\bform\b|refunded|refund (?:be|as)\b"),
     ("shipping fee", r"\bshipping\b(?! label)"),
-    ("return label fee", r"\blabel\b|return postage|(?:ship|post|send) (?:this|it) back to you"),
+    ("return label fee", r"\blabel\b|return postage|(?:ship|post|send) (?:this|it) back to (?:yo)?u\b"),
     ("restocking fee", r"restocking"),
     (
         "late return credit",
@@ -205,7 +205,7 @@ TOPICS: tuple[tuple[str, str], ...] = (
     ("account locking", r"\block(?:ed|ing|s)?\b|password"),
     (
         "account closing",
-        r"account (?:is |be )?(?:closed|deleted|gone|closing)|clos\w* (?:my|the|an) account|account closing",
+        r"account (?:is |be )?(?:closed|deleted|gone|closing)|clos\w* (?:my |the |an )?account|account closing",
     ),
     ("cart reservation", r"\bcart\b"),
     ("answer time", r"support|\banswer"),

@@ -1,7 +1,7 @@
 """What must be true of a shopping task, found out from the catalog's Parquet by DuckDB, and not by what drew it."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 from itertools import chain
 from typing import Any
@@ -13,6 +13,7 @@ from shopwright.pipeline.checks.unique import find_repeated_rows
 from shopwright.pipeline.dataset import Dataset, escape_glob
 from shopwright.pipeline.envs.load_world import load_world_beside
 from shopwright.pipeline.files import connect_duckdb
+from shopwright.pipeline.languages import find_language
 from shopwright.pipeline.shopping import wording
 from shopwright.pipeline.shopping.facts import UNITS, parse_measurement
 from shopwright.pipeline.shopping.play import Play, ShopResources, format_turn, list_scenarios
@@ -146,22 +147,21 @@ def load_offers(catalog: Catalog, variants: Variants) -> Offers:
     return OFFERS_CACHE[key][1]
 
 
-def no_other_product_satisfies_it(batch: pa.RecordBatch, catalog: Catalog, variants: Variants) -> Iterator[str | None]:
-    """Of everything in the whole catalog that can be bought only its target meets every need, in just the variants of its certificate."""
+def just_its_products_satisfy_it(batch: pa.RecordBatch, catalog: Catalog, variants: Variants) -> Iterator[str | None]:
+    """Of everything in the whole catalog that can be bought just the products of its certificate meet every need, in just those variants."""
     tasks = batch.to_pylist()
     met = load_offers(catalog, variants).few(tasks, 0)
     for place, task in enumerate(tasks):
-        found = met.get(place, [])
-        bought = (
-            task["product_id"],
-            {variant for product, variant, _ in found if product == task["product_id"]} - {""},
-        )
-        if (task["product_id"], task["variant_id"]) not in {(product, variant) for product, variant, _ in found}:
+        found = [(product, variant) for product, variant, _ in met.get(place, [])]
+        products = {product for product, _ in found}
+        if (task["product_id"], task["variant_id"]) not in found:
             yield "its target does not satisfy it"
-        elif {product for product, _, _ in found} != {task["product_id"]}:
+        elif len(products) > 1 and task["right"] == "one product":
             yield "another product satisfies it too"
+        elif len(products) == 1 and task["right"] != "one product":
+            yield "one product alone satisfies it"
         else:
-            yield wrong_certificate(task["acceptable"], *bought)
+            yield wrong_certificate(task["acceptable"], found)
 
 
 def no_need_is_idle(batch: pa.RecordBatch, catalog: Catalog, variants: Variants) -> Iterator[str | None]:
@@ -169,25 +169,33 @@ def no_need_is_idle(batch: pa.RecordBatch, catalog: Catalog, variants: Variants)
     tasks = batch.to_pylist()
     near = load_offers(catalog, variants).few(tasks, 1)
     for place, task in enumerate(tasks):
-        decisive = {broken[0] for product, _, broken in near.get(place, []) if broken and product != task["product_id"]}
+        found = near.get(place, [])
+        right = {product for product, _, broken in found if not broken}
+        decisive = {broken[0] for product, _, broken in found if product not in right}
         idle = [need["fact"] for need in task["needs"] if need["fact"] not in decisive]
-        yield "a need without which it is still the only one" if idle else None
+        yield "a need without which the same products satisfy it" if idle else None
 
 
-def wrong_certificate(text: str, product: str, variants: set[str]) -> str | None:
-    """Whether the certificate says that this product is to be bought, in these variants and no other."""
+def wrong_certificate(text: str, found: Sequence[tuple[str, str]]) -> str | None:
+    """Whether the certificate says that any of these products is to be bought, in these variants and no other; found: pairs of both."""
     try:
-        found = parse_certificate(text)
+        certified = parse_certificate(text)
     except Malformed as error:
         return f"its certificate: {error}"
-    if not isinstance(found, AnyOf) or len(found.ends) != 1 or len(found.ends[0].bought) != 1:
-        return f"its certificate: expected AnyOf with 1 end and 1 product, found {describe(found)}"
-    line = found.ends[0].bought[0]
-    if line.product_id != product or line.quantity != 1:
-        return "its certificate has another product, or more than one piece"
-    if variants - set(line.variants):
-        return "its certificate lacks a variant that satisfies it"
-    return "its certificate has a variant that does not satisfy it" if set(line.variants) - variants else None
+    if not isinstance(certified, AnyOf) or any(len(end.bought) != 1 for end in certified.ends):
+        return f"its certificate: expected AnyOf with 1 product in each end, found {describe(certified)}"
+    lines = [end.bought[0] for end in certified.ends]
+    if sorted(line.product_id for line in lines) != sorted({product for product, _ in found}):
+        return "its certificate has other products than those that satisfy it"
+    if any(line.quantity != 1 for line in lines):
+        return "its certificate has more than one piece"
+    for line in lines:
+        variants = {variant for product, variant in found if product == line.product_id} - {""}
+        if variants - set(line.variants):
+            return "its certificate lacks a variant that satisfies it"
+        if set(line.variants) - variants:
+            return "its certificate has a variant that does not satisfy it"
+    return None
 
 
 def parse_shopping_miss(text: str) -> tuple[str, str, tuple[str, ...]]:
@@ -198,7 +206,7 @@ def parse_shopping_miss(text: str) -> tuple[str, str, tuple[str, ...]]:
 
 
 def nearest_miss_misses(batch: pa.RecordBatch, catalog: Catalog, variants: Variants) -> Iterator[str | None]:
-    """It is another product that can be bought, and breaks just the needs that are said, of which there are fewest."""
+    """It is a product that is not right and can be bought, and breaks just the needs that are said, of which there are fewest."""
     tasks = batch.to_pylist()
     misses: list[tuple[str, str, tuple[str, ...]] | Malformed] = []
     for task in tasks:
@@ -211,12 +219,13 @@ def nearest_miss_misses(batch: pa.RecordBatch, catalog: Catalog, variants: Varia
         for miss, task in zip(misses, tasks, strict=True)
     ]
     found = load_offers(catalog, variants).few(tasks, max(most, default=0))
-    for place, (task, miss) in enumerate(zip(tasks, misses, strict=True)):
+    for place, miss in enumerate(misses):
         if isinstance(miss, Malformed):
             yield f"its nearest miss: {miss}"
             continue
         product, variant, breaks = miss
-        others = {(one, other): broken for one, other, broken in found.get(place, []) if one != task["product_id"]}
+        right = {one for one, _, broken in found.get(place, []) if not broken}
+        others = {(one, other): broken for one, other, broken in found.get(place, []) if one not in right}
         if not product:
             yield None if not others else "there is a nearer miss"
         elif others.get((product, variant)) != breaks:
@@ -313,7 +322,8 @@ def collect_task_word_grams(text: str) -> set[tuple[str, ...]]:
 
 
 def render_profile_texts(profiles: Dataset[Profile]) -> dict[str, str]:
-    return {profile.id: describe_profile(profile) for profile in profiles}
+    language = find_language(profiles).code
+    return {profile.id: describe_profile(profile, language) for profile in profiles}
 
 
 # Episodes

@@ -7,6 +7,7 @@ from functools import cached_property
 
 import pyarrow as pa
 
+from shopwright.pipeline.catalog.chinese_shop import map_leaves
 from shopwright.pipeline.checks.openings import list_nouns
 from shopwright.pipeline.checks.shopping import (
     Catalog,
@@ -16,10 +17,17 @@ from shopwright.pipeline.checks.shopping import (
     load_offers,
     map_product_titles,
 )
+from shopwright.pipeline.reading.chinese_instructions import ChineseReader
 from shopwright.pipeline.reading.kinds import list_forms, list_names_of
-from shopwright.pipeline.reading.short_instructions import CategoryFacts, ShortReader, list_misreadings
+from shopwright.pipeline.reading.short_instructions import (
+    CategoryFacts,
+    ShortReader,
+    list_misreadings,
+    normalize_typing,
+)
 from shopwright.schemas.shopping import ShoppingTask
 
+READERS: dict[str, type[ShortReader] | type[ChineseReader]] = {"en": ShortReader, "zh": ChineseReader}
 MEASURE = re.compile(r"\s*-?\d+(?:\.\d+)?\s*\D*")
 
 
@@ -56,6 +64,8 @@ class ShortShop:
 
 def list_category_names(leaf: str) -> set[str]:
     """All that a thing of a category may be called, in lower case; signs other than a hyphen as people type them."""
+    if known := map_leaves().get(leaf):
+        return {leaf, *known.nouns}
     names = {*list_nouns(leaf), *list_names_of(leaf), leaf}
     plain = {" ".join(re.sub(r"[^\w\s'-]+", " and ", name).lower().split()) for name in names}
     return {form for name in plain for form in (name, *list_forms(name))}
@@ -75,13 +85,16 @@ def open_short_shop(catalog: Catalog, variants: Variants) -> ShortShop:
 
 def find_short_misreading(task: ShoppingTask, shop: ShortShop) -> str | None:
     """What of the instruction is not read as the task's stated needs."""
-    categories, read, strange = ShortReader(task.instruction, shop.names, shop.facts_of).read()
+    reader = READERS[task.language](task.instruction, shop.names, shop.facts_of)
+    categories, read, strange = reader.read()
     if categories != [task.category]:
         return f"its thing is read as {' and '.join(categories) or 'nothing'}"
     expected = [(need.fact, need.op, " ".join(need.value.split())) for need in task.needs if need.known == "stated"]
     wrong = list_misreadings(expected, read)
     if wrong:
         return f"it is read otherwise: {'; '.join(wrong)}"
+    if reader.purpose != normalize_typing(task.purpose).strip():
+        return f"its purpose is read as {reader.purpose or 'nothing'}"
     return f"it says more than its needs: {' '.join(strange)}" if strange else None
 
 

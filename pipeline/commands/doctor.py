@@ -42,6 +42,7 @@ ABOUT = {
     "pyarrow": "the Parquet files",
     "pydantic": "types of the rows",
     "rich": "the bar while a build goes on",
+    "rjieba": "the words of Chinese texts",
     "sqlglot": "reads SQL before it runs",
     "universal-pathlib": "folders on s3:// and elsewhere",
 }

@@ -28,6 +28,7 @@ from shopwright.pipeline.envs.mistyped_facts import mistype_facts, say_as_typed
 from shopwright.pipeline.envs.wording import phrase_opening
 from shopwright.pipeline.evaluate import situation
 from shopwright.pipeline.evaluate.situation import NothingToDraw, Score, Step, play_offline
+from shopwright.pipeline.languages import check_offered
 from shopwright.pipeline.models.base import UNHEARD, Prompt, Reply, plain_reason
 from shopwright.pipeline.models.play import Working
 from shopwright.pipeline.phrases.given import GivenBank
@@ -76,6 +77,7 @@ def draw_task(
 
     Raises NothingToDraw where the store is too small for the level.
     """
+    check_offered(f"The environment {env.name}", ["en"], world.store.language)
     found = at or compute_axes(difficulty)
     id, why = f"{env.name}-d{found.difficulty:02d}-{seed:07d}", ""
     for attempt in range(TRIES):

@@ -15,6 +15,7 @@ from shopwright.pipeline.catalog.search import Search, open_search
 from shopwright.pipeline.dataset import Dataset
 from shopwright.pipeline.envs.base import World
 from shopwright.pipeline.files import path_of
+from shopwright.pipeline.languages import find_language
 from shopwright.pipeline.shop.store import Customer, Store
 from shopwright.pipeline.world.orders import find_largest_trajectories
 from shopwright.schemas.record import Record
@@ -63,10 +64,17 @@ def build_world(
     """The world of these datasets; who sells what is drawn by the seed, that of the catalog where none is given."""
     catalog = have["catalog"].table([*SHOWN_COLUMNS, *NUMBER_COLUMNS])
     people = tuple(load_customers(have, catalog["id"], customers))
+    made = have["catalog"].manifest
     if seed is None:
-        made = have["catalog"].manifest
         seed = made.recipe.seed if made else 0
-    found = Store(catalog, have["variants"].table(), people, origin=(load_world_store, origin), seed=seed)
+    found = Store(
+        catalog,
+        have["variants"].table(),
+        people,
+        origin=(load_world_store, origin),
+        seed=seed,
+        language=find_language(have["catalog"]),
+    )
     return ReloadedWorld(
         found, open_search(have["catalog"].run, found) if vectors else ReloadedSearch(found, origin), origin
     )

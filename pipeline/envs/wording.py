@@ -76,20 +76,23 @@ def mean_fit(kind: str, value: str) -> tuple[str, dict[str, str], str]:
     said = phrase_fit(kind, value)
     if kind in ("device", "vehicle"):
         return "fits", {"value": said}, said
-    return (
-        ("fits screen", {"value": said}, said)
-        if kind == "screen"
-        else ("fits other", {"kind": kind, "value": said}, said)
-    )
+    if kind == "screen":
+        return "fits screen", {"value": said}, said
+    if kind == "year":
+        return ("fits years" if " to " in said else "fits year"), {"value": said}, said
+    return "fits other", {"kind": kind, "value": said}, said
 
 
 def phrase_fit(kind: str, value: str) -> str:
     """
-    >>> phrase_fit("device", "iphone 7 and iphone 8"), phrase_fit("screen", "0-17.3")
-    ('iphone 7 and iphone 8', 'up to 17.3 in')
+    >>> phrase_fit("device", "iphone 7 and iphone 8"), phrase_fit("screen", "0-17.3"), phrase_fit("year", "1995-1997")
+    ('iphone 7 and iphone 8', 'up to 17.3 in', '1995 to 1997')
     """
     if kind == "screen":
         return phrase_screen_sizes(value)
+    if kind == "year":
+        first, _, last = value.partition("-")
+        return first if first == last else f"{first} to {last}"
     return value.replace(" and ", " or ") if kind in OTHER_NAMES else value  # names of one thing: any of them will do
 
 

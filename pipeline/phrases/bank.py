@@ -9,8 +9,11 @@ from random import Random
 from typing import NamedTuple
 
 from shopwright.pipeline.phrases.grammar import SLOT, Malformed, Template, parse_phrase_files
+from shopwright.pipeline.phrases.registers import fill_registers
 from shopwright.schemas.phrases import Use
 
+# The families of which a register speaks in all splits: of `behaviors` the shoppers write plain words in their own way themselves.
+SPOKEN = ("envs", "questions")
 FOLDER = Path(__file__).parents[2] / "data" / "reference" / "phrases"
 SPACE_BEFORE = re.compile(r"\s+(?=[,.;:?!)])")
 # Two prepositions of the same kind in a row: "clicked on on May 3".
@@ -139,4 +142,5 @@ def parse_texts(*texts: str) -> list[Template]:
 def load_grammar_bank(family: str) -> PhraseBank:
     """The bank of one family of texts: the files of its folder, and those at the top that all share."""
     files = [*sorted(FOLDER.glob("*.txt")), *sorted(FOLDER.joinpath(family).glob("*.txt"))]
-    return PhraseBank(each for found in parse_phrase_files(files).values() for each in found)
+    meanings = parse_phrase_files(files).values()
+    return PhraseBank(each for found in meanings for each in (fill_registers(found) if family in SPOKEN else found))

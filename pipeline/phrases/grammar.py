@@ -14,7 +14,7 @@ is a comment. Nothing else has a meaning of its own.
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice, product
@@ -186,11 +186,31 @@ def deal_uses_by_register(known: Iterable[tuple[Register, str]]) -> dict[str, Us
     """
     own: dict[Register, dict[str, None]] = {}
     for register, pattern in known:
-        if not any(pattern in patterns for patterns in own.values()):
-            own.setdefault(register, {})[pattern] = None
-    few = [pattern for patterns in own.values() if len(patterns) < FEW for pattern in patterns]
-    hands = [list(patterns) for patterns in own.values() if len(patterns) >= FEW]
-    return {pattern: use for hand in (*hands, few) for pattern, use in zip(hand, deal_uses(hand), strict=True)}
+        own.setdefault(register, {})[pattern] = None
+    found: dict[str, Use] = {}
+    for patterns in own.values():
+        if len(patterns) >= FEW:
+            found |= deal_rest(list(patterns), found)
+    few = [pattern for patterns in own.values() for pattern in patterns if pattern not in found]
+    few = list(dict.fromkeys(few))
+    return found | dict(zip(few, deal_uses(few), strict=True))
+
+
+def deal_rest(patterns: list[str], known: Mapping[str, Use]) -> dict[str, Use]:
+    """The uses of those that have none yet, so that with the others each test has its share.
+
+    >>> deal_rest(["a", "b", "c", "d"], {"a": "test", "b": "train"})
+    {'d': 'test_wording', 'c': 'train'}
+    """
+    kept = max(1, len(patterns) // ONE_IN)
+    left = sorted((each for each in patterns if each not in known), key=digest_text)
+    found: dict[str, Use] = dict.fromkeys(left, "train")
+    for use in USES[1:]:
+        lacking = kept - sum(known.get(each) == use for each in patterns)
+        for each in left[: max(0, lacking)]:
+            found[each] = use
+        left = left[max(0, lacking) :]
+    return found
 
 
 def deal_uses(patterns: list[str]) -> list[Use]:

@@ -18,13 +18,13 @@ from shopwright.schemas.questions import Split
 USE_OF: Mapping[Split, Use] = {"sft": "train", "rl": "train", "test": "test", "test_wording": "test_wording"}
 # How customers talk, and how often each of these is; who asks about a customer instead of being one says "the customer".
 REGISTERS = {
-    "plain": 0.3, "terse": 0.32, "chatty": 0.08, "polite": 0.08, "hurried": 0.08, "teenager": 0.05, "elderly": 0.04, "non-native": 0.05,
+    "plain": 0.22, "terse": 0.42, "chatty": 0.06, "polite": 0.06, "hurried": 0.12, "teenager": 0.05, "elderly": 0.03, "non-native": 0.04,
 }  # fmt: skip
 FIRST_PERSON = 0.75
 # Share of the questions that begin with their time; before a request it would be a deadline.
 TIME_FIRST = 0.2
 # Ways to ask of which the shortest is taken: people type no more than they have to.
-COMPARED = 3
+COMPARED = 12
 ASKING = frozenset("how what which when on in of at did where".split())
 # Share of the questions that say what wins a tie, or how to write the answer, where they need not.
 SAYS_MORE = 0.1
@@ -93,7 +93,7 @@ def phrase_question(
         templates = [*bare.templates, *time.templates]
     for note in dict.fromkeys([*list_possible_notes(shape, tree), *notes]):
         if note in notes or random.random() < SAYS_MORE:
-            added = bank.say(f"note/{note}", slots, random, use=use)
+            added = bank.say(f"note/{note}", slots, random, use=use, register=voice.register)
             text = f"{raise_first(text)} {raise_first(added.text)}"
             templates += added.templates
     return Phrased(tidy_sentence(raise_first(text)), list(dict.fromkeys(templates)))

@@ -111,7 +111,7 @@ EFFECT_WORDS: tuple[tuple[str, str, frozenset[str]], ...] = (
     (
         "for (?:cold nights|winter camping|cold weather|freezing nights)|that keeps me warm in winter|that is really warm|warm",
         "at most",
-        frozenset({"rating"}),
+        frozenset({"temperature"}),
     ),
     # taste
     ("low sugar|with little sugar|with not much sugar|that is low in sugar", "at most", frozenset({"sugar"})),

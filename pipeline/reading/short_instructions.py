@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 
 from shopwright.pipeline.reading.effect_words import EFFECT_WORDS
+from shopwright.pipeline.reading.purposes import find_purpose
+from shopwright.pipeline.reading.value_words import VALUE_WORDS, YEARS_OLD
 
 # Stands where something was read.
 GONE = "\x00"
@@ -24,8 +26,8 @@ PRICES = (
     ("about", rf"(?:{ROUGHLY} {MONEY})|(?:{MONEY.replace('sign', 'sign2').replace('plain', 'plain2')} or so)"),
 )
 NOT = (
-    r"\b(?:not|no|nothing|anything but|without)"
-    r"(?: (?:by|from|made by|made of|with|in|an?|the))*"
+    r"\b(?:not|no|nothing|anything but|other than|without)"
+    r"(?: (?:by|from|made by|made of|with|in|for|one|something|kind|an?|the))*"
 )
 LEAST = (r"at least", r"no less than", r"a minimum of", r"minimum")
 MOST = (r"at most", r"no more than", r"a maximum of", r"maximum", r"up to")
@@ -53,8 +55,18 @@ FILLER = frozenset(
     flavor flavored tastes brand pair pack set box bag bottle jar can tube roll sheet bundle package plan suitable good meant somewhere
     priced price costs cost costing or less more than on type in's all but just not no except anything minimum maximum along across
     tall high wide long deep height width length depth diameter rest usually usual otherwise else everything always last time know take way i
-    other same before id tin tub jug kit kind shape condition nothing love cost""".split()
+    other same before id tin tub jug kit kind shape condition nothing love cost also choose pick select grab make sure it's they them ones
+    prefer preferably ideally definitely other than something search wear go really just only still could sell got there here add cart market hoping shopping buying us people person named
+    two three four five six seven eight nine ten eleven twelve""".replace("'", "").split()
 )
+NUMBER_WORDS = {
+    word: float(number)
+    for number, word in enumerate("one two three four five six seven eight nine ten eleven twelve".split(), 1)
+}
+# A number of people, whatever the category calls them.
+HEADS = frozenset({"person", "people", "guest", "guests"})
+# What is said of several things, as of one.
+AS_OF_ONE = {"are": "is", "have": "has", "come": "comes", "cost": "costs", "arent": "isnt", "dont": "doesnt"}
 
 
 @dataclass(frozen=True)
@@ -87,8 +99,9 @@ class CategoryFacts:
     def pattern(self) -> re.Pattern[str]:
         """A number with a unit that people write, or that these things have."""
         own = {unit.lower() for unit, _ in self.measures.values() if unit}
-        units = "|".join(map(re.escape, sorted({*UNIT_WORDS, *own}, key=lambda each: (-len(each), each))))
-        return re.compile(rf"(?<![\w.$])(?P<number>{NUMBER}) ?(?P<unit>{units})(?![\w])")
+        units = "|".join(map(re.escape, sorted({*UNIT_WORDS, *own, "people"}, key=lambda each: (-len(each), each))))
+        words = "|".join(NUMBER_WORDS)
+        return re.compile(rf"(?<![\w.$])(?P<number>{NUMBER}|(?:{words})(?= )) ?(?P<unit>{units})(?![\w])")
 
     def bound(self, fact: str, op: str) -> str | None:
         """Where much or little begins: the upper or lower half of what there is, without the middle one."""
@@ -104,9 +117,11 @@ class ShortReader:
 
     def __init__(self, text: str, names: Sequence[tuple[str, str]], facts_of: Callable[[str], CategoryFacts]) -> None:
         """names: what things are called, the longest first, with the category."""
-        self.text = " " + re.sub(r"[\s]+", " ", text.lower().replace("’", "'")).strip() + " "
+        self.text = normalize_typing(text)
         self.names, self.facts_of = names, facts_of
         self.needs: list[ReadNeed] = []
+        # For whom or for what, in words that narrow nothing.
+        self.purpose = ""
 
     def read(self) -> tuple[list[str], list[ReadNeed], list[str]]:
         """Categories, needs, and the words that were not understood."""
@@ -116,9 +131,14 @@ class ShortReader:
             facts = self.facts_of(categories[0])
             self.read_values(facts, negated=True)
             self.read_bounds(facts)
+            self.read_ages(facts)
             self.read_measures(facts)
+            self.read_value_words(facts)
             self.read_values(facts, negated=False)
             self.read_effects(facts)
+            if purpose := find_purpose(self.text, facts.values):
+                self.purpose = purpose[0]
+                self.take(*purpose.span())
         named = {word for need in self.needs for fact in need.facts for word in fact.split()}
         words = re.findall(r"[^\W_]+(?:'[a-z]+)?", self.text)
         return categories, self.needs, [word for word in words if word not in FILLER | named]
@@ -136,6 +156,7 @@ class ShortReader:
     def read_things(self) -> list[str]:
         found = []
         for name, category in self.names:
+            name = name.replace("'", "")
             place = self.text.find(name)
             if place >= 0 and self.stands_alone(place, place + len(name)):
                 self.take(place, place + len(name))
@@ -155,9 +176,10 @@ class ShortReader:
             for value in values:
                 known.setdefault(value, set()).add(fact)
         for value in sorted(known, key=lambda each: (-len(each), each)):
-            if value not in self.text:
+            typed = write_as_typed(value)
+            if not any(each in self.text for each in typed):
                 continue
-            pattern = (NOT + " " if negated else "") + rf"(?P<value>{re.escape(value)})"
+            pattern = (NOT + " " if negated else "") + rf"(?P<value>{'|'.join(map(re.escape, typed))})"
             for found in list(re.finditer(pattern, self.text)):
                 if self.stands_alone(*found.span("value")) and GONE not in found[0]:
                     self.take_value(found, value, known[value], negated=negated)
@@ -171,6 +193,33 @@ class ShortReader:
             return
         self.needs.append(ReadNeed(frozenset(named or facts), "is not" if negated else "is", value))
         self.take(start, end + after)
+
+    def read_value_words(self, facts: CategoryFacts) -> None:
+        """Single values by use or in other words, the longest first; of two values in the same words both are read."""
+        known: dict[str, set[str]] = {}
+        for fact, values in facts.values.items():
+            for value in values:
+                known.setdefault(value, set()).add(fact)
+        found = [
+            (match, value)
+            for pattern, value in list_value_patterns()
+            if value in known
+            if (match := pattern.search(self.text))
+        ]
+        for match, _ in sorted(found, key=lambda pair: (-len(pair[0][0]), pair[1])):
+            alike = [other for one, other in found if one.span() == match.span()]
+            if GONE not in self.text[match.start() : match.end()]:
+                self.needs += [ReadNeed(frozenset(known[each]), "is", each) for each in alike]
+                self.take(*match.span())
+
+    def read_ages(self, facts: CategoryFacts) -> None:
+        """For a child of so many years: what has its age or size in years."""
+        for found in list(re.finditer(YEARS_OLD, self.text)):
+            years = f"{found['a'] or found['b']} years"
+            able = frozenset(fact for fact, values in facts.values.items() if years in values)
+            if able:
+                self.needs.append(ReadNeed(able, "is", years))
+                self.take(*found.span())
 
     def read_bounds(self, facts: CategoryFacts) -> None:
         """Numbers of a measure that are a limit: "at least 10 cup", "3 ports or more"."""
@@ -198,8 +247,11 @@ class ShortReader:
             base, factor = UNIT_WORDS.get(found["unit"], (found["unit"], 1.0))
             if base not in own and found["unit"] in lower:
                 base, factor = lower[found["unit"]], 1.0
+            if found["unit"] in HEADS:
+                base = min(own & HEADS, default=base)
             if base in own:
-                yield float(found["number"]) * factor, base, found
+                number = NUMBER_WORDS.get(found["number"])
+                yield (float(found["number"]) if number is None else number) * factor, base, found
 
     def add_measure(self, facts: CategoryFacts, op: str, amount: float, unit: str, start: int, end: int) -> None:
         """A measure with those facts of its unit that have such a value, of which one that is named beside counts."""
@@ -250,10 +302,59 @@ class ShortReader:
 @cache
 def list_effect_patterns() -> list[tuple[re.Pattern[str], str, frozenset[str]]]:
     """The words for effects; of two joined by "and" the second may be without its "with"."""
-    return [
-        (re.compile(rf"(?<![\w'-])(?:{words.replace('with ', '(?:with )?')})(?![\w'-])"), op, facts)
-        for words, op, facts in EFFECT_WORDS
-    ]
+    return [(compile_words(words), op, facts) for words, op, facts in EFFECT_WORDS]
+
+
+@cache
+def write_as_typed(value: str) -> list[str]:
+    """A value without apostrophes, and with a small number as a word.
+
+    >>> write_as_typed("men's 9"), write_as_typed("5 pieces")
+    (['mens 9'], ['5 pieces', 'five pieces'])
+    """
+    bare = value.replace("'", "")
+    number, _, rest = bare.partition(" ")
+    word = next((word for word, amount in NUMBER_WORDS.items() if number == f"{amount:.0f}"), "")
+    return [bare, f"{word} {rest}"] if word and rest[:1].isalpha() else [bare]
+
+
+@cache
+def list_value_patterns() -> list[tuple[re.Pattern[str], str]]:
+    return [(compile_words(words), value) for words, value in VALUE_WORDS]
+
+
+def compile_words(words: str) -> re.Pattern[str]:
+    """As people type them, without apostrophes; of two joined by "and" the second may be without its "with" or "that is"."""
+    words = put_in_singular(words.replace("'", ""))
+    for start in ("with", "that is", "that"):
+        words = words.replace(f"{start} ", f"(?:{start} )?")
+    return re.compile(rf"(?<![\w-])(?:{words})(?![\w-])")
+
+
+def normalize_typing(text: str) -> str:
+    """In lower case, without apostrophes, what is said of several things as of one, and packs as "6 pack".
+
+    >>> normalize_typing("Bags that don't leak, in a pack of six")
+    ' bags that doesnt leak, in a six pack '
+    """
+    text = " ".join(re.sub(r"['’]", "", text.lower()).split())
+    text = put_in_singular(text)
+    text = re.sub(r"\bwhich (is|has|comes)\b", r"that \1", text)
+    count = rf"({NUMBER}|{'|'.join(NUMBER_WORDS)})"
+    text = re.sub(
+        rf"\b(?:with {count} in a pack|pack of {count})\b", lambda found: f"{found[1] or found[2]} pack", text
+    )
+    return f" {text} "
+
+
+def put_in_singular(text: str) -> str:
+    """What is said of several things, as of one.
+
+    >>> put_in_singular("bags that dont leak")
+    'bags that doesnt leak'
+    """
+    verbs = "|".join(AS_OF_ONE)
+    return re.sub(rf"\b(that|which|they) ({verbs})\b", lambda found: f"{found[1]} {AS_OF_ONE[found[2]]}", text)
 
 
 def is_named(fact: str, before: str, after: str) -> bool:

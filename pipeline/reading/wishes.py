@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain
 
 from shopwright.pipeline.reading.spelling import Speller, TitleReader, split_heard
@@ -32,13 +32,13 @@ MOST_BEFORE = re.compile(
 MOST_AFTER = re.compile(r"^,? ?(?:at most|max\b|tops|or less|not a cent more|at the most)")
 SPANS = (
     (re.compile(r"\b(\d+) days ago\b"), "days"),
-    (re.compile(r"\b(\d+) weeks ago\b"), "weeks"),
+    (re.compile(r"\b(\d+) weeks (?:ago|back|before)\b"), "weeks"),
     (re.compile(r"\blast week\b"), "week"),
     (re.compile(r"\blast month\b"), "month"),
     (re.compile(r"\byesterday\b"), "yesterday"),
     (
         re.compile(
-            r"(?:ordered|placed|bought|made|from|order|got|ordered it) (?:it |the order |an order i )?(?:made )?(today)\b"
+            r"(?:ordered|placed|bought|made|from|order|got|ordered it|sent for|shopping|it was) (?:it |the order |(?:an )?order i )?(?:made )?(today)\b"
         ),
         "today",
     ),
@@ -53,6 +53,9 @@ RATING = (
 SHIPPING = re.compile(
     r"(?:deliver|ship|arriv|here|comes|gets|takes)[\w' ]*?(?:within|in|at most|at the most|max|maximum)? ?(\d+) days?\b"
 )
+# What stands before a number with a limit.
+MOST_CUE = "at most|no more than|not more than|not over|maximum|max"
+LEAST_CUE = "at least|no less than|minimum|min"
 SHOWN = re.compile(r"\b(\d+)\b(?: (?:suggestions|options|ideas|results|products|proposals))?")
 PIECES = re.compile(
     r"\b(\d+) (?:of (?:them|these|those|em|it|that one|this one)\b|pieces?\b|pcs\b|units\b|x(?=\W|$))(?: of (?:it|this))?"
@@ -62,7 +65,7 @@ PIECES = re.compile(
 PIECES_OF = re.compile(r"\b(\d+) pieces? of (?:this|that|it|them|these|those)\b")
 # Which of several things something is said of.
 WHICH = re.compile(r"\bfor (?:item|number) \d+")
-KINDS = re.compile(r"\b(\d+) different (?:things|products)\b")
+KINDS = re.compile(r"\b(\d+) different (?:things|products|items|articles)\b")
 # What somebody may weigh, in the order in which it is said.
 LIKES = {
     "price": "a low price",
@@ -76,8 +79,8 @@ WANTS = (
     (
         "nothing",
         re.compile(
-            r"nothing (?:instead|else for it|in its place)|no (?:need for a )?(?:replacement|exchange|other thing)|only take it back"
-            r"|(?:n'?t|not|shall not) (?:\w+ )?(?:want|need|require) (?:anything|a replacement|another)|(?:just|only) the return"
+            r"nothing (?:instead|else for it|in its place)|no (?:need for (?:a )?)?(?:replacement|exchange|other thing)|only take it back"
+            r"|(?:n'?t|not|shall not) (?:\w+ )?(?:want|need|require) (?:anything|(?:a )?replacement|another)|(?:just|only) the return"
         ),
     ),
     ("variant", re.compile(r"(?:another|different|other) version|in another (?:or|size)")),
@@ -104,10 +107,14 @@ VOUCHER_LEAST = re.compile(
     r"\b(?:of|is|to|its|reaches|spend|with) (?:at least )?\$(\d[\d.]*\d|\d) or more\b|\bat least \$(\d[\d.]*\d|\d)|\bfrom \$(\d[\d.]*\d|\d) on\b"
 )
 TWO_THINGS = re.compile(r"\b(?:two or more|two things or more|at least two|two things on)\b")
+# What stands before the thing that a product has to fit.
+FITS_BEFORE = r"\b(?:made for|fits|works with|for use with|for)"
+# Kinds of which the thing alone is said, or which have a name of their own; of others "the memory type ddr3".
+FITS_NAMED = {"device": "", "vehicle": "", "year": " the years?"}
 # Words that are values of some products, and that people use for anything: read as a value only beside the name of the fact.
 COMMON = frozenset(
     "good fair full light medium small large mild high low clear open home king black-box paper box case cable short long all star"
-    " automatic classic easy card cards max".split()
+    " automatic classic easy card cards max brother".split()
 )
 
 
@@ -135,6 +142,8 @@ class ShopVocabulary:
     """Departments."""
     sellers: Sequence[str] = ()
     """Of the marketplace."""
+    fits: frozenset[str] = frozenset()
+    """The facts that say what a product fits."""
     words: frozenset[str] = frozenset()
     """All that are rightly spelt there, in lower case; where there are none, every word is."""
 
@@ -146,6 +155,15 @@ class ShopVocabulary:
         sets = [(noun.removesuffix(" set"), leaf) for noun, leaf in found if noun.endswith(" set")]
         found += [(f"set of {noun}s", leaf) for noun, leaf in sets]
         return sorted(found, key=lambda pair: (-len(pair[0].split()), -len(pair[0]), pair))
+
+    @cached_property
+    def brands_with_things(self) -> list[str]:
+        """Brands of several words of which one is a thing that is sold, the longest first."""
+        nouns = {noun for noun, _ in self.names}
+        wordy = [brand.lower() for brand in self.brands if " " in brand]
+        return sorted(
+            (brand for brand in wordy if not nouns.isdisjoint(brand.split())), key=lambda each: (-len(each), each)
+        )
 
     @cached_property
     def speller(self) -> Speller:
@@ -193,7 +211,10 @@ class WishReader:
             place = found.end()
 
     def read(self, *, case: bool, mixed: bool, categories: Iterable[str] = ()) -> list[Wish]:
-        self.read_titles()
+        categories = list(categories)
+        self.read_whole_titles()
+        self.read_fits([*categories, *self.list_named_categories()])
+        self.read_wrong_titles()
         self.read_voucher()
         if found := ONE_SELLER.search(self.text):
             self.take(*found.span(), Wish("one seller", ""))
@@ -204,6 +225,7 @@ class WishReader:
         self.each(ORDER_ID, lambda found: Wish("order", found[0].rstrip("-")))
         self.each(DATE, self.make_date)
         self.respell(self.shop.thing_words)
+        self.read_brands_with_things()
         self.read_things()
         if case:
             self.read_case(mixed=mixed)
@@ -225,7 +247,24 @@ class WishReader:
         self.each(SHOWN, lambda found: Wish("number", found[1]))
         return self.wishes
 
-    def read_titles(self) -> None:
+    def list_named_categories(self) -> list[str]:
+        """Those of which a noun stands anywhere in the text."""
+        return list(dict.fromkeys(leaf for noun, leaf in self.shop.names if noun in self.text))
+
+    def read_fits(self, leaves: Iterable[str]) -> None:
+        """What a product has to fit, which may itself be a thing that is sold, or the beginning of a title."""
+        known: dict[str, set[str]] = {}
+        for fact, values in chain.from_iterable(self.shop.values(leaf).items() for leaf in leaves):
+            if fact in self.shop.fits:
+                known.setdefault(fact, set()).update(value.lower() for value in values)
+        for fact, several in known.items():
+            one = "|".join(map(re.escape, sorted(several, key=lambda each: (-len(each), each))))
+            kind = FITS_NAMED.get(fact, f" the {re.escape(fact)} type")
+            listed = rf"(?P<value>(?:{one})(?:(?: and | or )(?:{one}))*)(?![\w-]|\.\d)"
+            make = partial(make_fit, fact)
+            self.each(re.compile(f"{FITS_BEFORE}{kind} {listed}"), make)
+
+    def read_whole_titles(self) -> None:
         """The longest runs of words that are a title of the shop."""
         starts = [found.start() for found in re.finditer(r"(?<!\S)[\"(]?\S", self.text)]
         ends = sorted(
@@ -237,7 +276,6 @@ class WishReader:
                 if self.text[start:end] in self.shop.titles and GONE not in self.text[start:end]:
                     self.take(start, end, Wish("title", self.text[start:end]))
                     break
-        self.read_wrong_titles()
 
     def read_wrong_titles(self) -> None:
         """Those of which a word is mistyped, or the end is left out."""
@@ -297,6 +335,12 @@ class WishReader:
         capped = MOST_BEFORE.search(before) or MOST_AFTER.search(after)
         return Wish("price at most" if capped else "price", f"{cents}")
 
+    def read_brands_with_things(self) -> None:
+        for brand in self.shop.brands_with_things:
+            place = self.text.find(brand)
+            if place >= 0 and self.stands_alone(place, place + len(brand)):
+                self.take(place, place + len(brand), Wish("value", brand, frozenset(["brand"])))
+
     def read_things(self) -> None:
         """What is named by a noun of its category, the longest nouns first."""
         for noun, leaf in self.shop.names:
@@ -320,18 +364,19 @@ class WishReader:
             name = re.escape(fact)
             unit = "|".join(map(re.escape, sorted(ends, key=lambda each: (-len(each), each))))
             value = rf"(?P<value>\d+(?:\.\d+)?(?:{unit}))(?![\w])"
-            most = rf"{name} (?:of |is |are )?(?P<cue>at most|no more than|not over|maximum|max|at least|no less than|minimum|min) {value}"
-            plain = rf"{name} (?:of |is |are )?{value} (?P<cue>at most|or more)"
+            most = rf"{name}:? (?:of |is |are )?(?:like )?(?P<cue>{MOST_CUE}|{LEAST_CUE}) {value}"
+            plain = rf"{name}:? (?:of |is |are )?(?:like )?{value} (?P<cue>at (?:the )?most|max\b|at (?:the )?least|min\b|or more)"
+            behind = rf"(?P<cue>maximum|minimum) {value} {name}\b"
             wordy = "|".join(re.escape(each) for each in sorted(ends) if re.search(r"[a-z]{3}", each))
             counted = rf"(?P<cue>at most|no more than|at least|no less than) (?P<value>\d+(?:\.\d+)?(?:{wordy}))\b"
             after = rf"(?P<value>\d+(?:\.\d+)?(?:{wordy})) (?P<cue>at most|at least)"
-            for pattern in (most, plain, *((counted, after) if wordy else ())):
+            for pattern in (most, plain, behind, *((counted, after) if wordy else ())):
                 self.each(re.compile(pattern), lambda found, fact=fact: self.make_bound(found, fact))  # type: ignore[misc]
 
     def make_bound(self, found: re.Match[str], fact: str) -> Wish:
         if fact == "rating" and NUMBER.sub("", found["value"]) == "":  # stars; a sleeping bag's rating is in degrees
             return Wish("rating", found["value"])
-        least = found["cue"] in ("at least", "no less than", "minimum", "min", "or more")
+        least = re.fullmatch(rf"{LEAST_CUE}|at the least|or more", found["cue"]) is not None
         return Wish("at least" if least else "at most", found["value"].strip(), frozenset([fact]))
 
     def read_values(self, leaves: Iterable[str]) -> None:
@@ -365,10 +410,10 @@ class WishReader:
         near = self.text[max(0, start - 45) : start] + " " + self.text[end : end + 30]
         named = {fact for fact in facts if re.search(rf"\b{re.escape(fact)}\b", near)}
         if value in COMMON or value.isdigit() or len(value) < 2:
-            around = self.text[max(0, start - 6) : end + 8]
+            around = self.text[max(0, start - 7) : end + 8]
             ends = r"(?=$|[.,;:!?)]| (?:and|n|or|in|from|by|with|for|that|as|color|colored)\b| \+)"
             sized = re.search(
-                rf"\bsize {re.escape(value)}\b|\bin {re.escape(value)}{ends}|\b{re.escape(value)} in size", around
+                rf"\bsized? {re.escape(value)}\b|\bin {re.escape(value)}{ends}|\b{re.escape(value)} in size", around
             )
             return named or ({"size"} & facts if sized else set())
         return named or facts
@@ -406,7 +451,7 @@ CASES: tuple[tuple[str, str, str], ...] = (
         "amount",
         "#",
         (
-            r"(?:there is|it's worth|it has|its got|it is|i have) ?\$(\d+) on (?:it|the card)|(\d+) dollars on it|on it is \$(\d+)"
+            r"(?:there is|it's worth|it has|its got|it is|(?:i )?have) ?\$(\d+) on (?:it|the card)|(\d+) dollars on it|on it is \$(\d+)"
             r"|balance (?:of|is) \$(\d+)|amount is \$(\d+)|\$(\d+) on it"
         ),
     ),
@@ -430,52 +475,60 @@ CASES: tuple[tuple[str, str, str], ...] = (
     (
         "newcomer",
         "yes",
-        r"(?:never|n't ever|'ve never) (?:been a member|had a membership)|(?:was|am new and was) never a? ?member(?: so far| before)?",
+        r"(?:never|n't ever|'ve never) (?:been (?:a )?member|had (?:a )?membership)|(?:was|am new and was) never a? ?member(?: so far| before)?",
     ),
     (
         "newcomer",
         "no",
-        r"(?:was|been) a? ?member (?:before|some years ago)|used to be a member|had a membership before",
+        r"(?:was|been) a? ?member (?:before|some years ago)|used to be (?:a )?member|had (?:a )?membership before",
     ),
-    ("member", "no", r"\bnot a? ?member|don't have a membership|no member(?:ship)?\b|without a membership"),
-    ("member", "yes", r"\bmembers?\b|have a membership|membership is active"),
+    (
+        "member",
+        "no",
+        r"\bnot a? ?member|(?:do not|don't|dont) have (?:a )?membership|no member(?:ship)?\b|without (?:a )?membership",
+    ),
+    ("member", "yes", r"\bmembers?\b|have (?:a )?membership|membership is active"),
     (
         "opened",
         "no",
-        r"still sealed|haven't opened|never opened|unopened|didnt open|not opened|sealed in its box|seal of the box is not broken",
+        r"still sealed|haven't opened|never opened|unopened|didnt open|not opened|sealed in its box|seal of (?:the )?box (?:is not|isn'?t) broken",
     ),
-    ("opened", "yes", r"\bopened\b|is open already|box open already|seal of the box is broken"),
+    ("opened", "yes", r"\bopened\b|is open already|box open already|seal of (?:the )?box is broken"),
     ("holiday", "yes", r"(?:in|from) (?:november|december)\b|december order"),
     ("holiday", "no", r"(?:in|from) (?:march|april|may|june|september)\b|april order"),
     (
         "clearance",
         "no",
-        r"(?:no|not a) clearance item|was(?:n't|nt| not) on clearance|(?:not|n't come) from the clearance(?: sale)?|not a clearance one|not clearance",
+        r"(?:\bnot?|n't|[ds]nt)(?: a)? clearance(?: item| one)?|(?:\bnot|n't|[ds]nt) on clearance|(?:\bnot|n't|[ds]nt)(?: come)? from (?:the )?clearance(?: sale)?",
     ),
     ("clearance", "yes", r"\bclearance\b"),
-    ("bulky", "no", r"(?:not|no|n't a|nothing|not marked as) bulky"),
+    ("bulky", "no", r"(?:\bnot?|n'?t|nothing)(?: an?| marked as)? bulky"),
     ("bulky", "yes", r"\bbulky\b"),
     ("region", "mainland", r"\bmainland\b"),
-    ("region", "island", r"\ban island\b|\bisland address"),
+    ("region", "island", r"\b(?:an|on|to) island\b|\bisland address"),
     ("reason", "mind", r"changed my mind"),
     ("reason", "size", r"wrong size|size is wrong"),
     (
         "hidden",
         "yes",
         (
-            r"damage (?:could not be seen|was not visible|not visible|was not to be seen)|couldn'?t see (?:the|any) damage|hidden damage"
-            r"|did not see the damage"
+            r"damage (?:(?:could|was) not|couldn'?t|wasn'?t|not) (?:to )?(?:be seen|visible)"
+            r"|(?:could not|couldn'?t|did not|didn'?t) see (?:the |any )?damage|hidden damage"
         ),
     ),
     (
         "hidden",
         "no",
-        r"damage (?:could be seen|was visible|visible|is on the outside)|(?:could|did) see the damage|visible damage",
+        r"damage (?:could be seen|was visible|visible|is on (?:the )?outside)|(?:could|did) see (?:the )?damage|visible damage",
     ),
     ("reason", "damaged", r"\bdamaged\b"),
-    ("reason", "mistake", r"(?:another|the wrong|wrong) item|not (?:the item (?:that )?|what )i ordered"),
+    (
+        "reason",
+        "mistake",
+        r"(?:another|the wrong|wrong) item|(?:\bnot|n't|[ds]nt) (?:(?:the )?item (?:that )?|what )i ordered",
+    ),
     ("condition", "refurbished", r"\brefurbished\b"),
-    ("condition", "used", r"(?:bought|got|sold as|was|a) (?:it )?used\b"),
+    ("condition", "used", r"(?:bought|got|sold as|was|a) (?:it )?used\b|\bused one\b"),
     ("condition", "new", r"(?:bought|got|sold as|was) (?:it )?(?:brand )?new\b"),
     ("paid", "card", r"credit card"),
     ("paid", "transfer", r"bank transfer"),
@@ -485,32 +538,32 @@ CASES: tuple[tuple[str, str, str], ...] = (
     (
         "seller",
         "shop",
-        r"shop itself|sold it to me yourselves|seller yourselves|(?:by|from) you directly|your own shop",
+        r"shop itself|sold it to me yourselves|seller yourselves|(?:by|from) (?:yo)?u directly|(?:your|ur) own shop",
     ),
-    ("gift", "no", r"not a gift|n'?t a gift|no gift|never meant as a gift"),
-    ("gift", "yes", r"\ba gift\b|\bfor gift\b"),
+    ("gift", "no", r"(?:\bnot|n't|[ds]nt) (?:a )?gift|no gift|never meant as (?:a )?gift"),
+    ("gift", "yes", r"\b(?:a|for|is|as|was) gift\b"),
     ("speed", "standard", r"standard shipping|shipping is standard"),
     ("speed", "express", r"\bexpress\b"),
     ("speed", "courier", r"same-day courier"),
-    ("personalised", "no", r"(?:not|not a|n't have it|not had it|nothing) personalised"),
+    ("personalised", "no", r"(?:\bnot|n'?t|nothing)(?: a| have it| had it)? personalised"),
     ("personalised", "yes", r"\bpersonalised\b"),
-    ("insured", "no", r"(?:\bnot|n't|isnt|n't have the parcel) insured|no insurance|without insurance"),
+    ("insured", "no", r"(?:\bnot|n't|[ds]nt)(?: have (?:the )?parcel)? insured|no insurance|without insurance"),
     ("insured", "yes", r"\binsured\b|insurance on"),
     ("card", "promotional", r"\bpromotion(?:al)?\b"),
-    ("card", "refund", r"(?:as|from|was|for) a refund"),
-    ("card", "bought", r"card (?:was|that was) bought|(?:bought|paid for) the card|one that was bought"),
+    ("card", "refund", r"(?:as|from|was|for) (?:a )?refund"),
+    ("card", "bought", r"card (?:was|that was) bought|(?:bought|paid for) (?:the )?card|one that was bought"),
     ("business", "no", r"private (?:use|customer|purposes|person)|buying privately"),
-    ("business", "yes", r"\b(?:a|my) business\b"),
-    ("student", "no", r"(?:not a|no|never a) student"),
+    ("business", "yes", r"\b(?:a|my|for|are|'re|am) business\b|\bbusiness customer\b"),
+    ("student", "no", r"(?:\bnot?|n'?t|never)(?: a)? student"),
     ("student", "yes", r"\bstudent\b"),
     ("household", "yes", r"whole household"),
-    ("household", "no", r"for me alone|just for me\b|only i would use it"),
+    ("household", "no", r"for me alone|just for me\b|only i(?: woul|')d use it"),
     (
         "birthday",
         "no",
         (
-            r"birthdays? (?:is |isn't |)(?:in another month|this month(?<=isn't this month))|not (?:my birthday month|the month of my birthday)"
-            r"|birthday is not this month"
+            r"birthdays? (?:is |isn't |)(?:in another month|this month(?<=isn't this month))|not (?:my birthday month|(?:the )?month of my birthday)"
+            r"|birthday (?:is not|isnt) this month"
         ),
     ),
     ("birthday", "yes", r"birthday month|birthday (?:is )?this month|month of my birthday"),
@@ -519,9 +572,13 @@ CASES: tuple[tuple[str, str, str], ...] = (
 )
 
 
+def make_fit(fact: str, found: re.Match[str]) -> Wish:
+    return Wish("value", found["value"], frozenset([fact]))
+
+
 def find_group(text: str, group: str) -> re.Match[str] | None:
     name = re.escape(group.lower())
-    before = r"(?:from|under|in your|department|category is) (?:the |your |department )?"
+    before = r"(?:from|under|in your|in ur|department|category is) (?:the |your |ur |department )?"
     return re.search(rf"{before}{name}\b(?: department| section)?", text)
 
 
@@ -546,10 +603,10 @@ DENIES = re.compile(
     r"\b(?:not|no|never|nothing|none|nobody|without|except|avoid|hate|instead|anything but|dont|wont|cant|doesnt|isnt)\b|n['’]t\b"
 )
 DENIES_NOTHING = re.compile(
-    r"\b(?:no|not) (?:more|less|over|above)\b|(?:\bnot|n['’]t|\bcant)(?: want to)? (?:cost|spend|exceed)\b|\bnot a cent more|\bnobody else"
-    r"|\bnothing but|\bif i['’]m not mistaken|\bisn['’]t it obvious|\bcan['’]t (?:decide|find)|\bnot (?:just )?(?:any|every)\b|\bno more$"
+    r"\b(?:no|not) (?:more|less|over|above)\b|(?:\bnot|n['’]t|\bcant|\bdont)(?: want to| wanna)? (?:cost|spend|exceed)\b|\bnot a cent more|\bnobody else"
+    r"|\bnothing but|\bif i(?:['’]| a)m not mistaken|\bisn['’]t it obvious|\bcan['’]t (?:decide|find)|\bnot (?:just )?(?:any|every)\b|\bno more$"
     r"|\bnothing (?:else|more)\b|\bno (?:extras|idea)\b|\bif it can['’]t be done"
-    r"|(?:\bnot|n['’]t|\bcant)(?: [a-z]+){1,5} more than\b|\bwhat the voucher does not pay\b"
+    r"|(?:\bnot|n['’]t|\bcant|\bdont)(?: [a-z]+){1,5} more than\b|\bwhat the voucher does not pay\b"
 )
 
 

@@ -17,6 +17,7 @@ from html import escape
 from itertools import chain, count
 from typing import Literal, NamedTuple, get_args
 
+from shopwright.pipeline.languages import ENGLISH, PageWords
 from shopwright.pipeline.shop.store import Item
 
 PageKind = Literal["home", "results", "product", "description", "features", "reviews", "cart", "bought"]
@@ -25,6 +26,7 @@ Tag = Literal["h1", "ul", "li", "div", "p", "span", "input", "button", "a"]
 ClickEffect = tuple[str, ...]
 Availability = Literal["In stock", "Sold out", "Not offered in this combination"]
 SEP = " [SEP] "
+WORDS = ENGLISH.pages
 # The name of the search box, into which is typed; everything else that has a name is clicked.
 SEARCH_INPUT = "search_input"
 # Results on a page.
@@ -226,28 +228,30 @@ def slug(words: str, or_else: str) -> str:
     return "_".join(found)[:SLUG_LETTERS].strip("_") or or_else
 
 
-def format_dollars(cents: int) -> str:
+def format_money(cents: int, words: PageWords = WORDS) -> str:
     """
-    >>> format_dollars(129905), format_dollars(7)
+    >>> format_money(129905), format_money(7)
     ('$1299.05', '$0.07')
     """
-    return f"${cents // 100}.{cents % 100:02d}"
+    return words.money.format(amount=f"{cents // 100}.{cents % 100:02d}")
 
 
-def format_price_range(low: int, high: int) -> str:
+def format_price_range(low: int, high: int, words: PageWords = WORDS) -> str:
     """
     >>> format_price_range(999, 999), format_price_range(999, 1250)
     ('$9.99', '$9.99 to $12.50')
     """
-    return format_dollars(low) if low == high else f"{format_dollars(low)} to {format_dollars(high)}"
+    cheapest, dearest = format_money(low, words), format_money(high, words)
+    return cheapest if low == high else words.money_range.format(low=cheapest, high=dearest)
 
 
-def format_rating(rating: float | None, reviews: int | None) -> str:
+def format_rating(rating: float | None, reviews: int | None, words: PageWords = WORDS) -> str:
     """
     >>> format_rating(4.5, 12), format_rating(None, None)
     ('Rating: 4.5 (12 reviews)', 'Rating: N.A. (0 reviews)')
     """
-    return f"Rating: {'N.A.' if rating is None else rating} ({reviews or 0} review{'' if reviews == 1 else 's'})"
+    form = words.one_rating if reviews == 1 else words.rating
+    return form.format(rating="N.A." if rating is None else rating, count=reviews or 0)
 
 
 # Parts
@@ -327,12 +331,12 @@ def build_back_button() -> Element:
 # Pages
 
 
-def build_shop_home_page(*, header: bool = False) -> Page:
+def build_shop_home_page(*, header: bool = False, words: PageWords = WORDS) -> Page:
     """The first page, with the search box; its button without words shows what is popular."""
     return Page(
         "home",
-        "Shop",
-        (build_text("h1", "Shop"), build_navigation(True) if header else build_box("div", *build_search_box())),
+        words.shop,
+        (build_text("h1", words.shop), build_navigation(True) if header else build_box("div", *build_search_box())),
     )
 
 
@@ -344,51 +348,64 @@ def build_results_page(
     *,
     refinements: Sequence[Refinement] = (),
     header: bool = False,
+    words: PageWords = WORDS,
 ) -> Page:
     """number: of the page, from 1; total: results on all pages; shown: those of this one."""
     apart = LabelAllocator()
     query = sanitize_text(query[:SHOWN_LETTERS])
-    title = f'Results for "{query}"' if query else "Most popular"
+    title = words.results.format(query=query) if query else words.popular
     before = (build_button("< Prev", "results.previous_page", "turn", str(number - 1)),) if number > 1 else ()
     after = (build_button("Next >", "results.next_page", "turn", str(number + 1)),) if number * PAGE < total else ()
-    place = build_text("span", f"Page {number} (Total results: {total})")
-    fewer = (build_box("div", *(build_refinement_button(each, apart) for each in refinements)),) if refinements else ()
-    lines = tuple(build_result_entry(each, apart) for each in shown)
+    place = build_text("span", words.place.format(number=number, total=total))
+    fewer = (
+        (build_box("div", *(build_refinement_button(each, apart, words) for each in refinements)),)
+        if refinements
+        else ()
+    )
+    lines = tuple(build_result_entry(each, apart, words) for each in shown)
     head = build_navigation(header), build_text("h1", title), *fewer, build_box("div", place, *before, *after)
     return Page("results", title, (*head, build_box("ul", *lines)))
 
 
-def build_refinement_button(each: Refinement, apart: LabelAllocator) -> Element:
+def build_refinement_button(each: Refinement, apart: LabelAllocator, words: PageWords) -> Element:
     """A chosen one is undone by the same button."""
     deed = "refine", "" if each.chosen else each.key
-    return apart.part("button", [each.shown], ("refinements.", each.key), deed, " (chosen)" if each.chosen else "")
+    return apart.part("button", [each.shown], ("refinements.", each.key), deed, words.chosen if each.chosen else "")
 
 
-def build_result_entry(each: ResultEntry, apart: LabelAllocator) -> Element:
+def build_result_entry(each: ResultEntry, apart: LabelAllocator, words: PageWords) -> Element:
     name = slug(each.title, "product"), ".view_product"
     link = apart.part("a", [each.id], name, ("open", str(each.number)))
     price, rating = (
-        Element("span", format_price_range(each.low, each.high)),
-        Element("span", format_rating(each.rating, each.reviews)),
+        Element("span", format_price_range(each.low, each.high, words)),
+        Element("span", format_rating(each.rating, each.reviews, words)),
     )
-    gone = (Element("span", "Sold out"),) if each.sold_out else ()
+    gone = (Element("span", words.sold_out),) if each.sold_out else ()
     return build_box(
         "li", Element("span", f"{each.number}."), link, build_text("span", each.title), price, rating, *gone
     )
 
 
 def build_product_page(
-    item: Item, axes: Sequence[OptionAxis], cents: Sequence[int], stock: Availability, *, header: bool = False
+    item: Item,
+    axes: Sequence[OptionAxis],
+    cents: Sequence[int],
+    stock: Availability,
+    *,
+    header: bool = False,
+    words: PageWords = WORDS,
 ) -> Page:
     """cents: prices of the variants that fit what is chosen; stock: of any of them."""
     apart = LabelAllocator()
     title = sanitize_text(item.title)
-    price = (build_text("p", f"Price: {format_price_range(min(cents), max(cents))}"),) if cents else ()
-    facts = *price, build_text("p", format_rating(item.rating, item.review_count)), build_text("p", stock)
+    price = words.price.format(price=format_price_range(min(cents), max(cents), words)) if cents else ""
+    rating = format_rating(item.rating, item.review_count, words)
+    told = {"In stock": words.in_stock, "Sold out": words.sold_out}.get(stock, words.not_offered)
+    facts = tuple(build_text("p", each) for each in (price, rating, told) if each)
     tabs = build_box("div", *(build_button(tab.capitalize(), f"tabs.{tab}", "tab", tab) for tab in TABS))
     add = (build_button("Add to Cart", "cart.add_to_cart", "add"),) if header else ()
     buy = build_box("div", *add, build_button("Buy Now", "cart.buy_now", "buy"))
-    options = [build_option_list(axis, apart) for axis in axes]
+    options = [build_option_list(axis, apart, words) for axis in axes]
     return Page(
         "product",
         title,
@@ -396,40 +413,49 @@ def build_product_page(
     )
 
 
-def build_option_list(axis: OptionAxis, apart: LabelAllocator) -> Element:
+def build_option_list(axis: OptionAxis, apart: LabelAllocator, words: PageWords) -> Element:
     """An option with its values; one that other words on the page are like is written `size: large`."""
-    head = f"options.{slug(axis.name, 'option')}."
+    head, shown = f"options.{slug(axis.name, 'option')}.", words.name(axis.name)
     values = (
         apart.part(
             "button",
-            [value, f"{axis.name}: {value}"],
+            [value, words.fact.format(name=shown, value=value)],
             (head + slug(value, "value"), ""),
             ("choose", axis.name, value),
-            " (chosen)" if value == axis.chosen else "",
+            words.chosen if value == axis.chosen else "",
         )
         for value in axis.values
     )
-    return build_box("div", build_text("p", axis.name), build_box("ul", *(build_box("li", value) for value in values)))
+    return build_box("div", build_text("p", shown), build_box("ul", *(build_box("li", value) for value in values)))
 
 
-def build_description_page(item: Item, *, header: bool = False) -> Page:
-    return build_tab_page("description", item, [build_text("p", item.description or "No description")], header)
+def build_description_page(item: Item, *, header: bool = False, words: PageWords = WORDS) -> Page:
+    parts = [build_text("p", item.description or words.no_description)]
+    return build_tab_page("description", words.description, item, parts, header)
 
 
 def build_features_page(
-    item: Item, axes: Sequence[OptionAxis], bullets: Sequence[str] = (), *, header: bool = False
+    item: Item,
+    axes: Sequence[OptionAxis],
+    bullets: Sequence[str] = (),
+    *,
+    header: bool = False,
+    words: PageWords = WORDS,
 ) -> Page:
     """What the product is known by; where it comes in several, all of them."""
-    lines = [*bullets, *(f"{name}: {value}" for name, value in list_item_facts(item, axes))]
-    return build_tab_page("features", item, [build_box("ul", *(build_text("li", line) for line in lines))], header)
+    facts = [(words.name(name), value) for name, value in list_item_facts(item, axes, words)]
+    lines = [*bullets, *(words.fact.format(name=name, value=value) for name, value in facts)]
+    return build_tab_page(
+        "features", words.features, item, [build_box("ul", *(build_text("li", line) for line in lines))], header
+    )
 
 
-def list_item_facts(item: Item, axes: Sequence[OptionAxis]) -> Iterator[tuple[str, str]]:
+def list_item_facts(item: Item, axes: Sequence[OptionAxis], words: PageWords = WORDS) -> Iterator[tuple[str, str]]:
     """Facts by name, as a page says them."""
     own = {"brand": item.brand, "color": item.color, "category": item.category, "shipping days": item.shipping_days}
     facts = [(name, str(value)) for name, value in own.items() if value is not None]
     facts += [(normalize_fact_name(each.name), each.value) for each in item.attributes]
-    offers = [(normalize_fact_name(axis.name), ", ".join(axis.values)) for axis in axes]
+    offers = [(normalize_fact_name(axis.name), words.listed.join(axis.values)) for axis in axes]
     yield from (fact for fact in facts if fact[0] not in dict(offers))
     yield from offers
 
@@ -438,12 +464,13 @@ def normalize_fact_name(name: str) -> str:
     return " ".join(name.replace("_", " ").lower().split())
 
 
-def build_reviews_page(item: Item, *, header: bool = False) -> Page:
+def build_reviews_page(item: Item, *, header: bool = False, words: PageWords = WORDS) -> Page:
     """Their mean and number, which is all that the catalog holds of them."""
-    return build_tab_page("reviews", item, [build_text("p", format_rating(item.rating, item.review_count))], header)
+    parts = [build_text("p", format_rating(item.rating, item.review_count, words))]
+    return build_tab_page("reviews", words.reviews, item, parts, header)
 
 
-def build_tab_page(kind: PageKind, item: Item, parts: Iterable[Element], header: bool) -> Page:
+def build_tab_page(kind: PageKind, head: str, item: Item, parts: Iterable[Element], header: bool) -> Page:
     title = sanitize_text(item.title)
     return Page(
         kind,
@@ -451,20 +478,26 @@ def build_tab_page(kind: PageKind, item: Item, parts: Iterable[Element], header:
         (
             build_navigation(header, build_back_button()),
             build_text("h1", title),
-            build_text("p", kind.capitalize()),
+            build_text("p", head),
             *parts,
         ),
     )
 
 
-def build_cart_page(lines: Sequence[CartRow]) -> Page:
+def build_cart_page(lines: Sequence[CartRow], *, words: PageWords = WORDS) -> Page:
     """What is in the cart, each line with a button that buys one piece of it and one that takes it out."""
     apart = LabelAllocator()
-    total = build_text("p", f"Total: {format_dollars(sum(line.cents * line.pieces for line in lines))}")
+    total = build_total(lines, words)
     buy = (total, build_box("div", build_button("Checkout", "cart.checkout", "checkout"))) if lines else ()
-    shown = tuple(build_box("li", *build_cart_texts(line), *build_cart_buttons(line, apart)) for line in lines)
-    rest = (build_box("ul", *shown),) if lines else (build_text("p", "The cart is empty"),)
-    return Page("cart", "Cart", (build_navigation(True, build_back_button()), build_text("h1", "Cart"), *rest, *buy))
+    shown = tuple(build_box("li", *build_cart_texts(line, words), *build_cart_buttons(line, apart)) for line in lines)
+    rest = (build_box("ul", *shown),) if lines else (build_text("p", words.empty),)
+    head = build_navigation(True, build_back_button()), build_text("h1", words.cart)
+    return Page("cart", words.cart, (*head, *rest, *buy))
+
+
+def build_total(lines: Sequence[CartRow], words: PageWords) -> Element:
+    amount = format_money(sum(line.cents * line.pieces for line in lines), words)
+    return build_text("p", words.total.format(amount=amount))
 
 
 def build_cart_buttons(line: CartRow, apart: LabelAllocator) -> Iterator[Element]:
@@ -474,16 +507,14 @@ def build_cart_buttons(line: CartRow, apart: LabelAllocator) -> Iterator[Element
         yield apart.part("button", [f"{shown} {known}"], (name, tail), (deed, line.product_id, line.variant_id))
 
 
-def build_cart_texts(line: CartRow) -> list[Element]:
-    texts = (line.product_id, line.title, line.said, f"{line.pieces} x {format_dollars(line.cents)}")
-    return [build_text("span", words) for words in texts if words]
+def build_cart_texts(line: CartRow, words: PageWords) -> list[Element]:
+    texts = (line.product_id, line.title, line.said, f"{line.pieces} x {format_money(line.cents, words)}")
+    return [build_text("span", each) for each in texts if each]
 
 
-def build_purchase_page(lines: Sequence[CartRow], *, header: bool = False) -> Page:
+def build_purchase_page(lines: Sequence[CartRow], *, header: bool = False, words: PageWords = WORDS) -> Page:
     """What was bought; without a header the end, and nothing to click."""
-    total = build_text("p", f"Total: {format_dollars(sum(line.cents * line.pieces for line in lines))}")
-    shown = build_box("ul", *(build_box("li", *build_cart_texts(line)) for line in lines))
+    shown = build_box("ul", *(build_box("li", *build_cart_texts(line, words)) for line in lines))
     head = (build_navigation(True, build_back_button()),) if header else ()
-    return Page(
-        "bought", "Thank you for your order", (*head, build_text("h1", "Thank you for your order"), shown, total)
-    )
+    parts = (*head, build_text("h1", words.thanks), shown, build_total(lines, words))
+    return Page("bought", words.thanks, parts)

@@ -116,8 +116,9 @@ class Browser:
         cart: what lies in it from earlier visits, by product and variant.
         """
         self.store, self.finder, self.header, self.bullets, self.day = store, finder, header, bullets, day
+        self.words = store.language.pages
         self.view = View("home")
-        self.page = pages.build_shop_home_page(header=header)
+        self.page = pages.build_shop_home_page(header=header, words=self.words)
         self.history: list[Step] = []
         # What is in the cart, by product and variant.
         self.lines: dict[tuple[str, str], CartRow] = {}
@@ -231,9 +232,9 @@ class Browser:
         if missing := [
             axis.name for axis in list_option_axes(options, chosen) if len(axis.values) > 1 and axis.chosen is None
         ]:
-            return f"Choose {' and '.join(map(clip_message, missing))} first."
+            return f"Choose {' and '.join(clip_message(self.words.name(name)) for name in missing)} first."
         option = next(option for option in left if option.stock > 0)
-        return CartRow(item.id, option.id, item.title, option.label, option.cents)
+        return CartRow(item.id, option.id, item.title, self.label(option), option.cents)
 
     def buy(self, lines: tuple[CartRow, ...]) -> str:
         self.ordered = lines
@@ -271,7 +272,11 @@ class Browser:
             return None
         if option is None:
             return CartRow(item.id, "", item.title, "", self.now(row, item.cents))
-        return CartRow(item.id, option.id, item.title, option.label, self.now(row, option.cents))
+        return CartRow(item.id, option.id, item.title, self.label(option), self.now(row, option.cents))
+
+    def label(self, option: Option) -> str:
+        """What is chosen, as the shop's pages name it."""
+        return self.words.listed.join(f"{self.words.name(each.name)} {each.value}" for each in option.choices)
 
     # What holds on the day
 
@@ -300,13 +305,13 @@ class Browser:
 
     def build_page(self, view: View) -> Page:
         if view.kind == "home":
-            return pages.build_shop_home_page(header=self.header)
+            return pages.build_shop_home_page(header=self.header, words=self.words)
         if view.kind == "results":
             return self.results(view)
         if view.kind == "cart":
-            return pages.build_cart_page(tuple(self.lines.values()))
+            return pages.build_cart_page(tuple(self.lines.values()), words=self.words)
         if view.kind == "bought":
-            return pages.build_purchase_page(self.ordered, header=self.header)
+            return pages.build_purchase_page(self.ordered, header=self.header, words=self.words)
         return self.about(view, self.store.item(view.row))
 
     def results(self, view: View) -> Page:
@@ -318,7 +323,7 @@ class Browser:
         ]
         fewer = self.refinements(view) if self.header else ()
         page = pages.build_results_page(
-            view.query, view.number, len(view.rows), shown, refinements=fewer, header=self.header
+            view.query, view.number, len(view.rows), shown, refinements=fewer, header=self.header, words=self.words
         )
         self.listing, self.last = shown, (view, page)
         return page
@@ -326,10 +331,10 @@ class Browser:
     def refinements(self, view: View) -> list[Refinement]:
         """Those that would show some of what was found, and not all."""
         found = np.array(view.found, dtype=np.int64)
-        ways = {"customer_reviews": f"{WELL_RATED} stars and up"}
+        ways = {"customer_reviews": self.words.stars.format(stars=WELL_RATED)}
         if len(found):
             cap = round_up_dollars(int(np.median(self.store.cents[found])))
-            ways[f"{UP_TO}{cap}"] = f"Up to ${cap}"
+            ways[f"{UP_TO}{cap}"] = self.words.up_to.format(amount=self.words.money.format(amount=cap))
         counts = {key: len(self.refine(view, key)) for key in ways}
         return [
             Refinement(key, shown, key == view.refined) for key, shown in ways.items() if 0 < counts[key] < len(found)
@@ -361,18 +366,27 @@ class Browser:
     def about(self, view: View, item: Item) -> Page:
         options = self.options(view.row)
         if view.kind == "description":
-            return pages.build_description_page(item, header=self.header)
+            return pages.build_description_page(item, header=self.header, words=self.words)
         if view.kind == "features":
             return pages.build_features_page(
-                item, list_option_axes(options, view.chosen), self.bullets(view.row), header=self.header
+                item,
+                list_option_axes(options, view.chosen),
+                self.bullets(view.row),
+                header=self.header,
+                words=self.words,
             )
         if view.kind == "reviews":
-            return pages.build_reviews_page(item, header=self.header)
+            return pages.build_reviews_page(item, header=self.header, words=self.words)
         left = filter_options(options, view.chosen)
         cents = [option.cents for option in left] if options else [self.now(item.row, item.cents)]
         self.prices = cents
         return pages.build_product_page(
-            item, list_option_axes(options, view.chosen), cents, find_availability(options, left), header=self.header
+            item,
+            list_option_axes(options, view.chosen),
+            cents,
+            find_availability(options, left),
+            header=self.header,
+            words=self.words,
         )
 
 

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from shopwright.pipeline.arrow import decimal_to_cents
 from shopwright.pipeline.catalog.fits import Fits, by_kind, covers
+from shopwright.pipeline.languages import ENGLISH, ShopLanguage
 from shopwright.pipeline.shop.sellers import assign_sellers, draw_sellers
 from shopwright.schemas.certificates import Constraint
 from shopwright.schemas.shop import Attribute, Choice, Order
@@ -184,8 +185,9 @@ class Store:
         *,
         origin: tuple[Callable[..., "Store"], tuple[Any, ...]] | None = None,
         seed: int = 0,
+        language: ShopLanguage = ENGLISH,
     ) -> None:
-        self.origin, self.seed = origin, seed
+        self.origin, self.seed, self.language = origin, seed, language
         self.ids, self.titles, self.brands, self.colors = (
             merge_column_chunks(catalog, name) for name in ("id", "title", "brand", "color")
         )

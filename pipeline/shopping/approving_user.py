@@ -7,11 +7,12 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import Literal
 
 from shopwright.pipeline.prompts import render_phrases
-from shopwright.pipeline.shop.topics import PLAIN, extract_questions, parse_user_question, stem_word
+from shopwright.pipeline.shop.topics import PLAIN, build_slot_keys, extract_questions, parse_user_question, stem_word
 from shopwright.pipeline.shop.user_simulator import SimulatorReply, UserSimulator
-from shopwright.pipeline.shopping.wording import load_everyday_words, phrase_fact_name
+from shopwright.pipeline.shopping.wording import phrase_fact_name
 from shopwright.pipeline.words import content_words
 from shopwright.schemas.shopping import Need, Scenario, ShoppingTask
 from shopwright.schemas.tasks import Slot
@@ -62,13 +63,14 @@ class ApprovingUser(UserSimulator):
         self.task, self.language, self.personal = task, task.language, "personal" in scenario
         multi = scenario.startswith("multi")
         self.opening = task.simple_instruction if multi else task.instruction
-        needs = [need for need in task.needs if need.known == "stated"]
-        self.names = {need.fact: phrase_fact_name(task.category, need.fact, task.language) for need in needs}
-        slots = [
-            Slot(name=need.fact, said=need.said, known="asked" if multi else "stated", topics=self.list_topics(need))
-            for need in needs
-        ]
+        self.names = {need.fact: phrase_fact_name(task.category, need.fact, task.language) for need in task.needs}
+        # What the profile tells is known to be asked for, and told by nobody.
+        self.carried = [self.make_slot(need, "inferable") for need in task.needs if need.known == "profile"]
+        slots = [self.make_slot(need, "asked" if multi else "stated") for need in task.needs if need.known == "stated"]
         super().__init__(slots, seed=f"{task.id}/{scenario}")
+
+    def make_slot(self, need: Need, known: Literal["stated", "asked", "inferable"]) -> Slot:
+        return Slot(name=need.fact, said=need.said, known=known, topics=self.list_topics(need))
 
     def list_topics(self, need: Need) -> list[str]:
         """The words by which its name tells it from others: of "how much is in the bag" the bag."""
@@ -86,7 +88,7 @@ class ApprovingUser(UserSimulator):
         """To several questions at once all of them; a purchase is refused while something is missing."""
         if self.wants_to_buy(question):
             return self.consent()
-        about = self.parse_in_chinese(question) if self.language == "zh" else self.parse_in_english(question)
+        about = self.parse(question, self.slots)
         if about.places:
             named = tuple(self.slots[place].name for place in about.places)
             return self.tell(about.places, general=False)._replace(asked=named)
@@ -94,7 +96,8 @@ class ApprovingUser(UserSimulator):
             return self.tell([self.slots.index(self.untold[0])], general=True)
         if about.general or about.beyond:
             rest = "said_it_all" if about.general else "does_not_mind"
-            return self.say("clarify", "usual" if self.personal else rest)
+            usual = [self.carried[place].name for place in self.parse(question, self.carried).places]
+            return self.say("clarify", "usual" if self.personal else rest)._replace(asked=tuple(usual))
         return self.say("clarify", "does_not_understand")
 
     def tell(self, places: list[int], *, general: bool) -> SimulatorReply:
@@ -117,23 +120,27 @@ class ApprovingUser(UserSimulator):
     def join(self, parts: Iterable[str]) -> str:
         return ("；" if self.language == "zh" else "; ").join(parts)
 
-    def parse_in_english(self, question: str) -> AskedNeeds:
+    def parse(self, question: str, slots: Sequence[Slot]) -> AskedNeeds:
+        """Which of these slots a question is about, and what else."""
+        return (
+            self.parse_in_chinese(question, slots) if self.language == "zh" else self.parse_in_english(question, slots)
+        )
+
+    def parse_in_english(self, question: str, slots: Sequence[Slot]) -> AskedNeeds:
         """Long names, which say little by their words alone, are looked for word by word, the longest first."""
         found, rest = list[int](), " ".join((extract_questions(question) or question).split())
-        for place, slot in sorted(enumerate(self.slots), key=lambda each: -len(self.names[each[1].name])):
+        for place, slot in sorted(enumerate(slots), key=lambda each: -len(self.names[each[1].name])):
             name = self.names[slot.name]
             if len(name.split()) >= LONG and name.lower() in rest.lower():
                 found.append(place)
                 rest = re.sub(re.escape(name), " ", rest, flags=re.IGNORECASE)
-        about = parse_user_question(rest, self.keys)
+        about = parse_user_question(rest, list(map(build_slot_keys, slots)))
         places = list(dict.fromkeys([*found, *about.slots]))
         return AskedNeeds(places, bool(about.more), bool(about.others or about.unknown or about.confirms))
 
-    def parse_in_chinese(self, question: str) -> AskedNeeds:
-        known = load_everyday_words().get(self.task.category, {}).get("names", {})
-        other = any(str(each["zh"]) in question for each in known.values() if each.get("zh"))
+    def parse_in_chinese(self, question: str, slots: Sequence[Slot]) -> AskedNeeds:
         places = [
-            place for place, slot in enumerate(self.slots) if self.names[slot.name] in question or slot.name in question
+            place for place, slot in enumerate(slots) if self.names[slot.name] in question or slot.name in question
         ]
         general = any(word in question for word in GENERAL_WORDS)
-        return AskedNeeds(places, general, other or any(sign in question for sign in QUESTION_SIGNS))
+        return AskedNeeds(places, general, any(sign in question for sign in QUESTION_SIGNS))

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from random import Random
 
 from shopwright.pipeline.evaluate.situation import SOLVER
+from shopwright.pipeline.languages import LANGUAGES
 from shopwright.pipeline.prompts import render_phrases
 from shopwright.pipeline.shopping.facts import normalize_attribute_name
 from shopwright.pipeline.shopping.play import Observation, Play, TurnGenerator, format_turn
@@ -45,7 +46,9 @@ class ShoppingSolver:
                 yield self.turn("reads", f"click[{tab}]", tab)
                 sight = yield self.turn("returns", "click[< prev]")
         for name, value in self.choices(sight):
-            sight = yield self.turn("chooses", f"click[{value.lower()}]", value, name)
+            sight = yield self.turn(
+                "chooses", f"click[{value.lower()}]", value, LANGUAGES[self.language].pages.name(name)
+            )
         if self.play.multi:
             yield self.turn("proposes", f"ask[{self.words('may_i_buy')}]")
         yield self.turn("buys", BUY)
@@ -91,7 +94,7 @@ class ShoppingSolver:
 
     def turn(self, why: str, action: str, *facts: str) -> str:
         return format_turn(
-            draw_wording(render_phrases("shopping_episodes", f"thinks_{why}", *facts), self.random),
+            draw_wording(render_phrases("shopping_episodes", f"thinks_{why}", *facts, self.language), self.random),
             action,
             self.play.multi,
         )

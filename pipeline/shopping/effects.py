@@ -1,15 +1,14 @@
 """Characteristics named by their effect: which measures have one, and the bound that it comes to among the things of a category."""
 
-import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import Literal
 
+from shopwright.pipeline.languages import LANGUAGES
 from shopwright.pipeline.shopping.facts import parse_measurement
+from shopwright.schemas.shopping import Language
 
-FILE = Path(__file__).parents[2] / "data" / "reference" / "effects.toml"
 # Values that a measure has in a category, at least, or there is neither much nor little of it.
 FEWEST = 3
 Bound = Literal["at most", "at least"]
@@ -33,8 +32,8 @@ class Effect:
 
 
 @cache
-def load_effects() -> tuple[Effect, ...]:
-    found = tomllib.loads(FILE.read_text(encoding="utf-8"))["effects"]
+def load_effects(language: Language = "en") -> tuple[Effect, ...]:
+    found = LANGUAGES[language].load("effects.toml")["effects"]
     return tuple(
         Effect(
             name=each["name"],
@@ -53,7 +52,7 @@ def find_effect(group: str, leaf: str, fact: str, op: str, unit: str) -> Effect 
     return next(
         (
             each
-            for each in load_effects()
+            for each in (*load_effects(), *load_effects("zh"))  # the names of facts tell which language it is
             if each.op == op and fact in each.facts and unit in each.units and each.is_for(group, leaf)
         ),
         None,

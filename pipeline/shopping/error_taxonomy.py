@@ -5,6 +5,7 @@ same episode is always labelled the same. A rule sees words and facts, not reaso
 here, and the table's four "others" are never given. An error is given once, at the step that shows it first.
 """
 
+import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from shopwright.pipeline.rewards.shopsimulator import split_han_pairs
 from shopwright.pipeline.shop.store import Option
 from shopwright.pipeline.shopping.facts import (
     ProductVariant,
+    find_variant_fact,
     is_need_met,
     is_same_value,
     normalize_attribute_name,
@@ -32,6 +34,12 @@ FIRST_SEARCHES = 2
 # How the fault of a click on what is not there begins.
 NO_BUTTON = "There is no button"
 ACTION = re.compile(r"\s*(search|click|ask)\s*\[(.*)\]\s*", re.DOTALL | re.IGNORECASE)
+# Facts that the page of a product shows beside its title and options.
+STARS = ("rating", "review count")
+# An amount of money, and any number.
+AMOUNT = re.compile(r"\$\s*(\d+(?:\.\d+)?)|(\d+(?:\.\d+)?)\s*(?:dollars|bucks|[元块])", re.IGNORECASE)
+NUMBER = re.compile(r"\d+(?:\.\d+)?")
+THOUSANDS = re.compile(r"(?<=\d),(?=\d{3})")
 # An answer that denies something, in the two languages of the tasks.
 NO = re.compile(r"\b(?:no|not|nor|never|without|\w+n['’]t)\b|[不没别]", re.IGNORECASE)
 Area = Literal["search", "click", "buy", "ask", "personalisation", "shopper"]
@@ -174,10 +182,10 @@ def label_errors(
 
 
 def split_into_words(text: str) -> list[str]:
-    """Its words; of Chinese, pairs of characters.
+    """Its words; of Chinese ones, pairs of characters.
 
     >>> split_into_words("Glass carafe, 玻璃壶")
-    ['glass', 'carafe', '玻璃', '璃壶']
+    ['glass', 'carafe', '玻璃', '壶']
     """
     return list(chain.from_iterable(map(split_han_pairs, split_words(text))))
 
@@ -235,13 +243,19 @@ def meets_needs(thing: ProductVariant, needs: Sequence[Need]) -> bool:
 def abandoned_high_match_result(episode: EpisodeTrace) -> Iterator[int]:
     """A search after results that listed the right product, or one with all required attributes, which was never opened."""
     attributes = [need for need in episode.task.needs if need.kind == "attribute"]
-    right = episode.task.product_id
+    right = list_right_products(episode.task)
     searches = [place for place, _ in episode.works("search")]
     for earlier, later in pairwise(searches):
         opened = {product for place, product in episode.opened() if place < later}
         listed = set(chain.from_iterable(seen.shown for seen in episode.seen[earlier:later])) - opened
-        if right in listed or (attributes and any(has_fitting_variant(episode, each, attributes) for each in listed)):
+        if right & listed or (attributes and any(has_fitting_variant(episode, each, attributes) for each in listed)):
             yield later
+
+
+def list_right_products(task: ShoppingTask) -> set[str]:
+    """Those of its certificate, of which there are several where few words fit several products."""
+    ends = json.loads(task.acceptable or "{}").get("ends", ())
+    return {task.product_id, *(each["product_id"] for end in ends for each in end["bought"])}
 
 
 def repeated_similar_query(episode: EpisodeTrace) -> Iterator[int]:
@@ -296,17 +310,29 @@ def choose_only(thing: ProductVariant, choice: Choice) -> ProductVariant:
 
 
 def unconfirmed_key_attribute(episode: EpisodeTrace) -> Iterator[int]:
-    """An option of a product was chosen, or it was bought, while an attribute known to be needed is not in its title and its
-    description, features and reviews had not been opened."""
+    """An option of a product was chosen, or it was bought, while what it has of an attribute known to be needed is not on its page
+    and its description, features and reviews had not been opened."""
     chosen = [(place, product) for place, product, _ in episode.picked()]
     if episode.bought:
         chosen.append((episode.last, episode.bought.item.id))
     for place, product in chosen:
         needs = [need for need in episode.known(place) if need.kind == "attribute"]
-        for thing in episode.look(product)[:1]:  # the variants of a product share its title
-            hidden = any(not contains_value(thing.item.title, need.value) for need in needs)
-            if hidden and not is_confirmed(episode, place, product):
-                yield place
+        hidden = any(not is_on_page(episode.look(product), need) for need in needs)
+        if hidden and not is_confirmed(episode, place, product):
+            yield place
+
+
+def is_on_page(things: Sequence[ProductVariant], need: Need) -> bool:
+    """Whether a product's page shows what is needed, or what the product has instead: its title, its options or its stars do.
+
+    True where there is no such product.
+    """
+    if not things or need.fact in STARS:
+        return True
+    item = things[0].item  # the variants of a product share it
+    values = (need.value, find_variant_fact(need.fact, item, None))
+    names = {normalize_attribute_name(each.name) for thing in things for each in thing.choices}
+    return need.fact in names or any(value and contains_value(item.title, value) for value in values)
 
 
 def is_confirmed(episode: EpisodeTrace, before: int, product: str) -> bool:
@@ -470,7 +496,8 @@ def distorted_target_intent(episode: EpisodeTrace) -> Iterator[int]:
 
 
 def find_shopper_claims(episode: EpisodeTrace) -> Iterator[tuple[int, set[str]]]:
-    """The answers of the shopper, and the facts that they name a value of which the task has not, as products seen by then write it.
+    """The answers of the shopper, and the facts that they name a value of which the task has not: as products seen by then write it,
+    or as an amount of money.
 
     Where an answer says no to something, the values that the question offered are not its own. Of facts with the same value
     those that are needed are meant.
@@ -484,7 +511,19 @@ def find_shopper_claims(episode: EpisodeTrace) -> Iterator[tuple[int, set[str]]]
         for text in own:
             found = {(fact, value) for fact, value in found if not contains_value(text, value)}
         meant = {value for fact, value in found if fact in needed}
-        yield place, {fact for fact, value in found if fact in needed or value not in meant}
+        facts = {fact for fact, value in found if fact in needed or value not in meant}
+        yield place, facts | ({"price"} if names_other_amount(answer, own) else set())
+
+
+def names_other_amount(answer: str, own: Iterable[str]) -> bool:
+    """Whether an answer has an amount of money that is no number of these texts.
+
+    >>> names_other_amount("up to 50 dollars", ["under $40"]), names_other_amount("below $1,400", ["1400.00"])
+    (True, False)
+    """
+    numbers = {float(each) for text in own for each in NUMBER.findall(THOUSANDS.sub("", text))}
+    amounts = AMOUNT.findall(THOUSANDS.sub("", answer))
+    return any(float(before or after) not in numbers for before, after in amounts)
 
 
 def list_seen_products(pages: Iterable[StepEffect]) -> set[str]:

@@ -26,6 +26,9 @@ UNITS: dict[str, tuple[str, float]] = {
     "ml": ("L", 0.001), "L": ("L", 1.0), "qt": ("L", 0.946352946), "gal": ("L", 3.785411784), "pints": ("L", 0.473176473),
     "GB": ("GB", 1.0), "TB": ("GB", 1000.0), "W": ("W", 1.0), "kW": ("W", 1000.0),
     "s": ("min", 1 / 60), "sec": ("min", 1 / 60), "min": ("min", 1.0), "minutes": ("min", 1.0), "hours": ("min", 60.0),
+    "毫米": ("m", 0.001), "厘米": ("m", 0.01), "米": ("m", 1.0), "英寸": ("m", 0.0254),
+    "克": ("kg", 0.001), "千克": ("kg", 1.0), "公斤": ("kg", 1.0), "斤": ("kg", 0.5), "毫升": ("L", 0.001), "升": ("L", 1.0),
+    "瓦": ("W", 1.0), "分钟": ("min", 1.0), "小时": ("min", 60.0),
     "sq in": ("sq m", 0.00064516), "sq ft": ("sq m", 0.09290304), "lm": ("lm", 1.0), "lumens": ("lm", 1.0),
 }  # fmt: skip
 # Numbers that differ by less than this share of them are the same: they were written in different units.
@@ -140,6 +143,18 @@ class VariantTable:
     """By fact: the number of its value in `values`, -1 where there is none."""
     values: dict[str, list[str]]
     numbers: dict[str, np.ndarray]
+    language: str = "en"
+    """The shop's."""
+
+    @cached_property
+    def known_masks(self) -> dict[tuple[str, str, str], int]:
+        """What meets a need, by its fact, relation and value, as bits: filled by those who draw tasks."""
+        return {}
+
+    @cached_property
+    def known_candidates(self) -> dict[tuple[str, str, str], Any]:
+        """The same for what is made of a fact's value: its bound, what it is not."""
+        return {}
 
     def where(self, needs: Iterable[Need]) -> np.ndarray:
         """Which can be bought and meet all."""
@@ -215,6 +230,7 @@ class VariantTables:
                 "shipping days": shelf.numbers["shipping days"][owners],
                 "review count": store.reviews[rows],
             },
+            language=store.language.code,
         )
 
 

@@ -24,7 +24,6 @@ from shopwright.pipeline.shopping.error_taxonomy import StepEffect, label_errors
 from shopwright.pipeline.shopping.facts import ProductVariant
 from shopwright.pipeline.shopping.profile import describe_profile
 from shopwright.pipeline.shopping.score import list_product_variants, score_by_formula, score_typed_match
-from shopwright.pipeline.shopping.wording import translate_name
 from shopwright.schemas.rollouts import Message
 from shopwright.schemas.shop import Choice
 from shopwright.schemas.shopping import Match, Profile, Scenario, ShoppingEpisode, ShoppingTask
@@ -117,9 +116,7 @@ class Play(situation.Episode):
             limit=self.limit,
             language=language,
             opening=self.opening,
-            profile=describe_profile(self.profile, language, names=partial(translate_name, language=language))
-            if self.profile
-            else "",
+            profile=describe_profile(self.profile, language) if self.profile else "",
             page=format_observation(self.first),
         )
 
@@ -204,6 +201,7 @@ class Play(situation.Episode):
             asked=heard.asked if heard else (),
             told=heard.tells if heard else (),
             verdict=verdict,
+            farewell=heard is not None and heard.act == "give up",
         )
 
     def messages(self) -> list[Message]:

@@ -7,7 +7,7 @@ later. A color is that of the product's page, a size that of the variant bought.
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from decimal import Decimal
@@ -58,14 +58,16 @@ KEEN, FRUGAL = (0.6, 0.2), 0.3
 
 MATERIALS = """material materials fabric fabric_type fiber fill filling lining shell upper sole wood yarn leather
 leather_type alloy stone upholstery composition outer_material sole_material jar_material material_type
-material_composition"""
+material_composition 灯座材质 面料 填充物 内胆材质 锅身材质 餐具材质 箱体材质 窗帘面料 地毯材质 衣架材质 壶身材质 毯面 壳身材质 线材
+支架材质 填充 裙料 鞋面 包身面料 箱体 睡衣面料 织料 帽料 积木材质 瓶材质 绒料 桌板材质 杯身材质 垫子材质 瑜伽垫材质 帐布 绳体 杖身 盔体 竿材"""
 STYLES = """style pattern print theme motif cut fit finish shape neckline collar sleeve sleeve_type rise design palette
-weave stitch finish_type fit_type item_shape closure format texture"""
+weave stitch finish_type fit_type item_shape closure format texture 风格 花色 图案 纹样 衣长 裙型 版型 领型 袖型 款式 花型 帽型 壳款 主题 造型 妆效 主香调 外形 佩戴方式 壶型"""
 FUNCTIONS = """feature features special_feature special_features function functions benefit benefits control protection
 waterproofing noise_control sound_mode technology connectivity connectivity_technology connection goal active claim
-absorbency setup formula navigation focus"""
+absorbency setup formula navigation focus 调光方式 杯盖 特色功能 护发功能 附加功能 降噪 快充 健康监测 功效 洗护功效 防晒指数 清洁技术 导航方式
+按摩方式 安全保护 蒸汽 控温 便利设计 防滑 计数方式 主打"""
 SIZE_NAMES = """size shoe_size bed_size band_size frame_size jar_size home_size waist inseam chest width length height
-seat_height diameter age fits_up_to"""
+seat_height diameter age fits_up_to 尺码 裙码 衣码 鞋码 码数 腰围 头围 盔码 尿裤尺码"""
 # The names of attributes, as `facts.plain` writes them, whose values are a material, a style or a function.
 KINDS = {
     "materials": frozenset(map(normalize_attribute_name, MATERIALS.split())),
@@ -415,9 +417,6 @@ def find_texts(part: Any) -> Iterator[str]:
             yield from find_texts(each)
 
 
-def describe_profile(profile: Profile, language: Language = "en", *, names: Callable[[str], str] = str) -> str:
-    """A profile as an agent reads it, a line for each group of facts; what it likes stands as the shop writes it.
-
-    names: other words for brands, categories, colors and the rest.
-    """
-    return render_offline("profiles", profile=profile, language=language, names=names)
+def describe_profile(profile: Profile, language: Language = "en") -> str:
+    """A profile as an agent reads it, a line for each group of facts; what it likes stands as the shop writes it."""
+    return render_offline("profiles", profile=profile, language=language)

@@ -4,251 +4,227 @@ The words are the phrase bank's (`data/reference/phrases/shopping/`), those of h
 """
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from random import Random
 from typing import NamedTuple
 
-from shopwright.pipeline.phrases.bank import PhraseBank, load_grammar_bank, tidy_sentence
-from shopwright.pipeline.shopping.effects import find_effect
-from shopwright.pipeline.shopping.facts import MEASURE, UNITS, VariantTable, parse_measurement
-from shopwright.schemas.phrases import Use
+from shopwright.pipeline.phrases.bank import load_grammar_bank, tidy_sentence
+from shopwright.pipeline.shopping.trait_words import LONGEST_SIZE, TraitWriter, stands_behind
 from shopwright.schemas.shopping import Need
 
-# Words that a trait begins with which stands behind the thing.
-BEHIND = re.compile(
-    r"(?:with|in|for|made|by|from|of|that|suitable|good for|meant|as|at|up|so|under|below|less|lower|no|cheaper|costing|priced|around|about"
-    r"|roughly|somewhere|having)\b|\$|\d+(?:\.\d+)? (?:dollars|bucks)|.* (?:at most|tall|high|wide|long|across|deep|or so)$|\d.* in \w+$"
-)
-CLAUSE = re.compile(r"(?:that|so) ")
-# Traits before the thing, at most, and their words.
-MOST_BEFORE, MOST_WORDS_BEFORE = 3, 6
+CLAUSE = re.compile(r"(?:that|so|which|whose) ")
+# A clause whose verb is the thing's own, and those verbs that are put in the plural here.
+OWN_VERB = re.compile(r"(?:that|which) (?!i |he |nobody |even )(\w+(?:'t)?)")
+SEVERAL = {"is": "are", "has": "have", "isn't": "aren't", "doesn't": "don't", "comes": "come", "costs": "cost", "won't": "won't", "can": "can"}  # fmt: skip
+# Traits before the thing, at most, and their words; clauses behind it.
+MOST_BEFORE, MOST_WORDS_BEFORE, MOST_CLAUSES = 3, 7, 2
 # Words that are tried for a trait until they have room.
 DRAWS = 12
 # Traits behind the thing in the first sentence, at most.
 MOST_BEHIND = 3
-# How often a bound is said by its effect, and what is much for one sentence in a second one.
-EFFECT, SECOND_SENTENCE = 0.9, 0.35
+# How often something is left for a sentence of its own, by the number of needs that are stated.
+OWN_SENTENCE = {1: 0.0, 2: 0.12, 3: 0.25, 4: 0.4, 5: 0.5}
 HEAD = re.compile(r"(?P<start>(?:an?|some|the) (?:\w+ of )?)?(?P<noun>.+)")
 # "a pair of", "a pack of": what is there in numbers or in bulk is named without in some texts, and always where it is what a pack holds.
 MEASURE_WORD = re.compile(r"an? (?:pair|pack|set|box|bag|bottle|jar|can|tube|roll|tin|sheet) of ")
-BARE = 0.6
-# Letters of a size that is said as one: "XL", "women's 9".
-LONGEST_SIZE = 10
-# A clause about one thing, and about several.
-SEVERAL = (
-    ("that has ", "that have "),
-    ("that is ", "that are "),
-    ("that comes ", "that come "),
-    ("that costs ", "that cost "),
-)
-SIDES = ("height", "width", "length", "depth", "diameter")
-SIDE_UNITS = ("in", "ft", "cm", "yd", "mm", "m")
-FOR = frozenset(
-    "skin type|hair type|players|guests|pets|garment|learner|age|language|recipient|occasion|gender|department|age range|target audience"
-    .split("|")
-)  # fmt: skip
-MATERIALS = frozenset("material fabric wood yarn fiber upholstery leather upper shell".split())
-# Measures of the whole thing, which need no name beside them.
-WHOLE = frozenset(
-    "size weight capacity volume power pack count pieces storage memory decade resolution output duration quantity".split()
-)
-# Said by their effect alone: nobody wants a tent with at least 3 person.
-PEOPLE = frozenset({"sleeps", "guests"})
-STATE = re.compile(r".*(?:free|ed|ing|able|less|grade|style|proof|only)")
-# A unit that counts things of its own: "6 presets", "4 jars"; what is sold in packs is a "6 pack".
-COUNTED = re.compile(r"[a-z][a-z ]+s")
-MEASURED = re.compile(r"\s*-?\d+(?:\.\d+)? ?(?:[a-zA-Z%°].*)")
+BARE, SOME = 0.8, 0.15
+# One thing is asked for as several, without its article ("i need red desk lamp"), and begins as most people begin; shares of texts.
+PLURAL, NO_ARTICLE, PLAIN_BEGINNING = 0.25, 0.08, 0.7
+# How often a purpose is told that narrows nothing, and where its words are kept.
+PURPOSE, PURPOSE_KEY = 0.3, "for what"
+# How people type: in lower case, without apostrophes.
+LOWER_CASE, NO_APOSTROPHE = 0.8, 0.85
+NUMBERLESS = re.compile(r"(?:ing|wear|s)$|\bof\b")
+FOR_ONE = {"it": "it", "them": "it", "one": "one", "is": "is", "has": "has", "needs": "needs"}
+FOR_SEVERAL = {"it": "they", "them": "them", "one": "ones", "is": "are", "has": "have", "needs": "need"}
 
 
 class ShortText(NamedTuple):
-    """An instruction, the needs with their own words in it, and the templates that it is made of."""
+    """An instruction, what it is for, the needs with their own words in it, and the templates that it is made of."""
 
     text: str
     opening: str
+    purpose: str
     needs: list[Need]
     phrases: list[str]
 
 
 @dataclass
-class ShortWriter:
+class ShortWriter(TraitWriter):
     """Writes one instruction: everything that is drawn for it comes from its own dice."""
 
-    counter: VariantTable
-    title: str
-    use: Use
-    random: Random
-    phrases: list[str] = field(default_factory=list)
     said: dict[str, str] = field(default_factory=dict)
     """The words of each fact that is stated."""
 
-    @cached_property
-    def bank(self) -> PhraseBank:
-        return load_grammar_bank("shopping")
-
-    def say(self, meaning: str, facts: Mapping[str, str], family: PhraseBank | None = None) -> str:
-        said = (family or self.bank).say(meaning, facts, self.random, use=self.use)
-        self.phrases += said.templates
-        return said.text
-
     def write(self, needs: Sequence[Need], *, usual: bool) -> ShortText | None:
         """None where the words that were drawn have no room. usual: there is more, which the shop knows from the profile."""
-        noun, stated = self.name_thing(), [need for need in needs if need.known == "stated"]
-        placed = self.word_traits(stated)
+        noun, stated = self.noun, [need for need in needs if need.known == "stated"]
+        placed = self.place_traits(stated)
         if placed is None:
             return None
-        if not HEAD.fullmatch(noun)["start"]:  # type: ignore[index]
-            self.say_of_several(placed.clause)
-        first, second = self.part_sentences(placed.behind)
-        thing = compose_thing(noun, [self.said[each] for each in placed.before], self.join([*first, *placed.clause]))
-        rest = self.join(second)
+        behind, sentence = self.spare_sentence(placed)
+        behind = self.add_purpose(behind, len(stated))
+        text = self.compose_thing(noun, placed.before, behind + placed.clause)
         if placed.denied:
             denial = " and ".join(self.said[each] for each in placed.denied)
-            whole = self.say("ends with", {"thing": rest or thing, "denial": denial})
-            thing, rest = (thing, whole) if rest else (whole, rest)
-        frame = "instruction" if not rest else f"instruction and {'more' if re.search('with', rest) else 'be'}"
-        text = self.say(frame, {"thing": thing, "traits": rest})
+            text = self.say("ends with", {"thing": text, "denial": denial})
+        text = self.begin(text)
+        if sentence:
+            told = next(need for need in stated if need.fact == sentence)
+            text = self.say("between sentences", {"thing": text.rstrip(".?"), "sentence": self.say_alone(told)})
         if usual:
             text = f"{text.rstrip('.')}. {self.say('usual', {})}"
         opening = tidy_sentence(self.say("opening", {"thing": noun}))
         phrases = sorted(set(self.phrases))
         said = {need.fact: self.said.get(need.fact) or self.phrase_trait(need) for need in needs}
-        worded = [need.model_copy(update={"said": tidy_sentence(said[need.fact])}) for need in needs]
-        return ShortText(tidy_sentence(text), opening, worded, phrases)
+        worded = [need.model_copy(update={"said": self.type(said[need.fact])}) for need in needs]
+        purpose = self.type(self.said.get(PURPOSE_KEY, ""))
+        return ShortText(self.type(text), self.type(opening), purpose, worded, phrases)
+
+    def begin(self, thing: str) -> str:
+        """No held-out text begins as most do."""
+        plain = self.use == "train" and self.random.random() < PLAIN_BEGINNING
+        return self.say("instruction plain" if plain else "instruction", {"thing": thing})
+
+    @cached_property
+    def typing(self) -> tuple[bool, bool]:
+        return self.random.random() < LOWER_CASE, self.random.random() < NO_APOSTROPHE
+
+    def type(self, text: str) -> str:
+        """As this person types."""
+        lower, bare = self.typing
+        text = tidy_sentence(text)
+        text = text.lower() if lower else text
+        return text.replace("'", "") if bare else text
 
     # The thing
 
-    def name_thing(self) -> str:
-        """With an article: the everyday noun of the bank, else the category's own name."""
+    @cached_property
+    def noun(self) -> str:
+        """The everyday noun of the bank, else the category's own name; with an article, or as several."""
         things, meaning = load_grammar_bank("envs"), f"thing {self.counter.leaf}"
         if meaning not in things.templates:
             return re.sub(r"[^\w\s'-]+", " and ", self.counter.leaf).lower()
         # All splits share a thing's few names.
-        name = things.say(meaning, {}, self.random).text
-        several = MEASURE_WORD.match(name)
-        return name[several.end() :] if several and self.random.random() < BARE else name
+        said = things.say(meaning, {}, self.random)
+        self.phrases += said.templates
+        several, point = MEASURE_WORD.match(said.text), self.random.random()
+        if several and point < BARE:
+            return f"{'some ' if point < SOME else ''}{said.text[several.end() :]}"
+        article = re.match(r"an? ", said.text)
+        if not article or several:
+            return said.text
+        name = said.text[article.end() :]
+        if point < PLURAL and not NUMBERLESS.search(name):
+            return f"{'some ' if point < PLURAL * SOME else ''}{form_plural(name)}"
+        return name if point > 1 - NO_ARTICLE else said.text
 
-    # Traits
+    @cached_property
+    def is_several(self) -> bool:
+        found = HEAD.fullmatch(self.noun)
+        assert found
+        return not re.match(r"an? ", found["start"] or "") and found["noun"].endswith("s")
 
-    def phrase_trait(self, need: Need) -> str:
-        if need.fact == "price":
-            dollars = need.value.removesuffix(".00")
-            return self.say(f"price {need.op}", {"dollars": dollars})
-        if need.op == "is not":
-            return self.say("not by" if need.fact == "brand" else "not", {"value": self.name_value(need)})
-        if need.op in ("at most", "at least"):
-            return self.phrase_bound(need)
-        return self.phrase_value(need)
+    @property
+    def numbers(self) -> Mapping[str, str]:
+        return FOR_SEVERAL if self.is_several else FOR_ONE
 
-    def phrase_bound(self, need: Need) -> str:
-        measure = parse_measurement(need.value)
-        effect = find_effect(self.counter.group, self.counter.leaf, need.fact, need.op, measure[1] if measure else "")
-        if effect and (need.fact in PEOPLE or self.random.random() < EFFECT):
-            return self.say(f"effect {effect.name}", {})
-        meaning, facts = self.measure_meaning(need)
-        how = "" if meaning == "counted" else " along" if meaning == "measure along" else " of"
-        return self.say(f"{need.op}{how}", facts)
+    def compose_thing(self, noun: str, before: Sequence[str], behind: Sequence[str]) -> str:
+        found = HEAD.fullmatch(noun)
+        assert found
+        start = re.sub(r"^an ", "a ", found["start"] or "")
+        words = [self.said[each] for each in before]
+        parts = [start, *words, found["noun"], self.join(behind)]
+        return tidy_sentence(" ".join(part.strip() for part in parts if part.strip()))
 
-    def phrase_value(self, need: Need) -> str:
-        fact, value = need.fact, need.value
-        if fact in ("brand", "color", "condition", "flavor"):
-            return self.say(fact, {"value": value if fact == "brand" else value.lower()})
-        if fact.endswith("size") and len(value) <= LONGEST_SIZE and not MEASURE.match(value):
-            return self.say("size", {"value": value.removeprefix("size ")})
-        if MEASURED.fullmatch(value) and parse_measurement(value):
-            meaning, facts = self.measure_meaning(need)
-            return self.say(meaning, facts)
-        named = self.name_value(need)
-        if fact in FOR:
-            return self.say("for somebody", {"value": named})
-        if fact in MATERIALS and named == value:
-            return self.say("material", {"value": named})
-        part = named.split()[-1].lower().rstrip("s") == fact.split()[-1].rstrip("s") or (
-            len(named.split()) > 1 and not STATE.fullmatch(named.lower())
-        )
-        how = ("parts" if named.endswith("s") else "part") if part else "bare" if len(named.split()) == 1 else "state"
-        return self.say(f"value {how}", {"value": named, "a value": add_article(named, fact)})
+    # Where traits stand
 
-    def name_value(self, need: Need) -> str:
-        """A value, with the name of its fact where the title names it too or where it could be another fact's."""
-        value, last = need.value, need.fact.split()[-1]
-        behind = re.search(rf"{re.escape(value)} (\w+)", self.title, re.IGNORECASE)
-        titled = behind and behind[1].lower().rstrip("s") == last.rstrip("s") and last not in ("color", "size")
-        shared = sum(value.lower() in map(str.lower, values) for values in self.counter.values.values()) > 1
-        named = last.rstrip("s") in value.lower().split()[-1]
-        if named or need.fact in ("brand", "color") or not (titled or shared):
-            return value
-        return f"{value} {last}" if titled else f"{value} {need.fact}"
-
-    def measure_meaning(self, need: Need) -> tuple[str, dict[str, str]]:
-        """How a measure is said: by itself, along a side, or with what it measures; and its facts."""
-        found = MEASURE.match(need.value)
-        unit = (found["unit"] or "").strip() if found else ""
-        number = found["number"] if found else need.value
-        known = f"unit {unit}" in self.bank.templates
-        one, several = (
-            f"{number} {self.say(f'{how} {unit}', {})}" if known else need.value for how in ("unit", "units")
-        )
-        facts = {"fact": need.fact.removeprefix("max "), "measure": one, "measures": one if number == "1" else several}
-        if need.fact in SIDES and unit in SIDE_UNITS:
-            return "measure along", {**facts, "along": self.say(f"along {need.fact}", {})}
-        if COUNTED.fullmatch(unit) and unit not in UNITS and unit not in ("ounces", "years", "months"):
-            return "counted", facts
-        if need.fact.split()[-1].rstrip("s") in need.value.lower():
-            return "counted", facts
-        return ("measure" if need.fact in WHOLE and self.is_only_one_in(unit) else "measure of"), facts
-
-    def is_only_one_in(self, unit: str) -> bool:
-        """Whether one fact alone of the category is measured so."""
-        base = UNITS.get(unit, (unit, 1.0))[0]
-        bases = Counter(
-            name
-            for name, values in self.counter.values.items()
-            if any((found := parse_measurement(value)) and found[1] == base for value in values)
-        )
-        return len(bases) == 1 and bool(unit)
-
-    # Where they stand
-
-    def word_traits(self, needs: Sequence[Need]) -> "Placed | None":
-        """The words of all needs and where they stand; None where a trait found no words that have room. One is a clause, at most."""
+    def place_traits(self, needs: Sequence[Need]) -> "Placed | None":
+        """The words of all needs and where they stand; None where a trait found no words that have room."""
         placed = Placed([], [], [], [])
         for need in sorted(needs, key=lambda _: self.random.random()):
             for _ in range(DRAWS):
-                self.said[need.fact] = self.phrase_trait(need)
-                if placed.add(need, self.said):
+                text = self.phrase_trait(need)
+                agrees = agree_in_number(text) if self.is_several else text
+                if agrees and placed.add(need, agrees, self.said):
+                    self.said[need.fact] = agrees
                     break
             else:
                 return None
         placed.behind.sort(key=lambda fact: fact == "price")
         return placed
 
-    def say_of_several(self, facts: Iterable[str]) -> None:
-        for fact in facts:
-            for one, several in SEVERAL:
-                self.said[fact] = self.said[fact].replace(one, several)
+    def spare_sentence(self, placed: "Placed") -> tuple[list[str], str]:
+        """What stays behind the thing, and what gets a sentence of its own."""
+        behind = placed.behind
+        count = len(placed.before) + len(behind) + len(placed.clause)
+        adjectives = [fact for fact in placed.before if fact in ("color", "size") or is_adjective(self.said[fact])]
+        able = [
+            fact
+            for fact in (*adjectives, *behind)
+            if fact != "price" and not self.said[fact].startswith(("by ", "from "))
+        ]
+        wanted = self.random.random() < OWN_SENTENCE[min(count, 5)] or len(behind) + len(placed.clause) > MOST_BEHIND
+        if not able or not wanted:
+            return behind, ""
+        fact = able[int(self.random.random() * len(able))]
+        if fact in placed.before:
+            placed.before.remove(fact)
+        return [each for each in behind if each != fact], fact
 
-    def part_sentences(self, behind: list[str]) -> tuple[list[str], list[str]]:
-        """What stands behind the thing, and what is for a second sentence."""
-        many = len(behind) > MOST_BEHIND or (len(behind) > 2 and self.random.random() < SECOND_SENTENCE)
-        return (behind[:2], behind[2:]) if many else (behind, [])
+    def add_purpose(self, behind: list[str], needs: int) -> list[str]:
+        """With a purpose that narrows nothing, where there is room for one."""
+        meaning = f"purpose {self.counter.group}"
+        if (
+            meaning not in self.bank.templates
+            or self.random.random() >= PURPOSE
+            or len(behind) > 1
+            or needs > MOST_BEHIND
+        ):
+            return behind
+        self.said[PURPOSE_KEY] = self.say(meaning, {})
+        return [PURPOSE_KEY, *behind] if self.random.random() < 0.5 else [*behind, PURPOSE_KEY]
+
+    def say_alone(self, need: Need) -> str:
+        """A need in a sentence of its own."""
+        text, numbers = self.said[need.fact], self.numbers
+        if need.fact == "color" and need.op == "is":
+            value = need.value.lower()
+            self.said[need.fact] = value
+            return self.say("sentence color", {"value": value, **numbers})
+        if (
+            need.fact == "size"
+            and need.op == "is"
+            and len(need.value) <= LONGEST_SIZE
+            and text.startswith(("size", "in size", "in a size"))
+        ):
+            value = need.value.removeprefix("size ")
+            self.said[need.fact] = f"size {value}"
+            sentence = self.say("sentence size", {"value": value, **numbers})
+            self.said[need.fact] = value if f"size {value}" not in sentence else f"size {value}"
+            return sentence
+        if had := re.match(r"(?:with|having) ", text):
+            self.said[need.fact] = text[had.end() :]
+            return self.say("sentence have", {"traits": self.said[need.fact], **numbers})
+        return self.say("sentence go" if stands_behind(text) else "sentence be", {"traits": text, **numbers})
 
     def join(self, facts: Sequence[str]) -> str:
-        """One after the other; of two with the same first word the second is said without it."""
-        text = ""
-        for place, fact in enumerate(facts):
-            part, last = self.said[fact], self.said[facts[place - 1]] if place else ""
-            if not text:
-                text = part
+        """One after the other; of two with the same first words the second is said without them."""
+        text = last = ""
+        for fact in facts:
+            part = self.said[fact]
+            if text and OWN_VERB.match(part.lower()) and OWN_VERB.match(last.lower()):
+                self.said[fact] = drop_shared_verb(last, part)
+                text = f"{text} and {self.said[fact]}"
             elif last.startswith("with ") and part.startswith("with "):
                 self.said[fact] = part.removeprefix("with ")
                 text = f"{text} {self.say('between', {})} {self.said[fact]}"
-            elif needs_no_link(last, part):
-                text = f"{text} {part}"
+            elif not text or needs_no_link(last, part):
+                text = f"{text} {part}".strip()
             else:
                 text = f"{text} {self.say('between', {})} {part}"
+            last = part
         return text
 
 
@@ -260,14 +236,13 @@ class Placed(NamedTuple):
     clause: list[str]
     denied: list[str]
 
-    def add(self, need: Need, said: Mapping[str, str]) -> bool:
+    def add(self, need: Need, text: str, said: Mapping[str, str]) -> bool:
         """Puts a need where its words belong; False where there is no room."""
-        text = said[need.fact]
         words = sum(len(said[fact].split()) for fact in self.before) + len(text.split())
         if need.op == "is not":
             self.denied.append(need.fact)
         elif CLAUSE.match(text):
-            if self.clause:
+            if len(self.clause) >= MOST_CLAUSES:
                 return False
             self.clause.append(need.fact)
         elif stands_behind(text):
@@ -279,12 +254,53 @@ class Placed(NamedTuple):
         return True
 
 
-def stands_behind(text: str) -> bool:
+def agree_in_number(text: str) -> str | None:
+    """A clause about several things; None where its verb is one that is not put in the plural here.
+
+    >>> agree_in_number("that has a lid"), agree_in_number("in black"), agree_in_number("that goes up"), agree_in_number("that I can fold")
+    ('that have a lid', 'in black', None, 'that I can fold')
     """
-    >>> [stands_behind(text) for text in ("in black", "lightweight", "with two slots", "$40 at most", "12 inches tall")]
-    [True, False, True, True, True]
+    found = OWN_VERB.match(text.lower())
+    if not found:
+        return text
+    return f"{text[: found.start(1)]}{SEVERAL[found[1]]}{text[found.end(1) :]}" if found[1] in SEVERAL else None
+
+
+def form_plural(noun: str) -> str:
     """
-    return bool(BEHIND.match(text))
+    >>> [form_plural(noun) for noun in ("tote bag", "winter scarf", "paint brush", "battery")]
+    ['tote bags', 'winter scarves', 'paint brushes', 'batteries']
+    """
+    for end, plural in (("scarf", "scarves"), ("shelf", "shelves"), ("knife", "knives"), ("mouse", "mice")):
+        if noun.endswith(end):
+            return noun.removesuffix(end) + plural
+    if re.search(r"(?:s|x|z|ch|sh)$", noun):
+        return f"{noun}es"
+    return re.sub(r"(?<=[^aeiou])y$", "ie", noun) + "s"
+
+
+def is_adjective(text: str) -> bool:
+    """What can be said of a thing behind "should be".
+
+    >>> [is_adjective(text) for text in ("sugar free", "machine stitched", "bunny", "lightweight")]
+    [True, True, False, True]
+    """
+    return bool(
+        re.search(
+            r"(?:free|ed|able|less|proof|ish|ous|ful|weight|light|quiet|bright|thick|thin|slim|narrow|compact|roomy|large|small|big|tall|short|long|wide|firm|soft|folding|heavy|warm|dark|loose|fitted|baggy)$",
+            text,
+        )
+    )
+
+
+def drop_shared_verb(first: str, second: str) -> str:
+    """The second of two clauses about one thing.
+
+    >>> drop_shared_verb("that is red", "which is round"), drop_shared_verb("that is red", "that has a lid")
+    ('round', 'has a lid')
+    """
+    _, verb, rest = second.split(" ", 2)
+    return rest if verb == first.split()[1] and verb in ("is", "are") else f"{verb} {rest}"
 
 
 def needs_no_link(first: str, second: str) -> bool:
@@ -294,21 +310,3 @@ def needs_no_link(first: str, second: str) -> bool:
     (True, False)
     """
     return first.split()[0] != second.split()[0]
-
-
-def add_article(named: str, fact: str) -> str:
-    """A value with "a" where it ends with the one thing that its fact names."""
-    last = named.split()[-1].lower()
-    return f"a {named}" if last == fact.split()[-1] and not last.endswith("s") else named
-
-
-def compose_thing(noun: str, before: Iterable[str], behind: str) -> str:
-    """
-    >>> compose_thing("a pair of jeans", ["black", "slim"], "under $40")
-    'a pair of black slim jeans under $40'
-    """
-    found = HEAD.fullmatch(noun)
-    assert found
-    start = re.sub(r"^an ", "a ", found["start"] or "")
-    parts = [start, *before, found["noun"], behind]
-    return tidy_sentence(" ".join(part.strip() for part in parts if part.strip()))

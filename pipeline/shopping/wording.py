@@ -1,4 +1,4 @@
-"""A task in everyday words, English or Chinese: what a thing is, what matters about it, and how much of its title that gives away.
+"""A task in everyday words: what a thing is, what matters about it, and how much of its title that gives away.
 
 The sample shop's words are in `data/reference/everyday/`. What stands there for no category, value or unit (another catalog's) is
 said as the catalog writes it.
@@ -13,9 +13,10 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from shopwright.pipeline.languages import LANGUAGES
 from shopwright.pipeline.prompts import render_phrases
 from shopwright.pipeline.shopping.facts import MEASURE, normalize_attribute_name
-from shopwright.pipeline.words import content_words
+from shopwright.pipeline.words import content_words, separate_chinese_words
 from shopwright.schemas.shopping import Language, Need
 
 FOLDER = Path(__file__).parents[2] / "data" / "reference" / "everyday"
@@ -37,7 +38,7 @@ def load_everyday_words() -> dict[str, Words]:
 
 @cache
 def load_color_words() -> dict[str, Words]:
-    """By a color's name: its family, how one says it, and its Chinese."""
+    """By a color's name: its family, and how one says it."""
     path = FOLDER / "colors.toml"
     return tomllib.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
 
@@ -46,46 +47,34 @@ def draw_wording(ways: Sequence[str], random: Random) -> str:
     return ways[int(random.random() * len(ways))]
 
 
-def phrase_category(category: str, language: Language, random: Random, *, vague: bool = False) -> str:
+def phrase_category(category: str, random: Random, *, vague: bool = False) -> str:
     """What a thing is, without the shop's word for it; `vague` leaves open what exactly."""
     known = load_everyday_words().get(category, {})
-    key = ("vague" if vague else "said") if language == "en" else ("zh_vague" if vague else "zh_said")
-    return draw_wording(known.get(key) or [category.lower()], random)
-
-
-def translate_name(name: str, language: Language) -> str:
-    """A category or a color in that language, where there is a word for it; any other name as it is."""
-    known = load_everyday_words().get(name) or load_color_words().get(name) or {}
-    return str(known.get("zh", name)) if language == "zh" else name
+    return draw_wording(known.get("vague" if vague else "said") or [category.lower()], random)
 
 
 def phrase_fact_name(category: str, fact: str, language: Language) -> str:
-    """How one asks about a fact."""
+    """How one asks about a fact; where there are no words for it, as the shop's pages name it."""
     known = load_everyday_words().get(category, {}).get("names", {})
     found: Words = next((known[name] for name in known if normalize_attribute_name(name) == fact), {})
-    usual = {"en": fact, "zh": PLAIN_NAMES.get(fact, fact)}
-    return str(found.get("said" if language == "en" else "zh", usual[language]))
+    return str(found.get("said", LANGUAGES[language].pages.name(fact)))
 
 
-PLAIN_NAMES = {
-    "brand": "品牌", "color": "颜色", "price": "价格", "rating": "评分", "shipping days": "送达时间", "review count": "评价数量",
-    "size": "尺码",
-}  # fmt: skip
 PLAIN_FACTS = ("brand", "price", "rating", "shipping days", "review count")
 
 
-def phrase_need(need: Need, category: str, language: Language, random: Random) -> str:
+def phrase_need(need: Need, category: str, random: Random) -> str:
     """A need in everyday words, as one says it when asked."""
     if need.fact in PLAIN_FACTS and need.op != "is not":
-        return phrase_one("own", need, need.fact, language)
-    text = phrase_value(need, category, language, random)
+        return phrase_one("own", need, need.fact)
+    text = phrase_value(need, category, random)
     if need.op in ("at most", "at least", "is not"):
-        name = phrase_fact_name(category, need.fact, language) if need.op != "is not" else ""
-        return phrase_one("bound", text, name, need.op, language)
+        name = phrase_fact_name(category, need.fact, "en") if need.op != "is not" else ""
+        return phrase_one("bound", text, name, need.op)
     if need.fact == "color":
         return text
     if MEASURE.match(need.value) or not find_known_value(need, category):
-        return phrase_one("measure", text, phrase_fact_name(category, need.fact, language), language)
+        return phrase_one("measure", text, phrase_fact_name(category, need.fact, "en"))
     return text
 
 
@@ -99,37 +88,27 @@ def find_known_value(need: Need, category: str) -> Words:
     return next((found[value] for value in found if value.lower() == need.value.lower()), {})
 
 
-def phrase_value(need: Need, category: str, language: Language, random: Random) -> str:
+def phrase_value(need: Need, category: str, random: Random) -> str:
     known = find_known_value(need, category) or (load_color_words().get(need.value, {}) if need.fact == "color" else {})
-    if known:
-        return draw_wording(known["said"], random) if language == "en" else str(known["zh"])
-    found = MEASURE.match(need.value)
-    units = load_everyday_words().get(category, {}).get("units", {})
-    if language == "zh" and found and (unit := (found["unit"] or "").strip()) in units:
-        return str(units[unit]).replace("{n}", found["number"])
-    return need.value
+    return draw_wording(known["said"], random) if known else need.value
 
 
-def phrase_instruction(
-    category: str, needs: Sequence[Need], language: Language, random: Random, *, usual: bool = False
-) -> str:
+def phrase_instruction(category: str, needs: Sequence[Need], random: Random, *, usual: bool = False) -> str:
     """All that is stated, in one go. usual: there is more, which the shop knows from the profile."""
     stated = [need.said for need in needs if need.known == "stated"]
     details, bounds = [each for each in stated if each not in list_plain_needs(needs)], list_plain_needs(needs)
-    thing = phrase_category(category, language, random)
-    return draw_wording(
-        render_phrases("shopping_tasks", "instruction", thing, details, bounds, usual, language), random
-    )
+    thing = phrase_category(category, random)
+    return draw_wording(render_phrases("shopping_tasks", "instruction", thing, details, bounds, usual), random)
 
 
 def list_plain_needs(needs: Sequence[Need]) -> list[str]:
     return [need.said for need in needs if need.known == "stated" and need.fact in PLAIN_FACTS]
 
 
-def phrase_vague_opening(category: str, language: Language, random: Random) -> str:
+def phrase_vague_opening(category: str, random: Random) -> str:
     """The first words of somebody who does not say much."""
     return draw_wording(
-        render_phrases("shopping_tasks", "opening", phrase_category(category, language, random, vague=True), language),
+        render_phrases("shopping_tasks", "opening", phrase_category(category, random, vague=True)),
         random,
     )
 
@@ -140,7 +119,7 @@ def split_lowercase_words(text: str) -> list[str]:
     >>> split_lowercase_words("Pell & Thatch, 12 in")
     ['pell', 'thatch', '12', 'in']
     """
-    return WORD.findall(text.lower())
+    return WORD.findall(separate_chinese_words(text.lower(), parts=False))
 
 
 def compute_copied_share(title: str, text: str) -> float:

@@ -14,18 +14,21 @@ from packaging.licenses import InvalidLicenseExpression, canonicalize_license_ex
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from shopwright.pipeline.arrow import arrow_schema, cents_to_decimal
-from shopwright.pipeline.catalog import prices
+from shopwright.pipeline.catalog import chinese_shop, prices
 from shopwright.pipeline.catalog.fits import fits_of
 from shopwright.pipeline.catalog.normalize import normalize
 from shopwright.pipeline.catalog.queries import RealQueries, read_queries
 from shopwright.pipeline.catalog.repair.money import SHOP, PriceRules, load_money_lists, survey_prices
 from shopwright.pipeline.catalog.sources import BadSource, Source, open_source, sample
+from shopwright.pipeline.checks.page_words import page_tells_all_facts
 from shopwright.pipeline.checks.prices import price_is_as_written
 from shopwright.pipeline.checks.unique import find_repeated_rows, ids_are_unique
 from shopwright.pipeline.dataset import Dataset
+from shopwright.pipeline.languages import LANGUAGES
 from shopwright.pipeline.stage import Fault, Plan, Section, Shard, Views, stage
 from shopwright.schemas.record import Rejected
 from shopwright.schemas.shop import Product
+from shopwright.schemas.shopping import Language
 
 BATCH = 1_200
 UNCLEAN = r"^$|[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]|^[\s\pZ]|[\s\pZ]$"
@@ -123,6 +126,15 @@ Licence = Annotated[
 ]
 Products = Annotated[int | None, Field(ge=1, le=100_000_000, description="how many at most; the sample makes 24,000")]
 QueryFile = Annotated[str, Field(description="a file of real queries, led to the products that they fit")]
+In = Annotated[
+    Language, Field(description="what the shop is in, with all that is made from it: en, or zh with the sample")
+]
+# The embedded shop of each language: how many products it has, and what makes them.
+SAMPLES = {
+    "en": (sample.PRODUCTS, sample.generate_products),
+    "zh": (chinese_shop.PRODUCTS, chinese_shop.generate_chinese_products),
+}
+CURRENCIES = sorted({language.currency for language in LANGUAGES.values()})
 Share = Annotated[float, Field(ge=0, le=1, description="share of products that have promotions")]
 
 
@@ -133,7 +145,9 @@ def price_is_positive(batch: pa.RecordBatch) -> list[str | None]:
 
 
 def currency_is_the_shops(batch: pa.RecordBatch) -> list[str | None]:
-    return flag_wrong_rows("currency is not the shop's", pc.not_equal(batch["currency"], SHOP))
+    return flag_wrong_rows(
+        "currency is not the shop's", pc.invert(pc.is_in(batch["currency"], value_set=pa.array(CURRENCIES)))
+    )
 
 
 def texts_are_clean(batch: pa.RecordBatch) -> list[str | None]:
@@ -190,13 +204,16 @@ def plan_catalog(
     currency: str,
     rates: dict[str, float],
     licence: str,
+    language: Language = "en",
 ) -> Plan:
     real = read_queries(Path(queries)) if queries else None
     files = (Path(queries),) if queries else ()
     if source == "sample":
         if currency or rates or licence:
             raise BadSource("--currency, --rates and --licence go with a catalog of your own: give its --source.")
-        return Plan(products or sample.PRODUCTS, files, Facts({}, real))
+        return Plan(products or SAMPLES[language][0], files, Facts({}, real))
+    if language != "en":
+        raise BadSource("--language goes with the sample: a catalog of your own makes a shop in English.")
     opened = open_licensed_source(source, columns, licence)
     units = min(len(opened), products or len(opened))
     rules = price_rules(opened, units, currency, rates)
@@ -274,10 +291,12 @@ VIEWS = Views(
         texts_are_clean,
         category_is_the_leaf,
         promotions_lower_the_price,
+        page_tells_all_facts,
     ],
     across=[ids_are_unique, titles_are_unique],
     per_shard=(1_200, 60_000),
     views=VIEWS,
+    languages=("en", "zh"),
 )
 def catalog(
     shard: Shard,
@@ -291,11 +310,12 @@ def catalog(
     rates: Rates = {},  # noqa: B006  (as above)
     licence: Licence = "",
     promoted: Share = 0.06,
+    language: In = "en",
 ) -> Iterator[pa.RecordBatch | Rejected]:
     """Products in one normal form, from the embedded sample or a real catalog, with their promotions."""
     numbers = shard.of(plan.units)
     if source == "sample":
-        rows: Iterator[dict[str, Any] | Rejected] = sample.generate_products(shard.seed, numbers)
+        rows: Iterator[dict[str, Any] | Rejected] = SAMPLES[language][1](shard.seed, numbers)
     else:
         rows = normalize_source_rows(open_licensed_source(source, columns, licence), numbers, plan.facts.rules)
     while chunk := list(islice(rows, BATCH)):

@@ -1,10 +1,10 @@
 """A small catalog whose products are hard to tell apart, chosen from any catalog (ShopSimulator's Catalog-Fine, section 2.2)."""
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
-from math import log2
+from itertools import chain, islice
+from statistics import mean
 from typing import Annotated, Any
 
 import numpy as np
@@ -22,10 +22,13 @@ Leaves = Annotated[int, Field(description="leaf categories that a first-level ca
 Siblings = Annotated[int, Field(description="products kept in a leaf, about; fewer where they are little alike", ge=2)]
 # Below it there is nothing to tell apart.
 Complexity = Annotated[
-    float, Field(description="facts and options that the products of a group have on average, at least", ge=0)
+    float,
+    Field(description="facts and options, beside the maker, that a leaf's products have on average, at least", ge=0),
 ]
-# Bits of difference for each fact, below which a leaf gives half as many.
-LOW_DIVERSITY = 0.25
+# Two products of a leaf differ in half of their facts at least, the maker apart; if in fewer, the leaf gives half as many.
+LOW_DIVERSITY = 0.5
+# Of leaves that were dropped or reduced, how many are named.
+NAMED = 40
 COLUMNS = ["id", "category_path", "category", "attributes", "options", "color", "brand", "rating", "review_count"]
 
 
@@ -34,6 +37,8 @@ class FineSelection:
     rows: np.ndarray
     """In the catalog's order."""
     steps: dict[str, float]
+    reasons: dict[str, float]
+    """Of categories and leaves that were dropped or give fewer products: what they have too little of."""
 
 
 def plan_catalog_fine(catalog: Dataset[Product], leaves: int, siblings: int, complexity: float) -> Plan:
@@ -42,72 +47,98 @@ def plan_catalog_fine(catalog: Dataset[Product], leaves: int, siblings: int, com
         raise Problem(
             f"No product is left: {found.steps}. Lower --leaves, --siblings or --complexity for a catalog of few categories."
         )
-    return Plan(len(found.rows), facts=found.rows.tolist(), stats=found.steps)
+    named = dict(islice(found.reasons.items(), NAMED))
+    return Plan(len(found.rows), facts=found.rows.tolist(), stats=found.steps | named)
 
 
 def choose_fine_products(catalog: Dataset[Product], leaves: int, siblings: int, complexity: float) -> FineSelection:
-    """The rows that are kept, and how many each step left.
+    """The rows that are kept, how many each step left, and why.
 
-    First-level categories of fewer than `leaves` leaves are dropped, then those of low complexity (facts and options a product);
-    leaves of low diversity (entropy of a fact's values) give half as many; of each leaf the products are kept that are most like
-    its others and most often looked at, as their number of reviews tells.
+    First-level categories of fewer than `leaves` leaves are dropped, then leaves of low complexity (facts and options a product); leaves of
+    low diversity (share of the facts in which two products differ) give half as many; of each leaf the products are kept that are most like its others
+    and most often looked at, as their number of reviews tells.
     """
     table = catalog.table(COLUMNS)
-    group = pa.array([path[0] if path else "" for path in table["category_path"].to_pylist()]).dictionary_encode()
-    leaf = table["category"].combine_chunks().dictionary_encode()
-    groups, kinds = group.indices.to_numpy(), leaf.indices.to_numpy()
-    facts = [collect_row_facts(row) for row in table.select(COLUMNS[3:7]).to_pylist()]
+    groups = [path[0] if path else "" for path in table["category_path"].to_pylist()]
+    kinds = table["category"].to_pylist()
+    facts, sizes = zip(*map(collect_row_facts, table.select(COLUMNS[3:7]).to_pylist()), strict=True)
     steps: dict[str, float] = {
         "products": len(facts),
-        "first-level categories": len(group.dictionary),
-        "leaves": len(leaf.dictionary),
+        "first-level categories": len(set(groups)),
+        "leaves": len(set(kinds)),
     }
-    sizes = np.array([len(each) for each in facts])
-    many = np.array([len(np.unique(kinds[groups == place])) for place in range(len(group.dictionary))])
-    rich = np.array([sizes[groups == place].mean() for place in range(len(many))])
-    kept = (many >= leaves) & (rich >= complexity)
-    steps |= {"categories of too few leaves": int((many < leaves).sum())}
-    steps |= {"categories of low complexity": int(((many >= leaves) & (rich < complexity)).sum())}
-    by_leaf: dict[int, list[int]] = defaultdict(list)
-    for row in np.flatnonzero(kept[groups]).tolist():
-        by_leaf[int(kinds[row])].append(row)
+    leaves_of: dict[str, set[str]] = defaultdict(set)
+    by_leaf: dict[tuple[str, str], list[int]] = defaultdict(list)
+    for row, (group, leaf) in enumerate(zip(groups, kinds, strict=True)):
+        leaves_of[group].add(leaf)
+        by_leaf[group, leaf].append(row)
+    few = {group: len(known) for group, known in leaves_of.items() if len(known) < leaves}
+    left = {leaf: rows for leaf, rows in by_leaf.items() if leaf[0] not in few}
+    simple = {leaf: size for leaf, rows in left.items() if (size := mean(sizes[row] for row in rows)) < complexity}
+    left = {leaf: rows for leaf, rows in left.items() if leaf not in simple}
+    poor = {
+        leaf: apart for leaf, rows in left.items() if (apart := diversity([facts[row] for row in rows])) < LOW_DIVERSITY
+    }
     reviews = pc.fill_null(table["review_count"].combine_chunks(), 0).to_numpy(zero_copy_only=False)
-    rows, poor = [], 0
-    for found in by_leaf.values():
-        low = diversity([facts[row] for row in found]) < LOW_DIVERSITY
-        poor += low
-        rows += find_most_alike(found, facts, reviews, siblings // 2 if low else siblings)
-    steps |= {"leaves kept": len(by_leaf), "leaves of low diversity": poor, "products kept": len(rows)}
-    return FineSelection(np.array(sorted(rows), dtype=np.int64), steps)
+    chosen = [
+        find_most_alike(rows, facts, reviews, siblings // 2 if leaf in poor else siblings)
+        for leaf, rows in left.items()
+    ]
+    kept = np.array(sorted(chain.from_iterable(chosen)), dtype=np.int64)
+    steps |= {
+        "categories of too few leaves": len(few),
+        "products of categories of too few leaves": sum(group in few for group in groups),
+        "leaves of low complexity": len(simple),
+        "products of leaves of low complexity": sum(len(by_leaf[leaf]) for leaf in simple),
+        "leaves of low diversity": len(poor),
+        "products left out of leaves of low diversity": sum(max(0, len(left[leaf]) - siblings // 2) for leaf in poor),
+        "products left out of larger leaves": sum(max(0, len(rows) - siblings) for leaf, rows in left.items() if leaf not in poor),
+        "leaves kept": len(left),
+        "products kept": len(kept),
+    }  # fmt: skip
+    reasons: dict[str, float] = {f"{group}: leaves": count for group, count in few.items()}
+    reasons |= {f"{' > '.join(leaf)}: facts and options": round(size, 2) for leaf, size in simple.items()}
+    reasons |= {
+        f"{' > '.join(leaf)}: share of facts in which two products differ": round(apart, 2)
+        for leaf, apart in poor.items()
+    }
+    return FineSelection(kept, steps, reasons)
 
 
-def collect_row_facts(row: dict[str, Any]) -> dict[str, str]:
-    found = {each["name"]: each["value"] for each in row["attributes"]}
-    found |= {f"option {each['name']}": "/".join(each["values"]) for each in row["options"]}
-    found |= {name: row[name] for name in ("color", "brand") if row[name]}
-    return found
+def collect_row_facts(row: dict[str, Any]) -> tuple[dict[str, str], int]:
+    """What tells a product from others: color, maker and attributes; and how many facts and options it has beside the maker.
+
+    What is picked among options is no fact of the product.
+    """
+    picked = {each["name"] for each in row["options"]}
+    found = {each["name"]: each["value"] for each in row["attributes"]} | (
+        {"color": row["color"]} if row["color"] else {}
+    )
+    found = {name: value for name, value in found.items() if name not in picked}
+    return found | ({"brand": row["brand"]} if row["brand"] else {}), len(found) + len(picked)
 
 
 def diversity(rows: list[dict[str, str]]) -> float:
-    """Bits of entropy of a fact's values among these products, on average over the facts.
+    """In what share of the facts two of these products differ on average, the maker apart.
 
-    >>> diversity([{"a": "1", "b": "x"}, {"a": "2", "b": "x"}])
-    0.5
+    >>> diversity([{"a": "1", "b": "x"}, {"a": "2", "b": "x"}, {"a": "2", "b": "x"}])
+    0.33333333333333337
     """
     values: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
     for row in rows:
         for name, value in row.items():
             values[name][value] += 1
-    bits = [entropy(list(counts.values())) for counts in values.values()]
-    return sum(bits) / len(bits) if bits else 0.0
+    shares = [differ_share(list(counts.values()), len(rows)) for name, counts in values.items() if name != "brand"]
+    return mean(shares) if shares else 0.0
 
 
-def entropy(counts: list[int]) -> float:
-    total = sum(counts)
-    return -sum(count / total * log2(count / total) for count in counts)
+def differ_share(counts: list[int], total: int) -> float:
+    """Of all pairs of products those that do not have the same value; several that lack it are alike."""
+    counts = [*counts, total - sum(counts)]
+    return 1 - sum(count * (count - 1) for count in counts) / (total * (total - 1)) if total > 1 else 0.0
 
 
-def find_most_alike(rows: list[int], facts: list[dict[str, str]], reviews: np.ndarray, most: int) -> list[int]:
+def find_most_alike(rows: list[int], facts: Sequence[dict[str, str]], reviews: np.ndarray, most: int) -> list[int]:
     """Those that share most of their facts with the others; of equals the most reviewed."""
     if len(rows) <= most:
         return rows
@@ -136,7 +167,14 @@ def index_catalog_rows(catalog: Dataset[Product]) -> dict[str, str]:
 VIEWS = Views(extends="catalog", columns=("title", "category", "price", "rating"))
 
 
-@stage(makes=Product, plan=plan_catalog_fine, checks=[is_in_the_catalog], across=[ids_are_unique], views=VIEWS)
+@stage(
+    makes=Product,
+    plan=plan_catalog_fine,
+    checks=[is_in_the_catalog],
+    across=[ids_are_unique],
+    views=VIEWS,
+    languages=("en", "zh"),
+)
 def catalog_fine(
     catalog: Dataset[Product],
     shard: Shard,
@@ -144,7 +182,7 @@ def catalog_fine(
     *,
     leaves: Leaves = 10,
     siblings: Siblings = 120,
-    complexity: Complexity = 3.0,
+    complexity: Complexity = 3.5,
 ) -> Iterator[pa.RecordBatch]:
     """Some 120 products of each leaf category that are like one another: what shopping tasks are about."""
     rows = np.array(plan.facts, dtype=np.int64)

@@ -63,6 +63,7 @@ VIEWS = Views(extends="catalog")
     across=[ids_are_unique],
     per_shard=(5_000, 100_000),
     views=VIEWS,
+    languages=("en", "zh"),
 )
 def embeddings(
     catalog: Dataset[Product], shard: Shard, plan: Plan, *, embedder: EmbedderName = HASHED

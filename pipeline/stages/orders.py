@@ -140,6 +140,7 @@ def plan_orders(trajectories: Dataset[Trajectory]) -> Plan:
     checks=[orders_are_the_logs, dates_are_in_order, variants_are_the_products, colors_are_the_products],
     across=[ids_are_unique, every_purchase_is_in_one_order],
     per_shard=(64, 4_096),
+    languages=("en", "zh"),
 )
 def orders(
     catalog: Dataset[Product],

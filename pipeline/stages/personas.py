@@ -2,12 +2,10 @@
 
 import json
 import re
-import tomllib
 from collections.abc import Iterable, Iterator
 from decimal import Decimal
 from functools import cache
 from itertools import accumulate, chain
-from pathlib import Path
 from random import Random
 from typing import Annotated, Any
 
@@ -15,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from shopwright.pipeline.checks.unique import find_rows_alike_but_for_one, ids_are_unique
 from shopwright.pipeline.dataset import Dataset
+from shopwright.pipeline.languages import ENGLISH, ShopLanguage, find_language
 from shopwright.pipeline.models.base import Prompt, Reply
 from shopwright.pipeline.models.play import Conversation
 from shopwright.pipeline.models.role import Role
@@ -32,7 +31,7 @@ from shopwright.pipeline.world.market import Category, Market, index_categories
 from shopwright.schemas.record import Rejected
 from shopwright.schemas.shop import Persona, Product, Taste
 
-PEOPLE = Path(__file__).parents[2] / "data" / "reference" / "people.toml"
+PEOPLE = "people.toml"
 # How much a shopper looks at prices, from 0 to 1, by spend tier: least and most.
 SENSITIVITY = {"low": (0.55, 1.0), "middle": (0.25, 0.8), "high": (0.0, 0.5)}
 DEVICES = {
@@ -62,11 +61,6 @@ NUMBER = re.compile(r"\d+(?:\.\d+)?")
 LONGEST = 900
 
 Count = Annotated[int, Field(ge=1, le=100_000_000, description="how many shoppers")]
-
-
-@cache
-def load_people_reference() -> dict[str, Any]:
-    return tomllib.loads(PEOPLE.read_text(encoding="utf-8"))
 
 
 def budget_buys_the_taste(persona: Persona, catalog: Dataset[Product]) -> str | None:
@@ -101,9 +95,10 @@ def hours_are_a_day(persona: Persona) -> str | None:
     return None if ordered and len(hours) >= 4 else "active hours are not four or more hours of a day"
 
 
-def person_hangs_together(persona: Persona) -> str | None:
-    ages = {age["band"]: age["households"] for age in load_people_reference()["ages"]}
-    incomes = {income["band"]: income["tiers"] for income in load_people_reference()["incomes"]}
+def person_hangs_together(persona: Persona, catalog: Dataset[Product]) -> str | None:
+    known = catalog.once(find_language).load(PEOPLE)
+    ages = {age["band"]: age["households"] for age in known["ages"]}
+    incomes = {income["band"]: income["tiers"] for income in known["incomes"]}
     if persona.household not in ages[persona.age_band]:
         return "household does not go with the age"
     return None if persona.spend_tier in incomes.get(persona.income, []) else "spend tier does not go with the income"
@@ -156,13 +151,14 @@ VIEWS = Views(
     across=[ids_are_unique, personas_are_distinct],
     per_shard=(2_000, 100_000),
     views=VIEWS,
+    languages=("en", "zh"),
 )
 def personas(
     catalog: Dataset[Product], shard: Shard, plan: Plan, writer: Role, *, count: Count = 200
 ) -> Iterator[Persona | Rejected]:
     """Shoppers whose budget buys what their taste wants, each with hours and habits of its own."""
-    market = catalog.once(Market)
-    return writer.play(make_persona(number, shard.random(number), market) for number in shard.of(plan.units))
+    market, language = catalog.once(Market), catalog.once(find_language)
+    return writer.play(make_persona(number, shard.random(number), market, language) for number in shard.of(plan.units))
 
 
 class Described(BaseModel):
@@ -172,14 +168,16 @@ class Described(BaseModel):
     description: str
 
 
-def make_persona(number: int, random: Random, market: Market) -> Conversation[Persona | Rejected]:
+def make_persona(
+    number: int, random: Random, market: Market, language: ShopLanguage = ENGLISH
+) -> Conversation[Persona | Rejected]:
     """Its facts are drawn, then put into words; words that say something else are sent back."""
-    facts, said = draw_persona_facts(random, market)
+    facts, said = draw_persona_facts(random, market, language)
     words = {**facts, **said}
     prompt = Prompt(
         "personas",
         tuple(render_messages("personas", **words)),
-        json.dumps({"description": render_offline("personas", **words)}),
+        json.dumps({"description": render_offline("personas", **words, language=language.code)}),
         schema_of(Described),
         seed=number,
     )
@@ -197,11 +195,14 @@ def make_persona(number: int, random: Random, market: Market) -> Conversation[Pe
     return make_rejected_row(f"persona-{number:07d}", "description", facts, found)
 
 
-def draw_persona_facts(random: Random, market: Market) -> tuple[dict[str, Any], dict[str, Any]]:
+def draw_persona_facts(
+    random: Random, market: Market, language: ShopLanguage = ENGLISH
+) -> tuple[dict[str, Any], dict[str, Any]]:
     """A shopper's facts, and those that are said in other words."""
-    known = load_people_reference()
+    known = language.load(PEOPLE)
     age, income, rhythm = (
-        random.choices(known[kind], cum_weights=accumulate_weights(kind))[0] for kind in ("ages", "incomes", "rhythms")
+        random.choices(known[kind], cum_weights=accumulate_weights(language, kind))[0]
+        for kind in ("ages", "incomes", "rhythms")
     )
     tier = random.choice(income["tiers"])
     least, most = known["tiers"][tier]
@@ -251,8 +252,8 @@ def draw_tastes(random: Random, market: Market, cents: int) -> list[Category]:
 
 
 @cache
-def accumulate_weights(kind: str) -> list[float]:
-    return list(accumulate(one["weight"] for one in load_people_reference()[kind]))
+def accumulate_weights(language: ShopLanguage, kind: str) -> list[float]:
+    return list(accumulate(one["weight"] for one in language.load(PEOPLE)[kind]))
 
 
 def draw_active_hours(random: Random, usual: list[int]) -> list[int]:

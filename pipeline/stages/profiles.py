@@ -422,6 +422,7 @@ VIEWS = Views(named_by=("profile_id",), extends="personas")
     across=[ids_are_unique],
     per_shard=(64, 1_024),
     views=VIEWS,
+    languages=("en", "zh"),
 )
 def profiles(
     catalog: Dataset[Product],

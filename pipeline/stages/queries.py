@@ -5,12 +5,13 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from random import Random
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from shopwright.pipeline.checks.unique import find_repeated_rows, ids_are_unique
 from shopwright.pipeline.dataset import Dataset
+from shopwright.pipeline.languages import find_language
 from shopwright.pipeline.models.base import Prompt, Reply
 from shopwright.pipeline.models.play import Conversation
 from shopwright.pipeline.models.role import Role
@@ -123,14 +124,16 @@ def plan_queries(catalog: Dataset[Product]) -> Plan:
     checks=[category_is_the_catalogs, texts_are_searches_there, texts_are_distinct],
     across=[ids_are_unique, categories_are_unique],
     per_shard=(2_000, 100_000),
+    languages=("en", "zh"),
 )
 def queries(
     catalog: Dataset[Product], shard: Shard, plan: Plan, writer: Role, *, per_category: PerCategory = 12
 ) -> Iterator[Query | Rejected]:
     """What people type when they look around in each category, before they know what they want."""
     known, kinds = catalog.once(summarize_categories), catalog.once(CategoryTermIndex)
+    how: dict[str, Any] = {"by_model": writer.asks, "language": find_language(catalog).code}
     return writer.play(
-        write_category_searches(number, shard.random(number), known[number], kinds, per_category, by_model=writer.asks)
+        write_category_searches(number, shard.random(number), known[number], kinds, per_category, **how)
         for number in shard.of(plan.units)
     )
 
@@ -143,7 +146,14 @@ class Typed(BaseModel):
 
 
 def write_category_searches(
-    number: int, random: Random, category: Category, kinds: CategoryTermIndex, count: int, *, by_model: bool
+    number: int,
+    random: Random,
+    category: Category,
+    kinds: CategoryTermIndex,
+    count: int,
+    *,
+    by_model: bool,
+    language: str = "en",
 ) -> Conversation[Query | Rejected]:
     """The searches of one category; the writer is told which of them do not fit its facts."""
     kind, name = kinds.of(category.name), f"query-{number:07d}"
@@ -161,7 +171,7 @@ def write_category_searches(
     prompt = Prompt(
         "queries",
         tuple(render_messages("queries", **facts)),
-        json.dumps({"texts": compose_searches(category, kind, kinds, random, count)}),
+        json.dumps({"texts": compose_searches(category, kind, kinds, random, count, language)}),
         schema_of(Typed),
         seed=number,
     )
@@ -198,20 +208,22 @@ def group_search_faults(texts: list[str], kind: CategoryTerms, kinds: CategoryTe
 
 
 def compose_searches(
-    category: Category, kind: CategoryTerms, kinds: CategoryTermIndex, random: Random, count: int
+    category: Category, kind: CategoryTerms, kinds: CategoryTermIndex, random: Random, count: int, language: str = "en"
 ) -> list[str]:
     """Searches from the facts: half of them the usual ones, where the reference knows some, the rest put together."""
     usual = load_usual_searches().get(category.name, [])
     usual = random.sample(usual, len(usual))
     half = (count + 1) // 2
     found: dict[tuple[str, ...], str] = {}
-    for text in (*usual[:half], *form_searches(category, kind, random, TRIES * count), *usual[half:]):
+    for text in (*usual[:half], *form_searches(category, kind, random, TRIES * count, language), *usual[half:]):
         if len(found) < count and not find_search_fault(text, kind, kinds):
             found.setdefault(search_key(text), text)
     return list(found.values())
 
 
-def form_searches(category: Category, kind: CategoryTerms, random: Random, count: int) -> Iterator[str]:
+def form_searches(
+    category: Category, kind: CategoryTerms, random: Random, count: int, language: str = "en"
+) -> Iterator[str]:
     """The names of the kind of thing, then so many ways to ask for it with a color, a brand or a price."""
     names = [*kind.heads[:3], " ".join(WORD.findall(category.name.lower()))]
     yield from names
@@ -220,5 +232,5 @@ def form_searches(category: Category, kind: CategoryTerms, random: Random, count
     brands = [brand.lower() for brand in category.brands]
     for _ in range(count):
         telling = (random.choice(some) if some else "" for some in (kind.colors, brands, caps))
-        said = random.choice(render_phrases("queries", "searches", random.choice(names), *telling))
+        said = random.choice(render_phrases("queries", "searches", random.choice(names), *telling, language))
         yield " ".join(dict.fromkeys(said.split()))

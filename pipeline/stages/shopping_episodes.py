@@ -61,6 +61,7 @@ VIEWS = Views(
     across=[ids_are_unique],
     per_shard=(50, 2_000),
     views=VIEWS,
+    languages=("en", "zh"),
 )
 def shopping_episodes(
     shopping_tasks: Dataset[ShoppingTask],

@@ -1,8 +1,7 @@
-"""Shopping tasks: instructions that exactly one product of the whole catalog satisfies (ShopSimulator, arXiv 2601.18225)."""
+"""Shopping tasks: instructions that one product of the whole catalog satisfies, or a few (ShopSimulator, arXiv 2601.18225)."""
 
 from collections import defaultdict, deque
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate, islice, pairwise
 from random import Random
@@ -22,8 +21,17 @@ from shopwright.pipeline.checks.short_instructions import (
 from shopwright.pipeline.checks.unique import ids_are_unique
 from shopwright.pipeline.dataset import Dataset
 from shopwright.pipeline.envs.load_world import load_world_beside
+from shopwright.pipeline.languages import check_offered, find_language
 from shopwright.pipeline.problem import Problem
 from shopwright.pipeline.shopping import wording as wording_of
+from shopwright.pipeline.shopping.chinese_wording import ChineseWriter
+from shopwright.pipeline.shopping.customers import (
+    CustomerTastes,
+    LeafCustomers,
+    LeafProducts,
+    assign_customers,
+    list_liked_categories,
+)
 from shopwright.pipeline.shopping.draw import (
     GRADES,
     NO_DEMANDS,
@@ -34,7 +42,6 @@ from shopwright.pipeline.shopping.draw import (
     draw_grade,
 )
 from shopwright.pipeline.shopping.facts import VariantTables, compute_price_ceiling
-from shopwright.pipeline.shopping.profile import describe_profile
 from shopwright.pipeline.shopping.short_wording import ShortText, ShortWriter
 from shopwright.pipeline.stage import Key, Plan, Section, Shard, Views, stage
 from shopwright.schemas.phrases import Use
@@ -51,20 +58,25 @@ HELD_OUT = (1_459 / 23_421, 1_343 / 4_726)
 TRIES = 2_000
 # Of these, so many with customers who like the category.
 LIKELY = 200
+# Products that are tried for each of a category's own customers.
+OWN_TRIES = 20
 # Tasks for one product, at most: each wants another variant.
 VARIANTS = 8
 # And so many times more with other needs.
 AGAIN = 8
+# Products that are tried for a task without all that may be told of one.
+SPARING = 16
 # So many products of a category are what the profile says, at least.
 GUESSES = 10
 Count = Annotated[int, Field(description="standard tasks", ge=0)]
 Personal = Annotated[int, Field(description="tasks with a profile", ge=0)]
 Paper = Annotated[bool, Field(description="the paper's sizes: 23,421 and 4,726, of which 1,459 and 1,343 are held out")]
-In = Annotated[Language, Field(description="the language that instructions are in: en or zh")]
+# Who writes short instructions in each language.
+WRITERS: dict[Language, type[ShortWriter] | type[ChineseWriter]] = {"en": ShortWriter, "zh": ChineseWriter}
 Worded = Annotated[
     Wording,
     Field(
-        description="short: as people type it; descriptive: each need in words that are not the catalog's, as Chinese always is"
+        description="short: as people type it; descriptive: each need in words that are not the catalog's, in English alone"
     ),
 ]
 # Wordings that are tried for a task until one is read back.
@@ -73,20 +85,14 @@ Half = Literal["train", "test"]
 
 
 def plan_shopping_tasks(
-    catalog_fine: Dataset[Product], profiles: Dataset[Profile], count: int, personal: int, paper: bool
+    catalog_fine: Dataset[Product], profiles: Dataset[Profile], count: int, personal: int, paper: bool, wording: Wording
 ) -> Plan:
+    if wording == "descriptive":
+        check_offered("--wording descriptive", ["en"], find_language(catalog_fine))
     standard, private = PAPER if paper else (count, personal)
     if private and not len(profiles):
         raise Problem("Tasks with a profile need customers. Build trajectories of more of them, or say --personal 0.")
     return Plan(len(catalog_fine.once(group_products_by_leaf)), rows=standard + private)
-
-
-@dataclass
-class LeafProducts:
-    """A leaf category: its products in the catalog's order, and their brands and colors."""
-
-    ids: list[str] = field(default_factory=list)
-    names: set[str] = field(default_factory=set)
 
 
 def group_products_by_leaf(catalog_fine: Dataset[Product]) -> dict[str, LeafProducts]:
@@ -96,18 +102,9 @@ def group_products_by_leaf(catalog_fine: Dataset[Product]) -> dict[str, LeafProd
         for row in batch.to_pylist():
             shelf = found[row["category"]]
             shelf.ids.append(row["id"])
-            shelf.names |= {name for name in (row["brand"], row["color"]) if name}
+            shelf.brands |= {row["brand"]} - {None}
+            shelf.colors |= {row["color"]} - {None}
     return dict(found)
-
-
-def count_likely_customers(shelf: LeafProducts, strong: list[set[str]]) -> int:
-    """About how many customers have a strong liking that tells products of this category apart."""
-    return sum(not likings.isdisjoint(shelf.names) for likings in strong)
-
-
-def strong_likings(profile: Profile) -> set[str]:
-    """Brands and colors."""
-    return {each.name for each in (*profile.interests.brands, *profile.interests.colors) if each.level == "high"}
 
 
 def quotas(sizes: list[int], count: int, held_out: float) -> list[tuple[int, int]]:
@@ -150,7 +147,7 @@ VIEWS = Views(
     plan=plan_shopping_tasks,
     checks=[
         check.row_agrees_with_its_needs,
-        check.no_other_product_satisfies_it,
+        check.just_its_products_satisfy_it,
         check.no_need_is_idle,
         check.nearest_miss_misses,
         check.instruction_says_what_is_stated,
@@ -161,6 +158,7 @@ VIEWS = Views(
     across=[ids_are_unique, check.splits_share_no_product, check.instructions_differ],
     per_shard=(1, 100),
     views=VIEWS,
+    languages=("en", "zh"),
 )
 def shopping_tasks(
     catalog_fine: Dataset[Product],
@@ -176,23 +174,29 @@ def shopping_tasks(
     count: Count = 1_000,
     personal: Personal = 200,
     paper: Paper = False,
-    language: In = "en",
     wording: Worded = "short",
 ) -> Iterator[ShoppingTask | Rejected]:
-    """Instructions in everyday words for one product each, proved to be the only one, with what a profile adds."""
+    """Instructions in everyday words, each proved to fit one product alone or just the few of its certificate, with what a profile adds."""
     found, people = catalog_fine.once(group_products_by_leaf), list(profiles)
     standard, private = PAPER if paper else (count, personal)
     sizes = [len(shelf.ids) for shelf in found.values()]
-    strong = list(map(strong_likings, people))
-    crowds = [count_likely_customers(shelf, strong) * size for shelf, size in zip(found.values(), sizes, strict=True)]
-    shares = zip(quotas(sizes, standard, HELD_OUT[0]), quotas(crowds, private, HELD_OUT[1]), strict=True)
+    tastes = list(map(CustomerTastes.of_profile, people))
+    crowds = [
+        sum(each.tell(name, shelf) for each in tastes) * size
+        for (name, shelf), size in zip(found.items(), sizes, strict=True)
+    ]
+    with_profiles = quotas(crowds, private, HELD_OUT[1])
+    shares = zip(quotas(sizes, standard, HELD_OUT[0]), with_profiles, strict=True)
+    homes = assign_customers(found, people, tastes, [own for own, _ in with_profiles])
     counters = catalog.once(make_counters)
-    short = open_short_shop(catalog, variants) if (wording, language) == ("short", "en") else None
+    language = find_language(catalog)
+    short = open_short_shop(catalog, variants) if wording == "short" else None
     of_leaf = list(zip(found.items(), shares, strict=True))
     texts: dict[str, str] = {}
     for place in shard.of(plan.units):
         (name, shelf), (own, with_profile) = of_leaf[place]
-        yield from LeafTasks(counters, name, shelf.ids, people, texts, shard, language, short).tasks(own, with_profile)
+        crowd = LeafCustomers(people, homes[name], texts, language.code)
+        yield from LeafTasks(counters, name, shelf.ids, crowd, shard, language.code, short).tasks(own, with_profile)
 
 
 def make_counters(catalog: Dataset[Product]) -> VariantTables:
@@ -207,22 +211,22 @@ class LeafTasks:
         counters: VariantTables,
         name: str,
         ids: list[str],
-        people: list[Profile],
-        texts: dict[str, str],
+        customers: LeafCustomers,
         shard: Shard,
         language: Language,
         short: ShortShop | None,
     ) -> None:
-        """texts: profiles as agents read them, by customer; those that are needed are added. short: for short instructions, by which
-        they are read back."""
+        """short: for short instructions, by which they are read back."""
         self.counters, self.name, self.shard, self.language, self.short = counters, name, shard, language, short
-        self.people, self.texts = people, texts
+        self.customers = customers
         store = counters.store
         self.counter = counters.of(store.place_of_leaf[name])
         rows = [(shard.random("shopping_tasks", id).random(), id, store.row(id)) for id in ids]
         self.rows = [row for _, _, row in sorted(rows) if row is not None]
         # What is a task already: variants, and pairs of a product and a customer.
         self.taken: set[str] = set()
+        # Customers who have a task here.
+        self.served: set[str] = set()
 
     def tasks(self, standard: tuple[int, int], personal: tuple[int, int]) -> Iterator[ShoppingTask | Rejected]:
         """So many of each sort, of which the second number is held out."""
@@ -255,20 +259,22 @@ class LeafTasks:
         without: set[int] = set()
         while waiting and len(without) < len(GRADES):
             grade = draw_grade(random)
-            grades = sorted(GRADES.keys() - without, key=lambda each: abs(each - grade))
-            task = next(self.first_of_grade(waiting, len(rows), grades[0], split), None)
+            wanted = min(GRADES.keys() - without, key=lambda each: abs(each - grade))
+            task = next(self.first_of_grade(waiting, SPARING, wanted, split, freely=False), None)
             if task is None:
-                without.add(grades[0])
+                task = next(self.first_of_grade(waiting, len(rows), wanted, split, freely=True), None)
+            if task is None:
+                without.add(wanted)
             else:
                 yield task
 
     def first_of_grade(
-        self, waiting: deque[tuple[int, int]], tries: int, grade: int, split: Half
+        self, waiting: deque[tuple[int, int]], tries: int, grade: int, split: Half, *, freely: bool
     ) -> Iterator[ShoppingTask]:
         """Tasks of this grade, of which one is taken; the products looked at in vain are put behind the others."""
         for _ in range(min(tries, len(waiting))):
             row, turn = waiting.popleft()
-            found = self.draw(row, turn, NO_DEMANDS, "", grade)
+            found = self.draw(row, turn, NO_DEMANDS, "", grade, freely=freely)
             task = self.row(found, split, None, turn) if found else None
             if found is not None and task is not None:
                 self.taken |= self.name_taken(found, "")
@@ -276,34 +282,44 @@ class LeafTasks:
             waiting.append((row, turn))
 
     def personal(self, rows: list[int], split: Half) -> Iterator[ShoppingTask]:
-        """Of a customer and a product that its profile says something about, without giving it away."""
+        """Of a customer and a product that its profile says something about, without giving it away.
+
+        First one for each of the category's own customers, then for who likes such things, then for anybody.
+        """
         known = self.matching_profiles
+        own = {one.id for one in self.customers.own} - self.served
         likely = [(one, says) for one, says in known if self.name in list_liked_categories(one)]
         random = self.shard.random("shopping_tasks", self.name, split, "personal")
         fitting = {one.id: self.fitting(rows, says) for one, says in known}
+        for one, says in (each for each in known if each[0].id in own):
+            tries = (self.of_customer(one, says, fitting[one.id], random, split) for _ in range(OWN_TRIES))
+            if (task := next(filter(None, tries), None)) is not None:
+                yield task
         for turn in range(TRIES if known else 0):
             crowd = likely if likely and turn < LIKELY else known  # who likes such things first
-            profile, says = crowd[int(random.random() * len(crowd))]
-            if not (candidates := fitting[profile.id]):
-                continue
-            found = self.draw(candidates[int(random.random() * len(candidates))], 0, says, profile.id)
-            if found is None or self.can_be_guessed(found):
-                continue
-            task = self.row(found, split, profile)
-            if task is not None and not self.gives_away(task, self.text_of(profile), found.thing.item.title):
-                self.taken |= self.name_taken(found, profile.id)
+            one, says = crowd[int(random.random() * len(crowd))]
+            if (task := self.of_customer(one, says, fitting[one.id], random, split)) is not None:
                 yield task
+
+    def of_customer(
+        self, profile: Profile, says: ProfileDemands, rows: list[int], random: Random, split: Half
+    ) -> ShoppingTask | None:
+        """A task for this customer and one of these products; None where it is none, or could be guessed."""
+        found = self.draw(rows[int(random.random() * len(rows))], 0, says, profile.id, freely=True) if rows else None
+        if found is None or self.can_be_guessed(found):
+            return None
+        task = self.row(found, split, profile)
+        if task is None or self.gives_away(task, self.customers.text_of(profile), found.thing.item.title):
+            return None
+        self.taken |= self.name_taken(found, profile.id)
+        self.served.add(profile.id)
+        return task
 
     @cached_property
     def matching_profiles(self) -> list[tuple[Profile, ProfileDemands]]:
         """The customers whose profiles say something of this category, and what."""
-        carried = ((one, derive_profile_demands(one, self.counter, self.name)) for one in self.people)
+        carried = ((one, derive_profile_demands(one, self.counter, self.name)) for one in self.customers.people)
         return [(one, says) for one, says in carried if says.facts]
-
-    def text_of(self, profile: Profile) -> str:
-        if profile.id not in self.texts:
-            self.texts[profile.id] = describe_profile(profile)
-        return self.texts[profile.id]
 
     def fitting(self, rows: list[int], says: ProfileDemands) -> list[int]:
         """Those of these products that are, in some variant, what the profile says."""
@@ -323,14 +339,14 @@ class LeafTasks:
         return bool(check.find_profile_leak(task, profile, title) or check.instruction_says_what_is_stated(task))
 
     def draw(
-        self, row: int, turn: int, says: ProfileDemands, profile: str, grade: int | None = None
+        self, row: int, turn: int, says: ProfileDemands, profile: str, grade: int | None = None, *, freely: bool = False
     ) -> TaskDraft | None:
         id = self.counters.store.ids[row].as_py()
         if profile and f"{id} {profile}" in self.taken:
             return None
         random = self.shard.random("shopping_tasks", id, turn, profile, *([grade] if grade else []))
         but = () if profile or turn >= VARIANTS else self.taken
-        found = draft_task(self.counters, row, random, grade=grade, carried=says, but=but)
+        found = draft_task(self.counters, row, random, grade=grade, carried=says, but=but, freely=freely)
         if found is None:
             return None
         return None if not profile and self.name_taken(found, "") & self.taken else found
@@ -355,6 +371,7 @@ class LeafTasks:
             language=self.language,
             instruction="",
             simple_instruction="",
+            purpose="",
             options=[Choice(name=need.fact, value=need.value) for need in found.needs if need.kind == "option"],
             attributes=[need.value for need in found.needs if need.kind == "attribute"],
             price_limit=next((compute_price_ceiling(need) for need in found.needs if need.kind == "price"), None),
@@ -364,6 +381,7 @@ class LeafTasks:
             phrases=[],
             profile_id=profile.id if profile else "",
             reason_keys=[need.fact for need in found.needs if need.known == "profile"],
+            right=found.right,
             acceptable=found.acceptable,
             nearest_miss=found.nearest_miss,
             title_overlap=0.0,
@@ -384,6 +402,7 @@ class LeafTasks:
             update={
                 "instruction": said.text,
                 "simple_instruction": said.opening,
+                "purpose": said.purpose,
                 "needs": said.needs,
                 "phrases": said.phrases,
                 "title_overlap": overlap,
@@ -394,18 +413,17 @@ class LeafTasks:
         use: Use = "train"
         if task.split == "test":
             use = "test" if random.random() < 0.5 else "test_wording"
-        return ShortWriter(self.counter, found.thing.item.title, use, random).write(
+        return WRITERS[self.language](self.counter, found.thing.item.title, use, random).write(
             found.needs, usual=bool(task.profile_id)
         )
 
     def describe(self, task: ShoppingTask, found: TaskDraft, random: Random) -> ShortText:
-        category, language = found.category, self.language
+        category = found.category
         needs = [
-            need.model_copy(update={"said": wording_of.phrase_need(need, category, language, random)})
-            for need in found.needs
+            need.model_copy(update={"said": wording_of.phrase_need(need, category, random)}) for need in found.needs
         ]
-        text = wording_of.phrase_instruction(category, needs, language, random, usual=bool(task.profile_id))
-        return ShortText(text, wording_of.phrase_vague_opening(category, language, random), needs, [])
+        text = wording_of.phrase_instruction(category, needs, random, usual=bool(task.profile_id))
+        return ShortText(text, wording_of.phrase_vague_opening(category, random), "", needs, [])
 
     def is_well_worded(self, task: ShoppingTask, title: str) -> bool:
         """Whether it keeps from the title, says all that it has to and, where it is short, is read as it was meant."""
@@ -416,7 +434,3 @@ class LeafTasks:
             or find_title_run(task.instruction, title)
             or find_short_misreading(task, self.short)
         )
-
-
-def list_liked_categories(profile: Profile) -> set[str]:
-    return {each.name for each in profile.interests.categories}

@@ -117,6 +117,7 @@ VIEWS = Views(
     across=[ids_are_unique, trajectories_are_distinct],
     per_shard=(16, 256),
     views=VIEWS,
+    languages=("en", "zh"),
 )
 def trajectories(
     catalog: Dataset[Product],

@@ -196,6 +196,7 @@ VIEWS = Views(named_by=("variant_id", "bought_variant"))
     across=[ids_are_unique, products_have_a_title_and_others],
     per_shard=(1_200, 60_000),
     views=VIEWS,
+    languages=("en", "zh"),
 )
 def variants(catalog: Dataset[Product], shard: Shard, *, sold_out: SoldOut = 0.08) -> Iterator[pa.RecordBatch]:
     """What can be bought of each product: one choice for each of its options, with price and stock."""

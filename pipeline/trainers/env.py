@@ -17,7 +17,7 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from functools import cache, lru_cache, partial, wraps
+from functools import cache, lru_cache, wraps
 from pathlib import Path
 from threading import RLock
 from typing import Any, TypeVar, cast, get_type_hints
@@ -45,7 +45,6 @@ from shopwright.pipeline.shop.tools import KINDS, TOOLS, is_of_type
 from shopwright.pipeline.shop.tools import Shop as Tools
 from shopwright.pipeline.shopping import play
 from shopwright.pipeline.shopping.profile import describe_profile
-from shopwright.pipeline.shopping.wording import translate_name
 from shopwright.pipeline.stage import resolve_reference
 from shopwright.pipeline.stages import all_stages, views_in_place
 from shopwright.schemas.record import Record
@@ -317,9 +316,7 @@ class ToolPlay(play.Play):
             limit=self.limit,
             language=language,
             opening=self.opening,
-            profile=describe_profile(profile, language, names=partial(translate_name, language=language))
-            if profile
-            else "",
+            profile=describe_profile(profile, language) if profile else "",
             page=play.format_observation(self.sight()),
         )
 

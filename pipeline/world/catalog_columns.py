@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shopwright.pipeline.arrow import decimal_to_cents
+from shopwright.pipeline.catalog.chinese_shop import list_usual_searches, map_leaves
 from shopwright.pipeline.catalog.reference import list_leaves
 from shopwright.pipeline.dataset import Dataset
 from shopwright.pipeline.render.trajectory import product_bodies, product_heads
@@ -136,6 +137,8 @@ class CatalogColumns:
 
     def listen(self, product: int) -> ProductWords:
         leaf = self.leaves[int(self.leaf_of[product])]
+        if leaf in map_leaves():
+            return self.listen_in_chinese(product, leaf)
         brand, color = ((column[product].as_py() or "").lower() for column in (self.brands, self.colors))
         title: list[str] = TOKEN.findall(self.titles[product].as_py().lower())
         named = set(split_words(brand))
@@ -159,6 +162,15 @@ class CatalogColumns:
         details = [word for word in details if len(word) > 1 and word not in SAY_LITTLE]
         start = [word for word in title[:5] if word not in STOP]
         return ProductWords(brand, " ".join(head), tuple(details), color, " ".join(start))
+
+    def listen_in_chinese(self, product: int, leaf: str) -> ProductWords:
+        """The same of a title without spaces between its words: what the reference knows of its leaf stands in it."""
+        title, known = self.titles[product].as_py(), map_leaves()[leaf]
+        brand, color = (column[product].as_py() or "" for column in (self.brands, self.colors))
+        nouns = [noun for noun in known.nouns if noun in title]
+        values = [one["value"] for one in self.attributes[product].as_py() or ()]
+        details = tuple(value for value in values if value in title and len(value) <= LONGEST_VALUE)
+        return ProductWords(brand, max(nouns, key=len, default=leaf), details, color, " ".join(title.split()[:2]))
 
     def values_in_title(self, product: int, taken: set[str]) -> list[str]:
         """The attributes that a product's title names, in the shop's words: `24-hour timer`."""
@@ -250,10 +262,13 @@ def find_reference_noun(title: list[str], leaf: str) -> list[str]:
 
 @cache
 def load_reference_nouns() -> dict[str, list[list[str]]]:
-    return {leaf.name: sorted(map(split_words, leaf.nouns), key=len, reverse=True) for leaf in list_leaves()}
+    """Of a Chinese noun, which has no spaces, all is one word."""
+    chinese = {name: [[noun] for noun in leaf.nouns] for name, leaf in map_leaves().items()}
+    return chinese | {leaf.name: sorted(map(split_words, leaf.nouns), key=len, reverse=True) for leaf in list_leaves()}
 
 
 @cache
 def load_usual_searches() -> dict[str, list[str]]:
     """What people type in a leaf before they know what they want, where the reference facts say it."""
-    return {leaf.name: leaf.searches for leaf in list_leaves()}
+    chinese = {name: list_usual_searches(leaf) for name, leaf in map_leaves().items()}
+    return chinese | {leaf.name: leaf.searches for leaf in list_leaves()}

@@ -15,12 +15,15 @@ from typing import Any, Literal
 import numpy as np
 
 from shopwright.pipeline.dataset import Dataset
+from shopwright.pipeline.languages import LANGUAGES, load_reference_file
 from shopwright.pipeline.words import WORD
 from shopwright.pipeline.world.catalog_columns import CatalogColumns
 from shopwright.pipeline.world.market import index_categories
 from shopwright.schemas.shop import Product
 
 REFERENCE = Path(__file__).parents[2] / "data" / "reference" / "kinds.toml"
+# Names of categories tell the language: no two languages share one.
+CHINESE_KINDS = LANGUAGES["zh"].folder / "kinds.toml"
 PROJECTS = REFERENCE.with_name("projects.toml")
 # Categories that go with one, at most.
 MOST_COMPANIONS = 8
@@ -112,7 +115,8 @@ class Kinds:
 
     def find_projects(self, stock: CatalogColumns) -> list[tuple[int, ...]]:
         """What people buy a whole list for; where the reference names too little of this catalog, what stands in one group."""
-        named = tomllib.loads(PROJECTS.read_text(encoding="utf-8"))["projects"]
+        chinese = load_reference_file(CHINESE_KINDS)["projects"]
+        named = [*tomllib.loads(PROJECTS.read_text(encoding="utf-8"))["projects"], *chinese]
         found = []
         for one in named:
             leaves = tuple(stock.place_of_leaf[name] for name in one["categories"] if name in stock.place_of_leaf)
@@ -160,7 +164,7 @@ def load_kinds_reference() -> dict[str, Any]:
 def list_entries() -> list[tuple[frozenset[str], str, dict[str, Any]]]:
     """Words, the last of them (what the thing is), and the entry they stand in."""
     found = []
-    for entry in load_kinds_reference()["kinds"]:
+    for entry in (*load_kinds_reference()["kinds"], *load_reference_file(CHINESE_KINDS)["kinds"]):
         for words in entry["words"]:
             split = name_words(words)
             found.append((frozenset(split), split[-1], entry))

@@ -20,6 +20,7 @@ from typing import Literal
 import numpy as np
 
 from shopwright.pipeline.dataset import Dataset
+from shopwright.pipeline.languages import find_language
 from shopwright.pipeline.render.pages import PAGE
 from shopwright.pipeline.tokens import estimate
 from shopwright.pipeline.words import content_words
@@ -115,7 +116,8 @@ class Shop:
 def open_shop(catalog: Dataset[Product], queries: Dataset[Query]) -> Shop:
     """The shop as its customers meet it; what they type in a category is of `queries`."""
     stock, kinds = catalog.once(CatalogColumns), catalog.once(Kinds)
-    words = SearchWords(stock, kinds, catalog.once(CategoryTermIndex), queries.once(index_queries_by_category))
+    rows = queries.once(index_queries_by_category)
+    words = SearchWords(stock, kinds, catalog.once(CategoryTermIndex), rows, find_language(catalog))
     return Shop(stock, kinds, catalog.once(ResultPages), words)
 
 
@@ -350,7 +352,10 @@ class Life:
         """A search that shows something that can be paid: the name of the thing, with a limit, or presents up to a limit."""
         dollars = self.limit // 100
         cap = max((each for each in CAPS if each <= dollars), default=max(1, dollars))
-        for text in (need.words.head, f"{need.words.head} under {cap}", f"gifts under {cap}", f"gifts under {dollars}"):
+        joins, name = self.shop.words.joins, need.words.head
+        limited = joins["cap"].format(part=cap)
+        gifts = (joins["gift_cap"].format(part=most) for most in (cap, dollars))
+        for text in (name, f"{name} {limited}", *gifts):
             self.shown = self.look_at(text)
             if text != self.last_text() and self.holds_payable():
                 break

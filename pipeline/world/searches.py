@@ -9,14 +9,12 @@ theirs is in here.
 """
 
 import re
-import tomllib
 from collections.abc import Mapping
-from functools import cache
-from pathlib import Path
 from random import Random
 from typing import Any
 
 from shopwright.pipeline.dataset import Dataset
+from shopwright.pipeline.languages import ENGLISH, ShopLanguage
 from shopwright.pipeline.shop.typing_errors import mistype_word
 from shopwright.pipeline.words import STOP
 from shopwright.pipeline.world.catalog_columns import MODEL, CatalogColumns, load_reference_nouns
@@ -25,7 +23,6 @@ from shopwright.pipeline.world.kinds import Kinds
 from shopwright.pipeline.world.needs import Need
 from shopwright.schemas.shop import Query
 
-REFERENCE = Path(__file__).parents[2] / "data" / "reference" / "searches.toml"
 # Dollars that people say as a limit.
 CAPS = (10, 15, 20, 25, 30, 40, 50, 75, 100, 150, 200, 300, 400, 500, 750, 1000, 1500, 2000, 3000, 5000)
 # Of a search: how often it is mistyped, and how often a word of it is cut.
@@ -39,7 +36,6 @@ REAL = 0.7
 TITLE_WORDS = (4, 11)
 # Parts, of those that stand before the name and behind it.
 BEFORE, BEHIND = ("brand", "size", "color", "detail"), ("with", "without", "for", "in", "cap")
-SECOND_COLORS = ("white", "black", "gold", "grey", "red")
 SHAPES = ("question", "wish", "set", "negation", "both", "plain", "plain")
 LONGEST = 120
 SPACES = re.compile(r"\s+")
@@ -47,18 +43,21 @@ SPACES = re.compile(r"\s+")
 SMALL = STOP | {"for", "with", "without", "not", "no", "under", "pack", "set"}
 
 
-@cache
-def load_search_reference() -> dict[str, Any]:
-    return tomllib.loads(REFERENCE.read_text(encoding="utf-8"))
-
-
 class SearchWords:
     """The words of a catalog's categories."""
 
     def __init__(
-        self, stock: CatalogColumns, kinds: Kinds, terms: CategoryTermIndex, rows: Mapping[str, Query]
+        self,
+        stock: CatalogColumns,
+        kinds: Kinds,
+        terms: CategoryTermIndex,
+        rows: Mapping[str, Query],
+        language: ShopLanguage = ENGLISH,
     ) -> None:
         self.stock, self.kinds, self.terms, self.rows = stock, kinds, terms, rows
+        # How searches are put in the shop's language.
+        self.reference = language.load("searches.toml")
+        self.joins: dict[str, Any] = self.reference["joins"]
         self.known: dict[int, tuple[str, ...]] = {}
 
     def names(self, leaf: int) -> tuple[str, ...]:
@@ -149,8 +148,8 @@ class SearchWords:
             name = " ".join(name.split()[-2:])
         if dice > 0.93:
             name = self.stock.leaves[need.leaf].lower()
-        if random.random() < 0.12:
-            name = name.removesuffix("s") if name.endswith("s") else f"{name}s"
+        if random.random() < 0.12 and (plural := self.joins["plural"]):
+            name = name.removesuffix(plural) if name.endswith(plural) else f"{name}{plural}"
         return name
 
     def add_part(self, need: Need, random: Random, but: str = "") -> None:
@@ -173,7 +172,7 @@ class SearchWords:
         elif dice < 0.87 and (plain := [want for want in free if not want[0].isdigit()]) and but != "without":
             parts["without"] = random.choice(plain)
         elif but != "size":
-            some = load_search_reference()["words"]
+            some = self.reference["words"]
             parts["size"] = random.choice(some["size"] if random.random() < 0.5 else some["quality"])
 
     def put(self, need: Need, random: Random) -> str:
@@ -188,18 +187,24 @@ class SearchWords:
             said.append(parts["detail"])
         for name in BEHIND:
             if name in parts and name != "cap":
-                small = "" if name == "for" and random.random() < 0.12 else f"{name} "
-                said.append(f"{small}{parts[name]}")
+                bare = name == "for" and random.random() < 0.12
+                said.append(parts[name] if bare else self.joins[name].format(part=parts[name]))
         text = " ".join(said)
         if "cap" in parts:
-            text += f" under {'$' if random.random() < 0.4 else ''}{parts['cap']}"
+            text += f" {self.cap_words(parts['cap'], random)}"
         return once(text)
+
+    def cap_words(self, cap: str, random: Random) -> str:
+        """A limit, in English with or without the sign of the dollar."""
+        signed = random.random() < 0.4
+        said: str = self.joins["cap"].format(part=f"{self.joins.get('sign', '') if signed else ''}{cap}")
+        return said
 
     def cap(self, need: Need) -> int:
         return next((cap for cap in CAPS if cap * 100 >= need.most), CAPS[-1])
 
     def purpose(self, need: Need, random: Random) -> str:
-        kind, known = self.kinds.of[need.leaf], load_search_reference()["purposes"]
+        kind, known = self.kinds.of[need.leaf], self.reference["purposes"]
         if kind.companions and random.random() < 0.1 and (name := self.companion_name(need.leaf, random)):
             return name
         found: str = random.choice(kind.purposes or known[kind.who])
@@ -219,24 +224,24 @@ class SearchWords:
         return random.choice(names) if names else ""
 
     def shaped(self, need: Need, random: Random) -> str:
-        forms = load_search_reference()["forms"][random.choice(SHAPES)]
+        forms = self.reference["forms"][random.choice(SHAPES)]
         words = need.words
         color = need.color or words.color
         other = self.companion_name(need.leaf, random)
         form = random.choice([form for form in forms if (color or "{c}" not in form) and (other or "{o}" not in form)])
         said = {
             "n": need.parts["name"],
-            "d": random.choice(need.wants or words.details or ("handle",)),
+            "d": random.choice(need.wants or words.details or (self.joins["detail"],)),
             "f": self.purpose(need, random),
             "b": words.brand,
             "c": color,
-            "e": random.choice([each for each in SECOND_COLORS if each != color]),
+            "e": random.choice([each for each in self.joins["second_colors"] if each != color]),
             "o": other,
         }
         return once(form.format(**said))
 
     def as_gift(self, need: Need, random: Random) -> str:
-        known = load_search_reference()
+        known = self.reference
         if need.whom == "gift":
             need.whom = random.choice(known["gifts"]["for"])
         form = random.choice(known["forms"]["gift"]) if random.random() < 0.6 else "{n}"

@@ -17,7 +17,7 @@ from shopwright.pipeline.behaviors.session_replay import (
 )
 from shopwright.pipeline.behaviors.sessions import CART, CLICK, PURCHASE, SEARCH
 from shopwright.pipeline.checks.behaviors import shows_price
-from shopwright.pipeline.render.pages import PAGE, format_dollars, render_page_html
+from shopwright.pipeline.render.pages import PAGE, format_money, render_page_html
 from shopwright.pipeline.shop.browser import QUERY_LETTERS
 from shopwright.pipeline.world.catalog_columns import EPOCH
 from tests.behaviors.world import World
@@ -108,7 +108,7 @@ def test_a_promotions_price_is_on_the_pages_of_its_days_and_on_no_others(world):
         walk.go()
         page = next(move for move in walk.moves if move.page.kind == "product")
         assert shows_price(text(page), price)
-        assert format_dollars(other) not in text(page).partition("Price: ")[2].partition("Rating")[0]
+        assert format_money(other) not in text(page).partition("Price: ")[2].partition("Rating")[0]
 
 
 def test_who_comes_on_a_day_of_an_offer_sees_it_and_nobody_else(world):

@@ -503,7 +503,8 @@ def test_a_prompt_with_its_own_answer_is_found(told_of_step, step):
 
 
 def test_an_answer_before_that_was_another_is_found(told_of_step, step):
-    assert told_of_step(prompted(step, 1, lambda text: text.replace("I ", "We ", 1))) & {BEFORE, HINT}
+    begins = '"rationale": "'
+    assert told_of_step(prompted(step, 1, lambda text: text.replace(begins, f"{begins}Well, ", 1))) & {BEFORE, HINT}
     first = '"name": "search_input"'  # the answer's; the page has `name="search_input"`
     assert BEFORE in told_of_step(prompted(step, 1, lambda text: text.replace(first, '"name": "search"', 1)))
 

@@ -397,7 +397,8 @@ def test_axis_constraints_more_must_hold(world):
 def test_axis_omission_more_is_left_out_of_the_opening(world):
     def share(level):
         tasks = drawn(world, "product_discovery", level, count=240)
-        slots = [slot for task in tasks for slot in task.slots if slot.name not in ("category", "priority")]
+        # Of bounds: a value that is stated is often found by its word, and such a task is not taken.
+        slots = [slot for task in tasks for slot in task.slots if slot.name in ("price", "rating", "shipping days")]
         return sum(slot.known == "asked" for slot in slots) / len(slots)
 
     low, middle, high = three(share)

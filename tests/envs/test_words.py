@@ -129,10 +129,11 @@ def test_what_ships_is_read_back(tasks, shop):
 def test_an_opening_that_says_another_fact_is_not_read_as_its_own(tasks, shop):
     caught = 0
     for task in tasks:
-        number = re.search(r"\$(\d+)(?![\d.])", task.opening)
+        number = re.search(r"\$(\d+)(?![\d.])|(?<![\d.])(\d+)(?= (?:dollars|bucks))", task.opening)
         if task.env != "product_discovery" or number is None:
             continue
-        other = task.opening.replace(number[0], f"${int(number[1]) + 7}")
+        amount = number[1] or number[2]
+        other = task.opening.replace(number[0], number[0].replace(amount, f"{int(amount) + 7}"))
         assert find_misread_words(task.model_copy(update={"opening": other}), shop)
         more = task.model_copy(update={"opening": f"{task.opening} And at most 9 days of delivery."})
         assert find_misread_words(more, shop)

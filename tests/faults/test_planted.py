@@ -329,9 +329,9 @@ PLANTED = (
     ),
     Planted(
         "a shopping task's certificate lacks a variant",
-        "pipeline/shopping/draw.py",
-        "    variants = [store.option(place).id for place in places if place >= 0]",
-        "    variants = [store.option(place).id for place in places if place >= 0][:-1]",
+        "pipeline/shopping/right_products.py",
+        "        variants = [store.option(place).id for place in places if place >= 0]",
+        "        variants = [store.option(place).id for place in places if place >= 0][:-1]",
         "tests/shopping/test_facts.py certificate_names_every_variant",
     ),
     Planted(

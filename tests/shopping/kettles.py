@@ -52,6 +52,8 @@ SHOP = {
     "p7": things(item(7, "Twin kettle", body="oak", handle="oak"), ("red", 3500, 5)),
     "p8": things(item(8, "Metric kettle", body="steel", capacity="1700 ml"), ("red", 3500, 5)),
     "p9": things(item(9, "Plain kettle", body="double-wall", capacity="1.7 L")),
+    "p10": things(item(10, "Steel kettle with a cork handle", body="steel", handle="cork")),
+    "p11": things(item(11, "Kettle warmer, goose down", filling="goose down")),
 }  # fmt: skip
 
 

@@ -9,12 +9,15 @@ from shopwright.pipeline.catalog.search import Search
 from shopwright.pipeline.envs.load_world import NUMBER_COLUMNS, SHOWN_COLUMNS
 from shopwright.pipeline.evaluate.situation import play_offline
 from shopwright.pipeline.gym import build_dataset_in_memory
+from shopwright.pipeline.languages import LANGUAGES
 from shopwright.pipeline.shop.store import Store
 from shopwright.pipeline.shopping import wording
 from shopwright.pipeline.shopping.baselines import PLAYERS
+from shopwright.pipeline.shopping.chinese_wording import ChineseWriter
 from shopwright.pipeline.shopping.draw import ProfileDemands, draft_task
 from shopwright.pipeline.shopping.facts import VariantTables, compute_price_ceiling
 from shopwright.pipeline.shopping.play import Play, ShopResources, make_episode
+from shopwright.pipeline.shopping.short_wording import ShortText
 from shopwright.pipeline.stages import upstream
 from shopwright.schemas.shopping import (
     Demographics,
@@ -31,31 +34,48 @@ PRODUCTS = 600
 
 
 @cache
-def shop():
-    have = {}
+def shop(language="en"):
+    have, given = {}, {"catalog": {"products": PRODUCTS, "language": language}}
     for name in upstream("variants"):
-        have[name] = build_dataset_in_memory(name, have, {"products": PRODUCTS} if name == "catalog" else {}, 0)
-    store = Store(have["catalog"].table([*SHOWN_COLUMNS, *NUMBER_COLUMNS]), have["variants"].table(), ())
+        have[name] = build_dataset_in_memory(name, have, given.get(name, {}), 0)
+    facts = have["catalog"].table([*SHOWN_COLUMNS, *NUMBER_COLUMNS])
+    store = Store(facts, have["variants"].table(), (), language=LANGUAGES[language])
     return ShopResources(store, Search(store))
 
 
 @cache
-def counters():
-    return VariantTables(shop().store)
+def counters(language="en"):
+    return VariantTables(shop(language).store)
+
+
+def word_in_english(found, random, personal):
+    needs = [
+        each.model_copy(update={"said": wording.phrase_need(each, found.category, random)}) for each in found.needs
+    ]
+    text = wording.phrase_instruction(found.category, needs, random, usual=personal)
+    return ShortText(text, wording.phrase_vague_opening(found.category, random), "", needs, [])
+
+
+def word_in_chinese(found, random, personal):
+    store = shop("zh").store
+    table = counters("zh").of(store.place_of_leaf[found.category])
+    return ChineseWriter(table, found.thing.item.title, "train", random).write(found.needs, usual=personal)
+
+
+WORDINGS = {"en": word_in_english, "zh": word_in_chinese}
 
 
 def task(row, language="en", *, personal=False):
     """What is wanted of the product at a row, or None; `personal`: its brand is in a profile instead."""
-    store = shop().store
+    store = shop(language).store
     carried = ProfileDemands({"brand": store.brands[row].as_py()}) if personal else ProfileDemands({})
-    found = draft_task(counters(), row, Random(row), carried=carried)
+    found = draft_task(counters(language), row, Random(row), carried=carried)
     if found is None:
         return None
-    random = Random(row)
-    needs = [
-        each.model_copy(update={"said": wording.phrase_need(each, found.category, language, random)})
-        for each in found.needs
-    ]
+    worded = WORDINGS[language](found, Random(row), personal)
+    if worded is None:
+        return None
+    needs = worded.needs
     variant = found.thing.option.id if found.thing.option else ""
     return ShoppingTask(
         id=f"{variant or found.thing.item.id}-{language}{'-p1' if personal else ''}",
@@ -63,8 +83,9 @@ def task(row, language="en", *, personal=False):
         variant_id=variant,
         category=found.category,
         language=language,
-        instruction=wording.phrase_instruction(found.category, needs, language, random, usual=personal),
-        simple_instruction=wording.phrase_vague_opening(found.category, language, random),
+        instruction=worded.text,
+        simple_instruction=worded.opening,
+        purpose="",
         options=[],
         attributes=[],
         price_limit=next((compute_price_ceiling(each) for each in needs if each.kind == "price"), None),
@@ -74,6 +95,7 @@ def task(row, language="en", *, personal=False):
         phrases=[],
         profile_id="p1" if personal else "",
         reason_keys=[each.fact for each in needs if each.known == "profile"],
+        right=found.right,
         acceptable=found.acceptable,
         nearest_miss=found.nearest_miss,
         title_overlap=0.0,
@@ -168,7 +190,7 @@ def profile_of(one):
 
 
 def begin_task(one, scenario):
-    return Play(shop(), one, scenario, profile_of(one))
+    return Play(shop(one.language), one, scenario, profile_of(one))
 
 
 def play_task(one, scenario, player="solver"):

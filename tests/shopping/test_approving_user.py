@@ -18,7 +18,7 @@ def shopper(*needs, scenario="multi", language="en"):
 
 
 def chinese():
-    said = ("不生锈的金属", "像夜里的海一样深的蓝", "不超过40美元")
+    said = ("不生锈的金属", "像夜里的海一样深的蓝", "不超过40元")
     needs = [each.model_copy(update={"said": words}) for each, words in zip((STEEL, BLUE, LIMIT), said, strict=True)]
     return shopper(*needs, language="zh")
 
@@ -110,6 +110,13 @@ def test_with_a_profile_the_rest_is_as_usual(question):
     heard = shopper(STEEL, BRAND, scenario="multi personal").reply(question)
     assert heard.text in ("As I usually do.", "The way I usually have it.")
     assert "Norrvik" not in heard.text
+
+
+@pytest.mark.parametrize(("question", "asked"), [("Which brand do you like?", ("brand",)), ("Anything else?", ())])
+def test_a_question_about_what_the_profile_tells_is_known_as_such(question, asked):
+    heard = shopper(STEEL, BRAND, scenario="multi personal")
+    heard.reply("What material should it be?")
+    assert heard.reply(question).asked == asked
 
 
 def test_with_a_profile_there_is_nothing_else_but_the_usual():

@@ -7,10 +7,12 @@ import numpy as np
 import pytest
 
 from shopwright.pipeline.gym import world
-from shopwright.pipeline.shopping.draw import GRADES, SHARES, draft_task, draw_grade, list_offered_values
+from shopwright.pipeline.shopping.draw import GRADES, MOST_RIGHT, SHARES, draft_task, draw_grade
 from shopwright.pipeline.shopping.effects import find_effect, find_effect_bounds, load_effects
 from shopwright.pipeline.shopping.facts import VariantTables, compute_price_ceiling, is_need_met, parse_measurement
 from shopwright.pipeline.shopping.score import list_product_variants
+from shopwright.pipeline.shopping.telling_facts import list_offered_values
+from shopwright.schemas.certificates import parse_certificate
 from shopwright.schemas.shopping import Need
 
 
@@ -43,14 +45,28 @@ def list_satisfying(store, leaf, needs):
     ]
 
 
+def list_certified(one):
+    return [end.bought[0].product_id for end in parse_certificate(one.acceptable).ends]
+
+
 def test_any_need_that_is_left_out_lets_another_product_fit(counters, drafts):
     store = counters.store
     for _, one in drafts[::7]:
         leaf = store.place_of_leaf[one.category]
-        assert list_satisfying(store, leaf, one.needs) == [one.thing.item.id]
+        right = list_satisfying(store, leaf, one.needs)
+        assert sorted(list_certified(one)) == sorted(right)
+        assert one.thing.item.id in right
         for need in one.needs:
             rest = [each for each in one.needs if each is not need]
-            assert len(list_satisfying(store, leaf, rest)) > 1, (one.category, need)
+            assert len(list_satisfying(store, leaf, rest)) > len(right), (one.category, need)
+
+
+def test_few_words_may_fit_several_products_and_the_draft_says_so(drafts):
+    several = [one for _, one in drafts if one.right == "any of several"]
+    assert several
+    for _, one in drafts:
+        assert (len(list_certified(one)) > 1) == (one.right == "any of several")
+        assert len(list_certified(one)) <= MOST_RIGHT
 
 
 def test_a_grade_has_as_many_needs_as_it_says(drafts):
@@ -78,7 +94,8 @@ def test_a_size_in_the_middle_and_a_price_a_little_off_decide_nothing(counters, 
     loose = 0
     for _, one in drafts:
         counter = counters.of(counters.store.place_of_leaf[one.category])
-        others = counter.stocked & (counter.rows != one.thing.item.row)
+        right = [counters.store.row(id) for id in list_certified(one)]
+        others = counter.stocked & ~np.isin(counter.rows, right)
         for need in one.needs:
             if need.op in ("at most", "at least") and need.fact != "price":
                 bounds = find_effect_bounds(list_offered_values(counter, need.fact), need.op)

@@ -251,6 +251,19 @@ def test_where_the_title_says_it_all_nothing_is_unconfirmed():
     assert visit.found() == {}
 
 
+@pytest.mark.parametrize(("fact", "value"), [("filling", "goose down"), ("color", "red"), ("rating", "4")])
+def test_what_title_options_or_stars_show_need_not_be_read_about(fact, value):
+    """A pillow whose title names its filling, a kettle that is offered in colors."""
+    shows = task(need(fact, value, op="is not" if fact == "filling" else "is"), LIMIT)
+    product = {"filling": "p11"}.get(fact, "p1")
+    assert UNCONFIRMED not in Visit(task=shows).search("red kettle", product).opens(product).buys().found()
+
+
+def test_a_title_that_names_another_value_shows_what_is_wrong():
+    oak = task(need("handle", "oak"), need("body", "steel"), LIMIT)
+    assert Visit(task=oak).search("steel kettle", "p10").opens("p10").buys().found() == {"no detail confirmation": 2}
+
+
 def test_an_attribute_that_is_not_known_yet_cannot_be_confirmed():
     assert UNCONFIRMED not in Visit("multi").search("red kettle", "p2").opens("p2").picks("red").found()
 
@@ -527,6 +540,18 @@ def test_a_shopper_that_says_what_it_needs_or_what_is_no_fact_seen(answer):
 def test_a_value_of_the_question_that_is_denied_is_not_the_shoppers(answer):
     assert answered(answer, "Is blue fine?").found() == {}
     assert answered(answer).found() == {DISTORTED: 6}
+
+
+@pytest.mark.parametrize("answer", ["Up to $60.", "About 25.50 dollars.", "不超过300元。"])
+def test_a_shopper_that_names_another_price(answer):
+    assert answered(answer).found() == {DISTORTED: 6}
+    frugal = Visit("multi", task=task(BODY, COLOR)).asks("?", "Red, cool walls", told=["body", "color"])
+    assert frugal.asks("Anything else?", answer).found() == {ADDED: 1}
+
+
+@pytest.mark.parametrize("answer", ["Up to $40.", "40 bucks", "40元以内"])
+def test_a_shopper_that_names_its_price(answer):
+    assert answered(answer).found() == {}
 
 
 def test_a_value_that_a_needed_fact_has_too_is_meant_of_that():

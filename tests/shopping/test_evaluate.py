@@ -330,10 +330,11 @@ def test_a_profile_that_finds_its_target_more_often_than_chance_is_found(times, 
 
 
 def test_the_players_pass_the_audit():
-    situation = situation_of([*tasks(16), *tasks(16, personal=True)])
+    # One success by luck in a few tasks would be more than a cheap player may have.
+    situation = situation_of([*tasks(120), *tasks(120, personal=True)])
     cells = audit([situation])
     assert {(cell.policy, cell.where, cell.episodes) for cell in cells} == {
-        (player, scenario, 16) for player in PLAYERS for scenario in SCENARIOS
+        (player, scenario, 120) for player in PLAYERS for scenario in SCENARIOS
     }
     assert not situation.judge(cells).failed
 

@@ -5,7 +5,7 @@ import pytest
 
 from shopwright.pipeline.evaluate.situation import play_offline
 from shopwright.pipeline.shopping.baselines import PLAYERS, list_top_likes
-from shopwright.pipeline.shopping.evaluate import MOST_BASELINE_SUCCESS
+from shopwright.pipeline.shopping.evaluate import MOST_BASELINE_SUCCESS, MOST_READING_SUCCESS
 from shopwright.pipeline.shopping.play import Play, list_scenarios, make_episode
 from tests.shopping.shops import begin_task, customer, play_task, shop, task, tasks
 
@@ -72,9 +72,13 @@ def test_the_solver_goes_on_to_the_end_where_its_purchase_fails():
 
 
 @pytest.mark.parametrize("player", CHEAP)
-def test_who_does_not_look_closely_seldom_succeeds(player):
-    found = [play_task(one, scenario, player) for one, scenario in EPISODES]
-    assert sum(each.typed.success for each in found) <= MOST_BASELINE_SUCCESS * len(found)
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_who_does_not_look_closely_seldom_succeeds(player, language):
+    """Chinese tasks are short: who searches their own words may succeed as often as the audit of such tasks allows."""
+    sample = tasks(60, language="zh") if language == "zh" else [one for one in SAMPLE if one.language == "en"]
+    found = [play_task(one, scenario, player) for one in sample for scenario in list_scenarios(one)]
+    most = MOST_READING_SUCCESS.get(player, MOST_BASELINE_SUCCESS) if language == "zh" else MOST_BASELINE_SUCCESS
+    assert sum(each.typed.success for each in found) <= most * len(found)
     assert all(each.bought_product or len(each.steps) in (30, 40) for each in found)
 
 

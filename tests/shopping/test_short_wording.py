@@ -8,7 +8,7 @@ from shopwright.pipeline.checks.short_instructions import find_title_run
 from shopwright.pipeline.phrases.bank import load_grammar_bank
 from shopwright.pipeline.reading.short_instructions import CategoryFacts, ShortReader
 from shopwright.pipeline.shopping.effects import load_effects
-from shopwright.pipeline.shopping.short_wording import BEHIND, CLAUSE, compose_thing
+from shopwright.pipeline.shopping.trait_words import stands_behind
 
 PANS = CategoryFacts(
     {
@@ -72,7 +72,7 @@ def test_all_words_for_an_effect_are_read_as_that_end_of_its_measure(effect):
         bound = "3 u" if effect.op == "at least" else "2 u"
         templates = load_grammar_bank("shopping").templates[f"effect {effect.name}"]
         for said in chain.from_iterable(template.frames() for template in templates):
-            text = f"i need a pan {said}" if BEHIND.match(said) or CLAUSE.match(said) else f"i need a {said} pan"
+            text = f"i need a pan {said}" if stands_behind(said) else f"i need a {said} pan"
             assert read(text, facts) == (["Pans"], {(fact, effect.op, bound)}, []), (fact, said)
 
 
@@ -80,12 +80,6 @@ def test_every_effect_has_words_of_its_own_for_each_split():
     templates = load_grammar_bank("shopping").templates
     for effect in load_effects():
         assert {each.use for each in templates[f"effect {effect.name}"]} == {"train", "test", "test_wording"}
-
-
-def test_the_thing_stands_between_what_is_said_before_and_behind_it():
-    assert compose_thing("an air fryer", ["black"], "under $40") == "a black air fryer under $40"
-    assert compose_thing("a pair of jeans", ["orange"], "") == "a pair of orange jeans"
-    assert compose_thing("jeans", ["slim"], "in size 30") == "slim jeans in size 30"
 
 
 def test_three_words_of_the_title_in_a_row_are_found():

@@ -39,8 +39,8 @@ def products(run):
 
 @pytest.fixture
 def product(products):
-    """A product with two promotions or more."""
-    return copy.deepcopy(next(product for product in products if len(product["promotions"]) > 1))
+    """A product with two promotions or more, as of a shop's own file: what the sample composes has to keep more promises."""
+    return copy.deepcopy(next(product for product in products if len(product["promotions"]) > 1)) | {"source": "own"}
 
 
 def why(*rows):
@@ -50,6 +50,15 @@ def why(*rows):
 def test_the_products_of_a_build_break_no_promise(run, products):
     assert why(*products) == [set()] * 2_400
     assert run.read("catalog").manifest.rejected == 0
+
+
+def test_a_fact_of_the_sample_that_no_text_tells_fails(products):
+    product = copy.deepcopy(products[0])
+    picked = {option["name"] for option in product["options"]}
+    fact = next(each for each in product["attributes"] if each["name"] not in picked)
+    fact["value"] = "unheard of"
+    assert why(product) == [{f"no text tells its {fact['name']}: unheard of"}]
+    assert why(product | {"source": "own"}) == [set()]
 
 
 @pytest.mark.parametrize("price", ["0", "-0.01", "-12.00"])

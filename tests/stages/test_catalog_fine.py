@@ -11,7 +11,7 @@ from shopwright.pipeline.problem import Problem
 from shopwright.pipeline.run import Run
 from shopwright.pipeline.stage import reasons_against
 from shopwright.pipeline.stages import all_stages
-from shopwright.pipeline.stages.catalog_fine import choose_fine_products, diversity, find_most_alike
+from shopwright.pipeline.stages.catalog_fine import choose_fine_products, collect_row_facts, diversity, find_most_alike
 from shopwright.schemas.shop import Product
 
 STAGE = all_stages()["catalog_fine"]
@@ -56,7 +56,7 @@ def test_each_step_is_in_the_manifest(run):
     assert made.stats["products kept"] == made.rows == 10 * made.stats["leaves kept"]
 
 
-def test_categories_of_too_few_leaves_and_of_low_complexity_are_dropped(tmp_path):
+def test_categories_of_too_few_leaves_and_leaves_of_low_complexity_are_dropped(tmp_path):
     few = [product(n, group="Small", leaf=f"S{n % 2}") for n in range(8)]
     plain = [product(n, group="Plain", leaf=f"P{n % 4}", facts={"base": "oak"}) for n in range(8, 16)]
     rich = [product(n, group="Rich", leaf=f"R{n % 4}") for n in range(16, 24)]
@@ -64,7 +64,10 @@ def test_categories_of_too_few_leaves_and_of_low_complexity_are_dropped(tmp_path
     found = choose_fine_products(catalog_of(tmp_path, rows), leaves=4, siblings=120, complexity=3)
     assert ids(found, rows) == [row["id"] for row in rich]
     assert found.steps["categories of too few leaves"] == 1
-    assert found.steps["categories of low complexity"] == 1
+    assert found.steps["products of categories of too few leaves"] == 8
+    assert found.steps["leaves of low complexity"] == 4
+    assert found.reasons["Small: leaves"] == 2
+    assert found.reasons["Plain > P0: facts and options"] == 1
 
 
 def test_a_leaf_keeps_those_that_are_most_alike_and_most_reviewed():
@@ -86,9 +89,17 @@ def test_a_leaf_of_low_diversity_gives_half_as_many(tmp_path):
     assert found.steps["leaves of low diversity"] == 1
 
 
-def test_diversity_is_the_entropy_of_a_facts_values():
-    assert diversity([{"a": "1"}, {"a": "1"}]) == 0
-    assert diversity([{"a": str(n)} for n in range(4)]) == 2
+def test_diversity_is_the_share_of_facts_in_which_two_products_differ_the_maker_apart():
+    assert diversity([{"a": "1", "brand": "x"}, {"a": "1", "brand": "y"}]) == 0
+    assert diversity([{"a": str(n), "b": "same"} for n in range(4)]) == 0.5
+
+
+def test_what_is_picked_on_the_page_is_an_option_and_no_fact():
+    row = product(1, facts={"base": "oak", "height": "12 in"}) | {
+        "options": [{"name": "height", "values": ["12 in", "15 in"]}],
+        "brand": "Lumo",
+    }
+    assert collect_row_facts(row) == ({"base": "oak", "brand": "Lumo"}, 2)
 
 
 def test_nothing_left_is_an_error_that_says_what_to_lower(run):

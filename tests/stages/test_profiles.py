@@ -584,14 +584,14 @@ def test_an_agent_is_told_every_group_in_english(known):
 
 def test_an_agent_is_told_every_group_in_chinese(known):
     assert describe_profile(known, "zh") == (
-        "交易：常用电子钱包；2%的购买低于标价；31%的购买为复购；平均每单26.09美元；促销敏感度中；近29天消费589.80美元；近31天24单\n"
+        "交易：常用电子钱包；2%的购买低于标价；31%的购买为复购；平均每单26.09元；促销敏感度中；近29天消费589.80元；近31天24单\n"
         "用户：金卡会员；年龄65+；性别男；消费水平中\n"
         "地区：Piedmont\n"
         "注册日期：2021-04-17\n"
         "偏好：\n"
         "- 品牌：BRANDS（高）、other brands（低）\n"
         "- 品类：CATEGORIES（高）、other categories（低）\n"
-        "- 价格区间：13-20美元\n"
+        "- 价格区间：13-20元\n"
         "- 颜色：COLORS（高）、other colors（低）\n"
         "- 尺寸：Socks（size: XL）\n"
         "- 材质：MATERIALS（高）、other materials（低）\n"
@@ -600,14 +600,6 @@ def test_an_agent_is_told_every_group_in_chinese(known):
         "习惯：常用平板；每天浏览36.5分钟；关注15家店铺；活跃时段8、22点\n"
         "近13天：访问18次；加购32件；收藏19件；搜索过的品类：Socks、Pens"
     )
-
-
-@pytest.mark.parametrize("language", ["en", "zh"])
-def test_names_may_be_said_in_other_words(known, language):
-    plain, other = describe_profile(known, language), describe_profile(known, language, names=lambda name: f"<{name}>")
-    assert other.replace("<", "").replace(">", "") == plain
-    assert other.count("<") == 2 * len(LISTS) + 1 + 2
-    assert "<Socks>" in other
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])

@@ -74,7 +74,7 @@ def test_code_is_written_in_pandas_and_in_sql_and_some_look_first(rows):
     codes = [call["code"] for row in rows for call in row["calls"]]
     assert any("conn.execute(" in code for code in codes)
     assert any("conn.execute(" not in code and "df[" in code for code in codes)
-    assert 0.6 < sum(len(row["calls"]) > 1 for row in rows) / len(rows) < 0.97
+    assert 0.4 < sum(len(row["calls"]) > 1 for row in rows) / len(rows) < 0.97  # about .62, of some 30 rows
 
 
 def test_a_row_as_it_was_made_passes(find_reasons, rows):

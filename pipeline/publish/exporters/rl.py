@@ -7,7 +7,6 @@ where only the solver played. One file serves TRL and verl.
 
 import json
 from collections.abc import Iterator, Mapping
-from functools import partial
 from typing import Any, Literal
 
 from shopwright.pipeline.behaviors.sessions import assign_customer_split
@@ -26,7 +25,6 @@ from shopwright.pipeline.sandbox.data_loader import describe_events_table
 from shopwright.pipeline.sandbox.execute import Limits
 from shopwright.pipeline.shopping.play import ACTIONS, Observation, format_observation, list_scenarios
 from shopwright.pipeline.shopping.profile import describe_profile
-from shopwright.pipeline.shopping.wording import translate_name
 from shopwright.pipeline.trainers.env import ShopEnv, make_talk_call, scale_limits_to_calls, solve_env_task
 from shopwright.schemas.behaviors import NextAction
 from shopwright.schemas.questions import Question
@@ -70,7 +68,7 @@ def page_head(opening: str, scenario: Scenario, language: Language, profile: Pro
     sight = Observation(
         pages.render_page_text(home), tuple(pages.list_clickables(home)), pages.can_search(home), ACTIONS[scenario]
     )
-    known = describe_profile(profile, language, names=partial(translate_name, language=language)) if profile else ""
+    known = describe_profile(profile, language) if profile else ""
     facts = {"multi": scenario.startswith("multi"), "personal": profile is not None, "limit": sight.left}
     page = format_observation(sight)
     return list(

@@ -1,0 +1,195 @@
+"""What a need is called in a few words: plainly, by its effect, or as people put a value."""
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from random import Random
+
+from shopwright.pipeline.phrases.bank import PhraseBank, load_grammar_bank
+from shopwright.pipeline.shopping.effects import find_effect
+from shopwright.pipeline.shopping.facts import MEASURE, UNITS, VariantTable, parse_measurement
+from shopwright.schemas.phrases import Use
+from shopwright.schemas.shopping import Need
+
+# Words that a trait begins with which stands behind the thing.
+BEHIND = re.compile(
+    r"(?:with|without|in|for|made|by|from|of|that|which|whose|suitable|good for|meant|as|at|up|so|under|below|less|lower|no|not|cheaper"
+    r"|costing|priced|around|about|roughly|somewhere|having|pack|to|on|after|before|against|down|minus|just|letting|charged|sometime"
+    r"|past|until|late|early|just|ground|free|low in|down)\b"
+    r"|\$|\d+(?:\.\d+)? (?:dollars|bucks)|.* (?:at most|tall|high|wide|long|across|deep|or so|included)$|\d.* in \w+$"
+    r"|(?:three|four) of them|one to one|somebody|someone"
+)
+# How often a bound is said by its effect, a value in other words than the catalog's, a small number as a word.
+EFFECT, OTHER_WORDS, NUMBER_WORD = 0.92, 0.8, 0.5
+# Letters of a size that is said as one: "XL", "women's 9".
+LONGEST_SIZE = 10
+SIDES = ("height", "width", "length", "depth", "diameter")
+SIDE_UNITS = ("in", "ft", "cm", "yd", "mm", "m")
+FOR = frozenset(
+    "use|skin type|hair type|players|guests|pets|garment|learner|age|language|recipient|occasion|gender|department|age range|target audience"
+    .split("|")
+)  # fmt: skip
+MATERIALS = frozenset("material fabric wood yarn fiber upholstery leather upper shell".split())
+# Measures of the whole thing, which need no name beside them.
+WHOLE = frozenset(
+    "size weight capacity volume power pack count pieces storage memory decade resolution output duration quantity".split()
+)
+# Said by their effect alone, or as a number of people: nobody wants a tent with at least 3 person.
+PEOPLE = frozenset({"sleeps", "guests"})
+STATE = re.compile(r".*(?:free|ed|ing|able|less|grade|style|proof|only)")
+# What comes with a thing, and is no state of it: "packaging removal".
+ADDED = frozenset("extra included scope feature benefit goal retouch treatment job storage inclusion".split())
+# A thing is of these, and does not come with them: "letter size".
+KINDS = frozenset("size shape level style fit finish roast weave print tuning rise".split())
+# What there is no "a" of.
+MASS = frozenset(
+    "packaging insulation coverage storage heat wax leather denim cotton foam yarn protection water control care content paper wood glass"
+    " flow fizz sugar salt fleece wool silk linen light".split()
+)
+# A unit that counts things of its own: "6 presets", "4 jars"; what is sold in packs is a "6 pack".
+COUNTED = re.compile(r"[a-z][a-z ]+s")
+MEASURED = re.compile(r"\s*-?\d+(?:\.\d+)? ?(?:[a-zA-Z%°].*)")
+NUMBER_WORDS = dict(
+    zip(map(str, range(2, 13)), "two three four five six seven eight nine ten eleven twelve".split(), strict=True)
+)
+
+
+def stands_behind(text: str) -> bool:
+    """
+    >>> [stands_behind(text) for text in ("in black", "lightweight", "with two slots", "$40 at most", "12 inches tall")]
+    [True, False, True, True, True]
+    """
+    return bool(BEHIND.match(text))
+
+
+def add_article(named: str, fact: str) -> str:
+    """A value with "a" where it ends with the one thing that its fact names.
+
+    >>> add_article("thermal carafe", "carafe"), add_article("plain packaging", "packaging")
+    ('a thermal carafe', 'plain packaging')
+    """
+    last = named.split()[-1].lower()
+    return f"a {named}" if last == fact.split()[-1] and not last.endswith("s") and last not in MASS else named
+
+
+@dataclass
+class TraitWriter:
+    """Words for single needs of one thing: everything that is drawn for them comes from its own dice."""
+
+    counter: VariantTable
+    title: str
+    use: Use
+    random: Random
+    phrases: list[str] = field(default_factory=list)
+
+    @cached_property
+    def bank(self) -> PhraseBank:
+        return load_grammar_bank("shopping")
+
+    def say(self, meaning: str, facts: Mapping[str, str]) -> str:
+        said = self.bank.say(meaning, facts, self.random, use=self.use)
+        self.phrases += said.templates
+        return said.text
+
+    def phrase_trait(self, need: Need) -> str:
+        if need.fact == "price":
+            dollars = need.value.removesuffix(".00")
+            return self.say(f"price {need.op}", {"dollars": dollars})
+        if need.op == "is not":
+            how = "not by" if need.fact == "brand" else "not for" if need.fact in FOR else "not"
+            return self.say(how, {"value": self.name_value(need)})
+        if need.op in ("at most", "at least"):
+            return self.phrase_bound(need)
+        return self.phrase_value(need)
+
+    def phrase_bound(self, need: Need) -> str:
+        measure = parse_measurement(need.value)
+        effect = find_effect(self.counter.group, self.counter.leaf, need.fact, need.op, measure[1] if measure else "")
+        if effect and (need.fact in PEOPLE or self.random.random() < EFFECT):
+            return self.say(f"effect {effect.name}", {})
+        meaning, facts = self.measure_meaning(need)
+        how = "" if meaning in ("counted", "pack") else " along" if meaning == "measure along" else " of"
+        return self.say(f"{need.op}{how}", facts)
+
+    def phrase_value(self, need: Need) -> str:
+        fact, value = need.fact, need.value
+        if f"means {value}" in self.bank.templates and self.random.random() < OTHER_WORDS:
+            return self.say(f"means {value}", {})
+        years = re.fullmatch(r"(\d+) years", value)
+        if years and self.random.random() < OTHER_WORDS:
+            return self.say("years old", {"number": years[1]})
+        if fact in ("brand", "color", "condition", "flavor"):
+            return self.say(fact, {"value": value if fact == "brand" else value.lower()})
+        if fact.endswith("size") and len(value) <= LONGEST_SIZE and not MEASURE.match(value):
+            return self.say("size", {"value": value.removeprefix("size ")})
+        if MEASURED.fullmatch(value) and parse_measurement(value):
+            meaning, facts = self.measure_meaning(need)
+            return self.say(meaning, facts)
+        named = self.name_value(need)
+        if BEHIND.match(named):
+            return named
+        if fact in FOR:
+            return self.say("for somebody", {"value": named})
+        if fact in MATERIALS and named == value:
+            return self.say("material", {"value": named})
+        if named.split()[-1].lower() in KINDS:
+            return self.say("value bare", {"value": named})
+        state = STATE.fullmatch(named.lower()) and fact not in ADDED
+        part = named.split()[-1].lower().rstrip("s") == fact.split()[-1].rstrip("s") or (
+            len(named.split()) > 1 and not state
+        )
+        how = ("parts" if named.endswith("s") else "part") if part else "bare" if len(named.split()) == 1 else "state"
+        return self.say(f"value {how}", {"value": named, "a value": add_article(named, fact)})
+
+    def name_value(self, need: Need) -> str:
+        """A value, with the name of its fact where the title names it too or where it could be another fact's."""
+        value, last = need.value, need.fact.split()[-1]
+        behind = re.search(rf"{re.escape(value)} (\w+)", self.title, re.IGNORECASE)
+        titled = behind and behind[1].lower().rstrip("s") == last.rstrip("s") and last not in ("color", "size")
+        shared = sum(value.lower() in map(str.lower, values) for values in self.counter.values.values()) > 1
+        named = last.rstrip("s") in value.lower().split()[-1]
+        if named or need.fact in ("brand", "color") or not (titled or shared):
+            return value
+        return f"{value} {last}" if titled else f"{value} {need.fact}"
+
+    def measure_meaning(self, need: Need) -> tuple[str, dict[str, str]]:
+        """How a measure is said: by itself, along a side, or with what it measures; and its facts."""
+        found = MEASURE.match(need.value)
+        unit = (found["unit"] or "").strip() if found else ""
+        digits = found["number"] if found else need.value
+        counts = bool(COUNTED.fullmatch(unit)) and unit not in UNITS and unit not in ("ounces", "years", "months")
+        number = self.word_number(digits) if counts or unit in ("pack", "piece") else digits
+        known = f"unit {unit}" in self.bank.templates
+        written = need.value.replace(digits, number, 1)
+        one, several = (f"{number} {self.say(f'{how} {unit}', {})}" if known else written for how in ("unit", "units"))
+        facts = {
+            "fact": need.fact.removeprefix("max "),
+            "number": number,
+            "measure": one,
+            "measures": one if digits == "1" else several,
+        }
+        if need.fact in SIDES and unit in SIDE_UNITS:
+            return "measure along", {**facts, "along": self.say(f"along {need.fact}", {})}
+        if need.fact in PEOPLE:
+            return "people" if digits != "1" else "person", facts
+        if unit == "pack":
+            return "pack", facts
+        if counts or need.fact.split()[-1].rstrip("s") in need.value.lower():
+            return "counted" if counts or digits == "1" or need.op != "is" else "measure", facts
+        return ("measure" if need.fact in WHOLE and self.is_only_one_in(unit) else "measure of"), facts
+
+    def word_number(self, digits: str) -> str:
+        """A small number as a word, sometimes."""
+        return NUMBER_WORDS[digits] if digits in NUMBER_WORDS and self.random.random() < NUMBER_WORD else digits
+
+    def is_only_one_in(self, unit: str) -> bool:
+        """Whether one fact alone of the category is measured so."""
+        base = UNITS.get(unit, (unit, 1.0))[0]
+        bases = Counter(
+            name
+            for name, values in self.counter.values.items()
+            if any((found := parse_measurement(value)) and found[1] == base for value in values)
+        )
+        return len(bases) == 1 and bool(unit)
