@@ -16,6 +16,7 @@ from shopwright.pipeline.evaluate.frames import mask_facts
 from shopwright.pipeline.phrases.bank import PhraseBank, load_grammar_bank, tidy_sentence
 from shopwright.pipeline.phrases.grammar import SLOT, Template
 from shopwright.pipeline.prompts import render_phrases
+from shopwright.pipeline.questions.nouns import is_plural
 from shopwright.pipeline.shop.store import Store
 from shopwright.schemas.behaviors import Reason, Side
 from shopwright.schemas.phrases import Register, Use
@@ -38,7 +39,15 @@ FAR: tuple[Reason, ...] = ("gives up", "decides later", "look into the cart")
 # What of a step is no text of a page.
 OWN_WORDS = frozenset(("number",))
 POINTERS = ("one", "last one", "another one")
-ARTICLE = re.compile(r"^(?:the|this|that) (?=.)")
+ARTICLE = re.compile(r"^(?:the|these|this|that) (?=.)")
+ASIDE = re.compile(r" (?:with|\().*")
+VERB = re.compile(r"(?P<before>\{(?P<slot>product|other)\} )(?P<verb>[a-z']+)")
+PLURAL_VERBS = {
+    "is": "are", "isn't": "aren't", "was": "were", "wasn't": "weren't", "has": "have", "hasn't": "haven't", "does": "do", "doesn't": "don't",
+    "goes": "go", "matches": "match", "catches": "catch", "stays": "stay", "costs": "cost", "looks": "look", "suits": "suit", "seems": "seem",
+    "fits": "fit", "comes": "come", "waits": "wait", "speaks": "speak", "sounds": "sound", "saves": "save", "offers": "offer", "lets": "let",
+    "holds": "hold", "compares": "compare", "asks": "ask",
+}  # fmt: skip
 BARE_SEARCH = re.compile(r"[a-z]+(?: [a-z]+){0,3}")
 # Letters of a rationale.
 LONGEST = 400
@@ -136,7 +145,8 @@ class Speaker:
         """A product in a few words, with its article; empty where no few words mean it alone."""
         others = [self.store.item(each).title for each in move.in_view if each != row]
         name = name_product(self.store.item(row), others, self.store, self.random)
-        return f"{'this' if not others and self.random.random() < POINTED else 'the'} {name}" if name else ""
+        pointing = "these" if is_plural(ASIDE.sub("", name)) else "this"
+        return f"{pointing if not others and self.random.random() < POINTED else 'the'} {name}" if name else ""
 
     def quote(self, words: str) -> str:
         """A search with its marks; who is in a hurry leaves them out where it is a few plain words."""
@@ -165,11 +175,25 @@ def put_facts(frame: str, slots: Mapping[str, str], *, small: bool) -> Rationale
             said.append(ARTICLE.sub("", text).strip('"'))
         return text
 
-    text = tidy_sentence(SLOT.sub(fill, frame))
+    text = tidy_sentence(SLOT.sub(fill, agree_in_number(frame, slots)))
     if not small:
         text = text[:1].upper() + text[1:]
     kept = (part.removeprefix("from ").removeprefix("at ") for part in said)
     return Rationale(text, [part for part in dict.fromkeys(kept) if part in text and part not in POINTERS])
+
+
+def agree_in_number(frame: str, slots: Mapping[str, str]) -> str:
+    """A frame whose verbs behind a product fit its name.
+
+    >>> agree_in_number("{product} has a handle, {other} is dearer.", {"product": "the hiking boots (waxed)", "other": "the clog"})
+    '{product} have a handle, {other} is dearer.'
+    """
+
+    def agree(found: re.Match[str]) -> str:
+        name = ASIDE.sub("", slots[found["slot"]])
+        return found["before"] + (PLURAL_VERBS.get(found["verb"], found["verb"]) if is_plural(name) else found["verb"])
+
+    return VERB.sub(agree, frame)
 
 
 def find_quoted_facts(text: str, facts: PageFacts) -> list[str]:

@@ -22,6 +22,18 @@ PAIRS = frozenset(
     " pajamas boots sneakers sandals shoes socks gloves mittens slippers skis clippers shears briefs overalls joggers chinos".split()
 )
 
+# Words that end as several do and are one.
+ONE = frozenset("lens canvas gas atlas series christmas molasses".split())
+
+
+def is_plural(noun: str) -> bool:
+    """
+    >>> [is_plural(each) for each in ("hiking boots", "oven mitts", "camera lens", "cactus", "dress", "desk lamp")]
+    [True, True, False, False, False, False]
+    """
+    last = noun.rpartition(" ")[2].lower()
+    return last in PAIRS or (last.endswith("s") and last not in ONE and not last.endswith(("ss", "us", "is")))
+
 
 def name_kind(category: str, random: Random) -> tuple[str, str]:
     """A thing of this category and several, as the bank calls them or else as the category is called.

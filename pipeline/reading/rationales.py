@@ -25,8 +25,16 @@ STARS = re.compile(r"(?<!\S)(\d) stars(?!\w)")
 NUMBER = re.compile(r"(?<![\S])\d+(?:\.\d+)?(?=[\s.,;:!?)(]|$)")
 # Names of what an expression caught that are places of amounts.
 AMOUNTS = frozenset(("cm", "dm", "limit", "limit2", "filter"))
+# What a thing of several pieces, such as boots, does: read as of one piece.
+SEVERAL = re.compile(
+    r"(?P<thing>@\d +)(?P<verb>are|were|weren't|aren't|have|haven't|do|don't|go|match|catch|stay|cost|look|suit|seem|fit|come|wait|speak|sound|save|offer|let|hold|compare|ask)(?= )"
+)
+ONE = {
+    "are": "is", "aren't": "isn't", "were": "was", "weren't": "wasn't", "have": "has", "haven't": "hasn't", "do": "does", "don't": "doesn't",
+    "go": "goes", "match": "matches", "catch": "catches",
+}  # fmt: skip
 # What stands before a product's name.
-POINTER = re.compile(r"(?<![\w'])(?:the|this|that) (?=\S)", re.IGNORECASE)
+POINTER = re.compile(r"(?<![\w'])(?:the|these|this|that) (?=\S)", re.IGNORECASE)
 # What a shop has, whatever it sells: "the cart" is no toy.
 OF_THE_SHOP = frozenset(
     "cart features feature description reviews review price prices rating ratings filter results".split()
@@ -160,7 +168,9 @@ def read_rationale(text: str, seen: Seen) -> Reading:
     ('at $0 @0 is cheapest here so i will take look', ['Osko oak lamp, 12 in'], ['opens'], '')
     """
     masked, names = mask_products(mask_quoted_searches(text, seen), seen)
-    masked = mask_bare_search(masked, seen)
+    masked = SEVERAL.sub(
+        lambda two: two["thing"] + ONE.get(two["verb"], f"{two['verb']}s"), mask_bare_search(masked, seen)
+    )
     found = Reading(normalize(mask_values(masked, seen)))
     found.amounts = MONEY.findall(found.text)
     places = count()

@@ -54,6 +54,8 @@ class ProductWords:
     color: str
     start: str
     """The first words of its title."""
+    uses: tuple[str, ...] = ()
+    """What it is for, where its title says so: `busy mornings`."""
 
 
 class CatalogColumns:
@@ -156,12 +158,14 @@ class CatalogColumns:
             or split_words(leaf)[:2]
             or title[:2]
         )
-        details = self.values_in_title(product, named | set(head)) or join_units(
+        in_title = self.values_in_title(product, named | set(head))
+        details = [value for name, value in in_title if name != "use"] or join_units(
             [word for word in plain if word not in head]
         )
         details = [word for word in details if len(word) > 1 and word not in SAY_LITTLE]
         start = [word for word in title[:5] if word not in STOP]
-        return ProductWords(brand, " ".join(head), tuple(details), color, " ".join(start))
+        uses = tuple(value for name, value in in_title if name == "use")
+        return ProductWords(brand, " ".join(head), tuple(details), color, " ".join(start), uses)
 
     def listen_in_chinese(self, product: int, leaf: str) -> ProductWords:
         """The same of a title without spaces between its words: what the reference knows of its leaf stands in it."""
@@ -172,14 +176,17 @@ class CatalogColumns:
         details = tuple(value for value in values if value in title and len(value) <= LONGEST_VALUE)
         return ProductWords(brand, max(nouns, key=len, default=leaf), details, color, " ".join(title.split()[:2]))
 
-    def values_in_title(self, product: int, taken: set[str]) -> list[str]:
-        """The attributes that a product's title names, in the shop's words: `24-hour timer`."""
+    def values_in_title(self, product: int, taken: set[str]) -> list[tuple[str, str]]:
+        """The attributes that a product's title names, with their values in the shop's words: `24-hour timer`."""
         title = self.titles[product].as_py().lower()
-        found = [one["value"].lower() for one in self.attributes[product].as_py() or () if one["name"] != "color"]
+        found = [(one["name"], one["value"].lower()) for one in self.attributes[product].as_py() or ()]
         return [
-            value
-            for value in found
-            if 2 < len(value) <= LONGEST_VALUE and value in title and taken.isdisjoint(value.split())
+            (name, value)
+            for name, value in found
+            if name != "color"
+            and 2 < len(value) <= LONGEST_VALUE
+            and value in title
+            and taken.isdisjoint(value.split())
         ]
 
     def kind_in(self, said: list[str], leaf: int) -> list[str]:

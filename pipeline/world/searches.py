@@ -34,6 +34,8 @@ SHAPED = 0.17
 REAL = 0.7
 # Words of a title that is pasted.
 TITLE_WORDS = (4, 11)
+# How often what the thing in mind is made for is said of it, rather than what its kind is for.
+OWN_USE = 0.3
 # Parts, of those that stand before the name and behind it.
 BEFORE, BEHIND = ("brand", "size", "color", "detail"), ("with", "without", "for", "in", "cap")
 SHAPES = ("question", "wish", "set", "negation", "both", "plain", "plain")
@@ -207,7 +209,8 @@ class SearchWords:
         kind, known = self.kinds.of[need.leaf], self.reference["purposes"]
         if kind.companions and random.random() < 0.1 and (name := self.companion_name(need.leaf, random)):
             return name
-        found: str = random.choice(kind.purposes or known[kind.who])
+        uses = need.words.uses if random.random() < OWN_USE else ()
+        found: str = random.choice(uses or kind.purposes or known[kind.who])
         return found
 
     def usual(self, need: Need, random: Random) -> str:
