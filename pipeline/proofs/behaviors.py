@@ -7,6 +7,7 @@ from random import Random
 
 from shopwright.pipeline.behaviors.logs import Logs
 from shopwright.pipeline.behaviors.meanings import list_meanings
+from shopwright.pipeline.behaviors.mention import find_noun
 from shopwright.pipeline.behaviors.rationales import FIRST_PERSON, Speaker, put_facts
 from shopwright.pipeline.behaviors.rows import build_behavior
 from shopwright.pipeline.behaviors.session_replay import (
@@ -23,8 +24,9 @@ from shopwright.pipeline.checks.record_cache import RecordCache
 from shopwright.pipeline.checks.shopping import shop_of
 from shopwright.pipeline.phrases.grammar import Template
 from shopwright.pipeline.proofs.family import Claim, Example, Family, Filled, Sources, Unproved
+from shopwright.pipeline.questions.nouns import is_plural
 from shopwright.pipeline.reading.rationales import Reading, Seen, read_rationale
-from shopwright.pipeline.shop.store import Item
+from shopwright.pipeline.shop.store import Item, Store
 from shopwright.pipeline.world.catalog_columns import CatalogColumns
 
 # Sessions that examples are looked for in.
@@ -104,11 +106,11 @@ class Behaviors(Family[StepExample]):
         return [UNIT]
 
     def find_examples(self, unit: str, sources: Sources, random: Random) -> dict[str, list[StepExample]]:
-        """For each meaning the step with the most facts, and the first one."""
-        best: dict[str, tuple[int, SessionReplay, int, str]] = {}
+        """For each meaning the step with the most facts about single things, and the first one."""
+        best: dict[str, tuple[tuple[int, int], SessionReplay, int, str]] = {}
         for trajectory, walk in replay_sessions(sources):
             for at, move in enumerate(walk.moves):
-                known = sum(map(bool, move.facts.values()))
+                known = -count_plural_things(move, walk.store), count_sayable_facts(move)
                 for meaning in list_meanings(move.reason, move.facts, Random(0)):
                     if meaning not in best or known > best[meaning][0]:
                         best[meaning] = known, walk, at, trajectory
@@ -134,6 +136,18 @@ class Behaviors(Family[StepExample]):
             raise Unproved(f"it {fault}: {claim.text}")
         claims = sorted({each.name for each in reading.claims})
         return json.dumps({"reason": claim.meaning.partition("/")[0], "claims": claims}, ensure_ascii=False)
+
+
+def count_sayable_facts(move: Move) -> int:
+    """An option that its value names is not said, so it is none."""
+    option, value = move.facts["option"].lower(), move.facts["value"].lower().split()
+    return sum(map(bool, move.facts.values())) - (bool(option) and option in value)
+
+
+def count_plural_things(move: Move, store: Store) -> int:
+    """Beside things of several pieces, such as boots, verbs are not those of the template."""
+    rows = filter(None, (move.facts["row"], move.facts["other_row"]))
+    return sum(is_plural(find_noun(store.item(int(row)), store)) for row in rows)
 
 
 def find_other_meaning(meaning: str, reading: Reading) -> str | None:

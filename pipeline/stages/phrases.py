@@ -35,6 +35,10 @@ from shopwright.schemas.shop import Order, Persona, Product, Variant
 SHOWN = 6
 # The name by which the files of the package are known.
 GRAMMAR = "grammar"
+SINGULAR_VERBS = {
+    "are": "is", "aren't": "isn't", "were": "was", "weren't": "wasn't", "have": "has", "haven't": "hasn't", "do": "does", "don't": "doesn't",
+    "go": "goes", "match": "matches", "catch": "catches",
+}  # fmt: skip
 GAP = re.compile(r"\s*\{[^}]*\}\s*")
 
 
@@ -74,8 +78,8 @@ def example_has_its_words(phrase: Phrase) -> str | None:
     """The words between the slots stand in the example, in their order; and the slots are those of the words."""
     if sorted(set(SLOT.findall(phrase.words))) != phrase.slots:
         return "its slots are not those of its words"
-    pieces = [normalize_words(each) for each in GAP.split(phrase.words)]
-    place, text = 0, normalize_words(phrase.example)
+    pieces = [drop_number(each) for each in GAP.split(phrase.words)]
+    place, text = 0, drop_number(phrase.example)
     for piece in filter(None, pieces):
         place = text.find(piece, place) + len(piece)
         if place < len(piece):
@@ -89,6 +93,15 @@ def normalize_words(text: str) -> str:
     'a apple please'
     """
     return re.sub(r"\ban\b", "a", " ".join(re.findall(r"[\w'$-]+", text.lower())))
+
+
+def drop_number(text: str) -> str:
+    """Words without what makes them one or several, as verbs follow the thing in a slot.
+
+    >>> drop_number("{product} is in the cart"), drop_number("The boots are in the cart")
+    ('product i in the cart', 'the boot i in the cart')
+    """
+    return " ".join(SINGULAR_VERBS.get(word, word).rstrip("s") for word in normalize_words(text).split())
 
 
 def phrases_differ(phrases: Dataset[Phrase]) -> Iterable[Fault]:
