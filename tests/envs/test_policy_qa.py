@@ -204,7 +204,7 @@ def find_ids(goal, query):
 
 @pytest.mark.parametrize("level", LEVELS[::3])
 def test_the_policies_are_found(tasks, level):
-    feasible = [(task, goal) for task, goal in tasks[level] if goal.feasible]
+    feasible = [(task, goal) for task, goal in tasks[level][:120] if goal.feasible]
     whole = [set(goal.chain) <= find_ids(goal, goal.query) for _, goal in feasible]
     first = [goal.chain[0] in find_ids(goal, task.slots[0].said) for task, goal in feasible]
     assert np.mean(whole) >= 0.95
@@ -321,7 +321,7 @@ def silent(episode):
 )
 @pytest.mark.parametrize("level", [1, 2, 3, 6, 12])
 def test_cheap_policies_earn_nothing(tasks, level, policy):
-    totals = [play_episode(Episode(ENV, WORLD, task), policy).total for task, _ in tasks[level][:150]]
+    totals = [play_episode(Episode(ENV, WORLD, task), policy).total for task, _ in tasks[level][:80]]
     assert np.mean(totals) <= 0
 
 
