@@ -40,7 +40,7 @@ FAR: tuple[Reason, ...] = ("gives up", "decides later", "look into the cart")
 OWN_WORDS = frozenset(("number",))
 POINTERS = ("one", "last one", "another one")
 ARTICLE = re.compile(r"^(?:the|these|this|that) (?=.)")
-ASIDE = re.compile(r" (?:with|\().*")
+ASIDE = re.compile(r" (?:with|for|in|of|\().*")
 VERB = re.compile(r"(?P<before>\{(?P<slot>product|other)\} )(?P<verb>[a-z']+)")
 PLURAL_VERBS = {
     "is": "are", "isn't": "aren't", "was": "were", "wasn't": "weren't", "has": "have", "hasn't": "haven't", "does": "do", "doesn't": "don't",
