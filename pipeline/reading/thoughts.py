@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 FOLDER = Path(__file__).parent
 HARMLESS = FOLDER / "thoughts.words"
@@ -103,7 +103,7 @@ SLOTS = {
 """What may stand for a fact, in a text whose facts are signs."""
 CALLED = {
     **dict.fromkeys(("number", "money", "time", "span", "text", "names", "answers"), "said"),
-    **{"quoted": "value", "variable": "name", "misnomer": "wrong", "action": "right", "field": "right", "times": "type", "numbers": "type"},
+    "quoted": "value", "variable": "name", "misnomer": "wrong", "action": "right", "field": "right", "times": "type", "numbers": "type",
 }  # fmt: skip
 """Forms of facts that the bank calls by one name."""
 MARK = re.compile(r"\{(\w+)\}")
@@ -157,9 +157,24 @@ def load_cues() -> dict[str, tuple[Cue, ...]]:
             meaning = text
             found.setdefault(meaning, [])
         else:
-            support = text.startswith("+ ")
-            found[meaning].append(Cue(compile_cue(fill_rules(text.removeprefix("+ "), rules)), not support))
+            ways = split_alternatives(fill_rules(text.removeprefix("+ "), rules))
+            found[meaning] += [Cue(compile_cue(way), not text.startswith("+ ")) for way in ways]
     return {name: tuple(cues) for name, cues in found.items()}
+
+
+def split_alternatives(text: str) -> Iterator[str]:
+    """Those that stand in no brackets, one by one, so that each is looked for wherever another begins.
+
+    >>> list(split_alternatives("(?:a|b) c|d"))
+    ['(?:a|b) c', 'd']
+    """
+    depth = start = 0
+    for place, letter in enumerate(text):
+        depth += (letter == "(") - (letter == ")")
+        if letter == "|" and not depth:
+            yield text[start:place]
+            start = place + 1
+    yield text[start:]
 
 
 def fill_rules(text: str, rules: dict[str, str]) -> str:
@@ -352,3 +367,12 @@ def mask_goal(text: str) -> tuple[str, tuple[tuple[str, Slots], ...]]:
             elif length == 0 and match.span() == best and (meaning, slots) not in found:
                 found.append((meaning, slots))
     return (f"{text[: best[0]]}G0{text[best[1] :]}", tuple(found)) if found else (text, ())
+
+
+NAMED = ("product_name", "brand", "color", "product_types", "search_query")
+"""Columns whose texts stand in thoughts as they are."""
+
+
+def list_log_names(events: Any) -> tuple[str, ...]:
+    """The texts of a log's events, an Arrow table."""
+    return tuple(sorted({text for column in NAMED for text in events[column].to_pylist() if text}))
