@@ -14,7 +14,7 @@ from shopwright.pipeline.phrases.bank import Ref, Said
 from shopwright.pipeline.phrases.grammar import SLOT, Template
 from shopwright.pipeline.proofs.family import Claim, Example, Family, Filled, Sources, Unproved, replace_meaning
 from shopwright.pipeline.questions.engines import Engines
-from shopwright.pipeline.reading.thoughts import Facts, Reading, list_log_names, mask_facts, read_thought
+from shopwright.pipeline.reading.thoughts import Facts, Reading, fold_fact, list_log_names, read_thought
 from shopwright.pipeline.rollouts.thoughts import Slots, hide_facts, show_facts
 
 # What no thought has: markup, addresses, what speaks to a machine. Names of columns and comparisons are at home here.
@@ -199,17 +199,6 @@ def find_lost_fact(reading: Reading, claim: Claim, slot: str) -> str | None:
         return f"it does not name {claim.meaning}"
     lost = sorted(set(SLOT.findall(claim.words)) - read)
     return f"nothing is {lost[0]}" if lost else None
-
-
-def fold_fact(text: str) -> str:
-    """
-    >>> fold_fact("May 3, 2024"), fold_fact("2024-05-03"), fold_fact("$12.50"), fold_fact("Oak; Pell")
-    ('2024-05-03', '2024-05-03', '12.50', 'oak pell')
-    """
-    masked = mask_facts(text)
-    if masked.text in masked.facts:
-        text = masked.facts[masked.text]
-    return " ".join(text.replace("$", "").replace(";", "").casefold().split())
 
 
 # Facts of a log

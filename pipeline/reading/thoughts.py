@@ -91,22 +91,22 @@ CODE = r"`[^`\s]+`"
 COLUMN = r"`(?:timestamp|action_type|asin|product_name|brand|color|product_types|price|search_query)`"
 SLOTS = {
     "row": ROW, "rows": ROWS, "thing": THING, "things": THINGS, "condition": join_nouns(CONDITIONS.values()), "place": PLACE,
-    "start": ROW, "end": rf"O\d+|{ROW}", "begin": r"O\d+", "one": rf"V\d+|{ROWS}", "other": rf"[VM]\d+|{ROWS}",
+    "start": ROW, "end": rf"O\d+|{ROW}", "begin": r"O\d+", "one": rf"[VDN]\d+|zero|{WEEKDAY}|{ROWS}", "other": rf"[VDNM]\d+|zero|{WEEKDAY}|{ROWS}",
     "n": r"[NM]\d+|zero", "k": r"N\d+|zero", "m": r"[NM]\d+|zero", "minutes": r"N\d+|zero", "seconds": r"N\d+|zero", "all": r"N\d+|zero",
-    "day": rf"D\d+|{WEEKDAY}", "first": r"[DS]\d+", "last": r"D\d+", "next": r"D\d+", "latest": r"S\d+", "second": r"S\d+",
+    "day": rf"D\d+|{WEEKDAY}", "first": r"[DS]\d+", "last": r"[DS]\d+", "next": r"D\d+", "latest": r"S\d+", "second": r"S\d+",
     "low": r"M\d+", "high": r"M\d+", "amount": r"M\d+", "price": r"M\d+", "words": r"Q\d+", "detail": r"Q\d+", "wrong": r"Q\d+", "misnomer": CODE,
     "value": r"V\d+", "quoted": r"Q\d+", "name": r"V\d+", "variable": CODE, "right": r"V\d+", "action": r"`(?:search|click|add_to_cart|purchase)`",
     "column": CODE, "field": COLUMN, "error": r"E\d+", "times": r"T\d+", "numbers": r"U\d+", "type": "date", "goal": r"G\d+",
     "number": r"N\d+|zero", "money": r"M\d+", "time": r"[DS]\d+", "span": r"H\d+", "text": rf"V\d+|{WEEKDAY}",
-    "names": r"V\d+(?: V\d+)+", "answers": r"(?:yes|no)(?: (?:yes|no))*",
+    "names": rf"(?:[VDNSM]\d+|{WEEKDAY})(?: (?:[VDNSM]\d+|{WEEKDAY}))+", "name_only": rf"[VDNSM]\d+|{WEEKDAY}", "rank": PLACE.replace("first|", ""), "answers": r"(?:yes|no)(?: (?:yes|no))*",
 }  # fmt: skip
 """What may stand for a fact, in a text whose facts are signs."""
 CALLED = {
     **dict.fromkeys(("number", "money", "time", "span", "text", "names", "answers"), "said"),
-    "quoted": "value", "variable": "name", "misnomer": "wrong", "action": "right", "field": "right", "times": "type", "numbers": "type",
+    "quoted": "value", "variable": "name", "misnomer": "wrong", "action": "right", "field": "right", "times": "type", "name_only": "said", "rank": "place", "numbers": "type",
 }  # fmt: skip
 """Forms of facts that the bank calls by one name."""
-MARK = re.compile(r"\{(\w+)\}")
+MARK = re.compile(r"\{([\w-]+)\}")
 RULE = re.compile(r"<([\w-]+)>")
 
 
@@ -132,6 +132,8 @@ class Masked(NamedTuple):
 
 class Cue(NamedTuple):
     pattern: re.Pattern[str]
+    needs: frozenset[str]
+    """Words without which it cannot match: most cues are passed over by these alone."""
     decides: bool
 
 
@@ -158,7 +160,7 @@ def load_cues() -> dict[str, tuple[Cue, ...]]:
             found.setdefault(meaning, [])
         else:
             ways = split_alternatives(fill_rules(text.removeprefix("+ "), rules))
-            found[meaning] += [Cue(compile_cue(way), not text.startswith("+ ")) for way in ways]
+            found[meaning] += [Cue(compile_cue(way), list_needed_words(way), not text.startswith("+ ")) for way in ways]
     return {name: tuple(cues) for name, cues in found.items()}
 
 
@@ -177,6 +179,19 @@ def split_alternatives(text: str) -> Iterator[str]:
     yield text[start:]
 
 
+def list_needed_words(text: str) -> frozenset[str]:
+    """
+    >>> sorted(list_needed_words("^(?:a b|c) earliest row wins(?: it)? {n} of$"))
+    ['earliest', 'of', 'row']
+    """
+    found, depth = set[str](), 0
+    for word in text.split():
+        if not depth and re.fullmatch(r"\^?[a-z'-]+\$?", word):
+            found.add(word.strip("^$"))
+        depth += word.count("(") - word.count(")")
+    return frozenset(found)
+
+
 def fill_rules(text: str, rules: dict[str, str]) -> str:
     return RULE.sub(lambda found: f"(?:{rules[found[1]]})", text)
 
@@ -186,7 +201,7 @@ def compile_cue(text: str) -> re.Pattern[str]:
     count: dict[str, int] = {}
 
     def put(found: re.Match[str]) -> str:
-        name = found[1]
+        name = found[1].replace("-", "_")
         count[name] = count.get(name, 0) + 1
         return f"(?P<{name}__{count[name]}>{SLOTS[name]})"
 
@@ -253,6 +268,17 @@ def normalize_words(text: str, facts: dict[str, str]) -> str:
         elif (small := word.lower()) not in ARTICLES or token == "-":
             found.append(SHORT.get(small, small))
     return " ".join(found)
+
+
+def fold_fact(text: str) -> str:
+    """
+    >>> fold_fact("May 3, 2024"), fold_fact("2024-05-03"), fold_fact("$12.50"), fold_fact("Oak; Pell")
+    ('2024-05-03', '2024-05-03', '12.50', 'oak pell')
+    """
+    masked = mask_facts(text)
+    if masked.text in masked.facts:
+        text = masked.facts[masked.text]
+    return " ".join(text.replace("$", "").replace(";", "").casefold().split())
 
 
 # Remarks
@@ -325,16 +351,17 @@ def name_nouns(slot: str, said: str) -> tuple[str, ...]:
 @lru_cache(100_000)
 def match_remarks(text: str) -> tuple[tuple[str, Slots], ...]:
     """Remarks of which an expression decides, and whose expressions leave nothing in the text that is not understood."""
-    every = load_cues().items()
-    found = ((meaning, match_cues(text, cues)) for meaning, cues in every if not meaning.startswith("goal "))
+    every, words = load_cues().items(), frozenset(text.split())
+    found = ((meaning, match_cues(text, words, cues)) for meaning, cues in every if not meaning.startswith("goal "))
     return tuple((meaning, slots) for meaning, slots in found if slots is not None)
 
 
-def match_cues(text: str, cues: Iterable[Cue]) -> Slots | None:
+def match_cues(text: str, words: frozenset[str], cues: Iterable[Cue]) -> Slots | None:
     """What the expressions catch, the longest first and none twice; None where nothing decides, or a word is left."""
-    matches = [(cue, match) for cue in cues for match in cue.pattern.finditer(text)]
-    if not any(cue.decides for cue, _ in matches):
+    fitting = [cue for cue in cues if cue.needs <= words]
+    if not any(cue.decides for cue in fitting):
         return None
+    matches = [(cue, match) for cue in fitting for match in cue.pattern.finditer(text)]
     chosen: list[tuple[Cue, re.Match[str]]] = []
     for cue, match in sorted(matches, key=lambda each: (each[1].start() - each[1].end(), not each[0].decides)):
         if all(match.end() <= other.start() or other.end() <= match.start() for _, other in chosen):
@@ -354,12 +381,13 @@ def match_cues(text: str, cues: Iterable[Cue]) -> Slots | None:
 @lru_cache(100_000)
 def mask_goal(text: str) -> tuple[str, tuple[tuple[str, Slots], ...]]:
     """The longest stretch that names what is asked for as a sign, and what it may mean."""
+    words = frozenset(text.split())
     best: tuple[int, int] = (0, 0)
     found: list[tuple[str, Slots]] = []
     for meaning, cues in load_cues().items():
         if not meaning.startswith("goal "):
             continue
-        for match in (match for cue in cues for match in cue.pattern.finditer(text)):
+        for match in (match for cue in cues if cue.needs <= words for match in cue.pattern.finditer(text)):
             length = match.end() - match.start() - (best[1] - best[0])
             slots = tuple((name.partition("__")[0], said) for name, said in match.groupdict().items() if said)
             if length > 0:
@@ -369,7 +397,7 @@ def mask_goal(text: str) -> tuple[str, tuple[tuple[str, Slots], ...]]:
     return (f"{text[: best[0]]}G0{text[best[1] :]}", tuple(found)) if found else (text, ())
 
 
-NAMED = ("product_name", "brand", "color", "product_types", "search_query")
+NAMED = ("asin", "product_name", "brand", "color", "product_types", "search_query")
 """Columns whose texts stand in thoughts as they are."""
 
 
