@@ -35,10 +35,23 @@ def find_unread_remark(rollout: Rollout, question: Question, events: Any) -> str
     names = list_log_names(events)
     judge = QuestionRemarks(question, rollout.answer)
     for thought in split_thoughts(rollout):
-        pieces = tuple(PIECE.split(thought)) if thought else ()
+        pieces = cut_thought(thought, rollout.answer)
         if not is_read(pieces, names, judge):
             return f"a thought that is no remark on this question: {thought}"
     return None
+
+
+def cut_thought(thought: str, answer: str) -> list[str]:
+    """Its sentences and notes; an answer of several names is never cut.
+
+    >>> cut_thought("only clicks; so I find: coral; mauve.", "coral; mauve")
+    ['only clicks;', 'so I find:', 'coral; mauve.']
+    """
+    place = thought.rfind(answer) if answer else -1
+    inside = range(place + 1, place + len(answer)) if place >= 0 else range(0)
+    cuts = [found for found in PIECE.finditer(thought) if found.start() not in inside]
+    begins, ends = [0, *(found.end() for found in cuts)], [*(found.start() for found in cuts), len(thought)]
+    return [thought[begin:end] for begin, end in zip(begins, ends, strict=True) if end > begin]
 
 
 def is_read(pieces: Sequence[str], names: tuple[str, ...], judge: "QuestionRemarks") -> bool:
