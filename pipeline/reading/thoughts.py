@@ -238,7 +238,7 @@ def mask_facts(text: str, names: Sequence[str] = ()) -> Masked:
 
 @lru_cache(512)
 def compile_names(names: tuple[str, ...]) -> re.Pattern[str]:
-    every = sorted({" ".join(name.split()) for name in names if name.strip()}, key=lambda name: (-len(name), name))
+    every = sorted(set(names), key=lambda name: (-len(name), name))
     return re.compile(rf"(?<![\w-])(?:{'|'.join(map(re.escape, every))})(?!\w)")
 
 
@@ -286,7 +286,7 @@ def fold_fact(text: str) -> str:
 
 def read_thought(text: str, names: Iterable[str] = ()) -> list[Reading]:
     """All remarks that it may be. `names`: texts of the log that may stand in it: titles, brands, colors, categories, searches."""
-    known = list(dict.fromkeys(" ".join(name.split()) for name in names if name.strip()))
+    known = [name for name in dict.fromkeys(names) if name.strip() and name in text]
     plain = [name for name in known if not is_common_word(name)]
     found: dict[Reading, None] = {}
     for some in (known, plain) if len(plain) < len(known) else (known,):
@@ -403,4 +403,5 @@ NAMED = ("asin", "product_name", "brand", "color", "product_types", "search_quer
 
 def list_log_names(events: Any) -> tuple[str, ...]:
     """The texts of a log's events, an Arrow table."""
-    return tuple(sorted({text for column in NAMED for text in events[column].to_pylist() if text}))
+    texts = {text for column in NAMED for text in events[column].to_pylist() if text}
+    return tuple(sorted({" ".join(text.split()) for text in texts}))
