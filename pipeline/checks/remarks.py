@@ -102,9 +102,15 @@ class QuestionRemarks:
             return all(fold_fact(values[0]) == fold_fact(self.answer) for name, values in facts if name == "said") and (
                 (reading.meaning == "say none") == (self.answer == "none")
             )
-        return self.tree is None or are_facts(
-            tuple(each for each in facts if each[0] in ("rows", "row")),
-            {"rows": name_rows(find_main_pick(self.tree)), "row": name_row(find_main_pick(self.tree))},
+        if self.tree is None:
+            return True
+        pick = find_main_pick(self.tree)
+        said = tuple(each for each in facts if each[0] in ("rows", "row"))
+        if reading.meaning == "why action":
+            said = facts
+        return are_facts(
+            tuple(each for each in said if each[0] != "wrong"),
+            {"rows": name_rows(pick), "row": name_row(pick), "right": str(pick.action)},
         )
 
     def is_goal(self, meaning: str, facts: Facts) -> bool:
