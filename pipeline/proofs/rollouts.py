@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import lru_cache
@@ -255,5 +255,5 @@ def collect_facts(id: str, engines: Engines) -> Log:
     return Log(id, last, facts)
 
 
-def list_values(rows: Iterable[Mapping[str, Any]], column: str) -> Iterable[str]:
+def list_values(rows: Iterable[Mapping[str, Any]], column: str) -> Iterator[str]:
     return iter(sorted({row[column] for row in rows if row[column]}))
