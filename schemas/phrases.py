@@ -14,10 +14,9 @@ class Phrase(Record):
     """A way to say a meaning, with slots for facts."""
 
     family: FamilyName
-    """The texts that draw from it: questions of a log, what shoppers say in environments, rationales of sessions. Thoughts of rollouts can
-    be given in a bank of one's own; none are built, as nobody reads their meaning back."""
+    """The texts that draw from it: questions of a log, what shoppers say in environments, rationales of sessions, thoughts of rollouts."""
     meaning: str
-    """What it says: a kind of question (`repeat_brands/counted`), a wish (`price at most`), an opening (`cart_building`), a reason (`opens/cheapest`)."""
+    """What it says: a kind of question (`repeat_brands/counted`), a wish (`price at most`), an opening (`cart_building`), a reason (`opens/cheapest`), a remark (`mind midnight`)."""
     tone: Register
     language: Literal["en"]
     words: str
@@ -32,9 +31,9 @@ class Phrase(Record):
     example: str
     """The words with facts in their slots."""
     facts: str
-    """These facts, as JSON: the tree of a question, the slots of a task, what a page showed and what was typed."""
+    """These facts, as JSON: the tree of a question, the slots of a task, what a page showed and what was typed, the slots of a remark."""
     example_of: str
     """Whose they are: a trajectory, a task, a category; empty where they are the shop's."""
     asked_on: date
     proof: str
-    """What a reader that shares nothing with the writer finds in the example, as JSON: the same tree, wishes, reasons and claims."""
+    """What a reader that shares nothing with the writer finds in the example, as JSON: the same tree, wishes, reasons and claims, or remark."""

@@ -9,6 +9,7 @@ from typing import Any
 
 from shopwright.pipeline.checks.question_words import DAY, parse_day_match
 from shopwright.pipeline.checks.record_cache import RecordCache
+from shopwright.pipeline.checks.remarks import find_unread_remark
 from shopwright.pipeline.checks.thoughts import SCHEMA, Known, find_moments, find_thought_fault, fold_spaces
 from shopwright.pipeline.dataset import Dataset, read_row_groups
 from shopwright.pipeline.evaluate.situation import SOLVER, play_offline
@@ -325,14 +326,14 @@ def extract_literals(text: str) -> Iterator[str]:
 
 
 def thoughts_are_true(rollout: Rollout, questions: Questions, trajectories: Trajectories) -> str | None:
-    """What the scripted teacher says of its question and of outputs is so; a model's reckoning in its head is its own affair."""
+    """What the scripted teacher says of its question and of outputs is so, and each remark is read as one on this question; a model's reckoning in its head is its own affair."""
     question = question_of(rollout, questions)
     if question is None or rollout.policy != SCRIPTED:
         return None
     if rollout.trajectory_id not in trajectories.once(TrajectoryReader):
         return None  # said by another check
     events = trajectories.once(TrajectoryReader).events(rollout.trajectory_id)
-    return find_thought_fault(rollout, question, events)
+    return find_thought_fault(rollout, question, events) or find_unread_remark(rollout, question, events)
 
 
 def is_within_turns_and_tokens(rollout: Rollout) -> str | None:

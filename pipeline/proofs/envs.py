@@ -16,10 +16,9 @@ from shopwright.pipeline.envs.base import CannotDraw, DrawnTask, Env, World
 from shopwright.pipeline.envs.difficulty import compute_axes
 from shopwright.pipeline.envs.load_world import load_world_beside
 from shopwright.pipeline.envs.wording import make_slot, mean_value, phrase_opening, word_facts, word_slot
-from shopwright.pipeline.phrases.bank import PhraseBank
 from shopwright.pipeline.phrases.grammar import Template
 from shopwright.pipeline.phrases.speaker import Speaker
-from shopwright.pipeline.proofs.family import Claim, Example, Family, Filled, Sources, Unproved
+from shopwright.pipeline.proofs.family import Claim, Example, Family, Filled, Sources, Unproved, replace_meaning
 from shopwright.pipeline.reading.wishes import Wish, denies, excludes_limit
 from shopwright.pipeline.shop.policies import COUNT, load_policies, name_policies
 from shopwright.pipeline.shop.policy_families import load_policy_facts
@@ -272,10 +271,3 @@ def fill_opening(speaker: Speaker, example: SaidExample, random: Random) -> Fill
     stated = [slot for slot in goal.slots if slot.known == "stated"]
     shown = [wish.value for wish in expect_limits(env.name, json.loads(goal.model_dump_json()))]
     return Filled(text, pack_facts(stated, (), shown, opens=True))
-
-
-def replace_meaning(bank: PhraseBank, template: Template, frame: str) -> PhraseBank:
-    """The bank, in which a meaning is said by one frame alone."""
-    found = PhraseBank(())
-    found.templates = {**bank.templates, template.meaning: [replace(template, pieces=((frame,),))]}
-    return found

@@ -3,7 +3,7 @@
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from random import Random
 from typing import ClassVar, Generic, NamedTuple, TypeVar
@@ -90,6 +90,8 @@ class Family(ABC, Generic[E]):
     """One file a family: what can be said of a run, putting it into words, and reading these back with other code."""
 
     name: ClassVar[FamilyName]
+    strange: ClassVar[re.Pattern[str]] = STRANGE
+    """What none of its texts has."""
 
     @property
     def bank(self) -> PhraseBank:
@@ -116,7 +118,7 @@ def prove_phrase(
     family: Family[E], template: Template, frame: str, examples: Iterable[E], sources: Sources, random: Random
 ) -> tuple[E, Filled, str]:
     """The first example that has the frame's slots, the frame filled with it, and what is read there. Raises Unproved."""
-    if not frame or len(frame) > LONGEST or not frame.isprintable() or STRANGE.search(frame):
+    if not frame or len(frame) > LONGEST or not frame.isprintable() or family.strange.search(frame):
         raise Unproved("not a line of plain text that a customer would type")
     used = set(SLOT.findall(frame))
     example = next((each for each in examples if used <= set(each.slots)), None)
@@ -131,6 +133,13 @@ def prove_phrase(
         raise Unproved(f"{slip}: {filled.text}")
     claim = Claim(template.meaning, frame, filled.text, filled.facts, example.of, example.asked_on)
     return example, filled, family.read(claim, sources)
+
+
+def replace_meaning(bank: PhraseBank, template: Template, frame: str) -> PhraseBank:
+    """The bank, in which a meaning is said by one frame alone."""
+    found = PhraseBank(())
+    found.templates = {**bank.templates, template.meaning: [replace(template, pieces=((frame,),))]}
+    return found
 
 
 def find_slip(text: str) -> str | None:

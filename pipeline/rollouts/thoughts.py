@@ -62,10 +62,7 @@ class Speaker:
                 break
         assert best is not None
         self.used.update(best[1].templates)
-        text = best[1].text
-        if self.register != "terse":
-            text = text[0].upper() + text[1:] + "." * (text[-1] not in ".?!:")
-        return "".join(facts.get(letter, letter) for letter in text)
+        return show_facts(best[1].text, facts, self.register)
 
     def choose_register(self, meaning: str) -> str:
         """The episode's, where the meaning has it; who thinks aloud speaks plainly half of the time; who writes sentences takes no notes."""
@@ -94,6 +91,13 @@ class Speaker:
         """
         month = MONTHS[day.month - 1]
         return (day.isoformat(), f"{month} {day.day}, {day.year}", f"{day.day} {month} {day.year}")[self.day_style]
+
+
+def show_facts(text: str, facts: Mapping[str, str], register: str) -> str:
+    """A remark with its facts instead of their letters, as a sentence; notes stay as they are."""
+    if register != "terse":
+        text = text[0].upper() + text[1:] + "." * (text[-1] not in ".?!:")
+    return "".join(facts.get(letter, letter) for letter in text)
 
 
 def hide_facts(slots: Slots, facts: dict[str, str]) -> dict[str, "str | Ref"]:

@@ -153,7 +153,7 @@ def phrases(
     plan: Plan,
     writer: Role,
     *,
-    families: Families = "questions,envs,behaviors",
+    families: Families = "questions,envs,behaviors,rollouts",
     per_template: PerTemplate = 4,
     per_register: PerRegister = 10,
     written_by: WrittenBy = "code",

@@ -67,7 +67,7 @@ def rows(small_bank):
     return small_bank.read("phrases").table().to_pylist()
 
 
-FAMILIES_OF_ROWS = ("behaviors", "envs", "questions")
+FAMILIES_OF_ROWS = ("behaviors", "envs", "questions", "rollouts")
 
 
 def test_every_template_of_the_package_is_proved(small_bank, rows):
@@ -112,6 +112,16 @@ def test_each_question_has_twelve_ways_or_more_and_half_of_them_have_at_most_nin
             *(name for name in all_envs() if name != "journey"),
         ),
         ("opens/cheapest", "too dear", "look around/first", "gives up/not it", "put in the cart"),
+        (
+            "mind tied price",
+            "saw tie",
+            "odd last day",
+            "look relaxed",
+            "say none",
+            "goal count",
+            "rows search",
+            "thing brand",
+        ),
     ],
 )
 def test_openings_wishes_cases_answers_and_reasons_are_rows(rows, meanings):
@@ -144,6 +154,20 @@ def test_a_question_whose_example_says_something_else_is_held_back(judge):
     assert "its slots are not those of its words" in judge(asks, slots=["product"])
     assert "its example: its trajectory is not there" in judge(asks, example_of="nobody-32k")
     assert "its example: its facts are no question" in judge(asks, facts="{}")
+
+
+def test_a_thought_that_is_turned_round_or_has_other_facts_is_held_back(judge):
+    asks = "mind price limits"
+    assert judge(asks) == []
+    assert "its example: it means something else" in judge(
+        "mind tied price", example="A tie goes to the brand whose first row is earlier."
+    )
+    assert judge("mind tied price", example="Should several have that price, the latest of them is meant.")[0].endswith(
+        "does not understand it"
+    )
+    assert "its example: it is read with other facts" in judge(asks, facts='{"low": "1.00", "high": "2.00"}')
+    assert "its example: its facts are no facts of slots" in judge(asks, facts="[]")
+    assert "its example: its trajectory is not there" in judge(asks, example_of="nobody-32k")
 
 
 def change_limit(row, limit):
