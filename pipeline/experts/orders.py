@@ -134,9 +134,14 @@ class Return(OrderExpert):
                 }
                 self.memory.see(product)
         parts = [(text, self.read(text, titles=True))]
+        named = [each.wish for each in parts[0][1] if each.wish.kind in ("thing", "title")]
+        # What is said later is about the same kind of thing.
+        context = [wish.value if wish.kind == "thing" else titles.get(wish.value, "") for wish in named] or [
+            *titles.values()
+        ]
 
         def read(answer: str) -> bool:
-            heard = self.read(answer, titles=True)
+            heard = self.read(answer, context, titles=True)
             parts.append((answer, heard))
             return bool(heard)
 
