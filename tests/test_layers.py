@@ -6,7 +6,7 @@ playground                                  the situations as pages to be played
 publish · browse · verify · preview · recipe · gym · trainers   over a run
 run · shards · worker_pool · runners · progress
 stages                                      never one another: they meet through datasets
-checks · proofs                             what must be true, of events and of questions; what a phrasing means
+checks · proofs · experts                   what must be true, of events and of questions; players that see only what an agent sees
 envs                                        situations in the shop, and episodes of them
 rollouts · shopping · behaviors             answering from files; finding the one product; what a shopper does next
 rewards                                     what an attempt earned
@@ -61,7 +61,7 @@ LAYERS = [
     ("shopwright.pipeline.rewards",),
     ("shopwright.pipeline.rollouts", "shopwright.pipeline.shopping", "shopwright.pipeline.behaviors"),
     ("shopwright.pipeline.envs",),
-    ("shopwright.pipeline.checks", "shopwright.pipeline.proofs"),
+    ("shopwright.pipeline.checks", "shopwright.pipeline.proofs", "shopwright.pipeline.experts"),
     ("shopwright.pipeline.stages",),
     (
         "shopwright.pipeline.run",

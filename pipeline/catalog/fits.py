@@ -468,9 +468,7 @@ def find_voltages(text: str, near: str) -> Iterator[str]:
 
 def find_bulb_bases(text: str, near: str) -> Iterator[str]:
     """Socket and shape; of a bulb also its watts."""
-    if re.search(r"\b(?:bulbs?|floodlight|tubes?|lamps?)\b", text) and not re.search(
-        r"projector|flashlight|desk lamp|table lamp", text
-    ):
+    if re.search(r"\b(?:bulbs?|floodlight|tubes?|lamps?)\b", text) and not re.search(r"projector|flashlight", text):
         yield from BULB.findall(text)
         if re.search(r"\bbulbs?\b", text):
             yield from (f"{found}w" for found in re.findall(r"\b(\d{1,3})[ -]?w(?:atts?)?\b(?!.?equi)", text)[:1])

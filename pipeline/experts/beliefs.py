@@ -1,0 +1,185 @@
+"""What an expert holds to be so: what the shopper said is wanted, with its place in the words, and what tools showed of products."""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import date
+from typing import Any
+
+from shopwright.pipeline.reading.wishes import ShopVocabulary, Wish, WishReader
+
+WORD = re.compile(r"\d+(?:\.\d+)+|\w+")
+NUMBER = re.compile(r"\d+(?:\.\d+)?")
+ABOUT_PRODUCTS = (*("value", "at most", "at least", "price at most", "price between", "rating", "shipping days"),)
+"""Kinds of wishes that a product meets or does not meet."""
+
+
+def find_words(text: str) -> list[str]:
+    """
+    >>> find_words("Women's 0.7 mm, black")
+    ['women', 's', '0.7', 'mm', 'black']
+    """
+    return WORD.findall(text.lower())
+
+
+@dataclass(frozen=True)
+class Said:
+    """A wish, and where in the text it was read."""
+
+    wish: Wish
+    start: int
+    end: int
+
+
+class PlacedReader(WishReader):
+    """Reads a text as the checks do, and keeps the places."""
+
+    def __init__(self, text: str, shop: ShopVocabulary, today: date) -> None:
+        super().__init__(text, shop, today)
+        self.plain = self.text
+        self.placed: list[Said] = []
+
+    def take(self, start: int, end: int, *wishes: Wish) -> None:
+        super().take(start, end, *wishes)
+        self.placed += [Said(wish, start, end) for wish in wishes]
+
+
+def read_placed(
+    text: str, shop: ShopVocabulary, today: date, *, categories: Iterable[str] = (), case: bool = False
+) -> list[Said]:
+    """The wishes of a text in the order in which they are said; those without a place come first, at -1."""
+    reader = PlacedReader(text, shop, today)
+    wishes = reader.read(case=case, mixed=False, categories=categories)
+    placed = [each.wish for each in reader.placed]
+    loose = [Said(wish, -1, -1) for wish in wishes if wish not in placed]
+    return sorted([*loose, *reader.placed], key=lambda each: each.start)
+
+
+@dataclass
+class Product:
+    """What tools showed of a product so far."""
+
+    id: str
+    shown: dict[str, Any] = field(default_factory=dict)
+    gone: bool = False
+    """Sold out since, as the shopper said."""
+
+    @property
+    def title(self) -> str:
+        return str(self.shown.get("title", ""))
+
+    @property
+    def category(self) -> str:
+        return str(self.shown.get("category", ""))
+
+    @property
+    def cents(self) -> int:
+        return round(100 * float(self.shown.get("price") or 0))
+
+    @property
+    def in_stock(self) -> bool:
+        return bool(self.shown.get("in_stock", True)) and not self.gone
+
+    @property
+    def is_read(self) -> bool:
+        """Whether its own page was read."""
+        return "attributes" in self.shown
+
+    def meets(self, wish: Wish) -> bool | None:
+        """Whether it does what is wished; None where that was not seen yet."""
+        if wish.kind == "price at most":
+            return self.cents <= int(wish.value)
+        if wish.kind == "price between":
+            low, high = map(int, wish.value.split())
+            return low <= self.cents <= high
+        if wish.kind == "rating":
+            return float(self.shown.get("rating") or 0) >= float(wish.value)
+        if wish.kind == "shipping days":
+            days = self.shown.get("shipping_days")
+            return days is not None and int(days) <= int(wish.value)
+        if wish.kind in ("at most", "at least"):
+            return self.meets_bound(wish)
+        return self.has_value(wish)
+
+    def meets_bound(self, wish: Wish) -> bool | None:
+        if not self.is_read:
+            return None
+        limit = float(NUMBER.findall(wish.value)[0])
+        for fact in wish.facts:
+            found = NUMBER.findall(str(self.facts.get(fact.partition(" (")[0], "")))
+            if found:
+                return float(found[0]) <= limit if wish.kind == "at most" else float(found[0]) >= limit
+        return False
+
+    @property
+    def facts(self) -> Mapping[str, str]:
+        """By name, in lower case."""
+        named = {name: self.shown.get(name) for name in ("brand", "color", "seller")}
+        found = {**self.shown.get("attributes", {}), **{name: value for name, value in named.items() if value}}
+        return {name: str(value).lower() for name, value in found.items()}
+
+    def has_value(self, wish: Wish) -> bool | None:
+        held = [value for fact, value in self.facts.items() if fact in wish.facts or not wish.facts]
+        if wish.value in held:
+            return True
+        if "brand" in wish.facts and len(wish.facts) == 1:
+            return False
+        if not self.is_read:
+            named = re.search(rf"(?<![\w-]){re.escape(wish.value)}(?![\w-])", self.title.lower())
+            return True if named and len(wish.value) > 4 else None
+        fits = re.search(rf"(?<![\w.]){re.escape(wish.value)}(?![\w.])", self.title.lower())
+        return fits is not None
+
+
+@dataclass
+class Memory:
+    """All that was said and seen, and the words that are understood."""
+
+    lexicon: ShopVocabulary
+    """Categories with their nouns, facts with their values: how things are called. It knows no product."""
+    heard: list[str] = field(default_factory=list)
+    products: dict[str, Product] = field(default_factory=dict)
+    seen: list[str] = field(default_factory=list)
+    """What tools returned, in lower case."""
+    today: date = date(2000, 1, 1)
+
+    def see(self, found: Any) -> None:
+        """Keeps what a tool showed of products."""
+        if isinstance(found, list):
+            for each in found:
+                self.see(each)
+        elif isinstance(found, dict):
+            if "product_id" in found and "title" in found and "variant_id" not in found:
+                product = self.products.setdefault(found["product_id"], Product(found["product_id"]))
+                product.shown.update(found)
+            for each in found.values():
+                if isinstance(each, list | dict):
+                    self.see(each)
+
+    @property
+    def categories(self) -> set[str]:
+        return {product.category for product in self.products.values()}
+
+    def know_titles(self) -> ShopVocabulary:
+        """The words with the titles that were seen."""
+        return replace(self.lexicon, titles={each.title.lower(): each.category for each in self.products.values()})
+
+    def keep_seen_words(self, text: str) -> str:
+        """The words of a search that somebody said or a tool showed: what was only understood in spite of its spelling is left out."""
+        known = set(find_words(" ".join([*self.heard, *self.seen])))
+        return " ".join(word for word in text.split() if known.issuperset(find_words(word)))
+
+    def note_sold_out(self, text: str) -> None:
+        """Products of which the shopper says the title are gone."""
+        said = " ".join(text.lower().split())
+        for product in self.products.values():
+            if product.title and product.title.lower() in said:
+                product.gone = True
+
+
+def pick_product_wishes(said: Iterable[Said]) -> list[Wish]:
+    """Those that a product can meet, each once; what is only liked is no wish."""
+    said = list(said)
+    if any(each.wish.kind == "likes" for each in said):
+        said = [each for each in said if each.wish.kind != "value"]
+    return list(dict.fromkeys(each.wish for each in said if each.wish.kind in ABOUT_PRODUCTS))

@@ -1,0 +1,178 @@
+"""How an expert acts: one call at a time, with a thought that says why; it asks, searches, reads pages, and hears what the shopper adds."""
+
+import json
+import re
+from collections.abc import Generator, Iterable, Sequence
+from datetime import date
+from typing import Any, NamedTuple
+
+from shopwright.pipeline.experts.beliefs import Memory, Product, Said, read_placed
+from shopwright.pipeline.reading.wishes import ShopVocabulary, Wish
+
+MORE = (
+    "Is there anything else that matters to you?",
+    "Do you have any other wish?",
+    "Is there any further detail that I should know?",
+    "Is there anything else that you need?",
+    "Do you have any additional requirement?",
+    "Is there anything else that I should consider?",
+    "Do you have any other preference?",
+    "Is there any other information that I need?",
+    "Is there something else that is important?",
+    "Is there any further requirement?",
+    "Is there any other thing to consider?",
+    "Is there any additional detail?",
+    "Do you want anything else?",
+    "Is there any other criteria?",
+    "Is there any further wish?",
+)
+"""Ways to ask for what was left out: nobody likes to hear the same question twice."""
+PAGE = 10
+
+
+class Step(NamedTuple):
+    """A call of a tool, and why."""
+
+    name: str
+    arguments: dict[str, Any]
+    thought: str
+
+
+Acts = Generator[Step, str, Any]
+"""Yields calls, is sent what they said."""
+
+
+class Expert:
+    """What all situations share. `opening`: the shopper's first words; `calls`: how many calls there are."""
+
+    def __init__(self, opening: str, calls: int, lexicon: ShopVocabulary) -> None:
+        self.opening, self.left = opening, calls
+        self.memory = Memory(lexicon, [opening])
+        self.asides: list[str] = []
+        """What the shopper said of itself."""
+        self.asked = 0
+
+    # Acting
+
+    def call(self, name: str, thought: str, **arguments: Any) -> Acts:
+        """What a tool said, read."""
+        text = yield Step(
+            name,
+            {key: value for key, value in arguments.items() if key == "query" or value not in ("", 0, None)},
+            thought,
+        )
+        self.memory.seen.append(text.lower())
+        try:
+            found = json.loads(text)
+        except ValueError:  # too long, and cut
+            found = {}
+        self.left = int(found.get("calls_left", self.left - 1)) if isinstance(found, dict) else self.left - 1
+        self.memory.see(found)
+        if spoken := found.get("shopper"):
+            self.hear(str(spoken))
+        return found
+
+    def hear(self, text: str) -> None:
+        """Something that the shopper said without being asked."""
+        self.asides.append(text)
+        self.memory.note_sold_out(text)
+
+    def ask(self, question: str, thought: str) -> Acts:
+        found = yield from self.call("ask_user", thought, question=question)
+        answer = str(found.get("answer", ""))
+        self.memory.heard.append(answer)
+        return answer
+
+    def ask_for_more(self, read: Any, *, keep: int) -> Acts:
+        """Asks for what was left out until nothing new comes, or only `keep` calls are left. `read` takes an answer and says whether it is news."""
+        while self.asked < len(MORE) and self.left > keep:
+            question = MORE[self.asked]
+            self.asked += 1
+            answer = yield from self.ask(question, "The shopper may have left something out, so I ask.")
+            if not read(answer):
+                return
+
+    def look_up_today(self) -> Acts:
+        found = yield from self.call("datetime_now", "What was said has to do with dates, so I look what day it is.")
+        self.memory.today = date.fromisoformat(str(found.get("now", "2000-01-01"))[:10])
+
+    # Reading
+
+    def read(
+        self, text: str, categories: Iterable[str] = (), *, titles: bool = False, case: bool = False
+    ) -> list[Said]:
+        shop = self.memory.know_titles() if titles else self.memory.lexicon
+        return read_placed(text, shop, self.memory.today, categories=categories, case=case)
+
+    # Searching
+
+    def search(
+        self, words: str, wishes: Sequence[Wish], thought: str, *, category: str = "", page: int = 1, **limits: Any
+    ) -> Acts:
+        """Products of a search with the wishes as its filters; a category only where it was seen."""
+        filters: dict[str, Any] = {}
+        for wish in wishes:
+            if wish.kind == "price at most":
+                filters["max_price"] = min(filters.get("max_price", 1e9), int(wish.value) / 100)
+            if wish.kind == "price between":
+                filters["min_price"], filters["max_price"] = (int(part) / 100 for part in wish.value.split())
+            if wish.kind == "rating":
+                filters["min_rating"] = float(wish.value)
+            if wish.kind == "shipping days":
+                filters["max_shipping_days"] = int(wish.value)
+        for name, value in limits.items():
+            filters[name] = min(value, filters.get(name, value)) if name == "max_price" else value
+        values = [wish.value for wish in wishes if wish.kind == "value"]
+        query = " ".join(dict.fromkeys([words, *values] if not category else [*values, *([] if values else [words])]))
+        if category in self.memory.categories:
+            filters["category"] = category
+        elif category:
+            query = " ".join([words, *values])
+        found = yield from self.call(
+            "catalog_search",
+            thought,
+            query=self.memory.keep_seen_words(query),
+            **filters,
+            **({"page": page} if page > 1 else {}),
+        )
+        ids = [each["product_id"] for each in found.get("results", ())]
+        return [self.memory.products[id] for id in dict.fromkeys(ids)], int(found.get("found", 0))
+
+    def check(self, product: Product, wishes: Sequence[Wish], *, keep: int = 1) -> Acts:
+        """Whether a product does all that is wished; its page is read where its line in the list does not tell."""
+        known = [product.meets(wish) for wish in wishes]
+        if False in known or not product.in_stock:
+            return False
+        if None not in known:
+            return True
+        if self.left <= keep:
+            return True
+        yield from self.call(
+            "catalog_get_product", "The list does not say all that matters, so I read its page.", product_id=product.id
+        )
+        return product.in_stock and all(product.meets(wish) for wish in wishes)
+
+    def submit(self, thought: str, *, more: bool = False, **answer: Any) -> Acts:
+        if more:
+            answer["more"] = True
+        yield from self.call("submit", thought, **answer)
+
+    def name_thing(self, text: str, said: Iterable[Said], leaf: str) -> str:
+        """The words by which the shopper named a thing."""
+        plain = " ".join(text.split()).lower()
+        for each in said:
+            if each.wish.kind == "thing" and each.wish.value == leaf:
+                return re.sub(r"[^\w -]", "", plain[each.start : each.end])
+        return leaf
+
+
+def order_candidates(products: Iterable[Product], wishes: Sequence[Wish], category: str) -> list[Product]:
+    """Those in stock that may do: first what is known to do, the cheapest first, then the others as the search ranked them."""
+    fitting = [each for each in products if each.category == category and each.in_stock]
+    known = [(each, [each.meets(wish) for wish in wishes]) for each in fitting]
+    left = [
+        (met.count(None), place if None in met else each.cents, each.id, each)
+        for place, (each, met) in enumerate(known)
+        if False not in met
+    ]
+    return [each for *_, each in sorted(left, key=lambda found: found[:3])]

@@ -1,0 +1,360 @@
+"""Experts for lists: one product of each kind, within a budget, from one seller, or as a voucher needs it."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import product as cartesian
+from typing import Any
+
+from shopwright.pipeline.experts.beliefs import ABOUT_PRODUCTS, Product, Said
+from shopwright.pipeline.experts.expert import PAGE, Acts, order_candidates
+from shopwright.pipeline.experts.products import ProductExpert
+from shopwright.pipeline.reading.wishes import Wish
+
+BUDGET = re.compile(
+    r"in total|in all\b|altogether|whole (?:list|thing)|everything|all in all|budget|left to pay|voucher|coupon|purse|for all of it|to pay|together|costs?:|has to stay|the money|total\b|minus|i live on"
+)
+MOST_COMBINATIONS = 20_000
+PAGES = 6
+
+
+class Need:
+    """A kind of product that is wanted, with what was wished of it."""
+
+    def __init__(self, category: str, words: str) -> None:
+        self.category, self.words = category, words
+        self.wishes: list[Wish] = []
+        self.found: list[Product] = []
+        """Products of its kind that were seen."""
+        self.last: list[Product] = []
+        self.count = 0
+        """Of the last search: what it showed, and how many it found."""
+
+
+class ListExpert(ProductExpert):
+    """What bundles, lists of one seller and lists for a voucher have in common."""
+
+    def begin(self, text: str) -> None:
+        self.needs: list[Need] = []
+        self.budget = 0
+        self.voucher: dict[str, str] = {}
+        said = self.read(text)
+        for each in said:
+            if each.wish.kind == "thing" and each.wish.value not in [need.category for need in self.needs]:
+                self.needs.append(Need(each.wish.value, self.name_thing(text, said, each.wish.value)))
+        self.take(text, said)
+
+    def take(self, text: str, said: Sequence[Said]) -> bool:
+        """Each wish is of the thing named last before it; an amount may be the budget."""
+        plain = " ".join(text.split()).lower()
+        news = False
+        things = [each for each in said if each.wish.kind == "thing"]
+        for each in said:
+            wish = each.wish
+            if wish.kind == "voucher":
+                self.voucher = read_terms(wish.value)
+                news = True
+                continue
+            if wish.kind in ("price", "price at most") and self.is_budget(plain, each, things):
+                self.budget, news = int(wish.value), True
+                continue
+            if wish.kind == "price":
+                wish = Wish("price at most", wish.value)
+            before = [thing for thing in things if thing.start < each.start]
+            if wish.kind not in ABOUT_PRODUCTS or not before:
+                continue
+            need = next((need for need in self.needs if need.category == before[-1].wish.value), None)
+            if need is not None and wish not in need.wishes:
+                need.wishes.append(wish)
+                news = True
+        return news or bool(things)
+
+    def is_budget(self, plain: str, each: Said, things: Sequence[Said]) -> bool:
+        """By the words of its sentence, as far as no thing is named between."""
+        begin = max((plain.rfind(mark, 0, each.start) for mark in (". ", "! ", "? ", ": ")), default=0)
+        begin = max([begin, *(thing.end for thing in things if thing.end <= each.start)])
+        ends = [place for mark in (". ", "! ", "? ") if (place := plain.find(mark, each.end)) >= 0]
+        end = min([*ends, len(plain), *(thing.start for thing in things if thing.start >= each.end)])
+        if BUDGET.search(plain[begin:end]):
+            return True
+        named = [thing for thing in things if thing.end <= each.start]
+        return not named
+
+    def learn(self, *, keep: int) -> Acts:
+        def read(answer: str) -> bool:
+            return self.take(answer, self.read(answer, [need.category for need in self.needs]))
+
+        yield from self.ask_for_more(read, keep=keep)
+
+    # Searching
+
+    def list_searches(self, need: Need) -> Iterator[dict[str, Any]]:
+        """What to look for, the likeliest first, one search after another."""
+        yield from ({"page": page} for page in range(1, PAGES + 1))
+
+    def choose(self) -> list[Product] | None:
+        """The best list of what was seen: of what is known to do rather than of what may do."""
+        raise NotImplementedError
+
+    def find_list(self) -> Acts:
+        """Searches, chooses and reads pages until a list is known to do; None where there is none."""
+        plans = {need.category: self.list_searches(need) for need in self.needs}
+        yield from self.search_all(plans)
+        while True:
+            chosen = self.choose()
+            if chosen is None:
+                if self.left <= len(self.needs) or not (yield from self.search_all(plans)):
+                    return self.choose()
+                continue
+            unread = [each for each, need in zip(chosen, self.needs, strict=True) if None in self.met(each, need)]
+            if not unread or self.left <= 1:
+                return chosen
+            yield from self.call(
+                "catalog_get_product",
+                "The list does not say all that matters, so I read its page.",
+                product_id=unread[0].id,
+            )
+
+    def search_all(self, plans: Mapping[str, Iterator[dict[str, Any]]]) -> Acts:
+        """One more search for each thing; False where nothing is left to search."""
+        searched = False
+        for need in self.needs:
+            plan = next(plans[need.category], None) if self.left > 1 else None
+            if plan is None:
+                continue
+            searched = True
+            shown, found = yield from self.search(
+                need.words, need.wishes, f"I look for {need.words}.", category=need.category, **plan
+            )
+            need.count, need.last = found, [each for each in shown if each.category == need.category]
+            need.found = list({each.id: each for each in (*need.found, *need.last)}.values())
+        return searched
+
+    def met(self, product: Product, need: Need) -> list[bool | None]:
+        return [product.meets(wish) for wish in need.wishes]
+
+    def candidates(self, need: Need) -> list[Product]:
+        """Those that may do, the surest and cheapest first."""
+        return order_candidates(need.found, need.wishes, need.category)
+
+    def count_unread(self, chosen: Sequence[Product]) -> int:
+        return sum(None in self.met(each, need) for each, need in zip(chosen, self.needs, strict=True))
+
+
+def read_terms(value: str) -> dict[str, str]:
+    """
+    >>> read_terms("least 6000 off 1200")
+    {'least': '6000', 'off': '1200'}
+    """
+    terms: dict[str, str] = {}
+    words = value.split()
+    for name in ("least", "most", "off"):
+        if name in words:
+            terms[name] = words[words.index(name) + 1]
+    if "seller" in words:
+        rest = words[words.index("seller") + 1 :]
+        terms["seller"] = " ".join(word for word in rest if word != "two")
+    return terms
+
+
+class Bundle(ListExpert):
+    """One of each within a budget."""
+
+    def play(self) -> Acts:
+        answer = yield from self.solve(self.opening)
+        yield from self.finish(answer)
+
+    def solve(self, text: str) -> Acts:
+        self.begin(text)
+        count = len(self.needs)
+        yield from self.learn(keep=2 * count + 1 if count > 3 else count + 2)
+        if not self.budget and self.left > count + 1:
+            yield from self.ask_budget("What is the budget for all of it?")
+        chosen = yield from self.find_list()
+        if chosen is None:
+            some = all(self.candidates(need) for need in self.needs)
+            refusal = "over_budget" if some else "not_found"
+            return {"thought": "I found no list that does.", "refusal": refusal}
+        ids = ",".join(each.id for each in chosen)
+        return {
+            "thought": "Each does what was asked, and together they stay within the budget.",
+            "recommended_product_ids": ids,
+        }
+
+    def ask_budget(self, question: str) -> Acts:
+        answer = yield from self.ask(question, "Nothing was said about the budget, so I ask.")
+        for each in self.read(answer):
+            if each.wish.kind in ("price", "price at most"):
+                self.budget = int(each.wish.value)
+
+    def list_searches(self, need: Need) -> Iterator[dict[str, Any]]:
+        share = self.budget // max(1, len(self.needs))
+        yield {"max_price": share / 100} if share else {}
+        if need.count > PAGE:
+            yield {"max_price": share / 100, "page": 2} if share else {"page": 2}
+        if not self.candidates(need) and self.budget:
+            yield {"max_price": self.budget / 100}
+        for _ in range(8):
+            seen = self.candidates(need)
+            if not seen:
+                yield {"page": 2}
+                return
+            cap = min(each.cents for each in seen) - 1
+            if cap <= 0:
+                return
+            yield {"max_price": cap / 100}
+            if not need.count:
+                return
+
+    def choose(self) -> list[Product] | None:
+        lists = [self.candidates(need) for need in self.needs]
+        if not all(lists):
+            return None
+        chosen = [each[0] for each in lists]
+        cheapest = [min(each, key=lambda one: (one.cents, one.id)) for each in lists]
+        while self.budget and self.cost(chosen) > self.budget:
+            savings = [
+                (one.cents - two.cents, place) for place, (one, two) in enumerate(zip(chosen, cheapest, strict=True))
+            ]
+            most, place = max(savings)
+            if most <= 0:
+                return None
+            chosen[place] = cheapest[place]
+        return chosen
+
+    def cost(self, chosen: Sequence[Product]) -> int:
+        return sum(each.cents for each in chosen)
+
+
+class OneSeller(ListExpert):
+    """One of each, all of one seller."""
+
+    def play(self) -> Acts:
+        answer = yield from self.solve(self.opening)
+        yield from self.finish(answer)
+
+    def solve(self, text: str) -> Acts:
+        self.begin(text)
+        count = len(self.needs)
+        yield from self.learn(keep=2 * count + 1 if count > 2 else 2 * count)
+        chosen = yield from self.find_list()
+        if chosen is None:
+            return {"thought": "I found no seller that has all of it.", "refusal": "not_found"}
+        seller = chosen[0].shown.get("seller")
+        ids = ",".join(each.id for each in chosen)
+        return {"thought": f"{seller} has all of it.", "recommended_product_ids": ids}
+
+    def list_searches(self, need: Need) -> Iterator[dict[str, Any]]:
+        yield {}
+        hardest = max(self.needs, key=lambda one: len(one.wishes))
+        if need is hardest:
+            for page in range(2, 5):
+                if need.count > (page - 1) * PAGE and any(each in self.candidates(need) for each in need.last):
+                    yield {"page": page}
+        tried: set[str] = set()
+        while True:
+            sellers = [str(each.shown.get("seller")) for each in self.candidates(hardest)]
+            new = [seller for seller in dict.fromkeys(sellers) if seller not in tried]
+            if not new:
+                return
+            tried.add(new[0])
+            if any(each.shown.get("seller") == new[0] for each in self.candidates(need)):
+                continue
+            yield {"seller": new[0]}
+
+    def choose(self) -> list[Product] | None:
+        lists = [self.candidates(need) for need in self.needs]
+        sellers = dict.fromkeys(str(each.shown.get("seller")) for found in lists for each in found)
+        whole: list[tuple[int, int, list[Product]]] = []
+        for place, seller in enumerate(sellers):
+            mine = [[each for each in found if each.shown.get("seller") == seller] for found in lists]
+            if all(mine):
+                chosen = [found[0] for found in mine]
+                whole.append((self.count_unread(chosen), place, chosen))
+        return min(whole, key=lambda each: each[:2])[2] if whole else None
+
+
+class VoucherList(Bundle):
+    """One of each within a budget that only the voucher makes enough."""
+
+    def solve(self, text: str) -> Acts:
+        self.begin(text)
+        count = len(self.needs)
+        if not self.voucher:
+            found = yield from self.call("voucher_list", "I look what the voucher is good for.")
+            for each in found.get("vouchers", ())[:1]:
+                percent = each.get("percent_off")
+                self.voucher = {
+                    "off": f"{percent}%" if percent else str(round(100 * each.get("dollars_off", 0))),
+                    "least": str(round(100 * each.get("least_total", 0))),
+                    "most": str(round(100 * each.get("most_dollars_off", 0))),
+                    "seller": str(each.get("only_of_seller", "")).lower(),
+                }
+        yield from self.learn(keep=2 * count + 1)
+        if not self.budget and self.left > count + 1:
+            yield from self.ask_budget("What is the budget after the voucher?")
+        chosen = yield from self.find_list()
+        if chosen is None:
+            return {"thought": "No list stays within the budget.", "refusal": "over_budget"}
+        ids = ",".join(each.id for each in chosen)
+        return {"thought": "With the voucher they stay within the budget.", "recommended_product_ids": ids}
+
+    def list_searches(self, need: Need) -> Iterator[dict[str, Any]]:
+        """Within what the voucher makes of the budget; then, cheaper and cheaper, what leaves room for the others."""
+        off = self.voucher.get("off", "0")
+        room = self.budget * 100 // (100 - int(off[:-1])) if off.endswith("%") else self.budget + int(off)
+        seller = next((each for each in self.memory.lexicon.sellers if each.lower() == self.voucher.get("seller")), "")
+        limits: dict[str, Any] = {"max_price": room / 100} if self.budget else {}
+        if seller:
+            yield {"seller": seller, **limits}
+        yield {"max_price": room / len(self.needs) / 100} if self.budget else {}
+        yield limits
+        for page in range(2, PAGES + 1):
+            if need.count > (page - 1) * PAGE:
+                yield {**limits, "page": page}
+        for _ in range(6):
+            seen = self.candidates(need)
+            cap = min((each.cents for each in seen), default=0) - 1
+            if cap <= 0:
+                return
+            yield {"max_price": cap / 100}
+            if not need.count:
+                return
+
+    def choose(self) -> list[Product] | None:
+        lists = [self.candidates(need) for need in self.needs]
+        if not all(lists):
+            return None
+        most = max(4, int(MOST_COMBINATIONS ** (1 / len(lists))))
+        by_price = [sorted(each, key=lambda one: (one.cents, one.id)) for each in lists]
+        # Of many, evenly spread in price: the list has to reach a total as well as to stay below one.
+        spread = [
+            each if len(each) <= most else [each[place * len(each) // most] for place in range(most)]
+            for each in by_price
+        ]
+        ranks = {each.id: place for found in lists for place, each in enumerate(found)}
+        best: tuple[int, int, list[Product]] | None = None
+        for chosen in cartesian(*spread):
+            cost = self.cost(chosen)
+            if self.budget and cost > self.budget:
+                continue
+            unread = self.count_unread(chosen)
+            worth = sum(ranks[each.id] for each in chosen) if unread else cost
+            if best is None or (unread, worth) < best[:2]:
+                best = unread, worth, list(chosen)
+        return best[2] if best else None
+
+    def cost(self, chosen: Sequence[Product]) -> int:
+        return sum(each.cents for each in chosen) - self.discount(chosen)
+
+    def discount(self, chosen: Sequence[Product]) -> int:
+        """Cents off, by the terms of the voucher as they were said or shown."""
+        terms, seller = self.voucher, self.voucher.get("seller", "")
+        counts = [each.cents for each in chosen if seller in ("", str(each.shown.get("seller", "")).lower())]
+        if sum(each.cents for each in chosen) < int(terms.get("least", 0) or 0) or (seller and len(counts) < 2):
+            return 0
+        off = terms.get("off", "0")
+        if off.endswith("%"):
+            most = int(terms.get("most", 0) or 0)
+            share = sum(counts) * int(off[:-1]) // 100
+            return min(most, share) if most else share
+        return min(int(off), sum(counts))
