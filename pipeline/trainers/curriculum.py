@@ -227,8 +227,7 @@ def give_up_level(state: TrainingState, number: int, group: Group, why: str) -> 
     """The shop has no task at this level: the one below is the hardest, and the number gets another task."""
     if state.groups.get(number) == group:
         del state.groups[number]
-    highest = state.curriculum.envs[group.env].highest
-    if highest is None or highest >= group.level:  # else another rollout has found it out
+    if state.curriculum.envs[group.env].hardest >= group.level:  # else another rollout has found it out
         state.curriculum.limit(group.env, group.level - 1, why)
 
 
