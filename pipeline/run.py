@@ -68,7 +68,7 @@ from shopwright.pipeline.worker_pool import (
 )
 
 # Folders of a run beside its datasets.
-BESIDE = ("manifests", "quarantine", "replies", "evaluations", ".publish")
+BESIDE = ("manifests", "quarantine", "replies", "evaluations", "curricula", ".publish")
 
 
 class Run:

@@ -1,10 +1,12 @@
 """`shopwright serve`: the environments of a run for trainers on other machines, by OpenEnv."""
 
+import argparse
+from fractions import Fraction
 from typing import Any
 
-from shopwright.pipeline.commands.options import Parser, add_command
+from shopwright.pipeline.commands.options import Parser, add_command, parse_positive
 
-EXAMPLE = "shopwright serve --run data/runs/mine --port 8000"
+EXAMPLE = "shopwright serve --run data/runs/mine --curriculum C4"
 
 
 def add(commands: Any, folder: Parser, as_json: Parser) -> None:
@@ -13,6 +15,37 @@ def add(commands: Any, folder: Parser, as_json: Parser) -> None:
     options.add_argument("--host", default="127.0.0.1", help="the address to listen on (default: this machine only)")
     options.add_argument("--port", type=int, default=8000, help="the port to listen on (default: 8000)")
     options.add_argument("--sessions", type=int, default=64, help="most episodes at the same time (default: 64)")
+    levels = options.add_argument_group(
+        "a curriculum",
+        'tasks at the level that a training run\'s results call for, for clients that reset(training="NAME"); the levels are shown at /curriculum',
+    )
+    levels.add_argument("--curriculum", default="", metavar="COLLECTION", help="C1, C2, C4, C8 or one environment")
+    levels.add_argument("--group", type=parse_positive, default=8, help="rollouts of each task (default: 8)")
+    levels.add_argument(
+        "--window", type=parse_positive, default=5, help="levels that are played, the hardest included (default: 5)"
+    )
+    levels.add_argument(
+        "--threshold",
+        type=parse_share,
+        default=Fraction(9, 10),
+        help="success from which on the next level is the hardest (default: 0.9)",
+    )
+    levels.add_argument(
+        "--rollouts",
+        type=parse_positive,
+        default=32,
+        help="rollouts at the hardest level after which it is decided (default: 32)",
+    )
+
+
+def parse_share(text: str) -> Fraction:
+    try:
+        found = Fraction(text)
+    except (ValueError, ZeroDivisionError):
+        found = Fraction(0)
+    if not 0 < found <= 1:
+        raise argparse.ArgumentTypeError(f"{text} is not a share above 0, at most 1")
+    return found
 
 
 def run(**options: Any) -> int:

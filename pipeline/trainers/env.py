@@ -47,6 +47,7 @@ from shopwright.pipeline.shopping import play
 from shopwright.pipeline.shopping.profile import describe_profile
 from shopwright.pipeline.stage import resolve_reference
 from shopwright.pipeline.stages import all_stages, views_in_place
+from shopwright.pipeline.trainers.curriculum import Rollout, Training
 from shopwright.schemas.record import Record
 from shopwright.schemas.shopping import ShoppingTask
 from shopwright.schemas.tasks import Answer, Task
@@ -105,16 +106,20 @@ def make_error_result(why: str) -> str:
 class TaskEnvironment:
     """What all have in common; `run` is the folder with the datasets, else the variable SHOPWRIGHT_RUN names it.
 
-    Of names that begin with an underscore the adapters read three: `_prompt`, `_done`, and `_hear` for words without a call.
+    Of names that begin with an underscore the adapters read `_prompt`, `_done`, `_succeeds`, `_rollout`, and `_hear` for words without a call.
     """
 
     def __init__(self, run: str | Path | None = None) -> None:
         self._run = str(run or os.environ.get(RUN, ""))
         self._done = True
         self._prompt: list[dict[str, str]] = []
+        self._rollout: Rollout | None = None
 
-    def reset(self, extra_info: Any = None, **row: Any) -> None:
-        """Begins the episode of a row. Raises Problem where the row has no task, or the shop is not the task's."""
+    def reset(self, extra_info: Any = None, **row: Any) -> str | None:
+        """Begins the episode of a row; gives the user's words where the row cannot have them, as its task was just drawn.
+
+        Raises Problem where the row has no task, or the shop is not the task's.
+        """
         known = json.loads(extra_info) if isinstance(extra_info, str) else extra_info or {}
         if not known.get("task"):
             raise Problem('The row has no task. An environment is reset by extra_info["task"] of an rl_* dataset.')
@@ -122,6 +127,7 @@ class TaskEnvironment:
         self._done = True
         self._begin(json.loads(task) if isinstance(task, str) else dict(task))
         self._done = False
+        return self._prompt[-1]["content"] if self._rollout else None
 
     def get_reward(self) -> float:
         """What the episode earned; of one that was broken off, what it earns as it stands."""
@@ -131,6 +137,10 @@ class TaskEnvironment:
         raise NotImplementedError
 
     def _earned(self) -> float:
+        raise NotImplementedError
+
+    def _succeeds(self) -> bool:
+        """Whether all that was asked for is done, whatever it earned."""
         raise NotImplementedError
 
     def _refused(self, why: str) -> str:
@@ -144,11 +154,19 @@ class TaskEnvironment:
 class ShopEnv(TaskEnvironment):
     """The envs: the tools of the shop, and `submit`. The reward has three parts, as EcomRLVE adds them up.
 
-    task: a row of `env_tasks`, or env, difficulty and seed; the latter need no run, and then play in a shop made in memory.
+    task: a row of `env_tasks`, or env, difficulty and seed; the latter need no run, and then play in a shop made in memory. Or `training`, the
+    name of a training run, perhaps with `number`: a task at the level that its results call for (`pipeline/trainers/curriculum.py`), to which
+    the first `get_reward` after it adds.
     """
+
+    _recorded = True
 
     def _begin(self, task: dict[str, Any]) -> None:
         shop = get_run_world(self._run)
+        self._rollout, self._recorded = None, False
+        if "training" in task:
+            self._rollout = Training(self._run, task["training"]).take(shop, task.get("number"))
+            task = self._rollout.task
         env = get_env(task["env"])
         known = (
             parse_task_record(Task, task) if "goal" in task else draw_task(env, shop, task["difficulty"], task["seed"])
@@ -162,7 +180,13 @@ class ShopEnv(TaskEnvironment):
         self._prompt = render_messages("trainers/envs", opening=known.opening, calls=calls)
 
     def _earned(self) -> float:
+        if self._rollout and not self._recorded:
+            self._rollout.record(self._succeeds())
+            self._recorded = True
         return self._episode.score().parts["reward"]
+
+    def _succeeds(self) -> bool:
+        return self._episode.score().success
 
     def _refused(self, why: str) -> str:
         self._episode.over(penalize_illegal_action(why), [], "", "")
@@ -266,6 +290,9 @@ class ShoppingEnv(TaskEnvironment):
     def _earned(self) -> float:
         return self._play.score().parts["reward"]
 
+    def _succeeds(self) -> bool:
+        return self._play.score().success
+
     def _act(self, action: str) -> str:
         seen, _, self._done, _ = self._play.step(play.format_turn("", " ".join(action.split()), self._play.multi))
         return play.format_observation(seen)
@@ -348,6 +375,9 @@ class BoxedEnv(TaskEnvironment):
 
     def _earned(self) -> float:
         return reward_answer(self._said, self._task["answer"], self._task["answer_type"], self._executed)
+
+    def _succeeds(self) -> bool:
+        return self._earned() == 1
 
     def _hear(self, text: str) -> None:
         if not self._done:

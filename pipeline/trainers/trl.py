@@ -1,11 +1,12 @@
 """What TRL needs beside the classes, which it takes as they are.
 
-GRPOTrainer(..., environment_factory=ENVIRONMENTS, reward_funcs=[last_words])
+GRPOTrainer(..., environment_factory=ENVIRONMENTS, reward_funcs=[last_words, drop_uniform_groups])
 """
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from shopwright.pipeline.envs.adaptive import find_informative_groups
 from shopwright.pipeline.trainers.env import TaskEnvironment
 
 
@@ -20,3 +21,20 @@ def last_words(
         if said and said[-1]["role"] == "assistant" and not said[-1].get("tool_calls"):
             env._hear(said[-1].get("content") or "")
     return [0.0] * len(completions)
+
+
+def drop_uniform_groups(
+    completions: Sequence[Any], environments: Sequence[TaskEnvironment], **columns: Any
+) -> list[float]:
+    """Takes the rewards back of groups of a curriculum that all succeed or all fail, so that they have no gradient (DAPO, arXiv 2503.14476).
+
+    A group is the rollouts of one number here; DAPO draws other prompts for those that it drops, which TRL cannot.
+    """
+    groups: dict[Any, list[TaskEnvironment]] = {}
+    for env in environments:
+        if env._rollout:
+            groups.setdefault((env._rollout.training, env._rollout.number), []).append(env)
+    found = list(groups.values())
+    kept = find_informative_groups([env._succeeds() for env in group] for group in found)
+    dropped = [env for place, group in enumerate(found) if place not in kept for env in group]
+    return [-env.get_reward() if env in dropped else 0.0 for env in environments]

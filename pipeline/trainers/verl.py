@@ -48,8 +48,11 @@ def make_agent_loop() -> type:
                 name: FunctionTool(name, tool, each)
                 for (name, tool), each in zip(list_env_tools(self.env).items(), schemas, strict=True)
             }
-            output = await super().run(sampling_params, **row)
-            output.reward_score = self.env.get_reward()
+            # The same as the row's, but where a curriculum has just drawn the task.
+            output = await super().run(sampling_params, **{**row, "raw_prompt": self.env._prompt})
+            output.reward_score = await asyncio.to_thread(self.env.get_reward)
+            # verl drops groups in which it is the same for all, if `algorithm.filter_groups.metric` names it.
+            output.extra_fields["reward_extra_info"] = {"acc": float(self.env._succeeds())}
             return output
 
         async def _handle_processing_tools_state(self, agent_data: Any) -> Any:

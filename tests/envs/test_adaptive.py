@@ -18,7 +18,7 @@ from shopwright.pipeline.problem import Problem
 
 def play(controller, successes, failures=0):
     """So many rollouts at the hardest level."""
-    return [controller.heard(controller.hardest, success) for success in [True] * successes + [False] * failures]
+    return [controller.record(controller.hardest, success) for success in [True] * successes + [False] * failures]
 
 
 def test_rlve_decides_after_eight_prompts_of_sixteen_samples():
@@ -59,7 +59,7 @@ def test_the_level_never_falls():
 def test_only_the_hardest_level_counts():
     controller = AdaptiveDifficulty(hardest=3, count=4)
     for level in (0, 1, 2, 4):
-        assert not controller.heard(level, True)
+        assert not controller.record(level, True)
     assert controller.rollouts == 0
 
 
@@ -109,7 +109,7 @@ def test_an_unknown_collection_says_which_envs_there_are():
 def test_envs_rise_on_their_own():
     curriculum = Curriculum.of("C2", AdaptiveDifficulty(count=2))
     for _ in range(2):
-        curriculum.heard("substitution", 0, True)
+        curriculum.record("substitution", 0, True)
     assert {name: each.hardest for name, each in curriculum.envs.items()} == {"cart_building": 0, "substitution": 1}
 
 
@@ -126,10 +126,10 @@ def test_a_saved_curriculum_goes_on_as_if_it_had_not_stopped():
             kept, dice = Curriculum.model_validate_json(curriculum.model_dump_json()), Random()
             dice.setstate(random.getstate())
         env, level = curriculum.draw(random)
-        curriculum.heard(env, level, step % 3 > 0)
+        curriculum.record(env, level, step % 3 > 0)
         if kept is not None:
             assert kept.draw(dice) == (env, level)
-            kept.heard(env, level, step % 3 > 0)
+            kept.record(env, level, step % 3 > 0)
     assert kept == curriculum
     assert max(each.hardest for each in curriculum.envs.values()) > 2
 

@@ -281,7 +281,7 @@ def test_the_environments_are_served_through_the_guard(monkeypatch):
     monkeypatch.setitem(
         sys.modules,
         "shopwright.pipeline.trainers.openenv",
-        SimpleNamespace(make_openenv_app=lambda run, sessions: welcome),
+        SimpleNamespace(make_openenv_app=lambda run, sessions, begin: welcome),
     )
     monkeypatch.setattr(serve, "count_env_tasks", lambda run, name: 1)
     monkeypatch.setattr(serve, "require", lambda module, purpose: None)

@@ -1,3 +1,5 @@
+import inspect
+from fractions import Fraction
 from importlib.util import find_spec
 
 import pytest
@@ -6,12 +8,18 @@ from shopwright.pipeline.__main__ import parse_arguments
 from shopwright.pipeline.problem import Problem
 from shopwright.pipeline.trainers import serve
 
-OPTIONS = {"host": "127.0.0.1", "port": 8000, "sessions": 64}
+LEVELS = {"curriculum": "", "group": 8, "window": 5, "threshold": Fraction(9, 10), "rollouts": 32}
+OPTIONS = {"host": "127.0.0.1", "port": 8000, "sessions": 64, **LEVELS}
 
 
 def test_it_listens_to_its_own_machine_unless_told_otherwise():
     assert parse_arguments(["serve"]) == {"command": "serve", "run": "data/runs/demo", **OPTIONS}
     assert parse_arguments(["serve", "--port", "9", "--host", "0.0.0.0", "--sessions", "2", "--run", "x"])["port"] == 9
+
+
+def test_the_commands_curriculum_is_the_papers():
+    known = inspect.signature(serve.serve_environments).parameters
+    assert {name: known[name].default for name in LEVELS} == LEVELS
 
 
 @pytest.mark.skipif(find_spec("openenv") is not None, reason="openenv is installed here")
