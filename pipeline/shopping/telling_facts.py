@@ -19,6 +19,7 @@ from shopwright.pipeline.shopping.facts import (
     parse_measurement,
 )
 from shopwright.pipeline.shopping.right_products import Candidate, pack_bits, unpack_bits
+from shopwright.pipeline.shopping.trait_words import FOR
 from shopwright.schemas.shopping import Need
 
 T = TypeVar("T")
@@ -29,15 +30,31 @@ MANY = 20
 # How often a measure is needed by a bound, and another fact by what it is not; between these shares, drawn for each try.
 BOUNDS = {1: (0.6, 1.0), 2: (0.7, 1.0), 3: (0.5, 1.0)}
 # Of the bounds that have no effect, so many are stated as one: "at least 4 ports".
-LIMITED = 0.35
-NEGATION = {1: (0.0, 0.03), 2: (0.0, 0.08), 3: (0.1, 0.5)}
+LIMITED = 0.15
+NEGATION = {1: (0.0, 0.03), 2: (0.0, 0.06), 3: (0.05, 0.3)}
 # A price that is about so much is nearer to it than this share of it, and no other product that would do is as near as twice the tenth.
 NEAR = 0.05
 # Values of a fact, at most, of which one is told by what it is not.
 MOST_VALUES = 12
 # Facts that are named only in some tasks, or where a profile carries them: they alone tell nearly everything.
 NEVER_TELLS = ("brand",)
-NEVER_DENIED = ("brand", "size", "shoe size", "cut", "garment", "condition")
+NEVER_DENIED = (
+    *(
+        "brand",
+        "size",
+        "shoe size",
+        "bed size",
+        "cut",
+        "garment",
+        "condition",
+        "level",
+        "grade",
+        "decade",
+        "theme",
+        "season",
+    ),
+    *FOR,
+)
 # Dollars that a limit is a multiple of: so that about twenty steps lie below it.
 STEPS = (1, 5, 10, 20, 50, 100, 500)
 MOST_STEPS = 20
