@@ -25,7 +25,7 @@ DRAWS = 12
 # Traits behind the thing in the first sentence, at most.
 MOST_BEHIND = 3
 # How often something is left for a sentence of its own, by the number of needs that are stated.
-OWN_SENTENCE = {1: 0.0, 2: 0.12, 3: 0.25, 4: 0.4, 5: 0.5}
+OWN_SENTENCE = {1: 0.0, 2: 0.06, 3: 0.12, 4: 0.3, 5: 0.45}
 HEAD = re.compile(r"(?P<start>(?:an?|some|the) (?:\w+ of )?)?(?P<noun>.+)")
 # "a pair of", "a pack of": what is there in numbers or in bulk is named without in some texts, and always where it is what a pack holds.
 MEASURE_WORD = re.compile(r"an? (?:pair|pack|set|box|bag|bottle|jar|can|tube|roll|tin|sheet) of ")
@@ -33,7 +33,7 @@ BARE, SOME = 0.8, 0.15
 # One thing is asked for as several, without its article ("i need red desk lamp"), and begins as most people begin; shares of texts.
 PLURAL, NO_ARTICLE, PLAIN_BEGINNING = 0.25, 0.08, 0.7
 # How often a purpose is told that narrows nothing, and where its words are kept.
-PURPOSE, PURPOSE_KEY = 0.3, "for what"
+PURPOSE, PURPOSE_KEY = 0.15, "for what"
 # How people type: in lower case, without apostrophes.
 LOWER_CASE, NO_APOSTROPHE = 0.85, 0.85
 # Shares of texts with a slip: of a letter in a word of the frame, of an article, of verbs that do not agree with several things.

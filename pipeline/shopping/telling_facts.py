@@ -24,7 +24,7 @@ from shopwright.schemas.shopping import Need
 
 T = TypeVar("T")
 # The same of products that cannot be told so sparingly; any of their measures may be told.
-FREELY_BRANDED, FREELY_PRICED = 0.55, 0.25
+FREELY_BRANDED, FREELY_PRICED = 0.5, 0.12
 # Plain measures of a task that may have any number of them.
 MANY = 20
 # How often a measure is needed by a bound, and another fact by what it is not; between these shares, drawn for each try.
@@ -36,6 +36,8 @@ NEGATION = {1: (0.0, 0.03), 2: (0.0, 0.06), 3: (0.05, 0.3)}
 NEAR = 0.05
 # Values of a fact, at most, of which one is told by what it is not.
 MOST_VALUES = 12
+# How often nobody says for whom or for what a thing is, which takes many words.
+UNSAID_USE = 0.5
 # Facts that are named only in some tasks, or where a profile carries them: they alone tell nearly everything.
 NEVER_TELLS = ("brand",)
 NEVER_DENIED = (
@@ -182,6 +184,8 @@ class TellingFacts:
         bounds, negations = draw_between(BOUNDS[grade], random), draw_between(NEGATION[grade], random)
         measures = manner.measures
         for fact, plain in sorted(self.plain.items(), key=lambda _: random.random()):
+            if fact in FOR and random.random() < UNSAID_USE:
+                continue
             bounded, negated, pick = random.random() < bounds, random.random() < negations, random.random()
             others = self.negations.get(fact, [])
             if fact in self.effects and (bounded or indirect):

@@ -65,7 +65,7 @@ VARIANTS = 8
 # And so many times more with other needs.
 AGAIN = 8
 # Products that are tried for a task without all that may be told of one.
-SPARING = 16
+SPARING = 32
 # So many products of a category are what the profile says, at least.
 GUESSES = 10
 Count = Annotated[int, Field(description="standard tasks", ge=0)]
