@@ -262,7 +262,9 @@ class LeafTasks:
             wanted = min(GRADES.keys() - without, key=lambda each: abs(each - grade))
             task = next(self.first_of_grade(waiting, SPARING, wanted, split, freely=False), None)
             if task is None:
-                task = next(self.first_of_grade(waiting, len(rows), wanted, split, freely=True), None)
+                # of the last grade every turn of every product is looked at
+                tries = len(waiting) if len(without) == len(GRADES) - 1 else len(rows)
+                task = next(self.first_of_grade(waiting, tries, wanted, split, freely=True), None)
             if task is None:
                 without.add(wanted)
             else:
