@@ -24,8 +24,8 @@ MOST_BEFORE, MOST_WORDS_BEFORE, MOST_CLAUSES = 3, 7, 2
 DRAWS = 12
 # Traits behind the thing in the first sentence, at most.
 MOST_BEHIND = 3
-# How often something is left for a sentence of its own, by the number of needs that are stated.
-OWN_SENTENCE = {1: 0.0, 2: 0.06, 3: 0.12, 4: 0.3, 5: 0.45}
+# How often something is left for a sentence of its own, by the number of needs that it does not deny.
+OWN_SENTENCE = {0: 0.0, 1: 0.0, 2: 0.06, 3: 0.12, 4: 0.3, 5: 0.45}
 HEAD = re.compile(r"(?P<start>(?:an?|some|the) (?:\w+ of )?)?(?P<noun>.+)")
 # "a pair of", "a pack of": what is there in numbers or in bulk is named without in some texts, and always where it is what a pack holds.
 MEASURE_WORD = re.compile(r"an? (?:pair|pack|set|box|bag|bottle|jar|can|tube|roll|tin|sheet) of ")
