@@ -42,6 +42,17 @@ MISTYPED, WRONG_ARTICLE, WRONG_VERB = 0.06, 0.06, 0.15
 MISTYPABLE = re.compile(r"\b(?:looking|would|interested|searching|should|please|choose|prefer|buying|trying)\b")
 # Two traits behind a thing are linked by a word so often; color and size are said in one sentence so often where either has its own.
 LINKED, TOGETHER = 0.35, 0.5
+# Categories that are no things but departments, and nouns that are called as several are.
+DEPARTMENTS = frozenset(
+    """audio automotive bath beauty clothing electronics furniture games garden gps grocery health home kitchen machinery memory music networking
+    photography printing repair security software stationery storage surveillance video""".split()
+)
+ALWAYS_SEVERAL = re.compile(
+    r"(?:pants|jeans|leggings|shorts|tights|scissors|glasses|goggles|pliers|headphones|earbuds|trousers|accessories|supplies|parts|components"
+    r"|electronics|products|media|discs|series|lens)$"
+)
+# How often a category's plural is asked for as one thing.
+ONE_OF_SEVERAL = 0.75
 NUMBERLESS = re.compile(r"(?:ing|wear|s)$|\bof\b")
 FOR_ONE = {"it": "it", "them": "it", "one": "one", "is": "is", "has": "has", "needs": "needs"}
 FOR_SEVERAL = {"it": "they", "them": "them", "one": "ones", "is": "are", "has": "have", "needs": "need"}
@@ -123,7 +134,7 @@ class ShortWriter(TraitWriter):
         """The everyday noun of the bank, else the category's own name; with an article, or as several."""
         things, meaning = load_grammar_bank("envs"), f"thing {self.counter.leaf}"
         if meaning not in things.templates:
-            return re.sub(r"[^\w\s'-]+", " and ", self.counter.leaf).lower()
+            return name_own_category(self.counter.leaf, self.random)
         # All splits share a thing's few names.
         said = things.say(meaning, {}, self.random)
         self.phrases += said.templates
@@ -300,11 +311,44 @@ def agree_in_number(text: str) -> str | None:
     return f"{text[: found.start(1)]}{SEVERAL[found[1]]}{text[found.end(1) :]}" if found[1] in SEVERAL else None
 
 
+def name_own_category(leaf: str, random: Random) -> str:
+    """A thing of a category that the bank has no noun for: one of several things, or an item of what is no thing but a department.
+
+    >>> name_own_category("Mice", Random(1)), name_own_category("USB Cables", Random(1)), name_own_category("Garden - General", Random(1))
+    ('a mouse', 'a usb cable', 'an item from garden')
+    """
+    name = " ".join(re.sub(r"[^\w\s'-]+", " and ", re.sub(r" - General$", "", leaf)).lower().split())
+    *_, last = name.split()
+    if name != leaf.lower() or last in DEPARTMENTS:
+        point = random.random()
+        return f"an item from {name}" if point < 0.5 else f"a product from {name}"
+    single = form_singular(last)
+    if single == last or random.random() >= ONE_OF_SEVERAL:
+        return name
+    return f"a {name.removesuffix(last)}{single}"
+
+
+def form_singular(noun: str) -> str:
+    """The noun itself where it is no plural, or is called as several are.
+
+    >>> [form_singular(noun) for noun in ("cables", "batteries", "mice", "accessories", "headphones", "cases", "switches", "glass", "memory")]
+    ['cable', 'battery', 'mouse', 'accessories', 'headphones', 'case', 'switch', 'glass', 'memory']
+    """
+    for plural, one in (("scarves", "scarf"), ("shelves", "shelf"), ("knives", "knife"), ("mice", "mouse")):
+        if noun == plural:
+            return one
+    if not re.fullmatch(r"[a-z]+[^su\W]s", noun) or ALWAYS_SEVERAL.search(noun):
+        return noun
+    if noun.endswith("ies"):
+        return f"{noun[:-3]}y"
+    return re.sub(r"(?<=[sxz])es$|(?<=[cs]h)es$|s$", "", noun) if not noun.endswith("ses") else noun[:-1]
+
+
 def mistype(word: str, random: Random) -> str:
     """With one letter left out or two swapped, not the first.
 
     >>> mistype("looking", Random(2)), mistype("looking", Random(4))
-    ('lookign', 'lookng')
+    ('lookig', 'lokoing')
     """
     place = 1 + int(random.random() * (len(word) - 2))
     if random.random() < 0.5 and word[place] != word[place + 1]:

@@ -36,8 +36,8 @@ NEGATION = {1: (0.0, 0.03), 2: (0.0, 0.06), 3: (0.05, 0.3)}
 NEAR = 0.05
 # Values of a fact, at most, of which one is told by what it is not.
 MOST_VALUES = 12
-# How often nobody says for whom or for what a thing is, which takes many words.
-UNSAID_USE = 0.5
+# How often nobody says for whom or for what a thing is, which takes many words, or how it is to be packed.
+UNSAID = {**dict.fromkeys(FOR, 0.5), "packaging": 0.85}
 # Facts that are named only in some tasks, or where a profile carries them: they alone tell nearly everything.
 NEVER_TELLS = ("brand",)
 NEVER_DENIED = (
@@ -184,7 +184,7 @@ class TellingFacts:
         bounds, negations = draw_between(BOUNDS[grade], random), draw_between(NEGATION[grade], random)
         measures = manner.measures
         for fact, plain in sorted(self.plain.items(), key=lambda _: random.random()):
-            if fact in FOR and random.random() < UNSAID_USE:
+            if random.random() < UNSAID.get(fact, 0.0):
                 continue
             bounded, negated, pick = random.random() < bounds, random.random() < negations, random.random()
             others = self.negations.get(fact, [])

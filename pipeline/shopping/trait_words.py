@@ -16,7 +16,7 @@ from shopwright.schemas.shopping import Need
 # Words that a trait begins with which stands behind the thing.
 BEHIND = re.compile(
     r"(?:with|without|in|for|made|by|from|of|that|which|whose|suitable|good for|meant|as|at|up|so|under|below|less|lower|no|not|cheaper"
-    r"|costing|priced|sold in|around|about|roughly|somewhere|having|pack|to|on|after|before|against|down|minus|just|letting|charged|sometime"
+    r"|costing|priced|sold in|wrapped|around|about|roughly|somewhere|having|pack|to|on|after|before|against|down|minus|just|letting|charged|sometime"
     r"|past|until|late|early|just|ground|free|low in|minimum|maximum)\b"
     r"|\$|\d+(?:\.\d+)? (?:dollars|bucks)|.* (?:at most|tall|high|wide|long|across|deep|or so|included)$|\d.* in \w+$"
     r"|(?:three|four) of them|one to one|somebody|someone"
