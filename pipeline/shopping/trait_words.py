@@ -62,6 +62,8 @@ MASS = frozenset(
 )
 # A unit that counts things of its own: "6 presets", "4 jars"; what is sold in packs is a "6 pack".
 COUNTED = re.compile(r"[a-z][a-z ]+s")
+# As it stands before a thing: "14 day".
+COUNT_OF_ONE = re.compile(r"\d+ [a-z]*[a-rt-z]")
 MEASURED = re.compile(r"\s*-?\d+(?:\.\d+)? ?(?:[a-zA-Z%°].*)")
 NUMBER_WORDS = dict(
     zip(map(str, range(2, 13)), "two three four five six seven eight nine ten eleven twelve".split(), strict=True)
@@ -134,7 +136,9 @@ class TraitWriter:
     def phrase_bound(self, need: Need) -> str:
         measure = parse_measurement(need.value)
         effect = find_effect(self.counter.group, self.counter.leaf, need.fact, need.op, measure[1] if measure else "")
-        if effect and (need.fact in PEOPLE or self.random.random() < EFFECT):
+        # Nobody wants a set of at most two pack.
+        whole = need.fact in PEOPLE or need.unit == "pack"
+        if effect and (whole or self.random.random() < EFFECT):
             return self.say(f"effect {effect.name}", {})
         meaning, facts = self.measure_meaning(need)
         how = "" if meaning in ("counted", "pack") else " along" if meaning == "measure along" else " of"
@@ -163,9 +167,9 @@ class TraitWriter:
             return self.say("material", {"value": named})
         if fact in CONTAINERS and named == value:
             return self.say("sold in", {"value": named, "a value": add_article(named, fact)})
-        if fact in LOOKS and named == value and value.split()[-1].lower() not in KINDS | PARTS:
+        if fact in LOOKS and named == value and value.split()[-1].lower() not in {fact, *KINDS, *PARTS}:
             return self.say("look", {"value": named, "fact": fact})
-        if named.split()[-1].lower() in KINDS:
+        if named.split()[-1].lower() in KINDS or COUNT_OF_ONE.fullmatch(value):
             return self.say("value bare", {"value": named})
         state = STATE.fullmatch(named.lower()) and fact not in ADDED
         part = named.split()[-1].lower().rstrip("s") == fact.split()[-1].rstrip("s") or (
