@@ -17,7 +17,7 @@ from shopwright.schemas.shopping import Need
 CLAUSE = re.compile(r"(?:that|so|which|whose) ")
 # A clause whose verb is the thing's own, and those verbs that are put in the plural here.
 OWN_VERB = re.compile(r"(?:that|which) (?!i |he |nobody |even )(\w+(?:'t)?)")
-SEVERAL = {"is": "are", "has": "have", "isn't": "aren't", "doesn't": "don't", "comes": "come", "costs": "cost", "won't": "won't", "can": "can"}  # fmt: skip
+SEVERAL = {"is": "are", "has": "have", "isn't": "aren't", "doesn't": "don't", "comes": "come", "costs": "cost", "won't": "won't", "can": "can", "should": "should", "must": "must"}  # fmt: skip
 # Traits before the thing, at most, and their words; clauses behind it.
 MOST_BEFORE, MOST_WORDS_BEFORE, MOST_CLAUSES = 3, 7, 2
 # Words that are tried for a trait until they have room.

@@ -84,6 +84,8 @@ class Habits:
     about: float
     measures: Mapping[int, Sequence[float]] | None
     """The shares of none, one, two and so on; None: any number."""
+    untitled: float
+    """How often only what the title does not tell is told, beside the brand and what has an effect."""
 
 
 HABITS = {
@@ -93,9 +95,10 @@ HABITS = {
         price={1: 0.05, 2: 0.06, 3: 0.15},
         about=0.45,
         measures={1: (0.65, 0.35), 2: (0.5, 0.4, 0.1), 3: (0.2, 0.4, 0.4)},
+        untitled=0.4,
     ),
     # In Chinese shops most say about how much it may cost (29 of 49 that were read).
-    "zh": Habits({1: 0.2, 2: 0.1, 3: 0.05}, {1: 0.95, 2: 0.95, 3: 0.95}, 0.85, None),
+    "zh": Habits({1: 0.2, 2: 0.1, 3: 0.05}, {1: 0.95, 2: 0.95, 3: 0.95}, 0.85, None, 0.0),
 }
 
 
@@ -108,6 +111,7 @@ class Manner:
     about: float
     """How often a price is about so much rather than a limit."""
     measures: int
+    untitled: float
 
 
 def draw_manner(habits: Habits, grade: int, random: Random, *, price: bool, freely: bool, brand: bool) -> Manner:
@@ -118,6 +122,7 @@ def draw_manner(habits: Habits, grade: int, random: Random, *, price: bool, free
         price=price and random.random() < (max(FREELY_PRICED, habits.price[grade]) if freely else habits.price[grade]),
         about=habits.about,
         measures=draw_place(few[grade], random) if few else MANY,
+        untitled=habits.untitled,
     )
 
 
@@ -147,6 +152,10 @@ class TellingFacts:
             for fact, need in known.items()
             if fact not in NEVER_DENIED
         }
+        title = thing.item.title.lower()
+        self.titled = frozenset(
+            fact for fact, need in known.items() if fact not in NEVER_TELLS and need.value.lower() in title
+        )
         self.limits, self.about = list_price_limits(counter, thing.cents), weigh_about_price(counter, thing.cents)
 
     def look_up(self, what: str, need: Need, make: Callable[[Need], T]) -> T:
@@ -183,6 +192,7 @@ class TellingFacts:
         found = []
         bounds, negations = draw_between(BOUNDS[grade], random), draw_between(NEGATION[grade], random)
         measures = manner.measures
+        hidden = self.titled if random.random() < manner.untitled else frozenset()
         for fact, plain in sorted(self.plain.items(), key=lambda _: random.random()):
             if random.random() < UNSAID.get(fact, 0.0):
                 continue
@@ -192,6 +202,8 @@ class TellingFacts:
                 found.append(self.bounds[fact])
             elif negated and others:
                 found.append(others[int(pick * len(others))])
+            elif fact in hidden:
+                continue
             elif is_measure(plain.need):
                 if measures:
                     limited = fact in self.bounds and pick < LIMITED

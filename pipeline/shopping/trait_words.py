@@ -23,6 +23,26 @@ BEHIND = re.compile(
 )
 # How often a bound is said by its effect, a value in other words than the catalog's, a small number as a word.
 EFFECT, OTHER_WORDS, NUMBER_WORD = 0.97, 0.75, 0.35
+# How often what is needed stands as it is, without a word more.
+BARE = {
+    "color": 0.55,
+    "brand": 0.7,
+    "condition": 0.0,
+    "flavor": 0.3,
+    "material": 0.5,
+    "for somebody": 0.6,
+    "look": 0.5,
+    "counted": 0.0,
+    "pack": 0.0,
+    "value part": 0.35,
+    "value parts": 0.0,
+    "value state": 0.6,
+    "measure": 0.8,
+    "measure of": 0.5,
+    "measure along": 0.6,
+    "people": 0.0,
+    "person": 0.0,
+}
 # Letters of a size that is said as one: "XL", "women's 9".
 LONGEST_SIZE = 10
 SIDES = ("height", "width", "length", "depth", "diameter")
@@ -122,6 +142,10 @@ class TraitWriter:
         self.phrases += said.templates
         return said.text
 
+    def say_or_name(self, meaning: str, facts: Mapping[str, str], bare: str) -> str:
+        """As it is, which all splits may, or with words of the bank, of which each split has its own."""
+        return bare if self.random.random() < BARE[meaning] else self.say(meaning, facts)
+
     def phrase_trait(self, need: Need) -> str:
         if need.fact == "price":
             dollars = need.value.removesuffix(".00")
@@ -152,25 +176,28 @@ class TraitWriter:
         if years and self.random.random() < OTHER_WORDS:
             return self.say("years old", {"number": years[1]})
         if fact in ("brand", "color", "condition", "flavor"):
-            return self.say(fact, {"value": value if fact == "brand" else value.lower()})
+            named = value if fact == "brand" else value.lower()
+            return self.say_or_name(fact, {"value": named}, named)
         if fact.endswith("size") and len(value) <= LONGEST_SIZE and not MEASURE.match(value):
             return self.say("size", {"value": value.removeprefix("size ")})
         if MEASURED.fullmatch(value) and parse_measurement(value):
             meaning, facts = self.measure_meaning(need)
-            return self.say(meaning, facts)
+            bare = {"measure": "{measure}", "measure of": "{measure} {fact}", "measure along": "{measures} {along}"}
+            return self.say_or_name(meaning, facts, bare.get(meaning, "").format(**facts))
         named = self.name_value(need)
         if BEHIND.match(named):
             return named
         if fact in FOR:
-            return self.say("for somebody", {"value": named})
+            return self.say_or_name("for somebody", {"value": named}, f"for {named}")
         if fact in MATERIALS and named == value:
-            return self.say("material", {"value": named})
+            return self.say_or_name("material", {"value": named}, named)
         if fact in CONTAINERS and named == value:
             return self.say("sold in", {"value": named, "a value": add_article(named, fact)})
         if fact in LOOKS and named == value and value.split()[-1].lower() not in {fact, *KINDS, *PARTS}:
-            return self.say("look", {"value": named, "fact": fact})
+            bare = named if self.random.random() < 0.5 else f"{named} {fact}"
+            return self.say_or_name("look", {"value": named, "fact": fact}, bare)
         if named.split()[-1].lower() in KINDS or COUNT_OF_ONE.fullmatch(value):
-            return self.say("value bare", {"value": named})
+            return named
         state = STATE.fullmatch(named.lower()) and fact not in ADDED
         part = named.split()[-1].lower().rstrip("s") == fact.split()[-1].rstrip("s") or (
             len(named.split()) > 1 and not state
@@ -182,7 +209,9 @@ class TraitWriter:
             if state or is_adjective(named)
             else "bare"
         )
-        return self.say(f"value {how}", {"value": named, "a value": add_article(named, fact)})
+        if how == "bare":
+            return named
+        return self.say_or_name(f"value {how}", {"value": named, "a value": add_article(named, fact)}, named)
 
     def name_value(self, need: Need) -> str:
         """A value, with the name of its fact where the title names it too or where it could be another fact's."""
