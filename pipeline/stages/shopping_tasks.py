@@ -80,7 +80,7 @@ Worded = Annotated[
     ),
 ]
 # Choices of needs that are tried for a product until words for one keep from its title.
-DRAFTS = 6
+DRAFTS = 4
 # Wordings that are tried for a task until one is read back.
 WORDINGS = 8
 Half = Literal["train", "test"]
