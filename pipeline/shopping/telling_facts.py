@@ -24,7 +24,7 @@ from shopwright.schemas.shopping import Need
 
 T = TypeVar("T")
 # The same of products that cannot be told so sparingly; any of their measures may be told.
-FREELY_BRANDED, FREELY_PRICED = 0.5, 0.12
+FREELY_BRANDED, FREELY_PRICED = 0.5, 0.3
 # Plain measures of a task that may have any number of them.
 MANY = 20
 # How often a measure is needed by a bound, and another fact by what it is not; between these shares, drawn for each try.

@@ -280,9 +280,7 @@ class LeafTasks:
             row, turn = waiting.popleft()
             for attempt in range(DRAFTS):
                 found = self.draw(row, turn, NO_DEMANDS, "", grade, freely=freely, attempt=attempt)
-                if found is None:
-                    break
-                if task := self.row(found, split, None, turn):
+                if found and (task := self.row(found, split, None, turn)):
                     self.taken |= self.name_taken(found, "")
                     yield task
                     break
