@@ -182,8 +182,8 @@ class TraitWriter:
             return self.say("size", {"value": value.removeprefix("size ")})
         if MEASURED.fullmatch(value) and parse_measurement(value):
             meaning, facts = self.measure_meaning(need)
-            bare = {"measure": "{measure}", "measure of": "{measure} {fact}", "measure along": "{measures} {along}"}
-            return self.say_or_name(meaning, facts, bare.get(meaning, "").format(**facts))
+            plain = {"measure": "{measure}", "measure of": "{measure} {fact}", "measure along": "{measures} {along}"}
+            return self.say_or_name(meaning, facts, plain.get(meaning, "").format(**facts))
         named = self.name_value(need)
         if BEHIND.match(named):
             return named
