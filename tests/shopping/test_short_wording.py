@@ -78,7 +78,7 @@ def test_a_department_is_asked_for_an_item_and_several_things_for_one():
     assert {"mouse", "mice"} <= list_category_names("Mice")
 
 
-@pytest.mark.parametrize("meaning", sorted(BARE.keys() - {"people", "person"}))
+@pytest.mark.parametrize("meaning", sorted({*BARE, "size", "sold in"} - {"people", "person"}))
 def test_each_split_has_words_of_its_own_for_a_need(meaning):
     bank = load_grammar_bank("shopping")
     frames = {use: {frame for each in bank.of(meaning, use) for frame in each.frames()} for use in get_args(Use)}
