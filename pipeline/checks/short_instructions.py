@@ -66,7 +66,7 @@ def list_category_names(leaf: str) -> set[str]:
     """All that a thing of a category may be called, in lower case; signs other than a hyphen as people type them."""
     if known := map_leaves().get(leaf):
         return {leaf, *known.nouns}
-    names = {*list_nouns(leaf), *list_names_of(leaf), leaf}
+    names = {*list_nouns(leaf), *list_names_of(leaf), leaf, leaf.removesuffix(" - General")}
     plain = {" ".join(re.sub(r"[^\w\s'-]+", " and ", name).lower().split()) for name in names}
     return {form for name in plain for form in (name, *list_forms(name))}
 

@@ -56,13 +56,15 @@ FILLER = frozenset(
     priced price costs cost costing or less more than on type in's all but just not no except anything minimum maximum along across
     tall high wide long deep height width length depth diameter rest usually usual otherwise else everything always last time know take way i
     other same before id tin tub jug kit kind shape condition nothing love cost also choose pick select grab make sure it's they them ones
-    prefer preferably ideally definitely other than something search wear go really just only still could sell got there here add cart market hoping shopping buying us people person named
+    prefer preferably ideally definitely other than something search wear go really just only still could sell got there here add cart market online item product hoping shopping buying us people person named
     two three four five six seven eight nine ten eleven twelve""".replace("'", "").split()
 )
 NUMBER_WORDS = {
     word: float(number)
     for number, word in enumerate("one two three four five six seven eight nine ten eleven twelve".split(), 1)
 }
+# Words of a request that are long enough to be mistyped.
+REQUESTS = ("looking", "would", "interested", "searching", "should", "please", "choose", "prefer", "buying", "trying")
 # A number of people, whatever the category calls them.
 HEADS = frozenset({"person", "people", "guest", "guests"})
 # What is said of several things, as of one.
@@ -141,7 +143,7 @@ class ShortReader:
                 self.take(*purpose.span())
         named = {word for need in self.needs for fact in need.facts for word in fact.split()}
         words = re.findall(r"[^\W_]+(?:'[a-z]+)?", self.text)
-        return categories, self.needs, [word for word in words if word not in FILLER | named]
+        return categories, self.needs, [word for word in words if word not in FILLER | named and not is_mistyped(word)]
 
     def take(self, start: int, end: int) -> None:
         self.text = self.text[:start] + GONE * (end - start) + self.text[end:]
@@ -297,6 +299,24 @@ class ShortReader:
                 same = frozenset(fact for fact in able if able[fact] == value)
                 self.needs.append(ReadNeed(same, op, value))
             self.take(*match.span())
+
+
+@cache
+def is_mistyped(word: str) -> bool:
+    """Whether one slip makes it one of the words that a request is made of; those are no words of products.
+
+    >>> is_mistyped("lookng"), is_mistyped("cooking")
+    (True, False)
+    """
+    return any(word[0] == one[0] and word[-1] in one[-2:] and is_letter_lost(word, one) for one in REQUESTS)
+
+
+def is_letter_lost(typed: str, word: str) -> bool:
+    """Whether a letter is left out, or two are swapped."""
+    if len(typed) == len(word) - 1:
+        return any(word[:place] + word[place + 1 :] == typed for place in range(len(word)))
+    swapped = (word[:at] + word[at + 1] + word[at] + word[at + 2 :] for at in range(len(word) - 1))
+    return len(typed) == len(word) and typed in swapped
 
 
 @cache

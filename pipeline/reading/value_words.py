@@ -10,6 +10,7 @@ YEARS_OLD = (
 )
 
 VALUE_WORDS: tuple[tuple[str, str], ...] = (
+    ("(?:that is )?gift wrapped|wrapped (?:as a gift|up nicely)", "gift wrapping"),
     # condition, fit, size
     ("that looks like new|(?:barely|hardly) used|almost new|as good as new|that nobody can tell was used", "like new"),
     ("a little worn|with some wear|that shows its age|with (?:signs of use|visible wear)|that may look used", "fair"),

@@ -6,6 +6,7 @@ from random import Random
 
 import numpy as np
 
+from shopwright.pipeline.phrases.bank import load_grammar_bank
 from shopwright.pipeline.shopping.facts import (
     ProductVariant,
     VariantTable,
@@ -24,12 +25,13 @@ from shopwright.pipeline.shopping.right_products import (
     pack_bits,
 )
 from shopwright.pipeline.shopping.telling_facts import HABITS, TellingFacts, build_price_limit, draw_manner, weigh
+from shopwright.pipeline.shopping.wording import MOST_TITLE_OVERLAP, compute_copied_share
 from shopwright.schemas.certificates import certificate_to_text
 from shopwright.schemas.shopping import Need, Profile, Right
 
 # Needs of each grade, and the share of tasks that are to have it.
 GRADES = {1: range(2, 4), 2: range(4, 6), 3: range(6, 20)}
-SHARES = {1: 0.45, 2: 0.35, 3: 0.2}
+SHARES = {1: 0.6, 2: 0.3, 3: 0.1}
 # Choices of needs that are tried for a variant, by grade: many that are all needed are rare.
 TRIES = {1: 20, 2: 16, 3: 40}
 # Share of tasks that are to have a need which is said by its effect, where there is one, and of their tries those that insist on it.
@@ -38,6 +40,8 @@ INDIRECT, INSIST = 0.85, 0.9
 # tell an effect and no brand: with one, whoever matches words finds some of them.
 SEVERAL_RIGHT = {1: 0.06, 2: 0.05, 3: 0.03}
 MOST_RIGHT = 5
+# Words of a value that is copied from the title where it is said at all.
+LONG_RUN = 3
 # Facts that name the product itself: who knows them needs no shopping assistant.
 IDENTIFIERS = frozenset(
     [
@@ -188,11 +192,31 @@ def choose_telling_needs(
         chosen = None if telling is None else [each.need for each in telling]
         if chosen is None or (grade and grade_of(chosen) != grade):
             continue
+        if counter.language == "en" and must_copy_title(thing.item.title, counter.leaf, chosen):
+            continue
         if indirect and not any(need.fact in pool.effects and need.op.startswith("at ") for need in chosen):
             continue
         if not carried.facts or any(need.known == "profile" and need.fact != "price" for need in chosen):
             return sort_needs(chosen)
     return None
+
+
+def must_copy_title(title: str, leaf: str, needs: Sequence[Need]) -> bool:
+    """Whether nearly all words for these needs would have too much of the title.
+
+    >>> values = [Need(fact="use", op="is", value="a coffee break", kind="attribute", known="stated", said="")]
+    >>> must_copy_title("Drift chocolate bars for a coffee break", "Chocolate Bars", values)
+    True
+    """
+    bank = load_grammar_bank("shopping").templates
+    plain = [
+        need.value
+        for need in needs
+        if need.known == "stated" and need.op == "is" and need.fact != "price" and f"means {need.value}" not in bank
+    ]
+    if compute_copied_share(title, " ".join([leaf, *plain])) > MOST_TITLE_OVERLAP:
+        return True
+    return any(len(value.split()) >= LONG_RUN and value.lower() in title.lower() for value in plain)
 
 
 def select_smallest(

@@ -7,24 +7,25 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from random import Random
 from typing import NamedTuple
 
 from shopwright.pipeline.phrases.bank import load_grammar_bank, tidy_sentence
-from shopwright.pipeline.shopping.trait_words import LONGEST_SIZE, TraitWriter, stands_behind
+from shopwright.pipeline.shopping.trait_words import LONGEST_SIZE, TraitWriter, is_adjective, stands_behind
 from shopwright.schemas.shopping import Need
 
 CLAUSE = re.compile(r"(?:that|so|which|whose) ")
 # A clause whose verb is the thing's own, and those verbs that are put in the plural here.
 OWN_VERB = re.compile(r"(?:that|which) (?!i |he |nobody |even )(\w+(?:'t)?)")
-SEVERAL = {"is": "are", "has": "have", "isn't": "aren't", "doesn't": "don't", "comes": "come", "costs": "cost", "won't": "won't", "can": "can"}  # fmt: skip
+SEVERAL = {"is": "are", "has": "have", "isn't": "aren't", "doesn't": "don't", "comes": "come", "costs": "cost", "won't": "won't", "can": "can", "should": "should", "must": "must"}  # fmt: skip
 # Traits before the thing, at most, and their words; clauses behind it.
 MOST_BEFORE, MOST_WORDS_BEFORE, MOST_CLAUSES = 3, 7, 2
 # Words that are tried for a trait until they have room.
 DRAWS = 12
 # Traits behind the thing in the first sentence, at most.
 MOST_BEHIND = 3
-# How often something is left for a sentence of its own, by the number of needs that are stated.
-OWN_SENTENCE = {1: 0.0, 2: 0.12, 3: 0.25, 4: 0.4, 5: 0.5}
+# How often something is left for a sentence of its own, by the number of needs that it does not deny.
+OWN_SENTENCE = {0: 0.0, 1: 0.0, 2: 0.06, 3: 0.12, 4: 0.3, 5: 0.45}
 HEAD = re.compile(r"(?P<start>(?:an?|some|the) (?:\w+ of )?)?(?P<noun>.+)")
 # "a pair of", "a pack of": what is there in numbers or in bulk is named without in some texts, and always where it is what a pack holds.
 MEASURE_WORD = re.compile(r"an? (?:pair|pack|set|box|bag|bottle|jar|can|tube|roll|tin|sheet) of ")
@@ -32,9 +33,26 @@ BARE, SOME = 0.8, 0.15
 # One thing is asked for as several, without its article ("i need red desk lamp"), and begins as most people begin; shares of texts.
 PLURAL, NO_ARTICLE, PLAIN_BEGINNING = 0.25, 0.08, 0.7
 # How often a purpose is told that narrows nothing, and where its words are kept.
-PURPOSE, PURPOSE_KEY = 0.3, "for what"
+PURPOSE, PURPOSE_KEY = 0.15, "for what"
 # How people type: in lower case, without apostrophes.
-LOWER_CASE, NO_APOSTROPHE = 0.8, 0.85
+LOWER_CASE, NO_APOSTROPHE = 0.85, 0.85
+# Shares of texts with a slip: of a letter in a word of the frame, of an article, of verbs that do not agree with several things.
+MISTYPED, WRONG_ARTICLE, WRONG_VERB = 0.06, 0.06, 0.15
+# Words of the frame that are long enough to be mistyped; no fact is among them.
+MISTYPABLE = re.compile(r"\b(?:looking|would|interested|searching|should|please|choose|prefer|buying|trying)\b")
+# Two traits behind a thing are linked by a word so often; color and size are said in one sentence so often where either has its own.
+LINKED, TOGETHER = 0.35, 0.5
+# Categories that are no things but departments, and nouns that are called as several are.
+DEPARTMENTS = frozenset(
+    """audio automotive bath beauty clothing electronics furniture games garden gps grocery health home kitchen machinery memory music networking
+    photography printing repair security software stationery storage surveillance video""".split()
+)
+ALWAYS_SEVERAL = re.compile(
+    r"(?:pants|jeans|leggings|shorts|tights|scissors|glasses|goggles|pliers|headphones|earbuds|trousers|accessories|supplies|parts|components"
+    r"|electronics|products|media|discs|series|lens)$"
+)
+# How often a category's plural is asked for as one thing.
+ONE_OF_SEVERAL = 0.75
 NUMBERLESS = re.compile(r"(?:ing|wear|s)$|\bof\b")
 FOR_ONE = {"it": "it", "them": "it", "one": "one", "is": "is", "has": "has", "needs": "needs"}
 FOR_SEVERAL = {"it": "they", "them": "them", "one": "ones", "is": "are", "has": "have", "needs": "need"}
@@ -63,16 +81,16 @@ class ShortWriter(TraitWriter):
         placed = self.place_traits(stated)
         if placed is None:
             return None
-        behind, sentence = self.spare_sentence(placed)
+        behind, alone = self.spare_sentence(placed, stated)
         behind = self.add_purpose(behind, len(stated))
         text = self.compose_thing(noun, placed.before, behind + placed.clause)
         if placed.denied:
             denial = " and ".join(self.said[each] for each in placed.denied)
             text = self.say("ends with", {"thing": text, "denial": denial})
         text = self.begin(text)
-        if sentence:
-            told = next(need for need in stated if need.fact == sentence)
-            text = self.say("between sentences", {"thing": text.rstrip(".?"), "sentence": self.say_alone(told)})
+        if alone:
+            sentence = self.say_together(alone) if len(alone) == 2 else self.say_alone(alone[0])
+            text = self.say("between sentences", {"thing": text.rstrip(".?"), "sentence": sentence})
         if usual:
             text = f"{text.rstrip('.')}. {self.say('usual', {})}"
         opening = tidy_sentence(self.say("opening", {"thing": noun}))
@@ -80,7 +98,7 @@ class ShortWriter(TraitWriter):
         said = {need.fact: self.said.get(need.fact) or self.phrase_trait(need) for need in needs}
         worded = [need.model_copy(update={"said": self.type(said[need.fact])}) for need in needs]
         purpose = self.type(self.said.get(PURPOSE_KEY, ""))
-        return ShortText(self.type(text), self.type(opening), purpose, worded, phrases)
+        return ShortText(self.slip(self.type(text)), self.type(opening), purpose, worded, phrases)
 
     def begin(self, thing: str) -> str:
         """No held-out text begins as most do."""
@@ -98,6 +116,17 @@ class ShortWriter(TraitWriter):
         text = text.lower() if lower else text
         return text.replace("'", "") if bare else text
 
+    def slip(self, text: str) -> str:
+        """With a mistake that people make, or none: "an" for "a", two letters swapped or one left out."""
+        point = self.random.random()
+        pattern = MISTYPABLE if point < MISTYPED else re.compile(r"\ban?(?= \w)")
+        places = list(pattern.finditer(text)) if point < MISTYPED + WRONG_ARTICLE else []
+        if not places:
+            return text
+        found = places[int(self.random.random() * len(places))]
+        wrong = mistype(found[0], self.random) if pattern is MISTYPABLE else "a"
+        return text[: found.start()] + wrong + text[found.end() :]
+
     # The thing
 
     @cached_property
@@ -105,7 +134,7 @@ class ShortWriter(TraitWriter):
         """The everyday noun of the bank, else the category's own name; with an article, or as several."""
         things, meaning = load_grammar_bank("envs"), f"thing {self.counter.leaf}"
         if meaning not in things.templates:
-            return re.sub(r"[^\w\s'-]+", " and ", self.counter.leaf).lower()
+            return name_own_category(self.counter.leaf, self.random)
         # All splits share a thing's few names.
         said = things.say(meaning, {}, self.random)
         self.phrases += said.templates
@@ -125,6 +154,11 @@ class ShortWriter(TraitWriter):
         found = HEAD.fullmatch(self.noun)
         assert found
         return not re.match(r"an? ", found["start"] or "") and found["noun"].endswith("s")
+
+    @cached_property
+    def ignores_number(self) -> bool:
+        """Whether this person writes "bags that is black"."""
+        return self.random.random() < WRONG_VERB
 
     @property
     def numbers(self) -> Mapping[str, str]:
@@ -146,7 +180,7 @@ class ShortWriter(TraitWriter):
         for need in sorted(needs, key=lambda _: self.random.random()):
             for _ in range(DRAWS):
                 text = self.phrase_trait(need)
-                agrees = agree_in_number(text) if self.is_several else text
+                agrees = agree_in_number(text) if self.is_several and not self.ignores_number else text
                 if agrees and placed.add(need, agrees, self.said):
                     self.said[need.fact] = agrees
                     break
@@ -155,8 +189,8 @@ class ShortWriter(TraitWriter):
         placed.behind.sort(key=lambda fact: fact == "price")
         return placed
 
-    def spare_sentence(self, placed: "Placed") -> tuple[list[str], str]:
-        """What stays behind the thing, and what gets a sentence of its own."""
+    def spare_sentence(self, placed: "Placed", stated: Sequence[Need]) -> tuple[list[str], list[Need]]:
+        """What stays behind the thing, and what gets a sentence of its own: one need, or color and size."""
         behind = placed.behind
         count = len(placed.before) + len(behind) + len(placed.clause)
         adjectives = [fact for fact in placed.before if fact in ("color", "size") or is_adjective(self.said[fact])]
@@ -167,11 +201,27 @@ class ShortWriter(TraitWriter):
         ]
         wanted = self.random.random() < OWN_SENTENCE[min(count, 5)] or len(behind) + len(placed.clause) > MOST_BEHIND
         if not able or not wanted:
-            return behind, ""
+            return behind, []
         fact = able[int(self.random.random() * len(able))]
-        if fact in placed.before:
-            placed.before.remove(fact)
-        return [each for each in behind if each != fact], fact
+        facts = [fact]
+        sized = {need.fact for need in stated if need.fact == "size" and self.is_named_size(need)}
+        pair = {"color", *sized} & set(able)
+        if fact in pair and len(pair) == 2 and self.random.random() < TOGETHER:
+            facts = sorted(pair)
+        placed.before[:] = [each for each in placed.before if each not in facts]
+        alone = [need for each in facts for need in stated if need.fact == each]
+        return [each for each in behind if each not in facts], alone
+
+    def is_named_size(self, need: Need) -> bool:
+        """Whether it is said as a size, not by other words."""
+        plain = self.said[need.fact].startswith(("size", "in size", "in a size"))
+        return need.op == "is" and len(need.value) <= LONGEST_SIZE and plain
+
+    def say_together(self, needs: Sequence[Need]) -> str:
+        """Color and size in one sentence."""
+        color, size = needs[0].value.lower(), needs[1].value.removeprefix("size ")
+        self.said["color"], self.said["size"] = color, size
+        return self.say("sentence color and size", {"color": color, "size": size, **self.numbers})
 
     def add_purpose(self, behind: list[str], needs: int) -> list[str]:
         """With a purpose that narrows nothing, where there is room for one."""
@@ -193,12 +243,7 @@ class ShortWriter(TraitWriter):
             value = need.value.lower()
             self.said[need.fact] = value
             return self.say("sentence color", {"value": value, **numbers})
-        if (
-            need.fact == "size"
-            and need.op == "is"
-            and len(need.value) <= LONGEST_SIZE
-            and text.startswith(("size", "in size", "in a size"))
-        ):
+        if need.fact == "size" and self.is_named_size(need):
             value = need.value.removeprefix("size ")
             self.said[need.fact] = f"size {value}"
             sentence = self.say("sentence size", {"value": value, **numbers})
@@ -220,7 +265,7 @@ class ShortWriter(TraitWriter):
             elif last.startswith("with ") and part.startswith("with "):
                 self.said[fact] = part.removeprefix("with ")
                 text = f"{text} {self.say('between', {})} {self.said[fact]}"
-            elif not text or needs_no_link(last, part):
+            elif not text or (needs_no_link(last, part) and self.random.random() >= LINKED):
                 text = f"{text} {part}".strip()
             else:
                 text = f"{text} {self.say('between', {})} {part}"
@@ -266,6 +311,51 @@ def agree_in_number(text: str) -> str | None:
     return f"{text[: found.start(1)]}{SEVERAL[found[1]]}{text[found.end(1) :]}" if found[1] in SEVERAL else None
 
 
+def name_own_category(leaf: str, random: Random) -> str:
+    """A thing of a category that the bank has no noun for: one of several things, or an item of what is no thing but a department.
+
+    >>> name_own_category("Mice", Random(1)), name_own_category("USB Cables", Random(1)), name_own_category("Garden - General", Random(1))
+    ('a mouse', 'a usb cable', 'an item from garden')
+    """
+    name = " ".join(re.sub(r"[^\w\s'-]+", " and ", re.sub(r" - General$", "", leaf)).lower().split())
+    *_, last = name.split()
+    if name != leaf.lower() or last in DEPARTMENTS:
+        point = random.random()
+        return f"an item from {name}" if point < 0.5 else f"a product from {name}"
+    single = form_singular(last)
+    if single == last or random.random() >= ONE_OF_SEVERAL:
+        return name
+    return f"a {name.removesuffix(last)}{single}"
+
+
+def form_singular(noun: str) -> str:
+    """The noun itself where it is no plural, or is called as several are.
+
+    >>> [form_singular(noun) for noun in ("cables", "batteries", "mice", "accessories", "headphones", "cases", "switches", "glass", "memory")]
+    ['cable', 'battery', 'mouse', 'accessories', 'headphones', 'case', 'switch', 'glass', 'memory']
+    """
+    for plural, one in (("scarves", "scarf"), ("shelves", "shelf"), ("knives", "knife"), ("mice", "mouse")):
+        if noun == plural:
+            return one
+    if not re.fullmatch(r"[a-z]+[^su\W]s", noun) or ALWAYS_SEVERAL.search(noun):
+        return noun
+    if noun.endswith("ies"):
+        return f"{noun[:-3]}y"
+    return re.sub(r"(?<=[sxz])es$|(?<=[cs]h)es$|s$", "", noun) if not noun.endswith("ses") else noun[:-1]
+
+
+def mistype(word: str, random: Random) -> str:
+    """With one letter left out or two swapped, not the first.
+
+    >>> mistype("looking", Random(2)), mistype("looking", Random(4))
+    ('lookig', 'lokoing')
+    """
+    place = 1 + int(random.random() * (len(word) - 2))
+    if random.random() < 0.5 and word[place] != word[place + 1]:
+        return word[:place] + word[place + 1] + word[place] + word[place + 2 :]
+    return word[:place] + word[place + 1 :]
+
+
 def form_plural(noun: str) -> str:
     """
     >>> [form_plural(noun) for noun in ("tote bag", "winter scarf", "paint brush", "battery")]
@@ -277,20 +367,6 @@ def form_plural(noun: str) -> str:
     if re.search(r"(?:s|x|z|ch|sh)$", noun):
         return f"{noun}es"
     return re.sub(r"(?<=[^aeiou])y$", "ie", noun) + "s"
-
-
-def is_adjective(text: str) -> bool:
-    """What can be said of a thing behind "should be".
-
-    >>> [is_adjective(text) for text in ("sugar free", "machine stitched", "bunny", "lightweight")]
-    [True, True, False, True]
-    """
-    return bool(
-        re.search(
-            r"(?:free|ed|able|less|proof|ish|ous|ful|weight|light|quiet|bright|thick|thin|slim|narrow|compact|roomy|large|small|big|tall|short|long|wide|firm|soft|folding|heavy|warm|dark|loose|fitted|baggy)$",
-            text,
-        )
-    )
 
 
 def drop_shared_verb(first: str, second: str) -> str:

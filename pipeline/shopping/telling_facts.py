@@ -19,25 +19,44 @@ from shopwright.pipeline.shopping.facts import (
     parse_measurement,
 )
 from shopwright.pipeline.shopping.right_products import Candidate, pack_bits, unpack_bits
+from shopwright.pipeline.shopping.trait_words import FOR
 from shopwright.schemas.shopping import Need
 
 T = TypeVar("T")
 # The same of products that cannot be told so sparingly; any of their measures may be told.
-FREELY_BRANDED, FREELY_PRICED = 0.55, 0.25
+FREELY_BRANDED, FREELY_PRICED = 0.5, 0.3
 # Plain measures of a task that may have any number of them.
 MANY = 20
 # How often a measure is needed by a bound, and another fact by what it is not; between these shares, drawn for each try.
 BOUNDS = {1: (0.6, 1.0), 2: (0.7, 1.0), 3: (0.5, 1.0)}
 # Of the bounds that have no effect, so many are stated as one: "at least 4 ports".
-LIMITED = 0.35
-NEGATION = {1: (0.0, 0.03), 2: (0.0, 0.08), 3: (0.1, 0.5)}
+LIMITED = 0.15
+NEGATION = {1: (0.0, 0.03), 2: (0.0, 0.06), 3: (0.05, 0.3)}
 # A price that is about so much is nearer to it than this share of it, and no other product that would do is as near as twice the tenth.
 NEAR = 0.05
 # Values of a fact, at most, of which one is told by what it is not.
 MOST_VALUES = 12
+# How often nobody says for whom or for what a thing is, which takes many words, or how it is to be packed.
+UNSAID = {**dict.fromkeys(FOR, 0.5), "packaging": 0.85}
 # Facts that are named only in some tasks, or where a profile carries them: they alone tell nearly everything.
 NEVER_TELLS = ("brand",)
-NEVER_DENIED = ("brand", "size", "shoe size", "cut", "garment", "condition")
+NEVER_DENIED = (
+    *(
+        "brand",
+        "size",
+        "shoe size",
+        "bed size",
+        "cut",
+        "garment",
+        "condition",
+        "level",
+        "grade",
+        "decade",
+        "theme",
+        "season",
+    ),
+    *FOR,
+)
 # Dollars that a limit is a multiple of: so that about twenty steps lie below it.
 STEPS = (1, 5, 10, 20, 50, 100, 500)
 MOST_STEPS = 20
@@ -65,6 +84,8 @@ class Habits:
     about: float
     measures: Mapping[int, Sequence[float]] | None
     """The shares of none, one, two and so on; None: any number."""
+    untitled: float
+    """How often only what the title does not tell is told, beside the brand and what has an effect."""
 
 
 HABITS = {
@@ -74,9 +95,10 @@ HABITS = {
         price={1: 0.05, 2: 0.06, 3: 0.15},
         about=0.45,
         measures={1: (0.65, 0.35), 2: (0.5, 0.4, 0.1), 3: (0.2, 0.4, 0.4)},
+        untitled=0.4,
     ),
     # In Chinese shops most say about how much it may cost (29 of 49 that were read).
-    "zh": Habits({1: 0.2, 2: 0.1, 3: 0.05}, {1: 0.95, 2: 0.95, 3: 0.95}, 0.85, None),
+    "zh": Habits({1: 0.2, 2: 0.1, 3: 0.05}, {1: 0.95, 2: 0.95, 3: 0.95}, 0.85, None, 0.0),
 }
 
 
@@ -89,6 +111,7 @@ class Manner:
     about: float
     """How often a price is about so much rather than a limit."""
     measures: int
+    untitled: float
 
 
 def draw_manner(habits: Habits, grade: int, random: Random, *, price: bool, freely: bool, brand: bool) -> Manner:
@@ -99,6 +122,7 @@ def draw_manner(habits: Habits, grade: int, random: Random, *, price: bool, free
         price=price and random.random() < (max(FREELY_PRICED, habits.price[grade]) if freely else habits.price[grade]),
         about=habits.about,
         measures=draw_place(few[grade], random) if few else MANY,
+        untitled=habits.untitled,
     )
 
 
@@ -128,6 +152,10 @@ class TellingFacts:
             for fact, need in known.items()
             if fact not in NEVER_DENIED
         }
+        title = thing.item.title.lower()
+        self.titled = frozenset(
+            fact for fact, need in known.items() if fact not in NEVER_TELLS and need.value.lower() in title
+        )
         self.limits, self.about = list_price_limits(counter, thing.cents), weigh_about_price(counter, thing.cents)
 
     def look_up(self, what: str, need: Need, make: Callable[[Need], T]) -> T:
@@ -164,13 +192,18 @@ class TellingFacts:
         found = []
         bounds, negations = draw_between(BOUNDS[grade], random), draw_between(NEGATION[grade], random)
         measures = manner.measures
+        hidden = self.titled if random.random() < manner.untitled else frozenset()
         for fact, plain in sorted(self.plain.items(), key=lambda _: random.random()):
+            if random.random() < UNSAID.get(fact, 0.0):
+                continue
             bounded, negated, pick = random.random() < bounds, random.random() < negations, random.random()
             others = self.negations.get(fact, [])
             if fact in self.effects and (bounded or indirect):
                 found.append(self.bounds[fact])
             elif negated and others:
                 found.append(others[int(pick * len(others))])
+            elif fact in hidden:
+                continue
             elif is_measure(plain.need):
                 if measures:
                     limited = fact in self.bounds and pick < LIMITED

@@ -16,13 +16,33 @@ from shopwright.schemas.shopping import Need
 # Words that a trait begins with which stands behind the thing.
 BEHIND = re.compile(
     r"(?:with|without|in|for|made|by|from|of|that|which|whose|suitable|good for|meant|as|at|up|so|under|below|less|lower|no|not|cheaper"
-    r"|costing|priced|around|about|roughly|somewhere|having|pack|to|on|after|before|against|down|minus|just|letting|charged|sometime"
-    r"|past|until|late|early|just|ground|free|low in|down)\b"
+    r"|costing|priced|sold in|wrapped|around|about|roughly|somewhere|having|pack|to|on|after|before|against|down|minus|just|letting|charged|sometime"
+    r"|past|until|late|early|just|ground|free|low in|minimum|maximum)\b"
     r"|\$|\d+(?:\.\d+)? (?:dollars|bucks)|.* (?:at most|tall|high|wide|long|across|deep|or so|included)$|\d.* in \w+$"
     r"|(?:three|four) of them|one to one|somebody|someone"
 )
 # How often a bound is said by its effect, a value in other words than the catalog's, a small number as a word.
-EFFECT, OTHER_WORDS, NUMBER_WORD = 0.92, 0.8, 0.5
+EFFECT, OTHER_WORDS, NUMBER_WORD = 0.97, 0.75, 0.35
+# How often what is needed stands as it is, without a word more.
+BARE = {
+    "color": 0.55,
+    "brand": 0.7,
+    "condition": 0.0,
+    "flavor": 0.3,
+    "material": 0.5,
+    "for somebody": 0.6,
+    "look": 0.5,
+    "counted": 0.0,
+    "pack": 0.0,
+    "value part": 0.35,
+    "value parts": 0.0,
+    "value state": 0.6,
+    "measure": 0.8,
+    "measure of": 0.5,
+    "measure along": 0.6,
+    "people": 0.0,
+    "person": 0.0,
+}
 # Letters of a size that is said as one: "XL", "women's 9".
 LONGEST_SIZE = 10
 SIDES = ("height", "width", "length", "depth", "diameter")
@@ -42,7 +62,19 @@ STATE = re.compile(r".*(?:free|ed|ing|able|less|grade|style|proof|only)")
 # What comes with a thing, and is no state of it: "packaging removal".
 ADDED = frozenset("extra included scope feature benefit goal retouch treatment job storage inclusion".split())
 # A thing is of these, and does not come with them: "letter size".
-KINDS = frozenset("size shape level style fit finish roast weave print tuning rise".split())
+KINDS = frozenset("size shape level style fit finish roast weave print tuning rise grain grind".split())
+# Facts that say what the whole of a thing is like: "with a coral reef theme".
+LOOKS = frozenset("theme motif pattern print texture style weave glaze shape design scent finish palette".split())
+# What a thing is sold in: "in a glass jar".
+CONTAINERS = frozenset("container package packaging".split())
+# Parts that can be counted: "with a wooden box".
+PARTS = frozenset(
+    """adapter attachment bag band bar barrel base basket battery belt blade board body bonnet bottle bowl box brush bucket buckle bulb button can
+    canister cap carafe cart case chain clasp clip coat collar comb compact cord core cover cup cushion dial dimmer disc display dock drain drawer
+    drum filter flap frame grip guard handle head hood hose indicator insole jar keypad latch lens lever lid liner lining lock loop map medallion
+    mount nozzle nib panel pendant plug pocket pouch pump receiver rim saucer screen seal seat shade shell sleeve slot sole soleplate spout stand
+    strap strip switch tab tag timer tin tip top topsheet tote tray trimmer wheel window wrap zip zipper""".split()
+)
 # What there is no "a" of.
 MASS = frozenset(
     "packaging insulation coverage storage heat wax leather denim cotton foam yarn protection water control care content paper wood glass"
@@ -50,6 +82,8 @@ MASS = frozenset(
 )
 # A unit that counts things of its own: "6 presets", "4 jars"; what is sold in packs is a "6 pack".
 COUNTED = re.compile(r"[a-z][a-z ]+s")
+# As it stands before a thing: "14 day".
+COUNT_OF_ONE = re.compile(r"\d+ [a-z]*[a-rt-z]")
 MEASURED = re.compile(r"\s*-?\d+(?:\.\d+)? ?(?:[a-zA-Z%°].*)")
 NUMBER_WORDS = dict(
     zip(map(str, range(2, 13)), "two three four five six seven eight nine ten eleven twelve".split(), strict=True)
@@ -65,13 +99,28 @@ def stands_behind(text: str) -> bool:
 
 
 def add_article(named: str, fact: str) -> str:
-    """A value with "a" where it ends with the one thing that its fact names.
+    """A value with "a" where it ends with a part, or with the one thing that its fact names.
 
-    >>> add_article("thermal carafe", "carafe"), add_article("plain packaging", "packaging")
-    ('a thermal carafe', 'plain packaging')
+    >>> add_article("thermal carafe", "carafe"), add_article("wooden box", "storage"), add_article("plain packaging", "packaging")
+    ('a thermal carafe', 'a wooden box', 'plain packaging')
     """
     last = named.split()[-1].lower()
-    return f"a {named}" if last == fact.split()[-1] and not last.endswith("s") and last not in MASS else named
+    one = last in PARTS or (last == fact.split()[-1] and not last.endswith("s") and last not in MASS)
+    return f"a {named}" if one else named
+
+
+def is_adjective(text: str) -> bool:
+    """What can be said of a thing behind "should be".
+
+    >>> [is_adjective(text) for text in ("sugar free", "machine stitched", "bunny", "lightweight")]
+    [True, True, False, True]
+    """
+    return bool(
+        re.search(
+            r"(?:free|ed|able|less|proof|ish|ous|ful|weight|light|quiet|bright|thick|thin|slim|narrow|compact|roomy|large|small|big|tall|short|long|wide|firm|soft|folding|heavy|warm|dark|loose|fitted|baggy)$",
+            text,
+        )
+    )
 
 
 @dataclass
@@ -93,6 +142,10 @@ class TraitWriter:
         self.phrases += said.templates
         return said.text
 
+    def say_or_name(self, meaning: str, facts: Mapping[str, str], bare: str) -> str:
+        """As it is, which all splits may, or with words of the bank, of which each split has its own."""
+        return bare if self.random.random() < BARE[meaning] else self.say(meaning, facts)
+
     def phrase_trait(self, need: Need) -> str:
         if need.fact == "price":
             dollars = need.value.removesuffix(".00")
@@ -107,7 +160,9 @@ class TraitWriter:
     def phrase_bound(self, need: Need) -> str:
         measure = parse_measurement(need.value)
         effect = find_effect(self.counter.group, self.counter.leaf, need.fact, need.op, measure[1] if measure else "")
-        if effect and (need.fact in PEOPLE or self.random.random() < EFFECT):
+        # Nobody wants a set of at most two pack.
+        whole = need.fact in PEOPLE or need.unit == "pack"
+        if effect and (whole or self.random.random() < EFFECT):
             return self.say(f"effect {effect.name}", {})
         meaning, facts = self.measure_meaning(need)
         how = "" if meaning in ("counted", "pack") else " along" if meaning == "measure along" else " of"
@@ -121,27 +176,42 @@ class TraitWriter:
         if years and self.random.random() < OTHER_WORDS:
             return self.say("years old", {"number": years[1]})
         if fact in ("brand", "color", "condition", "flavor"):
-            return self.say(fact, {"value": value if fact == "brand" else value.lower()})
+            named = value if fact == "brand" else value.lower()
+            return self.say_or_name(fact, {"value": named}, named)
         if fact.endswith("size") and len(value) <= LONGEST_SIZE and not MEASURE.match(value):
             return self.say("size", {"value": value.removeprefix("size ")})
         if MEASURED.fullmatch(value) and parse_measurement(value):
             meaning, facts = self.measure_meaning(need)
-            return self.say(meaning, facts)
+            plain = {"measure": "{measure}", "measure of": "{measure} {fact}", "measure along": "{measures} {along}"}
+            return self.say_or_name(meaning, facts, plain.get(meaning, "").format(**facts))
         named = self.name_value(need)
         if BEHIND.match(named):
             return named
         if fact in FOR:
-            return self.say("for somebody", {"value": named})
+            return self.say_or_name("for somebody", {"value": named}, f"for {named}")
         if fact in MATERIALS and named == value:
-            return self.say("material", {"value": named})
-        if named.split()[-1].lower() in KINDS:
-            return self.say("value bare", {"value": named})
+            return self.say_or_name("material", {"value": named}, named)
+        if fact in CONTAINERS and named == value:
+            return self.say("sold in", {"value": named, "a value": add_article(named, fact)})
+        if fact in LOOKS and named == value and value.split()[-1].lower() not in {fact, *KINDS, *PARTS}:
+            bare = named if self.random.random() < 0.5 else f"{named} {fact}"
+            return self.say_or_name("look", {"value": named, "fact": fact}, bare)
+        if named.split()[-1].lower() in KINDS or COUNT_OF_ONE.fullmatch(value):
+            return named
         state = STATE.fullmatch(named.lower()) and fact not in ADDED
         part = named.split()[-1].lower().rstrip("s") == fact.split()[-1].rstrip("s") or (
             len(named.split()) > 1 and not state
         )
-        how = ("parts" if named.endswith("s") else "part") if part else "bare" if len(named.split()) == 1 else "state"
-        return self.say(f"value {how}", {"value": named, "a value": add_article(named, fact)})
+        how = (
+            ("parts" if named.endswith("s") else "part")
+            if part
+            else "state"
+            if state or is_adjective(named)
+            else "bare"
+        )
+        if how == "bare":
+            return named
+        return self.say_or_name(f"value {how}", {"value": named, "a value": add_article(named, fact)}, named)
 
     def name_value(self, need: Need) -> str:
         """A value, with the name of its fact where the title names it too or where it could be another fact's."""

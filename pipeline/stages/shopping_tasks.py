@@ -65,7 +65,7 @@ VARIANTS = 8
 # And so many times more with other needs.
 AGAIN = 8
 # Products that are tried for a task without all that may be told of one.
-SPARING = 16
+SPARING = 32
 # So many products of a category are what the profile says, at least.
 GUESSES = 10
 Count = Annotated[int, Field(description="standard tasks", ge=0)]
@@ -79,6 +79,8 @@ Worded = Annotated[
         description="short: as people type it; descriptive: each need in words that are not the catalog's, in English alone"
     ),
 ]
+# Choices of needs that are tried for a product until words for one keep from its title.
+DRAFTS = 4
 # Wordings that are tried for a task until one is read back.
 WORDINGS = 8
 Half = Literal["train", "test"]
@@ -262,7 +264,9 @@ class LeafTasks:
             wanted = min(GRADES.keys() - without, key=lambda each: abs(each - grade))
             task = next(self.first_of_grade(waiting, SPARING, wanted, split, freely=False), None)
             if task is None:
-                task = next(self.first_of_grade(waiting, len(rows), wanted, split, freely=True), None)
+                # of the last grade every turn of every product is looked at
+                tries = len(waiting) if len(without) == len(GRADES) - 1 else len(rows)
+                task = next(self.first_of_grade(waiting, tries, wanted, split, freely=True), None)
             if task is None:
                 without.add(wanted)
             else:
@@ -274,11 +278,12 @@ class LeafTasks:
         """Tasks of this grade, of which one is taken; the products looked at in vain are put behind the others."""
         for _ in range(min(tries, len(waiting))):
             row, turn = waiting.popleft()
-            found = self.draw(row, turn, NO_DEMANDS, "", grade, freely=freely)
-            task = self.row(found, split, None, turn) if found else None
-            if found is not None and task is not None:
-                self.taken |= self.name_taken(found, "")
-                yield task
+            for attempt in range(DRAFTS):
+                found = self.draw(row, turn, NO_DEMANDS, "", grade, freely=freely, attempt=attempt)
+                if found and (task := self.row(found, split, None, turn)):
+                    self.taken |= self.name_taken(found, "")
+                    yield task
+                    break
             waiting.append((row, turn))
 
     def personal(self, rows: list[int], split: Half) -> Iterator[ShoppingTask]:
@@ -339,12 +344,22 @@ class LeafTasks:
         return bool(check.find_profile_leak(task, profile, title) or check.instruction_says_what_is_stated(task))
 
     def draw(
-        self, row: int, turn: int, says: ProfileDemands, profile: str, grade: int | None = None, *, freely: bool = False
+        self,
+        row: int,
+        turn: int,
+        says: ProfileDemands,
+        profile: str,
+        grade: int | None = None,
+        *,
+        freely: bool = False,
+        attempt: int = 0,
     ) -> TaskDraft | None:
         id = self.counters.store.ids[row].as_py()
         if profile and f"{id} {profile}" in self.taken:
             return None
-        random = self.shard.random("shopping_tasks", id, turn, profile, *([grade] if grade else []))
+        random = self.shard.random(
+            "shopping_tasks", id, turn, profile, *([grade] if grade else []), *([attempt] if attempt else [])
+        )
         but = () if profile or turn >= VARIANTS else self.taken
         found = draft_task(self.counters, row, random, grade=grade, carried=says, but=but, freely=freely)
         if found is None:

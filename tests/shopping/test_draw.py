@@ -26,7 +26,7 @@ def counters():
 def drafts(counters):
     made = []
     for grade in GRADES:
-        found = (draft_task(counters, row, Random(row), grade=grade) for row in range(0, 8_000, 61))
+        found = (draft_task(counters, row, Random(row), grade=grade) for row in range(0, 8_000, 29))
         made += [(grade, one) for one in found if one]
     return made
 

@@ -1,14 +1,18 @@
 """Short instructions: said as people type, read back by other code to just what is needed."""
 
 from itertools import chain
+from random import Random
+from typing import get_args
 
 import pytest
 
-from shopwright.pipeline.checks.short_instructions import find_title_run
+from shopwright.pipeline.checks.short_instructions import find_title_run, list_category_names
 from shopwright.pipeline.phrases.bank import load_grammar_bank
 from shopwright.pipeline.reading.short_instructions import CategoryFacts, ShortReader
 from shopwright.pipeline.shopping.effects import load_effects
-from shopwright.pipeline.shopping.trait_words import stands_behind
+from shopwright.pipeline.shopping.short_wording import name_own_category
+from shopwright.pipeline.shopping.trait_words import BARE, stands_behind
+from shopwright.schemas.phrases import Use
 
 PANS = CategoryFacts(
     {
@@ -56,6 +60,31 @@ def test_each_way_to_say_a_need_is_read(text, needs):
 def test_what_is_not_understood_is_told():
     assert read("a pan for my grandmother")[2] == ["grandmother"]
     assert read("a pan and a pot")[0] == ["Pans", "Pots"]
+
+
+def test_a_slip_in_a_word_of_the_request_is_no_need_and_in_another_word_is_strange():
+    assert read("i am lookng for a red pan")[1:] == ({("color", "is", "red")}, [])
+    assert read("a cooking pan")[2] == ["cooking"]
+
+
+def test_a_department_is_asked_for_an_item_and_several_things_for_one():
+    dice = [Random(number) for number in range(40)]
+    assert {name_own_category("Garden - General", each) for each in dice} == {
+        "an item from garden",
+        "a product from garden",
+    }
+    assert {name_own_category("Mice", each) for each in dice} == {"a mouse", "mice"}
+    assert {"garden", "garden - general"} <= list_category_names("Garden - General")
+    assert {"mouse", "mice"} <= list_category_names("Mice")
+
+
+@pytest.mark.parametrize("meaning", sorted({*BARE, "size", "sold in"} - {"people", "person"}))
+def test_each_split_has_words_of_its_own_for_a_need(meaning):
+    bank = load_grammar_bank("shopping")
+    frames = {use: {frame for each in bank.of(meaning, use) for frame in each.frames()} for use in get_args(Use)}
+    assert all(frames.values())
+    assert not frames["train"] & (frames["test"] | frames["test_wording"])
+    assert not frames["test"] & frames["test_wording"]
 
 
 def test_a_word_inside_another_is_not_a_value():
