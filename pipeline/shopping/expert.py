@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import product
+from itertools import islice, product
 from random import Random
 from typing import Protocol
 
@@ -38,6 +38,8 @@ GOES_BACK = ("goes_back",)
 READERS: dict[Language, type[ShortReader] | type[ChineseReader]] = {"en": ShortReader, "zh": ChineseReader}
 # Pages of results that are looked through, questions that are asked, and ways to choose that are tried.
 MOST_SEARCHES, MOST_PAGES, MOST_QUESTIONS, MOST_WAYS = 4, 6, 14, 6
+# Ways to choose that are put together to find the best of them.
+MOST_COMBINED = 1_000
 # Of what a title says of a need: it has it, it has something else instead, it has something else of what a product may come in several of.
 HAS, HAS_ANOTHER, MAY_COME_IN_IT = 0.5, -3.0, -0.5
 PREFERENCE = 0.3
@@ -174,7 +176,7 @@ class ShoppingExpert:
             if each is None or (best and self.sight.left <= self.count_reserve(best)):
                 each = best or self.find_nearest()
                 if each is None:
-                    return
+                    break
                 yield from self.open(each)
                 yield from self.choose_and_buy(each, anyway=True)
                 each.failed, self.why_left = True, ("not_sold",)
@@ -186,6 +188,14 @@ class ShoppingExpert:
                 each.failed, each.liked, self.why_left = not self.preferences, each.liked - 1, ("not_sold",)
             elif self.compose_query() not in self.queries:
                 yield from self.look_for()
+
+        yield from self.give_up()
+
+    def give_up(self) -> TurnGenerator:
+        """There is no action to say so: it looks at the same results until its actions are used up."""
+        while True:
+            action = f"search[{self.queries[-1]}]" if self.sight.can_search else "click[back to search]"
+            yield from self.act("gives_up", action=action)
 
     def find_best(self) -> Candidate | None:
         """Of those that were read and are all that is needed, the one that the profile speaks for."""
@@ -530,8 +540,8 @@ class ShoppingExpert:
         for name, values in each.axes.items():
             needs = [need for need in self.needs if name in need.facts and len(need.facts) == 1]
             good = [value for value in values if all(self.is_met(need, name, value) for need in needs)]
-            able.append(good)
-        ways = [dict(zip(each.axes, way, strict=True)) for way in product(*able)]
+            able.append(sorted(good, key=lambda value, name=name: -self.count_liked({name: value})))  # type: ignore[misc]
+        ways = [dict(zip(each.axes, way, strict=True)) for way in islice(product(*able), MOST_COMBINED)]
         return sorted(ways, key=lambda way: -self.count_liked(way))
 
     def count_liked(self, way: Mapping[str, str]) -> int:

@@ -1,5 +1,6 @@
 """The expert finds nearly everything by what a model gets alone, and uses nothing that it has not seen."""
 
+import numpy as np
 import pytest
 
 from shopwright.pipeline.checks.shopping import index_profile_records, shop_of
@@ -9,6 +10,7 @@ from shopwright.pipeline.reading.short_instructions import CategoryFacts, ReadNe
 from shopwright.pipeline.shopping.expert import (
     EXPERT,
     ShoppingExpert,
+    ShopVocabulary,
     copy_vocabulary,
     list_usual,
     parse_beginning,
@@ -67,6 +69,30 @@ def test_the_expert_succeeds_at_nearly_all_tasks_of_every_scenario(small, vocabu
     assert len(found) == 4
     every = [success for all_of_one in found.values() for success in all_of_one]
     assert sum(every) >= 0.8 * len(every)
+
+
+def test_where_nothing_is_found_the_expert_acts_to_the_end_by_what_it_sees(small):
+    play = next(list_plays(small))
+    episode = make_episode(play_offline(play, search_in_vain(ShopVocabulary([], {})), EXPERT))
+    assert len(episode.steps) == play.limit
+    assert not any(step.fault for step in episode.steps)
+
+
+class Nowhere:
+    """Finds nothing."""
+
+    def find(self, text, **limits):
+        return np.zeros(0, np.int64)
+
+
+def search_in_vain(vocabulary):
+    """The expert in a shop whose search finds nothing."""
+
+    def play_it(play):
+        play.browser.finder = Nowhere()
+        return play_by_expert(vocabulary)(play)
+
+    return play_it
 
 
 def test_the_beginning_is_taken_apart_as_it_was_told(small):
