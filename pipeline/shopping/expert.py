@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import islice, product
+from itertools import chain, islice, product
 from random import Random
 from typing import Protocol
 
@@ -43,6 +43,8 @@ MOST_COMBINED = 1_000
 # Of what a title says of a need: it has it, it has something else instead, it has something else of what a product may come in several of.
 HAS, HAS_ANOTHER, MAY_COME_IN_IT = 0.5, -3.0, -0.5
 PREFERENCE = 0.3
+# What a shopper says who has no more to say.
+ENOUGH = re.compile(r"no, that is all|nothing else|\busual|没有别的|就这些|平常|平时", re.IGNORECASE)
 OPTIONAL = frozenset({"color", "size"})
 LIKED = re.compile(r"(.+?)(?: \((high|medium|low)\)(?:, |$)|（([高中低])）(?:、|$))")
 SIZED = re.compile(r"(.+?)(?: \((.+?): (.+?)\)(?:, |$)|（(.+?): (.+?)）(?:、|$))")
@@ -254,17 +256,32 @@ class ShoppingExpert:
 
     def ask(self) -> TurnGenerator:
         """For all that matters, one thing after the other, until nothing new comes."""
+        replies = list[str]()
         for _ in range(MOST_QUESTIONS):
             yield from self.act("asks_more", action=f"ask[{self.say('anything_else')}]")
-            if not self.hear(self.sight.text):
-                return
+            if ENOUGH.search(self.sight.text):
+                break
+            replies.append(self.sight.text)
+        if not self.category:
+            self.guess_category(replies)
+        self.needs = list(dict.fromkeys(chain.from_iterable(map(self.hear, replies))))
 
-    def hear(self, reply: str) -> bool:
-        """Whether there was a need in a reply."""
+    def hear(self, reply: str) -> list[ReadNeed]:
+        """The needs in a reply."""
         glue = "" if self.language == "zh" else " "
-        _, needs = self.read(f"{self.noun}{glue}{reply}", [(self.noun, self.category)])
-        self.needs += [need for need in needs if need not in self.needs]
-        return bool(needs)
+        return self.read(f"{self.noun}{glue}{reply}", [(self.noun, self.category)])[1]
+
+    def guess_category(self, replies: Sequence[str]) -> None:
+        """The kind of thing whose name has most in common with a vague opening, and of which the replies can be understood."""
+        best, said = 0.0, set(self.start.opening)
+        for name, category in self.vocabulary.names:
+            known, old = len(said & set(name)) / len(name), (self.noun, self.category)
+            self.noun, self.category = name, category
+            rate = known + sum(bool(self.hear(reply)) for reply in replies)
+            if rate > best:
+                best = rate
+            else:
+                self.noun, self.category = old
 
     def use_profile(self) -> None:
         """What the profile says of things of this kind without a doubt, where nobody has said otherwise: one thing is meant, of more
