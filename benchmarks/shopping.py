@@ -3,6 +3,7 @@
     python -m benchmarks.shopping                        # 24,000 products
     python -m benchmarks.shopping --large                # 1,300,000, which are built first: some minutes
     python -m benchmarks.shopping --run data/runs/mine   # a shop that is there
+    python -m benchmarks.shopping --agents data/runs/mine # success on its held-out shopping tasks, by scenario and grade
 
 A task is proved twice: where it is drawn, over columns in memory, and by a query over the Parquet files of the whole catalog. The
 peer is the plain way: a loop over everything of the category that can be bought. Figures go into benchmarks/README.md.
@@ -11,7 +12,7 @@ peer is the plain way: a loop over everything of the category that can be bought
 import argparse
 import os
 import tempfile
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
@@ -21,15 +22,19 @@ from time import perf_counter
 from benchmarks.trajectories import best, machine, write
 from shopwright.pipeline.catalog.search import Search
 from shopwright.pipeline.checks.shopping import Offers
+from shopwright.pipeline.commands.shopping import open_situation
 from shopwright.pipeline.envs.load_world import NUMBER_COLUMNS, SHOWN_COLUMNS
-from shopwright.pipeline.evaluate.situation import play_offline
+from shopwright.pipeline.evaluate.situation import SOLVER, play_offline
+from shopwright.pipeline.evaluate.statistics import measure_share
 from shopwright.pipeline.render import pages
 from shopwright.pipeline.run import Run
 from shopwright.pipeline.shop.browser import Browser
 from shopwright.pipeline.shop.store import Store
 from shopwright.pipeline.shopping import wording
 from shopwright.pipeline.shopping.baselines import play_solver
-from shopwright.pipeline.shopping.draw import TaskDraft, draft_task
+from shopwright.pipeline.shopping.draw import GRADES, TaskDraft, draft_task
+from shopwright.pipeline.shopping.evaluate import PHRASE_BOOK
+from shopwright.pipeline.shopping.expert import EXPERT
 from shopwright.pipeline.shopping.facts import VariantTables, is_need_met
 from shopwright.pipeline.shopping.play import Play, ShopResources, make_episode
 from shopwright.pipeline.shopping.score import list_product_variants
@@ -42,6 +47,8 @@ LOOPED = 10
 """Tasks that the peer proves."""
 PLAYED = 200
 SINGLE: Scenario = "single"
+AGENTS = (SOLVER, EXPERT, PHRASE_BOOK, "lexical")
+GRADE_NAMES = ("up to 3 needs", "4 and 5", "6 and more")
 
 
 def opened(run: Run, products: int) -> Store:
@@ -200,13 +207,50 @@ def table(run: Run, products: int, how: str) -> str:
     return "\n".join(lines)
 
 
+def agents_table(run: str) -> str:
+    """Who reads right and by rules alone, side by side on the held-out tasks; why the expert fails, by the taxonomy of errors."""
+    situation, _ = open_situation(run, "shopping_tasks", None, None, scenarios=None, split="test", limit=None)
+    lines = [
+        f"`python -m benchmarks.shopping --agents RUN`: {len(situation.chosen):,} held-out tasks, success in percent",
+        "",
+        f"| agent | scenario | all | {' | '.join(GRADE_NAMES)} |",
+        "| --- | --- | --- |" + " --- |" * len(GRADE_NAMES),
+    ]
+    errors: Counter[str] = Counter()
+    for name in AGENTS:
+        rows = [
+            situation.keep(play_offline(situation.begin(task), situation.players[name], name))
+            for task in situation.tasks()
+        ]
+        for scenario in (*situation.scenarios, "all"):
+            mine = [row for row in rows if scenario in (row.scenario, "all")]
+            grades = [[row.typed.success for row in mine if row.grade == grade] for grade in GRADES]
+            cells = [f"{100 * mean(found):.1f} of {len(found)}" if found else "" for found in grades]
+            lines.append(
+                f"| `{name}` | {scenario} | {measure_share(sum(row.typed.success for row in mine), len(mine)).format_margin()} | {' | '.join(cells)} |"
+            )
+        if name == EXPERT:
+            errors.update(f"{error.area}: {error.name}" for row in rows for error in row.errors)
+            errors["nothing was bought"] = sum(not row.bought_product for row in rows)
+    failures = ", ".join(f"{name} {count}" for name, count in errors.most_common())
+    return "\n".join([*lines, "", f"Labels of the expert's failed episodes: {failures or 'none'}."])
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--products", type=int, default=USUAL, help=f"of the sample shop (default: {USUAL:,})")
     parser.add_argument("--large", action="store_true", help=f"{LARGE:,} products")
     parser.add_argument("--run", type=Path, help="a shop that is there, or the place where it is built")
     parser.add_argument("--workers", type=int, default=len(os.sched_getaffinity(0)), help="default: the cores")
+    parser.add_argument(
+        "--agents", metavar="RUN", help="success of agents on the held-out tasks of this run, and nothing else"
+    )
     options = parser.parse_args()
+    if options.agents:
+        text = agents_table(options.agents)
+        print(text)
+        write("shopping agents", text)
+        return
     products = LARGE if options.large else options.products
     how = "python -m benchmarks.shopping" + (" --large" if options.large else "")
     how += f" --products {products}" if products not in (USUAL, LARGE) else ""

@@ -12,9 +12,11 @@ from shopwright.pipeline.checks.record_cache import RecordCache
 from shopwright.pipeline.checks.unique import find_repeated_rows
 from shopwright.pipeline.dataset import Dataset, escape_glob
 from shopwright.pipeline.envs.load_world import load_world_beside
+from shopwright.pipeline.evaluate.situation import play_offline
 from shopwright.pipeline.files import connect_duckdb
 from shopwright.pipeline.languages import find_language
 from shopwright.pipeline.shopping import wording
+from shopwright.pipeline.shopping.baselines import play_solver
 from shopwright.pipeline.shopping.facts import UNITS, parse_measurement
 from shopwright.pipeline.shopping.play import Play, ShopResources, format_turn, list_scenarios
 from shopwright.pipeline.shopping.profile import describe_profile
@@ -344,14 +346,11 @@ def actions_bring_it_about(
     episode: ShoppingEpisode, shopping_tasks: Dataset[ShoppingTask], profiles: Dataset[Profile], catalog: Catalog
 ) -> str | None:
     """Played again action by action, it is the same: every page, every word of the shopper's, both rewards, the errors."""
-    task = shopping_tasks.once(RecordCache).of(episode.task_id)
-    if task is None:
+    if shopping_tasks.once(RecordCache).of(episode.task_id) is None:
         return "a task that is not there"
-    if episode.scenario not in list_scenarios(task):
+    play = begin_again(episode, shopping_tasks, profiles, catalog)
+    if play is None:
         return "a scenario that its task is not for"
-    play = Play(
-        catalog.once(shop_of), task, episode.scenario, profiles.once(index_profile_records).get(task.profile_id)
-    )
     for step in episode.steps:
         if play.done:
             return "actions after its end"
@@ -364,11 +363,26 @@ def actions_bring_it_about(
     return None if again == episode else "played again it is another episode"
 
 
-def solver_buys_what_is_wanted(episode: ShoppingEpisode) -> str | None:
-    """The scripted solver succeeds, with the product that the task is about."""
-    if episode.policy != "solver":
+def solver_buys_what_is_wanted(
+    episode: ShoppingEpisode, shopping_tasks: Dataset[ShoppingTask], profiles: Dataset[Profile], catalog: Catalog
+) -> str | None:
+    """Whoever played it: the scripted solver, who knows the goal, succeeds with the product that the task is about."""
+    play = begin_again(episode, shopping_tasks, profiles, catalog)
+    if play is None:
         return None
-    return None if episode.typed.success and episode.typed.same_product else "the solver does not succeed"
+    match = play_offline(play, play_solver).episode.match()
+    return None if match.success and match.same_product else "the solver does not succeed"
+
+
+def begin_again(
+    episode: ShoppingEpisode, shopping_tasks: Dataset[ShoppingTask], profiles: Dataset[Profile], catalog: Catalog
+) -> Play | None:
+    """The beginning of an episode; None where its task is not there, or not for its scenario."""
+    task = shopping_tasks.once(RecordCache).of(episode.task_id)
+    if task is None or episode.scenario not in list_scenarios(task):
+        return None
+    profile = profiles.once(index_profile_records).get(task.profile_id)
+    return Play(catalog.once(shop_of), task, episode.scenario, profile)
 
 
 def shared_nodes_are_one_type(

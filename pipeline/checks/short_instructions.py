@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 
 import pyarrow as pa
 
@@ -13,10 +14,12 @@ from shopwright.pipeline.checks.shopping import (
     Catalog,
     Offers,
     Variants,
+    begin_again,
     collect_task_word_grams,
     load_offers,
     map_product_titles,
 )
+from shopwright.pipeline.dataset import Dataset
 from shopwright.pipeline.reading.chinese_instructions import ChineseReader
 from shopwright.pipeline.reading.kinds import list_forms, list_names_of
 from shopwright.pipeline.reading.short_instructions import (
@@ -25,7 +28,11 @@ from shopwright.pipeline.reading.short_instructions import (
     list_misreadings,
     normalize_typing,
 )
-from shopwright.schemas.shopping import ShoppingTask
+from shopwright.pipeline.shopping.expert import EXPERT
+from shopwright.pipeline.shopping.profile import describe_profile
+from shopwright.pipeline.shopping.seen_words import list_unseen
+from shopwright.pipeline.words import split_words
+from shopwright.schemas.shopping import Profile, ShoppingEpisode, ShoppingTask
 
 READERS: dict[str, type[ShortReader] | type[ChineseReader]] = {"en": ShortReader, "zh": ChineseReader}
 MEASURE = re.compile(r"\s*-?\d+(?:\.\d+)?\s*\D*")
@@ -42,6 +49,11 @@ class ShortShop:
         rows = self.offers.connection.execute("SELECT DISTINCT category FROM offer ORDER BY ALL").fetchall()
         found = {(name, leaf) for (leaf,) in rows for name in list_category_names(leaf)}
         return sorted(found, key=lambda pair: (-len(pair[0]), pair))
+
+    @cached_property
+    def thing_words(self) -> frozenset[str]:
+        """The words of all that things are called."""
+        return frozenset(chain.from_iterable(split_words(name) for name, _ in self.names))
 
     @cached_property
     def facts(self) -> dict[str, CategoryFacts]:
@@ -102,6 +114,23 @@ def find_title_run(instruction: str, title: str) -> str | None:
     """Three words in a row that the title has, too."""
     shared = collect_task_word_grams(instruction) & collect_task_word_grams(title)
     return "three words of its title in a row" if shared else None
+
+
+def expert_uses_what_it_saw(
+    episode: ShoppingEpisode,
+    shopping_tasks: Dataset[ShoppingTask],
+    profiles: Dataset[Profile],
+    catalog: Catalog,
+    variants: Variants,
+) -> str | None:
+    """Every word that the expert searches for, says and thinks, and everything that it clicks, was there before, or is plain."""
+    play = begin_again(episode, shopping_tasks, profiles, catalog)
+    if episode.policy != EXPERT or play is None:
+        return None
+    things = open_short_shop(catalog, variants).thing_words
+    texts = [play.opening, describe_profile(play.profile, play.task.language) if play.profile else "", play.first.text]
+    unseen = next(list_unseen(texts, play.first.clickables, episode.steps, things), "")
+    return f"it uses what it has not seen: {unseen}" if unseen else None
 
 
 def short_instruction_is_read_back(batch: pa.RecordBatch, catalog: Catalog, variants: Variants) -> Iterator[str | None]:

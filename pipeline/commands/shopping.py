@@ -5,9 +5,11 @@ from typing import Any
 from shopwright.pipeline.commands.options import add_run, parse_positive
 from shopwright.pipeline.commands.output import open_finished_dataset
 
-ABOUT = "measure a model or a player (solver, first-result, ...) on shopping tasks: the paper's Table 2 and Figure 3"
+ABOUT = "measure a model or a player (expert, solver, first-result, ...) on shopping tasks: the paper's Table 2 and Figure 3"
 EXAMPLE = "shopwright evaluate shopping_tasks --run data/runs/mine --agent openai:NAME@http://127.0.0.1:8000/v1"
-AUDIT_ABOUT = "play the solver and seven baselines on the same tasks; exit 1 if the solver fails or a baseline wins"
+AUDIT_ABOUT = (
+    "play the solver, the expert and seven baselines on the same tasks; exit 1 if the solver fails or a baseline wins"
+)
 AUDIT = "shopwright audit shopping_tasks --run data/runs/mine --limit 200"
 ROLES = ("agent",)
 SAMPLING: dict[str, str] = {}
@@ -44,13 +46,16 @@ def open_situation(
     limit: int | None,
 ) -> tuple[Any, Any]:
     from shopwright.pipeline.checks.shopping import index_profile_records, shop_of
+    from shopwright.pipeline.checks.short_instructions import open_short_shop
     from shopwright.pipeline.shopping import evaluate
+    from shopwright.pipeline.shopping.expert import copy_vocabulary
     from shopwright.pipeline.shopping.reading_agents import make_phrase_book
 
     wanted, tasks = evaluate.parse_scenario_names(scenarios), open_finished_dataset(run, what)
     chosen = evaluate.select_shopping_tasks(tasks, split, wanted, limit)
-    shop = open_finished_dataset(run, "catalog").once(shop_of)
+    catalog = open_finished_dataset(run, "catalog")
+    shop, words = catalog.once(shop_of), open_short_shop(catalog, open_finished_dataset(run, "variants"))
     profiles = open_finished_dataset(run, "profiles").once(index_profile_records)
     # Of the training tasks the book knows every phrase, which says nothing.
     book = make_phrase_book(tasks) if split == "test" else None
-    return evaluate.ShoppingTasks(shop, chosen, profiles, wanted, book), tasks
+    return evaluate.ShoppingTasks(shop, chosen, profiles, wanted, book, copy_vocabulary(words)), tasks

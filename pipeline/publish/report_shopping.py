@@ -6,6 +6,7 @@ from typing import Any
 
 from shopwright.pipeline.dataset import Dataset
 from shopwright.pipeline.evaluate.audit import read_audit, tabulate_audit
+from shopwright.pipeline.evaluate.situation import SOLVER
 from shopwright.pipeline.evaluate.storage import FOLDER, is_current, read_all_results
 from shopwright.pipeline.publish.report_sample import Sample, find_titles, sample
 from shopwright.pipeline.run import Run
@@ -30,10 +31,21 @@ def gather_shopping_facts(run: Run, shopping_tasks: Dataset[ShoppingTask]) -> di
     if manifest is None or not manifest.rows:
         return None
     return task_facts(run, shopping_tasks) | {
+        "episodes": count_exported_episodes(run),
         "agents": summarize_shopping_agents(run, shopping_tasks),
         "audit": read_shopping_audit(run, shopping_tasks),
         "human": read_instruction_comparison(run),
     }
+
+
+def count_exported_episodes(run: Run) -> list[tuple[str, str, int, int]]:
+    """By who played and scenario: episodes, and those that are exported to train on, which are the successes; the solver's are not."""
+    episodes = run.read("shopping_episodes")
+    if episodes.manifest is None:
+        return []
+    return episodes.sql(
+        f"select policy, scenario, count(*), sum((typed.success and policy != '{SOLVER}')::int)::int from rows group by all order by all"
+    )
 
 
 def task_facts(run: Run, tasks: Dataset[ShoppingTask]) -> dict[str, Any]:

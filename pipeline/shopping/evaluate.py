@@ -20,6 +20,7 @@ from shopwright.pipeline.problem import Problem
 from shopwright.pipeline.shopping.baselines import PLAYERS
 from shopwright.pipeline.shopping.draw import GRADES
 from shopwright.pipeline.shopping.error_taxonomy import ERRORS
+from shopwright.pipeline.shopping.expert import EXPERT, ShopVocabulary, play_by_expert
 from shopwright.pipeline.shopping.play import SCENARIOS, Play, ShopResources, count_siblings, list_scenarios
 from shopwright.pipeline.shopping.reading_agents import PhraseBook, play_by_phrase_book
 from shopwright.schemas.record import Record
@@ -112,10 +113,17 @@ class ShoppingTasks(Situation[tuple[ShoppingTask, Scenario], Play, Outcome]):
     scenarios: Sequence[Scenario] = SCENARIOS
     book: PhraseBook | None = None
     """What the training tasks' phrases mean, for the player that reads by it."""
+    vocabulary: ShopVocabulary | None = None
+    """What words mean in this shop, for the expert."""
 
     @property
     def players(self) -> Mapping[str, Player]:  # type: ignore[override]
-        return {**PLAYERS, PHRASE_BOOK: play_by_phrase_book(self.book)} if self.book else PLAYERS
+        found: dict[str, Player] = dict(PLAYERS)
+        if self.vocabulary:
+            found[EXPERT] = play_by_expert(self.vocabulary)
+        if self.book:
+            found[PHRASE_BOOK] = play_by_phrase_book(self.book)
+        return found
 
     @property
     def asked(self) -> int:
@@ -161,7 +169,7 @@ def find_cheating(cell: AuditCell, *, plain: bool) -> str:
     """How often a player succeeds that does not look closely, plain: instructions have plain words in them; empty where that is no more than it may."""
     success, most = cell.success, MOST_READING_SUCCESS.get(cell.policy, 0) if plain else 0
     most = most or MOST_BASELINE_SUCCESS
-    if cell.policy == SOLVER or success.share <= most:
+    if cell.policy in (SOLVER, EXPERT) or success.share <= most:
         return ""
     return f"{cell.where}: {cell.policy} succeeds in {success.share:.1%} (at most {success.high:.1%}), {most:.0%} may"
 

@@ -19,7 +19,8 @@ SEP = " [SEP] "
 BUY = "click[buy now]"
 SHOP_CLICKS = {"search", "back to search", "< prev", "next >", "buy now", "description", "features", "reviews"}
 PRODUCT = re.compile(r"\d+\.")
-AMOUNT = re.compile(r"\$([\d,]+(?:\.\d\d)?)")
+AMOUNT = re.compile(r"[$¥]([\d,]+(?:\.\d\d)?)")
+CHOSEN = re.compile(r" \(chosen\)$|（已选）$")
 # What every rule reads of a price, whatever the book says.
 LIMIT = re.compile(
     r"(?:under|below|less than|lower than|cheaper than|no more than|up to|at most|max(?:imum)?) \$?(\d+(?:\.\d+)?)"
@@ -57,22 +58,42 @@ def parse_results(sight: Observation) -> list[ResultLine]:
     for place, part in enumerate(parts[:-3]):
         id = parts[place + 1]
         if PRODUCT.fullmatch(part) and id.lower() in sight.clickables:
-            prices = [float(each.replace(",", "")) for each in AMOUNT.findall(parts[place + 3])] or [0.0]
+            prices = list_amounts(parts[place + 3]) or [0.0]
             found.append(ResultLine(id.lower(), parts[place + 2], min(prices), max(prices)))
     return found
 
 
 def parse_axes(sight: Observation) -> list[list[str]]:
     """The values that can be clicked on a product's page, by what they are a choice of."""
-    axes: list[list[str]] = []
+    return list(parse_option_axes(sight).values())
+
+
+def parse_option_axes(sight: Observation) -> dict[str, list[str]]:
+    """The same by the names of the options, in lower case."""
+    axes: dict[str, list[str]] = {}
+    name = ""
     for part in sight.text.split(SEP):
-        value = part.removesuffix(" (chosen)").lower()
-        clicks = value in sight.clickables and value not in SHOP_CLICKS
-        if clicks and axes:
-            axes[-1].append(value)
-        elif not clicks and (not axes or axes[-1]):
-            axes.append([])
-    return [values for values in axes if values]
+        value = CHOSEN.sub("", part).lower()
+        if value not in sight.clickables or value in SHOP_CLICKS:
+            name = value
+        elif name:
+            axes.setdefault(name, []).append(value)
+    return axes
+
+
+def list_amounts(text: str) -> list[float]:
+    """Prices in a text, as an English or a Chinese shop writes them."""
+    return [float(each.replace(",", "")) for each in AMOUNT.findall(text)]
+
+
+def stands_in(value: str, text: str) -> bool:
+    """Whether a value is in a text as words of its own.
+
+    >>> stands_in("Red", "a red mug"), stands_in("red", "a tired mug"), stands_in("不锈钢", "不锈钢杯")
+    (True, False, True)
+    """
+    edges = r"(?<![\w.]){}(?![\w]|[.-]\w)" if value.isascii() else "{}"
+    return re.search(edges.format(re.escape(value.lower())), text.lower()) is not None
 
 
 def read_words(text: str) -> frozenset[str]:
@@ -262,5 +283,5 @@ def open_candidates(play: Play, reader: BookReader, ranked: Sequence[ResultLine]
 def read_price(sight: Observation) -> float | None:
     """The one price on a product's page; None where what is chosen cannot be had, or has several."""
     part = next((each for each in sight.text.split(SEP) if each.startswith("Price: ")), "")
-    prices = AMOUNT.findall(part)
-    return float(prices[0].replace(",", "")) if len(prices) == 1 else None
+    prices = list_amounts(part)
+    return prices[0] if len(prices) == 1 else None

@@ -1,4 +1,4 @@
-"""Shopping tasks played to their end, by the solver or a model, with every error that a rule can name (ShopSimulator, section 3)."""
+"""Shopping tasks played to their end, by the expert or a model, with every error that a rule can name (ShopSimulator, section 3)."""
 
 from collections.abc import Iterator
 from typing import Annotated
@@ -6,12 +6,13 @@ from typing import Annotated
 from pydantic import BeforeValidator, Field
 
 from shopwright.pipeline.checks import shopping as check
+from shopwright.pipeline.checks.short_instructions import expert_uses_what_it_saw, open_short_shop
 from shopwright.pipeline.checks.unique import ids_are_unique
 from shopwright.pipeline.dataset import Dataset
-from shopwright.pipeline.evaluate.situation import SOLVER, Player, play_or_reject
+from shopwright.pipeline.evaluate.situation import Player, play_or_reject
 from shopwright.pipeline.models.play import Working
 from shopwright.pipeline.models.role import Role
-from shopwright.pipeline.shopping.baselines import play_solver
+from shopwright.pipeline.shopping.expert import EXPERT, play_by_expert
 from shopwright.pipeline.shopping.play import SCENARIOS, Play, build_episode_id, list_scenarios, make_episode
 from shopwright.pipeline.stage import Plan, Shard, Views, stage
 from shopwright.schemas.record import Rejected
@@ -55,6 +56,7 @@ VIEWS = Views(
     checks=[
         check.actions_bring_it_about,
         check.solver_buys_what_is_wanted,
+        expert_uses_what_it_saw,
         check.shared_nodes_are_one_type,
         check.strict_is_never_above_loose,
     ],
@@ -86,8 +88,9 @@ def shopping_episodes(
                 if scenario in scenarios:
                     yield Play(shop, task, scenario, known.get(task.profile_id))
 
-    policy, player = (agent.spec.name, None) if agent.asks else (SOLVER, play_solver)
-    yield from agent.play(record_play(play, policy, player) for play in list_plays())
+    expert = None if agent.asks else play_by_expert(open_short_shop(catalog, variants))
+    policy = agent.spec.name if agent.asks else EXPERT
+    yield from agent.play(record_play(play, policy, expert) for play in list_plays())
 
 
 def record_play(play: Play, policy: str, player: Player | None) -> Working[ShoppingEpisode | Rejected]:

@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from shopwright.pipeline.checks.shopping import shop_of
+from shopwright.pipeline.publish.exporters.sft import sft_shopping
 from shopwright.pipeline.run import Run
 from shopwright.pipeline.shopping.error_taxonomy import ERRORS
 from shopwright.pipeline.shopping.score import list_product_variants, score_by_formula
@@ -17,6 +18,7 @@ from tests.outside.shopping.error_labels import Audit, describe, tabulate
 from tests.outside.shopping.profiles import check_personal_tasks
 from tests.outside.shopping.shop import read_rows
 from tests.outside.shopping.uniqueness import prove
+from tests.outside.shopping.unseen import collect_kinds, list_unseen_uses
 
 # Episodes of each script in each scenario.
 FEW, MANY = 1, 4
@@ -125,3 +127,25 @@ def test_200_episodes_with_errors_made_on_purpose_have_every_label_right(tmp_pat
     episodes = check_labels(run, MANY)
     assert len(episodes) >= 200
     assert {label for each in episodes for label in each.labels} == set(ERRORS)
+
+
+def export_conversations(run):
+    return [row["messages"] for side in ("train", "test") for row in run.call(sft_shopping, split=side)]
+
+
+def test_an_outsider_finds_nothing_in_exported_conversations_that_was_not_shown(small):
+    found = export_conversations(small)
+    kinds = collect_kinds(found)
+    assert len(found) > 50
+    assert [use for messages in found for use in list_unseen_uses(messages, kinds)] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "use"),
+    [("search", "Ghostbrand", "says 'ghostbrand'"), ("click", "b0nowhere00", "clicks 'b0nowhere00'")],
+)
+def test_a_word_or_an_id_that_was_not_shown_is_seen(small, name, given, use):
+    messages = json.loads(json.dumps(export_conversations(small)[0]))
+    call = next(message for message in messages if message["role"] == "assistant")["tool_calls"][0]["function"]
+    call["name"], call["arguments"] = name, {"it": given}
+    assert use in list(list_unseen_uses(messages, set()))

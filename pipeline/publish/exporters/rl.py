@@ -10,10 +10,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 from shopwright.pipeline.behaviors.sessions import assign_customer_split
+from shopwright.pipeline.checks.shopping import shop_of
 from shopwright.pipeline.dataset import Dataset
 from shopwright.pipeline.envs import get_env
 from shopwright.pipeline.envs.customers import NOBODY, VISITOR
 from shopwright.pipeline.envs.difficulty import compute_axes
+from shopwright.pipeline.evaluate.situation import SOLVER, play_offline
 from shopwright.pipeline.prompts import render_messages
 from shopwright.pipeline.publish.exporters.rows import Message, Row, dump_exact_json
 from shopwright.pipeline.questions.rating import HELD_OUT
@@ -23,7 +25,16 @@ from shopwright.pipeline.rollouts.conversation import CALLS, TURNS
 from shopwright.pipeline.run import Run
 from shopwright.pipeline.sandbox.data_loader import describe_events_table
 from shopwright.pipeline.sandbox.execute import Limits
-from shopwright.pipeline.shopping.play import ACTIONS, Observation, format_observation, list_scenarios
+from shopwright.pipeline.shopping.baselines import play_solver
+from shopwright.pipeline.shopping.expert import EXPERT
+from shopwright.pipeline.shopping.play import (
+    ACTIONS,
+    Observation,
+    Play,
+    ShopResources,
+    format_observation,
+    list_scenarios,
+)
 from shopwright.pipeline.shopping.profile import describe_profile
 from shopwright.pipeline.trainers.env import ShopEnv, make_talk_call, scale_limits_to_calls, solve_env_task
 from shopwright.schemas.behaviors import NextAction
@@ -33,7 +44,6 @@ from shopwright.schemas.shopping import Language, Profile, Scenario, ShoppingEpi
 from shopwright.schemas.tasks import EnvEpisode, Task
 
 Side = Literal["train", "test"]
-SOLVER = "solver"
 # verl's agent loops: ours, with an environment, and its own for a single reply.
 AGENT, ALONE = "shopwright", "single_turn_agent"
 WANTED = ("product_id", "variant_id", "category", "options", "attributes", "price_limit")
@@ -142,6 +152,7 @@ def build_rl_env_row(task: Task, env: ShopEnv, split: Side, pass_rate: float | N
 
 
 def rl_shopping(
+    run: Run,
     shopping_tasks: Dataset[ShoppingTask],
     shopping_episodes: Dataset[ShoppingEpisode],
     profiles: Dataset[Profile],
@@ -150,12 +161,12 @@ def rl_shopping(
     """Instructions that one product of the shop satisfies, to be found page by page; held out are other products."""
     people = {one.id: one for one in profiles}
     rates = measure_pass_rates(shopping_episodes, "task_id, scenario", "typed.success")
-    ways = SolverCalls(shopping_tasks, shopping_episodes)
+    shop = run.read("catalog").once(shop_of)
     for task in shopping_tasks:
-        found = ways.of(task.id)
         for scenario in list_scenarios(task) if task.split == split else ():
             profile, rate = people.get(task.profile_id), rates.get((task.id, scenario))
-            yield build_rl_shopping_row(task, scenario, profile, rate, found.get(scenario, []))
+            way = list_page_solution(shop, task, scenario, profile)
+            yield build_rl_shopping_row(task, scenario, profile, rate, way)
 
 
 def build_rl_shopping_row(
@@ -177,20 +188,13 @@ def build_rl_shopping_row(
     )
 
 
-class SolverCalls:
-    """The solver's calls of each task's scenarios, read along with the tasks: episodes stand in the same order."""
-
-    def __init__(self, tasks: Dataset[ShoppingTask], episodes: Dataset[ShoppingEpisode]) -> None:
-        known = set(tasks.table(["id"])["id"].to_pylist())
-        self.rest = (way for way in read_solver_calls(episodes) if way[0] in known)
-        self.next = next(self.rest, None)
-
-    def of(self, task: str) -> dict[str, list[Any]]:
-        found = {}
-        while self.next is not None and self.next[0] == task:
-            found[self.next[1]] = self.next[2]
-            self.next = next(self.rest, None)
-        return found
+def list_page_solution(
+    shop: ShopResources, task: ShoppingTask, scenario: Scenario, profile: Profile | None
+) -> list[Any]:
+    """The calls of the solver, who knows the goal: they prove that the task can be solved."""
+    play = Play(shop, task, scenario, profile)
+    play_offline(play, play_solver)
+    return [make_call(*make_talk_call(step.action)) for step in play.steps]
 
 
 def rl_behaviors(behavior_steps: Dataset[NextAction], split: Side) -> Iterator[Row]:
@@ -262,19 +266,10 @@ def customer_of(trajectory_id: str) -> str:
 
 
 def measure_pass_rates(episodes: Dataset[Any], by: str, success: str) -> dict[tuple[str, ...], float]:
-    """The share of successes of models, where any has played."""
+    """The share of successes of models, where any has played; solver and expert are none."""
     return {
         tuple(key): rate
         for *key, rate in episodes.sql(
-            f"select {by}, avg({success}::int) from rows where policy != '{SOLVER}' group by {by}"
+            f"select {by}, avg({success}::int) from rows where policy not in ('{SOLVER}', '{EXPERT}') group by {by}"
         )
     }
-
-
-def read_solver_calls(episodes: Dataset[ShoppingEpisode]) -> Iterator[tuple[str, str, list[Any]]]:
-    """Task, scenario and the solver's calls, in order."""
-    for batch in episodes.batches(["task_id", "scenario", "policy", "steps"]):
-        for row in batch.to_pylist():
-            if row["policy"] == SOLVER:
-                calls = [make_call(*make_talk_call(step["action"])) for step in row["steps"]]
-                yield row["task_id"], row["scenario"], calls

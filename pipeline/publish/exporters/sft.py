@@ -13,9 +13,9 @@ import pyarrow.compute as pc
 
 from shopwright.pipeline.behaviors.steps import CustomerFacts, build_session_messages
 from shopwright.pipeline.dataset import Dataset
+from shopwright.pipeline.evaluate.situation import SOLVER
 from shopwright.pipeline.publish.exporters.rl import (
     LEVELS,
-    SOLVER,
     Side,
     customer_of,
     owner,
@@ -170,10 +170,14 @@ def sft_shopping(
     profiles: Dataset[Profile],
     split: Side,
 ) -> Iterator[Row]:
-    """Products found page by page, with the thought before every action, where the right one was bought."""
+    """Products found page by page, with the thought before every action, where the right one was bought by one who did not know it."""
     known = {one.id: one for one in profiles}
     for episode, task in pair_with_tasks(shopping_episodes, shopping_tasks, lambda task: task.split == split):
-        if episode.typed.success and all(step.action.startswith(VERBS) for step in episode.steps):
+        if (
+            episode.policy != SOLVER
+            and episode.typed.success
+            and all(step.action.startswith(VERBS) for step in episode.steps)
+        ):
             profile = known.get(task.profile_id)
             yield build_sft_shopping_row(
                 page_head(episode.opening, episode.scenario, task.language, profile), task, episode
