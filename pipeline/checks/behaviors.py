@@ -237,11 +237,11 @@ def rationales_are_not_contradicted(
 
 def is_name(text: str, words: set[str]) -> bool:
     """Whether it is made of words that pages have shown, as a product's short name is; which product that is, the reader finds."""
-    return all(is_shown_word(word.strip("\"'.,;:!?()"), words) for word in text.split())
-
-
-def is_shown_word(word: str, words: set[str]) -> bool:
-    return word in words or any(way in words for way in (word.lower(), word.capitalize(), word.upper(), word.title()))
+    for piece in text.split():
+        word = piece.strip("\"'.,;:!?()")
+        if words.isdisjoint((word, word.lower(), word.capitalize(), word.upper(), word.title())):
+            return False
+    return True
 
 
 def was_shown(text: str, pages: list[str]) -> bool:
@@ -303,7 +303,7 @@ def splits_share_no_customer(behaviors: Dataset[Any]) -> Iterable[Fault]:
 
 def test_says_nothing_of_training(behaviors: Dataset[Behavior]) -> Iterable[Fault]:
     """No frame of the test's rationales is one of training's, where code wrote them: their facts masked."""
-    trained = {frame for _, _, frames in list_session_frames(behaviors, "train") for frame in frames}
+    trained = set(chain.from_iterable(frames for _, _, frames in list_session_frames(behaviors, "train")))
     for file, row, frames in list_session_frames(behaviors, "test"):
         if not trained.isdisjoint(frames):
             yield Fault(file, row, "a rationale of the test in words of training")

@@ -5,6 +5,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from datetime import timedelta
+from itertools import chain
 from typing import Any
 
 from shopwright.pipeline.checks.question_words import DAY, parse_day_match
@@ -270,7 +271,7 @@ class KnownValues:
     def of(self, id: str, table: Any) -> frozenset[str]:
         if id != self.id:
             columns = (table[name].to_pylist() for name in NAMED)
-            self.id, self.values = id, frozenset(each for column in columns for each in column if each)
+            self.id, self.values = id, frozenset(filter(None, chain.from_iterable(columns)))
         return self.values
 
 
