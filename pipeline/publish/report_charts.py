@@ -1,5 +1,6 @@
 """Figures as shapes: where each bar, square, dot and line of a picture stands, and the picture in words."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -162,7 +163,8 @@ def time_line(events: Sequence[dict[str, Any]], kinds: Sequence[str]) -> TimeLin
         what = event["search_query"] if kind == kinds[0] else event["product_name"]
         dots.append(Dot(x, y, kind, f"{at:%Y-%m-%d %H:%M} {kind}: {what}", len(bought) if kind in kinds[2:] else 0))
         x, before = x + room[kind] / 2, at
-    counts = {kind: sum(event["action_type"] == kind for event in shown) for kind in kinds}
+    done = Counter(event["action_type"] for event in shown)
+    counts = {kind: done[kind] for kind in kinds}
     return TimeLine(dots, days, hours, bought, counts, shown[0]["timestamp"], shown[-1]["timestamp"], y + LINE / 2)
 
 

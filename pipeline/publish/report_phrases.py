@@ -23,7 +23,10 @@ def gather_phrase_facts(phrases: Dataset[Phrase]) -> dict[str, list[Row]] | None
     kept = Counter[Row]()
     for *key, count in phrases.sql("select family, written_by, meaning, count(*) from rows group by 1, 2, 3"):
         kept[tuple(key)] = count
-    lost = Counter(name_rejected(row.record) for row in phrases.quarantine)
+    lost = Counter[Row]()
+    for row in phrases.quarantine:
+        record = json.loads(row.record)
+        lost[tuple(record.get(name, UNKNOWN) for name in ("family", "written_by", "meaning"))] += 1
     families = list_shares(sum_by_writer(kept), sum_by_writer(lost))
     found = {
         "Phrasings of each family": [("family", "meanings", "templates", "phrasings"), *sizes],
@@ -34,12 +37,6 @@ def gather_phrase_facts(phrases: Dataset[Phrase]) -> dict[str, list[Row]] | None
         head = ("family", "written by", "meaning", "tried", "proved", "share")
         found["Meanings of which most is not proved"] = [head, *(row for row in worst if row[-1] != "100 %")]
     return found
-
-
-def name_rejected(record: str) -> Row:
-    """The family, the writer and the meaning of a phrasing that was thrown away."""
-    found = json.loads(record)
-    return tuple(found.get(name, UNKNOWN) for name in ("family", "written_by", "meaning"))
 
 
 def sum_by_writer(counts: Counter[Row]) -> Counter[Row]:

@@ -148,12 +148,15 @@ def with_ids(dataset: Dataset[Any], ids: Iterable[str], columns: Sequence[str]) 
     facts = dict(zip(files, map_paths(footer, files), strict=True))
     near: dict[tuple[Path, int], None] = {}
     for id in wanted:
-        holding = (place for path in files for place in groups_with(path, facts[path], id))
+        holding = chain.from_iterable(groups_with(path, facts[path], id) for path in files)
         near |= dict.fromkeys(place for place, _ in zip(holding, range(NEAR), strict=False))
     value_set, names = pa.array(wanted, pa.string()), ["id", *columns]
     tables = [parquet(path).read_row_group(group, columns=names) for path, group in near]
-    rows = (row for table in tables for row in table.filter(pc.is_in(table["id"], value_set=value_set)).to_pylist())
-    return {row["id"]: row for row in rows}
+    found: dict[str, dict[str, Any]] = {}
+    for table in tables:
+        rows = table.filter(pc.is_in(table["id"], value_set=value_set)).to_pylist()
+        found |= {row["id"]: row for row in rows}
+    return found
 
 
 def groups_with(path: Path, facts: Any, id: str) -> Iterator[tuple[Path, int]]:
