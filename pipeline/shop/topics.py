@@ -200,7 +200,11 @@ def parse_question_clause(
 ) -> None:
     """One clause; adds to `found`."""
     said = frozenset(clause)
-    about = find_named_things(clause, things) if things else things
+    about = things
+    if things:
+        # `lamp`, or the 2 of `item 2`, be there such an item or not.
+        beside_item = chain.from_iterable(pair for pair in pairwise(clause) if "item" in pair)
+        about = things.intersection(clause) | {word for word in beside_item if word.isdigit()}
     hits = [place for place, keys in enumerate(slots) if not keys.strong.isdisjoint(said)]
     if len(hits) > 1:
         hits = resolve_slot_matches(said, hits, slots)
@@ -228,9 +232,3 @@ def resolve_slot_matches(said: frozenset[str], hits: list[int], slots: Sequence[
     named = {own for own in whole if not any(map(own.__lt__, whole))}
     used = frozenset[str]().union(*named)
     return [place for place in hits if slots[place].own in named or slots[place].strong & said - used]
-
-
-def find_named_things(clause: tuple[str, ...], things: frozenset[str]) -> frozenset[str]:
-    """Which of the things that slots are about a clause names: `lamp`, or the 2 of `item 2`, be there such an item or not."""
-    beside_item = chain.from_iterable(pair for pair in pairwise(clause) if "item" in pair)
-    return things.intersection(clause) | {word for word in beside_item if word.isdigit()}

@@ -8,7 +8,7 @@ from pydantic import BeforeValidator, Field
 from shopwright.pipeline.checks import shopping as check
 from shopwright.pipeline.checks.unique import ids_are_unique
 from shopwright.pipeline.dataset import Dataset
-from shopwright.pipeline.evaluate.situation import SOLVER, Player, play_or_reject
+from shopwright.pipeline.evaluate.situation import SOLVER, play_or_reject
 from shopwright.pipeline.models.play import Working
 from shopwright.pipeline.models.role import Role
 from shopwright.pipeline.shopping.baselines import play_solver
@@ -80,16 +80,14 @@ def shopping_episodes(
     """Tasks played page by page: every action, what was seen, what was bought, both rewards by their parts, the errors made."""
     shop, known = catalog.once(check.shop_of), profiles.once(check.index_profile_records)
 
-    def list_plays() -> Iterator[Play]:
+    policy, player = (agent.spec.name, None) if agent.asks else (SOLVER, play_solver)
+
+    def list_plays() -> Iterator[Working[ShoppingEpisode | Rejected]]:
         for task in shopping_tasks.rows(shard.of(plan.units)):
             for scenario in list_scenarios(task):
                 if scenario in scenarios:
-                    yield Play(shop, task, scenario, known.get(task.profile_id))
+                    play = Play(shop, task, scenario, known.get(task.profile_id))
+                    id, facts = build_episode_id(play, policy), {"task_id": task.id, "scenario": scenario}
+                    yield play_or_reject(play, player, policy, make_episode, id=id, facts=facts)
 
-    policy, player = (agent.spec.name, None) if agent.asks else (SOLVER, play_solver)
-    yield from agent.play(record_play(play, policy, player) for play in list_plays())
-
-
-def record_play(play: Play, policy: str, player: Player | None) -> Working[ShoppingEpisode | Rejected]:
-    facts = {"task_id": play.task.id, "scenario": play.scenario}
-    return play_or_reject(play, player, policy, make_episode, id=build_episode_id(play, policy), facts=facts)
+    yield from agent.play(list_plays())
