@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from shopwright.pipeline.checks.record_cache import RecordCache
-from shopwright.pipeline.checks.unique import find_repeated_rows
+from shopwright.pipeline.checks.unique import find_repeated_rows, find_rows_in_two_splits
 from shopwright.pipeline.dataset import Dataset, escape_glob
 from shopwright.pipeline.envs.load_world import load_world_beside
 from shopwright.pipeline.files import connect_duckdb
@@ -396,11 +396,7 @@ def strict_is_never_above_loose(episode: ShoppingEpisode) -> str | None:
 
 def splits_share_no_product(shopping_tasks: Dataset[ShoppingTask]) -> Iterable[Fault]:
     """A target is in one split alone."""
-    found = shopping_tasks.sql(
-        "select filename, file_row_number from (select *, count(distinct split) over (partition by product_id) as splits from rows) "
-        "where splits > 1 and split = 'train' order by all"
-    )
-    return [Fault(file, row, "its target is held out too") for file, row in found]
+    return find_rows_in_two_splits(shopping_tasks, "product_id", "its target is held out too")
 
 
 def instructions_differ(shopping_tasks: Dataset[ShoppingTask]) -> Iterable[Fault]:

@@ -52,10 +52,10 @@ def histogram(edges: Sequence[float | None], counts: Sequence[int], unit: str = 
     ('0 to 5 tokens: 3; 5 to 10 tokens: 1', [(0.0, 120.0), (180.0, 40.0)], ['0', '5', '10'])
     """
     wide, most = WIDE / max(len(counts), 1), max(counts, default=0) or 1
-    said = [
-        f"{'from ' if up is None else ''}{low:,}{'' if up is None else f' to {up:,}'}{unit}: {count:,}"
-        for low, up, count in zip(edges, edges[1:], counts, strict=False)
-    ]
+    said = []
+    for low, up, count in zip(edges, edges[1:], counts, strict=False):
+        span = f"from {low:,}" if up is None else f"{low:,} to {up:,}"
+        said.append(f"{span}{unit}: {count:,}")
     columns = [
         Column(place * wide, HIGH * (1 - count / most), wide, HIGH * count / most, words)
         for place, (count, words) in enumerate(zip(counts, said, strict=True))

@@ -51,7 +51,8 @@ def list_shares(kept: Counter[Row], lost: Counter[Row]) -> list[Row]:
     >>> list_shares(Counter({("a",): 3}), Counter({("a",): 1}))
     [('a', 4, 3, '75 %')]
     """
-    keys = sorted({*kept, *lost})
-    return [
-        (*key, kept[key] + lost[key], kept[key], f"{100 * kept[key] / (kept[key] + lost[key]):.0f} %") for key in keys
-    ]
+    shares: list[Row] = []
+    for key in sorted({*kept, *lost}):
+        proved, tried = kept[key], kept[key] + lost[key]
+        shares.append((*key, tried, proved, f"{100 * proved / tried:.0f} %"))
+    return shares

@@ -114,10 +114,12 @@ def count_fitting_groups(groups: Sequence[Group], rows: int, bytes: int) -> int:
     >>> count_fitting_groups(groups, 350, 10**9), count_fitting_groups(groups, 10**9, 2_500), count_fitting_groups(groups, 10**9, 10), count_fitting_groups([], 1, 1)
     (3, 2, 1, 0)
     """
-    if sum(g.rows for g in groups) <= rows and sum(g.bytes for g in groups) <= bytes:
+    held, size = sum(group.rows for group in groups), sum(group.bytes for group in groups)
+    if held <= rows and size <= bytes:
         return len(groups)
-    held, size = (sum(g.rows for g in groups), sum(g.bytes for g in groups))
-    return max(1, min(len(groups) * rows // max(held, 1), len(groups) * bytes // max(size, 1)))
+    by_rows = len(groups) * rows // max(held, 1)
+    by_bytes = len(groups) * bytes // max(size, 1)
+    return max(1, min(by_rows, by_bytes))
 
 
 def spread_evenly(items: Sequence[T], count: int) -> list[T]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, pairwise
 
-from shopwright.pipeline.words import STOP, WORD, ascii_lower, content_words
+from shopwright.pipeline.words import STOP, WORD, ascii_lower, content_words, strip_plural
 from shopwright.schemas.tasks import Slot
 
 # Letters by which words are told apart: `deliver`, `delivered` and `delivery` are one.
@@ -125,8 +125,7 @@ def stem_word(word: str) -> str:
     >>> stem_word("delivered"), stem_word("sizes")
     ('delive', 'size')
     """
-    word = SAME_AS.get(word, word)
-    return (word[:-1] if len(word) > 3 and word[-1] == "s" and word[-2] != "s" else word)[:STEM]
+    return strip_plural(SAME_AS.get(word, word))[:STEM]
 
 
 def stem_words(text: str) -> tuple[str, ...]:
