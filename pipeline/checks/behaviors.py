@@ -106,9 +106,9 @@ def shows_price(page: str, cents: int) -> bool:
     """
     words = page.partition("Price: ")[2].split()[:3]
     prices = [int(word[1:].replace(".", "")) for word in words if word[:1] == "$"]
-    if prices and words[1:2] == ["to"]:
-        return prices[0] <= cents <= prices[-1]
-    return prices[:1] == [cents]
+    if prices[:1] == [cents]:
+        return True
+    return bool(prices) and words[1:2] == ["to"] and prices[0] <= cents <= prices[-1]
 
 
 def pages_follow_from_actions(
