@@ -79,8 +79,9 @@ def show_release(name: str, run: str, published: Mapping[str, Any], fault: str =
 
 def datasets(made: Sequence[Manifest]) -> list[dict[str, Any]]:
     """A row for each; rejects count no bytes."""
-    return [
-        {
+    rows: list[dict[str, Any]] = []
+    for each in made:
+        row = {
             "dataset": each.dataset,
             "rows": each.rows,
             "tokens": each.tokens,
@@ -88,8 +89,8 @@ def datasets(made: Sequence[Manifest]) -> list[dict[str, Any]]:
             "seconds": round(each.seconds, 1),
             "bytes": sum(facts.bytes for path, facts in each.files.items() if not path.startswith("quarantine/")),
         }
-        for each in made
-    ]
+        rows.append(row)
+    return rows
 
 
 def rejects(made: Sequence[Manifest]) -> list[dict[str, Any]]:

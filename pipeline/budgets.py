@@ -41,4 +41,5 @@ def parse_budgets(value: object) -> object:
     parts = value.split(",") if isinstance(value, str) else value
     if not isinstance(parts, (list, tuple)) or not parts:
         raise ValueError("say how many tokens, such as 32k,64k")
-    return [format_budget(tokens) for tokens in sorted({parse_budget(str(part)) for part in parts})]
+    budgets = {parse_budget(str(part)) for part in parts}
+    return list(map(format_budget, sorted(budgets)))

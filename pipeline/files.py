@@ -203,7 +203,10 @@ def compute_stamp(files: Iterable[Path]) -> tuple[Any, ...]:
         facts = filesystem_of(files[0]).ls(path_in_filesystem(files[0].parent), detail=True)
         # Each store tells in another way that a file has changed.
         kinds = ("name", "size", "ETag", "LastModified", "mtime", "created", "last_commit", "blob_id")
-        return tuple(sorted(tuple(str(fact.get(kind, "")) for kind in kinds) for fact in facts))
+        found = []
+        for fact in facts:
+            found.append(tuple(str(fact.get(kind, "")) for kind in kinds))
+        return tuple(sorted(found))
     return tuple((path.name, path.stat().st_mtime_ns, path.stat().st_size) for path in files)
 
 

@@ -72,9 +72,10 @@ def preview(run: Run, name: str, count: int, /, **settings: Any) -> Preview:
             raise Problem(f"{name} is made from {each}, which a model writes: preview or build {each} first.")
     for each in stage.reads:
         if run.read(each).manifest is None:
-            run.build(
-                each, **{f"{owner}.{key}": value for owner in upstream(each) for key, value in given[owner].items()}
-            )
+            own: dict[str, Any] = {}
+            for owner in upstream(each):
+                own |= {f"{owner}.{key}": value for key, value in given[owner].items()}
+            run.build(each, **own)
     recipe = run.recipe_for(name, given[name], rebuild=True)
     plan = stage.plan({read: run.read(read) for read in stage.reads}, recipe.settings)
     units = ceil(count * plan.units / plan.rows) if plan.rows else count
@@ -95,7 +96,7 @@ def first_rows(build: Build, units: int, at_once: int, workers: int) -> Preview:
     heard = [(role.name, said) for role in roles.values() for said in role.heard or []]
     asked = list(chain.from_iterable(role.asked.values() for role in roles.values() if role.asks))
     more = build.plan.units / max(1, units)
-    waited = sum(reply.seconds for _, said in heard for _, reply in said)
+    waited = sum(reply.seconds for _, reply in chain.from_iterable(said for _, said in heard))
     spent = waited / at_once if asked else (perf_counter() - began) / workers
     projection = Projection(
         rows=build.plan.rows,
@@ -110,10 +111,10 @@ def first_rows(build: Build, units: int, at_once: int, workers: int) -> Preview:
 
 def preview_to_json(found: Preview) -> dict[str, Any]:
     """For scripts."""
-    talks = [
-        {"role": role, "turns": [{"prompt": prompt.messages, "reply": asdict(reply)} for prompt, reply in said]}
-        for role, said in found.conversations
-    ]
+    talks = []
+    for role, said in found.conversations:
+        turns = [{"prompt": prompt.messages, "reply": asdict(reply)} for prompt, reply in said]
+        talks.append({"role": role, "turns": turns})
     return {**asdict(replace(found, conversations=[])), "conversations": talks}
 
 

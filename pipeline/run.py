@@ -452,11 +452,11 @@ def owners_of(name: str, setting: str) -> list[str]:
 
 def setting_names(name: str) -> list[str]:
     """Every setting that building a dataset takes, in the shortest unambiguous form."""
-    return [
-        setting if owners_of(name, setting) == [each] else f"{each}.{setting}"
-        for each in reversed(upstream(name))
-        for setting in all_stages()[each].settings
-    ]
+    names = []
+    for each in reversed(upstream(name)):
+        for setting in all_stages()[each].settings:
+            names.append(setting if owners_of(name, setting) == [each] else f"{each}.{setting}")
+    return names
 
 
 def describe_changes(before: Recipe, now: Recipe) -> str:

@@ -31,6 +31,8 @@ LOST = (
     "A worker was lost {times} times in the same shard, most often because memory ran out. What is finished is kept: "
     "run the same command again, with more memory for each worker."
 )
+# Ray's errors of a worker that ended, whatever it did.
+RAY_LOSSES = {"WorkerCrashedError", "NodeDiedError", "OutOfMemoryError", "ActorDiedError", "LocalRayletDiedError"}
 ALONE = threading.Lock()
 
 
@@ -136,16 +138,10 @@ class Tasks:
         error = theirs.exception() if not theirs.cancelled() else Ended("The cluster gave the work up.")
         if error is None:
             found.set_result(theirs.result())
-        elif is_loss(error, self.lost):
+        elif isinstance(error, self.lost) or type(error).__name__ in RAY_LOSSES:
             found.set_exception(Ended(LOST.format(times=TRIES)))
         else:
             found.set_exception(getattr(error, "cause", None) or error)
-
-
-def is_loss(error: BaseException, lost: type[Exception]) -> bool:
-    """Whether a worker ended, not what it did."""
-    names = {"WorkerCrashedError", "NodeDiedError", "OutOfMemoryError", "ActorDiedError", "LocalRayletDiedError"}
-    return isinstance(error, lost) or type(error).__name__ in names
 
 
 def call_alone(function: Callable[..., Any], *arguments: Any) -> Any:

@@ -251,7 +251,10 @@ def read_tries(record: str) -> list[dict[str, Any]]:
 
 
 def note_asked(build: Build, index: int, roles: Iterable[Role]) -> None:
-    asked = {name: found.model_dump() for role in roles if role.asks for name, found in role.asked.items()}
+    asked: dict[str, Any] = {}
+    for role in roles:
+        if role.asks:
+            asked |= {name: found.model_dump() for name, found in role.asked.items()}
     if asked:
         write_whole(build.usage_path(index), json.dumps(asked))
     else:

@@ -316,7 +316,7 @@ def judge_batch(
 
     A record is shown to all its checks before the next one is: they look the same things up.
     """
-    others = [[datasets[name] for name in check_needs(check)] for check in checks]
+    others = [list(map(datasets.__getitem__, check_needs(check))) for check in checks]
     found = [
         list(check(batch, *more)) if takes_batches(check) else [] for check, more in zip(checks, others, strict=True)
     ]

@@ -7,7 +7,6 @@ from string import ascii_lowercase
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from shopwright.pipeline.problem import Problem
 from shopwright.pipeline.tokens import buffers
@@ -284,11 +283,6 @@ def hashed_content_words(texts: pa.Array) -> tuple[np.ndarray, np.ndarray]:
     text_of, hashes = hashed_words(texts)
     keep = ~np.isin(hashes, stop_hashes())
     return text_of[keep], hashes[keep]
-
-
-def join_text_columns(*columns: pa.Array) -> pa.Array:
-    """Columns of texts side by side, a null as nothing."""
-    return pc.binary_join_element_wise(*[column.fill_null("") for column in columns], " ")
 
 
 class WordTable:

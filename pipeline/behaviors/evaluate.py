@@ -155,7 +155,7 @@ PageContexts = Mapping[str, tuple[Context, Action]]
 def select_prediction_steps(steps: Dataset[NextAction], split: str, limit: int | None = None) -> list[Step]:
     """The split's steps, in their order. Raises Problem where there are none."""
     rows = read_split(steps, split, [*Step._fields, "split"])
-    found = [Step(**{name: row[name] for name in Step._fields}) for row in rows]
+    found = [Step(*map(row.__getitem__, Step._fields)) for row in rows]
     if not found:
         raise Problem(f"There are no steps of the split {split} here.")
     return list(limit_evenly(found, limit))
@@ -522,9 +522,11 @@ def tabulate_type_scores(found: Iterable[Figures], payoffs: Iterable[Payoff]) ->
     rows = [(each.policy, each.scores) for each in found] + [(one.policy, one.scores) for one in payoffs]
     lines = []
     for policy, got in rows:
-        shares = [by[kind] for by in (got.exact_by_type, got.type_by_type) for kind in TYPES]
+        shares = [*map(got.exact_by_type.__getitem__, TYPES), *map(got.type_by_type.__getitem__, TYPES)]
         lines.append([policy, *(share.format_interval() if share.count else "–" for share in shares)])
-    return Table(["agent", *(f"{kind}, {what} %" for what in ("exact", "type") for kind in TYPES)], lines)
+    exact = [f"{kind}, exact %" for kind in TYPES]
+    type_only = [f"{kind}, type %" for kind in TYPES]
+    return Table(["agent", *exact, *type_only], lines)
 
 
 def tabulate_step_rewards(found: Iterable[Figures], payoffs: Iterable[Payoff]) -> Table:
@@ -550,7 +552,9 @@ def format_self_certainty(each: Figures) -> str:
 def tabulate_type_confusion(found: Iterable[Figures]) -> Iterator[Table]:
     """For each agent what it said by what was true, and what its mistakes were."""
     for each in found:
-        lines = [[true, *(f"{100 * share:.1f}" for share in said.values())] for true, said in each.said.items()]
+        lines = []
+        for true, said in each.said.items():
+            lines.append([true, *(f"{100 * share:.1f}" for share in said.values())])
         yield Table([f"{each.policy}: true", *(f"said {kind}, %" for kind in (*TYPES, "none"))], lines)
         few = list(each.faults.items())[:FAULTS]
         yield Table(["steps", f"{each.policy}: why it is not the true action"], [[f"{n:,}", fault] for fault, n in few])

@@ -69,7 +69,9 @@ def list_tails(reason: Reason, facts: PageFacts) -> list[str]:
         case "narrow down" | "widen again":
             return list_refinement_tails(reason, facts)
         case "gives up":
-            return list_leaving_tails(facts)
+            several = ["several"] if facts["several"] else []
+            seen = ["not it", *several] if facts["title"] else ["nothing"]
+            return [why] if why else seen
     return [""]
 
 
@@ -80,10 +82,3 @@ def list_refinement_tails(reason: Reason, facts: PageFacts) -> list[str]:
     kept = [f"{kind} kept"] if facts["kept"] else []
     many = ["rating many"] if kind == "rating" and facts["many"] else []
     return [*kept, *many, kind]
-
-
-def list_leaving_tails(facts: PageFacts) -> list[str]:
-    if facts["why"]:
-        return [facts["why"]]
-    several = ["several"] if facts["several"] else []
-    return ["not it", *several] if facts["title"] else ["nothing"]

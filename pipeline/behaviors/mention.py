@@ -138,17 +138,11 @@ def list_details(item: Item, noun: str) -> Iterator[tuple[str, str]]:
         yield "before", item.color.lower()
     for number, segment in enumerate(SEGMENT.split(title)):
         for part, text in enumerate(WITH.split(segment.strip())):
-            if number or part:
-                yield from list_asides(text.strip(), said)
-            else:
+            aside = text.strip()
+            if not number and not part:
                 yield from list_adjectives(text, noun, item)
-
-
-def list_asides(text: str, said: set[str]) -> Iterator[tuple[str, str]]:
-    """A piece of a title that stands for itself."""
-    if not PLAIN.fullmatch(text) or len(text.split()) > 4 or not said.isdisjoint(list_words(text)):
-        return
-    yield ("before" if MEASURE.fullmatch(text) else "after"), text
+            elif PLAIN.fullmatch(aside) and len(aside.split()) <= 4 and said.isdisjoint(list_words(aside)):
+                yield ("before" if MEASURE.fullmatch(aside) else "after"), aside
 
 
 def list_adjectives(text: str, noun: str, item: Item) -> Iterator[tuple[str, str]]:

@@ -208,14 +208,13 @@ def find_quoted_facts(text: str, facts: PageFacts) -> list[str]:
 
 def describe_intent(errands: Iterable[Sequence[Act]]) -> str:
     """What somebody came for, errand after errand."""
-    return " ".join(phrase_errand_goal(*find_errand_goal(errand)) for errand in errands)
-
-
-def find_errand_goal(errand: Sequence[Act]) -> tuple[str, bool]:
-    """What it searches for in the end, and whether it buys something that it did not look at."""
-    looked = {act.product for act in errand if act.kind == CLICK}
-    queries = [act.query for act in errand if act.kind == SEARCH]
-    return (queries or [""])[-1], any(act.kind == PURCHASE and act.product not in looked for act in errand)
+    goals = []
+    for errand in errands:
+        looked = {act.product for act in errand if act.kind == CLICK}
+        unseen = any(act.kind == PURCHASE and act.product not in looked for act in errand)
+        queries = [act.query for act in errand if act.kind == SEARCH]
+        goals.append(phrase_errand_goal(queries[-1] if queries else "", unseen))
+    return " ".join(goals)
 
 
 @lru_cache(4_096)
@@ -234,16 +233,12 @@ def find_rationale_fault(text: str, seen: Collection[str], name: str) -> str | N
         return "a rationale that is too long"
     if not FIRST_PERSON.search(text):
         return "a rationale that is not in the first person"
-    own = drop_page_words(text, seen)
+    # A title may look like an element's name.
+    own = " ".join(word for word in text.split() if word.strip("\"'.,;:!?()") not in seen)
     if ("." in name and name in own) or ELEMENT.search(own):
         return "a rationale that names an element"
     strange = [number for number in NUMBER.findall(text) if number not in seen and number.replace(",", "") not in seen]
     return "a rationale with a number that no page shows" if strange else None
-
-
-def drop_page_words(text: str, seen: Collection[str]) -> str:
-    """Without the words that pages show: a title may look like an element's name."""
-    return " ".join(word for word in text.split() if word.strip("\"'.,;:!?()") not in seen)
 
 
 def collect_page_words(text: str) -> set[str]:

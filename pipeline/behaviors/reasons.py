@@ -411,15 +411,12 @@ def find_color_mismatch(seen: SessionMemory, browser: Browser) -> tuple[str, str
     offered = set(split_words(" ".join(part.text for part in list_elements(browser.page.parts))))
     if wanted & (offered | set(split_words(item.color))):
         return None
-    texts = [act.query if act.kind == SEARCH else find_product_title(store, act.product) for act in seen.ahead]
-    if any((found := set(split_words(text)) & list_catalog_colors(store)) and not found & wanted for text in texts):
-        return None
+    for act in seen.ahead:
+        row = store.row(act.product) if act.product else None
+        found = set(split_words(act.query if row is None else store.item(row).title)) & list_catalog_colors(store)
+        if found and not found & wanted:
+            return None
     return clip_for_sentence(title[place.start() : place.end()]), clip_for_sentence(asked[0])
-
-
-def find_product_title(store: Store, product: str) -> str:
-    row = store.row(product)
-    return store.item(row).title if row is not None else ""
 
 
 @lru_cache(2)

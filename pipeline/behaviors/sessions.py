@@ -111,7 +111,9 @@ def group_errands(acts: Sequence[Act], cut: Cut) -> Iterator[list[tuple[Act, ...
     errand: list[Act] = []
     for act in acts:
         away = bool(errand) and act.at - errand[-1].at > APART
-        if errand and (away or is_new_errand(errand, act)):
+        before = next((each.query for each in reversed(errand) if each.kind == SEARCH), "")
+        is_other_search = act.kind == SEARCH and not has_common_word(act.query, before)
+        if errand and (away or is_other_search):
             visit.append(tuple(errand))
             errand = []
             if away or cut == "errand":
@@ -120,12 +122,6 @@ def group_errands(acts: Sequence[Act], cut: Cut) -> Iterator[list[tuple[Act, ...
         errand.append(act)
     if errand:
         yield [*visit, tuple(errand)]
-
-
-def is_new_errand(errand: Sequence[Act], act: Act) -> bool:
-    """Whether a search begins another errand: it has no word of the search before it."""
-    before = next((each.query for each in reversed(errand) if each.kind == SEARCH), "")
-    return act.kind == SEARCH and not has_common_word(act.query, before)
 
 
 def has_common_word(one: str, other: str) -> bool:

@@ -127,12 +127,12 @@ def split_message(text: str) -> list[tuple[str, str]]:
 
 def list_references_to(dataset: str) -> list[tuple[str, str]]:
     """Datasets, each with the field of its own that names rows of this one."""
-    return [
-        (name, field)
-        for name, stage in all_stages().items()
-        for field in stage.makes.model_fields
-        if name != dataset and find_reference(name, field) == dataset
-    ]
+    found: list[tuple[str, str]] = []
+    for name, stage in all_stages().items():
+        if name != dataset:
+            fields = stage.makes.model_fields
+            found += [(name, field) for field in fields if find_reference(name, field) == dataset]
+    return found
 
 
 @cache

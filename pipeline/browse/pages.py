@@ -161,12 +161,15 @@ def find_changed_settings(made: Manifest) -> Facts:
 
 def rows_page(browse: Browse, name: str, given: Mapping[str, str]) -> Page:
     """The rows of a dataset, all of them or those that a query gives."""
+    from shopwright.pipeline.arrow import arrow_schema
+
     made, found = browse.read_manifest(name), browse.shards(name)
     fields = list(all_stages()[name].makes.model_fields)
     columns = list(all_stages()[name].views.columns) or [each for each in fields if each != "id"][:5]
     sql, skip = given.get("sql", "").strip(), given_number(given, "from")
     facts: Facts = {"name": name, "made": made, "sql": sql, "skip": skip, "total": found.rows, "error": None}
-    facts |= {"fields": field_types(name), "manual": read_field_docs(all_stages()[name].makes)}
+    types = [(field.name, type_in_words(field.type)) for field in arrow_schema(all_stages()[name].makes)]
+    facts |= {"fields": types, "manual": read_field_docs(all_stages()[name].makes)}
     if not sql:
         rows = read_row_dicts(found, range(skip, min(skip + PAGE, found.rows)), ["id", *columns])
         facts |= {"columns": ["id", *columns], "rows": rows, "more": skip + PAGE < found.rows}
@@ -176,13 +179,6 @@ def rows_page(browse: Browse, name: str, given: Mapping[str, str]) -> Page:
     rows = [dict(zip(reply["columns"], each, strict=True)) for each in reply.get("rows", [])]
     facts |= {"rows": rows[:PAGE], "more": len(rows) > PAGE, "total": None}
     return Page("rows.html.j2", facts, 400 if facts["error"] else 200)
-
-
-def field_types(name: str) -> list[tuple[str, str]]:
-    """Each column with its type, as SQL sees it."""
-    from shopwright.pipeline.arrow import arrow_schema
-
-    return [(field.name, type_in_words(field.type)) for field in arrow_schema(all_stages()[name].makes)]
 
 
 def type_in_words(kind: pa.DataType) -> str:

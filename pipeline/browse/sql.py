@@ -102,7 +102,7 @@ def query_files(
         with connect_to_files(files, firsts, seconds) as connection:
             found = connection.execute(f"SELECT * FROM ({sql}\n) LIMIT {most} OFFSET {skip}")
             columns = [column[0] for column in found.description]
-            return {"columns": columns, "rows": [[shorten_cell(value) for value in row] for row in found.fetchall()]}
+            return {"columns": columns, "rows": [list(map(shorten_cell, row)) for row in found.fetchall()]}
     except (duckdb.Error, MemoryError, ValueError) as error:
         return {"error": in_one_line(str(error) or "it needs too much memory")}
 

@@ -104,18 +104,15 @@ def load_domains() -> list[ChineseDomain]:
 @cache
 def list_shelves() -> list[Shelf]:
     """All leaves, domains taking turns."""
-    columns = [[Shelf(domain, leaf) for leaf in domain.leaves] for domain in load_domains()]
+    columns = []
+    for domain in load_domains():
+        columns.append([Shelf(domain, leaf) for leaf in domain.leaves])
     return [shelf for shelf in chain.from_iterable(zip_longest(*columns)) if shelf]
 
 
 @cache
 def map_leaves() -> dict[str, ChineseLeaf]:
     return {shelf.leaf.name: shelf.leaf for shelf in list_shelves()}
-
-
-def list_usual_searches(leaf: ChineseLeaf) -> list[str]:
-    """What people type before they know what they want: the thing, and what it is for."""
-    return [*leaf.nouns, *(f"{noun} {use}" for use, noun in zip(leaf.uses, leaf.nouns * 2, strict=False))]
 
 
 def generate_chinese_products(seed: int, numbers: range) -> Iterator[dict[str, Any]]:

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from shopwright.pipeline.extras import require
 from shopwright.pipeline.problem import Problem
-from shopwright.pipeline.words import STOP, WORD, ascii_lower, join_text_columns, strip_plural
+from shopwright.pipeline.words import STOP, WORD, ascii_lower, strip_plural
 
 HASHED = "hashed"
 # Of the hashed embedder.
@@ -156,7 +156,8 @@ def join_product_texts(
     >>> join_product_texts(*words, pa.array([["oak", "12 in"]])).to_pylist()
     ['Lamp Lumo  Desk Lamps oak 12 in']
     """
-    return join_text_columns(titles, brands, colors, kinds, pc.binary_join(values, " "))
+    columns = (titles, brands, colors, kinds, pc.binary_join(values, " "))
+    return pc.binary_join_element_wise(*[column.fill_null("") for column in columns], " ")
 
 
 def take_attribute_values(attributes: pa.ListArray) -> pa.ListArray:

@@ -566,13 +566,10 @@ def covers(kind: str, have: frozenset[str], wanted: frozenset[str]) -> bool:
         return bool(wanted & have)
     if kind not in RANGES:
         return wanted <= have
-    spans = list(map(parse_span, have))
-    return all(is_within_a_span(parse_span(each), spans) for each in wanted)
-
-
-def is_within_a_span(wanted: tuple[float, float], spans: list[tuple[float, float]]) -> bool:
-    first, last = wanted
-    return any(low <= first and last <= high for low, high in spans)
+    left = list(map(parse_span, wanted))
+    for low, high in map(parse_span, have):
+        left = [(first, last) for first, last in left if first < low or high < last]
+    return not left
 
 
 def parse_span(value: str) -> tuple[float, float]:

@@ -7,7 +7,7 @@ offered of a line is some of what it could come in.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import accumulate
+from itertools import accumulate, product
 from random import Random
 
 from shopwright.pipeline.catalog.reference import MOST_OF_A_MAKER, make_attribute
@@ -149,13 +149,10 @@ def change_one_fact(
         if tuple(changed.values()) not in taken:
             return changed
     for some, names in ((near, axes), (near, list(leanings.values)), (members, list(leanings.values))):
-        if left := list_one_fact_changes(leanings.values, some, names, taken):
+        left = []
+        for member, name in product(some, names):
+            changes = (member | {name: value} for value in leanings.values[name])
+            left += [changed for changed in changes if tuple(changed.values()) not in taken]
+        if left:
             return random.choice(left)
     raise AssertionError(f"{leanings.leaf}: a maker has more products than there are facts")
-
-
-def list_one_fact_changes(
-    values: Values, members: list[Facts], names: Sequence[str], taken: set[tuple[str, ...]]
-) -> list[Facts]:
-    changes = (member | {name: value} for member in members for name in names for value in values[name])
-    return [changed for changed in changes if tuple(changed.values()) not in taken]

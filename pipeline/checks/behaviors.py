@@ -30,6 +30,7 @@ from shopwright.pipeline.behaviors.sessions import (
 from shopwright.pipeline.checks.claims import find_contradiction
 from shopwright.pipeline.checks.record_cache import RecordCache
 from shopwright.pipeline.checks.shopping import shop_of
+from shopwright.pipeline.checks.unique import find_rows_in_two_splits
 from shopwright.pipeline.dataset import Dataset
 from shopwright.pipeline.evaluate.frames import mask_facts
 from shopwright.pipeline.files import parquet
@@ -55,9 +56,10 @@ def events_are_the_logs(behavior: Behavior, trajectories: Logged) -> str | None:
     events = trajectories.once(Logs).events(behavior.trajectory_id)
     steps = [step for step in behavior.steps if step.row is not None]
     rows = [step.row for step in steps if step.row is not None]
-    if events is None or not rows or rows != behavior.rows or rows != list(range(rows[0], rows[0] + len(rows))):
+    if events is None or not rows or rows != behavior.rows:
         return "events that are not the log's"
-    if rows[0] < 0 or rows[-1] >= len(events):
+    are_in_a_row = rows == list(range(rows[0], rows[0] + len(rows)))
+    if not are_in_a_row or rows[0] < 0 or rows[-1] >= len(events):
         return "events that are not the log's"
     found = events.slice(rows[0], len(rows)).to_pylist()
     after = {id(step): later for step, later in pairwise(behavior.steps)}
@@ -104,7 +106,9 @@ def shows_price(page: str, cents: int) -> bool:
     """
     words = page.partition("Price: ")[2].split()[:3]
     prices = [int(word[1:].replace(".", "")) for word in words if word[:1] == "$"]
-    return bool(prices) and (prices[0] == cents or (words[1:2] == ["to"] and prices[0] <= cents <= prices[-1]))
+    if prices[:1] == [cents]:
+        return True
+    return bool(prices) and words[1:2] == ["to"] and prices[0] <= cents <= prices[-1]
 
 
 def pages_follow_from_actions(
@@ -237,11 +241,11 @@ def rationales_are_not_contradicted(
 
 def is_name(text: str, words: set[str]) -> bool:
     """Whether it is made of words that pages have shown, as a product's short name is; which product that is, the reader finds."""
-    return all(is_shown_word(word.strip("\"'.,;:!?()"), words) for word in text.split())
-
-
-def is_shown_word(word: str, words: set[str]) -> bool:
-    return word in words or any(way in words for way in (word.lower(), word.capitalize(), word.upper(), word.title()))
+    for piece in text.split():
+        word = piece.strip("\"'.,;:!?()")
+        if words.isdisjoint((word, word.lower(), word.capitalize(), word.upper(), word.title())):
+            return False
+    return True
 
 
 def was_shown(text: str, pages: list[str]) -> bool:
@@ -294,16 +298,12 @@ def tokens_are_counted(behavior: Behavior) -> str | None:
 
 
 def splits_share_no_customer(behaviors: Dataset[Any]) -> Iterable[Fault]:
-    found = behaviors.sql(
-        "select filename, file_row_number from (select *, count(distinct split) over (partition by persona_id) as splits from rows) "
-        "where splits > 1 and split = 'train' order by all"
-    )
-    return [Fault(file, row, "its customer is held out too") for file, row in found]
+    return find_rows_in_two_splits(behaviors, "persona_id", "its customer is held out too")
 
 
 def test_says_nothing_of_training(behaviors: Dataset[Behavior]) -> Iterable[Fault]:
     """No frame of the test's rationales is one of training's, where code wrote them: their facts masked."""
-    trained = {frame for _, _, frames in list_session_frames(behaviors, "train") for frame in frames}
+    trained = set(chain.from_iterable(frames for _, _, frames in list_session_frames(behaviors, "train")))
     for file, row, frames in list_session_frames(behaviors, "test"):
         if not trained.isdisjoint(frames):
             yield Fault(file, row, "a rationale of the test in words of training")

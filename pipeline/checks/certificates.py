@@ -40,11 +40,6 @@ from shopwright.schemas.shop import Line, Order
 Judge = Callable[[Goal, Certificate, Store, int], Iterator[str]]
 
 
-def find_certificate_fault(env: str, goal: Goal, certificate: Certificate, store: Store, orders: int) -> str | None:
-    """The first thing that is wrong; None where there is nothing, or where nobody here knows the env."""
-    return next(JUDGES[env](goal, certificate, store, orders), None) if env in JUDGES else None
-
-
 def check_right_products(goal: Goal, certificate: AnyOf, store: Store, but: str = "") -> Iterator[str]:
     """The products of the goal's category that meet its constraints, before and after something has sold out."""
     fine = [
@@ -170,10 +165,6 @@ def find_variants_with(store: Store, product: str, choices: list[Goal]) -> list[
     return [option for option in options if has_choices(option)]
 
 
-def describe_option(option: Option) -> str:
-    return ", ".join(f"{each.name} {each.value}" for each in option.choices)
-
-
 def check_not_for_sale(goal: Goal, found: Certificate, asked: list[list[Option]], store: Store) -> Iterator[str]:
     proof = found.proof if isinstance(found, Infeasible) else None
     if not isinstance(proof, NotForSale) or len(proof.lines) != len(goal["lines"]):
@@ -186,7 +177,10 @@ def check_not_for_sale(goal: Goal, found: Certificate, asked: list[list[Option]]
         if {option.id for option in options} != set(shown.sold_out):
             yield "its proof has other variants than those that are asked for"
         offered = find_variants_with(store, line["product_id"], [])
-        if shown.offered != [describe_option(option) for option in offered]:
+        described = []
+        for option in offered:
+            described.append(", ".join(f"{each.name} {each.value}" for each in option.choices))
+        if shown.offered != described:
             yield "its proof offers something else than the shop"
         if any(option.stock and option.id not in goal["sold_out"] for option in options):
             yield "it says that nothing can be had, and something can"

@@ -1,7 +1,7 @@
 """A second look at certificates of lists: bundles, lists of one seller, and lists that a voucher pays for."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from fractions import Fraction
 from math import floor
 from typing import Any
@@ -24,7 +24,7 @@ Cost = tuple[int, int, int]
 def judge_bundle(goal: Goal, found: Certificate, store: Store, orders: int) -> Iterator[str]:
     yield from check_list_form(goal, found, NoList)
     fine = list_fitting_items(goal, store)
-    least = [min((item.cents for item in had), default=0) for had in fine]
+    least = list_cheapest(fine, 0)
     yield from check_list_items(goal, found, fine)
     if isinstance(found, OneOfEach):
         if found.sellers or found.voucher or found.lists or found.right:
@@ -81,11 +81,14 @@ def check_bundle_exists(goal: Goal, found: OneOfEach, store: Store, least: int) 
         yield "its certificate has another budget, or another cheapest list"
     yield from check_sell_out(goal, found, store)
     later = list_sell_outs(goal)
-    left = [
-        min((item.cents for item in had), default=goal["budget"] + 1) for had in list_fitting_items(goal, store, later)
-    ]
+    left = list_cheapest(list_fitting_items(goal, store, later), goal["budget"] + 1)
     if later and sum(left) > goal["budget"]:
         yield "no list can be had once something has sold out"
+
+
+def list_cheapest(fine: Sequence[list[Item]], nothing: int) -> list[int]:
+    """Of each need, what the cheapest that fits costs, in cents; `nothing` where nothing fits."""
+    return [min((item.cents for item in had), default=nothing) for had in fine]
 
 
 def check_sell_out(goal: Goal, found: OneOfEach, store: Store) -> Iterator[str]:
@@ -103,10 +106,10 @@ def judge_one_seller(goal: Goal, found: Certificate, store: Store, orders: int) 
     yield from check_list_items(goal, found, fine)
     whole = collect_assortments(fine, store)
     if isinstance(found, OneOfEach):
-        told = {each.seller: [sorted(ids) for ids in each.product_ids] for each in found.sellers}
+        told = {each.seller: list(map(sorted, each.product_ids)) for each in found.sellers}
         if told != whole or len(told) != len(found.sellers) or not whole:
             yield "its certificate has other sellers, or other products of theirs, than those that have it all"
-        if sum(min(item.cents for item in had) for had in fine if had) != found.least:
+        if sum(list_cheapest(fine, 0)) != found.least:
             yield "its certificate has another cheapest list"
         if found.budget or found.voucher or found.lists:
             yield "its certificate has a budget, and its goal none"
@@ -129,10 +132,10 @@ def collect_assortments(fine: Sequence[list[Item]], store: Store) -> dict[str, l
     for place, had in enumerate(fine):
         for item in had:
             found.setdefault(store.seller_of(item.row), [[] for _ in fine])[place].append(item.id)
-    return {seller: [sorted(ids) for ids in lists] for seller, lists in found.items() if all(lists)}
+    return {seller: list(map(sorted, lists)) for seller, lists in found.items() if all(lists)}
 
 
-def is_list_of(ids: Sequence[str], lists: Sequence[Sequence[str]]) -> bool:
+def is_list_of(ids: Sequence[str], lists: Sequence[Collection[str]]) -> bool:
     """Whether there is one id of each list, in their order."""
     return len(ids) == len(lists) and all(id in those for id, those in zip(ids, lists, strict=True))
 
@@ -152,7 +155,7 @@ def judge_voucher(goal: Goal, found: Certificate, store: Store, orders: int) -> 
             yield "its certificate counts other lists than those that are within the budget"
         if (found.budget, found.voucher and found.voucher.model_dump()) != (budget, voucher) or found.sellers:
             yield "its certificate has another budget, or another voucher"
-        least = sum(min(item.cents for item in had) for had in fine if had)
+        least = sum(list_cheapest(fine, 0))
         if found.least != least or least <= budget:
             yield "its certificate has another cheapest list, or needs no voucher"
         if pay_for_list(found.right, fine, voucher, store) > budget:
@@ -203,8 +206,9 @@ def pay_with_voucher(cost: Cost, voucher: Goal) -> int:
 
 def pay_for_list(ids: Sequence[str], fine: Sequence[list[Item]], voucher: Goal, store: Store) -> Any:
     """What these cost with the voucher; endlessly much where they are no list."""
-    if not is_list_of(ids, [[item.id for item in had] for had in fine]):
+    by_id = [{item.id: item for item in had} for had in fine]
+    if not is_list_of(ids, by_id):
         return float("inf")
-    picked = [item for id, had in zip(ids, fine, strict=True) for item in had if item.id == id]
+    picked = [had[id] for id, had in zip(ids, by_id, strict=True)]
     mine = [item.cents for item in picked if store.seller_of(item.row) == voucher["seller"]]
     return pay_with_voucher((sum(item.cents for item in picked), sum(mine), len(mine)), voucher)

@@ -225,9 +225,14 @@ def see_step(story: SessionStory, at: int, step: BehaviorStep) -> Seen:
     opened = [deed.thing.title for deed in reversed(story.before(at, "open", "cart", "buy"))]
     listed = next((each.listed for each in reversed(story.moments[: at + 1]) if each.listed), [])
     option, value = find_choice(step.html, now.name)
+    if now.product:
+        things = [now.product]
+    else:
+        lines = LINE.finditer(step.html)
+        things = now.listed or [Thing(unescape(line[1]), unescape(line[2]), 0, 0, None) for line in lines]
     return Seen(
         place=find_place(step.html, now),
-        page=[each.title for each in list_shown(step.html, now)],
+        page=[each.title for each in things],
         opened=opened,
         listed=[each.title for each in listed],
         typed=now.typed,
@@ -245,13 +250,6 @@ def find_place(html: str, now: Moment) -> str:
     if now.product:
         return "product" if "cart.add_to_cart" in html else "text"
     return {"Cart": "cart", "Shop": "home", "Thank you for your order": "bought"}.get(title, "results")
-
-
-def list_shown(html: str, now: Moment) -> list[Thing]:
-    """The products of a page."""
-    if now.product:
-        return [now.product]
-    return now.listed or [Thing(unescape(line[1]), unescape(line[2]), 0, 0, None) for line in LINE.finditer(html)]
 
 
 def find_choice(html: str, name: str) -> tuple[str, str]:
@@ -317,9 +315,8 @@ def ratings_are_the_subjects(story: SessionStory, sentence: Sentence) -> str | N
     if not things:
         return None
     # A number of its title, such as 1.7 oz, is no rating.
-    rated = [
-        number for number in sentence.numbers if "." in number and not any(number in each.title for each in things)
-    ]
+    titles = "\n".join(each.title for each in things)
+    rated = [number for number in sentence.numbers if "." in number and number not in titles]
     found = {f"{each.rating}" for each in things if each.rating is not None}
     return None if set(rated) <= found else "names a rating that is another product's"
 
@@ -330,7 +327,7 @@ def prices_are_the_subjects(story: SessionStory, sentence: Sentence) -> str | No
         return None
     now, cents = story.moments[sentence.at], parse_cents(sentence.amounts[0])
     titles = [each.title for each in sentence.things[0]]
-    own = {price for title in titles for price in story.prices.get(title, ())}
+    own = set(chain.from_iterable(story.prices.get(title, ()) for title in titles))
     own |= {each.high for each in sentence.things[0]}
     if now.product and now.product.title in titles:
         own |= {now.product.low, now.product.high}

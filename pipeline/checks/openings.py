@@ -146,14 +146,18 @@ def expect_facts(meaning: str, facts: Mapping[str, str]) -> Iterator[Wish]:
         yield Wish("likes", facts["likes"])
     if "category" in facts:
         yield Wish("thing", facts["category"])
-    if about == "price":
-        yield Wish(*expect_price(meaning, facts))
+    if meaning == "price between":
+        yield Wish(meaning, f"{cents(facts['low'])} {cents(facts['limit'])}")
+    elif about == "price":
+        yield Wish("price at most", f"{cents(facts['limit'])}")
     elif meaning == "one seller":
         yield Wish("one seller", "")
     elif about == "voucher":
         yield Wish("price", f"{cents(facts['limit'])}") if what == "budget" else Wish("voucher", expect_voucher(facts))
     elif about == "case":
-        yield Wish("case", expect_case(what, facts))
+        fact, _, value = what.partition(" ")
+        counted = facts.get("years") or facts.get("pieces")
+        yield Wish("case", f"{fact}={value or (counted.split()[0] if counted else facts['value'])}")
     elif about == "wants" or meaning == "cart rule":
         yield from (Wish("wants", each) for each in ("nothing", "variant", "arrival", "rule") if each in meaning)
     elif about in ("at", "value", "fits"):
@@ -161,18 +165,6 @@ def expect_facts(meaning: str, facts: Mapping[str, str]) -> Iterator[Wish]:
         yield Wish(kind, facts["value"].lower(), frozenset(filter(None, [facts.get("fact", "")])))
     else:
         yield from expect_plain_facts(meaning, facts)
-
-
-def expect_case(what: str, facts: Mapping[str, str]) -> str:
-    fact, _, value = what.partition(" ")
-    counted = facts.get("years") or facts.get("pieces")
-    return f"{fact}={value or (counted.split()[0] if counted else facts['value'])}"
-
-
-def expect_price(meaning: str, facts: Mapping[str, str]) -> tuple[str, str]:
-    if meaning == "price between":
-        return meaning, f"{cents(facts['low'])} {cents(facts['limit'])}"
-    return "price at most", f"{cents(facts['limit'])}"
 
 
 def expect_voucher(facts: Mapping[str, str]) -> str:
@@ -271,14 +263,11 @@ def find_misread_words(task: Task, catalog: Dataset[Product]) -> str | None:
     """The opening says all that is stated and nothing else, and each answer what it is asked for."""
     shop = catalog.once(make_shop)
     wrong = next(filter(None, (find_bad_typing(slot, task) for slot in task.slots)), None)
-    wrong = wrong or find_misreading_of_opening(task, shop)
+    if wrong is None:
+        stated = [slot for slot in task.slots if slot.known == "stated"]
+        more = list(expect_limits(task.env, json.loads(task.goal)))
+        wrong = find_misreading(task.opening, stated, shop, find_today(task), more=more)
     return f"its opening: {wrong}" if wrong else find_misread_answer(task, shop, find_today(task))
-
-
-def find_misreading_of_opening(task: Task, shop: ShopVocabulary) -> str | None:
-    stated = [slot for slot in task.slots if slot.known == "stated"]
-    more = list(expect_limits(task.env, json.loads(task.goal)))
-    return find_misreading(task.opening, stated, shop, find_today(task), more=more)
 
 
 def find_today(task: Task) -> date:

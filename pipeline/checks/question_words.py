@@ -180,10 +180,12 @@ def find_absent_value(question: Question, log: Log) -> str | None:
     if value_of(question.result, expected_answer_type(question)) in (None, 0) or explain_refusal(question.sql):
         return None
     for column, text, whole in list_compared_texts(parse_select(question.sql)):
-        parts = [text] if whole else [part for part in re.split("[%_]", text) if part]
         values = {(getattr(each, column) or "").lower() for each in log.events}
-        found = text in values if whole else any(has_all_parts(value, parts) for value in values)
-        if not found:
+        if whole:
+            values &= {text}
+        for part in re.split("[%_]", text):
+            values = {value for value in values if part in value}
+        if not values:
             return f"names a {column} that is not in the trajectory"
     first, last = log.events[0].day, log.events[-1].day
     days = map(parse_day_match, DAY.finditer(question.question))
@@ -283,10 +285,6 @@ def products_are_named(question: Question, trajectories: Trajectories) -> str | 
     except ValueError:
         return None  # said by other checks
     return next((why for each in products if (why := find_noun_fault(each, table.log))), None)
-
-
-def has_all_parts(value: str, parts: list[str]) -> bool:
-    return all(part in value for part in parts)
 
 
 def find_noun_fault(mention: Mention, log: Log) -> str | None:

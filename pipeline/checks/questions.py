@@ -204,21 +204,17 @@ def unrelated_rows_do_not_matter(question: Question, trajectories: Trajectories)
         return None
     try:
         kind = expected_answer_type(question)
-        scope = scope_of(question, table)
-        if scope is None:
+        if is_written(question):
+            scope = {*find_touched_rows(table, question.sql)}
+        elif (looked_at := table.answer(question.tree).scope(table.log)) is None:
             return None  # it looks at all of them
+        else:
+            scope = {each.row for each in looked_at}
         others = {each.row for each in table.log.events} - scope
         found = table.sqlite_without(question.sql, kind, others)
         return None if found == value_of(question.result, kind) else "another answer without unrelated rows"
     except ValueError:
         return "unrelated rows cannot be judged"
-
-
-def scope_of(question: Question, table: Table) -> set[int] | None:
-    if is_written(question):
-        return {*find_touched_rows(table, question.sql)}
-    found = table.answer(question.tree).scope(table.log)
-    return None if found is None else {each.row for each in found}
 
 
 def answer_is_canonical(question: Question) -> str | None:

@@ -5,6 +5,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from datetime import timedelta
+from itertools import chain
 from typing import Any
 
 from shopwright.pipeline.checks.question_words import DAY, parse_day_match
@@ -88,7 +89,8 @@ def prompt_is_the_agents(rollout: Rollout, questions: Questions) -> str | None:
 def messages_and_calls_agree(rollout: Rollout) -> str | None:
     """Assistant and interpreter take turns; each block of code is a call, and what it printed is what came back."""
     turns = rollout.messages[2:]
-    if len(turns) % 2 == 0 or rollout.turns != (len(turns) + 1) // 2 or len(rollout.calls) != len(turns) // 2:
+    calls, is_last_the_agents = divmod(len(turns), 2)
+    if not is_last_the_agents or rollout.turns != calls + 1 or len(rollout.calls) != calls:
         return "messages, turns and calls do not agree"
     for place, call in enumerate(rollout.calls):
         says, heard = turns[2 * place : 2 * place + 2]
@@ -271,7 +273,7 @@ class KnownValues:
     def of(self, id: str, table: Any) -> frozenset[str]:
         if id != self.id:
             columns = (table[name].to_pylist() for name in NAMED)
-            self.id, self.values = id, frozenset(each for column in columns for each in column if each)
+            self.id, self.values = id, frozenset(filter(None, chain.from_iterable(columns)))
         return self.values
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from shopwright.pipeline.checks.record_cache import RecordCache
-from shopwright.pipeline.checks.unique import find_repeated_rows
+from shopwright.pipeline.checks.unique import find_repeated_rows, find_rows_in_two_splits
 from shopwright.pipeline.dataset import Dataset, escape_glob
 from shopwright.pipeline.envs.load_world import load_world_beside
 from shopwright.pipeline.evaluate.situation import play_offline
@@ -200,22 +200,20 @@ def wrong_certificate(text: str, found: Sequence[tuple[str, str]]) -> str | None
     return None
 
 
-def parse_shopping_miss(text: str) -> tuple[str, str, tuple[str, ...]]:
-    """Product and variant of a nearest miss, empty where there is none, and what it breaks. Raises Malformed."""
-    found = parse_miss(text)
-    line = found.end.bought[0] if found.end.bought else Lines(product_id="")
-    return line.product_id, line.variants[0] if line.variants else "", tuple(sorted(found.breaks))
-
-
 def nearest_miss_misses(batch: pa.RecordBatch, catalog: Catalog, variants: Variants) -> Iterator[str | None]:
     """It is a product that is not right and can be bought, and breaks just the needs that are said, of which there are fewest."""
     tasks = batch.to_pylist()
     misses: list[tuple[str, str, tuple[str, ...]] | Malformed] = []
     for task in tasks:
         try:
-            misses.append(parse_shopping_miss(task["nearest_miss"]))
+            found_miss = parse_miss(task["nearest_miss"])
         except Malformed as error:
             misses.append(error)
+            continue
+        # Product and variant are empty where there is none.
+        line = found_miss.end.bought[0] if found_miss.end.bought else Lines(product_id="")
+        variant = line.variants[0] if line.variants else ""
+        misses.append((line.product_id, variant, tuple(sorted(found_miss.breaks))))
     most = [
         len(task["needs"] if isinstance(miss, Malformed) else miss[2] or task["needs"])
         for miss, task in zip(misses, tasks, strict=True)
@@ -412,11 +410,7 @@ def strict_is_never_above_loose(episode: ShoppingEpisode) -> str | None:
 
 def splits_share_no_product(shopping_tasks: Dataset[ShoppingTask]) -> Iterable[Fault]:
     """A target is in one split alone."""
-    found = shopping_tasks.sql(
-        "select filename, file_row_number from (select *, count(distinct split) over (partition by product_id) as splits from rows) "
-        "where splits > 1 and split = 'train' order by all"
-    )
-    return [Fault(file, row, "its target is held out too") for file, row in found]
+    return find_rows_in_two_splits(shopping_tasks, "product_id", "its target is held out too")
 
 
 def instructions_differ(shopping_tasks: Dataset[ShoppingTask]) -> Iterable[Fault]:

@@ -47,7 +47,9 @@ class ShortShop:
     @cached_property
     def names(self) -> list[tuple[str, str]]:
         rows = self.offers.connection.execute("SELECT DISTINCT category FROM offer ORDER BY ALL").fetchall()
-        found = {(name, leaf) for (leaf,) in rows for name in list_category_names(leaf)}
+        found = set[tuple[str, str]]()
+        for (leaf,) in rows:
+            found |= {(name, leaf) for name in list_category_names(leaf)}
         return sorted(found, key=lambda pair: (-len(pair[0]), pair))
 
     @cached_property
@@ -80,7 +82,7 @@ def list_category_names(leaf: str) -> set[str]:
         return {leaf, *known.nouns}
     names = {*list_nouns(leaf), *list_names_of(leaf), leaf, leaf.removesuffix(" - General")}
     plain = {" ".join(re.sub(r"[^\w\s'-]+", " and ", name).lower().split()) for name in names}
-    return {form for name in plain for form in (name, *list_forms(name))}
+    return plain.union(*map(list_forms, plain))
 
 
 SHOPS: dict[int, ShortShop] = {}

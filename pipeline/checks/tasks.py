@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
-from shopwright.pipeline.checks.certificates import JUDGES, find_certificate_fault
+from shopwright.pipeline.checks.certificates import JUDGES
 from shopwright.pipeline.checks.devices import is_for_another
 from shopwright.pipeline.checks.openings import find_misread_words
 from shopwright.pipeline.checks.record_cache import RecordCache
@@ -44,7 +44,7 @@ from shopwright.schemas.certificates import (
     parse_miss,
 )
 from shopwright.schemas.shop import Product
-from shopwright.schemas.tasks import Answer, EnvEpisode, Reward, Slot, Task
+from shopwright.schemas.tasks import Answer, EnvEpisode, Reward, Task
 
 T = TypeVar("T")
 # Of a row what is words, and the row's own account of them.
@@ -218,9 +218,8 @@ def certificate_is_computed_twice(task: Task, catalog: Dataset[Product]) -> str 
     parse_task_goal(task)
     # A second judge was written for the envs here; for somebody's own env its score is asked.
     if task.env in JUDGES:
-        return find_certificate_fault(
-            task.env, json.loads(task.goal), found, store, compute_axes(task.difficulty).orders
-        )
+        judge = JUDGES[task.env]
+        return next(judge(json.loads(task.goal), found, store, compute_axes(task.difficulty).orders), None)
     episode = episode_of(task, catalog)
     for end in found.ends if isinstance(found, AnyOf) else ():
         if any(score_ends(episode, [other]).success for other in list_wrong_ends(store, end)):
@@ -315,14 +314,11 @@ def every_slot_can_be_learnt(task: Task, catalog: Dataset[Product]) -> str | Non
         typed = " ".join(slot.typed.split()).rstrip(".").lower()
         if slot.known == "stated" and (typed or said) not in heard:
             return "a slot that is stated is not in the opening"
-        if slot.known == "asked" and said not in later and said not in ask_for_slot(task, slot):
-            return "a slot that is not told when asked"
+        if slot.known == "asked" and said not in later:
+            answer = UserSimulator(task.slots, seed=task.id).answer(f"What about the {slot.name}?")
+            if said not in " ".join(answer.split()).lower():
+                return "a slot that is not told when asked"
     return None
-
-
-def ask_for_slot(task: Task, slot: Slot) -> str:
-    shopper = UserSimulator(task.slots, seed=task.id)
-    return " ".join(shopper.answer(f"What about the {slot.name}?").split()).lower()
 
 
 @report_unreadable

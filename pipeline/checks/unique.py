@@ -25,6 +25,15 @@ def find_repeated_rows(dataset: Dataset[Any], key: str, reason: str) -> list[Fau
     return [Fault(file, row, reason) for file, row in found]
 
 
+def find_rows_in_two_splits(dataset: Dataset[Any], key: str, reason: str) -> list[Fault]:
+    """Rows for training whose value of a column stands in another split too."""
+    found = dataset.sql(
+        f"select filename, file_row_number from (select *, count(distinct split) over (partition by {key}) as splits from rows) "
+        "where splits > 1 and split = 'train' order by all"
+    )
+    return [Fault(file, row, reason) for file, row in found]
+
+
 def find_rows_alike_but_for_one(dataset: Dataset[Any], traits: Sequence[str], reason: str) -> Iterator[Fault]:
     """All but the first of the rows that have the same values of all but one of these SQL expressions.
 

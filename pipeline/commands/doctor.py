@@ -86,7 +86,7 @@ def run(run: str, json: bool) -> int:
     found = {"machine": check_machine(run), "packages": check_packages(), "extras": check_extras()}
     works = not any(each.state == "bad" for each in chain.from_iterable(found.values()))
     if json:
-        groups = {name: [asdict(each) for each in group] for name, group in found.items()}
+        groups = {name: list(map(asdict, group)) for name, group in found.items()}
         print_json({"shopwright": __version__, "works": works, **groups})
     else:
         print("\n".join(format_findings(found, works)))

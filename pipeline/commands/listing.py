@@ -27,7 +27,11 @@ def run(run: str, json: bool) -> int:
         print(f"{row['dataset']:{wide}}  {count:>10}  {row['about']}")
         if row["reads"]:
             print(f"{'':{wide}}  {'':>10}  reads {', '.join(row['reads'])}")
-        if settings := format_settings(row):
+        changed = {
+            name.replace("_", "-"): default for name, default in row["settings"].items() if default not in NOTHING
+        }
+        if changed:
+            settings = "  ".join(f"--{name} {format_option_value(default)}" for name, default in changed.items())
             print(f"{'':{wide}}  {'':>10}  {settings}")
     print(f"\nrows: of the run in {run}. More on a dataset: shopwright build DATASET --help")
     return 0
@@ -47,9 +51,3 @@ def list_datasets(folder: str) -> list[dict[str, Any]]:
             }
         )
     return rows
-
-
-def format_settings(row: dict[str, Any]) -> str:
-    """Those with a default worth telling, as they are typed."""
-    changed = {name.replace("_", "-"): default for name, default in row["settings"].items() if default not in NOTHING}
-    return "  ".join(f"--{name} {format_option_value(default)}" for name, default in changed.items())

@@ -47,9 +47,11 @@ def add(kinds: Any, folder: Parser, as_json: Parser) -> None:
 def run(run: str, against: list[str] | None, json: bool) -> int:
     from shopwright.pipeline.evaluate.frames import Frames, count_frames, mask_facts
     from shopwright.pipeline.evaluate.table import Table
+    from shopwright.pipeline.run import Run
 
     people = dict(parse_people(each) for each in against or ())
-    said = {name: list(family.read(run)) for name, family in FAMILIES.items() if is_built(run, family.dataset)}
+    built = {name: family for name, family in FAMILIES.items() if Run(run).read(family.dataset).manifest is not None}
+    said = {name: list(family.read(run)) for name, family in built.items()}
     if not said:
         raise Problem(f"{NO_TEXTS} {', '.join(family.dataset for family in FAMILIES.values())}.")
     missing = sorted(set(people) - set(said))
@@ -57,18 +59,23 @@ def run(run: str, against: list[str] | None, json: bool) -> int:
         raise Problem(f"--against {missing[0]}: the run has no dataset {FAMILIES[missing[0]].dataset}.")
     every: list[Frames] = []
     for name, texts in said.items():
-        frames = [(each.part, mask_facts(each.words, each.facts), each.side) for each in texts]
-        every.append(count_frames(name, ((frame, side) for _, frame, side in frames)))
-        for part in sorted({part for part, _, _ in frames}):
-            of_part = ((frame, side) for other, frame, side in frames if other == part)
+        masked = [(each.part, mask_facts(each.words, each.facts), each.side) for each in texts]
+        every.append(count_frames(name, ((frame, side) for _, frame, side in masked)))
+        for part in sorted({part for part, _, _ in masked}):
+            of_part = ((frame, side) for other, frame, side in masked if other == part)
             every.append(count_frames(f"{name}: {part}", of_part))
     copied = measure_copied_runs(run) if "questions" in said else {}
-    told = {name: compare_with_people([each.words for each in said[name]], file) for name, file in people.items()}
+    told = {}
+    for name, file in people.items():
+        told[name] = compare_with_people([each.words for each in said[name]], file)
     if json:
         print_json({"words": [each._asdict() for each in every], "copied": copied, "two_sample": told})
         return 0
     head = ["words", "texts", "frames", "of 95 %", "test frames", "unseen in training"]
-    rows = [[each.name, *map("{:,}".format, each[1:5]), format_unseen(each.unseen, each.test)] for each in every]
+    rows = []
+    for frames in every:
+        unseen = f"{100 * frames.unseen / frames.test:.1f} %" if frames.test else "-"
+        rows.append([frames.name, *map("{:,}".format, frames[1:5]), unseen])
     copies = [[f"{length}", f"{100 * share:.1f} %"] for length, share in copied.items()]
     compared = [[name, each["auc"], each["interval"], each["texts"]] for name, each in told.items()]
     print_tables(
@@ -81,22 +88,12 @@ def run(run: str, against: list[str] | None, json: bool) -> int:
     return 0
 
 
-def format_unseen(unseen: int, test: int) -> str:
-    return f"{100 * unseen / test:.1f} %" if test else "-"
-
-
 def parse_people(text: str) -> tuple[str, Path]:
     """Raises Problem for a family or a file that is not there."""
     name, _, file = text.partition("=")
     if name not in FAMILIES or not Path(file).is_file():
         raise Problem(f"--against {text}: give FAMILY=FILE with a file of texts, and one of {', '.join(FAMILIES)}.")
     return name, Path(file)
-
-
-def is_built(run: str, dataset: str) -> bool:
-    from shopwright.pipeline.run import Run
-
-    return Run(run).read(dataset).manifest is not None
 
 
 def compare_with_people(ours: list[str], file: Path) -> dict[str, str]:
@@ -137,7 +134,8 @@ def read_rationales(run: str) -> Iterator[Text]:
 def read_openings(run: str) -> Iterator[Text]:
     for task in open_finished_dataset(run, "env_tasks"):
         facts = [slot.said for slot in task.slots]
-        facts += [each.value for slot in task.slots for each in slot.facts]
+        for slot in task.slots:
+            facts += [each.value for each in slot.facts]
         yield Text(task.env, task.opening, facts, task.split)
 
 

@@ -75,13 +75,12 @@ def audit(
     for found in executor.map(count, pieces) if executor else map(count, pieces):
         for key, added in found.items():
             sums.setdefault(key, Counter()).update(added)
-    return [make_cell(dict(group), policy, sums[group, policy]) for group, policy in sums]
-
-
-def make_cell(group: Mapping[str, Any], policy: str, sums: "Counter[str]") -> AuditCell:
-    episodes, successes = sums.pop(EPISODES, 0), sums.pop(SUCCESSES, 0)
-    means = {name: round(float(total / episodes), 6) for name, total in sums.items()}
-    return AuditCell(group, policy, measure_share(successes, episodes), means)
+    cells = []
+    for (group, policy), total in sums.items():
+        episodes, successes = total.pop(EPISODES, 0), total.pop(SUCCESSES, 0)
+        means = {name: round(float(part / episodes), 6) for name, part in total.items()}
+        cells.append(AuditCell(dict(group), policy, measure_share(successes, episodes), means))
+    return cells
 
 
 def count_piece(piece: Situation[Any, Any, Any], names: Sequence[str]) -> Sums:
@@ -154,20 +153,16 @@ def describe_earnings(cell: AuditCell) -> str:
 def tabulate_audit(cells: Sequence[AuditCell], parts: Sequence[str] = ("reward",)) -> Table:
     """A line for each group and player with its success and these parts; or, where groups have levels, with a column for each level."""
     if any("level" in cell.group for cell in cells):
-        return tabulate_levels(cells)
+        # Of levels, the success stands beside the mean reward where it is neither 0 nor 100 %.
+        levels, rows = arrange_by_level(cells)
+        by_level = [[env, policy, *map(format_level, mine)] for env, policy, mine in rows]
+        return Table(["env", "policy", *map(str, levels)], by_level)
     lines = []
     for cell in cells:
         means = [f"{cell.parts[part]:.3f}" if part in cell.parts else "-" for part in parts]
         lines.append([cell.policy, cell.where, f"{cell.episodes:,}", cell.success.format_interval(), *means])
     (name,) = {next(iter(cell.group)) for cell in cells}
     return Table(["policy", name, "episodes", "success, % (95 %)", *parts], lines)
-
-
-def tabulate_levels(cells: Sequence[AuditCell]) -> Table:
-    """The mean reward by level, with the success beside it where that is neither 0 nor 100 %."""
-    levels, rows = arrange_by_level(cells)
-    lines = [[env, policy, *map(format_level, mine)] for env, policy, mine in rows]
-    return Table(["env", "policy", *map(str, levels)], lines)
 
 
 def arrange_by_level(cells: Sequence[AuditCell]) -> tuple[list[int], list[tuple[str, str, list[AuditCell | None]]]]:

@@ -124,7 +124,10 @@ def play_through(episode: EpisodeT, player: Player | None = None, policy: str = 
             action = yield episode.prompt()
         else:
             # A generator that is not begun takes None alone.
-            action = next_action(agent, seen if turns else None, episode.silence)
+            try:
+                action = agent.send(seen if turns else None)
+            except StopIteration:
+                action = episode.silence
         step = yield from episode.take(action)
         turns.append(TraceTurn(seen, action))
         seen, done = step.observation, step.done
@@ -151,13 +154,6 @@ def play_or_reject(
         return row
     why = plain_reason(fault.removeprefix(UNHEARD))  # what stands there is no act of the agent's
     return Rejected(id=id, reasons=[REFUSED + why], record=row.model_dump_json())
-
-
-def next_action(agent: Generator[Any, Any, None], seen: Any, silence: Any) -> Any:
-    try:
-        return agent.send(seen)
-    except StopIteration:
-        return silence
 
 
 def play_offline(episode: EpisodeT, player: Player, policy: str = SOLVER) -> Trace[EpisodeT]:

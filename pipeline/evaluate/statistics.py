@@ -15,8 +15,9 @@ def compute_wilson_interval(successes: float, count: float) -> tuple[float, floa
     ([0.404, 0.596], [0.0, 0.161])
     """
     share, square = successes / count, Z * Z / count
-    middle, half = share + square / 2, Z * sqrt(share * (1 - share) / count + square / (4 * count))
-    return max(0.0, (middle - half) / (1 + square)), min(1.0, (middle + half) / (1 + square))
+    middle, whole = share + square / 2, 1 + square
+    half = Z * sqrt(share * (1 - share) / count + square / (4 * count))
+    return max(0.0, (middle - half) / whole), min(1.0, (middle + half) / whole)
 
 
 @dataclass(frozen=True, slots=True)

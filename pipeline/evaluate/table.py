@@ -20,8 +20,7 @@ class Table:
         solver  12
         """
         lines = [self.columns, *self.rows]
-        widths = [max(len(line[place]) for line in lines) for place in range(len(self.columns))]
-        head, *rest = (
-            "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
-        )
-        return "\n".join([head, "  ".join("-" * width for width in widths), *rest])
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        lines.insert(1, ["-" * width for width in widths])
+        padded = ("  ".join(map(str.ljust, line, widths)).rstrip() for line in lines)
+        return "\n".join(padded)

@@ -131,7 +131,10 @@ class OpenAI:
         await self.ready()
         try:
             async with self.session.post(f"{self.spec.url}/chat/completions", data=body) as answer:
-                text = without_key(await answer.text(encoding="utf-8", errors="replace"))
+                text = await answer.text(encoding="utf-8", errors="replace")
+                # Some servers repeat the key that they were given, and what they say goes into replies, rows and errors.
+                if key := api_key():
+                    text = text.replace(key, "…")
                 return answer.status, parse_retry_after(answer.headers.get("Retry-After")), text
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
             return AWAY, None, summarize_server_error(str(error))
@@ -355,12 +358,6 @@ def parse_tagged_calls(content: str) -> list[dict[str, Any]]:
 
 def api_key() -> str:
     return os.environ.get("OPENAI_API_KEY", "").strip()
-
-
-def without_key(text: str) -> str:
-    """What a server says goes into replies, rows and errors; some repeat the key that they were given."""
-    key = api_key()
-    return text.replace(key, "…") if key else text
 
 
 def summarize_server_error(text: str) -> str:

@@ -70,7 +70,10 @@ class Vllm:
             raise Problem(
                 f"vLLM does not start with {self.spec.model}: {summarize_server_error(str(error))}. Look at the model's name and the engine's options."
             ) from error
-        self.watch = start_watchdog([child.pid for child in multiprocessing.active_children() if child not in before])
+        # An engine that outlives a killed process would keep the GPU's memory.
+        children = [str(child.pid) for child in multiprocessing.active_children() if child not in before]
+        watch = [sys.executable, "-c", WATCH, *children]
+        self.watch = subprocess.Popen(watch, stdin=subprocess.PIPE, start_new_session=True)
         return engine
 
     async def ready(self) -> None:
@@ -149,11 +152,7 @@ def read_engine_logprobs(output: Any, text: str, likeliest: int) -> tuple[Chance
     """As the engine tells them: of each place the likeliest, and the token that was drawn."""
     rows = [dict(each) for each in output.logprobs]
     pieces = [(row[id].decoded_token or "").encode() for row, id in zip(rows, output.token_ids, strict=True)]
-    logs = [[each.logprob for each in row.values()] for row in rows]
-    return chances(pieces, [(min(likeliest, len(row)), row) for row in logs], text)
-
-
-def start_watchdog(processes: list[int | None]) -> subprocess.Popen[bytes]:
-    """Sees to it that an engine does not outlive a killed process: it would keep the GPU's memory."""
-    command = [sys.executable, "-c", WATCH, *map(str, processes)]
-    return subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
+    logs = []
+    for row in rows:
+        logs.append((min(likeliest, len(row)), [each.logprob for each in row.values()]))
+    return chances(pieces, logs, text)

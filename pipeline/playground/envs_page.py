@@ -31,7 +31,8 @@ def build_envs_page(gr: Any, place: PlaygroundShop) -> None:
         with gr.Column(scale=3, min_width=320, elem_classes="beside"):
             said, ask, ask_fault = build_ask_form(gr)
             panels = build_tool_forms(gr)
-            answer = build_answer_form(gr)
+            with gr.Accordion("Hand in the answer", open=False, elem_id="hand-in"):
+                answer = build_form_panel(gr, list_tool_forms()[SUBMIT], "Hand in", variant="primary")
     faults = {"": begin_fault, ASK: ask_fault, **{name: each[2] for name, each in panels.items()}, SUBMIT: answer[2]}
     typed = list(chain.from_iterable(fields for fields, _, _ in (*panels.values(), answer)))
     outputs = [state, earned, log, said, *faults.values(), *(at for _, at in typed)]
@@ -40,7 +41,11 @@ def build_envs_page(gr: Any, place: PlaygroundShop) -> None:
         """What is seen then; a fault stands where it happened, and those of before are gone."""
         ending = render.render_ending(game)
         wrongs = [show_field_error(gr, game.fault if name == here else "") for name in faults]
-        fields = [refill_field(gr, field, game, anew=anew) for field, _ in typed]
+        fields = []
+        for field, _ in typed:
+            # Ids as they can be chosen now; in a new game a field is empty, whatever was typed into it in the last.
+            change: dict[str, Any] = {"choices": game.choices(field.ids)} if field.ids else {}
+            fields.append(gr.update(**change, **({"value": get_empty_value(field)} if anew else {})))
         asked = gr.update(value="") if anew else gr.update()
         return [game, gr.update(value=ending, visible=bool(ending)), render.render_game(game), asked, *wrongs, *fields]
 
@@ -60,12 +65,6 @@ def build_envs_page(gr: Any, place: PlaygroundShop) -> None:
     asked.then(lambda: "", None, said, **quiet)
     for name, (fields, button, _) in (*panels.items(), (SUBMIT, answer)):
         button.click(partial(done, name), [state, *(at for _, at in fields)], outputs, **quiet)
-
-
-def refill_field(gr: Any, field: ToolField, game: Game, *, anew: bool) -> Any:
-    """A field after a turn: its ids as they can be chosen now; in a new game empty, whatever was typed into it in the last."""
-    change: dict[str, Any] = {"choices": game.choices(field.ids)} if field.ids else {}
-    return gr.update(**change, **({"value": get_empty_value(field)} if anew else {}))
 
 
 def get_empty_value(field: ToolField) -> Any:
@@ -139,11 +138,6 @@ def build_tool_forms(gr: Any) -> dict[str, Panel]:
 
     chosen.change(choose, chosen, groups, api_visibility="private", show_progress="hidden")
     return panels
-
-
-def build_answer_form(gr: Any) -> Panel:
-    with gr.Accordion("Hand in the answer", open=False, elem_id="hand-in"):
-        return build_form_panel(gr, list_tool_forms()[SUBMIT], "Hand in", variant="primary")
 
 
 def build_form_panel(gr: Any, form: ToolForm, button: str, variant: str = "secondary") -> Panel:

@@ -110,7 +110,10 @@ def parse_form_arguments(form: ToolForm, typed: Sequence[Any]) -> dict[str, Any]
     """
     given = {field.name: parse_field(field, value) for field, value in zip(form.fields, typed, strict=True)}
     missing = [field for field in form.fields if field.required and given[field.name] in (None, "")]
-    if missing and not can_be_empty(form, given):
+    # A search takes no words where a filter is given.
+    filters = given.keys() - {"query", "page"}
+    is_filtered = form.name == "catalog_search" and any(given[name] for name in filters)
+    if missing and not is_filtered:
         names = " and ".join(field.name.replace("_", " ") for field in missing)
         raise Problem(f"{form.name} needs {names}. Nothing was called.")
     needed = {field.name for field in form.fields if field.required}
@@ -119,13 +122,6 @@ def parse_form_arguments(form: ToolForm, typed: Sequence[Any]) -> dict[str, Any]
         for name, value in given.items()
         if name in needed or value not in (None, "", False)
     }
-
-
-def can_be_empty(form: ToolForm, given: Mapping[str, Any]) -> bool:
-    """A search takes no words where a filter is given."""
-    return form.name == "catalog_search" and any(
-        given[field.name] for field in form.fields if field.name not in ("query", "page")
-    )
 
 
 def parse_field(field: ToolField, value: Any) -> Any:

@@ -10,7 +10,7 @@ from shopwright.pipeline.envs import get_env
 from shopwright.pipeline.envs.base import dump_compact_json
 from shopwright.pipeline.playground.forms import ASK, SUBMIT, list_tool_forms, parse_form_arguments
 from shopwright.pipeline.problem import Problem
-from shopwright.pipeline.trainers.env import Call, ShopEnv, call_env_tool, solve_env_task
+from shopwright.pipeline.trainers.env import ShopEnv, call_env_tool, solve_env_task
 from shopwright.schemas.certificates import Certificate, Infeasible, Parts, parse_certificate
 from shopwright.schemas.tasks import Reward, Slot, Task
 
@@ -201,7 +201,7 @@ class Game:
             acceptable=json.loads(task.acceptable),
             nearest_miss=json.loads(task.nearest_miss),
             goal={name: value for name, value in goal.items() if name != "slots"},
-            way=[format_call(*call) for call in list_solver_calls(self.run, facts)],
+            way=[format_call(*call) for call in solve_env_task(ShopEnv(self.run), facts)],
         )
 
 
@@ -220,11 +220,6 @@ def is_feasible_task(found: Certificate) -> bool:
     if isinstance(found, Parts):
         return all(is_feasible_task(each.certificate) for each in found.parts)
     return not isinstance(found, Infeasible)
-
-
-def list_solver_calls(run: str, task: Mapping[str, Any]) -> list[Call]:
-    """The calls of the env's own solver, which knows the goal."""
-    return solve_env_task(ShopEnv(run), task)
 
 
 def describe_id(kind: str, found: Mapping[str, Any]) -> str:

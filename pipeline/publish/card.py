@@ -156,6 +156,10 @@ def gather_card_facts(run: Run, laid: Laid, repo: str) -> dict[str, Any]:
     if not manifests or not laid.configs:
         raise Problem(f"There is no finished dataset in {run.folder}. Build one first: shopwright build --help")
     made = {each.dataset for each in manifests}
+    from_views: dict[str, Any] = {}
+    for dataset, views in views_in_place().items():
+        for name, facts in views.card.items():
+            from_views[name] = run.call(facts) if dataset in made else None
     return {
         "title": (repo or run.folder.name).rpartition("/")[2] or "Shopwright",
         "repo": repo or HERE,
@@ -170,15 +174,8 @@ def gather_card_facts(run: Run, laid: Laid, repo: str) -> dict[str, Any]:
         "models": {each.dataset: describe_models(each) for each in manifests},
         "rejects": list(list_counted_reasons(manifests)),
         "samples": list(take_sample_lines(run, made)),
-        **dict(gather_dataset_facts(run, made)),
+        **from_views,
     }
-
-
-def gather_dataset_facts(run: Run, made: Collection[str]) -> Iterator[tuple[str, Any]]:
-    """What the datasets' own views say on the card; None of those that are not there."""
-    for dataset, views in views_in_place().items():
-        for name, facts in views.card.items():
-            yield name, run.call(facts) if dataset in made else None
 
 
 def example(laid: Laid) -> tuple[str, str]:

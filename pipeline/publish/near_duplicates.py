@@ -189,7 +189,9 @@ def drop_system_messages(batch: pa.RecordBatch) -> pa.RecordBatch:
         place = batch.schema.get_field_index(name)
         kind = batch.schema.field(place).type if place >= 0 else pa.null()
         if pa.types.is_list(kind) and pa.types.is_struct(kind.value_type):
-            kept = [[turn for turn in turns or [] if turn["role"] != "system"] for turns in batch[name].to_pylist()]
+            kept = []
+            for turns in batch[name].to_pylist():
+                kept.append([turn for turn in turns or [] if turn["role"] != "system"])
             batch = batch.set_column(place, name, pa.array(kept, kind))
     return batch
 

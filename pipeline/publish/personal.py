@@ -72,7 +72,9 @@ def is_telephone(number: str) -> bool:
     if number.startswith("+") and not number.startswith("+1"):
         return 9 <= len(digits) <= 15
     digits = digits.removeprefix("1")
-    return len(digits) == 10 and digits[:3] not in TOLL_FREE and digits[3:8] != "55501" and digits[0] > "1" < digits[3]
+    if len(digits) != 10 or digits[:3] in TOLL_FREE or digits[3:8] == "55501":
+        return False
+    return min(digits[0], digits[3]) > "1"
 
 
 def is_card(number: str) -> bool:

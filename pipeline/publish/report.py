@@ -113,7 +113,10 @@ def rank_reasons(manifests: Iterable[Manifest], kind: str) -> list[tuple[str, st
     """Dataset, reason and how often, the commonest first; the rarest of many as one."""
     found = sorted(list_counted_reasons(manifests, kind), key=lambda row: (-row[2], row))
     rest = found[REASONS:]
-    return found[:REASONS] + ([("others", f"{len(rest):,} reasons", sum(row[2] for row in rest))] if rest else [])
+    if not rest:
+        return found
+    others = sum(count for _, _, count in rest)
+    return [*found[:REASONS], ("others", f"{len(rest):,} reasons", others)]
 
 
 def changed_settings(manifest: Manifest) -> dict[str, Any]:

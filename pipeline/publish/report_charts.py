@@ -1,5 +1,6 @@
 """Figures as shapes: where each bar, square, dot and line of a picture stands, and the picture in words."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -51,10 +52,10 @@ def histogram(edges: Sequence[float | None], counts: Sequence[int], unit: str = 
     ('0 to 5 tokens: 3; 5 to 10 tokens: 1', [(0.0, 120.0), (180.0, 40.0)], ['0', '5', '10'])
     """
     wide, most = WIDE / max(len(counts), 1), max(counts, default=0) or 1
-    said = [
-        f"{'from ' if up is None else ''}{low:,}{'' if up is None else f' to {up:,}'}{unit}: {count:,}"
-        for low, up, count in zip(edges, edges[1:], counts, strict=False)
-    ]
+    said = []
+    for low, up, count in zip(edges, edges[1:], counts, strict=False):
+        span = f"from {low:,}" if up is None else f"{low:,} to {up:,}"
+        said.append(f"{span}{unit}: {count:,}")
     columns = [
         Column(place * wide, HIGH * (1 - count / most), wide, HIGH * count / most, words)
         for place, (count, words) in enumerate(zip(counts, said, strict=True))
@@ -162,7 +163,8 @@ def time_line(events: Sequence[dict[str, Any]], kinds: Sequence[str]) -> TimeLin
         what = event["search_query"] if kind == kinds[0] else event["product_name"]
         dots.append(Dot(x, y, kind, f"{at:%Y-%m-%d %H:%M} {kind}: {what}", len(bought) if kind in kinds[2:] else 0))
         x, before = x + room[kind] / 2, at
-    counts = {kind: sum(event["action_type"] == kind for event in shown) for kind in kinds}
+    done = Counter(event["action_type"] for event in shown)
+    counts = {kind: done[kind] for kind in kinds}
     return TimeLine(dots, days, hours, bought, counts, shown[0]["timestamp"], shown[-1]["timestamp"], y + LINE / 2)
 
 

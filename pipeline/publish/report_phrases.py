@@ -23,7 +23,10 @@ def gather_phrase_facts(phrases: Dataset[Phrase]) -> dict[str, list[Row]] | None
     kept = Counter[Row]()
     for *key, count in phrases.sql("select family, written_by, meaning, count(*) from rows group by 1, 2, 3"):
         kept[tuple(key)] = count
-    lost = Counter(name_rejected(row.record) for row in phrases.quarantine)
+    lost = Counter[Row]()
+    for row in phrases.quarantine:
+        record = json.loads(row.record)
+        lost[tuple(record.get(name, UNKNOWN) for name in ("family", "written_by", "meaning"))] += 1
     families = list_shares(sum_by_writer(kept), sum_by_writer(lost))
     found = {
         "Phrasings of each family": [("family", "meanings", "templates", "phrasings"), *sizes],
@@ -34,12 +37,6 @@ def gather_phrase_facts(phrases: Dataset[Phrase]) -> dict[str, list[Row]] | None
         head = ("family", "written by", "meaning", "tried", "proved", "share")
         found["Meanings of which most is not proved"] = [head, *(row for row in worst if row[-1] != "100 %")]
     return found
-
-
-def name_rejected(record: str) -> Row:
-    """The family, the writer and the meaning of a phrasing that was thrown away."""
-    found = json.loads(record)
-    return tuple(found.get(name, UNKNOWN) for name in ("family", "written_by", "meaning"))
 
 
 def sum_by_writer(counts: Counter[Row]) -> Counter[Row]:
@@ -54,7 +51,8 @@ def list_shares(kept: Counter[Row], lost: Counter[Row]) -> list[Row]:
     >>> list_shares(Counter({("a",): 3}), Counter({("a",): 1}))
     [('a', 4, 3, '75 %')]
     """
-    keys = sorted({*kept, *lost})
-    return [
-        (*key, kept[key] + lost[key], kept[key], f"{100 * kept[key] / (kept[key] + lost[key]):.0f} %") for key in keys
-    ]
+    shares: list[Row] = []
+    for key in sorted({*kept, *lost}):
+        proved, tried = kept[key], kept[key] + lost[key]
+        shares.append((*key, tried, proved, f"{100 * proved / tried:.0f} %"))
+    return shares

@@ -1,7 +1,7 @@
 """What the report says of questions: their mix, and some with their SQL and their evidence in the trajectory."""
 
 from collections.abc import Iterable, Sequence
-from itertools import chain
+from itertools import chain, product
 from typing import Any, get_args
 
 from shopwright.pipeline.dataset import Dataset
@@ -73,9 +73,8 @@ def weak(rows: Rows) -> list[tuple[str, list[float]]]:
     """For each weak answerer the share of easy, medium and hard questions that it gets right, and for all together."""
     right = [(name, f"list_contains(effort.shortcuts, '{name}')") for name in get_args(Shortcut)]
     right.append(("together", f"len(effort.shortcuts) / {len(right)}"))
-    shares = ", ".join(
-        f"coalesce(avg(({value})::double) filter (difficulty = '{level}'), 0)" for _, value in right for level in LEVELS
-    )
+    pairs = product((value for _, value in right), LEVELS)
+    shares = ", ".join(f"coalesce(avg(({value})::double) filter (difficulty = '{level}'), 0)" for value, level in pairs)
     found = list(rows.sql(f"select {shares} from rows")[0])
     return [(name, found[3 * place : 3 * place + 3]) for place, (name, _) in enumerate(right)]
 

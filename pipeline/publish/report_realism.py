@@ -131,7 +131,8 @@ def draw_categories(curve: Curve) -> Drawing:
 
 def draw_zipf(curve: Curve) -> Drawing:
     """Both axes by powers of ten."""
-    wide, high = max(log10(max(curve.x)), 1e-9), max(log10(max([*curve.y, *curve.reference])), 1e-9)
+    wide = max(log10(max(curve.x)), 1e-9)
+    high = max(log10(max([*curve.y, *curve.reference])), 1e-9)
 
     def place(rank: float, clicks: float) -> tuple[float, float]:
         return WIDE * log10(rank) / wide, HIGH * (1 - log10(max(clicks, 1)) / high)

@@ -114,10 +114,12 @@ def count_fitting_groups(groups: Sequence[Group], rows: int, bytes: int) -> int:
     >>> count_fitting_groups(groups, 350, 10**9), count_fitting_groups(groups, 10**9, 2_500), count_fitting_groups(groups, 10**9, 10), count_fitting_groups([], 1, 1)
     (3, 2, 1, 0)
     """
-    if sum(g.rows for g in groups) <= rows and sum(g.bytes for g in groups) <= bytes:
+    held, size = sum(group.rows for group in groups), sum(group.bytes for group in groups)
+    if held <= rows and size <= bytes:
         return len(groups)
-    held, size = (sum(g.rows for g in groups), sum(g.bytes for g in groups))
-    return max(1, min(len(groups) * rows // max(held, 1), len(groups) * bytes // max(size, 1)))
+    by_rows = len(groups) * rows // max(held, 1)
+    by_bytes = len(groups) * bytes // max(size, 1)
+    return max(1, min(by_rows, by_bytes))
 
 
 def spread_evenly(items: Sequence[T], count: int) -> list[T]:
@@ -148,12 +150,15 @@ def with_ids(dataset: Dataset[Any], ids: Iterable[str], columns: Sequence[str]) 
     facts = dict(zip(files, map_paths(footer, files), strict=True))
     near: dict[tuple[Path, int], None] = {}
     for id in wanted:
-        holding = (place for path in files for place in groups_with(path, facts[path], id))
+        holding = chain.from_iterable(groups_with(path, facts[path], id) for path in files)
         near |= dict.fromkeys(place for place, _ in zip(holding, range(NEAR), strict=False))
     value_set, names = pa.array(wanted, pa.string()), ["id", *columns]
     tables = [parquet(path).read_row_group(group, columns=names) for path, group in near]
-    rows = (row for table in tables for row in table.filter(pc.is_in(table["id"], value_set=value_set)).to_pylist())
-    return {row["id"]: row for row in rows}
+    found: dict[str, dict[str, Any]] = {}
+    for table in tables:
+        rows = table.filter(pc.is_in(table["id"], value_set=value_set)).to_pylist()
+        found |= {row["id"]: row for row in rows}
+    return found
 
 
 def groups_with(path: Path, facts: Any, id: str) -> Iterator[tuple[Path, int]]:

@@ -60,21 +60,23 @@ def measure_recall(run: Run, total: int) -> dict[str, Any]:
         "words alone": lambda text: words.find(text, limit=TEN),
     }
     with one_thread():
-        found = {way: [list(map(int, find(text))) for text, _ in asked] for way, find in ways.items()}
+        found = {}
+        for way, find in ways.items():
+            found[way] = [list(map(int, find(text))) for text, _ in asked]
     exact = [nearest_of(near, known, text) for text, _ in asked]
+    hits = []
+    for way, rows in found.items():
+        # Queries whose own product is among what was found.
+        right = sum(own in each for (_, own), each in zip(asked, rows, strict=True))
+        hits.append((way, right / len(asked)))
     return {
         "why": "",
         "recall": [(way, shares(rows, exact, words)) for way, rows in found.items()],
-        "hits": [(way, measure_hits(asked, rows)) for way, rows in found.items()],
+        "hits": hits,
         "asked": len(asked),
         "products": len(store),
         "total": total,
     }
-
-
-def measure_hits(asked: Sequence[tuple[str, int]], found: Sequence[list[int]]) -> float:
-    """Share of queries whose own product is among what was found."""
-    return sum(row in rows for (_, row), rows in zip(asked, found, strict=True)) / len(asked)
 
 
 @contextmanager
@@ -131,8 +133,8 @@ def nearest_of(near: Nearest, vectors: np.ndarray, text: str) -> tuple[np.ndarra
 
 def shares(found: Sequence[list[int]], exact: Sequence[tuple[np.ndarray, float]], words: Search) -> float:
     """Of ten, those that are as near as the ten nearest."""
-    right = [
-        sum(cosines[words.place_of[row]] >= bar for row in rows) / min(TEN, len(cosines))
-        for rows, (cosines, bar) in zip(found, exact, strict=True)
-    ]
+    right = []
+    for rows, (cosines, bar) in zip(found, exact, strict=True):
+        near = sum(cosines[words.place_of[row]] >= bar for row in rows)
+        right.append(near / min(TEN, len(cosines)))
     return sum(right) / len(right) if right else 0.0

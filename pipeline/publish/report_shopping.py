@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
 from shopwright.pipeline.dataset import Dataset
@@ -71,7 +72,9 @@ def examples(run: Run, some: Sample) -> list[dict[str, Any]]:
     ids = [id for (id,) in some.sql(f"select id from rows order by md5(id), id limit {SOME}")]
     tasks = [ShoppingTask.model_validate(row) for row in some.of(ids)]
     misses = {task.id: parse_miss(task.nearest_miss) for task in tasks}
-    near = {id: "".join(line.product_id for line in miss.end.bought) for id, miss in misses.items()}
+    near = {}
+    for id, miss in misses.items():
+        near[id] = "".join(line.product_id for line in miss.end.bought)
     known = find_titles(run.read("catalog"), [*(task.product_id for task in tasks), *near.values()])
     return [
         {
@@ -98,7 +101,8 @@ def measure_profile_leaks(run: Run, some: Sample) -> list[tuple[int, float, floa
         return []
     owners = people.of(owner for _, _, owner in rows)
     texts = {row["id"]: split_lowercase_words(describe_profile(Profile.model_validate(row))) for row in owners}
-    named = find_titles(run.read("catalog"), {id for target, miss, _ in rows for id in (target, miss) if id})
+    ids = {target for target, _, _ in rows} | {miss for _, miss, _ in rows}
+    named = find_titles(run.read("catalog"), ids - {""})
     kept = [(named[target], named[miss], texts[who]) for target, miss, who in rows if target in named and miss in named]
     if not kept:
         return []
@@ -132,7 +136,8 @@ def summarize_shopping_agents(run: Run, tasks: Dataset[ShoppingTask]) -> dict[st
         rows = {row.scenario: row for row in evaluate.summarize_outcomes(outcomes)}
         more = {"split": about.get("split", ""), "current": current, "errors": evaluate.count_errors(outcomes)}
         lines.append({"rows": rows, "all": rows[evaluate.OVERALL], **more})
-    scenarios = [each for each in SCENARIOS if any(each in line["rows"] for line in lines)]
+    played = set(chain.from_iterable(line["rows"] for line in lines))
+    scenarios = [each for each in SCENARIOS if each in played]
     return {"lines": lines, "scenarios": [*scenarios, evaluate.OVERALL], "parts": evaluate.PARTS} if lines else None
 
 

@@ -1,7 +1,8 @@
 """What the report says of the shop and its customers: products, prices, what is done when, and one customer's month."""
 
+from bisect import bisect_right
 from collections.abc import Mapping
-from itertools import pairwise
+from itertools import product
 from typing import Any
 
 from shopwright.pipeline.dataset import Dataset
@@ -127,12 +128,14 @@ def tokens_histogram(tokens: Mapping[int, int]) -> Histogram:
     """How many have so many tokens: in equal steps; in ever larger ones where budgets are far apart."""
     if max(tokens) <= 8 * max(min(tokens), 1):
         return histogram(*bin_values(tokens), " tokens")
-    edges = [digit * 10**power for power in range(10) for digit in (1, 2, 5)]
+    edges = [digit * 10**power for power, digit in product(range(10), (1, 2, 5))]
     low = max(place for place, edge in enumerate(edges) if place == 0 or edge <= min(tokens))
     high = next(place for place, edge in enumerate(edges) if edge > max(tokens))
     shown = edges[low : high + 1]
     shown = shown if min(tokens) >= shown[0] else [0, *shown]
-    counts = [sum(count for one, count in tokens.items() if start <= one < end) for start, end in pairwise(shown)]
+    counts = [0] * (len(shown) - 1)
+    for one, count in tokens.items():
+        counts[bisect_right(shown, one) - 1] += count
     return histogram(shown, counts, " tokens")
 
 

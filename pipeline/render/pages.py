@@ -357,20 +357,16 @@ def build_results_page(
     before = (build_button("< Prev", "results.previous_page", "turn", str(number - 1)),) if number > 1 else ()
     after = (build_button("Next >", "results.next_page", "turn", str(number + 1)),) if number * PAGE < total else ()
     place = build_text("span", words.place.format(number=number, total=total))
-    fewer = (
-        (build_box("div", *(build_refinement_button(each, apart, words) for each in refinements)),)
-        if refinements
-        else ()
-    )
+    buttons = []
+    for each in refinements:
+        # A chosen one is undone by the same button.
+        deed = "refine", "" if each.chosen else each.key
+        chosen = words.chosen if each.chosen else ""
+        buttons.append(apart.part("button", [each.shown], ("refinements.", each.key), deed, chosen))
+    fewer = (build_box("div", *buttons),) if buttons else ()
     lines = tuple(build_result_entry(each, apart, words) for each in shown)
     head = build_navigation(header), build_text("h1", title), *fewer, build_box("div", place, *before, *after)
     return Page("results", title, (*head, build_box("ul", *lines)))
-
-
-def build_refinement_button(each: Refinement, apart: LabelAllocator, words: PageWords) -> Element:
-    """A chosen one is undone by the same button."""
-    deed = "refine", "" if each.chosen else each.key
-    return apart.part("button", [each.shown], ("refinements.", each.key), deed, words.chosen if each.chosen else "")
 
 
 def build_result_entry(each: ResultEntry, apart: LabelAllocator, words: PageWords) -> Element:

@@ -27,6 +27,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import partial, update_wrapper
+from itertools import chain
 from math import fsum, isfinite, log
 from typing import Any, Literal, NamedTuple, cast
 
@@ -576,7 +577,9 @@ def score_predictions(said: Iterable[Action | None], truth: Iterable[Action]) ->
 
 
 def tally_predictions(rows: Tally) -> Scores:
-    of = {kind: [row for row in rows if row[1] == kind] for kind in TYPES}
+    of: dict[ActionType, list[tuple[ActionType | None, ActionType, float]]] = {kind: [] for kind in TYPES}
+    for row in rows:
+        of[row[1]].append(row)
     return Scores(
         exact=measure_exact_share(rows),
         type=measure_type_share(rows),
@@ -675,11 +678,13 @@ def measure_policy_payoff(name: str, policy: Policy, steps: Steps, rule: Rule) -
     gated, _ = estimate_mean(
         [compute_expected_reward(actions, true, replace(rule, gated=True)) for actions, true in drawn]
     )
-    rows = [
-        (each[0].type, true.type, sum(is_exact_action(one, true) for one in each) / len(each)) for each, true in drawn
-    ]
+    rows = []
+    for actions, true in drawn:
+        exact = sum(is_exact_action(one, true) for one in actions)
+        rows.append((actions[0].type, true.type, exact / len(actions)))
     return Payoff(name, reward, half, gated, tally_predictions(rows))
 
 
 def compute_expected_reward(actions: Sequence[Action], truth: Action, rule: Rule) -> float:
-    return FORMAT + fsum(part for each in actions for part in reward_action_parts(each, truth, rule)) / len(actions)
+    parts = chain.from_iterable(reward_action_parts(each, truth, rule) for each in actions)
+    return FORMAT + fsum(parts) / len(actions)

@@ -98,7 +98,9 @@ def is_right_answer(said: str | None, answer: str, answer_type: str, *, strict: 
     if strict:
         return said.strip() == answer.strip()
     if answer_type in ("set", "ordered list"):
-        return is_same_list(said, answer, ordered=answer_type == "ordered list")
+        order: Callable[[list[str]], list[str]] = list if answer_type == "ordered list" else sorted
+        elements = order(split_elements([answer]))
+        return any(order(split_elements(reading)) == elements for reading in list_possible_lists(said))
     read = READERS[answer_type]
     truth = read(answer)
     return truth is not None and read(said) == truth
@@ -230,15 +232,10 @@ READERS: dict[str, Callable[[str], Any]] = {
 }  # fmt: skip
 
 
-def is_same_list(said: str, answer: str, *, ordered: bool) -> bool:
-    order: Callable[[list[str]], list[str]] = list if ordered else sorted
-    truth = order(split_elements([answer]))
-    return any(order(split_elements(reading)) == truth for reading in list_possible_lists(said))
-
-
 def split_elements(elements: list[str]) -> list[str]:
     """Of elements with a `;` in them the parts: the canonical text cannot tell the two apart."""
-    return [strip_answer_quotes(part) for element in elements for part in element.split(";") if part.strip()]
+    parts = chain.from_iterable(element.split(";") for element in elements)
+    return [strip_answer_quotes(part) for part in parts if part.strip()]
 
 
 def list_possible_lists(said: str) -> Iterator[list[str]]:
@@ -370,16 +367,13 @@ def find_durations(output: str) -> Iterator[Decimal]:
 
 def compile_word_pattern(text: str) -> re.Pattern[str]:
     """The text as words of their own, also in the escapes of a Python or JSON string."""
-    return re.compile(
-        "|".join(
-            sorted(make_word_regex(fold_answer(form)) for form in (text, repr(text)[1:-1], json.dumps(text)[1:-1]))
-        )
-    )
-
-
-def make_word_regex(text: str) -> str:
-    before, after = (r"(?<!\w)" if text[:1].isalnum() else "", r"(?!\w)" if text[-1:].isalnum() else "")
-    return f"{before}{re.escape(text)}{after}"
+    ways = []
+    for form in (text, repr(text)[1:-1], json.dumps(text)[1:-1]):
+        folded = fold_answer(form)
+        before = r"(?<!\w)" if folded[:1].isalnum() else ""
+        after = r"(?!\w)" if folded[-1:].isalnum() else ""
+        ways.append(f"{before}{re.escape(folded)}{after}")
+    return re.compile("|".join(sorted(ways)))
 
 
 def split_answer_list(answer: str) -> list[str]:

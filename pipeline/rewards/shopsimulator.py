@@ -182,7 +182,9 @@ def split_han_pairs(word: str) -> list[str]:
     (['lamp'], ['电饭', '饭煲', '4l'], ['灯'])
     """
     runs = HAN.findall(word)
-    pairs = [run[at : at + 2] for run in runs for at in range(max(1, len(run) - 1))]
+    pairs: list[str] = []
+    for run in runs:
+        pairs += [run[at : at + 2] for at in range(max(1, len(run) - 1))]
     return pairs + [rest for rest in HAN.split(word) if rest]
 
 

@@ -54,8 +54,11 @@ def extract_code_blocks(text: str) -> list[str]:
     found = []
     for part in select_model_text(text):
         pieces = re.split(r"(</?code>)", part)
-        found += [pieces[i] for i in range(2, len(pieces) - 1, 2) if pieces[i - 1 : i + 2 : 2] == ["<code>", "</code>"]]
-    return [code for each in found if (code := strip_code_fence(each))]
+        for before, block, after in zip(pieces[1::2], pieces[2::2], pieces[3::2], strict=False):
+            if (before, after) == ("<code>", "</code>"):
+                fenced = re.fullmatch(r"```\w*\n(.*?)\n?```", block.strip(), re.DOTALL)
+                found.append((fenced[1] if fenced else block).strip("\n").rstrip())
+    return [code for code in found if code]
 
 
 def select_model_text(text: str) -> list[str]:
@@ -66,11 +69,6 @@ def select_model_text(text: str) -> list[str]:
         for i in range(1, len(pieces), 2)
         if not re.match(r"<\w", pieces[i - 1]) and not pieces[i + 1].startswith("</")
     ]
-
-
-def strip_code_fence(code: str) -> str:
-    fenced = re.fullmatch(r"```\w*\n(.*?)\n?```", code.strip(), re.DOTALL)
-    return (fenced[1] if fenced else code).strip("\n").rstrip()
 
 
 def extract_final_text(text: str) -> str:

@@ -88,7 +88,7 @@ def warm_up() -> Any:
     import numpy as np
     import pandas as pd
     import pyarrow as pa
-    import pyarrow.csv  # for `start_arrow_threads`, which must not have run before the copy is made: it would wait for ever
+    import pyarrow.csv  # for `confine_process`, which must not have read any before the copy is made: it would wait for ever
 
     pa.set_cpu_count(1)
     pa.set_io_thread_count(1)
@@ -109,13 +109,6 @@ def warm_up() -> Any:
     return nobody.connection
 
 
-def start_arrow_threads() -> None:
-    """The two threads that Arrow needs, begun behind the walls and before the last of them: afterwards there are no more."""
-    from pyarrow import csv, py_buffer
-
-    csv.read_csv(py_buffer(b"a\n1\n"))
-
-
 def run_block(code: str, loaded: LoadedTrajectory, limits: Limits, place: BlockPlace) -> bool:
     """Runs it behind the walls, in this process, which is of no other use afterwards. Returns whether it went well.
 
@@ -132,6 +125,8 @@ def run_block(code: str, loaded: LoadedTrajectory, limits: Limits, place: BlockP
 
 def confine_process(limits: Limits, place: BlockPlace) -> None:
     """From here on: no other file, process, signal or network, and so much of everything else."""
+    from pyarrow import csv, py_buffer
+
     own = "namespaces" in place.walls
     kernel.drop_privileges()
     kernel.set_resource_limits(
@@ -145,7 +140,8 @@ def confine_process(limits: Limits, place: BlockPlace) -> None:
     )
     if "landlock" in place.walls:
         kernel.restrict_files(READABLE, [place.scratch] if own else [])
-    start_arrow_threads()
+    # The two threads that Arrow needs, begun behind the walls and before the last of them: afterwards there are no more.
+    csv.read_csv(py_buffer(b"a\n1\n"))
     if "seccomp" in place.walls:
         kernel.restrict_system_calls()
 

@@ -281,7 +281,9 @@ def build_seccomp_filter(machine: str, pid: int) -> bytes:
     guarded("prlimit64", [low[0], equal(0, 1, 0), equal(pid, 0, 1), give(ALLOW), denied])
     choices = {"prctl": (0, (PR_SET_NAME, PR_GET_NAME, PR_SET_VMA)), "ioctl": (1, IOCTLS), "fcntl": (1, FCNTLS)}
     for call, (place, values) in choices.items():
-        tests = [line for value in values for line in (equal(value, 0, 1), give(ALLOW))]
+        tests: list[bytes] = []
+        for value in values:
+            tests += [equal(value, 0, 1), give(ALLOW)]
         guarded(call, [low[place], *tests, denied])
     return b"".join([*lines, denied])
 

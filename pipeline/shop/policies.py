@@ -9,7 +9,7 @@ An episode has one such set of policies: its texts, its tools and what is scored
 
 import re
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -114,7 +114,7 @@ class ShopPolicies:
             return {"eligible": False, "reason": "it has not been delivered", **facts}
         if not days:
             return {"eligible": False, "reason": outcome.chain[-1].text.rstrip("."), **facts}
-        last = compute_return_deadline(order.delivered, days)
+        last = order.delivered.date() + timedelta(days=days)
         facts["until"] = last.isoformat()
         ended = last < now.date()
         return {
@@ -122,10 +122,6 @@ class ShopPolicies:
             "reason": f"the return window of {days} days {'ended' if ended else 'ends'} on {last}",
             **facts,
         }
-
-
-def compute_return_deadline(delivered: datetime, days: int) -> date:
-    return delivered.date() + timedelta(days=days)
 
 
 @lru_cache(512)

@@ -328,15 +328,12 @@ def phrase_unit(unit: str, value: int, of: str = "") -> str:
     return said.format(value=value, of=load_wording()["of"].get(of, ""))
 
 
-def find_change_unit(family: Family) -> str:
-    """In what a change is counted: of percents in percentage points."""
-    return "percentage" if family.of or family.unit == "percent" else family.unit
-
-
 def phrase_change(family: Family, clause: Clause, random: Random) -> str:
     if family.kind == "yes or no":
         return phrase_amount(family, clause.value, random)
-    change = "" if isinstance(clause.value, str) else phrase_unit(find_change_unit(family), clause.value)
+    # A change of percents is counted in percentage points.
+    unit = "percentage" if family.of or family.unit == "percent" else family.unit
+    change = "" if isinstance(clause.value, str) else phrase_unit(unit, clause.value)
     return random.choice(clause.text or list_effect_texts(family, clause)).format(
         topic=family.called or f"the {family.name}",
         value=clause.value,

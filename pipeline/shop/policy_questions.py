@@ -94,9 +94,12 @@ def list_fitting_values(topic: Topic, name: str, wanted: list[Condition], elsewh
     """Values and ranges of a fact that fit what is wanted; where nothing is, those that fit no rule, if there are any."""
     settings = list_settings(topic, name)
     if wanted:
-        return [each for each in settings if all(is_condition_met(one, pick_from(each)) for one in wanted)]
-    asked = topic.conditions(name)
-    free = [each for each in settings if not any(is_condition_met(one, pick_from(each)) for one in asked)]
+        for one in wanted:
+            settings = [each for each in settings if is_condition_met(one, pick_from(each))]
+        return settings
+    asked, free = topic.conditions(name), settings
+    for one in asked:
+        free = [each for each in free if not is_condition_met(one, pick_from(each))]
     if name == "group" and elsewhere and not any(is_condition_met(one, elsewhere) for one in asked):
         return [elsewhere]
     return free or settings

@@ -72,14 +72,10 @@ def rephrase_reply(
 def parse_rephrasing(shopper: UserSimulator, heard: SimulatorReply, reply: Reply) -> str:
     """Raises InvalidReply where the words are not what is to be said."""
     said = " ".join(parse_reply_json(reply, Words).words.split())
-    if wrong := find_rephrasing_fault(said, heard, list_untold_slots(shopper)):
+    untold = [slot.said for place, slot in enumerate(shopper.slots) if place not in shopper.told]
+    if wrong := find_rephrasing_fault(said, heard, untold):
         raise InvalidReply(wrong)
     return said
-
-
-def list_untold_slots(shopper: UserSimulator) -> list[str]:
-    """What the agent has not heard yet."""
-    return [slot.said for place, slot in enumerate(shopper.slots) if place not in shopper.told]
 
 
 def find_rephrasing_fault(said: str, heard: SimulatorReply, hidden: list[str]) -> str | None:
@@ -91,9 +87,9 @@ def find_rephrasing_fault(said: str, heard: SimulatorReply, hidden: list[str]) -
         return None
     if left := [fact for fact in heard.says if fact.lower() not in low]:
         return f"it must say {left[0]!r} word for word."
-    if heard.act == "open" and (
-        left := [each for each in find_names_and_numbers(heard.text) if each.lower() not in low]
-    ):
+    # What a text names and counts: numbers, names inside a sentence.
+    named = [*re.findall(r"[\w$.,-]*\d[\w-]*", heard.text), *NAME.findall(heard.text)]
+    if heard.act == "open" and (left := [each for each in named if each.lower() not in low]):
         return f"it must say {left[0]!r} as the plain words do."
     rest, plain_rest = low, plain
     for fact in heard.says:
@@ -117,11 +113,6 @@ def find_foreign_words(said: str, heard: SimulatorReply) -> set[str]:
     named = {each for each in NAME.findall(said) if each.lower() not in PRONOUNS and not known & {each.lower()}}
     found = split_spoken_words(said.lower())
     return named | {each for each in found - known if each in NUMBERS or each in COLORS or any(map(str.isdigit, each))}
-
-
-def find_names_and_numbers(text: str) -> list[str]:
-    """What a text names and counts: numbers, names inside a sentence."""
-    return [*re.findall(r"[\w$.,-]*\d[\w-]*", text), *NAME.findall(text)]
 
 
 def split_spoken_words(text: str) -> set[str]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, pairwise
 
-from shopwright.pipeline.words import STOP, WORD, ascii_lower, content_words
+from shopwright.pipeline.words import STOP, WORD, ascii_lower, content_words, strip_plural
 from shopwright.schemas.tasks import Slot
 
 # Letters by which words are told apart: `deliver`, `delivered` and `delivery` are one.
@@ -125,8 +125,7 @@ def stem_word(word: str) -> str:
     >>> stem_word("delivered"), stem_word("sizes")
     ('delive', 'size')
     """
-    word = SAME_AS.get(word, word)
-    return (word[:-1] if len(word) > 3 and word[-1] == "s" and word[-2] != "s" else word)[:STEM]
+    return strip_plural(SAME_AS.get(word, word))[:STEM]
 
 
 def stem_words(text: str) -> tuple[str, ...]:
@@ -200,7 +199,11 @@ def parse_question_clause(
 ) -> None:
     """One clause; adds to `found`."""
     said = frozenset(clause)
-    about = find_named_things(clause, things) if things else things
+    about = things
+    if things:
+        # `lamp`, or the 2 of `item 2`, be there such an item or not.
+        beside_item = chain.from_iterable(pair for pair in pairwise(clause) if "item" in pair)
+        about = things.intersection(clause) | {word for word in beside_item if word.isdigit()}
     hits = [place for place, keys in enumerate(slots) if not keys.strong.isdisjoint(said)]
     if len(hits) > 1:
         hits = resolve_slot_matches(said, hits, slots)
@@ -228,9 +231,3 @@ def resolve_slot_matches(said: frozenset[str], hits: list[int], slots: Sequence[
     named = {own for own in whole if not any(map(own.__lt__, whole))}
     used = frozenset[str]().union(*named)
     return [place for place in hits if slots[place].own in named or slots[place].strong & said - used]
-
-
-def find_named_things(clause: tuple[str, ...], things: frozenset[str]) -> frozenset[str]:
-    """Which of the things that slots are about a clause names: `lamp`, or the 2 of `item 2`, be there such an item or not."""
-    beside_item = chain.from_iterable(pair for pair in pairwise(clause) if "item" in pair)
-    return things.intersection(clause) | {word for word in beside_item if word.isdigit()}

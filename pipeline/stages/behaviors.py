@@ -13,8 +13,7 @@ from shopwright.pipeline.behaviors.logs import Logs
 from shopwright.pipeline.behaviors.reasons import PageFacts
 from shopwright.pipeline.behaviors.rows import build_behavior
 from shopwright.pipeline.behaviors.session_replay import Move, ReplayError, SessionReplay, build_visit_day, start_replay
-from shopwright.pipeline.behaviors.sessions import SEARCH, Cut, assign_customer_split
-from shopwright.pipeline.behaviors.sessions import cut_sessions as sessions_of
+from shopwright.pipeline.behaviors.sessions import SEARCH, Cut, assign_customer_split, cut_sessions
 from shopwright.pipeline.behaviors.voices import draw_register
 from shopwright.pipeline.checks import behaviors as check
 from shopwright.pipeline.checks.record_cache import RecordCache
@@ -151,11 +150,8 @@ def replay_drawn_sessions(
         if not mine:
             continue
         # Who searches, opens nothing and leaves does as many others do: it would stand in two splits.
-        found = [
-            session
-            for session in sessions_of(logs.of(trajectory, shop.store), cut)
-            if any(act.kind != SEARCH for act in session.acts)
-        ]
+        sessions = cut_sessions(logs.of(trajectory, shop.store), cut)
+        found = [session for session in sessions if {act.kind for act in session.acts} != {SEARCH}]
         numbers = shard.random("behaviors", trajectory).sample(range(len(found)), min(len(found), last - first))
         drawn = [found[number] for number in sorted(numbers)]
         register = draw_register(people[person].age_band, shard.random("behaviors", "voice", person))
@@ -209,15 +205,11 @@ def phrase_rationales(
     if isinstance(plain, Rejected):
         return plain
     known = [name_facts(move, walked) for move in moves]
-    steps = [
-        {
-            "page": move.page.kind,
-            "does": describe_move_action(move),
-            "reason": move.reason,
-            "facts": describe_move_facts(facts),
-        }
-        for move, facts in zip(moves, known, strict=True)
-    ]
+    steps = []
+    for move, each in zip(moves, known, strict=True):
+        quotable = {name: each[name] for name in rationales.QUOTABLE_FACTS if each[name]}
+        does = describe_move_action(move)
+        steps.append({"page": move.page.kind, "does": does, "reason": move.reason, "facts": quotable})
     facts = {"shopper": plain.persona, "writes": walked.register, "came_for": plain.intent, "steps": steps}
     prompt = Prompt(
         "behaviors",
@@ -258,10 +250,6 @@ def name_facts(move: Move, walked: FinishedSession) -> PageFacts:
         )
         found[place] = speaker.name(int(move.facts[row]), move).removeprefix("the ").removeprefix("this ")
     return found
-
-
-def describe_move_facts(facts: PageFacts) -> dict[str, str]:
-    return {name: facts[name] for name in rationales.QUOTABLE_FACTS if facts[name]}
 
 
 def describe_move_action(move: Move) -> str:

@@ -259,13 +259,12 @@ def price_rules(opened: Source, units: int, currency: str, rates: dict[str, floa
 def normalize_source_rows(opened: Source, numbers: range, rules: PriceRules) -> Iterator[dict[str, Any] | Rejected]:
     for number, raw in zip(numbers, opened.read(numbers.start, numbers.stop), strict=True):
         found = normalize(raw, source=opened.name, licence=opened.licence, number=number, rules=rules)
-        yield found if isinstance(found, dict) else reject_raw_row(raw, found, f"{opened.name}-row-{number}")
-
-
-def reject_raw_row(raw: dict[str, Any], reasons: list[str], name: str) -> Rejected:
-    """Half a surrogate pair, which UTF-8 cannot hold, stands in it as JSON escapes it."""
-    record = json.dumps(raw, default=str, ensure_ascii=False).encode("utf-8", "backslashreplace").decode()
-    return Rejected(id=name, reasons=reasons, record=record)
+        if isinstance(found, dict):
+            yield found
+            continue
+        # Half a surrogate pair, which UTF-8 cannot hold, stands in the record as JSON escapes it.
+        record = json.dumps(raw, default=str, ensure_ascii=False).encode("utf-8", "backslashreplace").decode()
+        yield Rejected(id=f"{opened.name}-row-{number}", reasons=found, record=record)
 
 
 VIEWS = Views(

@@ -74,11 +74,11 @@ def choose_fine_products(catalog: Dataset[Product], leaves: int, siblings: int, 
         by_leaf[group, leaf].append(row)
     few = {group: len(known) for group, known in leaves_of.items() if len(known) < leaves}
     left = {leaf: rows for leaf, rows in by_leaf.items() if leaf[0] not in few}
-    simple = {leaf: size for leaf, rows in left.items() if (size := mean(sizes[row] for row in rows)) < complexity}
+    complexities = {leaf: mean(map(sizes.__getitem__, rows)) for leaf, rows in left.items()}
+    simple = {leaf: size for leaf, size in complexities.items() if size < complexity}
     left = {leaf: rows for leaf, rows in left.items() if leaf not in simple}
-    poor = {
-        leaf: apart for leaf, rows in left.items() if (apart := diversity([facts[row] for row in rows])) < LOW_DIVERSITY
-    }
+    apart = {leaf: diversity(list(map(facts.__getitem__, rows))) for leaf, rows in left.items()}
+    poor = {leaf: share for leaf, share in apart.items() if share < LOW_DIVERSITY}
     reviews = pc.fill_null(table["review_count"].combine_chunks(), 0).to_numpy(zero_copy_only=False)
     chosen = [
         find_most_alike(rows, facts, reviews, siblings // 2 if leaf in poor else siblings)
@@ -128,14 +128,14 @@ def diversity(rows: list[dict[str, str]]) -> float:
     for row in rows:
         for name, value in row.items():
             values[name][value] += 1
-    shares = [differ_share(list(counts.values()), len(rows)) for name, counts in values.items() if name != "brand"]
+    values.pop("brand", None)
+    shares, pairs = [], len(rows) * (len(rows) - 1)
+    for counts in values.values():
+        # Several that lack the fact are alike.
+        sizes = [*counts.values(), len(rows) - sum(counts.values())]
+        alike = sum(size * (size - 1) for size in sizes)
+        shares.append(1 - alike / pairs if pairs else 0.0)
     return mean(shares) if shares else 0.0
-
-
-def differ_share(counts: list[int], total: int) -> float:
-    """Of all pairs of products those that do not have the same value; several that lack it are alike."""
-    counts = [*counts, total - sum(counts)]
-    return 1 - sum(count * (count - 1) for count in counts) / (total * (total - 1)) if total > 1 else 0.0
 
 
 def find_most_alike(rows: list[int], facts: Sequence[dict[str, str]], reviews: np.ndarray, most: int) -> list[int]:

@@ -125,7 +125,9 @@ def plan_phrases(trajectories: Dataset[Trajectory], families: str) -> Plan:
     if not len(trajectories):
         raise Problem("There are no trajectories, so no question can be an example. Look at why they were rejected.")
     chosen = [family for name, family in FAMILIES.items() if name in families.split(",")]
-    units = [(family.name, unit) for family in chosen for unit in family.list_units()]
+    units: list[tuple[str, str]] = []
+    for family in chosen:
+        units += [(family.name, unit) for unit in family.list_units()]
     return Plan(len(units), facts=units)
 
 
@@ -169,11 +171,11 @@ def phrases(
             work = MeaningWork(family, meaning, found, sources)
             yield from work.write_by_grammar(per_template, dice)
         if written_by == "model":
-            asked = (
-                MeaningWork(family, meaning, found, sources).ask_for_phrasings(register, per_register, writer.spec.name)
-                for meaning, found in examples.items()
-                for register in list_registers(family.bank.templates.get(meaning, ()), REGISTERS)
-            )
+            asked = []
+            for meaning, found in examples.items():
+                work = MeaningWork(family, meaning, found, sources)
+                for register in list_registers(family.bank.templates.get(meaning, ()), REGISTERS):
+                    asked.append(work.ask_for_phrasings(register, per_register, writer.spec.name))
             for rows in writer.play(asked):
                 yield from rows
 

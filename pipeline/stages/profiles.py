@@ -1,6 +1,6 @@
 """The customers as the shop knows them: figures of the longest log and its orders, beside the persona's own facts."""
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
 from itertools import chain
 from math import ceil, floor
@@ -185,14 +185,11 @@ def person_is_the_personas(
     """What does not come from the log is the persona's, or what its own dice say."""
     ids = batch["id"].to_pylist()
     people = {one.id: one for one in read_matching_records(personas, "id", ids)}
-    begun = dict(first_days(trajectories, ids))
+    begun: dict[str, date] = {}
+    for days in trajectories.batches(["persona_id", "start"]):
+        here = days.filter(pc.is_in(days["persona_id"], value_set=pa.array(ids, pa.string())))
+        begun |= zip(here["persona_id"].to_pylist(), here["start"].cast(pa.date32()).to_pylist(), strict=True)
     return [other_person(row, people.get(row["id"]), begun.get(row["id"])) for row in batch.to_pylist()]
-
-
-def first_days(trajectories: Dataset[Trajectory], ids: list[str]) -> Iterator[tuple[str, date]]:
-    for batch in trajectories.batches(["persona_id", "start"]):
-        here = batch.filter(pc.is_in(batch["persona_id"], value_set=pa.array(ids, pa.string())))
-        yield from zip(here["persona_id"].to_pylist(), here["start"].cast(pa.date32()).to_pylist(), strict=True)
 
 
 def other_person(row: dict[str, Any], person: Persona | None, begun: date | None) -> str | None:
@@ -357,11 +354,12 @@ def words_typed_are_not_told(batch: pa.RecordBatch, trajectories: Dataset[Trajec
     with connect_datasets([trajectories]) as connection:
         rows = connection.execute(WORDS, build_id_parameters(batch["id"].to_pylist())).fetchall()
     found = {who: (about.long_searches(typed or ()), frozenset(named or ())) for who, typed, named in rows}
-    return [TYPED if is_repeated(row, *found.get(row["id"], ((), ()))) else None for row in batch.to_pylist()]
-
-
-def is_repeated(row: dict[str, Any], typed: frozenset[str], named: Collection[str]) -> bool:
-    return any(about.is_search_repeated(text, typed) for text in about.find_texts(row) if text not in named)
+    said = []
+    for row in batch.to_pylist():
+        typed, named = found.get(row["id"], (frozenset(), frozenset()))
+        texts = (text for text in about.find_texts(row) if text not in named)
+        said.append(TYPED if any(about.is_search_repeated(text, typed) for text in texts) else None)
+    return said
 
 
 class Facts:

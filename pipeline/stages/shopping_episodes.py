@@ -9,7 +9,7 @@ from shopwright.pipeline.checks import shopping as check
 from shopwright.pipeline.checks.short_instructions import expert_uses_what_it_saw, open_short_shop
 from shopwright.pipeline.checks.unique import ids_are_unique
 from shopwright.pipeline.dataset import Dataset
-from shopwright.pipeline.evaluate.situation import Player, play_or_reject
+from shopwright.pipeline.evaluate.situation import play_or_reject
 from shopwright.pipeline.models.play import Working
 from shopwright.pipeline.models.role import Role
 from shopwright.pipeline.shopping.expert import EXPERT, play_by_expert
@@ -81,18 +81,15 @@ def shopping_episodes(
 ) -> Iterator[ShoppingEpisode | Rejected]:
     """Tasks played page by page: every action, what was seen, what was bought, both rewards by their parts, the errors made."""
     shop, known = catalog.once(check.shop_of), profiles.once(check.index_profile_records)
+    expert = None if agent.asks else play_by_expert(open_short_shop(catalog, variants))
+    policy = agent.spec.name if agent.asks else EXPERT
 
-    def list_plays() -> Iterator[Play]:
+    def list_plays() -> Iterator[Working[ShoppingEpisode | Rejected]]:
         for task in shopping_tasks.rows(shard.of(plan.units)):
             for scenario in list_scenarios(task):
                 if scenario in scenarios:
-                    yield Play(shop, task, scenario, known.get(task.profile_id))
+                    play = Play(shop, task, scenario, known.get(task.profile_id))
+                    id, facts = build_episode_id(play, policy), {"task_id": task.id, "scenario": scenario}
+                    yield play_or_reject(play, expert, policy, make_episode, id=id, facts=facts)
 
-    expert = None if agent.asks else play_by_expert(open_short_shop(catalog, variants))
-    policy = agent.spec.name if agent.asks else EXPERT
-    yield from agent.play(record_play(play, policy, expert) for play in list_plays())
-
-
-def record_play(play: Play, policy: str, player: Player | None) -> Working[ShoppingEpisode | Rejected]:
-    facts = {"task_id": play.task.id, "scenario": play.scenario}
-    return play_or_reject(play, player, policy, make_episode, id=build_episode_id(play, policy), facts=facts)
+    yield from agent.play(list_plays())

@@ -3,7 +3,7 @@
 from collections import defaultdict, deque
 from collections.abc import Iterator
 from functools import cached_property
-from itertools import accumulate, islice, pairwise
+from itertools import accumulate, islice, pairwise, product
 from random import Random
 from typing import Annotated, Literal
 
@@ -183,10 +183,10 @@ def shopping_tasks(
     standard, private = PAPER if paper else (count, personal)
     sizes = [len(shelf.ids) for shelf in found.values()]
     tastes = list(map(CustomerTastes.of_profile, people))
-    crowds = [
-        sum(each.tell(name, shelf) for each in tastes) * size
-        for (name, shelf), size in zip(found.items(), sizes, strict=True)
-    ]
+    crowds = []
+    for name, shelf in found.items():
+        liked = sum(each.tell(name, shelf) for each in tastes)
+        crowds.append(liked * len(shelf.ids))
     with_profiles = quotas(crowds, private, HELD_OUT[1])
     shares = zip(quotas(sizes, standard, HELD_OUT[0]), with_profiles, strict=True)
     homes = assign_customers(found, people, tastes, [own for own, _ in with_profiles])
@@ -256,7 +256,7 @@ class LeafTasks:
         The grade is drawn before the product: a product that has no task of a grade waits for the next one.
         """
         random = self.shard.random("shopping_tasks", self.name, split, "grades")
-        waiting = deque((row, turn) for turn in range(VARIANTS + AGAIN) for row in rows)
+        waiting = deque((row, turn) for turn, row in product(range(VARIANTS + AGAIN), rows))
         # Grades that no product of the category has any more.
         without: set[int] = set()
         while waiting and len(without) < len(GRADES):

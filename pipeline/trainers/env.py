@@ -508,8 +508,11 @@ def list_env_calls(actions: Iterable[Mapping[str, Any]]) -> Iterator[Call]:
         yield from ((each["name"], dict(each.get("args", {}))) for each in action.get("tool_calls", ()))
         if answer is not None:
             parts = answer.get("parts") or [answer]
+            taken = read_tool_signature(ShopEnv.submit)
             for place, part in enumerate(parts, 1):
-                yield "submit", {**make_submit_args(part), **({"more": True} if place < len(parts) else {})}
+                given = {name: value for name, value in part.items() if name in taken}
+                joined = {name: ",".join(value) if isinstance(value, list) else value for name, value in given.items()}
+                yield "submit", joined | ({"more": True} if place < len(parts) else {})
 
 
 def solve_env_task(env: ShopEnv, task: Mapping[str, Any]) -> list[Call]:
@@ -543,13 +546,6 @@ def play_env_solution(env: ShopEnv) -> Iterator[Call]:
             return
         results = [json.loads(turn.results)[0] for turn in turns[first:] if '"name": "ask_user"' not in turn.action]
         action = agent.send({"results": results})
-
-
-def make_submit_args(answer: Mapping[str, Any]) -> dict[str, Any]:
-    taken = read_tool_signature(ShopEnv.submit)
-    return {
-        name: ",".join(value) if isinstance(value, list) else value for name, value in answer.items() if name in taken
-    }
 
 
 def make_talk_call(action: str) -> Call:

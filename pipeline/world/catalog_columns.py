@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shopwright.pipeline.arrow import decimal_to_cents
-from shopwright.pipeline.catalog.chinese_shop import list_usual_searches, map_leaves
+from shopwright.pipeline.catalog.chinese_shop import map_leaves
 from shopwright.pipeline.catalog.reference import list_leaves
 from shopwright.pipeline.dataset import Dataset
 from shopwright.pipeline.render.trajectory import product_bodies, product_heads
@@ -277,5 +277,9 @@ def load_reference_nouns() -> dict[str, list[list[str]]]:
 @cache
 def load_usual_searches() -> dict[str, list[str]]:
     """What people type in a leaf before they know what they want, where the reference facts say it."""
-    chinese = {name: list_usual_searches(leaf) for name, leaf in map_leaves().items()}
-    return chinese | {leaf.name: leaf.searches for leaf in list_leaves()}
+    usual: dict[str, list[str]] = {}
+    for name, leaf in map_leaves().items():
+        # The thing, and what it is for.
+        uses = zip(leaf.nouns * 2, leaf.uses, strict=False)
+        usual[name] = [*leaf.nouns, *(f"{noun} {use}" for noun, use in uses)]
+    return usual | {leaf.name: leaf.searches for leaf in list_leaves()}

@@ -79,7 +79,8 @@ def simulate_histories(
         np.array(list(chain.from_iterable(getattr(life, name) for life in lives)), dtype=np.int64)
         for name in ("kinds", "products", "seconds", "cents")
     )
-    query = np.array([number[text] for life in lives for text in life.texts], dtype=np.int64)
+    every_text = chain.from_iterable(life.texts for life in lives)
+    query = np.array([number[text] for text in every_text], dtype=np.int64)
     query[kind != SEARCH] = -1
     size = count_line_tokens(kind, product, query, cents, typed, count)
     met = find_met_promotions(kind, product, seconds, shop.stock)

@@ -80,6 +80,8 @@ def summarize_categories(catalog: Dataset[Product]) -> list[Category]:
     for code, name in enumerate(names):
         rows = order[edges[code] : edges[code + 1]]
         costs = price[rows]
+        brands = pc.value_counts(brand.take(pa.array(rows)).drop_null()).to_pylist()
+        brands.sort(key=lambda each: (-each["counts"], each["values"]))
         found.append(
             Category(
                 name=name,
@@ -88,15 +90,10 @@ def summarize_categories(catalog: Dataset[Product]) -> list[Category]:
                 cheapest=int(costs[0]),
                 quarter=int(costs[len(costs) // 4]),
                 middle=int(costs[len(costs) // 2]),
-                brands=find_main_brands(brand.take(pa.array(rows))),
+                brands=[each["values"] for each in brands[:MOST_BRANDS]],
             )
         )
     return sorted(found, key=lambda category: category.name)
-
-
-def find_main_brands(brands: pa.Array) -> list[str]:
-    counts = pc.value_counts(brands.drop_null()).to_pylist()
-    return [each["values"] for each in sorted(counts, key=lambda c: (-c["counts"], c["values"]))][:MOST_BRANDS]
 
 
 def index_categories(catalog: Dataset[Product]) -> dict[str, Category]:

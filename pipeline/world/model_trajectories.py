@@ -197,9 +197,11 @@ def generate_trajectory(
 
 
 def build_section_prompt(section: Section, facts: dict[str, Any], stock: CatalogColumns) -> Prompt:
-    lines = render_offline(
-        "trajectories", events=[describe_event(event, stock) for event in draft_section(section, stock)]
-    ).split("\n")
+    events = []
+    for event in draft_section(section, stock):
+        named = event.query if event.kind == SEARCH else stock.ids[event.product].as_py()
+        events.append({"time": format_timestamp(event.seconds), "action": ACTIONS[event.kind], "named": named})
+    lines = render_offline("trajectories", events=events).split("\n")
     return Prompt(
         "trajectories",
         tuple(render_messages("trajectories", **facts)),
@@ -508,13 +510,14 @@ def draft_section(section: Section, stock: CatalogColumns) -> list[Event]:
     """A plain way to fill a section: each need searched for, its products clicked in turn, then carts and purchases."""
     done: list[tuple[int, int, str]] = []
     cheap: list[int] = []
+    taken = {need.query for need in section.needs}
     count = len(section.needs)
     for place, need in enumerate(section.needs):
         searches, clicks = (wanted // count + (place < wanted % count) for wanted in section.quota[:2])
-        done += [
-            (SEARCH, -1, query)
-            for query in [*draft_exploratory_searches(need.query, section)[: searches - 1], need.query]
-        ]
+        # Before its own search others around a word of it.
+        around = [f"{content_words(need.query)[0]} {more}" for more in MORE_WORDS]
+        untaken = [query for query in around if query not in taken]
+        done += [(SEARCH, -1, query) for query in [*untaken[: searches - 1], need.query]]
         finds = sorted(need.finds, key=lambda one: (int(stock.cents[one]), one))
         cheap.append(finds[0])
         done += [(CLICK, finds[look % len(finds)], "") for look in range(clicks)]
@@ -522,13 +525,6 @@ def draft_section(section: Section, stock: CatalogColumns) -> list[Event]:
     done += [(CART, cheap[place % count], "") for place in range(section.quota[CART])]
     done += [(PURCHASE, cheap[place % count], "") for place in range(section.quota[PURCHASE])]
     return [Event(at, *one) for at, one in zip(spread_over_visits(section, len(done)), done, strict=True)]
-
-
-def draft_exploratory_searches(query: str, section: Section) -> list[str]:
-    """Searches around a word of this one."""
-    taken = {need.query for need in section.needs}
-    word = content_words(query)[0]
-    return [f"{word} {more}" for more in MORE_WORDS if f"{word} {more}" not in taken]
 
 
 def spread_over_visits(section: Section, count: int) -> Iterator[int]:
@@ -541,12 +537,6 @@ def spread_over_visits(section: Section, count: int) -> Iterator[int]:
                 yield since + ahead
                 break
             ahead -= to - since
-
-
-def describe_event(event: Event, stock: CatalogColumns) -> dict[str, str]:
-    """An event as the template takes it."""
-    named = event.query if event.kind == SEARCH else stock.ids[event.product].as_py()
-    return {"time": format_timestamp(event.seconds), "action": ACTIONS[event.kind], "named": named}
 
 
 # What becomes of it

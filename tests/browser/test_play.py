@@ -10,10 +10,10 @@ import pytest
 
 from shopwright.pipeline.envs import all_envs
 from shopwright.pipeline.playground.app import launch_playground
-from shopwright.pipeline.playground.game import list_solver_calls
 from shopwright.pipeline.playground.shop import PlaygroundShop
 from shopwright.pipeline.playground.visit import Visit
 from shopwright.pipeline.render.pages import map_names_to_labels
+from shopwright.pipeline.trainers.env import ShopEnv, solve_env_task
 
 CHROMIUM = shutil.which("chromium")
 MISSING = [name for name in ("gradio", "playwright") if find_spec(name) is None] + ["chromium"] * (not CHROMIUM)
@@ -141,7 +141,7 @@ def part(page, within, name):
 def test_an_episode_of_cart_building_is_won_by_clicking(visitor, small):
     page = visitor()
     begin(page, number=1)
-    for name, given in list_solver_calls(str(small.folder), {"env": "cart_building", "difficulty": 0, "seed": 1}):
+    for name, given in solve_env_task(ShopEnv(str(small.folder)), {"env": "cart_building", "difficulty": 0, "seed": 1}):
         if name == "ask_user":
             page.fill("#ask textarea, #ask input", given["question"])
             lines = page.locator("#game .line").count()

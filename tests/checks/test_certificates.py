@@ -8,7 +8,7 @@ import pytest
 
 from shopwright.pipeline import gym
 from shopwright.pipeline.checks import tasks as check
-from shopwright.pipeline.checks.certificates import JUDGES, find_certificate_fault
+from shopwright.pipeline.checks.certificates import JUDGES
 from shopwright.pipeline.envs import all_envs, get_env
 from shopwright.pipeline.envs.difficulty import compute_axes
 from shopwright.pipeline.envs.episode import draw_task
@@ -41,9 +41,8 @@ def tasks(world):
 
 
 def find_fault(world, task, text):
-    return find_certificate_fault(
-        task.env, json.loads(task.goal), parse_certificate(text), world.store, compute_axes(task.difficulty).orders
-    )
+    judge, orders = JUDGES[task.env], compute_axes(task.difficulty).orders
+    return next(judge(json.loads(task.goal), parse_certificate(text), world.store, orders), None)
 
 
 def changes(value, under=""):

@@ -302,8 +302,8 @@ PLANTED = (
     Planted(
         "a line can be returned a day longer than the rules say",
         "pipeline/shop/policies.py",
-        "    return delivered.date() + timedelta(days=days)",
-        "    return delivered.date() + timedelta(days=days + 1)",
+        "last = order.delivered.date() + timedelta(days=days)",
+        "last = order.delivered.date() + timedelta(days=days + 1)",
         f"{CERTIFICATES} outsider_finds return_replacement",
     ),
     Planted(

@@ -11,8 +11,8 @@ from shopwright.pipeline.playground.game import (
     Game,
     find_first_feasible_seed,
     is_feasible_task,
-    list_solver_calls,
 )
+from shopwright.pipeline.trainers.env import ShopEnv, solve_env_task
 from shopwright.schemas.certificates import parse_certificate
 
 
@@ -28,7 +28,7 @@ def form(name, **given):
 def follow(game):
     """Does what the solver does, through the forms."""
     task = {"env": game.task.env, "difficulty": game.task.difficulty, "seed": game.task.seed}
-    for name, given in list_solver_calls(game.run, task):
+    for name, given in solve_env_task(ShopEnv(game.run), task):
         several = {key: value.split(",") for key, value in given.items() if key.endswith("product_ids")}
         assert game.call(name, form(name, **given | several)) == ""
 

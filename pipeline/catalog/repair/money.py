@@ -466,17 +466,15 @@ def list_number_readings(text: str) -> dict[str, Decimal]:
         return {"thousands": Decimal(text)}
     found, last = {}, signs[-1]
     whole, _, fraction = text.rpartition(last)
-    if last in ".,٫" and is_integer_part(whole, last) and (len(fraction) <= 3 or (last == "." and not signs[1:])):
+    # Before the decimal sign stand digits, or groups of them by one other sign.
+    grouping = set(signs[:-1])
+    is_grouped = len(grouping) == 1 and not grouping & {last, "٫"} and GROUPED.fullmatch(whole) is not None
+    is_short = len(fraction) <= 3 or (last == "." and not grouping)
+    if last in ".,٫" and (not grouping or is_grouped) and is_short:
         found["," if last == "," else "."] = Decimal(f"{re.sub(r'[^0-9]', '', whole) or 0}.{fraction}")
     if last not in ":٫" and len(set(signs)) == 1 and GROUPED.fullmatch(text):
         found["thousands"] = Decimal(re.sub(r"\D", "", text))
     return found
-
-
-def is_integer_part(text: str, decimal: str) -> bool:
-    """Whether it may stand before the decimal sign: digits, or groups of them by one other sign."""
-    signs = {each for each in text if not each.isdigit()}
-    return not signs or (len(signs) == 1 and not signs & {decimal, "٫"} and GROUPED.fullmatch(text) is not None)
 
 
 def survey_prices(prices: Iterable[tuple[Any, Any]], currency: str = "") -> tuple[PriceRules, Counter[str]]:

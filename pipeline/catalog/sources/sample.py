@@ -16,7 +16,7 @@ from statistics import NormalDist
 from typing import Any
 
 from shopwright.pipeline.catalog.listing import Manner
-from shopwright.pipeline.catalog.reference import FOLDER, Brand, Domain, Leaf, domains, make_attribute
+from shopwright.pipeline.catalog.reference import FOLDER, Brand, Leaf, domains, make_attribute
 from shopwright.pipeline.catalog.siblings import Facts, Leanings, draw_siblings
 
 LICENCE = "Apache-2.0"
@@ -51,13 +51,11 @@ class Shelf:
 @cache
 def list_shelves() -> list[Shelf]:
     """All leaves, domains taking turns, so that a small catalog has something of each."""
-    columns = [list_domain_shelves(domain) for domain in domains()]
+    columns = []
+    for domain in domains():
+        columns.append([Shelf(domain.name, domain.brands, leaf) for leaf in domain.leaves])
     turns = chain.from_iterable(zip_longest(*columns))
     return [shelf for shelf in turns if shelf]
-
-
-def list_domain_shelves(domain: Domain) -> list[Shelf]:
-    return [Shelf(domain.name, domain.brands, leaf) for leaf in domain.leaves]
 
 
 @cache
@@ -79,7 +77,9 @@ def generate_siblings(seed: int, block: int, inside: range) -> Iterator[dict[str
     base = leaf.price[0] * 2.718281828459045 ** (0.6 * leaf.price[1] * draw_normal(random))
     makers = makers_of(seed, block, shelf)
     siblings = draw_siblings(random, find_leanings(seed, leaf.name), [brand.name for brand, _ in makers], SIBLINGS)
-    members = [[each.facts for each in siblings if each.line == line] for line in range(len(makers))]
+    members: list[list[Facts]] = [[] for _ in makers]
+    for each in siblings:
+        members[each.line].append(each.facts)
     lines = [Line(random, leaf, *maker, facts) for maker, facts in zip(makers, members, strict=True)]
     for place in inside:
         line, own = lines[siblings[place].line], Random(f"{seed}/sample/{block}/{place}")

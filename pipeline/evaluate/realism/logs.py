@@ -187,11 +187,7 @@ def read_texts(texts: Sequence[str], most: int) -> list[RawLog]:
             events = parse_trajectory(texts[place].strip())
         except ValueError as error:
             raise ValueError(f"log {place + 1}, {error}") from None
-        columns = [
-            pa.array([event.get(name) for event in events], kind)
-            for name, kind in zip(COLUMNS.names, COLUMNS.types, strict=True)
-        ]
-        found.append(RawLog(f"log {place + 1}", pa.Table.from_arrays(columns, schema=COLUMNS), texts[place]))
+        found.append(RawLog(f"log {place + 1}", pa.Table.from_pylist(events, schema=COLUMNS), texts[place]))
     return found
 
 

@@ -1,6 +1,6 @@
 """All figures of some logs."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from itertools import chain
 
@@ -40,16 +40,12 @@ def measure_logs(
     if people:
         figures["two_sample"] = compare_searches(logs.query_texts, people)
         beside = measure_strings(people, [*logs.titles, *shop_titles], [*logs.brand_names, *logs.kind_names])
+    counts = np.bincount(np.asarray(logs.actions), minlength=len(ACTIONS))
     return Realism(
         customers=len(logs.names), actions=len(logs), first=format_day(logs.seconds.min()), last=format_day(logs.seconds.max()),
-        mix=measure_mix(logs.actions), kinds_from_titles=logs.kinds_from_titles, figures=[figures[key] for key in GOALS],
+        mix=dict(zip(ACTIONS, (counts / counts.sum()).tolist(), strict=True)), kinds_from_titles=logs.kinds_from_titles, figures=[figures[key] for key in GOALS],
         people=tuple(beside), curves=tuple(each for each in found if isinstance(each, Curve)), made=made, of=of,
     )  # fmt: skip
-
-
-def measure_mix(actions: Iterable[int]) -> dict[str, float]:
-    shares = np.bincount(np.asarray(actions), minlength=len(ACTIONS))
-    return {name: float(share) for name, share in zip(ACTIONS, shares / shares.sum(), strict=True)}
 
 
 def format_day(seconds: float) -> str:

@@ -4,6 +4,7 @@ import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain, product
 from string import ascii_lowercase
 
 import numpy as np
@@ -104,7 +105,7 @@ def share_by_customer(key: str, logs: Logs, owners: np.ndarray, right: np.ndarra
 def measure_strings(texts: Sequence[str], titles: Iterable[str], named: Iterable[str]) -> list[Figure]:
     """What can be measured of people's strings: their shape. Where the titles lack their words, fewer count as misspelt."""
     words = [text.lower().split() for text in texts]
-    counts = Counter(word for each in words for word in set(each))
+    counts = Counter(chain.from_iterable(map(set, words)))
     known = collect_known_words(titles, [*named, *(word for word, count in counts.items() if count >= 3)])
     found = {
         "one_word": [len(each) == 1 for each in words],
@@ -137,7 +138,7 @@ class KnownWords:
 
     def doubts(self, words: Sequence[str]) -> bool:
         """Whether a search has a word that seems misspelt, or ends with one that seems cut."""
-        parts = [part for word in words if "'" not in word for part in WORD.findall(word)]
+        parts = list(chain.from_iterable(WORD.findall(word) for word in words if "'" not in word))
         if any(self.misspells(part) for part in parts):
             return True
         return bool(parts) and words[-1].endswith(parts[-1]) and self.cuts(parts[-1])
@@ -157,7 +158,8 @@ class KnownWords:
         }
         ends = ("", "e", "y", "s", "es", "ed", "er", "ing")
         whole = [stem for stem in stems if len(stem) >= 3]
-        forms = {stem + end for stem in whole for end in ends if not (end == "s" and stem.endswith("s"))}
+        pairs = product(whole, ends)
+        forms = {stem + end for stem, end in pairs if not (end == "s" and stem.endswith("s"))}
         forms |= {stem + stem[-1] + "ing" for stem in whole}  # run, running
         return not self.all.isdisjoint(forms)
 
@@ -171,8 +173,10 @@ class KnownWords:
 
 def collect_known_words(titles: Iterable[str], common: Iterable[str]) -> KnownWords:
     """Of titles, each counted once, and of texts that are no errors whatever they are."""
-    counts = Counter(word for text in {text.lower() for text in titles} for word in set(WORD.findall(text)))
-    return KnownWords(counts, {part for word in common for part in WORD.findall(word.lower())})
+    counts = Counter[str]()
+    for title in {title.lower() for title in titles}:
+        counts.update(set(WORD.findall(title)))
+    return KnownWords(counts, set(chain.from_iterable(WORD.findall(word.lower()) for word in common)))
 
 
 def list_edits(word: str) -> Iterator[str]:

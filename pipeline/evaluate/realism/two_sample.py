@@ -7,6 +7,7 @@ trained on four fifths and asked about the rest; its area under the ROC curve is
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from math import sqrt
 from random import Random
 
@@ -89,12 +90,10 @@ def list_features(shape: str) -> Iterator[tuple[int, str]]:
 def compare_texts(shapes: Sequence[str]) -> np.ndarray:
     """The similarity of each text with each: products of vectors of length 1 in either group, by tf-idf; float64 [texts, texts]."""
     counted = [Counter(list_features(shape)) for shape in shapes]
-    spread = Counter(feature for each in counted for feature in each)
+    spread = Counter(chain.from_iterable(counted))
     # A feature of one text alone makes no two texts alike.
-    number = {
-        feature: place
-        for place, feature in enumerate(sorted(feature for feature, count in spread.items() if count > 1))
-    }
+    shared = sorted(feature for feature, count in spread.items() if count > 1)
+    number = {feature: place for place, feature in enumerate(shared)}
     matrix = np.zeros((len(shapes), len(number)), np.float32)
     for row, each in enumerate(counted):
         for feature, count in each.items():
