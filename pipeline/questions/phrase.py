@@ -6,6 +6,7 @@ from random import Random
 from typing import Any, NamedTuple
 
 from shopwright.pipeline.phrases.bank import PhraseBank, Ref, tidy_sentence
+from shopwright.pipeline.phrases.synonyms import load_synonyms
 from shopwright.pipeline.prompts import name_ordinal
 from shopwright.pipeline.questions import tree as t
 from shopwright.pipeline.questions.answers import type_of
@@ -77,20 +78,21 @@ def phrase_question(
     """One way to ask. notes: what must be said beside the question: `tie` where several tie, `none` where that is the answer."""
     use, voice = USE_OF[split], draw_voice(random)
     slots = list_all_slots(tree, asked_on, random, voice)
-    ways = [
-        bank.say(name_meaning(shape, tree), slots, random, use=use, register=voice.register) for _ in range(COMPARED)
-    ]
-    said = min(ways, key=lambda way: len(way.text.split()))
-    text, templates = said.text, list(said.templates)
+    meaning = name_meaning(shape, tree)
+    drawn = (bank.draw(meaning, random, use=use, register=voice.register) for _ in range(COMPARED))
+    template = min(drawn, key=lambda each: len(each.pattern.split()))
+    frame = load_synonyms().exchange(template.frame(random), random)
+    ways = [bank.fill(template, frame, slots, random, use=use, register=voice.register) for _ in range(COMPARED)]
+    text, templates = min(ways, key=lambda way: len(way.text.split()))
     first_word = text.partition(" ")[0].lower()
     timed = bool(slots["when"]) and any(each.startswith("time/") for each in templates)
     if timed and first_word in ASKING and random.random() < TIME_FIRST:
         time = bank.say("when", slots, random, use=use)
-        bare = bank.say(name_meaning(shape, tree), {**slots, "when": ""}, random, use=use, register=voice.register)
+        bare = bank.fill(template, frame, {**slots, "when": ""}, random, use=use, register=voice.register)
         names = [each.brand for each in t.list_tree_picks(tree) if each.brand]
         rest = bare.text if bare.text.startswith(tuple(names)) else lower_first(bare.text)
         text = f"{raise_first(time.text)}, {rest}"
-        templates = [*bare.templates, *time.templates]
+        templates = (*bare.templates, *time.templates)
     for note in dict.fromkeys([*list_possible_notes(shape, tree), *notes]):
         if note in notes or random.random() < SAYS_MORE:
             added = bank.say(f"note/{note}", slots, random, use=use, register=voice.register)
