@@ -3,7 +3,7 @@
 All of a prefix is seen at once, what follows it from left to right (a prefix language model: Raffel et al. 2020, section 3.2.1).
 Attention knows how far apart two tokens are and not where they stand (rotary: Su et al. 2021, section 3.2), so that the same words mean the
 same behind other ones. Beside it, each place of what follows sees the words and pairs of words of the prefix as a set, of which most are left
-out in training (wide and deep: Cheng et al. 2016). Input and output share their embeddings, which therefore begin small. Needs torch.
+out in training (wide and deep: Cheng et al. 2016). A token that stands for something in the prefix can only follow a prefix that has it. Input and output share their embeddings, which therefore begin small. Needs torch.
 """
 
 import math
@@ -56,9 +56,12 @@ def turn(x: torch.Tensor) -> torch.Tensor:
 class Learner(nn.Module):
     """Logits of the next token at each place; tokens [rows, length], prefixes [rows] are lengths."""
 
-    def __init__(self, words: int, length: int) -> None:
+    def __init__(self, needs: Sequence[int], length: int) -> None:
+        """needs: of each token the one that a prefix must have so that it can follow; -1 where it always can."""
         super().__init__()
-        self.words, self.pairs, self.length = nn.Embedding(words, WIDTH), nn.Embedding(PAIRS, WIDTH), length
+        self.words, self.pairs, self.length = nn.Embedding(len(needs), WIDTH), nn.Embedding(PAIRS, WIDTH), length
+        self.needs = torch.tensor(needs)
+        self.copied = self.needs >= 0
         self.gather = nn.Linear(WIDTH, WIDTH)
         self.blocks = nn.ModuleList(Block() for _ in range(LAYERS))
         self.last = nn.LayerNorm(WIDTH)
@@ -68,12 +71,17 @@ class Learner(nn.Module):
 
     def forward(self, tokens: torch.Tensor, prefixes: torch.Tensor) -> torch.Tensor:
         place = torch.arange(tokens.shape[1])
+        inside = place[None] < prefixes[:, None]
+        known = torch.zeros(len(tokens), len(self.needs), dtype=torch.bool).scatter_(
+            1, torch.where(inside, tokens, PAD), True
+        )
+        barred = self.copied & ~known[:, self.needs.clamp(min=0)]
         visible = (place[None, :] <= place[:, None])[None] | (place[None, None, :] < prefixes[:, None, None])
         x = self.words(tokens)
         x = x + self.see_set(tokens, prefixes)[:, None] * (place[None] >= prefixes[:, None] - 1)[..., None]
         for block in self.blocks:
             x = block(x, visible[:, None])
-        return self.last(x) @ self.words.weight.T
+        return (self.last(x) @ self.words.weight.T).masked_fill(barred[:, None], -1e4)
 
     def see_set(self, tokens: torch.Tensor, prefixes: torch.Tensor) -> torch.Tensor:
         """Of each prefix the sum of its words and pairs over the root of their number, [rows, width]."""
@@ -93,16 +101,16 @@ def pad_tokens(rows: Sequence[Sequence[int]]) -> torch.Tensor:
     return torch.tensor([[*row, *[PAD] * (length - len(row))] for row in rows])
 
 
-def hide_tokens(tokens: torch.Tensor, prefixes: torch.Tensor) -> torch.Tensor:
-    """The same with some of each prefix's tokens, but for the separator, as unknown."""
-    words = torch.arange(tokens.shape[1])[None] < prefixes[:, None] - 1
+def hide_tokens(tokens: torch.Tensor, prefixes: torch.Tensor, copied: torch.Tensor) -> torch.Tensor:
+    """The same with some of each prefix's tokens as unknown, but for the separator and what may be copied."""
+    words = (torch.arange(tokens.shape[1])[None] < prefixes[:, None] - 1) & ~copied[tokens]
     share = torch.rand(len(tokens), 1) * UNSEEN
     return torch.where(words & (torch.rand(tokens.shape) < share), UNKNOWN, tokens)
 
 
 def train_learner(
     draw_pairs: Callable[[], Sequence[Pair]],
-    words: int,
+    needs: Sequence[int],
     epochs: int,
     seed: int,
     report: Callable[[str], None],
@@ -114,7 +122,7 @@ def train_learner(
     """
     torch.manual_seed(seed)
     order = random.Random(seed)
-    learner = Learner(words, longest)
+    learner = Learner(needs, longest)
     rounds = (cut_batches(draw_pairs(), longest) for _ in range(epochs))
     decayed = [each for each in learner.parameters() if each.dim() > 1]
     others = [each for each in learner.parameters() if each.dim() < 2]
@@ -130,7 +138,7 @@ def train_learner(
             for group in optimizer.param_groups:
                 group["lr"] = rate
             tokens, prefixes = pad_tokens([row for row, _ in batch]), torch.tensor([length for _, length in batch])
-            logits = learner(hide_tokens(tokens, prefixes)[:, :-1], prefixes)
+            logits = learner(hide_tokens(tokens, prefixes, learner.copied)[:, :-1], prefixes)
             place = torch.arange(1, tokens.shape[1])[None]
             asked = (place >= prefixes[:, None]) & (tokens[:, 1:] != PAD)
             loss = functional.cross_entropy(logits[asked], tokens[:, 1:][asked])

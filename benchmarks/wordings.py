@@ -8,8 +8,9 @@ Of each meaning of the phrase bank one template of training is held out. The lea
 it was taught and with those held out; then the split `test_wording`, in which templates, rules and customers are new.
 
 It sees what any text-to-SQL system has: times are resolved to days by the reader of `shopwright.pipeline.reading.calendar`, the brands, categories and
-colors of the table are found in the question, and rare words are numbered; all are put back into what it writes. Of a question that it learns from, some
-words are numbered as if they were rare, so that it can do without one. A query is right if it is the question's, or has its answer in the customer's log.
+colors of the table are found in the question, each with its column, and rare words are numbered; all are put back into what it writes, which names
+nothing that is not in the question. Of a question that it learns from, some words are numbered as if they were rare, so that it can do without one, and
+the numbers are drawn. A query is right if it is the question's, or has its answer in the customer's log.
 """
 
 import argparse
@@ -49,7 +50,7 @@ WORD = re.compile(r"\ue000[a-z]\d+|\d+(?:[.,]\d+)*|[^\W\d_]+|[^\w\s]|_")
 SQL_PIECE = re.compile(r"'(?:[^']|'')*'|\d+(?:\.\d+)?|\w+|::|[<>!=|]=|<>|\|\||[^\w\s]")
 LITERAL_PIECE = re.compile(r"\d+|[^\W\d_]+|\s|[^\w\s]|_")
 ISO = re.compile(r"'(\d{4}-\d\d-\d\d)'")
-MARK = re.compile(r"[dvw]\d+(?::\w+)?")
+MARK = re.compile(r"[bcdkw]\d+(?::\w+)?")
 OPEN, CLOSE, ENDING = "«", "»", "##s"
 
 
@@ -64,7 +65,7 @@ class Encoded(NamedTuple):
 def find_times(text: str, asked_on: date) -> tuple[str, dict[str, str]]:
     """The text with a mark for each time, and the days that they are: its first, its last, the day after.
 
-    >>> find_times("How many clicks in May 2024, on May 3?", date(2024, 6, 1))[1]["d0:first"]
+    >>> find_times("How many clicks in May 2024, on May 3?", date(2024, 6, 1))[1]["d1:first"]
     '2024-05-03'
     """
     names, found, marks = SimpleNamespace(asked_on=asked_on), [], {}
@@ -93,37 +94,47 @@ def mark_days(name: str, first: date, last: date) -> dict[str, str]:
 
 
 class Values:
-    """The brands, categories and colors of a run, and what they are called in a question."""
+    """The brands, categories and colors of a run, by letters for their columns, and what they are called in a question."""
 
-    def __init__(self, values: Iterable[str]) -> None:
-        known = {value.lower(): value for value in sorted(values)}
-        self.known = {value.removesuffix("s"): whole for value, whole in known.items()} | known
+    def __init__(self, values: Mapping[str, Iterable[str]]) -> None:
+        exact, short = {}, {}
+        for letter in sorted(values, reverse=True):
+            for value in sorted(values[letter]):
+                exact[value.lower()] = short[value.lower().removesuffix("s")] = letter, value
+        self.known = short | exact
+        self.titles = {value for _, value in self.known.values()}
         names = "|".join(map(re.escape, sorted(self.known, key=lambda each: (-len(each), each))))
         self.pattern = re.compile(rf"\b(?:{names})\b", re.IGNORECASE)
 
     def mark(self, text: str) -> tuple[str, dict[str, str]]:
-        """The text with a mark for each, and what they are in the table.
+        """The text with a mark for each, and what they are in the table; what is quoted stays as it is, but for a title.
 
-        >>> Values(["Table Lamps", "Arlo", "red"]).mark("Arlo's red table lamp")[1]
-        {'v0': 'Arlo', 'v1': 'red', 'v2': 'Table Lamps'}
+        >>> Values({"c": ["Table Lamps"], "b": ["Arlo"], "k": ["red"]}).mark("Arlo's red table lamp")[1]
+        {'b0': 'Arlo', 'k0': 'red', 'c0': 'Table Lamps'}
         """
         marks: dict[str, str] = {}
 
         def name(found: re.Match[str]) -> str:
-            value = self.known[found[0].lower()]
-            mark = next((mark for mark, known in marks.items() if known == value), f"v{len(marks)}")
+            letter, value = self.known[found[0].lower()]
+            own = [mark for mark in marks if mark[0] == letter]
+            mark = next((mark for mark in own if marks[mark] == value), f"{letter}{len(own)}")
             marks[mark] = value
             return f" \ue000{mark} "
 
-        return self.pattern.sub(name, text), marks
+        parts = text.split('"')
+        return '"'.join(
+            part if number % 2 and part not in self.titles else self.pattern.sub(name, part)
+            for number, part in enumerate(parts)
+        ), marks
 
 
 def list_values(run: Run) -> Values:
     """Those of all trajectories."""
-    found: set[str] = set()
+    found: dict[str, set[str]] = {"b": set(), "c": set(), "k": set()}
     for row in run.read("trajectories"):
         for event in row.events:
-            found.update(filter(None, (event.brand, event.product_types, event.color)))
+            for letter, value in zip(found, (event.brand, event.product_types, event.color), strict=True):
+                found[letter].update([value] if value else [])
     return Values(found)
 
 
@@ -154,7 +165,7 @@ def renumber_marks(one: Encoded, order: random.Random) -> Encoded:
     """The same with other numbers, so that what a number stands for has to be read from the words around it."""
     known = sorted({mark.partition(":")[0] for mark in one.marks})
     names: dict[str, str] = {}
-    for kind in "dvw":
+    for kind in "bcdkw":
         own = [mark for mark in known if mark[0] == kind]
         numbers = order.sample(range(max(len(own), NUMBERS)), len(own))
         names |= {mark: f"{kind}{number}" for mark, number in zip(own, numbers, strict=True)}
@@ -266,6 +277,7 @@ class Language:
         tokens = [*SPECIAL, *sorted(token for token, count in seen.items() if count > 1)]
         self.number = {token: place for place, token in enumerate(tokens)}
         self.tokens = tokens
+        self.needs = [self.number.get(token.partition(":")[0], -1) if MARK.fullmatch(token) else -1 for token in tokens]
 
     def draw_encoded(self) -> Iterator[tuple[Question, Encoded]]:
         """Each question with some of its common words numbered, too, and all marks with drawn numbers."""
@@ -360,7 +372,7 @@ def examine(run: Run, seed: int, epochs: int, say: Callable[[str], None]) -> Ite
     shares = share_rows(list(run.read("questions")), seed)
     language = Language(shares["taught"], list_values(run), seed)
     say(f"{len(shares['taught']):,} questions to learn from, {len(language.tokens):,} tokens")
-    learner = train_learner(language.draw_pairs, len(language.tokens), epochs, seed, say)
+    learner = train_learner(language.draw_pairs, language.needs, epochs, seed, say)
     engines = Engines(run.read("trajectories"))
     yield "| asked with | questions | right | 95 % |"
     yield "| --- | --- | --- | --- |"

@@ -6,6 +6,7 @@ from random import Random
 from typing import Any, NamedTuple
 
 from shopwright.pipeline.phrases.bank import PhraseBank, Ref, tidy_sentence
+from shopwright.pipeline.phrases.grammar import Template
 from shopwright.pipeline.phrases.synonyms import load_synonyms
 from shopwright.pipeline.prompts import name_ordinal
 from shopwright.pipeline.questions import tree as t
@@ -24,8 +25,8 @@ REGISTERS = {
 FIRST_PERSON = 0.75
 # Share of the questions that begin with their time; before a request it would be a deadline.
 TIME_FIRST = 0.2
-# Ways to ask of which the shortest is taken: people type no more than they have to.
-COMPARED = 12
+# Ways to fill a template of which the shortest is taken, and templates: people type no more than they have to, and do not all ask alike.
+COMPARED, TEMPLATES = 12, 3
 ASKING = frozenset("how what which when on in of at did where".split())
 # Share of the questions that say what wins a tie, or how to write the answer, where they need not.
 SAYS_MORE = 0.1
@@ -79,8 +80,7 @@ def phrase_question(
     use, voice = USE_OF[split], draw_voice(random)
     slots = list_all_slots(tree, asked_on, random, voice)
     meaning = name_meaning(shape, tree)
-    drawn = (bank.draw(meaning, random, use=use, register=voice.register) for _ in range(COMPARED))
-    template = min(drawn, key=lambda each: len(each.pattern.split()))
+    template = draw_short_template(bank, meaning, use, voice.register, random)
     frame = load_synonyms().exchange(template.frame(random), random)
     ways = [bank.fill(template, frame, slots, random, use=use, register=voice.register) for _ in range(COMPARED)]
     text, templates = min(ways, key=lambda way: len(way.text.split()))
@@ -99,6 +99,19 @@ def phrase_question(
             text = f"{raise_first(text)} {raise_first(added.text)}"
             templates += added.templates
     return Phrased(tidy_sentence(raise_first(text)), list(dict.fromkeys(templates)))
+
+
+def draw_short_template(bank: PhraseBank, meaning: str, use: Use, register: str, random: Random) -> Template:
+    """The shortest of some templates; who is terse says plain ones, too, that are as short as theirs."""
+    known = bank.of(meaning, use, register)
+    if register == "terse":
+        longest = max(map(count_words, known))
+        known = list(dict.fromkeys([*known, *(each for each in bank.of(meaning, use) if count_words(each) <= longest)]))
+    return min((known[int(random.random() * len(known))] for _ in range(TEMPLATES)), key=count_words)
+
+
+def count_words(template: Template) -> int:
+    return len(template.pattern.split())
 
 
 def list_all_slots(tree: Any, asked_on: date, random: Random, voice: Voice) -> "dict[str, str | Ref]":
