@@ -20,7 +20,7 @@ from shopwright.schemas.questions import Split
 USE_OF: Mapping[Split, Use] = {"sft": "train", "rl": "train", "test": "test", "test_wording": "test_wording"}
 # How customers talk, and how often each of these is; who asks about a customer instead of being one says "the customer".
 REGISTERS = {
-    "plain": 0.22, "terse": 0.42, "chatty": 0.06, "polite": 0.06, "hurried": 0.12, "teenager": 0.05, "elderly": 0.03, "non-native": 0.04,
+    "plain": 0.15, "terse": 0.51, "chatty": 0.05, "polite": 0.05, "hurried": 0.12, "teenager": 0.05, "elderly": 0.03, "non-native": 0.04,
 }  # fmt: skip
 FIRST_PERSON = 0.75
 # Share of the questions that begin with their time; before a request it would be a deadline.
