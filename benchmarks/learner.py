@@ -1,12 +1,14 @@
 """A transformer of about a million parameters that continues a prefix, trained from nothing on the CPU.
 
 All of a prefix is seen at once, what follows it from left to right (a prefix language model: Raffel et al. 2020, section 3.2.1).
-Input and output share their embeddings, which therefore begin small. Needs torch.
+Attention knows how far apart two tokens are and not where they stand (rotary: Su et al. 2021, section 3.2), so that the same words mean the
+same behind other ones. Beside it, each place of what follows sees the words and pairs of words of the prefix as a set, of which most are left
+out in training (wide and deep: Cheng et al. 2016). A token that stands for something in the prefix can only follow a prefix that has it. Input and output share their embeddings, which therefore begin small. Needs torch.
 """
 
 import math
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from time import process_time
 
 import torch
@@ -15,8 +17,10 @@ from torch.nn import functional
 
 WIDTH, LAYERS, HEADS, BATCH = 128, 4, 4, 64
 RATE, WARM_UP, DECAY = 2e-3, 100, 0.05
-# Of what is learnt from: the share of a layer's outputs that is dropped, and that of a prefix's tokens that is not shown.
-DROPPED, UNSEEN = 0.1, 0.1
+# Of what is learnt from: the share of a layer's outputs that is dropped, and the largest share of a prefix's tokens that is not shown.
+DROPPED, UNSEEN = 0.1, 0.5
+# Pairs of words share this many vectors; of a prefix's words and pairs this share is in the set in training.
+PAIRS, IN_SET = 2_000, 0.5
 PAD, SEPARATOR, END, UNKNOWN = range(4)
 SPECIAL = ("<pad>", "<separator>", "<end>", "<unknown>")
 Pair = tuple[list[int], list[int]]
@@ -36,17 +40,29 @@ class Block(nn.Module):
     def forward(self, x: torch.Tensor, visible: torch.Tensor) -> torch.Tensor:
         rows, length, _ = x.shape
         parts = self.attend(self.before(x)).view(rows, length, 3, HEADS, WIDTH // HEADS).permute(2, 0, 3, 1, 4)
-        seen = functional.scaled_dot_product_attention(parts[0], parts[1], parts[2], attn_mask=visible)
+        seen = functional.scaled_dot_product_attention(turn(parts[0]), turn(parts[1]), parts[2], attn_mask=visible)
         x = x + self.drop(self.gather(seen.transpose(1, 2).reshape(rows, length, WIDTH)))
         return x + self.drop(self.think(self.between(x)))
+
+
+def turn(x: torch.Tensor) -> torch.Tensor:
+    """Vectors [rows, heads, length, width], each turned by its place, so that products of two hang on how far apart they are."""
+    half = x.shape[-1] // 2
+    angles = torch.arange(x.shape[-2])[:, None] * 10_000 ** (-torch.arange(half) / half)
+    one, two = x[..., :half], x[..., half:]
+    return torch.cat([one * angles.cos() - two * angles.sin(), one * angles.sin() + two * angles.cos()], -1)
 
 
 class Learner(nn.Module):
     """Logits of the next token at each place; tokens [rows, length], prefixes [rows] are lengths."""
 
-    def __init__(self, words: int, length: int) -> None:
+    def __init__(self, needs: Sequence[int], length: int) -> None:
+        """needs: of each token the one that a prefix must have so that it can follow; -1 where it always can."""
         super().__init__()
-        self.words, self.places = nn.Embedding(words, WIDTH), nn.Embedding(length, WIDTH)
+        self.words, self.pairs, self.length = nn.Embedding(len(needs), WIDTH), nn.Embedding(PAIRS, WIDTH), length
+        self.needs = torch.tensor(needs)
+        self.copied = self.needs >= 0
+        self.gather = nn.Linear(WIDTH, WIDTH)
         self.blocks = nn.ModuleList(Block() for _ in range(LAYERS))
         self.last = nn.LayerNorm(WIDTH)
         for module in self.modules():
@@ -55,11 +71,29 @@ class Learner(nn.Module):
 
     def forward(self, tokens: torch.Tensor, prefixes: torch.Tensor) -> torch.Tensor:
         place = torch.arange(tokens.shape[1])
+        inside = place[None] < prefixes[:, None]
+        known = torch.zeros(len(tokens), len(self.needs), dtype=torch.bool).scatter_(
+            1, torch.where(inside, tokens, PAD), True
+        )
+        barred = self.copied & ~known[:, self.needs.clamp(min=0)]
         visible = (place[None, :] <= place[:, None])[None] | (place[None, None, :] < prefixes[:, None, None])
-        x = self.words(tokens) + self.places(place)
+        x = self.words(tokens)
+        x = x + self.see_set(tokens, prefixes)[:, None] * (place[None] >= prefixes[:, None] - 1)[..., None]
         for block in self.blocks:
             x = block(x, visible[:, None])
-        return self.last(x) @ self.words.weight.T
+        return (self.last(x) @ self.words.weight.T).masked_fill(barred[:, None], -1e4)
+
+    def see_set(self, tokens: torch.Tensor, prefixes: torch.Tensor) -> torch.Tensor:
+        """Of each prefix the sum of its words and pairs over the root of their number, [rows, width]."""
+        words = tokens[:, : int(prefixes.max())]
+        follows = functional.pad(words[:, 1:], (0, 1), value=UNKNOWN)
+        inside = (torch.arange(words.shape[1])[None] < prefixes[:, None] - 1) & (words != UNKNOWN)
+        kept = [inside, inside & (follows != UNKNOWN)]
+        if self.training:
+            kept = [each & (torch.rand(each.shape) < IN_SET) for each in kept]
+        parts = [self.words(words), self.pairs((words * 31 + follows * 1_009) % PAIRS)]
+        total = sum((part * each[..., None]).sum(1) for part, each in zip(parts, kept, strict=True))
+        return self.gather(total / sum(each.sum(1) for each in kept).clamp(min=1).sqrt()[:, None])
 
 
 def pad_tokens(rows: Sequence[Sequence[int]]) -> torch.Tensor:
@@ -67,37 +101,44 @@ def pad_tokens(rows: Sequence[Sequence[int]]) -> torch.Tensor:
     return torch.tensor([[*row, *[PAD] * (length - len(row))] for row in rows])
 
 
-def hide_tokens(tokens: torch.Tensor, prefixes: torch.Tensor) -> torch.Tensor:
-    """The same with some of each prefix's tokens, but for the separator, as unknown."""
-    words = torch.arange(tokens.shape[1])[None] < prefixes[:, None] - 1
-    return torch.where(words & (torch.rand(tokens.shape) < UNSEEN), UNKNOWN, tokens)
+def hide_tokens(tokens: torch.Tensor, prefixes: torch.Tensor, copied: torch.Tensor) -> torch.Tensor:
+    """The same with some of each prefix's tokens as unknown, but for the separator and what may be copied."""
+    words = (torch.arange(tokens.shape[1])[None] < prefixes[:, None] - 1) & ~copied[tokens]
+    share = torch.rand(len(tokens), 1) * UNSEEN
+    return torch.where(words & (torch.rand(tokens.shape) < share), UNKNOWN, tokens)
 
 
 def train_learner(
-    pairs: Sequence[Pair], words: int, epochs: int, seed: int, report: Callable[[str], None], longest: int = 256
+    draw_pairs: Callable[[], Sequence[Pair]],
+    needs: Sequence[int],
+    epochs: int,
+    seed: int,
+    report: Callable[[str], None],
+    longest: int = 256,
 ) -> Learner:
-    """A learner of all pairs; those longer than `longest` in all are left out. The same seed gives the same weights on one machine."""
+    """A learner of pairs that are drawn anew for each round; those longer than `longest` in all are left out.
+
+    The same seed gives the same weights on one machine.
+    """
     torch.manual_seed(seed)
     order = random.Random(seed)
-    learner = Learner(words, longest)
-    rows = [([*prefix, SEPARATOR, *rest, END], len(prefix) + 1) for prefix, rest in pairs]
-    rows = sorted((row for row in rows if len(row[0]) <= longest), key=lambda row: len(row[0]))
-    batches = [rows[place : place + BATCH] for place in range(0, len(rows), BATCH)]
+    learner = Learner(needs, longest)
+    rounds = (cut_batches(draw_pairs(), longest) for _ in range(epochs))
     decayed = [each for each in learner.parameters() if each.dim() > 1]
     others = [each for each in learner.parameters() if each.dim() < 2]
     groups = [{"params": decayed, "weight_decay": DECAY}, {"params": others, "weight_decay": 0.0}]
     optimizer = torch.optim.AdamW(groups, lr=RATE, betas=(0.9, 0.98))
-    steps, step = epochs * len(batches), 0
-    for epoch in range(epochs):
+    step = 0
+    for epoch, batches in enumerate(rounds):
         order.shuffle(batches)
         lost = 0.0
         for batch in batches:
             step += 1
-            rate = RATE * min(step / WARM_UP, 0.5 * (1 + math.cos(math.pi * step / steps)))
+            rate = RATE * min(step / WARM_UP, 0.5 * (1 + math.cos(math.pi * step / (epochs * len(batches)))))
             for group in optimizer.param_groups:
                 group["lr"] = rate
             tokens, prefixes = pad_tokens([row for row, _ in batch]), torch.tensor([length for _, length in batch])
-            logits = learner(hide_tokens(tokens, prefixes)[:, :-1], prefixes)
+            logits = learner(hide_tokens(tokens, prefixes, learner.copied)[:, :-1], prefixes)
             place = torch.arange(1, tokens.shape[1])[None]
             asked = (place >= prefixes[:, None]) & (tokens[:, 1:] != PAD)
             loss = functional.cross_entropy(logits[asked], tokens[:, 1:][asked])
@@ -110,13 +151,20 @@ def train_learner(
     return learner
 
 
+def cut_batches(pairs: Iterable[Pair], longest: int) -> list[list[tuple[list[int], int]]]:
+    """Prefixes with what follows, and how long the prefix is; those of about the same length together."""
+    rows = [([*prefix, SEPARATOR, *rest, END], len(prefix) + 1) for prefix, rest in pairs]
+    rows = sorted((row for row in rows if len(row[0]) <= longest), key=lambda row: len(row[0]))
+    return [rows[place : place + BATCH] for place in range(0, len(rows), BATCH)]
+
+
 @torch.no_grad()
 def continue_prefixes(learner: Learner, prefixes: Sequence[list[int]], most: int = 60) -> list[list[int]]:
     """What most likely follows each prefix, token by token."""
     learner.eval()
     order = sorted(range(len(prefixes)), key=lambda place: len(prefixes[place]))
     found: list[list[int]] = [[] for _ in prefixes]
-    room = learner.places.num_embeddings
+    room = learner.length
     for start in range(0, len(order), 4 * BATCH):
         chosen = order[start : start + 4 * BATCH]
         rows = [[*prefixes[place][: room - most - 1], SEPARATOR] for place in chosen]

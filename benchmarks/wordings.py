@@ -8,8 +8,9 @@ Of each meaning of the phrase bank one template of training is held out. The lea
 it was taught and with those held out; then the split `test_wording`, in which templates, rules and customers are new.
 
 It sees what any text-to-SQL system has: times are resolved to days by the reader of `shopwright.pipeline.reading.calendar`, the brands, categories and
-colors of the table are found in the question, and rare words are numbered; all are put back into what it writes. Of a question that it learns from, some
-words are numbered as if they were rare, so that it can do without one. A query is right if it is the question's, or has its answer in the customer's log.
+colors of the table are found in the question, each with its column, and rare words are numbered; all are put back into what it writes, which names
+nothing that is not in the question. Of a question that it learns from, some words are numbered as if they were rare, so that it can do without one, and
+the numbers are drawn. A query is right if it is the question's, or has its answer in the customer's log.
 """
 
 import argparse
@@ -34,8 +35,10 @@ from shopwright.pipeline.reading.calendar import read_calendar, read_date
 from shopwright.pipeline.run import Run
 from shopwright.schemas.questions import Question
 
-RARE = 40
-"""Questions of training that must have a word, else it is numbered."""
+RARE = 1 / 600
+"""Share of the questions of training that must have a word, else it is numbered."""
+NUMBERS = 8
+"""Numbers that marks of a kind are given at least."""
 MERGES = 600
 TESTED = 0.12
 """Share of the trajectories of training that the learner is asked about instead."""
@@ -47,6 +50,7 @@ WORD = re.compile(r"\ue000[a-z]\d+|\d+(?:[.,]\d+)*|[^\W\d_]+|[^\w\s]|_")
 SQL_PIECE = re.compile(r"'(?:[^']|'')*'|\d+(?:\.\d+)?|\w+|::|[<>!=|]=|<>|\|\||[^\w\s]")
 LITERAL_PIECE = re.compile(r"\d+|[^\W\d_]+|\s|[^\w\s]|_")
 ISO = re.compile(r"'(\d{4}-\d\d-\d\d)'")
+MARK = re.compile(r"[bcdkw]\d+(?::\w+)?")
 OPEN, CLOSE, ENDING = "«", "»", "##s"
 
 
@@ -61,7 +65,7 @@ class Encoded(NamedTuple):
 def find_times(text: str, asked_on: date) -> tuple[str, dict[str, str]]:
     """The text with a mark for each time, and the days that they are: its first, its last, the day after.
 
-    >>> find_times("How many clicks in May 2024, on May 3?", date(2024, 6, 1))[1]["d0:first"]
+    >>> find_times("How many clicks in May 2024, on May 3?", date(2024, 6, 1))[1]["d1:first"]
     '2024-05-03'
     """
     names, found, marks = SimpleNamespace(asked_on=asked_on), [], {}
@@ -90,47 +94,62 @@ def mark_days(name: str, first: date, last: date) -> dict[str, str]:
 
 
 class Values:
-    """The brands, categories and colors of a run, and what they are called in a question."""
+    """The brands, categories and colors of a run, by letters for their columns, and what they are called in a question."""
 
-    def __init__(self, values: Iterable[str]) -> None:
-        known = {value.lower(): value for value in sorted(values)}
-        self.known = {value.removesuffix("s"): whole for value, whole in known.items()} | known
+    def __init__(self, values: Mapping[str, Iterable[str]]) -> None:
+        exact, short = {}, {}
+        for letter in sorted(values, reverse=True):
+            for value in sorted(values[letter]):
+                exact[value.lower()] = short[value.lower().removesuffix("s")] = letter, value
+        self.known = short | exact
+        self.titles = {value for _, value in self.known.values()}
         names = "|".join(map(re.escape, sorted(self.known, key=lambda each: (-len(each), each))))
         self.pattern = re.compile(rf"\b(?:{names})\b", re.IGNORECASE)
 
     def mark(self, text: str) -> tuple[str, dict[str, str]]:
-        """The text with a mark for each, and what they are in the table.
+        """The text with a mark for each, and what they are in the table; what is quoted stays as it is, but for a title.
 
-        >>> Values(["Table Lamps", "Arlo", "red"]).mark("Arlo's red table lamp")[1]
-        {'v0': 'Arlo', 'v1': 'red', 'v2': 'Table Lamps'}
+        >>> Values({"c": ["Table Lamps"], "b": ["Arlo"], "k": ["red"]}).mark("Arlo's red table lamp")[1]
+        {'b0': 'Arlo', 'k0': 'red', 'c0': 'Table Lamps'}
         """
         marks: dict[str, str] = {}
 
         def name(found: re.Match[str]) -> str:
-            value = self.known[found[0].lower()]
-            mark = next((mark for mark, known in marks.items() if known == value), f"v{len(marks)}")
+            letter, value = self.known[found[0].lower()]
+            own = [mark for mark in marks if mark[0] == letter]
+            mark = next((mark for mark in own if marks[mark] == value), f"{letter}{len(own)}")
             marks[mark] = value
             return f" \ue000{mark} "
 
-        return self.pattern.sub(name, text), marks
+        parts = text.split('"')
+        return '"'.join(
+            part if number % 2 and part not in self.titles else self.pattern.sub(name, part)
+            for number, part in enumerate(parts)
+        ), marks
 
 
 def list_values(run: Run) -> Values:
     """Those of all trajectories."""
-    found: set[str] = set()
+    found: dict[str, set[str]] = {"b": set(), "c": set(), "k": set()}
     for row in run.read("trajectories"):
         for event in row.events:
-            found.update(filter(None, (event.brand, event.product_types, event.color)))
+            for letter, value in zip(found, (event.brand, event.product_types, event.color), strict=True):
+                found[letter].update([value] if value else [])
     return Values(found)
 
 
-def encode_question(row: Question, values: Values, common: Collection[str]) -> Encoded:
-    """Its words in lower case; a time is a mark, a value of the table, and a word that is not common."""
+def mark_question(row: Question, values: Values) -> Encoded:
+    """Its words, with marks for its times and for values of the table."""
     text, marks = find_times(row.question, row.asked_on)
     text, more = values.mark(text)
-    marks |= more
+    return Encoded(WORD.findall(text), marks | more)
+
+
+def encode_question(marked: Encoded, common: Collection[str]) -> Encoded:
+    """The words in lower case, those that are not common as marks, too."""
+    marks = dict(marked.marks)
     words, numbered = [], {}
-    for word in WORD.findall(text):
+    for word in marked.words:
         if word[0] == "\ue000":
             words.append(word[1:])
         elif word.lower() in common or not word[0].isalnum():
@@ -140,6 +159,21 @@ def encode_question(row: Question, values: Values, common: Collection[str]) -> E
             marks.setdefault(mark, word)
             words.append(mark)
     return Encoded(words, marks)
+
+
+def renumber_marks(one: Encoded, order: random.Random) -> Encoded:
+    """The same with other numbers, so that what a number stands for has to be read from the words around it."""
+    known = sorted({mark.partition(":")[0] for mark in one.marks})
+    names: dict[str, str] = {}
+    for kind in "bcdkw":
+        own = [mark for mark in known if mark[0] == kind]
+        numbers = order.sample(range(max(len(own), NUMBERS)), len(own))
+        names |= {mark: f"{kind}{number}" for mark, number in zip(own, numbers, strict=True)}
+    marks = {}
+    for mark, text in one.marks.items():
+        name, colon, which = mark.partition(":")
+        marks[f"{names[name]}{colon}{which}"] = text
+    return Encoded([names.get(word, word) for word in one.words], marks)
 
 
 def encode_query(sql: str, marks: Mapping[str, str]) -> list[str]:
@@ -191,7 +225,8 @@ def learn_merges(queries: Iterable[Sequence[str]], count: int) -> list[tuple[str
         pairs: Counter[tuple[str, str]] = Counter()
         for row, number in rows:
             for pair in pairwise(row):
-                pairs[pair] += number
+                if not any(map(MARK.fullmatch, pair)):  # their numbers are drawn
+                    pairs[pair] += number
         taken: set[str] = set()
         chosen = []
         for pair, number in sorted(pairs.items(), key=lambda item: (-item[1], item[0]))[:60]:
@@ -227,34 +262,41 @@ class Language:
     """The tokens of questions and queries, as numbers."""
 
     def __init__(self, rows: Sequence[Question], values: Values, seed: int) -> None:
-        self.values = values
-        counts: Counter[str] = Counter()
-        for row in rows:
-            text, _ = find_times(row.question, row.asked_on)
-            counts.update({word.lower() for word in WORD.findall(text)})
-        self.common = frozenset(word for word, count in counts.items() if count >= RARE)
-        self.ordered = sorted(self.common)
-        order = random.Random(seed)
-        encoded = [encode_question(row, values, self.draw_common(order)) for row in rows]
-        queries = [encode_query(row.sql, each.marks) for row, each in zip(rows, encoded, strict=True)]
-        self.merges = learn_merges(queries, MERGES)
+        self.values, self.rows = values, rows
+        self.marked = [mark_question(row, values) for row in rows]
+        counts = Counter(word for each in self.marked for word in {word.lower() for word in each.words})
+        self.common = frozenset(word for word, count in counts.items() if count >= RARE * len(rows))
+        self.order = random.Random(seed)
+        encoded = [(each, encode_query(row.sql, each.marks)) for row, each in self.draw_encoded()]
+        self.merges = learn_merges((query for _, query in encoded), MERGES)
         self.levels = self.group_merges()
-        merged = [self.merge(query) for query in queries]
         from benchmarks.learner import SPECIAL
 
-        seen = Counter(token for query in merged for token in query)
-        seen.update({word for each in encoded for word in each.words})
+        seen = Counter(token for _, query in encoded for token in self.merge(query))
+        seen.update(word for each, _ in encoded for word in each.words)
         tokens = [*SPECIAL, *sorted(token for token, count in seen.items() if count > 1)]
         self.number = {token: place for place, token in enumerate(tokens)}
         self.tokens = tokens
-        self.pairs = [(self.count(each.words), self.count(query)) for each, query in zip(encoded, merged, strict=True)]
+        self.needs = [self.number.get(token.partition(":")[0], -1) if MARK.fullmatch(token) else -1 for token in tokens]
 
-    def draw_common(self, order: random.Random) -> Collection[str]:
-        """The common words but for some."""
-        return frozenset(word for word in self.ordered if order.random() >= HIDDEN)
+    def draw_encoded(self) -> Iterator[tuple[Question, Encoded]]:
+        """Each question with some of its common words numbered, too, and all marks with drawn numbers."""
+        for row, marked in zip(self.rows, self.marked, strict=True):
+            common = frozenset(word for word in map(str.lower, marked.words) if self.shows(word))
+            yield row, renumber_marks(encode_question(marked, common), self.order)
+
+    def shows(self, word: str) -> bool:
+        return word in self.common and self.order.random() >= HIDDEN
+
+    def draw_pairs(self) -> list[tuple[list[int], list[int]]]:
+        """What is learnt from in one round."""
+        return [
+            (self.count(each.words), self.count(self.merge(encode_query(row.sql, each.marks))))
+            for row, each in self.draw_encoded()
+        ]
 
     def encode(self, row: Question) -> Encoded:
-        return encode_question(row, self.values, self.common)
+        return encode_question(mark_question(row, self.values), self.common)
 
     def group_merges(self) -> list[list[tuple[str, str]]]:
         """Merges that were chosen together, which share no token."""
@@ -330,7 +372,7 @@ def examine(run: Run, seed: int, epochs: int, say: Callable[[str], None]) -> Ite
     shares = share_rows(list(run.read("questions")), seed)
     language = Language(shares["taught"], list_values(run), seed)
     say(f"{len(shares['taught']):,} questions to learn from, {len(language.tokens):,} tokens")
-    learner = train_learner(language.pairs, len(language.tokens), epochs, seed, say)
+    learner = train_learner(language.draw_pairs, language.needs, epochs, seed, say)
     engines = Engines(run.read("trajectories"))
     yield "| asked with | questions | right | 95 % |"
     yield "| --- | --- | --- | --- |"

@@ -10,10 +10,13 @@ from typing import NamedTuple
 
 from shopwright.pipeline.phrases.grammar import SLOT, Malformed, Template, parse_phrase_files
 from shopwright.pipeline.phrases.registers import fill_registers
+from shopwright.pipeline.phrases.synonyms import load_synonyms
 from shopwright.schemas.phrases import Use
 
 # The families of which a register speaks in all splits: of `behaviors` the shoppers write plain words in their own way themselves.
 SPOKEN = ("envs", "questions")
+# The family whose small phrases are exchanged for others when it is said.
+EXCHANGING = "questions"
 FOLDER = Path(__file__).parents[2] / "data" / "reference" / "phrases"
 SPACE_BEFORE = re.compile(r"\s+(?=[,.;:?!)])")
 # Two prepositions of the same kind in a row: "clicked on on May 3".
@@ -63,6 +66,10 @@ class PhraseBank:
             self.known[key] = found
         return found
 
+    def draw(self, meaning: str, random: Random, *, use: Use = "train", register: str = "plain") -> Template:
+        templates = self.of(meaning, use, register)
+        return templates[int(random.random() * len(templates))]
+
     def say(
         self,
         meaning: str,
@@ -78,8 +85,7 @@ class PhraseBank:
         >>> bank.say("greets", {"name": "Ada"}, Random(1)).text
         'Hello there, Ada.'
         """
-        templates = self.of(meaning, use, register)
-        template = templates[int(random.random() * len(templates))]
+        template = self.draw(meaning, random, use=use, register=register)
         return self.fill(template, template.frame(random), slots, random, use=use, register=register)
 
     def fill(
@@ -142,5 +148,8 @@ def parse_texts(*texts: str) -> list[Template]:
 def load_grammar_bank(family: str) -> PhraseBank:
     """The bank of one family of texts: the files of its folder, and those at the top that all share."""
     files = [*sorted(FOLDER.glob("*.txt")), *sorted(FOLDER.joinpath(family).glob("*.txt"))]
-    meanings = parse_phrase_files(files).values()
-    return PhraseBank(each for found in meanings for each in (fill_registers(found) if family in SPOKEN else found))
+    settle = load_synonyms().settle if family == EXCHANGING else str
+    meanings = parse_phrase_files(files, settle).values()
+    return PhraseBank(
+        each for found in meanings for each in (fill_registers(found, settle) if family in SPOKEN else found)
+    )

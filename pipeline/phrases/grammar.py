@@ -14,7 +14,7 @@ is a comment. Nothing else has a meaning of its own.
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice, product
@@ -88,8 +88,11 @@ def join_pieces(parts: Iterable[str]) -> str:
     return " ".join("".join(parts).split())
 
 
-def parse_phrase_files(files: Iterable[Path]) -> dict[str, list[Template]]:
-    """The templates of each meaning. Raises Malformed with the file and the line."""
+def parse_phrase_files(files: Iterable[Path], settle: Callable[[str], str] = str) -> dict[str, list[Template]]:
+    """The templates of each meaning. Raises Malformed with the file and the line.
+
+    settle: gives the same text for all that can be said for a text; patterns that it makes alike are in one use.
+    """
     rules: dict[str, list[str]] = {}
     meanings: dict[str, list[tuple[Register, str, Path]]] = {}
     for file in files:
@@ -116,7 +119,7 @@ def parse_phrase_files(files: Iterable[Path]) -> dict[str, list[Template]]:
                 meanings[meaning].append((check_register(register, where), pattern, file))
             else:
                 raise Malformed(f"{where}: a line that belongs to no meaning")
-    return {meaning: list(make_templates(meaning, lines, rules)) for meaning, lines in meanings.items()}
+    return {meaning: list(make_templates(meaning, lines, rules, settle)) for meaning, lines in meanings.items()}
 
 
 def check_register(found: re.Match[str] | None, where: str) -> Register:
@@ -129,13 +132,16 @@ def check_register(found: re.Match[str] | None, where: str) -> Register:
 
 
 def make_templates(
-    meaning: str, lines: list[tuple[Register, str, Path]], rules: dict[str, list[str]]
+    meaning: str,
+    lines: list[tuple[Register, str, Path]],
+    rules: dict[str, list[str]],
+    settle: Callable[[str], str] = str,
 ) -> Iterator[Template]:
     known = [(register, pattern) for register, pattern, _ in lines]
     if len(set(known)) < len(known):
         twice = next(pattern for register, pattern in known if known.count((register, pattern)) > 1)
         raise Malformed(f"{meaning} says {twice!r} twice")
-    leader = join_alike([pattern for _, pattern in known])
+    leader = join_alike([pattern for _, pattern in known], settle)
     uses = deal_uses_by_register([(register, leader[pattern]) for register, pattern in known])
     for register, pattern, file in lines:
         use = uses[leader[pattern]]
@@ -146,7 +152,7 @@ def make_templates(
         yield Template(meaning, register, pattern, pieces, use)
 
 
-def join_alike(patterns: list[str]) -> dict[str, str]:
+def join_alike(patterns: list[str], settle: Callable[[str], str] = str) -> dict[str, str]:
     """Of each pattern the first that it makes a frame in common with, capitals aside, at once or over others: they must be in one use.
 
     A frame without a word of its own ("{fact}.") says nothing, and joins nothing.
@@ -163,7 +169,7 @@ def join_alike(patterns: list[str]) -> dict[str, str]:
         return pattern
 
     for pattern in leader:
-        for frame in list_frames(pattern):
+        for frame in list_frames(settle(pattern)):
             if re.search(r"\w", SLOT.sub("", frame)):
                 leader[find(pattern)] = find(first.setdefault(frame.lower(), pattern))
     return {pattern: find(pattern) for pattern in patterns}

@@ -29,7 +29,7 @@ def load_registers() -> dict[str, Any]:
     return tomllib.loads(FILE.read_text(encoding="utf-8"))
 
 
-def fill_registers(templates: Sequence[Template]) -> list[Template]:
+def fill_registers(templates: Sequence[Template], settle: Callable[[str], str] = str) -> list[Template]:
     """The templates of a meaning, and for each split and register that none is of, its plain ones as this register writes them.
 
     A meaning that is only said plainly, such as the name of a thing, has no tone. What would be a frame of another split is left out.
@@ -37,7 +37,8 @@ def fill_registers(templates: Sequence[Template]) -> list[Template]:
     if len({each.register for each in templates}) < 2 or templates[0].meaning.startswith("note/"):
         return list(templates)
     frames = {
-        use: {frame for each in templates if each.use == use for frame in list_plain_frames(each)} for use in USES
+        use: {frame for each in templates if each.use == use for frame in list_plain_frames(each, settle)}
+        for use in USES
     }
     added = []
     for use in reversed(USES):  # the tests have fewer templates, and lose none to training
@@ -46,7 +47,7 @@ def fill_registers(templates: Sequence[Template]) -> list[Template]:
         for register in list_missing(here):
             for plain in (each for each in here if each.register == "plain"):
                 new = write_template(plain, register)
-                own = set(list_plain_frames(new))
+                own = set(list_plain_frames(new, settle))
                 if new.pieces != plain.pieces and all(map(own.isdisjoint, elsewhere)):
                     added.append(new)
                     frames[use] |= own
@@ -58,8 +59,9 @@ def list_missing(templates: Iterable[Template]) -> list[Register]:
     return [each for each in REGISTERS if each not in known] if known else []
 
 
-def list_plain_frames(template: Template) -> Iterator[str]:
-    return (frame.lower().rstrip(".?!") for frame in template.frames())
+def list_plain_frames(template: Template, settle: Callable[[str], str] = str) -> Iterator[str]:
+    pieces = change_all(template.pieces, settle)
+    return (frame.lower().rstrip(".?!") for frame in replace(template, pieces=pieces).frames())
 
 
 def write_template(plain: Template, register: Register) -> Template:

@@ -6,6 +6,8 @@ from random import Random
 from typing import Any, NamedTuple
 
 from shopwright.pipeline.phrases.bank import PhraseBank, Ref, tidy_sentence
+from shopwright.pipeline.phrases.grammar import Template
+from shopwright.pipeline.phrases.synonyms import load_synonyms
 from shopwright.pipeline.prompts import name_ordinal
 from shopwright.pipeline.questions import tree as t
 from shopwright.pipeline.questions.answers import type_of
@@ -18,13 +20,13 @@ from shopwright.schemas.questions import Split
 USE_OF: Mapping[Split, Use] = {"sft": "train", "rl": "train", "test": "test", "test_wording": "test_wording"}
 # How customers talk, and how often each of these is; who asks about a customer instead of being one says "the customer".
 REGISTERS = {
-    "plain": 0.22, "terse": 0.42, "chatty": 0.06, "polite": 0.06, "hurried": 0.12, "teenager": 0.05, "elderly": 0.03, "non-native": 0.04,
+    "plain": 0.15, "terse": 0.51, "chatty": 0.05, "polite": 0.05, "hurried": 0.12, "teenager": 0.05, "elderly": 0.03, "non-native": 0.04,
 }  # fmt: skip
 FIRST_PERSON = 0.75
 # Share of the questions that begin with their time; before a request it would be a deadline.
 TIME_FIRST = 0.2
-# Ways to ask of which the shortest is taken: people type no more than they have to.
-COMPARED = 12
+# Ways to fill a template of which the shortest is taken, and templates: people type no more than they have to, and do not all ask alike.
+COMPARED, TEMPLATES = 12, 3
 ASKING = frozenset("how what which when on in of at did where".split())
 # Share of the questions that say what wins a tie, or how to write the answer, where they need not.
 SAYS_MORE = 0.1
@@ -77,26 +79,39 @@ def phrase_question(
     """One way to ask. notes: what must be said beside the question: `tie` where several tie, `none` where that is the answer."""
     use, voice = USE_OF[split], draw_voice(random)
     slots = list_all_slots(tree, asked_on, random, voice)
-    ways = [
-        bank.say(name_meaning(shape, tree), slots, random, use=use, register=voice.register) for _ in range(COMPARED)
-    ]
-    said = min(ways, key=lambda way: len(way.text.split()))
-    text, templates = said.text, list(said.templates)
+    meaning = name_meaning(shape, tree)
+    template = draw_short_template(bank, meaning, use, voice.register, random)
+    frame = load_synonyms().exchange(template.frame(random), random)
+    ways = [bank.fill(template, frame, slots, random, use=use, register=voice.register) for _ in range(COMPARED)]
+    text, templates = min(ways, key=lambda way: len(way.text.split()))
     first_word = text.partition(" ")[0].lower()
     timed = bool(slots["when"]) and any(each.startswith("time/") for each in templates)
     if timed and first_word in ASKING and random.random() < TIME_FIRST:
         time = bank.say("when", slots, random, use=use)
-        bare = bank.say(name_meaning(shape, tree), {**slots, "when": ""}, random, use=use, register=voice.register)
+        bare = bank.fill(template, frame, {**slots, "when": ""}, random, use=use, register=voice.register)
         names = [each.brand for each in t.list_tree_picks(tree) if each.brand]
         rest = bare.text if bare.text.startswith(tuple(names)) else lower_first(bare.text)
         text = f"{raise_first(time.text)}, {rest}"
-        templates = [*bare.templates, *time.templates]
+        templates = (*bare.templates, *time.templates)
     for note in dict.fromkeys([*list_possible_notes(shape, tree), *notes]):
         if note in notes or random.random() < SAYS_MORE:
             added = bank.say(f"note/{note}", slots, random, use=use, register=voice.register)
             text = f"{raise_first(text)} {raise_first(added.text)}"
             templates += added.templates
     return Phrased(tidy_sentence(raise_first(text)), list(dict.fromkeys(templates)))
+
+
+def draw_short_template(bank: PhraseBank, meaning: str, use: Use, register: str, random: Random) -> Template:
+    """The shortest of some templates; who is terse says plain ones, too, that are as short as theirs."""
+    known = bank.of(meaning, use, register)
+    if register == "terse":
+        longest = max(map(count_words, known))
+        known = list(dict.fromkeys([*known, *(each for each in bank.of(meaning, use) if count_words(each) <= longest)]))
+    return min((known[int(random.random() * len(known))] for _ in range(TEMPLATES)), key=count_words)
+
+
+def count_words(template: Template) -> int:
+    return len(template.pattern.split())
 
 
 def list_all_slots(tree: Any, asked_on: date, random: Random, voice: Voice) -> "dict[str, str | Ref]":

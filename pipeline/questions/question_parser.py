@@ -15,6 +15,7 @@ from shopwright.pipeline.reading.words import TERMINALS, Names
 
 # The wordings of questions, and of what they share with other texts that are read back.
 GRAMMARS = (*sorted(Path(__file__).parent.glob("*.grammar")), Path(__file__).parents[1] / "reading" / "phrases.grammar")
+SYNONYMS = Path(__file__).with_name("synonyms.txt")
 NODES = {kind.model_fields["node"].default: kind for kind in get_args(get_args(Tree)[0])}
 PRODUCT = {"asin": "product_name"}
 # Types of answers in which a product is the same by its id and by its name.
@@ -39,7 +40,8 @@ class Unclear(ValueError):
 
 @cache
 def load_question_grammar() -> Grammar:
-    return Grammar("\n".join(path.read_text(encoding="utf-8") for path in GRAMMARS), TERMINALS)
+    rules = "\n".join(path.read_text(encoding="utf-8") for path in GRAMMARS)
+    return Grammar(rules, TERMINALS, SYNONYMS.read_text(encoding="utf-8"))
 
 
 def parse_trees(text: str, names: Names) -> list[Any]:

@@ -99,9 +99,10 @@ class Grammar:
     [{'who': 'Ada', 'polite': True}]
     """
 
-    def __init__(self, rules: str, terminals: Mapping[str, Terminal]) -> None:
+    def __init__(self, rules: str, terminals: Mapping[str, Terminal], synonyms: str = "") -> None:
+        """synonyms: groups of phrases, one a line; where one stands in a rule, any other may be read."""
         found: dict[str, tuple[Wording, ...]] = {}
-        for name, options in parse_grammar(rules):  # a rule may go on in another file
+        for name, options in parse_grammar(rules, widen_by(synonyms)):  # a rule may go on in another file
             found[name] = (*found.get(name, ()), *options)
         self.rules = {name: Choice(options) for name, options in found.items()}
         self.terminals = terminals
@@ -136,7 +137,8 @@ class Grammar:
             key = name, place
             found = sentence.known.get(key)
             if found is None:
-                found = sentence.known[key] = self.readers[name](sentence, place)
+                ways = self.readers[name](sentence, place)
+                found = sentence.known[key] = [way for number, way in enumerate(ways) if way not in ways[:number]]
             return found
 
         return read
@@ -340,7 +342,22 @@ def get_by_path(said: Any, path: str) -> Any:
 # The notation
 
 
-def parse_grammar(rules: str) -> Iterator[tuple[str, list[Wording]]]:
+def widen_by(synonyms: str) -> Callable[[str], str]:
+    """Puts a choice of all phrases of its group for each phrase in a pattern.
+
+    >>> widen_by("how often | how many times\\n")("<who> asked how often [<when>]")
+    '<who> asked {how often|how many times} [<when>]'
+    """
+    lines = (line.partition("# ")[0].strip() for line in synonyms.splitlines())
+    found = [line.split(" | ") for line in lines if line]
+    groups = {phrase: f"{{{'|'.join(group)}}}" for group in found for phrase in group}
+    ordered = sorted(groups, key=len, reverse=True)
+    phrases = [rf"(?<![\w'-]){re.escape(each)}(?![\w'-])" for each in ordered]
+    pattern = re.compile("|".join([*phrases, "<[^>]*>"]))
+    return lambda text: pattern.sub(lambda found: groups.get(found[0], found[0]), text)
+
+
+def parse_grammar(rules: str, widen: Callable[[str], str] = str) -> Iterator[tuple[str, list[Wording]]]:
     """Each rule with its wordings. A line that begins deeper than a wording goes on with the one before."""
     name, lines = "", list[str]()
     for line in rules.splitlines():
@@ -349,18 +366,18 @@ def parse_grammar(rules: str) -> Iterator[tuple[str, list[Wording]]]:
         if not text:
             continue
         if depth == 0:
-            yield from [(name, [parse_wording(each) for each in lines])] if name else []
+            yield from [(name, [parse_wording(each, widen) for each in lines])] if name else []
             name, lines = text, []
         elif depth == 4:
             lines.append(text.strip())
         else:
             lines[-1] += " " + text.strip()
-    yield name, [parse_wording(each) for each in lines]
+    yield name, [parse_wording(each, widen) for each in lines]
 
 
-def parse_wording(line: str) -> Wording:
+def parse_wording(line: str, widen: Callable[[str], str] = str) -> Wording:
     pattern, _, says = line.partition("=>")
-    pieces = [each for each in PIECE.findall(pattern) if each.strip()]
+    pieces = [each for each in PIECE.findall(widen(pattern)) if each.strip()]
     parts, rest = parse_sequence(pieces)
     if rest:
         raise ValueError(f"a bracket too many in: {line}")
