@@ -300,11 +300,9 @@ def amounts_are_of_pages(story: SessionStory, sentence: Sentence) -> str | None:
         cents = parse_cents(amount)
         priced = any(cents in prices for prices in story.prices.values())
         priced = priced or any(each.high == cents for each in story.known.values())
-        if (
-            not priced
-            and amount not in re.findall(r"\d+", typed)
-            and f"${amount}" not in story.moments[sentence.at].page
-        ):
+        # "$1" does not stand in "$19.49".
+        shown = re.search(rf"\${re.escape(amount)}(?![.,]?\d)", story.moments[sentence.at].page)
+        if not priced and not shown and amount not in re.findall(r"\d+", typed):
             return "names an amount that no page shows"
     return None
 

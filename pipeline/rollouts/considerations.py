@@ -236,7 +236,7 @@ def list_node_considerations(tree: Any) -> Iterator[Remark]:
             if tree.k > 1:
                 yield remark("mind fewer groups", things=name_things(tree.by))
             if tree.rank > 1:
-                yield remark("mind rank", place=name_place(tree.rank))
+                yield remark("mind rank", place=name_place(tree.rank), thing=name_thing(tree.by))
             if tree.by in GAPPY:
                 yield remark("mind missing", thing=name_thing(tree.by))
         case t.Share():

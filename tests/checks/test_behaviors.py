@@ -322,6 +322,7 @@ def beside_reading(reasons):
         each
         for each in reasons
         if each != "a rationale that claims nothing that could be said here"
+        and not each.startswith("a rationale that is read as ")
         and not each.endswith("which is not understood")
     }
 

@@ -246,7 +246,7 @@ def test_two_purchases_of_one_cart_fail(why, row, catalog):
 
 
 def test_a_purchase_with_the_cart_of_another_product_fails(why, row, catalog, people):
-    purchase = places(row, "purchase")[0]
+    purchase = unpromoted_purchases(row, catalog)[0]
     limit = people[row["persona_id"]].budget
     clicked = [row["events"][place]["asin"] for place in only_clicked(row) if place < purchase]
     other = next(a for a in clicked if not catalog[a]["promotions"] and catalog[a]["price"] <= limit)

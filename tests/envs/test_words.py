@@ -160,6 +160,9 @@ def test_the_reader_shares_nothing_with_the_writer():
 def test_nobody_says_what_no_person_would(tasks):
     for task in tasks:
         said = f"{task.opening} {' '.join(slot.said for slot in task.slots)}"
+        for slot in task.slots:
+            if "brand" in slot.name:  # a maker may have two names, a category not
+                said = said.replace(slot.value, "it")
         assert not re.search(
             r"drone fly|something from [A-Z][a-z]+ [A-Z][a-z]|\b1 pieces|\ba [aeio]\w+ (?:lamp|headset)", said
         ), said

@@ -15,6 +15,7 @@ from shopwright.pipeline.evaluate.storage import get_results_path, read_results
 from shopwright.pipeline.models.role import Models, Role
 from shopwright.pipeline.problem import Problem
 from shopwright.pipeline.publish.report import write_report
+from shopwright.pipeline.run import Run
 from shopwright.pipeline.shopping import evaluate
 from shopwright.pipeline.shopping.baselines import PLAYERS
 from shopwright.pipeline.shopping.evaluate import (
@@ -24,6 +25,7 @@ from shopwright.pipeline.shopping.evaluate import (
     select_shopping_tasks,
     summarize_outcomes,
 )
+from shopwright.pipeline.shopping.expert import EXPERT
 from shopwright.pipeline.shopping.play import SCENARIOS
 from shopwright.pipeline.stages import all_stages, upstream
 from shopwright.schemas.shopping import ErrorLabel, Match
@@ -418,16 +420,19 @@ def test_the_instructions_are_compared_with_peoples_and_nothing_is_played(shopwr
     assert "beside people's" in (copy.folder / "report.html").read_text().replace("&#39;", "'")
 
 
-def test_the_audit_is_printed_kept_and_in_the_report(shopwright, copy):
-    code, out, err = shopwright("audit", "shopping_tasks", "--run", copy.folder, "--split", "train", "--limit", 24)
+def test_the_audit_is_printed_kept_and_in_the_report(shopwright, tmp_path):
+    """Of a shop with as many products of a kind as the default one: where there are six, whoever takes the first is often right."""
+    run = Run(tmp_path, seed=3, workers=2)
+    run.build("shopping_tasks", count=30, personal=20, tokens="32k", **{"personas.count": 20})
+    code, out, err = shopwright("audit", "shopping_tasks", "--run", tmp_path, "--split", "train", "--limit", 40)
     assert code == 0, out + err
     assert "\nnot solved: none\n" in out
-    facts, cells = read_audit(copy.folder, "shopping")
-    assert {cell.policy for cell in cells} == set(PLAYERS)
-    assert sum(cell.episodes for cell in cells if cell.policy == "solver") == 48
+    facts, cells = read_audit(tmp_path, "shopping")
+    assert {cell.policy for cell in cells} == {*PLAYERS, EXPERT}
+    assert sum(cell.episodes for cell in cells if cell.policy == "solver") == 80
     assert (facts["split"], facts["cheated"]) == ("train", [])
-    write_report(copy)
-    assert "can they be cheated?" in (copy.folder / "report.html").read_text()
+    write_report(run)
+    assert "can they be cheated?" in (tmp_path / "report.html").read_text()
 
 
 def test_an_audit_that_finds_something_says_so_with_its_exit_code(shopwright, copy, monkeypatch):

@@ -7,7 +7,7 @@ from shopwright.pipeline.evaluate.situation import play_offline
 from shopwright.pipeline.shopping.baselines import PLAYERS, list_top_likes
 from shopwright.pipeline.shopping.evaluate import MOST_BASELINE_SUCCESS, MOST_READING_SUCCESS
 from shopwright.pipeline.shopping.play import Play, list_scenarios, make_episode
-from tests.shopping.shops import begin_task, customer, play_task, shop, task, tasks
+from tests.shopping.shops import begin_task, customer, play_task, shop, tasks
 
 SAMPLE = [*tasks(), *tasks(language="zh"), *tasks(8, personal=True)]
 CHEAP = [name for name in PLAYERS if name != "solver"]
@@ -105,7 +105,7 @@ def test_who_copies_the_profile_searches_what_is_liked_best():
     (one,) = tasks(1, personal=True)
     brand = next(need.value for need in one.needs if need.known == "profile")
     assert play_task(one, "single personal", "copies-the-profile").steps[0].action == f"search[{brand}]"
-    assert play_task(task(0), "single", "copies-the-profile").steps[0].action == "search[]"
+    assert play_task(tasks(1)[0], "single", "copies-the-profile").steps[0].action == "search[]"
 
 
 def test_what_is_liked_best_is_the_first_of_each_sort():
@@ -120,5 +120,5 @@ def test_who_plays_at_random_does_only_what_can_be_done():
 
 
 def test_who_does_nothing_buys_nothing():
-    episode = play_task(task(0), "single", "nothing")
+    episode = play_task(tasks(1)[0], "single", "nothing")
     assert (episode.bought_product, len(episode.steps)) == ("", 30)

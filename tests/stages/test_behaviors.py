@@ -207,7 +207,7 @@ def honest(walked):
 
 def honestly(number, title):
     mark = "abcdefghijklmnopqrstuvwxyz"[number % 26] * (2 + number // 26)
-    return f"I think {title or 'so'} ({mark})."
+    return f"I see {title or 'so'} ({mark})."
 
 
 def test_what_code_says_is_an_answer_that_a_model_could_give(walked):

@@ -472,7 +472,10 @@ def test_a_trajectory_that_lacks_something_gets_true_questions_on_the_rest(month
     asked = [row for row in made if isinstance(row, Question)]
     assert len(asked) > 20
     datasets = {"trajectories": Dataset(tmp_path, "trajectories", Trajectory)}
-    assert reasons_against(STAGE, to_batch(Question, asked), datasets, asked) == [[]] * len(asked)
+    against = reasons_against(STAGE, to_batch(Question, asked), datasets, asked)
+    untrue = [reasons for reasons in against if reasons and not reasons[0].startswith("its words can also mean")]
+    assert untrue == []
+    assert sum(map(bool, against)) <= 1  # two games of one name that lack a brand: the build holds such a question back
 
 
 def test_a_trajectory_of_an_unknown_budget_is_named(tmp_path):

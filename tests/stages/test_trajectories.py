@@ -361,7 +361,7 @@ def vocabulary(tmp_path_factory):
 def test_a_tokenizers_own_count_fills_the_budget_exactly(run, vocabulary):
     from tokenizers import Tokenizer
 
-    made = run.build("trajectories", products=1_200, count=8, tokens="6k,12k", tokenizer=str(vocabulary))
+    made = run.build("trajectories", products=1_200, count=8, tokens="12k,24k", tokenizer=str(vocabulary))
     assert made.rejects == {}
     own = Tokenizer.from_file(str(vocabulary))
     for row in run.read("trajectories"):

@@ -39,7 +39,7 @@ class Reading:
 # Sentences about the form of the answer, and what each says.
 NOTES = (
     (r"(?:(?:say|answer) )?none (?:if there is (?:none|nothing to find)|is fine if there is nothing)", "none"),
-    (r"if there is none, answer none", "none"),
+    (r"if there is none, answer none|none if (?:none|nothing)", "none"),
     (r"(?:\w+ ){0,4}(?:tie|ties|tied|equal|equals|equal ones)\b[^.?]*\b(?:first|earliest)\b[^.?]*", "tie"),
     (r"(?:the )?earliest(?: one)? on a tie|first one on a tie", "tie"),
     (r"(?:give |use )?(?:the )?full (?:product )?name(?: as the shop lists it)?(?:, please)?", "form"),

@@ -145,6 +145,8 @@ SMALL = """
     there these they think this those though through throw throwing time times to too took track u up us use used
     using various very was way we went were whenever where wherever whether whichever while who whole whose with
     wonder wondering word words work would yo you
+    ask asking bruh curious dying excuse forgive fr funny glad hello hi hm hurry idk lol may might now pls possible question right rn rush
+    short sorry thank thanks tho trouble u um umm ur well will
 """
 
 NUMBERS = "two three four five six seven eight nine ten eleven twelve".split()
