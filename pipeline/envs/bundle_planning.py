@@ -44,7 +44,6 @@ from shopwright.pipeline.envs.constraints import (
 )
 from shopwright.pipeline.envs.customers import draw_customer
 from shopwright.pipeline.envs.difficulty import Axes
-from shopwright.pipeline.envs.referring_expressions import ask_about_missing_slots
 from shopwright.pipeline.envs.substitution import get_store_item, is_product_in_stock, list_newly_sold_out
 from shopwright.pipeline.envs.wording import Opening, list_said, make_slot, pick_stated
 from shopwright.pipeline.phrases.speaker import Speaker, spell_dollars
@@ -156,7 +155,6 @@ class BundlePlanning(Env):
     def solve(self, goal: BundleGoal, shop: Shop, axes: Axes) -> Solution:
         """Looks in each category below the price of the cheapest that does; where calls are short, straight at it."""
         left, turns = list(goal.needs), self.turns(goal, axes)
-        question = ask_about_missing_slots(goal.slots)
         for turn in range(1, turns):
             unseen = [each for each in left if each.cheapest and each.cheapest[0] not in shop.seen]
             short = (turns - turn) * axes.tool_calls < len(unseen) + (goal.event is not None)
@@ -166,8 +164,7 @@ class BundlePlanning(Env):
             ]
             if not calls:
                 break
-            yield Action(assistant_message=question, tool_calls=calls)
-            question = ""
+            yield Action(tool_calls=calls)
             left = left[axes.tool_calls :] if goal.refusal else left
         if not goal.feasible:
             yield Action(answer=Answer(env=self.name, refusal=goal.refusal))

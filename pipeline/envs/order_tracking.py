@@ -25,8 +25,8 @@ from shopwright.pipeline.envs.referring_expressions import (
     Clue,
     Memory,
     Span,
-    ask_about_missing_slots,
     compute_indirect_chance,
+    draw_contrast,
     draw_moment,
     draw_order_history,
     draw_referring_clues,
@@ -81,10 +81,8 @@ class OrderTracking(Env):
         calls = [Call(name="order_list")]
         if goal.feasible:
             calls.append(Call(name="order_get_status", args={"order_id": goal.order_id}))
-        question = ask_about_missing_slots(goal.slots)
         for first in range(0, len(calls), axes.tool_calls):
-            observation = yield Action(assistant_message=question, tool_calls=calls[first : first + axes.tool_calls])
-            question = ""
+            observation = yield Action(tool_calls=calls[first : first + axes.tool_calls])
         if not goal.feasible:
             yield Action(answer=Answer(env=self.name, refusal=goal.refusal))
             return
@@ -123,7 +121,7 @@ class OrderTracking(Env):
 
 def draw_existing_order(store: Store, axes: Axes, random: Random) -> DrawnTask | None:
     """A task about an order that is there; None where it cannot be told from the others."""
-    customer, orders, shown = draw_order_history(store, axes.orders, random)
+    customer, orders, shown = draw_order_history(store, axes, random)
     order = orders[random.randrange(len(orders))]
     # Each step as likely as the others: the longest by far is that of having arrived.
     now = draw_moment(random.choice(list_status_spans(order, shown)), random)
@@ -133,7 +131,7 @@ def draw_existing_order(store: Store, axes: Axes, random: Random) -> DrawnTask |
     if clues is None:
         return None
     # Of a single order nothing else is left to find out.
-    asks = axes.orders == 1 or random.random() < 0.5
+    asks = len(orders) == 1 or random.random() < 0.5
     goal = OrderTrackingGoal(
         persona_id=customer.id,
         now=now,
@@ -145,7 +143,10 @@ def draw_existing_order(store: Store, axes: Axes, random: Random) -> DrawnTask |
         asks_arrival=asks,
     )
     right = Answer(selected_order_id=order.id, order_status=goal.status, arrival_date=goal.arrival if asks else "")
-    return DrawnTask(goal, {}, AnyOf(ends=[End(answer=right)]), find_nearest_order(goal, right, memories))
+    miss = find_nearest_order(goal, right, memories)
+    return DrawnTask(
+        goal, {}, AnyOf(ends=[End(answer=right)]), miss, contrast_orders(it, memories, clues, axes, random)
+    )
 
 
 def list_status_spans(order: Order, shown: Span) -> list[Span]:
@@ -165,17 +166,19 @@ def draw_missing_order(store: Store, axes: Axes, random: Random) -> DrawnTask | 
     It is another customer's, placed at about the time of one that is shown. All is drawn as of an order that is there, so that neither
     the facts nor the words tell.
     """
-    customer, orders, shown = draw_order_history(store, axes.orders, random)
+    customer, orders, shown = draw_order_history(store, axes, random)
     nearest = orders[random.randrange(len(orders))]
     now = draw_moment(random.choice(list_status_spans(nearest, shown)), random)
     memories = list_memories(orders, now, store, lines=False)
     it = imagine_order(nearest, now, store, random)
-    clues = it and draw_order_clues(it, memories, axes, random)
+    if it is None:
+        return None
+    clues = draw_order_clues(it, memories, axes, random)
     everything = list_memories(customer.orders, now, store, lines=False)
     wrong = [each for each in clues or () if each.fact != "when" and not find_fitting_memories([each], everything)]
     if not clues or not wrong:
         return None
-    asks = axes.orders == 1 or random.random() < 0.5
+    asks = len(orders) == 1 or random.random() < 0.5
     goal = OrderTrackingGoal(
         persona_id=customer.id,
         now=now,
@@ -188,7 +191,8 @@ def draw_missing_order(store: Store, axes: Axes, random: Random) -> DrawnTask | 
     proof = NoOrder(orders=ids, fact=wrong[0].fact, value=wrong[0].value)
     other = Answer(selected_order_id=nearest.id, order_status=status_at(nearest, now))
     miss = Miss(breaks=[wrong[0].name], end=End(answer=other))
-    return DrawnTask(goal, {}, Infeasible(refusal=goal.refusal, proof=proof), miss)
+    contrast = contrast_orders(it, memories, clues, axes, random)
+    return DrawnTask(goal, {}, Infeasible(refusal=goal.refusal, proof=proof), miss, contrast)
 
 
 def imagine_order(nearest: Order, now: datetime, store: Store, random: Random) -> Memory | None:
@@ -204,8 +208,13 @@ def draw_order_clues(it: Memory, memories: list[Memory], axes: Axes, random: Ran
     """What is remembered of an order; None where it cannot be told from those that are shown."""
     if random.random() < compute_indirect_chance(axes.difficulty):
         first, *more = random.sample(VAGUE, len(VAGUE))
-        return draw_referring_clues(it, memories, first, more, random, count=axes.constraints)
-    return draw_referring_clues(it, memories, random.choice(EXACT), (), random, count=1)
+        return draw_referring_clues(it, memories, first, more, random, count=axes.constraints, alone=False)
+    return draw_referring_clues(it, memories, random.choice(EXACT), (), random, count=1, alone=True)
+
+
+def contrast_orders(it: Memory, shown: list[Memory], clues: list[Clue], axes: Axes, random: Random) -> tuple[Slot, ...]:
+    """By chance something of an order that is not meant."""
+    return draw_contrast(it, shown, clues, VAGUE, random, lines=False) if random.random() < axes.contrast else ()
 
 
 def list_tracking_slots(clues: list[Clue], now: datetime, asks: bool, axes: Axes, random: Random) -> list[Slot]:

@@ -25,7 +25,6 @@ from shopwright.pipeline.envs.base import (
 )
 from shopwright.pipeline.envs.customers import VisitingCustomer, draw_customer
 from shopwright.pipeline.envs.difficulty import Axes
-from shopwright.pipeline.envs.referring_expressions import ask_about_missing_slots
 from shopwright.pipeline.envs.wording import Opening, list_said, make_slot, pick_stated, slot_of_constraint
 from shopwright.pipeline.phrases.speaker import Speaker, drop_article
 from shopwright.pipeline.shop.store import NUMBERS, Item, Shelf, Store
@@ -122,7 +121,7 @@ class ProductDiscovery(Env):
 
     def solve(self, goal: DiscoveryGoal, shop: Shop, axes: Axes) -> Solution:
         search = Call(name="catalog_search", args=make_search_args(goal))
-        yield Action(assistant_message=ask_about_missing_slots(goal.slots), tool_calls=[search])
+        yield Action(tool_calls=[search])
         if not goal.feasible:
             yield Action(answer=Answer(env=self.name, refusal=goal.refusal))
             return

@@ -32,8 +32,8 @@ from shopwright.pipeline.envs.referring_expressions import (
     Clue,
     Memory,
     Span,
-    ask_about_missing_slots,
     compute_indirect_chance,
+    draw_contrast,
     draw_moment,
     draw_order_history,
     draw_referring_clues,
@@ -131,10 +131,8 @@ class ReturnReplacement(Env):
             calls.append(Call(name="catalog_search", args={"query": goal.query, "category": goal.category}))
         if goal.feasible and goal.wants == "variant":
             calls.append(Call(name="catalog_get_variants", args={"product_id": goal.product_id}))
-        question = ask_about_missing_slots(goal.slots)
         for first in range(0, len(calls), axes.tool_calls):
-            yield Action(assistant_message=question, tool_calls=calls[first : first + axes.tool_calls])
-            question = ""
+            yield Action(tool_calls=calls[first : first + axes.tool_calls])
         if not goal.feasible:
             yield Action(answer=Answer(env=self.name, refusal=goal.refusal))
             return
@@ -224,7 +222,7 @@ def draw_return_task(
 ) -> DrawnTask | None:
     """A task about one line; None where that line is not as the task wants it."""
     store = world.store
-    customer, orders, shown = draw_order_history(store, axes.orders, random)
+    customer, orders, shown = draw_order_history(store, axes, random)
     policies = world.policies_for(customer.id)
     order = orders[random.randrange(len(orders))]
     line = order.lines[random.randrange(len(order.lines))]
@@ -247,8 +245,9 @@ def draw_return_task(
     if len(memories) == 1 and random.random() >= ALONE:
         return None
     it = next(each for each in memories if each.line is line)
-    first = "category" if random.random() < compute_indirect_chance(axes.difficulty) else "title"
-    clues = draw_referring_clues(it, memories, first, MORE, random, count=2)
+    indirect = random.random() < compute_indirect_chance(axes.difficulty)
+    first = "category" if indirect else "title"
+    clues = draw_referring_clues(it, memories, first, MORE, random, count=2, alone=not indirect)
     instead = draw_replacement(store, item, line, wants, axes, random) if clues else None
     if clues is None or instead is None:
         return None
@@ -276,7 +275,10 @@ def draw_return_task(
     else:
         right = AnyOf(ends=[end, *([exclude_sold_out(end, instead.spare)] if event is not None else [])])
         miss = find_nearest_return(order, line, clues, memories, instead)
-    return DrawnTask(goal, {}, right, miss)
+    contrast: tuple[Slot, ...] = ()
+    if random.random() < axes.contrast:
+        contrast = draw_contrast(it, memories, clues, ("category", *MORE), random, lines=True)
+    return DrawnTask(goal, {}, right, miss, contrast)
 
 
 def make_return_end_state(order_id: str, line_id: str, variant: str, some_of: list[str]) -> End:

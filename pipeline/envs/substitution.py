@@ -44,7 +44,6 @@ from shopwright.pipeline.envs.constraints import (
 )
 from shopwright.pipeline.envs.customers import draw_customer
 from shopwright.pipeline.envs.difficulty import Axes
-from shopwright.pipeline.envs.referring_expressions import ask_about_missing_slots
 from shopwright.pipeline.envs.wording import Opening, list_said, make_plain_slot, pick_stated
 from shopwright.pipeline.phrases.speaker import Speaker
 from shopwright.pipeline.shop.store import NO_FITS, Item, Shelf, Store
@@ -160,10 +159,7 @@ class Substitution(Env):
     def solve(self, goal: SubstitutionGoal, shop: Shop, axes: Axes) -> Solution:
         store, limits = shop.store, {each.fact: each for each in goal.constraints if each.op != "at least"}
         original = get_store_item(store, goal.original)
-        yield Action(
-            assistant_message=ask_about_missing_slots(goal.slots),
-            tool_calls=[Call(name="catalog_search", args={"query": original.title})],
-        )
+        yield Action(tool_calls=[Call(name="catalog_search", args={"query": original.title})])
         words = " ".join(each.value for each in goal.constraints if each.op == "is")
         args: dict[str, str | bool | int | float] = {"query": words, "category": goal.category}
         if "price" in limits:
