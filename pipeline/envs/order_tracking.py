@@ -47,7 +47,7 @@ from shopwright.schemas.tasks import Action, Answer, Call, Slot
 EXACT = ("number", "date")
 VAGUE = ("category", "when", "brand", "products", "total")
 # Orders that are looked at until one can be told from the others shown.
-TRIES = 12
+TRIES = 60
 
 
 class OrderTrackingGoal(Goal):
@@ -71,8 +71,10 @@ class OrderTracking(Env):
 
     def draw(self, world: World, axes: Axes, random: Random) -> DrawnTask:
         make = draw_missing_order if random.random() < INFEASIBLE else draw_existing_order
+        # Drawn once: of the tries those that name a number come about more easily.
+        indirect = random.random() < compute_indirect_chance(axes.difficulty)
         for _ in range(TRIES):
-            found = make(world.store, axes, random)
+            found = make(world.store, axes, random, indirect=indirect)
             if found is not None:
                 return found
         raise CannotDraw(f"no customer has {axes.orders} orders of which one can be told from the others")
@@ -119,7 +121,7 @@ class OrderTracking(Env):
         )
 
 
-def draw_existing_order(store: Store, axes: Axes, random: Random) -> DrawnTask | None:
+def draw_existing_order(store: Store, axes: Axes, random: Random, *, indirect: bool) -> DrawnTask | None:
     """A task about an order that is there; None where it cannot be told from the others."""
     customer, orders, shown = draw_order_history(store, axes, random)
     order = orders[random.randrange(len(orders))]
@@ -127,7 +129,7 @@ def draw_existing_order(store: Store, axes: Axes, random: Random) -> DrawnTask |
     now = draw_moment(random.choice(list_status_spans(order, shown)), random)
     memories = list_memories(orders, now, store, lines=False)
     it = next(each for each in memories if each.order is order)
-    clues = draw_order_clues(it, memories, axes, random)
+    clues = draw_order_clues(it, memories, axes, random, indirect=indirect)
     if clues is None:
         return None
     # Of a single order nothing else is left to find out.
@@ -160,7 +162,7 @@ def find_arrival_day(order: Order) -> str:
     return f"{order.delivered:%Y-%m-%d}" if order.delivered else ""
 
 
-def draw_missing_order(store: Store, axes: Axes, random: Random) -> DrawnTask | None:
+def draw_missing_order(store: Store, axes: Axes, random: Random, *, indirect: bool) -> DrawnTask | None:
     """A task about an order that the customer does not have; None where nothing that is remembered shows it.
 
     It is another customer's, placed at about the time of one that is shown. All is drawn as of an order that is there, so that neither
@@ -173,7 +175,7 @@ def draw_missing_order(store: Store, axes: Axes, random: Random) -> DrawnTask | 
     it = imagine_order(nearest, now, store, random)
     if it is None:
         return None
-    clues = draw_order_clues(it, memories, axes, random)
+    clues = draw_order_clues(it, memories, axes, random, indirect=indirect)
     everything = list_memories(customer.orders, now, store, lines=False)
     wrong = [each for each in clues or () if each.fact != "when" and not find_fitting_memories([each], everything)]
     if not clues or not wrong:
@@ -204,9 +206,11 @@ def imagine_order(nearest: Order, now: datetime, store: Store, random: Random) -
     return Memory(store, random.choice(others).model_copy(update={"placed": placed}), None, now)
 
 
-def draw_order_clues(it: Memory, memories: list[Memory], axes: Axes, random: Random) -> list[Clue] | None:
+def draw_order_clues(
+    it: Memory, memories: list[Memory], axes: Axes, random: Random, *, indirect: bool
+) -> list[Clue] | None:
     """What is remembered of an order; None where it cannot be told from those that are shown."""
-    if random.random() < compute_indirect_chance(axes.difficulty):
+    if indirect:
         first, *more = random.sample(VAGUE, len(VAGUE))
         return draw_referring_clues(it, memories, first, more, random, count=axes.constraints, alone=False)
     return draw_referring_clues(it, memories, random.choice(EXACT), (), random, count=1, alone=True)

@@ -54,7 +54,7 @@ from shopwright.schemas.tasks import Action, Answer, Call, Slot
 # Weights of the right line, the right return and the right replacement (EcomRLVE-GYM, return + replacement).
 SELECTED, RETURNED, REPLACED = Fraction(9, 20), Fraction(9, 20), Fraction(1, 10)
 # Lines that are looked at until one is as the task wants it.
-TRIES = 40
+TRIES = 200
 # Chance to take a line where no other is shown: whoever returns the first there is would be right.
 ALONE = 0.1
 # What is remembered of a line beside its title or category.
@@ -113,8 +113,11 @@ class ReturnReplacement(Env):
         refuses = random.random() < INFEASIBLE
         tricky = random.random() < 0.7 * compute_sigmoid((axes.difficulty - 4) / 1.5)
         wants = random.choice(WANTS)
+        indirect = random.random() < compute_indirect_chance(axes.difficulty)
         for _ in range(TRIES):
-            found = draw_return_task(world, axes, random, refuses=refuses, tricky=tricky, wants=wants)
+            found = draw_return_task(
+                world, axes, random, refuses=refuses, tricky=tricky, wants=wants, indirect=indirect
+            )
             if found is not None:
                 return found
         raise CannotDraw(
@@ -218,7 +221,7 @@ def is_right_replacement(goal: ReturnGoal, shop: Shop, product_id: str) -> bool:
 
 
 def draw_return_task(
-    world: World, axes: Axes, random: Random, *, refuses: bool, tricky: bool, wants: str
+    world: World, axes: Axes, random: Random, *, refuses: bool, tricky: bool, wants: str, indirect: bool
 ) -> DrawnTask | None:
     """A task about one line; None where that line is not as the task wants it."""
     store = world.store
@@ -245,7 +248,6 @@ def draw_return_task(
     if len(memories) == 1 and random.random() >= ALONE:
         return None
     it = next(each for each in memories if each.line is line)
-    indirect = random.random() < compute_indirect_chance(axes.difficulty)
     first = "category" if indirect else "title"
     clues = draw_referring_clues(it, memories, first, MORE, random, count=2, alone=not indirect)
     instead = draw_replacement(store, item, line, wants, axes, random) if clues else None
