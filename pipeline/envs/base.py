@@ -83,6 +83,8 @@ class Goal(Part):
     """Variants that are sold out from the start, beside those of the store."""
     policies: str = USUAL
     """Which policies the shop has in this episode: its texts, its tools and the score go by them."""
+    contrast: list[Slot] = Field(default_factory=list)
+    """What the opening says beside it of something else, which is not what is wanted."""
     event: SellOut | None = None
     aside: SideQuestion | None = None
 
@@ -101,8 +103,6 @@ class DrawnTask:
     acceptable: Certificate
     """The full set of end states that earn everything; of an infeasible one the proof (`shopwright.schemas.certificates`)."""
     nearest_miss: Miss
-    contrast: tuple[Slot, ...] = ()
-    """What the opening says beside it of something else, which is not what is wanted."""
 
 
 @dataclass(frozen=True)

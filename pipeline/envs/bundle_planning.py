@@ -29,6 +29,7 @@ from shopwright.pipeline.envs.base import (
 )
 from shopwright.pipeline.envs.constraints import (
     Requirement,
+    contrast_products,
     draw_limit_below,
     draw_place,
     format_limit,
@@ -41,6 +42,7 @@ from shopwright.pipeline.envs.constraints import (
     require_value,
     round_price_limit,
     schedule_sell_out,
+    slot_of_thing,
 )
 from shopwright.pipeline.envs.customers import draw_customer
 from shopwright.pipeline.envs.difficulty import Axes
@@ -127,6 +129,8 @@ class BundlePlanning(Env):
         budget = (
             draw_limit_below(least, random) if refusal == "over_budget" else draw_budget(needs, least, axes, random)
         )
+        if not refusal and all(each.asking().cheapest[:1] == each.cheapest[:1] for each in needs):
+            raise CannotDraw("the cheapest of each category is right, whatever is asked for")
         if budget is None:
             raise CannotDraw("everything is so cheap that no budget is too small")
         if spoilt >= 0:
@@ -372,14 +376,20 @@ def make_bundle_goal(
         refusal=refusal,
         needs=[make_needed_category(each, pair) for each, pair in zip(needs, ids, strict=True)],
         budget=budget,
+        contrast=contrast_needs(needs, axes, random),
     )
 
 
 def slot_of_wish(demand: Requirement, need: CategoryNeed) -> Slot:
     """What is wished of one thing of the list."""
-    slot = demand.slot(need.shelf)
-    facts = {"category": need.category, "wish": slot.meaning, **{each.name: each.value for each in slot.facts}}
-    return make_slot(f"{demand.name} of {need.category}", "wish of", facts, "clause", slot.value)
+    return slot_of_thing(demand.slot(need.shelf), need.category)
+
+
+def contrast_needs(needs: Sequence[CategoryNeed], axes: Axes, random: Random) -> list[Slot]:
+    """By chance what something else was like, of one of the things of which most is asked."""
+    need = max(needs, key=lambda each: len(each.demands))
+    constraints = chain.from_iterable(one.constraints for one in need.demands)
+    return contrast_products(need.shelf, constraints, axes, random, category=need.category)
 
 
 def make_needed_category(need: CategoryNeed, cheapest: list[str]) -> NeededCategory:

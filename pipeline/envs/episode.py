@@ -140,7 +140,7 @@ def make_task(
         begins = env.open(typed, drawn.facts, speaker, words)
         avoid = partial(would_be_taken_for_fact, world.store)
         opening = phrase_opening(begins, typed.slots, speaker, noise=at.noise, random=words, avoid=avoid)
-        opening = add_contrast(opening, drawn.contrast, speaker, Random(f"{id}/contrast"))
+        opening = add_contrast(opening, goal.contrast, speaker, Random(f"{id}/contrast"))
     except (AssertionError, Malformed) as error:
         raise InvalidDraw(f"{env.name}.open: {plain_reason(str(error))}") from None
     return Task(

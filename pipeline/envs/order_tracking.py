@@ -143,12 +143,11 @@ def draw_existing_order(store: Store, axes: Axes, random: Random, *, indirect: b
         status=status_at(order, now),
         arrival=find_arrival_day(order),
         asks_arrival=asks,
+        contrast=contrast_orders(it, memories, clues, axes, random),
     )
     right = Answer(selected_order_id=order.id, order_status=goal.status, arrival_date=goal.arrival if asks else "")
     miss = find_nearest_order(goal, right, memories)
-    return DrawnTask(
-        goal, {}, AnyOf(ends=[End(answer=right)]), miss, contrast_orders(it, memories, clues, axes, random)
-    )
+    return DrawnTask(goal, {}, AnyOf(ends=[End(answer=right)]), miss)
 
 
 def list_status_spans(order: Order, shown: Span) -> list[Span]:
@@ -188,13 +187,13 @@ def draw_missing_order(store: Store, axes: Axes, random: Random, *, indirect: bo
         refusal="not_found",
         clues=clues,
         asks_arrival=asks,
+        contrast=contrast_orders(it, memories, clues, axes, random),
     )
     ids = [each.order.id for each in memories]
     proof = NoOrder(orders=ids, fact=wrong[0].fact, value=wrong[0].value)
     other = Answer(selected_order_id=nearest.id, order_status=status_at(nearest, now))
     miss = Miss(breaks=[wrong[0].name], end=End(answer=other))
-    contrast = contrast_orders(it, memories, clues, axes, random)
-    return DrawnTask(goal, {}, Infeasible(refusal=goal.refusal, proof=proof), miss, contrast)
+    return DrawnTask(goal, {}, Infeasible(refusal=goal.refusal, proof=proof), miss)
 
 
 def imagine_order(nearest: Order, now: datetime, store: Store, random: Random) -> Memory | None:
@@ -216,9 +215,9 @@ def draw_order_clues(
     return draw_referring_clues(it, memories, random.choice(EXACT), (), random, count=1, alone=True)
 
 
-def contrast_orders(it: Memory, shown: list[Memory], clues: list[Clue], axes: Axes, random: Random) -> tuple[Slot, ...]:
+def contrast_orders(it: Memory, shown: list[Memory], clues: list[Clue], axes: Axes, random: Random) -> list[Slot]:
     """By chance something of an order that is not meant."""
-    return draw_contrast(it, shown, clues, VAGUE, random, lines=False) if random.random() < axes.contrast else ()
+    return draw_contrast(it, shown, clues, VAGUE, random, lines=False) if random.random() < axes.contrast else []
 
 
 def list_tracking_slots(clues: list[Clue], now: datetime, asks: bool, axes: Axes, random: Random) -> list[Slot]:

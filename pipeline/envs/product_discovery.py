@@ -23,6 +23,7 @@ from shopwright.pipeline.envs.base import (
     World,
     draw_disclosure,
 )
+from shopwright.pipeline.envs.constraints import contrast_products
 from shopwright.pipeline.envs.customers import VisitingCustomer, draw_customer
 from shopwright.pipeline.envs.difficulty import Axes
 from shopwright.pipeline.envs.wording import Opening, list_said, make_slot, pick_stated, slot_of_constraint
@@ -229,6 +230,7 @@ def make_discovery_goal(
         reference=reference.id if reference else "",
         most=axes.recommendations,
         power=4 + axes.difficulty // 4,
+        contrast=contrast_products(shelf, constraints, axes, random),
     )
 
 

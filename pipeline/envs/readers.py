@@ -167,6 +167,10 @@ def read_book(heard: Heard) -> list[Meant]:
     return heard.learnt.read_phrases(heard.text)
 
 
+def read_all(heard: Heard) -> list[Meant]:
+    return list(dict.fromkeys([*read_patterns(heard), *read_book(heard)]))
+
+
 rate_patterns, rate_book = rate_by(read_patterns), rate_by(read_book)
 
 
@@ -525,6 +529,7 @@ READERS: dict[str, Player] = {
     "lexical": play_reader(Reader(rate_words, asks=False)),
     "phrase-book": play_reader(Reader(rate_book)),
     "lists-and-guesses": play_reader(Reader(rate_nothing, asks=False, many=True)),
-    "refuses-by-cues": play_reader(Reader(rate_patterns, refuses=is_refused_by_words)),
+    "classifier": play_reader(Reader(rate_by(read_all), refuses=is_refused_by_words)),
+    "refuses-by-cues": play_reader(Reader(rate_words, asks=False, refuses=is_refused_by_words)),
 }
 """By the name that a table has them under."""

@@ -243,7 +243,7 @@ def find_near_memory(clues: Sequence[Clue], shown: Iterable[Memory]) -> tuple[Me
 
 def draw_contrast(
     it: Memory, shown: Sequence[Memory], clues: Sequence[Clue], facts: Sequence[str], random: Random, *, lines: bool
-) -> tuple[Slot, ...]:
+) -> list[Slot]:
     """As much of something else that is shown as is said of what is meant, and nothing that holds of it; empty where nothing is left."""
     others = (
         [each for each in shown if each is not it and each.line is not it.line]
@@ -251,14 +251,14 @@ def draw_contrast(
         else [each for each in shown if each is not it and each.order.id != it.order.id]
     )
     if not others:
-        return ()
+        return []
     other = others[random.randrange(len(others))]
     found = []
     for fact in random.sample(facts, len(facts)):
         each = make_clue(other, fact, random)
         if each and len(found) < len(clues) and not it.fits(each, loosely=True) and each not in clues:
             found.append(slot_of_clue(each, it.now.date(), lines=lines))
-    return tuple(found)
+    return found
 
 
 def draw_order_history(store: Store, axes: Axes, random: Random) -> tuple[Customer, list[Order], Span]:

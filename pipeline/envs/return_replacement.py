@@ -254,6 +254,7 @@ def draw_return_task(
     if clues is None or instead is None:
         return None
     event = schedule_replacement_sell_out(store, instead.spare, axes, random)
+    contrasts = random.random() < axes.contrast
     goal = ReturnGoal(
         persona_id=customer.id,
         now=now,
@@ -266,6 +267,7 @@ def draw_return_task(
         line_id=line.line_id,
         product_id=line.product_id,
         wants=instead.wants,
+        contrast=draw_contrast(it, memories, clues, ("category", *MORE), random, lines=True) if contrasts else [],
         **instead.goal,
     )
     end = make_return_end_state(order.id, line.line_id, instead.variant, instead.some_of)
@@ -277,10 +279,7 @@ def draw_return_task(
     else:
         right = AnyOf(ends=[end, *([exclude_sold_out(end, instead.spare)] if event is not None else [])])
         miss = find_nearest_return(order, line, clues, memories, instead)
-    contrast: tuple[Slot, ...] = ()
-    if random.random() < axes.contrast:
-        contrast = draw_contrast(it, memories, clues, ("category", *MORE), random, lines=True)
-    return DrawnTask(goal, {}, right, miss, contrast)
+    return DrawnTask(goal, {}, right, miss)
 
 
 def make_return_end_state(order_id: str, line_id: str, variant: str, some_of: list[str]) -> End:

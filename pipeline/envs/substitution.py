@@ -28,6 +28,7 @@ from shopwright.pipeline.envs.base import (
 )
 from shopwright.pipeline.envs.constraints import (
     Requirement,
+    contrast_products,
     draw_limit_below,
     draw_place,
     find_doubtful_fits,
@@ -380,6 +381,7 @@ def make_substitution_goal(
     store, rows = here.store, here.shelf.rows
     who = draw_customer(store, random)
     original = store.item(int(rows[here.at]))
+    constraints = list(chain.from_iterable(each.constraints for each in demands))
     return SubstitutionGoal(
         persona_id=who.id,
         now=who.now,
@@ -388,7 +390,8 @@ def make_substitution_goal(
         sold_out=list_variant_ids(store, [int(rows[each]) for each in gone]),
         original=original.id,
         category=original.category,
-        constraints=list(chain.from_iterable(each.constraints for each in demands)),
+        constraints=constraints,
+        contrast=contrast_products(here.shelf, constraints, axes, random),
         facts=int(here.alike[here.at]),
         weight=compute_similarity_weight(axes.difficulty),
         best=[

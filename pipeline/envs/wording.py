@@ -268,4 +268,7 @@ def add_contrast(opening: str, contrast: Sequence[Slot], speaker: Speaker, rando
     if not said:
         return opening
     sentence = speaker.sentence("contrast", {"facts": ", ".join(said)}, random).fill()
-    return f"{sentence} {opening}" if random.random() < 0.5 else f"{opening} {sentence}"
+    if random.random() < 0.5:
+        return f"{sentence} {opening}"
+    ends = "" if opening.endswith((".", "!", "?")) else "."
+    return f"{opening}{ends} {sentence}"
