@@ -129,7 +129,11 @@ class BundlePlanning(Env):
         budget = (
             draw_limit_below(least, random) if refusal == "over_budget" else draw_budget(needs, least, axes, random)
         )
-        if not refusal and all(each.asking().cheapest[:1] == each.cheapest[:1] for each in needs):
+        if (
+            not refusal
+            and axes.difficulty > 2
+            and all(each.asking().cheapest[:1] == each.cheapest[:1] for each in needs)
+        ):
             raise CannotDraw("the cheapest of each category is right, whatever is asked for")
         if budget is None:
             raise CannotDraw("everything is so cheap that no budget is too small")

@@ -431,13 +431,15 @@ def solve_and_ask(env: Env, goal: Any, shop: Shop, axes: Axes) -> Solution:
     *first, last = list_questions(goal.slots, getattr(goal, "later", "")) or [""]
     for question in first:
         yield Action(assistant_message=question)
-    left = replace(axes, turns=axes.turns - len(first))
+    # A journey has the turns of all its parts, and each part as many as it would have alone.
+    spent = len(first) if env.turns(goal, axes) == axes.turns else 0
+    left = replace(axes, turns=axes.turns - spent)
     agent = env.solve(goal, shop, left)
     action = next(agent)
     if last and action.answer is not None:
         yield Action(assistant_message=last)
         agent.close()  # what it was about to hand in may hold no more
-        agent, last = env.solve(goal, shop, replace(left, turns=left.turns - 1)), ""
+        agent, last = env.solve(goal, shop, left), ""
         action = next(agent)
     action = action.model_copy(update={"assistant_message": f"{last} {action.assistant_message}".strip()})
     while True:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from math import log
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -29,8 +29,7 @@ BESIDE = 3
 # Of naive Bayes: what is added to every count.
 SMOOTH = 0.1
 LONGEST_PHRASE = 12
-NONE = "none"
-Facts = tuple[tuple[str, str], ...]
+T = TypeVar("T")
 
 
 class Meant(NamedTuple):
@@ -175,7 +174,7 @@ class LearntWords:
         return sorted(found, key=lambda each: text.lower().find(each[0]))
 
 
-def take_commonest(counts: Mapping[str, Counter]) -> dict:  # type: ignore[type-arg]
+def take_commonest(counts: Mapping[str, Counter[T]]) -> dict[str, T]:
     return {text: found.most_common(1)[0][0] for text, found in counts.items()}
 
 
@@ -194,10 +193,11 @@ def strip_article(noun: str) -> str:
     return re.sub(r"^(?:a|an|the|some|one) ", "", noun.lower().strip(" ."))
 
 
-def find_longest(text: str, known: Mapping) -> list[tuple[str, object]]:  # type: ignore[type-arg]
+def find_longest(text: str, known: Mapping[str, T]) -> list[tuple[str, T]]:
     """What stands in a text as words of its own, the longest first; none inside another."""
     words = re.findall(r"[\w$.'%-]*[\w%]|[^\w\s]", text.lower())
-    found, taken = [], np.zeros(len(words), bool)
+    found: list[tuple[str, T]] = []
+    taken = np.zeros(len(words), bool)
     for size in range(min(LONGEST_PHRASE, len(words)), 0, -1):
         for start in range(len(words) - size + 1):
             if taken[start : start + size].any():

@@ -45,9 +45,10 @@ from shopwright.schemas.shop import Order
 from shopwright.schemas.tasks import Action, Answer, Call, Slot
 
 EXACT = ("number", "date")
+# The last one is another order's hardly ever: of many it would tell one alone.
 VAGUE = ("category", "when", "brand", "products", "total")
 # Orders that are looked at until one can be told from the others shown.
-TRIES = 60
+TRIES = 400
 
 
 class OrderTrackingGoal(Goal):
@@ -210,7 +211,8 @@ def draw_order_clues(
 ) -> list[Clue] | None:
     """What is remembered of an order; None where it cannot be told from those that are shown."""
     if indirect:
-        first, *more = random.sample(VAGUE, len(VAGUE))
+        vague = VAGUE[:-1] if len(memories) > 2 else VAGUE
+        first, *more = random.sample(vague, len(vague))
         return draw_referring_clues(it, memories, first, more, random, count=axes.constraints, alone=False)
     return draw_referring_clues(it, memories, random.choice(EXACT), (), random, count=1, alone=True)
 

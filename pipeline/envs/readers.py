@@ -255,7 +255,7 @@ def play_reader(how: Reader) -> Player:
 
 def list_orders(seat: Seat) -> Play:
     results = yield from seat.call(("order_list", {}), ("datetime_now", {}))
-    orders = next((each["orders"] for each in results if "orders" in each), [])
+    orders: list[dict[str, Any]] = next((each["orders"] for each in results if "orders" in each), [])
     seat.heard.today = next((each["now"][:10] for each in results if "now" in each), "")
     return orders
 
@@ -263,7 +263,7 @@ def list_orders(seat: Seat) -> Play:
 def track(seat: Seat) -> Play:
     orders = yield from list_orders(seat)
     yield from seat.ask(KEPT - 3)
-    candidates = []
+    candidates: list[Candidate] = []
     for place, each in enumerate(orders):
         text = " ".join([each["order_id"], each["placed"], *(line["title"] for line in each["lines"])]).lower()
         things = len({line["product_id"] for line in each["lines"]})
@@ -281,7 +281,7 @@ def track(seat: Seat) -> Play:
 def send_back(seat: Seat) -> Play:
     orders = yield from list_orders(seat)
     yield from seat.ask(KEPT - 1)
-    candidates = []
+    candidates: list[Candidate] = []
     for each in orders:
         for line in each["lines"]:
             place = len(candidates)

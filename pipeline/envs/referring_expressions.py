@@ -206,8 +206,11 @@ def draw_referring_clues(
 
     def make(fact: str) -> Clue | None:
         clue = make_clue(it, fact, random)
-        shared = alone or len(shown) < 3 or (clue and len(find_fitting_memories([clue], shown, loosely=True)) > 1)
-        return clue if shared else None
+        if clue is None or alone or len(shown) < 3:
+            return clue
+        others = [each for each in find_fitting_memories([clue], shown, loosely=True) if each is not it]
+        # Something of an order that is not there may fit none: by that it is known.
+        return clue if others or (it not in shown and fact != "when") else None
 
     opening = make(first)
     if opening is None:
@@ -253,7 +256,7 @@ def draw_contrast(
     if not others:
         return []
     other = others[random.randrange(len(others))]
-    found = []
+    found: list[Slot] = []
     for fact in random.sample(facts, len(facts)):
         each = make_clue(other, fact, random)
         if each and len(found) < len(clues) and not it.fits(each, loosely=True) and each not in clues:

@@ -224,11 +224,7 @@ def parse_question_clause(
         loose = [] if any(map(str.isdigit, about)) else [place for place in hits if not slots[place].about]
         hits = [place for place in hits if about <= slots[place].about] or loose
     if hits:
-        # Of one name are the prices of several things; "color size material" without a comma are three topics.
-        by_name: dict[frozenset[str], list[int]] = {}
-        for place in hits:
-            by_name.setdefault(slots[place].own, []).append(place)
-        found.topics += by_name.values()
+        found.topics += group_topics(said, hits, slots)
     elif topics:
         found.others += topics[:1]
     elif said & (about | PLAIN["general"]) and (said & PLAIN["else"] or said - about <= PLAIN["filler"]):
@@ -237,6 +233,19 @@ def parse_question_clause(
         found.confirms = True
     elif not said <= PLAIN["filler"]:
         found.unknown = True
+
+
+def group_topics(said: frozenset[str], hits: list[int], slots: Sequence[SlotKeys]) -> list[list[int]]:
+    """The slots that a clause means by topics: of one name are the prices of several things, and what is not named goes with what is.
+
+    "color size material" without a comma are three topics.
+    """
+    named = [slots[place].own for place in hits if slots[place].own <= said]
+    topics: dict[frozenset[str], list[int]] = {own: [] for own in named}
+    for place in hits:
+        own = slots[place].own
+        topics.setdefault(own if own in topics or not named else named[0], []).append(place)
+    return list(topics.values())
 
 
 def resolve_slot_matches(said: frozenset[str], hits: list[int], slots: Sequence[SlotKeys]) -> list[int]:

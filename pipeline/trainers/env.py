@@ -583,8 +583,13 @@ def call_env_tool(env: TaskEnvironment, name: str, arguments: Mapping[str, Any])
     """What a tool says, where there is such a tool."""
     found = list_env_tools(env).get(name)
     if found is None:
-        return make_error_result(OVER) if env._done else env._refused(f"there is no tool {name[:60]}")
+        return make_error_result(OVER) if env._done else refuse_unknown_tool(env, name)
     return found(**arguments)
+
+
+def refuse_unknown_tool(env: TaskEnvironment, name: str) -> str:
+    """What a call of a tool that there is not comes to, the same in every trainer; nothing is said where there is such a tool."""
+    return "" if name in list_env_tools(env) else env._refused(f"there is no tool {name[:60]}")
 
 
 def list_tool_schemas(kind: type[TaskEnvironment]) -> list[dict[str, Any]]:
