@@ -71,9 +71,9 @@ class OrderTracking(Env):
     refusals = ("not_found",)
 
     def draw(self, world: World, axes: Axes, random: Random) -> DrawnTask:
-        make = draw_missing_order if random.random() < INFEASIBLE else draw_existing_order
         # Drawn once: of the tries those that name a number come about more easily.
         indirect = random.random() < compute_indirect_chance(axes.difficulty)
+        make = draw_missing_order if random.random() < INFEASIBLE else draw_existing_order
         for _ in range(TRIES):
             found = make(world.store, axes, random, indirect=indirect)
             if found is not None:
