@@ -6,7 +6,7 @@ from math import exp, floor
 from shopwright.pipeline.problem import Problem
 
 # Orders that are shown, at most, but for what the published formula asks.
-MOST_ORDERS = 12
+MOST_ORDERS = 7
 
 
 def compute_sigmoid(x: float) -> float:
@@ -53,7 +53,7 @@ class Axes:
         """Orders among which one is meant, where the customer has so many: of the few published, who guesses is right too often.
 
         >>> [compute_axes(level).orders_shown for level in (0, 1, 3, 6, 12)]
-        [1, 3, 7, 12, 12]
+        [1, 3, 7, 7, 7]
         """
         return max(self.orders, min(MOST_ORDERS, 1 + 2 * self.difficulty))
 
