@@ -4,6 +4,8 @@ from datetime import date
 from decimal import Decimal
 from typing import Literal
 
+from pydantic import Field
+
 from shopwright.schemas.record import Part, Record
 from shopwright.schemas.rollouts import Message
 from shopwright.schemas.shop import Choice
@@ -127,7 +129,9 @@ class ShoppingTask(Record):
     instruction: str
     """Everything that is needed and is not in the profile, in everyday words."""
     simple_instruction: str
-    """The vague opening of a conversation."""
+    """The opening of a conversation: vague, or with some of the needs."""
+    opening_facts: list[str] = Field(default_factory=list)
+    """The facts of the needs that the opening tells. Never all of them: several products fit it, and the dialogue settles which."""
     purpose: str = ""
     """For whom or for what, as the instruction says it where that narrows nothing: `for my dad`; empty where it says no such thing."""
     options: list[Choice]

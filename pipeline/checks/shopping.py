@@ -255,7 +255,7 @@ def row_agrees_with_its_needs(task: ShoppingTask) -> str | None:
 
 
 def instruction_says_what_is_stated(task: ShoppingTask) -> str | None:
-    """Every stated need is in the instruction, in its words, and none that the profile carries; the opening tells none."""
+    """Every stated need is in the instruction, in its words, and none that the profile carries; the opening tells those that it should."""
     for need in task.needs:
         if need.known == "stated" and need.said not in task.instruction:
             return "a need that the instruction does not say"
@@ -263,9 +263,14 @@ def instruction_says_what_is_stated(task: ShoppingTask) -> str | None:
             text_contains_value(need.said, task.instruction) or text_contains_value(need.value, task.instruction)
         ):
             return "the instruction says what the profile carries"
-        if text_contains_value(need.said, task.simple_instruction):
+        if need.fact not in task.opening_facts and text_contains_value(need.said, task.simple_instruction):
             return "the opening tells a need"
-    return None
+        if need.fact in task.opening_facts and need.said not in task.simple_instruction:
+            return "a need that the opening does not tell"
+    stated = {need.fact for need in task.needs if need.known == "stated"}
+    return (
+        None if not task.opening_facts or set(task.opening_facts) < stated else "the opening leaves nothing to ask for"
+    )
 
 
 def text_contains_value(value: str, text: str) -> bool:

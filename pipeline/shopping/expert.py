@@ -264,7 +264,7 @@ class ShoppingExpert:
             replies.append(self.sight.text)
         if not self.category:
             self.guess_category(replies)
-        self.needs = list(dict.fromkeys(chain.from_iterable(map(self.hear, replies))))
+        self.needs = list(dict.fromkeys(chain(self.needs, *map(self.hear, replies))))
 
     def hear(self, reply: str) -> list[ReadNeed]:
         """The needs in a reply."""

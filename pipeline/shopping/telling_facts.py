@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 from random import Random
 from typing import Any, TypeVar, get_args
 
@@ -19,7 +18,7 @@ from shopwright.pipeline.shopping.facts import (
     parse_measurement,
 )
 from shopwright.pipeline.shopping.right_products import Candidate, pack_bits, unpack_bits
-from shopwright.pipeline.shopping.trait_words import FOR
+from shopwright.pipeline.shopping.trait_words import FOR, draw_place
 from shopwright.schemas.shopping import Need
 
 T = TypeVar("T")
@@ -124,12 +123,6 @@ def draw_manner(habits: Habits, grade: int, random: Random, *, price: bool, free
         measures=draw_place(few[grade], random) if few else MANY,
         untitled=habits.untitled,
     )
-
-
-def draw_place(shares: Sequence[float], random: Random) -> int:
-    """The place of one of these shares, which add up to one."""
-    point = random.random()
-    return next((place for place, upto in enumerate(accumulate(shares)) if point < upto), len(shares) - 1)
 
 
 def is_measure(need: Need) -> bool:

@@ -185,6 +185,21 @@ def test_an_opening_that_tells_a_need_is_found(find_row_reasons, row):
     assert "the opening tells a need" in find_row_reasons(row | {"simple_instruction": f"I want something: {said}"})
 
 
+def test_an_opening_that_tells_something_else_than_it_should_is_found(find_row_reasons, rows):
+    row = copy.deepcopy(next(r for r in rows if r["opening_facts"]))
+    assert not find_row_reasons(row)
+    assert "the opening tells a need" in find_row_reasons(row | {"opening_facts": []})
+    assert "a need that the opening does not tell" in find_row_reasons(
+        row | {"simple_instruction": "I need something."}
+    )
+
+
+def test_an_opening_that_tells_everything_is_found(find_row_reasons, rows):
+    row = copy.deepcopy(next(r for r in rows if r["opening_facts"] and not r["profile_id"]))
+    every = {"simple_instruction": row["instruction"], "opening_facts": [need["fact"] for need in row["needs"]]}
+    assert "the opening leaves nothing to ask for" in find_row_reasons(row | every)
+
+
 def test_the_title_cannot_be_the_instruction(small, find_row_reasons, row):
     title = next(each.title for each in small.read("catalog") if each.id == row["product_id"])
     needs = "; ".join(need["said"] for need in row["needs"])
