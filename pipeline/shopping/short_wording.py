@@ -18,6 +18,10 @@ CLAUSE = re.compile(r"(?:that|so|which|whose) ")
 # A clause whose verb is the thing's own, and those verbs that are put in the plural here.
 OWN_VERB = re.compile(r"(?:that|which) (?!i |he |nobody |even )(\w+(?:'t)?)")
 SEVERAL = {"is": "are", "has": "have", "isn't": "aren't", "doesn't": "don't", "comes": "come", "costs": "cost", "won't": "won't", "can": "can", "should": "should", "must": "must"}  # fmt: skip
+# What nobody puts "and" before where it stands behind something else: a clause, who makes it, what it costs, what somebody has.
+NEVER_LINKED = re.compile(
+    rf"{OWN_VERB.pattern}|(?:by|from|under|less|for (?:under|around|about|roughly|less|\$|\d)|around|about|like|\w+ than) "
+)
 # Traits before the thing, at most, and their words; clauses behind it.
 MOST_BEFORE, MOST_WORDS_BEFORE, MOST_CLAUSES = 3, 7, 2
 # Words that are tried for a trait until they have room.
@@ -266,7 +270,7 @@ class ShortWriter(TraitWriter):
             elif last.startswith("with ") and part.startswith("with "):
                 self.said[fact] = part.removeprefix("with ")
                 text = f"{text} {self.say('between', {})} {self.said[fact]}"
-            elif not text or OWN_VERB.match(part) or (needs_no_link(last, part) and self.random.random() >= LINKED):
+            elif not text or NEVER_LINKED.match(part) or (needs_no_link(last, part) and self.random.random() >= LINKED):
                 text = f"{text} {part}".strip()
             else:
                 text = f"{text} {self.say('between', {})} {part}"

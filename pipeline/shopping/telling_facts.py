@@ -220,9 +220,15 @@ class TellingFacts:
             if not measure or not bounds:
                 continue
             strict, loose = (build_bound(need, op, value) for value in bounds)
+            if op == "at most" and self.is_wanted_more_of(strict):
+                continue
             if is_within_bound(measure[0], op, parse_measurement(strict.value)[0]):  # type: ignore[index]
                 return weigh(self.counter, strict, loose)
         return None
+
+    def is_wanted_more_of(self, need: Need) -> bool:
+        """Whether people only want more of it: nobody wants a battery of 40 hours at most."""
+        return not self.has_effect(need) and self.has_effect(need.model_copy(update={"op": "at least"}))
 
     def list_negations(self, need: Need) -> list[Candidate]:
         """The other values, where there are three and more and everything has one; of numbers nobody says what they are not."""

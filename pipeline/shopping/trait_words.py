@@ -35,7 +35,7 @@ LONGEST_SIZE = 10
 SIDES = ("height", "width", "length", "depth", "diameter")
 SIDE_UNITS = ("in", "ft", "cm", "yd", "mm", "m")
 FOR = frozenset(
-    "use|skin type|hair type|players|guests|pets|garment|learner|age|language|recipient|occasion|gender|department|age range|target audience"
+    "use|room|skin type|hair type|players|guests|pets|garment|learner|age|language|recipient|occasion|gender|department|age range|target audience"
     .split("|")
 )  # fmt: skip
 MATERIALS = frozenset("material fabric wood yarn fiber upholstery leather upper shell".split())
@@ -68,6 +68,8 @@ PARTS = frozenset(
     mount nozzle nib panel pendant plug pocket pouch pump receiver rim saucer screen seal seat shade shell sleeve slot sole soleplate spout stand
     strap strip switch tab tag timer tin tip top topsheet tote tray trimmer wheel window wrap zip zipper""".split()
 )
+# Facts whose names nobody would say.
+FACT_NAMES = {"fits up to": "head size"}
 # What there is no "a" of.
 MASS = frozenset(
     "packaging insulation coverage storage heat wax leather denim cotton foam yarn protection water control care content paper wood glass"
@@ -98,6 +100,8 @@ def add_article(named: str, fact: str) -> str:
     ('a thermal carafe', 'a wooden box', 'plain packaging')
     """
     last = named.split()[-1].lower()
+    if named.split()[0] in NUMBER_WORDS.values() or named.startswith("one "):
+        return named
     one = last in PARTS or (last == fact.split()[-1] and not last.endswith("s") and last not in MASS)
     return f"a {named}" if one else named
 
@@ -259,15 +263,15 @@ class TraitWriter:
             meaning, facts = self.measure_meaning(need)
             return self.say_need(meaning, facts)
         named = self.name_value(need)
+        if fact in FOR and not named.startswith(("for ", "in ", "at ", "on ", "with ")):
+            return self.say_need("for somebody", {"value": named})
         if BEHIND.match(named):
             return named
-        if fact in FOR:
-            return self.say_need("for somebody", {"value": named})
         if named == value and is_of_stuff(value, fact):
             return self.say_need("material", {"value": named})
         if fact in CONTAINERS and named == value:
             return self.say_need("sold in", {"value": named, "a value": add_article(named, fact)})
-        if fact in LOOKS and named == value and value.split()[-1].lower() not in {fact, *KINDS, *PARTS}:
+        if fact in LOOKS and named == value and value.split()[-1].lower() not in {fact, f"{fact}d", *KINDS, *PARTS}:
             return self.say_need("look", {"value": named, "fact": fact})
         if named.split()[-1].lower() in KINDS or COUNT_OF_ONE.fullmatch(value):
             return named
@@ -299,7 +303,7 @@ class TraitWriter:
         written = need.value.replace(digits, number, 1)
         one, several = (f"{number} {self.say(f'{how} {unit}', {})}" if known else written for how in ("unit", "units"))
         facts = {
-            "fact": need.fact.removeprefix("max "),
+            "fact": FACT_NAMES.get(need.fact, need.fact.removeprefix("max ")),
             "number": number,
             "measure": one,
             "measures": one if digits == "1" else several,
