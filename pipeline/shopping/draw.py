@@ -36,8 +36,6 @@ SHARES = {1: 0.6, 2: 0.3, 3: 0.1}
 TRIES = {1: 20, 2: 16, 3: 40}
 # Share of tasks that are to have a need which is said by its effect, where there is one, and of their tries those that insist on it.
 INDIRECT, INSIST = 0.85, 0.9
-# Share of tasks of grade 1 that are to have two needs, as people's most often do, where two are enough.
-BRIEF = 0.75
 # Share of tasks, by grade, in which few words are to fit several products, any of which is right; and these products, at most. Such words
 # tell an effect and no brand: with one, whoever matches words finds some of them.
 SEVERAL_RIGHT = {1: 0.06, 2: 0.05, 3: 0.03}
@@ -177,12 +175,12 @@ def choose_telling_needs(
     others = pack_bits(counter.stocked & (counter.rows != row))
     tries = TRIES[grade or 1]
     insists = INSIST * tries if pool.effects and random.random() < INDIRECT else 0
-    brief = INSIST * tries if grade == 1 and random.random() < BRIEF else 0
     several = not carried.facts and random.random() < SEVERAL_RIGHT[grade or 1]
     if several and not pool.effects:
         return None
     insists = tries if several else insists
     habits = HABITS[counter.language]
+    brief = INSIST * tries if grade == 1 and random.random() < habits.brief else 0
     manner = draw_manner(habits, grade or 1, random, price=free_price, freely=freely, brand=not several)
     if not pool.can_tell(others, first, manner, MOST_RIGHT if several else 0):
         return None

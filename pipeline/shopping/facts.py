@@ -1,8 +1,7 @@
 """What a task needs, held against everything in the shop that can be bought, by typed equality.
 
 A need is met by a variant: by its choice, where the product offers a choice of that name, else by the product's own fact. Texts are
-equal but for case; numbers with a unit are equal in value, whatever unit they are written in (`UNITS`); a color is what a
-need says, or of its family; a price is the variant's.
+equal but for case; numbers with a unit are equal in value, whatever unit they are written in (`UNITS`); a price is the variant's.
 """
 
 import re

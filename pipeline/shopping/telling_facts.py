@@ -85,6 +85,8 @@ class Habits:
     """The shares of none, one, two and so on; None: any number."""
     untitled: float
     """How often only what the title does not tell is told, beside the brand and what has an effect."""
+    brief: float
+    """Share of tasks of grade 1 that are to have two needs where two are enough, as people's most often do."""
 
 
 HABITS = {
@@ -95,9 +97,10 @@ HABITS = {
         about=0.45,
         measures={1: (0.65, 0.35), 2: (0.5, 0.4, 0.1), 3: (0.2, 0.4, 0.4)},
         untitled=0.4,
+        brief=0.75,
     ),
     # In Chinese shops most say about how much it may cost (29 of 49 that were read).
-    "zh": Habits({1: 0.2, 2: 0.1, 3: 0.05}, {1: 0.95, 2: 0.95, 3: 0.95}, 0.85, None, 0.0),
+    "zh": Habits({1: 0.2, 2: 0.1, 3: 0.05}, {1: 0.95, 2: 0.95, 3: 0.95}, 0.85, None, 0.0, 0.0),
 }
 
 
