@@ -25,8 +25,8 @@ class Need(Part):
 
     fact: str
     """An attribute's or option's name, or brand, color, price, rating, shipping days, review count."""
-    op: Literal["is", "is not", "at most", "at least", "about"]
-    """`is not`: it says something else, and not nothing. `about`: within a tenth, which only prices are."""
+    op: Literal["is", "is not", "kind of", "at most", "at least", "about"]
+    """`is not`: it says something else, and not nothing. `kind of`: a color of this family. `about`: within a tenth, which only prices are."""
     value: str
     """As the catalog writes it: `glass carafe`, `10 cup`, `40.00`."""
     number: float | None = None

@@ -65,6 +65,11 @@ NUMBER_WORDS = {
 }
 # Before what somebody has.
 OWNED = r"(?:my|the|our)(?: old)? "
+# A color of a family, whichever.
+FAMILY = r"(?:beige|black|blue|brown|gold|gray|green|orange|pink|purple|red|silver|white|yellow)"
+FAMILIES = re.compile(
+    rf"\b(?:in )?(?:some|any) (?:shade|kind) of (?P<any>{FAMILY})\b|\b(?:in|with|of) a (?P<tone>{FAMILY}) tone\b"
+)
 # Words of a request that are long enough to be mistyped.
 REQUESTS = ("looking", "would", "interested", "searching", "should", "please", "choose", "prefer", "buying", "trying")
 # A number of people, whatever the category calls them.
@@ -146,6 +151,7 @@ class ShortReader:
         categories = self.read_things()
         if len(categories) == 1:
             facts = self.facts_of(categories[0])
+            self.read_families(facts)
             self.read_values(facts, negated=True)
             self.read_comparisons(facts)
             self.read_bounds(facts)
@@ -186,6 +192,11 @@ class ShortReader:
         return not (before.isalnum() or before in "-'." or after.isalnum() or after == "-") and not (
             after == "." and self.text[end + 1 : end + 2].isdigit()
         )
+
+    def read_families(self, facts: CategoryFacts) -> None:
+        for found in list(FAMILIES.finditer(self.text)) if "color" in facts.values else []:
+            self.needs.append(ReadNeed(frozenset(["color"]), "kind of", found["any"] or found["tone"]))
+            self.take(*found.span())
 
     def read_values(self, facts: CategoryFacts, *, negated: bool) -> None:
         """Values as the category writes them, the longest first; of two facts the one that is named beside counts."""

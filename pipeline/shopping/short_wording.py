@@ -209,8 +209,9 @@ class ShortWriter(TraitWriter):
             return behind, []
         fact = able[int(self.random.random() * len(able))]
         facts = [fact]
+        plain = {need.fact for need in stated if need.fact == "color" and need.op == "is"}
         sized = {need.fact for need in stated if need.fact == "size" and self.is_named_size(need)}
-        pair = {"color", *sized} & set(able)
+        pair = (plain | sized) & set(able)
         if fact in pair and len(pair) == 2 and self.random.random() < TOGETHER:
             facts = sorted(pair)
         placed.before[:] = [each for each in placed.before if each not in facts]

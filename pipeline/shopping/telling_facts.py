@@ -13,6 +13,7 @@ from shopwright.pipeline.shopping.facts import (
     MEASURE,
     ProductVariant,
     VariantTable,
+    find_color_family,
     is_same_value,
     is_within_bound,
     parse_measurement,
@@ -33,6 +34,8 @@ LIMITED = 0.15
 NEGATION = {1: (0.0, 0.03), 2: (0.0, 0.06), 3: (0.05, 0.3)}
 # A price that is about so much is nearer to it than this share of it, and no other product that would do is as near as twice the tenth.
 NEAR = 0.05
+# How often a color is needed by its family, where several of it are there.
+FAMILY = 0.12
 # Values of a fact, at most, of which one is told by what it is not.
 MOST_VALUES = 12
 # How often nobody says for whom or for what a thing is, which takes many words, or how it is to be packed.
@@ -148,6 +151,7 @@ class TellingFacts:
             for fact, need in known.items()
             if fact not in NEVER_DENIED
         }
+        self.family = self.weigh_family(known["color"]) if "color" in known else None
         title = thing.item.title.lower()
         self.titled = frozenset(
             fact for fact, need in known.items() if fact not in NEVER_TELLS and need.value.lower() in title
@@ -198,6 +202,8 @@ class TellingFacts:
                 found.append(self.bounds[fact])
             elif negated and others:
                 found.append(others[int(pick * len(others))])
+            elif fact == "color" and self.family and pick < FAMILY:
+                found.append(self.family)
             elif fact in hidden:
                 continue
             elif is_measure(plain.need):
@@ -228,6 +234,15 @@ class TellingFacts:
             if is_within_bound(measure[0], op, parse_measurement(strict.value)[0]):  # type: ignore[index]
                 return weigh(self.counter, strict, loose)
         return None
+
+    def weigh_family(self, color: Need) -> Candidate | None:
+        """The family of its color, where the category has several colors of it."""
+        family = find_color_family(color.value)
+        offered = map(find_color_family, list_offered_values(self.counter, "color"))
+        if not family or sum(each == family for each in offered) < 2:
+            return None
+        need = color.model_copy(update={"op": "kind of", "value": family, "kind": "attribute"})
+        return weigh(self.counter, need)
 
     def is_wanted_more_of(self, need: Need) -> bool:
         """Whether people only want more of it: nobody wants a battery of 40 hours at most."""

@@ -206,6 +206,8 @@ class TraitWriter:
             return self.say_need(f"price {need.op}", {"dollars": dollars})
         if need.op == "is not":
             return self.phrase_denial(need)
+        if need.op == "kind of":
+            return self.say_need("color family", {"value": need.value})
         if need.op in ("at most", "at least"):
             return self.phrase_bound(need)
         return self.phrase_value(need)

@@ -85,7 +85,7 @@ PLAIN = sorted(
 )
 
 
-@pytest.mark.parametrize("meaning", [*PLAIN, "not", "not with", "not in", "not by", "not for"])
+@pytest.mark.parametrize("meaning", [*PLAIN, "not", "not with", "not in", "not by", "not for", "color family"])
 def test_each_split_has_words_of_its_own_for_a_need(meaning):
     bank = load_grammar_bank("shopping")
     frames = {use: {frame for each in bank.of(meaning, use) for frame in each.frames()} for use in get_args(Use)}
@@ -128,6 +128,15 @@ def test_more_than_what_somebody_has_is_read_as_from_the_next_value_on(effect):
 
 def test_what_nothing_of_the_category_is_compares_with_nothing():
     assert read("a pan bigger than my 9 inch one")[1] == set()
+
+
+def test_a_color_of_a_family_is_read_as_the_family():
+    for template in BANK["color family"]:
+        for said in template.frames():
+            text = said.format(value="red")
+            assert stands_behind(text), text
+            assert read(f"i need a pan {text}") == (["Pans"], {("color", "kind of", "red")}, []), text
+    assert read("a red pan")[1] == {("color", "is", "red")}
 
 
 def test_every_comparison_has_words_of_its_own_for_each_split():
