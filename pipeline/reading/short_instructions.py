@@ -53,7 +53,7 @@ FILLER = frozenset(
     get buy order show please can could you help do have having has are that which whose one some something any made from by out
     comes come up at as so interested trying need shop preferably hello hi hey what use want's color colored size sized condition
     flavor flavored tastes brand pair pack set box bag bottle jar can tube roll sheet bundle package plan suitable good meant somewhere
-    priced price costs cost costing or less more than on type in's all but just not no except anything minimum maximum along across
+    priced price costs cost costing or less more than on type in's all but just not no except badly look anything minimum maximum along across
     tall high wide long deep height width length depth diameter head rest usually usual otherwise else everything always last time know take way i
     other same before id tin tub jug kit kind shape condition nothing love cost also choose pick select grab make sure it's they them ones
     prefer preferably ideally definitely other than something search wear go really just only still could sell got there here add cart market online item product hoping shopping buying us people person named
