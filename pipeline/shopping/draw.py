@@ -25,13 +25,13 @@ from shopwright.pipeline.shopping.right_products import (
     pack_bits,
 )
 from shopwright.pipeline.shopping.telling_facts import HABITS, TellingFacts, build_price_limit, draw_manner, weigh
+from shopwright.pipeline.shopping.trait_words import draw_place
 from shopwright.pipeline.shopping.wording import MOST_TITLE_OVERLAP, compute_copied_share
 from shopwright.schemas.certificates import certificate_to_text
 from shopwright.schemas.shopping import Need, Profile, Right
 
-# Needs of each grade, and the share of tasks that are to have it: people name two or three most often.
+# Needs of each grade.
 GRADES = {1: range(2, 4), 2: range(4, 6), 3: range(6, 20)}
-SHARES = {1: 0.7, 2: 0.23, 3: 0.07}
 # Choices of needs that are tried for a variant, by grade: many that are all needed are rare.
 TRIES = {1: 20, 2: 16, 3: 40}
 # Share of tasks that are to have a need which is said by its effect, where there is one, and of their tries those that insist on it.
@@ -89,14 +89,11 @@ class ProfileDemands:
 NO_DEMANDS = ProfileDemands({})
 
 
-def draw_grade(random: Random) -> int:
-    """A grade, by its share."""
-    point = random.random()
-    for grade, share in SHARES.items():
-        point -= share
-        if point < 0:
-            return grade
-    return max(SHARES)
+def draw_grade(random: Random, language: str) -> int:
+    """A grade, by its share in this language."""
+    grades, shares = zip(*HABITS[language].grades.items(), strict=True)
+    grade: int = grades[draw_place(shares, random)]
+    return grade
 
 
 def grade_of(needs: Sequence[Need]) -> int:
@@ -185,7 +182,7 @@ def choose_telling_needs(
     if not pool.can_tell(others, first, manner, MOST_RIGHT if several else 0):
         return None
     for number in range(tries):
-        wanted, indirect = grade or draw_grade(random), number < insists
+        wanted, indirect = grade or draw_grade(random, counter.language), number < insists
         candidates = pool.draw(random, wanted, manner, indirect=indirect)
         telling = select_smallest(others, first, candidates, random, min(3, wanted + several))
         if telling is not None and several:

@@ -259,7 +259,7 @@ class LeafTasks:
         # Grades that no product of the category has any more.
         without: set[int] = set()
         while waiting and len(without) < len(GRADES):
-            grade = draw_grade(random)
+            grade = draw_grade(random, self.counter.language)
             wanted = min(GRADES.keys() - without, key=lambda each: abs(each - grade))
             task = next(self.first_of_grade(waiting, SPARING, wanted, split, freely=False), None)
             if task is None:
