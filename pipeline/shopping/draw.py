@@ -38,7 +38,7 @@ TRIES = {1: 20, 2: 16, 3: 40}
 INDIRECT, INSIST = 0.85, 0.9
 # Share of tasks, by grade, in which few words are to fit several products, any of which is right; and these products, at most. Such words
 # tell an effect and no brand: with one, whoever matches words finds some of them.
-SEVERAL_RIGHT = {1: 0.06, 2: 0.05, 3: 0.03}
+SEVERAL_RIGHT = {1: 0.09, 2: 0.07, 3: 0.03}
 MOST_RIGHT = 5
 # Words of a value that is copied from the title where it is said at all.
 LONG_RUN = 3
@@ -177,7 +177,7 @@ def choose_telling_needs(
         return None
     insists = tries if several else insists
     habits = HABITS[counter.language]
-    brief = INSIST * tries if grade == 1 and random.random() < habits.brief else 0
+    brief = INSIST * tries if grade == 1 and not several and random.random() < habits.brief else 0
     manner = draw_manner(habits, grade or 1, random, price=free_price, freely=freely, brand=not several)
     if not pool.can_tell(others, first, manner, MOST_RIGHT if several else 0):
         return None
