@@ -1,7 +1,7 @@
 """Questions about a log: filled with the facts of a real one, and read back as its tree by the parser of questions."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import islice, product
 from random import Random
@@ -10,7 +10,7 @@ from typing import Any
 from shopwright.pipeline.phrases.grammar import Template
 from shopwright.pipeline.proofs.family import Claim, Example, Family, Filled, Sources, Unproved
 from shopwright.pipeline.questions.draw import Draw, NothingToAsk
-from shopwright.pipeline.questions.engines import Engines, Table
+from shopwright.pipeline.questions.engines import Engines
 from shopwright.pipeline.questions.phrase import Voice, list_all_slots, name_meaning, raise_first
 from shopwright.pipeline.questions.question_parser import Unclear, list_tree_differences, parse_trees
 from shopwright.pipeline.questions.shapes import SHAPES
@@ -39,7 +39,9 @@ class Questions(Family[AskedExample]):
     def find_examples(self, unit: str, sources: Sources, random: Random) -> dict[str, list[AskedExample]]:
         """A question for each meaning of a shape, from the first trajectories: of some the first that says most."""
         found: dict[str, AskedExample] = {}
-        for id, table in open_some_tables(sources):
+        engines = sources.trajectories.once(Engines)
+        for id in islice(sources.trajectories.table(["id"])["id"].to_pylist(), LOOKED_AT):
+            table = engines.of(id)
             draw = Draw(table.log, random)
             for _ in range(TRIES):
                 try:
@@ -76,13 +78,6 @@ class Questions(Family[AskedExample]):
             means = "can also mean" if [] in found else "means"
             raise Unproved(f"it {means} something else ({'; '.join(next(filter(None, found)))}): {claim.text}")
         return tree_to_json(tree)
-
-
-def open_some_tables(sources: Sources) -> Iterator[tuple[str, Table]]:
-    engines = sources.trajectories.once(Engines)
-    ids = sources.trajectories.table(["id"])["id"].to_pylist()
-    for id in islice(ids, LOOKED_AT):
-        yield id, engines.of(id)
 
 
 def count_conditions(tree: Any) -> int:
