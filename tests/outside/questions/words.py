@@ -145,7 +145,7 @@ SMALL = """
     there these they think this those though through throw throwing time times to too took track u up us use used
     using various very was way we went were whenever where wherever whether whichever while who whole whose with
     wonder wondering word words work would yo you
-    ask asking bruh curiosity curious dying excuse forgive fr funny glad hello hi hm hurry idk lol may might now okay oh here's thinking pls possible q question want right rn rush
+    ask asking bruh curiosity curious dying excuse forgive fr funny glad hello hi hm hurry idk lol may might now okay oh here's thinking pls plz possible q question want right rn rush
     short sorry thank thanks tho trouble u um umm ur well will
 """
 
