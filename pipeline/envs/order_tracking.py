@@ -125,7 +125,7 @@ class OrderTracking(Env):
 def draw_existing_order(store: Store, axes: Axes, random: Random, *, indirect: bool) -> DrawnTask | None:
     """A task about an order that is there; None where it cannot be told from the others."""
     customer, orders, shown = draw_order_history(store, axes, random)
-    order = orders[random.randrange(len(orders))]
+    order = pick_order(orders, random)
     # Each step as likely as the others: the longest by far is that of having arrived.
     now = draw_moment(random.choice(list_status_spans(order, shown)), random)
     memories = list_memories(orders, now, store, lines=False)
@@ -151,6 +151,12 @@ def draw_existing_order(store: Store, axes: Axes, random: Random, *, indirect: b
     return DrawnTask(goal, {}, AnyOf(ends=[End(answer=right)]), miss)
 
 
+def pick_order(orders: list[Order], random: Random) -> Order:
+    """One of them, half the time of the newer ones, which are not all delivered."""
+    newer = orders[: len(orders) // 3 + 1] if random.random() < 0.5 else orders
+    return random.choice(newer)
+
+
 def list_status_spans(order: Order, shown: Span) -> list[Span]:
     """The times between the steps of an order's way, as far as they lie in the one given."""
     steps = sorted(when for when in (order.placed, order.shipped, order.delivered, order.cancelled) if when)
@@ -169,7 +175,7 @@ def draw_missing_order(store: Store, axes: Axes, random: Random, *, indirect: bo
     the facts nor the words tell.
     """
     customer, orders, shown = draw_order_history(store, axes, random)
-    nearest = orders[random.randrange(len(orders))]
+    nearest = pick_order(orders, random)
     now = draw_moment(random.choice(list_status_spans(nearest, shown)), random)
     memories = list_memories(orders, now, store, lines=False)
     it = imagine_order(nearest, now, store, random)

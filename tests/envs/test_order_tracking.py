@@ -79,7 +79,9 @@ def test_exactly_one_order_shown_fits_all_clues_however_loosely_they_are_taken(w
 
 def test_where_no_order_is_meant_none_of_the_customer_fits_all_that_is_remembered(world, tasks):
     wrong = [task for task in tasks if not task.feasible]
-    assert len({loads(task.acceptable)["proof"]["fact"] for task in wrong}) >= 4  # a total tells one alone, and is not said of many
+    assert (
+        len({loads(task.acceptable)["proof"]["fact"] for task in wrong}) >= 4
+    )  # a total tells one alone, and is not said of many
     for task in wrong:
         episode, proof = started(world, task), loads(task.acceptable)["proof"]
         false = next(each for each in episode.goal.clues if (each.fact, each.value) == (proof["fact"], proof["value"]))
