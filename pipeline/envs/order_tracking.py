@@ -126,8 +126,7 @@ def draw_existing_order(store: Store, axes: Axes, random: Random, *, indirect: b
     """A task about an order that is there; None where it cannot be told from the others."""
     customer, orders, shown = draw_order_history(store, axes, random)
     order = pick_order(orders, random)
-    # Each step as likely as the others: the longest by far is that of having arrived.
-    now = draw_moment(random.choice(list_status_spans(order, shown)), random)
+    now = draw_tracking_moment(order, shown, random)
     memories = list_memories(orders, now, store, lines=False)
     it = next(each for each in memories if each.order is order)
     clues = draw_order_clues(it, memories, axes, random, indirect=indirect)
@@ -153,8 +152,13 @@ def draw_existing_order(store: Store, axes: Axes, random: Random, *, indirect: b
 
 def pick_order(orders: list[Order], random: Random) -> Order:
     """One of them, half the time of the newer ones, which are not all delivered."""
-    newer = orders[: len(orders) // 3 + 1] if random.random() < 0.5 else orders
-    return random.choice(newer)
+    return random.choice(orders[: len(orders) // 3 + 1] if random.random() < 0.5 else orders)
+
+
+def draw_tracking_moment(order: Order, shown: Span, random: Random) -> datetime:
+    """A time of one of its steps, each as likely, but half the time before the last: of several orders most have arrived."""
+    spans = list_status_spans(order, shown)
+    return draw_moment(random.choice(spans[:-1] or spans if random.random() < 0.5 else spans), random)
 
 
 def list_status_spans(order: Order, shown: Span) -> list[Span]:
@@ -176,7 +180,7 @@ def draw_missing_order(store: Store, axes: Axes, random: Random, *, indirect: bo
     """
     customer, orders, shown = draw_order_history(store, axes, random)
     nearest = pick_order(orders, random)
-    now = draw_moment(random.choice(list_status_spans(nearest, shown)), random)
+    now = draw_tracking_moment(nearest, shown, random)
     memories = list_memories(orders, now, store, lines=False)
     it = imagine_order(nearest, now, store, random)
     if it is None:
