@@ -1,7 +1,7 @@
 """What an expert holds to be so: what the shopper said is wanted, with its place in the words, and what tools showed of products."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Any
@@ -32,16 +32,41 @@ class Said:
 
 
 class PlacedReader(WishReader):
-    """Reads a text as the checks do, and keeps the places."""
+    """Reads a text as the checks do, and keeps the places, which are those of the text as it was typed."""
 
     def __init__(self, text: str, shop: ShopVocabulary, today: date) -> None:
         super().__init__(text, shop, today)
-        self.plain = self.text
+        self.places = list(range(len(self.text) + 1))
+        """Of each letter of the text as it is now, where it stood."""
         self.placed: list[Said] = []
 
     def take(self, start: int, end: int, *wishes: Wish) -> None:
         super().take(start, end, *wishes)
-        self.placed += [Said(wish, start, end) for wish in wishes]
+        self.placed += [Said(wish, self.places[start], self.places[end]) for wish in wishes]
+
+    def respell(self, wanted: Collection[str]) -> None:
+        before = self.text
+        super().respell(wanted)
+        if self.text != before:
+            self.places = realign(before, self.text, self.places)
+
+
+def realign(before: str, after: str, places: Sequence[int]) -> list[int]:
+    """Where each letter of a text stood before some of its words were spelt otherwise.
+
+    >>> realign("in prpl, 2", "in purple, 2", range(11))
+    [0, 1, 2, 3, 4, 5, 6, 6, 6, 7, 8, 9, 10]
+    """
+    found: list[int] = []
+    at = 0
+    for old, new in zip(re.split(r"(\s)", before), re.split(r"(\s)", after), strict=True):
+        tail = next((length for length in range(len(new)) if old[-1 - length :] != new[-1 - length :]), len(new))
+        head = len(new) - tail
+        most = max(0, len(old) - tail - 1)
+        found += [places[at + min(place, most)] for place in range(head)]
+        found += [places[at + len(old) - tail + place] for place in range(tail)]
+        at += len(old)
+    return [*found, places[at]]
 
 
 def read_placed(

@@ -5,11 +5,12 @@ from datetime import date
 from typing import Any
 
 from shopwright.pipeline.experts.beliefs import read_placed
+from shopwright.pipeline.experts.cart import Cart
 from shopwright.pipeline.experts.expert import Acts
 from shopwright.pipeline.experts.lists import Bundle, OneSeller, VoucherList
 from shopwright.pipeline.experts.orders import Return, Tracking
 from shopwright.pipeline.experts.policy import Policy, read_topic_of_question
-from shopwright.pipeline.experts.products import Cart, Discovery, Substitution
+from shopwright.pipeline.experts.products import Discovery, Substitution
 from shopwright.pipeline.experts.recognize import CUES, recognize
 from shopwright.pipeline.reading.wishes import ShopVocabulary
 
