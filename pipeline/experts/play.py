@@ -1,7 +1,6 @@
 """Which expert takes an opening, and how it begins."""
 
 from collections.abc import Callable
-from datetime import date
 from typing import Any
 
 from shopwright.pipeline.experts.beliefs import read_placed
@@ -9,9 +8,9 @@ from shopwright.pipeline.experts.cart import Cart
 from shopwright.pipeline.experts.expert import Acts
 from shopwright.pipeline.experts.lists import Bundle, OneSeller, VoucherList
 from shopwright.pipeline.experts.orders import Return, Tracking
-from shopwright.pipeline.experts.policy import Policy, read_topic_of_question
+from shopwright.pipeline.experts.policy import NO_DAY, Policy, read_topic_of_question
 from shopwright.pipeline.experts.products import Discovery, Substitution
-from shopwright.pipeline.experts.recognize import CUES, recognize
+from shopwright.pipeline.experts.recognize import recognize, respell_cues
 from shopwright.pipeline.reading.wishes import ShopVocabulary
 
 EXPERTS: dict[str, Callable[..., Any]] = {
@@ -30,12 +29,12 @@ EXPERTS: dict[str, Callable[..., Any]] = {
 
 def name_situation(opening: str, lexicon: ShopVocabulary) -> str:
     """What an opening is about, by its words alone."""
-    said = read_placed(opening, lexicon, date(2000, 1, 1), case=True)
-    cases = sum(each.wish.kind == "case" for each in said)
-    plain = read_placed(opening, lexicon, date(2000, 1, 1))
-    things = {each.wish.value for each in plain if each.wish.kind == "thing"}
-    spelt = lexicon.speller.read_text(" ".join(opening.lower().split()), CUES)
-    return recognize(spelt, cases=cases, things=len(things), question=bool(read_topic_of_question(opening, lexicon)))
+    said = read_placed(opening, lexicon, NO_DAY)
+    things = {each.wish.value for each in said if each.wish.kind == "thing"}
+    brands = [each for each in said if each.wish.kind == "value" and "brand" in each.wish.facts]
+    text = respell_cues(" ".join(opening.lower().split()), lexicon.words)
+    topic = read_topic_of_question(text, lexicon)
+    return recognize(text, things=len(things), products=bool(things or brands), topic=topic)
 
 
 def play(opening: str, calls: int, lexicon: ShopVocabulary) -> Acts:
