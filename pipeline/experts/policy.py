@@ -16,38 +16,38 @@ NO_DAY = date(2000, 1, 1)
 ABOUT = {
     "group": "category",
     "member": "members",
-    "newcomer": "newcomers",
-    "price": "expensive cheap items price",
-    "total": "large small orders total",
-    "difference": "large differences",
-    "amount": "large small amounts",
-    "late": "long overdue late",
-    "age": "old young items",
-    "years": "paying ahead years",
-    "pieces": "many pieces",
-    "opened": "opened boxes",
-    "holiday": "holiday season",
-    "clearance": "clearance",
     "bulky": "bulky items",
     "region": "islands",
-    "reason": "damaged items wrong size",
-    "condition": "used refurbished items",
-    "paid": "card payments vouchers installments bank transfers",
+    "price": "expensive cheap items",
+    "total": "large small orders",
     "seller": "partner sellers",
-    "gift": "gifts",
     "speed": "express same-day courier",
-    "personalised": "personalised items",
-    "insured": "insured parcels",
-    "card": "promotions refunds",
+    "condition": "used refurbished items",
+    "reason": "damaged wrong items size",
+    "opened": "opened boxes",
+    "gift": "gifts",
     "business": "business customers",
-    "student": "students",
-    "household": "households",
-    "birthday": "birthday",
+    "holiday": "holiday season",
+    "clearance": "clearance",
+    "age": "old young items",
+    "pieces": "many pieces",
+    "insured": "insured parcels",
+    "personalised": "personalised items",
+    "paid": "card payments bank transfers vouchers installments",
     "registered": "registered items",
     "hidden": "hidden damage",
+    "student": "students",
+    "newcomer": "newcomers",
+    "birthday": "birthday",
+    "late": "long overdue",
+    "household": "households",
+    "difference": "large differences",
+    "amount": "large small amounts",
+    "years": "paying ahead",
+    "card": "promotions refunds",
 }
-"""How a rule is called that depends on a fact."""
-AT_ONCE = 2
+"""How a rule is called that depends on a fact; those on which most rules depend first."""
+AT_ONCE = 3
 """Facts that one search is about: it shows five rules."""
 QUESTIONS = {
     "group": "From which category is it?",
@@ -113,7 +113,7 @@ class Policy(Expert):
     def solve_question(self, text: str, *, asks: bool) -> Acts:
         """The answer to the question that a text has, by the rules that a search finds."""
         topic = self.find_topic(text)
-        rules = yield from self.find_rules(topic, text, keep=4 if asks else 1)
+        rules = yield from self.find_rules(topic, text, asks=asks)
         if not rules:
             return {"thought": "The policies say nothing about it.", "refusal": "not_covered"}
         told = Case(text, self.memory.lexicon.groups)
@@ -134,24 +134,19 @@ class Policy(Expert):
     def find_topic(self, text: str) -> str:
         return read_topic_of_question(text, self.memory.lexicon)
 
-    def find_rules(self, topic: str, text: str, *, keep: int) -> Acts:
-        """The rules on a topic: all that a first search shows, then those on what was told of the case, then others."""
+    def find_rules(self, topic: str, text: str, *, asks: bool) -> Acts:
+        """The rules on a topic: those that a first search shows, those on what was told of the case; and others, as more may be told when asked."""
         rules: dict[int, ReadRule] = {}
         yield from self.look_for_rules(topic or text[:400], topic, rules)
-        if not rules:
-            return rules
         told = Case(text, self.memory.lexicon.groups)
         first = [fact for fact in ABOUT if told.value(fact)]
-        others = [fact for fact in ABOUT if fact not in first]
-        idle = 0
-        for facts in chunk([*first, *others], AT_ONCE):
-            missing = set(range(1, max(rules) + 1)) - set(rules)
-            spare = self.left > keep + (0 if facts[0] in first or missing else 4)
-            if not spare or (idle > 5 and not missing and facts[0] not in first):
+        others = [fact for fact in ABOUT if fact not in first] if asks else []
+        for facts in chunk([*first, *others], AT_ONCE) if rules else ():
+            to_ask = [fact for fact in list_needed(rules) if asks and not told.value(fact)]
+            if self.left <= len(to_ask) + 1:
                 break
             words = " ".join(told.name_about(fact) for fact in facts)
-            news = yield from self.look_for_rules(f"{topic} {words}", topic, rules)
-            idle = 0 if news else idle + 1
+            yield from self.look_for_rules(f"{topic} {words}", topic, rules)
         return rules
 
     def find_more_rules(self, topic: str, rules: dict[int, ReadRule], told: "Case") -> Acts:
