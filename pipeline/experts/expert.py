@@ -6,7 +6,7 @@ from collections.abc import Generator, Iterable, Sequence
 from datetime import date
 from typing import Any, NamedTuple
 
-from shopwright.pipeline.experts.beliefs import Memory, Product, Said, read_placed
+from shopwright.pipeline.experts.beliefs import Memory, Product, Said, has_words, read_placed
 from shopwright.pipeline.reading.wishes import ShopVocabulary, Wish
 
 MORE = (
@@ -122,7 +122,9 @@ class Expert:
                 filters["max_shipping_days"] = int(wish.value)
         for name, value in limits.items():
             filters[name] = min(value, filters.get(name, value)) if name == "max_price" else value
-        values = [wish.value for wish in wishes if wish.kind == "value"]
+        if brand := self.name_brand(wishes):
+            filters["brand"] = brand
+        values = [wish.value for wish in wishes if wish.kind == "value" and wish.value != brand.lower()]
         query = " ".join(dict.fromkeys([words, *values] if not category else [*values, *([] if values else [words])]))
         if category in self.memory.categories:
             filters["category"] = category
@@ -137,6 +139,13 @@ class Expert:
         )
         ids = [each["product_id"] for each in found.get("results", ())]
         return [self.memory.products[id] for id in dict.fromkeys(ids)], int(found.get("found", 0))
+
+    def name_brand(self, wishes: Sequence[Wish]) -> str:
+        """The one brand that is wished, as the shop writes it, where it was heard or shown so; else nothing."""
+        wished = {wish.value for wish in wishes if wish.kind == "value" and wish.facts == {"brand"}}
+        names = [name for name in self.memory.lexicon.brands if name.lower() in wished]
+        known = "\n".join([*self.memory.heard, *self.memory.seen]).lower()
+        return names[0] if len(names) == 1 and has_words(known, names[0].lower()) else ""
 
     def check(self, product: Product, wishes: Sequence[Wish], *, keep: int = 1) -> Acts:
         """Whether a product does all that is wished; its page is read where its line in the list does not tell."""

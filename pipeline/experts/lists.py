@@ -98,12 +98,14 @@ class ListExpert(ProductExpert):
     def find_list(self) -> Acts:
         """Searches, chooses and reads pages until a list is known to do; None where there is none."""
         plans = {need.category: self.list_searches(need) for need in self.needs}
-        yield from self.search_all(plans)
+        yield from self.search_all(self.needs, plans)
         while True:
             chosen = self.choose()
             if chosen is None:
-                if self.left <= len(self.needs) or not (yield from self.search_all(plans)):
-                    return self.choose()
+                lacking = [need for need in self.needs if not self.candidates(need)]
+                searched = yield from self.search_all(lacking or self.list_to_widen(), plans)
+                if not searched:
+                    return None
                 continue
             unread = [each for each, need in zip(chosen, self.needs, strict=True) if None in self.met(each, need)]
             if not unread or self.left <= 1:
@@ -114,16 +116,20 @@ class ListExpert(ProductExpert):
                 product_id=unread[0].id,
             )
 
-    def search_all(self, plans: Mapping[str, Iterator[dict[str, Any]]]) -> Acts:
-        """One more search for each thing; False where nothing is left to search."""
+    def list_to_widen(self) -> list[Need]:
+        """Of which things to look for more, where there are some of each but no list that does."""
+        return self.needs
+
+    def search_all(self, needs: Sequence[Need], plans: Mapping[str, Iterator[dict[str, Any]]]) -> Acts:
+        """One more search for each of these things; False where nothing is left to search."""
         searched = False
-        for need in self.needs:
+        for need in needs:
             plan = next(plans[need.category], None) if self.left > 1 else None
             if plan is None:
                 continue
             searched = True
             shown, found = yield from self.search(
-                need.words, need.wishes, f"I look for {need.words}.", category=need.category, **plan
+                need.words, need.wishes, describe_search(need, plan), category=need.category, **plan
             )
             need.count, need.last = found, [each for each in shown if each.category == need.category]
             need.found = list({each.id: each for each in (*need.found, *need.last)}.values())
@@ -138,6 +144,14 @@ class ListExpert(ProductExpert):
 
     def count_unread(self, chosen: Sequence[Product]) -> int:
         return sum(None in self.met(each, need) for each, need in zip(chosen, self.needs, strict=True))
+
+
+def describe_search(need: Need, plan: Mapping[str, Any]) -> str:
+    """Why it is looked for so."""
+    limits = [f"{'from' if name == 'min_price' else 'up to'} ${plan[name]:.2f}" for name in ("min_price", "max_price") if name in plan]
+    of = f" of {plan['seller']}" if "seller" in plan else ""
+    page = ", the next page" if "page" in plan else ""
+    return f"I look for {need.words}{of}{', ' if limits else ''}{' '.join(limits)}{page}."
 
 
 def read_terms(value: str) -> dict[str, str]:
@@ -187,23 +201,24 @@ class Bundle(ListExpert):
                 self.budget = int(each.wish.value)
 
     def list_searches(self, need: Need) -> Iterator[dict[str, Any]]:
+        """Within its share of the budget, then within the whole; page by page while none does; then cheaper and cheaper ones."""
         share = self.budget // max(1, len(self.needs))
-        yield {"max_price": share / 100} if share else {}
-        if need.count > PAGE:
-            yield {"max_price": share / 100, "page": 2} if share else {"page": 2}
-        if not self.candidates(need) and self.budget:
-            yield {"max_price": self.budget / 100}
+        plain = not any(wish.kind == "value" for wish in need.wishes)
+        caps = [share, self.budget] if share and plain else [self.budget] if share else [0]
+        for cap in caps:
+            limit = {"max_price": cap / 100} if cap else {}
+            yield limit
+            for page in range(2, PAGES + 1):
+                if self.candidates(need) or need.count <= (page - 1) * PAGE:
+                    break
+                yield {**limit, "page": page}
+            if self.candidates(need):
+                break
         for _ in range(8):
-            seen = self.candidates(need)
-            if not seen:
-                yield {"page": 2}
-                return
-            cap = min(each.cents for each in seen) - 1
+            cap = min((each.cents for each in self.candidates(need)), default=0) - 1
             if cap <= 0:
                 return
             yield {"max_price": cap / 100}
-            if not need.count:
-                return
 
     def choose(self) -> list[Product] | None:
         lists = [self.candidates(need) for need in self.needs]
@@ -299,26 +314,44 @@ class VoucherList(Bundle):
         return {"thought": "With the voucher they stay within the budget.", "recommended_product_ids": ids}
 
     def list_searches(self, need: Need) -> Iterator[dict[str, Any]]:
-        """Within what the voucher makes of the budget; then, cheaper and cheaper, what leaves room for the others."""
-        off = self.voucher.get("off", "0")
-        room = self.budget * 100 // (100 - int(off[:-1])) if off.endswith("%") else self.budget + int(off)
+        """Of the voucher's seller; within a share of the most that all may cost; then what goes with the cheapest of the others; then cheaper ones."""
+        room = self.compute_room()
         seller = next((each for each in self.memory.lexicon.sellers if each.lower() == self.voucher.get("seller")), "")
         limits: dict[str, Any] = {"max_price": room / 100} if self.budget else {}
         if seller:
             yield {"seller": seller, **limits}
-        yield {"max_price": room / len(self.needs) / 100} if self.budget else {}
-        yield limits
+        share = room // len(self.needs)
+        yield {"max_price": share / 100} if self.budget and not need.wishes else limits
         for page in range(2, PAGES + 1):
-            if need.count > (page - 1) * PAGE:
-                yield {**limits, "page": page}
-        for _ in range(6):
-            seen = self.candidates(need)
-            cap = min((each.cents for each in seen), default=0) - 1
+            if self.candidates(need) or need.count <= (page - 1) * PAGE:
+                break
+            yield {**limits, "page": page}
+        for _ in range(4):
+            yield from self.complement(need, room)
+            cap = min((each.cents for each in self.candidates(need)), default=0) - 1
             if cap <= 0:
                 return
             yield {"max_price": cap / 100}
-            if not need.count:
-                return
+        for page in range(2, PAGES + 1):
+            yield {**limits, "page": page}
+
+    def compute_room(self) -> int:
+        """The most that all may cost before the voucher is taken off."""
+        off, most = self.voucher.get("off", "0"), int(self.voucher.get("most", 0) or 0)
+        if not off.endswith("%"):
+            return self.budget + int(off)
+        share = self.budget * 100 // (100 - int(off[:-1]))
+        return min(share, self.budget + most) if most else share
+
+    def complement(self, need: Need, room: int) -> Iterator[dict[str, Any]]:
+        """What goes with the cheapest of the others: enough for the voucher and no more than may be paid."""
+        others = [self.candidates(each) for each in self.needs if each is not need]
+        if not all(others) or not self.budget:
+            return
+        rest = sum(min(each.cents for each in found) for found in others)
+        least = int(self.voucher.get("least", 0) or 0) - rest
+        if room - rest > 0:
+            yield {"max_price": (room - rest) / 100} | ({"min_price": least / 100} if least > 0 else {})
 
     def choose(self) -> list[Product] | None:
         lists = [self.candidates(need) for need in self.needs]
