@@ -50,6 +50,8 @@ class Expert:
         self.memory = Memory(lexicon, [opening])
         self.asides: list[str] = []
         """What the shopper said of itself."""
+        self.reserve = 0
+        """Calls that are kept for what was asked in between; `left` is without them."""
         self.asked = 0
 
     # Acting
@@ -66,7 +68,7 @@ class Expert:
             found = json.loads(text)
         except ValueError:  # too long, and cut
             found = {}
-        self.left = int(found.get("calls_left", self.left - 1)) if isinstance(found, dict) else self.left - 1
+        self.left = int(found.get("calls_left", self.left - 1 + self.reserve)) - self.reserve
         self.memory.see(found)
         if spoken := found.get("shopper"):
             self.hear(str(spoken))

@@ -9,7 +9,7 @@ from typing import Any
 from shopwright.pipeline.checks.policy_texts import TOPICS, ReadRule, apply_read_rules, read_rule, read_topic
 from shopwright.pipeline.experts.beliefs import read_placed
 from shopwright.pipeline.experts.expert import Acts, Expert
-from shopwright.pipeline.experts.recognize import WEAK_TOPICS, respell_cues
+from shopwright.pipeline.experts.recognize import SOLD_OUT, WEAK_TOPICS, respell_cues
 from shopwright.pipeline.reading.wishes import AMOUNTS, ShopVocabulary, read_case_fact
 
 NO_DAY = date(2000, 1, 1)
@@ -47,6 +47,8 @@ ABOUT = {
     "card": "promotions refunds",
 }
 """How a rule is called that depends on a fact; those on which most rules depend first."""
+ASIDE = 4
+"""Calls that a question in between takes, at most."""
 AT_ONCE = 3
 """Facts that one search is about: it shows five rules."""
 QUESTIONS = {
@@ -92,12 +94,27 @@ class Policy(Expert):
         answer = yield from self.solve(self.opening)
         yield from self.submit(**answer)
 
+    def hear(self, text: str) -> None:
+        """Keeps calls for what was asked in between."""
+        super().hear(text)
+        if not self.reserve and self.asks_about_rules(text):
+            self.reserve = min(ASIDE, self.left // 4)
+            self.left -= self.reserve
+
+    def asks_about_rules(self, text: str) -> bool:
+        """Whether it asks something that the policies answer, and does not say that a product is sold out or wrong."""
+        told = respell_cues(text.lower(), self.memory.lexicon.words)
+        named = any(title in " ".join(text.lower().split()) for title in self.memory.know_titles().titles if title)
+        things = [each for each in self.read(text) if each.wish.kind == "thing"]
+        return bool(self.find_topic(text)) and not named and not (things and SOLD_OUT.search(told))
+
     def answer_aside(self) -> Acts:
         """What the shopper asked in between, by what it said with it; empty where it asked nothing."""
-        asked = [each for each in self.asides if self.find_topic(each)]
+        asked = [each for each in self.asides if self.asks_about_rules(each)]
+        self.left, self.reserve = self.left + self.reserve, 0
         if not asked or self.left <= 1:
             return ""
-        answer = yield from self.solve_question(asked[-1], asks=False)
+        answer = yield from self.solve_question(asked[0], asks=False)
         return str(answer.get("policy_answer", ""))
 
     def finish(self, answer: dict[str, Any]) -> Acts:
@@ -214,7 +231,7 @@ SENTENCES = re.compile(r"(?<=[.!?])\s+")
 ASKS = re.compile(r"\?|\bhow\b|\buntil when\b|\bdo (?:i|you)\b|\bcan i\b|\bwhich\b|\bdeadline\b")
 SMALL_TALK = re.compile(
     r"\b(?:my|a) (?:friend|sister|brother|wife|mother|daughter|grandson|neighbor|son|husband)\b (?!joins|and i\b)[^,.:!?]*|\bif i may\b|\b(?:any|some)(?:one|body) here\b"
-    r"|\bhere's (?:the|my)\b|\bask (?:you )?here\b|\bday here\b|\bwait here\b|\bi'm here\b|\bremember\w*|\bforgive\b|\bsorry\b[^,.:!?]*|\b(?:clear|short|your|ur|for) answer\b"
+    r"|\bhere's (?:the|my)\b|\bask (?:you )?here\b|\bday here\b|\bwait here\b|\b(?:i'm|we're|you're|have you|we are) here\b|\bremember\w*|\bforgive\b|\bsorry\b[^,.:!?]*|\b(?:clear|short|your|ur|for) answer\b"
     r"|\b(?:so|and) here (?:goes|it is|i am)\b|\bgot lost\b|\bwait (?:the |our |u?r )?answer\b|\bsmall print\b"
 )
 """What people say around a question, of which a word could be taken for its topic."""
