@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product as cartesian
+from math import prod
 from typing import Any
 
 from shopwright.pipeline.experts.beliefs import ABOUT_PRODUCTS, Product, Said
@@ -14,6 +15,8 @@ BUDGET = re.compile(
     r"in total|in all\b|altogether|whole (?:list|thing)|everything|all in all|budget|left to pay|voucher|coupon|purse|for all of it|to pay|together|costs?:|has to stay|the money|total\b|minus|i live on"
 )
 MOST_COMBINATIONS = 20_000
+FEW_CALLS = 14
+"""Calls in which not all of a kind can be looked at."""
 PAGES = 6
 
 
@@ -26,6 +29,8 @@ class Need:
         self.found: list[Product] = []
         """Products of its kind that were seen."""
         self.last: list[Product] = []
+        self.total = 0
+        """How many the first search found."""
         self.count = 0
         """Of the last search: what it showed, and how many it found."""
 
@@ -110,6 +115,8 @@ class ListExpert(ProductExpert):
             unread = [each for each, need in zip(chosen, self.needs, strict=True) if None in self.met(each, need)]
             if not unread or self.left <= 1:
                 return chosen
+            if (yield from self.look_before_reading(plans)):
+                continue
             yield from self.call(
                 "catalog_get_product",
                 "The list does not say all that matters, so I read its page.",
@@ -128,12 +135,20 @@ class ListExpert(ProductExpert):
             if plan is None:
                 continue
             searched = True
-            shown, found = yield from self.search(
-                need.words, need.wishes, describe_search(need, plan), category=need.category, **plan
-            )
-            need.count, need.last = found, [each for each in shown if each.category == need.category]
-            need.found = list({each.id: each for each in (*need.found, *need.last)}.values())
+            yield from self.search_once(need, plan)
         return searched
+
+    def search_once(self, need: Need, plan: Mapping[str, Any]) -> Acts:
+        shown, found = yield from self.search(
+            need.words, need.wishes, describe_search(need, plan), category=need.category, **plan
+        )
+        need.count, need.last = found, [each for each in shown if each.category == need.category]
+        need.found = list({each.id: each for each in (*need.found, *need.last)}.values())
+
+    def look_before_reading(self, plans: Mapping[str, Iterator[dict[str, Any]]]) -> Acts:
+        """Searches that tell more than another page would; whether there were any."""
+        yield from ()
+        return False
 
     def met(self, product: Product, need: Need) -> list[bool | None]:
         return [product.meets(wish) for wish in need.wishes]
@@ -249,8 +264,9 @@ class OneSeller(ListExpert):
 
     def solve(self, text: str) -> Acts:
         self.begin(text)
+        self.looked: set[str] = set()
         count = len(self.needs)
-        yield from self.learn(keep=2 * count + 1 if count > 2 else 2 * count)
+        yield from self.learn(keep=2 * count + 1 if count > 2 or self.left > 8 else 6)
         chosen = yield from self.find_list()
         if chosen is None:
             return {"thought": "I found no seller that has all of it.", "refusal": "not_found"}
@@ -259,22 +275,62 @@ class OneSeller(ListExpert):
         return {"thought": f"{seller} has all of it.", "recommended_product_ids": ids}
 
     def list_searches(self, need: Need) -> Iterator[dict[str, Any]]:
+        """All of the kind of which there are the fewest; of the others, seller by seller, what those have who have that; then what is left."""
         yield {}
-        hardest = max(self.needs, key=lambda one: len(one.wishes))
-        if need is hardest:
-            for page in range(2, 5):
-                if need.count > (page - 1) * PAGE and any(each in self.candidates(need) for each in need.last):
-                    yield {"page": page}
+        need.total = need.count
+        page = 2
+        while need is self.find_rarest() and page <= PAGES and need.total > (page - 1) * PAGE:
+            if self.candidates(need) and not any(each in self.candidates(need) for each in need.last):
+                break
+            yield {"page": page}
+            page += 1
         tried: set[str] = set()
         while True:
-            sellers = [str(each.shown.get("seller")) for each in self.candidates(hardest)]
-            new = [seller for seller in dict.fromkeys(sellers) if seller not in tried]
-            if not new:
+            sellers = self.list_sellers(self.find_rarest())
+            new = [seller for seller in sellers if seller not in tried]
+            if new:
+                tried.add(new[0])
+                if not self.has_seller(need, new[0]):
+                    yield {"seller": new[0]}
+            elif need.total > (page - 1) * PAGE and page <= PAGES:
+                yield {"page": page}
+                page += 1
+            else:
                 return
-            tried.add(new[0])
-            if any(each.shown.get("seller") == new[0] for each in self.candidates(need)):
-                continue
-            yield {"seller": new[0]}
+
+    def find_rarest(self) -> Need:
+        """The kind of which the fewest may be expected to do: of those found, the share that has one of so many values; else that of the most wishes."""
+        return min(self.needs, key=self.expect_fitting)
+
+    def expect_fitting(self, need: Need) -> float:
+        kinds = self.memory.lexicon.values(need.category)
+        values = [wish for wish in need.wishes if wish.kind == "value" and wish.facts != {"brand"}]
+        several = [max(2, *(len(kinds.get(fact, ())) for fact in wish.facts), 2) for wish in values]
+        bounds = sum(wish.kind in ("at most", "at least") for wish in need.wishes)
+        if self.left < FEW_CALLS:
+            return -len(need.wishes)
+        return (need.total or 100) / prod(several) / 2**bounds
+
+    def list_sellers(self, need: Need) -> list[str]:
+        """Who has something that may do, those first who surely have."""
+        found = sorted(self.candidates(need), key=lambda each: None in self.met(each, need))
+        return list(dict.fromkeys(str(each.shown.get("seller")) for each in found))
+
+    def has_seller(self, need: Need, seller: str) -> bool:
+        return any(each.shown.get("seller") == seller for each in self.candidates(need))
+
+    def look_before_reading(self, plans: Mapping[str, Iterator[dict[str, Any]]]) -> Acts:
+        """Where a seller surely has the rarest thing, what it has of the others; whether there was something to look for."""
+        rarest = self.find_rarest()
+        sure = [each for each in self.candidates(rarest) if None not in self.met(each, rarest)]
+        for seller in dict.fromkeys(str(each.shown.get("seller")) for each in sure):
+            lacking = [need for need in self.needs if not self.has_seller(need, seller)]
+            if seller not in self.looked and lacking and len(lacking) < self.left:
+                self.looked.add(seller)
+                for need in lacking:
+                    yield from self.search_once(need, {"seller": seller})
+                return True
+        return False
 
     def choose(self) -> list[Product] | None:
         lists = [self.candidates(need) for need in self.needs]
