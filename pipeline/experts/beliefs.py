@@ -197,7 +197,8 @@ class Memory:
 
     @property
     def categories(self) -> set[str]:
-        return {product.category for product in self.products.values()}
+        """Those that a search or a page has shown."""
+        return {product.category for product in self.products.values() if "in_stock" in product.shown}
 
     def know_titles(self) -> ShopVocabulary:
         """The words with the titles that were seen."""

@@ -5,13 +5,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from shopwright.pipeline.experts.beliefs import Product, Said, find_words
+from shopwright.pipeline.experts.beliefs import Product, find_words
 from shopwright.pipeline.experts.expert import Acts
 from shopwright.pipeline.experts.products import ProductExpert
 from shopwright.pipeline.reading.wishes import Wish
 
 PLACES = "first second third fourth fifth sixth".split()
-ITEM = re.compile(rf"\b(?:item|number|thing|the)\b \w{{0,3}}? ?(\d+|{'|'.join(PLACES)})\b|\b({'|'.join(PLACES)})(?: one| item|,|:)")
+ITEM = re.compile(
+    rf"\b(?:item|number|thing|the)\b \w{{0,3}}? ?(\d+|{'|'.join(PLACES)})\b|\b({'|'.join(PLACES)})(?: one| item|,|:)"
+)
 VIEWED = re.compile(r"\b(?:vie+we?d|loo+ke?d|looking at|saw|click\w* on|my visit|had open|opened|checked)\b")
 NOT_ASKED = re.compile(r"\bask|\brequest|\bwant|not mine|on my list|why there is")
 NEAR = 60
@@ -206,7 +208,9 @@ class Cart(ProductExpert):
         return min(found, key=lambda each: each[:3])[3] if found else None
 
     def ask_which(self, line: Line, number: int, lines: Sequence[Line]) -> Acts:
-        answer = yield from self.ask(f"What exactly is item {number}?", "I could not find this one, so I ask which it is.")
+        answer = yield from self.ask(
+            f"What exactly is item {number}?", "I could not find this one, so I ask which it is."
+        )
         yield from self.search(answer, [], "I look for it by what the shopper said now.")
         said = self.read(answer, titles=True)
         titles = [each.wish.value for each in said if each.wish.kind == "title"]
@@ -266,7 +270,9 @@ class Cart(ProductExpert):
         wanted = " and ".join(dict.fromkeys(wish.value for wish in line.wishes if self.varies(line, wish)))
         found = yield from self.call(
             "cart_add",
-            f"This version is the one asked for: {wanted}." if wanted else "Any version of it will do, and this one is in stock.",
+            f"This version is the one asked for: {wanted}."
+            if wanted
+            else "Any version of it will do, and this one is in stock.",
             product_id=line.product.id,
             variant_id=best["variant_id"],
             quantity=min(line.pieces, int(best["stock"])),
@@ -314,7 +320,6 @@ class Cart(ProductExpert):
         elif numbers:
             line.pieces = int(numbers[-1])
         yield from self.put(line)
-
 
     def choose_another(self, line: Line) -> Acts:
         """The next that may be meant of which there is such a version."""

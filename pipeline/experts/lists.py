@@ -139,8 +139,9 @@ class ListExpert(ProductExpert):
         return searched
 
     def search_once(self, need: Need, plan: Mapping[str, Any]) -> Acts:
+        given = {name: value for name, value in plan.items() if name != "sums"}
         shown, found = yield from self.search(
-            need.words, need.wishes, describe_search(need, plan), category=need.category, **plan
+            need.words, need.wishes, describe_search(need, plan), category=need.category, **given
         )
         need.count, need.last = found, [each for each in shown if each.category == need.category]
         need.found = list({each.id: each for each in (*need.found, *need.last)}.values())
@@ -163,10 +164,30 @@ class ListExpert(ProductExpert):
 
 def describe_search(need: Need, plan: Mapping[str, Any]) -> str:
     """Why it is looked for so."""
-    limits = [f"{'from' if name == 'min_price' else 'up to'} ${plan[name]:.2f}" for name in ("min_price", "max_price") if name in plan]
+    limits = [
+        f"{'from' if name == 'min_price' else 'up to'} ${plan[name]:.2f}"
+        for name in ("min_price", "max_price")
+        if name in plan
+    ]
     of = f" of {plan['seller']}" if "seller" in plan else ""
     page = ", the next page" if "page" in plan else ""
-    return f"I look for {need.words}{of}{', ' if limits else ''}{' '.join(limits)}{page}."
+    sums = f" ({plan['sums']})" if plan.get("sums") else ""
+    return f"I look for {need.words}{of}{', ' if limits else ''}{' '.join(limits)}{sums}{page}."
+
+
+def format_cents(cents: int) -> str:
+    """
+    >>> format_cents(1950)
+    '$19.50'
+    """
+    return f"${cents / 100:.2f}"
+
+
+def make_cheaper(products: Sequence[Product]) -> Iterator[dict[str, Any]]:
+    """A search for what costs less than all of these."""
+    least = min((each.cents for each in products), default=0)
+    if least > 1:
+        yield {"max_price": (least - 1) / 100, "sums": f"{format_cents(least)} - $0.01 = {format_cents(least - 1)}"}
 
 
 def read_terms(value: str) -> dict[str, str]:
@@ -219,9 +240,10 @@ class Bundle(ListExpert):
         """Within its share of the budget, then within the whole; page by page while none does; then cheaper and cheaper ones."""
         share = self.budget // max(1, len(self.needs))
         plain = not any(wish.kind == "value" for wish in need.wishes)
-        caps = [share, self.budget] if share and plain else [self.budget] if share else [0]
-        for cap in caps:
-            limit = {"max_price": cap / 100} if cap else {}
+        divided = f"{format_cents(self.budget)} / {len(self.needs)} = {format_cents(share)}"
+        caps = [(share, divided), (self.budget, "")] if share and plain else [(self.budget if share else 0, "")]
+        for cap, sums in caps:
+            limit: dict[str, Any] = {"max_price": cap / 100, "sums": sums} if cap else {}
             yield limit
             for page in range(2, PAGES + 1):
                 if self.candidates(need) or need.count <= (page - 1) * PAGE:
@@ -230,10 +252,7 @@ class Bundle(ListExpert):
             if self.candidates(need):
                 break
         for _ in range(8):
-            cap = min((each.cents for each in self.candidates(need)), default=0) - 1
-            if cap <= 0:
-                return
-            yield {"max_price": cap / 100}
+            yield from make_cheaper(self.candidates(need))
 
     def choose(self) -> list[Product] | None:
         lists = [self.candidates(need) for need in self.needs]
@@ -371,43 +390,54 @@ class VoucherList(Bundle):
 
     def list_searches(self, need: Need) -> Iterator[dict[str, Any]]:
         """Of the voucher's seller; within a share of the most that all may cost; then what goes with the cheapest of the others; then cheaper ones."""
-        room = self.compute_room()
+        room, why = self.compute_room()
         seller = next((each for each in self.memory.lexicon.sellers if each.lower() == self.voucher.get("seller")), "")
-        limits: dict[str, Any] = {"max_price": room / 100} if self.budget else {}
+        limits: dict[str, Any] = {"max_price": room / 100, "sums": why} if self.budget else {}
         if seller:
             yield {"seller": seller, **limits}
         share = room // len(self.needs)
-        yield {"max_price": share / 100} if self.budget and not need.wishes else limits
+        divided = f"{why}; {format_cents(room)} / {len(self.needs)} = {format_cents(share)}"
+        yield {"max_price": share / 100, "sums": divided} if self.budget and not need.wishes else limits
         for page in range(2, PAGES + 1):
             if self.candidates(need) or need.count <= (page - 1) * PAGE:
                 break
             yield {**limits, "page": page}
         for _ in range(4):
-            yield from self.complement(need, room)
-            cap = min((each.cents for each in self.candidates(need)), default=0) - 1
-            if cap <= 0:
-                return
-            yield {"max_price": cap / 100}
+            yield from self.complement(need, room, why)
+            yield from make_cheaper(self.candidates(need))
         for page in range(2, PAGES + 1):
             yield {**limits, "page": page}
 
-    def compute_room(self) -> int:
-        """The most that all may cost before the voucher is taken off."""
+    def compute_room(self) -> tuple[int, str]:
+        """The most that all may cost before the voucher is taken off, and how that comes about."""
         off, most = self.voucher.get("off", "0"), int(self.voucher.get("most", 0) or 0)
+        added = most if off.endswith("%") else int(off)
+        room = self.budget + added
+        why = f"{format_cents(self.budget)} + {format_cents(added)} = {format_cents(room)}"
         if not off.endswith("%"):
-            return self.budget + int(off)
-        share = self.budget * 100 // (100 - int(off[:-1]))
-        return min(share, self.budget + most) if most else share
+            return room, why
+        left = 100 - int(off[:-1])
+        share = self.budget * 100 // left
+        if most and room < share:
+            return room, why
+        return share, f"100 - {off[:-1]} = {left}; {format_cents(self.budget)} x 100 / {left} = {format_cents(share)}"
 
-    def complement(self, need: Need, room: int) -> Iterator[dict[str, Any]]:
+    def complement(self, need: Need, room: int, why: str) -> Iterator[dict[str, Any]]:
         """What goes with the cheapest of the others: enough for the voucher and no more than may be paid."""
         others = [self.candidates(each) for each in self.needs if each is not need]
         if not all(others) or not self.budget:
             return
-        rest = sum(min(each.cents for each in found) for found in others)
-        least = int(self.voucher.get("least", 0) or 0) - rest
-        if room - rest > 0:
-            yield {"max_price": (room - rest) / 100} | ({"min_price": least / 100} if least > 0 else {})
+        prices = [min(each.cents for each in found) for found in others]
+        rest, least = sum(prices), int(self.voucher.get("least", 0) or 0)
+        if room <= rest:
+            return
+        taken = " - ".join(map(format_cents, prices))
+        plan = {"max_price": (room - rest) / 100}
+        sums = f"{why}; {format_cents(room)} - {taken} = {format_cents(room - rest)}"
+        if least > rest:
+            plan["min_price"] = (least - rest) / 100
+            sums += f"; {format_cents(least)} - {taken} = {format_cents(least - rest)}"
+        yield {**plan, "sums": sums}
 
     def choose(self) -> list[Product] | None:
         lists = [self.candidates(need) for need in self.needs]

@@ -6,7 +6,15 @@ from datetime import date
 from fractions import Fraction
 from typing import Any
 
-from shopwright.pipeline.checks.policy_texts import TOPICS, ReadRule, apply_read_rules, read_rule, read_topic
+from shopwright.pipeline.checks.policy_texts import (
+    TOPICS,
+    ReadRule,
+    apply_read_rules,
+    change_value,
+    meets_condition,
+    read_rule,
+    read_topic,
+)
 from shopwright.pipeline.experts.beliefs import read_placed
 from shopwright.pipeline.experts.expert import Acts, Expert
 from shopwright.pipeline.experts.recognize import SOLD_OUT, WEAK_TOPICS, respell_cues
@@ -109,18 +117,20 @@ class Policy(Expert):
         return bool(self.find_topic(text)) and not named and not (things and SOLD_OUT.search(told))
 
     def answer_aside(self) -> Acts:
-        """What the shopper asked in between, by what it said with it; empty where it asked nothing."""
+        """The answer to what the shopper asked in between, by what it said with it; empty where it asked nothing."""
         asked = [each for each in self.asides if self.asks_about_rules(each)]
         self.left, self.reserve = self.left + self.reserve, 0
         if not asked or self.left <= 1:
-            return ""
+            return {}
         answer = yield from self.solve_question(asked[0], asks=False)
-        return str(answer.get("policy_answer", ""))
+        return answer
 
     def finish(self, answer: dict[str, Any]) -> Acts:
         """Hands in an answer, with one to what was asked in between."""
-        if aside := (yield from self.answer_aside()):
-            answer = {**answer, "policy_answer": aside}
+        aside = yield from self.answer_aside()
+        if "policy_answer" in aside:
+            thought = f"{answer['thought']} And on what was asked in between: {aside['thought']}"
+            answer = {**answer, "policy_answer": aside["policy_answer"], "thought": thought}
         yield from self.submit(**answer)
 
     def solve(self, text: str) -> Acts:
@@ -142,11 +152,8 @@ class Policy(Expert):
             rules = yield from self.find_more_rules(topic, rules, told)
         facts = {fact: told.number(fact) if fact in COUNTED else told.value(fact) for fact in list_needed(rules)}
         held = apply_read_rules(list(rules.values()), facts)
-        numbers = ", ".join(str(number) for number in sorted(rules))
-        return {
-            "thought": f"I went through the rules on the {topic} in their order: {numbers}.",
-            "policy_answer": self.format_answer(held),
-        }
+        why = f"I went through the rules on the {topic} in their order. {describe_steps(rules, facts)}"
+        return {"thought": why, "policy_answer": format_held(held)}
 
     def find_topic(self, text: str) -> str:
         return read_topic_of_question(text, self.memory.lexicon)
@@ -181,11 +188,6 @@ class Policy(Expert):
         new = {rule.number: rule for rule in read if rule and rule.topic == topic and rule.number not in rules}
         rules |= new
         return bool(new)
-
-    def format_answer(self, held: Fraction | str) -> str:
-        if isinstance(held, str):
-            return held
-        return str(held.numerator) if held.denominator == 1 else f"{float(held):.2f}"
 
 
 COUNTED = (*AMOUNTS, "late", "age", "years")
@@ -223,6 +225,47 @@ def list_needed(rules: Mapping[int, ReadRule]) -> list[str]:
     return list(dict.fromkeys([*asked, *(rule.of for rule in ordered if rule.of)]))
 
 
+def describe_steps(rules: Mapping[int, ReadRule], facts: Mapping[str, str | int]) -> str:
+    """What each rule that fits makes of what came out before it."""
+    held: Fraction | str = Fraction(0)
+    steps = []
+    for number, rule in sorted(rules.items()):
+        if all(meets_condition(facts[fact], sign, value) for fact, sign, value in rule.when):
+            changed = change_value(held, rule)
+            steps.append(f"Rule {number}: {describe_change(held, rule, changed)}.")
+            held = changed
+    of = next((rule.of for rule in rules.values() if rule.of), "")
+    if of and isinstance(held, Fraction):
+        steps.append(
+            f"Of the {of}: ${facts[of]} x {format_held(held)} % = {format_held(held * Fraction(facts[of]) / 100)}."
+        )
+    return " ".join(steps)
+
+
+ROUND_SHARES = {50: "/ 2", 200: "x 2", 300: "x 3"}
+"""Percents that a rule may say as a word: halved, doubled, tripled."""
+SIGNS = {"plus": "+", "minus": "-", "times": "x", "at_most": "at most", "at_least": "at least"}
+
+
+def describe_change(held: Fraction | str, rule: ReadRule, changed: Fraction | str) -> str:
+    if rule.change == "is" or isinstance(held, str) or isinstance(rule.value, str):
+        return format_held(changed)
+    by = f"{SIGNS[rule.change]} {format_held(rule.value)}"
+    if rule.change == "times":
+        by = ROUND_SHARES.get(int(rule.value), f"{by} %")
+    return f"{format_held(held)} {by} = {format_held(changed)}"
+
+
+def format_held(held: Fraction | str) -> str:
+    """
+    >>> format_held(Fraction(25, 2)), format_held("yes")
+    ('12.50', 'yes')
+    """
+    if isinstance(held, str):
+        return held
+    return str(held.numerator) if held.denominator == 1 else f"{float(held):.2f}"
+
+
 def chunk(facts: Sequence[str], size: int) -> list[Sequence[str]]:
     return [facts[start : start + size] for start in range(0, len(facts), size)]
 
@@ -240,7 +283,9 @@ RANK = {topic: place for place, (topic, _) in enumerate(TOPICS)}
 
 def read_topic_of_question(text: str, lexicon: ShopVocabulary) -> str:
     """What is asked about: the most special topic of the sentences that ask; else of all, without greetings and what they tell of a case."""
-    sentences = [SMALL_TALK.sub(",", each.lower()) for each in SENTENCES.split(respell_cues(text.lower(), lexicon.words))]
+    sentences = [
+        SMALL_TALK.sub(",", each.lower()) for each in SENTENCES.split(respell_cues(text.lower(), lexicon.words))
+    ]
     asked = pick_topic([each for each in sentences if ASKS.search(each)])
     if asked not in WEAK_TOPICS:
         return asked

@@ -2,12 +2,11 @@
 
 import re
 from collections.abc import Sequence
-from typing import Any
 
 from shopwright.pipeline.experts.beliefs import Product, Said, pick_product_wishes
 from shopwright.pipeline.experts.expert import PAGE, Acts, order_candidates
 from shopwright.pipeline.experts.policy import Policy
-from shopwright.pipeline.reading.wishes import ShopVocabulary, Wish
+from shopwright.pipeline.reading.wishes import Wish
 
 TRIED = 12
 """Pages of products that are read, at most, before it is said that there is none."""
