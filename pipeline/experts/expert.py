@@ -53,6 +53,8 @@ class Expert:
         self.reserve = 0
         """Calls that are kept for what was asked in between; `left` is without them."""
         self.asked = 0
+        self.told: list[str] | None = None
+        """Answers that were given before; then nothing more is asked in general."""
 
     # Acting
 
@@ -87,7 +89,9 @@ class Expert:
 
     def ask_for_more(self, read: Any, *, keep: int) -> Acts:
         """Asks for what was left out until nothing new comes, or only `keep` calls are left. `read` takes an answer and says whether it is news."""
-        while self.asked < len(MORE) and self.left > keep:
+        for answer in self.told or ():
+            read(answer)
+        while self.told is None and self.asked < len(MORE) and self.left > keep:
             question = MORE[self.asked]
             self.asked += 1
             answer = yield from self.ask(question, "The shopper may have left something out, so I ask.")

@@ -28,6 +28,7 @@ ASKS_RULE = re.compile(
     r"|\b(?:left|leave)\b.*\b(?:parcel|door|locker)\b|\b(?:parcel|package)\b.*\b(?:left|end up|does .* go)\b|\bwill the driver\b|\bpost office\b|\blocker\b|\bparcel (?:drop|go)\b"
     r"|\bdelivery time\b|\breferral\b|\bwhen will\b"
 )
+CART = re.compile(r"\bcart\b|\bbasket\b")
 WEAK_TOPICS = frozenset(
     ["", "delivery time", "parcel drop", "referral reward", "membership fee", "answer time", "cleaning charge"]
 )
@@ -56,9 +57,8 @@ def recognize(text: str, *, things: int, products: bool, topic: str) -> str:
         return "cart_building"
     if things > 1 and EACH.search(text):
         return "bundle_planning"
-    rule = topic and (ASKS_RULE.search(text) or topic not in WEAK_TOPICS)
     if not products:
-        return "order_tracking" if ORDER.search(text) and not rule else "policy_qa"
+        return "order_tracking" if ORDER.search(text) and not asks_about_rule(text, topic) else "policy_qa"
     if BACK.search(text):
         return "return_replacement"
     if things > 2:
@@ -68,6 +68,11 @@ def recognize(text: str, *, things: int, products: bool, topic: str) -> str:
     if MY_ORDER.search(text) or (ORDER.search(text) and STATUS.search(text)):
         return "order_tracking"
     return "product_discovery"
+
+
+def asks_about_rule(text: str, topic: str) -> bool:
+    """Whether a text asks about this topic of the policies, and does not only touch on it."""
+    return bool(topic) and (ASKS_RULE.search(text) is not None or topic not in WEAK_TOPICS)
 
 
 def respell_cues(text: str, words: Collection[str]) -> str:
