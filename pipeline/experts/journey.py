@@ -4,9 +4,9 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from shopwright.pipeline.experts.beliefs import ABOUT_PRODUCTS
 from shopwright.pipeline.experts.cart import ITEM
 from shopwright.pipeline.experts.expert import Acts, Expert
+from shopwright.pipeline.experts.lists import BUDGET
 from shopwright.pipeline.experts.orders import ARRIVAL
 from shopwright.pipeline.experts.recognize import LONG, count_slips, respell_cues
 from shopwright.pipeline.reading.wishes import ShopVocabulary
@@ -35,7 +35,18 @@ LABELS = {
     "bundle_planning": r"\bfor the list\b",
 }
 """How a shopper says to which request a detail belongs."""
-ORDER_CLUES = ("date", "span", "kinds", "order", "price", "title")
+SAID_BEFORE = re.compile(
+    r"\bas i said\b|\bdid(?:n't| not)? i say\b|\bi did say\b|\bchanged since\b|\banswer stays\b|\bmissed it\b|\bagain\b"
+)
+"""That something is told once more, which was only asked for by chance."""
+IN_ORDER = re.compile(
+    r"\b(?:in|with|inside) it\b|\bpart of it\b|\bin that order\b|\bsame order\b|\bin total\b|\btotal\b|\baltogether\b|\ball together it\b|\bordered\b|\bplaced it\b|\bshopping\b"
+    r"|\beach\b|\ba piece\b|\bapiece\b|\bdifferent (?:things|products|articles|items)\b|\bamong the things\b"
+)
+OF_LINE = re.compile(
+    r"\beach\b|\ba piece\b|\bapiece\b|\bcame with it\b|\bsame order\b|\bthat order\b|\bpaid for it\b|\bit cost\b"
+)
+"""What is said of one line of an order."""
 SPARE = 6
 """Calls that each request is left with when it is asked for details."""
 
@@ -117,14 +128,15 @@ class Journey(Expert):
         def read(answer: str) -> bool:
             answers.append(answer)
             self.add_late_request()
-            return bool(self.list_takers(answer))
+            return bool(self.list_takers(answer) or self.read(answer))
 
         yield from self.ask_for_more(read, keep=SPARE * (len(self.requests) + 1))
         routed = self.route(answers)
         done: list[dict[str, Any]] = []
         place = 0
         while place < len(self.requests):
-            done.append((yield from self.serve(self.requests[place], routed.get(place, []))))
+            later = len(self.requests) - place - 1
+            done.append((yield from self.serve(self.requests[place], routed.get(place, []), keep=SPARE * later)))
             self.add_late_request()
             place += 1
         for number, answer in enumerate(done, 1):
@@ -140,8 +152,11 @@ class Journey(Expert):
                 self.requests.append(Request(situation, text))
                 self.asides.remove(said)
 
-    def serve(self, request: Request, told: Sequence[str]) -> Acts:
-        expert = self.experts[request.situation](request.text, self.left, self.memory.lexicon)
+    def serve(self, request: Request, told: Sequence[str], *, keep: int) -> Acts:
+        """Its answer; so many calls are kept for those that follow."""
+        keep = min(keep, self.left // 2)
+        expert = self.experts[request.situation](request.text, self.left - keep, self.memory.lexicon)
+        expert.reserve = keep
         expert.memory, expert.asides, expert.told = self.memory, self.asides, list(told)
         answer = yield from expert.solve(
             " ".join([request.text, *told]) if request.situation == "policy_qa" else request.text
@@ -170,22 +185,38 @@ class Journey(Expert):
             for place, request in enumerate(self.requests)
             if re.search(LABELS.get(request.situation, r"(?!)"), said)
         ]
-        return labelled or [
-            place for place, request in enumerate(self.requests) if self.may_take(request, answer, said)
-        ]
+        heard = self.read(answer, case=True)
+        if labelled or SAID_BEFORE.search(said) or any(each.wish.kind == "likes" for each in heard):
+            return labelled
+        named = {each.wish.value for each in heard if each.wish.kind == "thing"}
+        kinds = {each.wish.kind for each in heard}
+        return next(filter(None, map(self.find_all, self.rank_situations(said, named, kinds))), [])
 
-    def may_take(self, request: Request, answer: str, said: str) -> bool:
-        if request.situation == "policy_qa":
-            return any(each.wish.kind == "case" for each in self.read(answer, case=True))
-        things = [each.wish.value for each in self.read(request.text) if each.wish.kind == "thing"]
-        kinds = {each.wish.kind for each in self.read(answer, things, titles=True)}
-        named = [each.wish.value for each in self.read(answer) if each.wish.kind == "thing"]
-        if request.situation == "cart_building":
-            return ITEM.search(said) is not None
-        if request.situation == "bundle_planning":
-            return bool(set(named) & set(things)) or (not named and "price" in " ".join(kinds))
-        if request.situation == "order_tracking":
-            return bool(kinds & {*ORDER_CLUES, "thing"}) or "in it" in said or ARRIVAL.search(said) is not None
-        if request.situation == "return_replacement":
-            return bool(kinds & {*ORDER_CLUES, *ABOUT_PRODUCTS, "thing", "wants"})
-        return bool(kinds & set(ABOUT_PRODUCTS)) and not set(named) - set(things)
+    def rank_situations(self, said: str, named: set[str], kinds: set[str]) -> list[tuple[str, ...]]:
+        """What an answer without a label is about, the likeliest first."""
+        listed = named & self.list_things("bundle_planning")
+        ranked: list[tuple[str, ...]] = []
+        if ITEM.search(said):
+            ranked.append(("cart_building",))
+        if IN_ORDER.search(said) or kinds & {"date", "span", "kinds", "order"}:
+            ranked += (
+                [("return_replacement",), ("order_tracking",)]
+                if OF_LINE.search(said)
+                else [("order_tracking",), ("return_replacement",)]
+            )
+        if listed:
+            ranked.append(("bundle_planning",))
+        if ARRIVAL.search(said) and not kinds & {"shipping days"}:
+            ranked.append(("order_tracking",))
+        if BUDGET.search(said) and kinds & {"price", "price at most"}:
+            ranked.append(("bundle_planning",))
+        if "case" in kinds:
+            ranked.append(("policy_qa",))
+        return [*ranked, ("product_discovery", "substitution"), ("return_replacement",), ("order_tracking",)]
+
+    def find_all(self, situations: Sequence[str]) -> list[int]:
+        return [place for place, request in enumerate(self.requests) if request.situation in situations]
+
+    def list_things(self, situation: str) -> set[str]:
+        texts = [request.text for request in self.requests if request.situation == situation]
+        return {each.wish.value for text in texts for each in self.read(text) if each.wish.kind == "thing"}
