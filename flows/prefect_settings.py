@@ -38,6 +38,9 @@ def hide_told_errors() -> None:
     for handler in logging.getLogger().handlers:
         if isinstance(handler, PrefectConsoleHandler):
             handler.addFilter(is_not_told_by_caller)
+    # Read by the temporary server, a process that starts after this one's log is set up: stopped at the end of a flow, its
+    # database prints a traceback about a connection that is still open, which means nothing to the user.
+    os.environ.setdefault("PREFECT_LOGGING_ROOT_LEVEL", "CRITICAL")
 
 
 def is_not_told_by_caller(record: logging.LogRecord) -> bool:

@@ -114,6 +114,16 @@ def read_event_tables(file: Path, first: int) -> list[pa.Table]:
     return tables
 
 
+def collect_names(log: Log) -> Names:
+    """What the text of a trajectory can name."""
+    events = (each for each in log.events if each.asin is not None)
+    return Names(
+        dict.fromkeys(
+            LogProduct(str(each.asin), each.brand, each.color, each.lower, each.product_types) for each in events
+        )
+    )
+
+
 class Table:
     """The events of one trajectory, loaded into each engine when it is first asked."""
 
@@ -143,13 +153,7 @@ class Table:
 
     @cached_property
     def names(self) -> Names:
-        """What its text can name."""
-        events = (each for each in self.log.events if each.asin is not None)
-        return Names(
-            dict.fromkeys(
-                LogProduct(str(each.asin), each.brand, each.color, each.lower, each.product_types) for each in events
-            )
-        )
+        return collect_names(self.log)
 
     def answer(self, tree: str) -> Found:
         """What plain Python finds for a tree. Raises ValueError."""

@@ -7,16 +7,20 @@ from random import Random
 
 from shopwright.pipeline.dataset import Dataset
 from shopwright.pipeline.evaluate.situation import SOLVER, Player
+from shopwright.pipeline.phrases.bank import PhraseBank
 from shopwright.pipeline.questions.engines import TrajectoryReader
 from shopwright.pipeline.questions.rating import HELD_OUT, SPLITS
 from shopwright.pipeline.rollouts.conversation import AnsweredQuestion, ExpertTurns
 from shopwright.pipeline.rollouts.expert import play_expert
+from shopwright.pipeline.rollouts.question_reading import read_question
 from shopwright.pipeline.sandbox.interpreter import Sandbox
 from shopwright.schemas.questions import WRITTEN, Question
 from shopwright.schemas.samples import Trajectory
 
 # As rows of `rollouts` and `rl_prompts` name them; the first is the solver.
 SCRIPTED, RANDOM, MAJORITY = "scripted", "random", "majority"
+# Without a box, so that no answer is right.
+NOT_UNDERSTOOD = "I do not understand the question."
 # How often each answer was right for a shape of question, where one learns: not in the test split.
 Answers = dict[str, Counter[str]]
 
@@ -75,7 +79,19 @@ def list_question_players(questions: Dataset[Question]) -> Mapping[str, Player]:
 
 
 def solve_question(episode: AnsweredQuestion) -> ExpertTurns:
-    return play_expert(episode.question, seed_baseline(SCRIPTED, episode))
+    return play_reader(episode, seed_baseline(SCRIPTED, episode))
+
+
+def play_reader(
+    episode: AnsweredQuestion, random: Random, *, mistake: bool = False, bank: PhraseBank | None = None
+) -> ExpertTurns:
+    """The expert, who is told the words of the question and nothing else of it."""
+    assert episode.sandbox
+    read = read_question(episode.question, episode.sandbox.events(episode.question.trajectory_id))
+    if read is None:
+        yield NOT_UNDERSTOOD
+    else:
+        yield from play_expert(read, random, mistake=mistake, bank=bank)
 
 
 def seed_baseline(name: str, episode: AnsweredQuestion) -> Random:

@@ -1,7 +1,7 @@
-"""A teacher that works like a careful analyst: it looks, plans from the question's tree, notices what is odd, and answers what was printed.
+"""A teacher that works like a careful analyst: it looks, plans, notices what is odd, and answers what was printed.
 
-It never looks at the answer, its type or its evidence, nor at the log: what it says beyond the question it read in an output. Of a written
-question, which has no tree, it runs the query.
+It plans from the tree that `question_reading` reads in the words. It never looks at the answer, its type or its evidence, nor at the log:
+what it says beyond the question it read in an output. Of a written question, which has no tree, it runs the query.
 """
 
 import re

@@ -19,9 +19,14 @@ from shopwright.pipeline.models.valid_replies import reject_if_unanswered
 from shopwright.pipeline.phrases.bank import PhraseBank
 from shopwright.pipeline.phrases.given import Bank, list_bank_files, load_bank
 from shopwright.pipeline.problem import Problem
-from shopwright.pipeline.rollouts.baselines import SCRIPTED, index_splits, open_trajectory_sandbox, read_questions_at
+from shopwright.pipeline.rollouts.baselines import (
+    SCRIPTED,
+    index_splits,
+    open_trajectory_sandbox,
+    play_reader,
+    read_questions_at,
+)
 from shopwright.pipeline.rollouts.conversation import AnsweredQuestion, ExpertTurns
-from shopwright.pipeline.rollouts.expert import play_expert
 from shopwright.pipeline.rollouts.rows import make_rollout
 from shopwright.pipeline.sandbox.interpreter import Sandbox
 from shopwright.pipeline.stage import Plan, Section, Shard, Views, stage
@@ -141,7 +146,7 @@ def start_rollout(
     bank: PhraseBank | None,
 ) -> Working[Trace[AnsweredQuestion]]:
     def solve(episode: AnsweredQuestion) -> ExpertTurns:
-        return play_expert(question, dice("teacher"), mistake=dice("mistake").random() < mistakes, bank=bank)
+        return play_reader(episode, dice("teacher"), mistake=dice("mistake").random() < mistakes, bank=bank)
 
     episode = AnsweredQuestion(question, sandbox, number=number)
     return play_through(episode, solve if policy == SCRIPTED else None, policy)
