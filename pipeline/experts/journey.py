@@ -8,7 +8,7 @@ from shopwright.pipeline.experts.cart import ITEM
 from shopwright.pipeline.experts.expert import Acts, Expert
 from shopwright.pipeline.experts.lists import BUDGET
 from shopwright.pipeline.experts.orders import ARRIVAL
-from shopwright.pipeline.experts.recognize import LONG, count_slips, respell_cues
+from shopwright.pipeline.experts.recognize import LONG, STATUS, count_slips, respell_cues
 from shopwright.pipeline.reading.wishes import ShopVocabulary
 
 COLON = re.compile(r"(?:^|(?<=[.!?:)]))(?P<words>[^.!?:]*):\s+(?=\S)")
@@ -47,6 +47,10 @@ OF_LINE = re.compile(
     r"\beach\b|\ba piece\b|\bapiece\b|\bcame with it\b|\bsame order\b|\bthat order\b|\bpaid for it\b|\bit cost\b"
 )
 """What is said of one line of an order."""
+OF_ORDERS = ("return_replacement", "policy_qa", "order_tracking")
+"""Requests that tell of orders."""
+LONGEST_REMARK = 12
+"""Words of a remark; a request has more."""
 SPARE = 6
 """Calls that each request is left with when it is asked for details."""
 
@@ -69,6 +73,9 @@ def split_requests(text: str, find: Callable[[str], str], lexicon: ShopVocabular
     before = ""
     for piece in pieces:
         situation = find(f"{before} {piece}".strip())
+        if found and situation == "order_tracking" and found[-1].situation in OF_ORDERS:
+            # What is told of an order does not ask for another.
+            situation = situation if STATUS.search(respell_cues(piece.lower(), lexicon.words)) else ""
         if found and (not situation or situation == found[-1].situation):
             joined = f"{found[-1].text} {piece}"
             found[-1] = Request(find(joined) or found[-1].situation, joined)
@@ -118,9 +125,11 @@ class Journey(Expert):
         requests: Sequence[Request],
         experts: Mapping[str, Callable[..., Any]],
         find: Callable[[str], str],
+        guess: Callable[[str], str],
     ) -> None:
         super().__init__(opening, calls, lexicon)
-        self.requests, self.experts, self.find = list(requests), experts, find
+        self.requests, self.experts, self.find, self.guess = list(requests), experts, find, guess
+        self.first = len(self.requests)
 
     def play(self) -> Acts:
         answers: list[str] = []
@@ -147,10 +156,16 @@ class Journey(Expert):
         for said in list(self.asides):
             _, colon, rest = said.partition(": ")
             text = rest if colon and len(said) - len(rest) < 60 else said
-            situation = self.find(text)
+            situation = self.find(text) or (self.guess(text) if self.expects_more(text) else "")
             if situation and situation not in [request.situation for request in self.requests]:
                 self.requests.append(Request(situation, text))
                 self.asides.remove(said)
+
+    def expects_more(self, text: str) -> bool:
+        """Whether it was said that more comes later, and this is more than a remark."""
+        opening = respell_cues(" ".join(self.opening.lower().split()), self.memory.lexicon.words)
+        late = len(self.requests) == self.first and MORE_LATER.search(opening)
+        return bool(late) and len(text.split()) > LONGEST_REMARK
 
     def serve(self, request: Request, told: Sequence[str], *, keep: int) -> Acts:
         """Its answer; so many calls are kept for those that follow."""

@@ -1,6 +1,7 @@
 """Which expert takes an opening, and how it begins."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from shopwright.pipeline.experts.beliefs import read_placed
@@ -11,7 +12,7 @@ from shopwright.pipeline.experts.lists import Bundle, OneSeller, VoucherList
 from shopwright.pipeline.experts.orders import Return, Tracking
 from shopwright.pipeline.experts.policy import NO_DAY, Policy, read_topic_of_question
 from shopwright.pipeline.experts.products import Discovery, Substitution
-from shopwright.pipeline.experts.recognize import CART, STATUS, asks_about_rule, recognize, respell_cues
+from shopwright.pipeline.experts.recognize import CART, MY_ORDER, STATUS, asks_about_rule, recognize, respell_cues
 from shopwright.pipeline.reading.wishes import ShopVocabulary
 
 EXPERTS: dict[str, Callable[..., Any]] = {
@@ -45,7 +46,7 @@ def recognize_text(text: str, lexicon: ShopVocabulary) -> tuple[str, bool]:
     if found == "policy_qa":
         return found, asks_about_rule(plain, topic)
     if found == "order_tracking":
-        return found, STATUS.search(plain) is not None
+        return found, STATUS.search(plain) is not None or MY_ORDER.search(plain) is not None
     if CART.search(plain) and products and found in ("product_discovery", "bundle_planning"):
         return "cart_building", True
     if found == "product_discovery":
@@ -64,7 +65,8 @@ def play(opening: str, calls: int, lexicon: ShopVocabulary) -> Acts:
     plain = respell_cues(" ".join(opening.lower().split()), lexicon.words)
     expert: Any
     if len(requests) > 1 or (requests and MORE_LATER.search(plain)):
-        expert = Journey(opening, calls, lexicon, requests=requests, experts=EXPERTS, find=find)
+        guess = partial(name_situation, lexicon=lexicon)
+        expert = Journey(opening, calls, lexicon, requests=requests, experts=EXPERTS, find=find, guess=guess)
     else:
         expert = EXPERTS[name_situation(opening, lexicon)](opening, calls, lexicon)
     yield from expert.play()
