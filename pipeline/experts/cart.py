@@ -299,7 +299,7 @@ class Cart(ProductExpert):
 
     def is_about(self, line: Line, text: str) -> bool:
         """Whether it names what was added: its title, a version of it, or its number of pieces."""
-        if line.product is None:
+        if line.product is None or self.asks_about_rules(text):
             return False
         said = self.read(text, [line.category], titles=True)
         kinds = {each.wish.kind for each in said if each.wish.kind != "value" or self.varies(line, each.wish)}
