@@ -342,6 +342,9 @@ def finish(build: Build, *, seconds: float = 0.0, workers: int = 1) -> Manifest:
         known |= build.read_note(index)
     new = [path for path, name in zip(files, names, strict=True) if name not in known]
     known |= dict(zip(map(build.relative_path, new), map_paths(file_facts, new), strict=True))
+    tokens = None
+    if "tokens" in build.stage.makes.model_fields:
+        tokens = sum(pc.sum(batch.column(0)).as_py() or 0 for batch in dataset.batches(["tokens"]))
     manifest = Manifest(
         dataset=build.name,
         about=build.stage.about,
@@ -353,7 +356,7 @@ def finish(build: Build, *, seconds: float = 0.0, workers: int = 1) -> Manifest:
         stats=dict(build.plan.stats),
         usage=sum_usage(build),
         repairs=count_list_values(dataset, "repairs") if "repairs" in build.stage.makes.model_fields else {},
-        tokens=total_of(dataset, "tokens") if "tokens" in build.stage.makes.model_fields else None,
+        tokens=tokens,
         seconds=round(seconds, 3),
         workers=workers,
         files={name: known[name] for name in names},
@@ -377,10 +380,6 @@ def sweep(build: Build) -> None:
     for folder in (build.dataset.folder, build.dataset.quarantine.folder):
         for path in folder.glob(".part-*.tmp"):
             remove(path)
-
-
-def total_of(dataset: Dataset[Any], column: str) -> int:
-    return sum(pc.sum(batch.column(0)).as_py() or 0 for batch in dataset.batches([column]))
 
 
 def quarantine_faults(build: Build, faults: list[Fault]) -> None:

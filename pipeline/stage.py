@@ -193,6 +193,8 @@ class Views:
     """The module of `shopwright evaluate <dataset>`, and of its audit where it has one, from `shopwright.pipeline` on."""
     environments: Mapping[str, Reference] = field(default_factory=dict)
     """What plays its rows as tasks: classes of `shopwright.pipeline.trainers.env`, by the names in a row's column `environment`."""
+    words: Mapping[str, Reference] = field(default_factory=dict)
+    """What is said in its rows, by the name of a family: functions that yield `commands.words:Text`s, for `shopwright evaluate words`."""
     proof: str = ""
     """The column of the trajectory that its `evidence` stands in."""
 

@@ -25,6 +25,7 @@ from shopwright.pipeline.files import is_readable_parquet, write_whole
 from shopwright.pipeline.problem import Problem
 from shopwright.schemas.record import Part, Record
 from tests.folders import listing
+from tests.rows import write_dataset
 
 
 class Bid(Part):
@@ -74,13 +75,7 @@ def test_any_range_of_rows_can_be_read_alone(start, stop, lots_once):
 
 @pytest.fixture(scope="module")
 def lots_once(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("lots")
-    for shard, rows in enumerate([LOTS[:5], LOTS[5:]]):
-        writer = ShardWriter(folder / "lots" / f"part-{shard:05d}.parquet", Lot)
-        for row in rows:
-            writer.write(to_batch(Lot, [row]))
-        writer.commit()
-    return Dataset(folder, "lots", Lot)
+    return write_dataset(tmp_path_factory.mktemp("lots"), "lots", Lot, LOTS[:5], LOTS[5:], group=1)
 
 
 def test_a_table_has_the_columns_that_were_asked_for_in_the_order_of_the_rows(lots):
@@ -106,10 +101,7 @@ def test_sql_sees_the_rows_and_where_they_stand(lots):
 
 
 def test_sql_finds_a_folder_whose_name_has_a_quote(tmp_path):
-    writer = ShardWriter(tmp_path / "it's" / "lots" / "part-00000.parquet", Lot)
-    writer.write(to_batch(Lot, LOTS))
-    writer.commit()
-    assert Dataset(tmp_path / "it's", "lots", Lot).sql("select count(*) from rows") == [(12,)]
+    assert write_dataset(tmp_path / "it's", "lots", Lot, LOTS).sql("select count(*) from rows") == [(12,)]
 
 
 def test_what_is_looked_up_is_made_once_and_again_when_the_files_change(lots):
@@ -121,10 +113,7 @@ def test_what_is_looked_up_is_made_once_and_again_when_the_files_change(lots):
 
     assert lots.once(ids) is lots.once(ids) is Dataset(lots.run, "lots", Lot).once(ids)
     assert made == ["lots"]
-    writer = ShardWriter(lots.folder / "part-00000.parquet", Lot)
-    writer.write(to_batch(Lot, LOTS[:1]))
-    writer.commit()
-    assert len(Dataset(lots.run, "lots", Lot).once(ids)) == 8
+    assert len(write_dataset(lots.run, "lots", Lot, LOTS[:1]).once(ids)) == 8
     assert made == ["lots", "lots"]
 
 

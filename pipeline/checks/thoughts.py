@@ -242,7 +242,7 @@ def format_clock(seconds: int) -> str:
 def find_false_claims(thought: str, known: Known, rollout: Rollout, place: int) -> Iterator[str]:
     """Statements about the outputs so far that are not so."""
     last = known.outputs[-1] if known.outputs else ""
-    recent = "\n".join(known.outputs[-2:])
+    recent, printed = "\n".join(known.outputs[-2:]), list(map(Decimal, DIGITS.findall(last)))
     for sentence in SENTENCE.split(thought):
         if (
             NOTHING.search(sentence)
@@ -255,7 +255,7 @@ def find_false_claims(thought: str, known: Known, rollout: Rollout, place: int) 
         if NO_TIE.search(sentence):
             if len(numbers) >= 2 and len(set(numbers)) == 1:
                 yield f"that there is no tie: {sentence}"
-        elif TIE.search(sentence) and numbers and not any(count_number(each, last) > 1 for each in numbers):
+        elif TIE.search(sentence) and numbers and not any(printed.count(each) > 1 for each in numbers):
             yield f"a tie: {sentence}"
         for quoted in QUOTED.findall(sentence) if DECIDES.search(sentence) else []:
             if count_names(quoted, last) != 1:
@@ -288,10 +288,6 @@ def list_sizes(sentence: str) -> list[Decimal]:
         except InvalidOperation:
             continue
     return found
-
-
-def count_number(number: Decimal, output: str) -> int:
-    return sum(Decimal(each) == number for each in DIGITS.findall(output))
 
 
 def ways_agree(rollout: Rollout) -> bool:

@@ -177,6 +177,7 @@ def normalize_package_name(name: str) -> str:
 
 def check_machine(run: str) -> list[Finding]:
     python = ".".join(map(str, sys.version_info[:3]))
+    s3_keys = Path(os.environ.get("AWS_SHARED_CREDENTIALS_FILE") or Path.home() / ".aws" / "credentials")
     looks: list[Callable[[], Finding]] = [
         check_memory,
         lambda: check_disk(run),
@@ -192,7 +193,7 @@ def check_machine(run: str) -> list[Finding]:
         ),
         *(look() for look in looks),
         check_key("Hub token", "publishes to the Hub: HF_TOKEN, or `hf auth login`", hub_places(), "HF_TOKEN"),
-        check_key("S3 keys", "runs on s3://", s3_places(), "AWS_ACCESS_KEY_ID", "AWS_PROFILE"),
+        check_key("S3 keys", "runs on s3://", [s3_keys], "AWS_ACCESS_KEY_ID", "AWS_PROFILE"),
         check_key("OPENAI_API_KEY", "model servers that want a key", [], "OPENAI_API_KEY"),
     ]
 
@@ -287,7 +288,3 @@ def check_key(name: str, about: str, places: list[Path], *variables: str) -> Fin
 def hub_places() -> list[Path]:
     home = Path(os.environ.get("HF_HOME") or Path.home() / ".cache" / "huggingface")
     return [Path(os.environ.get("HF_TOKEN_PATH") or home / "token")]
-
-
-def s3_places() -> list[Path]:
-    return [Path(os.environ.get("AWS_SHARED_CREDENTIALS_FILE") or Path.home() / ".aws" / "credentials")]

@@ -31,10 +31,6 @@ def add_selection(options: Any) -> None:
     )
 
 
-def add_options(options: Any) -> None:
-    """None but those of both commands."""
-
-
 def open_situation(
     run: str,
     what: str,

@@ -1,7 +1,7 @@
 """`shopwright evaluate` and `shopwright audit` of whatever is a situation.
 
 A module of a kind says what is its own: `ABOUT` and `EXAMPLE` (for an audit `AUDIT_ABOUT` and `AUDIT` too), `ROLES` and where the `SAMPLING`
-of each is, options of both commands (`add_selection`) and of an evaluation (`add_options`), and how it is opened (`open_situation`).
+of each is, options of both commands (`add_selection`) and, where it has some, of an evaluation alone (`add_options`), and how it is opened (`open_situation`).
 """
 
 from contextlib import nullcontext
@@ -26,7 +26,8 @@ NO_RUN = "data/runs/evaluations"
 def add_evaluation(kind: Any, kinds: Any, name: str, as_json: Parser) -> None:
     options = add_command(kinds, name, kind.ABOUT, [as_json], kind.EXAMPLE)
     kind.add_selection(options)
-    kind.add_options(options)
+    if hasattr(kind, "add_options"):
+        kind.add_options(options)
     add_players(options, *kind.ROLES)
     options.add_argument(
         "--to", metavar="FILE", help="write a row for each try as Parquet (default: into RUN/evaluations, replaced)"

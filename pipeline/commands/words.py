@@ -2,13 +2,19 @@
 
 import json as json_text
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from shopwright.pipeline.commands.options import Parser, add_command
-from shopwright.pipeline.commands.output import open_finished_dataset, print_json, print_tables
+from shopwright.pipeline.commands.output import print_json, print_tables
 from shopwright.pipeline.problem import Problem
+from shopwright.pipeline.stage import Reference
+from shopwright.pipeline.stages import views_in_place
+from shopwright.schemas.behaviors import Behavior
+from shopwright.schemas.questions import Question
+from shopwright.schemas.rollouts import Rollout
+from shopwright.schemas.tasks import Task
 
 NAME = "words"
 EXAMPLE = "shopwright evaluate words --run data/runs/mine --against openings=people.txt"
@@ -40,7 +46,7 @@ def add(kinds: Any, folder: Parser, as_json: Parser) -> None:
         "--against",
         metavar="FAMILY=FILE",
         action="append",
-        help=f"texts of people, one a line, to compare a family with: {', '.join(FAMILIES)}",
+        help=f"texts of people, one a line, to compare a family with: {', '.join(list_families())}",
     )
 
 
@@ -49,14 +55,16 @@ def run(run: str, against: list[str] | None, json: bool) -> int:
     from shopwright.pipeline.evaluate.table import Table
     from shopwright.pipeline.run import Run
 
-    people = dict(parse_people(each) for each in against or ())
-    built = {name: family for name, family in FAMILIES.items() if Run(run).read(family.dataset).manifest is not None}
-    said = {name: list(family.read(run)) for name, family in built.items()}
+    families, people = list_families(), dict(parse_people(each) for each in against or ())
+    made, said = Run(run), {}
+    for name, family in families.items():
+        if made.read(family.dataset).manifest is not None:
+            said[name] = list(made.call(family.texts))
     if not said:
-        raise Problem(f"{NO_TEXTS} {', '.join(family.dataset for family in FAMILIES.values())}.")
+        raise Problem(f"{NO_TEXTS} {', '.join(family.dataset for family in families.values())}.")
     missing = sorted(set(people) - set(said))
     if missing:
-        raise Problem(f"--against {missing[0]}: the run has no dataset {FAMILIES[missing[0]].dataset}.")
+        raise Problem(f"--against {missing[0]}: the run has no dataset {families[missing[0]].dataset}.")
     every: list[Frames] = []
     for name, texts in said.items():
         masked = [(each.part, mask_facts(each.words, each.facts), each.side) for each in texts]
@@ -64,8 +72,7 @@ def run(run: str, against: list[str] | None, json: bool) -> int:
         for part in sorted({part for part, _, _ in masked}):
             of_part = ((frame, side) for other, frame, side in masked if other == part)
             every.append(count_frames(f"{name}: {part}", of_part))
-    copied = measure_copied_runs(run) if "questions" in said else {}
-    told = {}
+    copied, told = made.call(measure_copied_runs), {}
     for name, file in people.items():
         told[name] = compare_with_people([each.words for each in said[name]], file)
     if json:
@@ -91,8 +98,10 @@ def run(run: str, against: list[str] | None, json: bool) -> int:
 def parse_people(text: str) -> tuple[str, Path]:
     """Raises Problem for a family or a file that is not there."""
     name, _, file = text.partition("=")
-    if name not in FAMILIES or not Path(file).is_file():
-        raise Problem(f"--against {text}: give FAMILY=FILE with a file of texts, and one of {', '.join(FAMILIES)}.")
+    if name not in list_families() or not Path(file).is_file():
+        raise Problem(
+            f"--against {text}: give FAMILY=FILE with a file of texts, and one of {', '.join(list_families())}."
+        )
     return name, Path(file)
 
 
@@ -109,45 +118,61 @@ def compare_with_people(ours: list[str], file: Path) -> dict[str, str]:
     }
 
 
-def measure_copied_runs(run: str) -> dict[int, float]:
+def measure_copied_runs(questions: Iterable[Question]) -> dict[int, float]:
     """Of all runs of so many words of the questions, the share that stands in their SQL, letters' size and signs aside."""
     held, every = dict.fromkeys(range(1, LONGEST_RUN + 1), 0), dict.fromkeys(range(1, LONGEST_RUN + 1), 0)
-    for row in open_finished_dataset(run, "questions"):
+    for row in questions:
         asked, query = WORD.findall(row.question.lower()), WORD.findall(row.sql.lower())
         for length in held:
             there = set(zip(*(query[place:] for place in range(length)), strict=False))
             runs = list(zip(*(asked[place:] for place in range(length)), strict=False))
             held[length] += sum(each in there for each in runs)
             every[length] += len(runs)
-    return {length: count / max(1, every[length]) for length, count in held.items()}
+    return {length: count / every[length] for length, count in held.items() if every[length]}
 
 
 # What is said, by family
 
 
-def read_rationales(run: str) -> Iterator[Text]:
-    for behavior in open_finished_dataset(run, "behaviors"):
+class Family(NamedTuple):
+    """Texts of one purpose, and the dataset whose rows hold them."""
+
+    dataset: str
+    texts: Reference
+
+
+def list_families() -> dict[str, Family]:
+    """By the names that stages give them."""
+    found = {}
+    for dataset, views in views_in_place().items():
+        for name, texts in views.words.items():
+            found[name] = Family(dataset, texts)
+    return found
+
+
+def read_rationales(behaviors: Iterable[Behavior]) -> Iterator[Text]:
+    for behavior in behaviors:
         for step in behavior.steps:
             yield Text(step.reason, step.rationale, step.said, behavior.split)
 
 
-def read_openings(run: str) -> Iterator[Text]:
-    for task in open_finished_dataset(run, "env_tasks"):
+def read_openings(env_tasks: Iterable[Task]) -> Iterator[Text]:
+    for task in env_tasks:
         facts = [slot.said for slot in task.slots]
         for slot in task.slots:
             facts += [each.value for each in slot.facts]
         yield Text(task.env, task.opening, facts, task.split)
 
 
-def read_questions(run: str) -> Iterator[Text]:
-    for row in open_finished_dataset(run, "questions"):
+def read_questions(questions: Iterable[Question]) -> Iterator[Text]:
+    for row in questions:
         yield Text(row.kind, row.question, list_question_facts(row.tree), name_side(row.split))
 
 
-def read_thoughts(run: str) -> Iterator[Text]:
+def read_thoughts(questions: Iterable[Question], rollouts: Iterable[Rollout]) -> Iterator[Text]:
     """What stands beside the code of each turn."""
-    trees = {row.id: row.tree for row in open_finished_dataset(run, "questions")}
-    for row in open_finished_dataset(run, "rollouts"):
+    trees = {row.id: row.tree for row in questions}
+    for row in rollouts:
         facts = list_question_facts(trees[row.question_id])
         for message in row.messages:
             words = " ".join(CODE.sub(" ", message.content).split())
@@ -162,16 +187,14 @@ def name_side(split: str) -> str:
 
 def list_question_facts(tree: str) -> list[str]:
     """The names of the shop in a question's tree, as they may be said, and the names of days and months."""
-    from shopwright.pipeline.phrases.bank import load_grammar_bank
     from shopwright.pipeline.questions.nouns import lower_title, make_plural, make_singular
     from shopwright.pipeline.reading.calendar import MONTHS, WEEKDAYS
+    from shopwright.pipeline.reading.kinds import load_known_names
 
     named = list(list_named_values(json_text.loads(tree))) if tree else []
-    kinds = load_grammar_bank("questions").templates
     nouns = []
     for category in [value for key, value in named if key == "category"]:
-        singular = make_singular(lower_title(category))
-        nouns += [each.pattern for each in kinds.get(f"kind/{category}", [])] + [singular]
+        nouns += [*load_known_names().get(category, ()), make_singular(lower_title(category))]
     return [*(value for _, value in named), *nouns, *map(make_plural, nouns), *MONTHS, *WEEKDAYS]
 
 
@@ -184,18 +207,3 @@ def list_named_values(tree: Any, key: str = "") -> Iterator[tuple[str, str]]:
             yield from list_named_values(value, key)
     elif isinstance(tree, str) and key in NAMED_BY:
         yield key, tree
-
-
-class Family(NamedTuple):
-    """Texts of one purpose, and the dataset whose rows hold them."""
-
-    dataset: str
-    read: Callable[[str], Iterator[Text]]
-
-
-FAMILIES: Mapping[str, Family] = {
-    "questions": Family("questions", read_questions),
-    "openings": Family("env_tasks", read_openings),
-    "rationales": Family("behaviors", read_rationales),
-    "thoughts": Family("rollouts", read_thoughts),
-}

@@ -111,14 +111,23 @@ class Policy(Expert):
 
     def asks_about_rules(self, text: str) -> bool:
         """Whether it asks something that the policies answer, and does not say that a product is sold out or wrong."""
-        told = respell_cues(text.lower(), self.memory.lexicon.words)
-        named = any(title in " ".join(text.lower().split()) for title in self.memory.know_titles().titles if title)
-        things = [each for each in self.read(text) if each.wish.kind == "thing"]
-        return bool(self.find_topic(text)) and not named and not (things and SOLD_OUT.search(told))
+        rest = self.leave_out_remarks(text)
+        return bool(rest) and bool(self.find_topic(rest))
+
+    def leave_out_remarks(self, text: str) -> str:
+        """What is left of a text without the sentences that say of a product that it is sold out or wrong."""
+        kept = []
+        for sentence in SENTENCES.split(text):
+            plain = " ".join(sentence.lower().split())
+            named = any(title in plain for title in self.memory.know_titles().titles if title)
+            things = [each for each in self.read(sentence) if each.wish.kind == "thing"]
+            gone = SOLD_OUT.search(respell_cues(plain, self.memory.lexicon.words))
+            kept += [] if named or (things and gone) else [sentence]
+        return " ".join(kept)
 
     def answer_aside(self) -> Acts:
         """The answer to what the shopper asked in between, by what it said with it; empty where it asked nothing."""
-        asked = [each for each in self.asides if self.asks_about_rules(each)]
+        asked = [self.leave_out_remarks(each) for each in self.asides if self.asks_about_rules(each)]
         self.left, self.reserve = self.left + self.reserve, 0
         if not asked or self.left <= 1:
             return {}

@@ -1,7 +1,7 @@
 """Questions about a log: filled with the facts of a real one, and read back as its tree by the parser of questions."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import islice, product
 from random import Random
@@ -10,7 +10,7 @@ from typing import Any
 from shopwright.pipeline.phrases.grammar import Template
 from shopwright.pipeline.proofs.family import Claim, Example, Family, Filled, Sources, Unproved
 from shopwright.pipeline.questions.draw import Draw, NothingToAsk
-from shopwright.pipeline.questions.engines import Engines, Table
+from shopwright.pipeline.questions.engines import Engines
 from shopwright.pipeline.questions.phrase import Voice, list_all_slots, name_meaning, raise_first
 from shopwright.pipeline.questions.question_parser import Unclear, list_tree_differences, parse_trees
 from shopwright.pipeline.questions.shapes import SHAPES
@@ -39,7 +39,9 @@ class Questions(Family[AskedExample]):
     def find_examples(self, unit: str, sources: Sources, random: Random) -> dict[str, list[AskedExample]]:
         """A question for each meaning of a shape, from the first trajectories: of some the first that says most."""
         found: dict[str, AskedExample] = {}
-        for id, table in open_some_tables(sources):
+        engines = sources.trajectories.once(Engines)
+        for id in islice(sources.trajectories.table(["id"])["id"].to_pylist(), LOOKED_AT):
+            table = engines.of(id)
             draw = Draw(table.log, random)
             for _ in range(TRIES):
                 try:
@@ -78,13 +80,6 @@ class Questions(Family[AskedExample]):
         return tree_to_json(tree)
 
 
-def open_some_tables(sources: Sources) -> Iterator[tuple[str, Table]]:
-    engines = sources.trajectories.once(Engines)
-    ids = sources.trajectories.table(["id"])["id"].to_pylist()
-    for id in islice(ids, LOOKED_AT):
-        yield id, engines.of(id)
-
-
 def count_conditions(tree: Any) -> int:
     """How much its picks say: of what says most, nothing can be left out unnoticed."""
     return sum(len(pick.model_dump(exclude_none=True)) for pick in list_tree_picks(tree))
@@ -93,5 +88,5 @@ def count_conditions(tree: Any) -> int:
 def list_slot_forms(slots: Iterable[str]) -> list[str]:
     """The slots, and those of verbs with a thing that they are done to."""
     names = list(slots)
-    verbs = [name for name in names if re.fullmatch(r"(?:did|do|doing)2?", name)]
+    verbs = [name for name in names if re.fullmatch(r"(?:did|do|doing|acts)2?", name)]
     return [*names, *(f"{verb}:{name}" for verb, name in product(verbs, (*names, *NOBODYS)))]

@@ -132,7 +132,11 @@ class Rollouts(Family[ThoughtExample]):
         faults = [find_other_fact(each, facts) or find_lost_fact(each, claim, slot) for each in found]
         if None not in faults:
             raise Unproved(f"it is read with other facts ({faults[0]}): {claim.text}")
-        return json.dumps(pack_reading(found[faults.index(None)]), ensure_ascii=False)
+        right = found[faults.index(None)]
+        packed: dict[str, Any] = {"meaning": right.meaning, "facts": dict(right.facts)}
+        if right.goals:
+            packed["goals"] = {goal: dict(facts) for goal, facts in right.goals}
+        return json.dumps(packed, ensure_ascii=False)
 
 
 def parse_facts(claim: Claim) -> dict[str, Any]:
@@ -151,13 +155,6 @@ def pack_slots(slots: Slots) -> dict[str, Any]:
         name: value if isinstance(value, str) else {"meaning": value.meaning, "facts": pack_slots(value.slots)}
         for name, value in slots.items()
     }
-
-
-def pack_reading(reading: Reading) -> dict[str, Any]:
-    packed: dict[str, Any] = {"meaning": reading.meaning, "facts": dict(reading.facts)}
-    if reading.goals:
-        packed["goals"] = {goal: dict(facts) for goal, facts in reading.goals}
-    return packed
 
 
 def find_other_fact(reading: Reading, facts: Mapping[str, Any]) -> str | None:

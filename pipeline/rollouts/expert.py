@@ -358,7 +358,10 @@ class ExpertWork:
         where = fill_frame("any", of=pick).removeprefix("SELECT 1")
         sql = f"SELECT {', '.join(columns)}{where} ORDER BY timestamp LIMIT {few}"
         pretty = parse_duckdb(sql).sql(dialect="duckdb", pretty=True)
-        return self.loaded([f"query = {triple_quote(pretty)}", "conn.execute(query).df()"])
+        # Over several lines, if nothing in it would end or change such a text.
+        is_odd = any(part in pretty for part in ("\\", '"""', "</code"))
+        text = quote_python(pretty) if is_odd else f'"""\n{pretty}\n"""'
+        return self.loaded([f"query = {text}", "conn.execute(query).df()"])
 
     # Errors
 
@@ -476,12 +479,6 @@ def box_answer(said: str) -> str:
     """
     plain = BRACES.sub(r"\\\g<0>", said)
     return f"\\boxed{{{plain}}}"
-
-
-def triple_quote(sql: str) -> str:
-    """A text over several lines as Python, if nothing in it would end or change it."""
-    plain = not any(part in sql for part in ("\\", '"""', "</code"))
-    return f'"""\n{sql}\n"""' if plain else quote_python(sql)
 
 
 def parse_undefined_name(text: str) -> str:

@@ -20,6 +20,8 @@ def infer_answer(rows: Any, sql: str, question: str = "") -> Any:
     >>> infer_answer([[65]], "SELECT DATE_DIFF('second', MIN(timestamp), MAX(timestamp)) FROM events")
     datetime.timedelta(seconds=65)
     """
+    from shopwright.pipeline.rollouts.expert_sql import parse_duckdb
+
     if not rows:
         return None
     if len(rows) == 1 and all(isinstance(each, bool) for each in rows[0]):
@@ -27,7 +29,7 @@ def infer_answer(rows: Any, sql: str, question: str = "") -> Any:
     values = [row[0] for row in rows]
     if len(values) > 1:
         texts = [str(each) for each in values]
-        return texts if is_ordered(sql) else frozenset(texts)
+        return texts if parse_duckdb(sql).args.get("order") else frozenset(texts)
     return format_query_value(values[0], get_select_expression(sql), as_span=AS_SPAN in question)
 
 
@@ -39,12 +41,6 @@ def format_query_value(value: Any, shown: str, *, as_span: bool) -> Any:
         exact = Decimal(str(value))
         return exact.quantize(CENT) if "PRICE" in shown and "COUNT(" not in shown else exact
     return value
-
-
-def is_ordered(sql: str) -> bool:
-    from shopwright.pipeline.rollouts.expert_sql import parse_duckdb
-
-    return parse_duckdb(sql).args.get("order") is not None
 
 
 def get_select_expression(sql: str) -> str:

@@ -5,7 +5,7 @@ Each probe has its code and reads what that code printed: what it then says was 
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date
 from decimal import Decimal
 from itertools import pairwise
 from random import Random
@@ -139,7 +139,7 @@ def probe_window(pick: t.Pick, way: str, random: Random) -> Probe:
             yield remark("saw no rows", rows=name_rows(pick))
         elif n == 1:
             yield remark("saw one row", first=str(first), row=name_row(pick))
-        elif is_inside(pick, first, last):
+        elif (pick.first_day or date.min) <= first.date() and last.date() <= (pick.last_day or date.max):
             yield remark("saw window", n=str(n), first=str(first), last=str(last), rows=name_rows(pick))
 
     if way == "sql":
@@ -148,12 +148,6 @@ def probe_window(pick: t.Pick, way: str, random: Random) -> Probe:
     times = script.column(frame, "timestamp")
     code = finish(script, f"(len({frame}), {times}.min(), {times}.max())")
     return Probe("look window", {}, code.lines, code.imports, read)
-
-
-def is_inside(pick: t.Pick, first: datetime, last: datetime) -> bool:
-    return (pick.first_day is None or pick.first_day <= first.date()) and (
-        pick.last_day is None or last.date() <= pick.last_day
-    )
 
 
 def probe_product(mention: t.Mention, random: Random) -> Probe:

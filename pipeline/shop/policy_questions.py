@@ -37,10 +37,13 @@ def draw_case(topic: Topic, depth: int, random: Random, elsewhere: str = "") -> 
 
     `elsewhere` is a group beside those that the rules know.
     """
+    impossible = load_impossible_cases()
     for _ in range(TRIES):
         chosen = choose_rules(topic, depth, random)
         facts = chosen and draw_facts(topic, chosen, random, elsewhere)
-        if chosen and facts and is_possible(facts) and goes_through(topic, chosen, facts):
+        if not chosen or not facts or any(each.items() <= facts.items() for each in impossible):
+            continue
+        if goes_through(topic, chosen, facts):
             return facts
     return None
 
@@ -54,10 +57,6 @@ def choose_rules(topic: Topic, depth: int, random: Random) -> tuple[Rule, ...]:
         return ()
     rest = random.sample(topic.rules[1:], depth - 1)
     return (topic.rules[0], *sorted(rest, key=lambda rule: rule.number))
-
-
-def is_possible(facts: CaseFacts) -> bool:
-    return not any(each.items() <= facts.items() for each in load_impossible_cases())
 
 
 def goes_through(topic: Topic, chosen: Sequence[Rule], facts: CaseFacts) -> bool:

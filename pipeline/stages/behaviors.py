@@ -68,6 +68,7 @@ VIEWS = Views(
     apart={"customer": Key("persona_id"), "session": Key("behavior_id"), "log": Key("trajectory_id")},
     named_by=("behavior_id",),
     command="commands.behaviors",
+    words={"rationales": "commands.words:read_rationales"},
     forms=("publish.exporters.sft:sft_behaviors",),
     purposes=("text-generation",),
     columns=("persona_id", "intent", "outcome", "tokens", "split"),

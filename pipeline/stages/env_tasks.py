@@ -56,6 +56,7 @@ VIEWS = Views(
     named_by=("task_id",),
     environments={"envs": "trainers.env:ShopEnv"},
     forms=("publish.exporters.rl:rl_envs",),
+    words={"openings": "commands.words:read_openings"},
     purposes=("reinforcement-learning",),
     columns=("env", "difficulty", "opening", "feasible"),
     report=(

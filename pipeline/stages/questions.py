@@ -144,6 +144,7 @@ VIEWS = Views(
     page="browse.pages:gather_proof",
     proof="trajectory_id",
     command="commands.questions",
+    words={"questions": "commands.words:read_questions"},
     report=(
         Section("questions", "Questions", "publish.report_questions:gather_question_facts"),
         Section("answers", "Answers", "publish.report_questions:summarize_question_agents"),

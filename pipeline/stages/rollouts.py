@@ -59,6 +59,7 @@ def plan_rollouts(questions: Dataset[Question], split: Split, per_question: int,
 VIEWS = Views(
     place=40,
     forms=("publish.exporters.sft:sft_rollouts",),
+    words={"thoughts": "commands.words:read_thoughts"},
     purposes=("text-generation",),
     columns=("question_id", "kind", "answer", "turns", "reward"),
     report=(Section("rollouts", "Rollouts", "publish.report_rollouts:gather_rollout_facts"),),

@@ -3,12 +3,12 @@
 import json
 from datetime import datetime, timedelta
 
-from shopwright.pipeline.arrow import to_batch
-from shopwright.pipeline.dataset import Dataset, Manifest, Recipe, ShardWriter, file_facts
+from shopwright.pipeline.dataset import Manifest, Recipe, file_facts
 from shopwright.pipeline.files import write_whole
 from shopwright.pipeline.tokens import estimate
 from shopwright.schemas.behaviors import Behavior, BehaviorStep, NextAction
 from shopwright.schemas.rollouts import Message
+from tests.rows import write_dataset
 
 MORNING = datetime(2024, 5, 1, 9)
 HEAD = '<button name="nav.home">Home</button><input name="search_input"><button name="search_button">Search</button>'
@@ -94,11 +94,7 @@ SESSIONS = [session(number, split="test" if number < 6 else "train", bought=numb
 def dataset(folder, name, makes, rows):
     """Two shards of them, whole."""
     middle = len(rows) // 2
-    for number, some in enumerate((rows[:middle], rows[middle:])):
-        writer = ShardWriter(folder / name / f"part-{number:05d}.parquet", makes, always=True)
-        writer.write(to_batch(makes, some))
-        writer.commit()
-    found = Dataset(folder, name, makes)
+    found = write_dataset(folder, name, makes, rows[:middle], rows[middle:])
     write_whole(found.manifest_path, manifest(found).model_dump_json())
     return found
 

@@ -4,12 +4,9 @@ import copy
 from datetime import timedelta
 from decimal import Decimal
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from shopwright.pipeline.arrow import to_batch
-from shopwright.pipeline.dataset import Dataset
 from shopwright.pipeline.render.trajectory import render_trajectory
 from shopwright.pipeline.run import Run
 from shopwright.pipeline.stage import reasons_against
@@ -17,6 +14,7 @@ from shopwright.pipeline.stages import all_stages
 from shopwright.pipeline.tokens import estimate
 from shopwright.pipeline.world.pages import open_word_search
 from shopwright.schemas.samples import Trajectory
+from tests.rows import list_faults
 
 STAGE = all_stages()["trajectories"]
 PRODUCT = ("asin", "product_name", "brand", "color", "product_types", "price")
@@ -644,17 +642,7 @@ def test_another_personas_longer_one_does_not_matter(why, built):
 def across(tmp_path):
     """What the checks over all rows want out: (row, reason)."""
 
-    def judge(*rows):
-        data = Dataset(tmp_path, "trajectories", Trajectory)
-        data.folder.mkdir()
-        pq.write_table(table(rows), data.folder / "part-00000.parquet", row_group_size=3)
-        return [(fault.row, fault.reason) for check in STAGE.across for fault in check(data)]
-
-    return judge
-
-
-def table(rows):
-    return pa.Table.from_batches([to_batch(Trajectory, rows)])
+    return lambda *rows: [(row, reason) for _, row, reason in list_faults(STAGE, tmp_path, rows, group=3)]
 
 
 def of(persona, row, events=None):
@@ -698,15 +686,9 @@ def test_a_personas_own_budgets_are_no_near_duplicates(across, pair):
     assert across(*pair) == []
 
 
-def test_a_near_duplicate_in_another_file_is_found_where_it_stands(across, tmp_path, built):
-    assert across(*built[:9]) == []
-    folder = tmp_path / "trajectories"
+def test_a_near_duplicate_in_another_file_is_found_where_it_stands(tmp_path, built):
     copies = [built[12], of("persona-0000099", built[5]), built[13], of("persona-0000098", built[12])]
-    pq.write_table(table(copies), folder / "part-00001.parquet", row_group_size=1)
-    (found, again) = STAGE.across[1](Dataset(tmp_path, "trajectories", Trajectory))
-    assert [(one.file, one.row) for one in (found, again)] == [
-        (str(folder / "part-00001.parquet"), row) for row in (1, 3)
-    ]
+    assert list_faults(STAGE, tmp_path, built[:9], copies, group=3) == [(1, 1, ALIKE), (1, 3, ALIKE)]
 
 
 def test_a_duplicate_id_fails(across, built):

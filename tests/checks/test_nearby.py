@@ -2,20 +2,15 @@
 
 import pytest
 
-from shopwright.pipeline.arrow import to_batch
 from shopwright.pipeline.checks.record_cache import READ_AHEAD, RecordCache
-from shopwright.pipeline.dataset import Dataset, ShardWriter
 from shopwright.schemas.record import Rejected
+from tests.rows import write_dataset
 
 
 @pytest.fixture
 def rows(tmp_path):
-    writers = [ShardWriter(tmp_path / "rejects" / f"part-0000{shard}.parquet", Rejected) for shard in range(2)]
-    for shard, writer in enumerate(writers):
-        numbers = range(shard * 70, shard * 70 + 70)
-        writer.write(to_batch(Rejected, [Rejected(id=f"r{n}", reasons=[], record=str(n)) for n in numbers]))
-        writer.commit()
-    return Dataset(tmp_path, "rejects", Rejected)
+    found = [Rejected(id=f"r{number}", reasons=[], record=str(number)) for number in range(140)]
+    return write_dataset(tmp_path, "rejects", Rejected, found[:70], found[70:])
 
 
 @pytest.mark.parametrize("order", [1, -1])

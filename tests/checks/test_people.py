@@ -4,11 +4,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from shopwright.pipeline.arrow import to_batch
 from shopwright.pipeline.checks.people import PersonaColumns
-from shopwright.pipeline.dataset import Dataset, ShardWriter
+from shopwright.pipeline.dataset import Dataset
 from shopwright.pipeline.run import Run
 from shopwright.schemas.shop import Persona
+from tests.rows import write_dataset
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +42,5 @@ def test_without_personas_everybody_is_a_stranger(tmp_path):
 
 def test_hours_that_no_day_has_are_none(personas, tmp_path):
     row = personas.head(1)[0].model_dump() | {"active_hours": [-1, 9, 24, 33]}
-    writer = ShardWriter(tmp_path / "personas" / "part-00000.parquet", Persona)
-    writer.write(to_batch(Persona, [row, row | {"active_hours": []}]))
-    writer.commit()
-    assert np.unique(PersonaColumns(Dataset(tmp_path, "personas", Persona)).hours).tolist() == [0, 1 << 9]
+    found = write_dataset(tmp_path, "personas", Persona, [row, row | {"active_hours": []}])
+    assert np.unique(PersonaColumns(found).hours).tolist() == [0, 1 << 9]

@@ -14,7 +14,6 @@ import pytest
 from shopwright.pipeline.arrow import arrow_schema, to_batch
 from shopwright.pipeline.checks.question_words import answer_is_not_in_the_question
 from shopwright.pipeline.checks.questions import guard_table
-from shopwright.pipeline.dataset import Dataset, ShardWriter
 from shopwright.pipeline.questions.answers import answer_tree, type_of
 from shopwright.pipeline.questions.conditions import idle_conditions, idle_in_sql
 from shopwright.pipeline.questions.effort import effort_of, grade_difficulty
@@ -56,6 +55,7 @@ from shopwright.pipeline.stages import all_stages
 from shopwright.schemas.questions import Question, Shortcut
 from shopwright.schemas.samples import Event, Trajectory
 from tests.questions.phrasings import needed_notes, phrasings
+from tests.rows import list_faults, write_dataset
 
 STAGE = all_stages()["questions"]
 CLICK, CART, BUY, SEARCH = "click", "add to Cart", "purchase", "search"
@@ -165,12 +165,11 @@ def trajectory(id, rows):
 
 def written(folder, name, makes, rows):
     """A dataset of these rows, in files of at most 100 and in them groups of at most 10."""
-    for first in range(0, len(rows), 100):
-        writer = ShardWriter(folder / name / f"part-{first // 100:05d}.parquet", makes)
-        for begin in range(first, min(first + 100, len(rows)), 10):
-            writer.write(to_batch(makes, rows[begin : begin + 10]))
-        writer.commit()
-    return Dataset(folder, name, makes)
+    return write_dataset(folder, name, makes, *split_into_hundreds(rows), group=10)
+
+
+def split_into_hundreds(rows):
+    return [rows[first : first + 100] for first in range(0, len(rows), 100)]
 
 
 @pytest.fixture(scope="session")
@@ -1190,10 +1189,8 @@ def faults(tmp_path):
     """Of questions together: number -> reason."""
 
     def judge(questions, folder="all"):
-        dataset = written(tmp_path / folder, "questions", Question, questions)
-        found = [fault for check in STAGE.across for fault in check(dataset)]
-        files = [str(file) for file in dataset.files]
-        return {100 * files.index(fault.file) + fault.row: fault.reason for fault in found}
+        found = list_faults(STAGE, tmp_path / folder, *split_into_hundreds(questions), group=10)
+        return {100 * file + row: reason for file, row, reason in found}
 
     return judge
 

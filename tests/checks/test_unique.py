@@ -4,10 +4,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from shopwright.pipeline.arrow import to_batch
 from shopwright.pipeline.checks.near_duplicates import RUNS, find_similar_pairs, hash_runs_of_four
 from shopwright.pipeline.checks.unique import find_repeated_rows, find_rows_alike_but_for_one
-from shopwright.pipeline.dataset import Dataset, ShardWriter
+from tests.rows import write_dataset
 from tests.toys import Toy
 
 
@@ -15,12 +14,9 @@ from tests.toys import Toy
 def toys(tmp_path):
     """A dataset of these (id, number, color), two files of it."""
 
-    def made(*rows):
-        for name, some in (("part-00000", rows[:3]), ("part-00001", rows[3:])):
-            writer = ShardWriter(tmp_path / "toys" / f"{name}.parquet", Toy, always=True)
-            writer.write(to_batch(Toy, [dict(zip(("id", "number", "color"), row, strict=True)) for row in some]))
-            writer.commit()
-        return Dataset(tmp_path, "toys", Toy)
+    def made(*given):
+        rows = [dict(zip(("id", "number", "color"), row, strict=True)) for row in given]
+        return write_dataset(tmp_path, "toys", Toy, rows[:3], rows[3:])
 
     return made
 

@@ -36,25 +36,23 @@ def test_what_a_question_names_is_masked():
 
 
 def test_openings_have_none_of_their_facts_left(small):
-    for text in read_openings(str(small.folder)):
+    for text in small.call(read_openings):
         frame = mask_facts(text.words, text.facts)
         assert not any(each.isdigit() for each in frame), frame
 
 
 def test_the_sides_are_those_of_the_splits(small):
     rows = {row.question: row.split for row in small.read("questions")}
-    for text in read_questions(str(small.folder)):
+    for text in small.call(read_questions):
         assert (text.side == "train") == (rows[text.words] in ("sft", "rl"))
 
 
-def test_runs_of_words_are_looked_for_in_the_order_of_the_query(monkeypatch):
+def test_runs_of_words_are_looked_for_in_the_order_of_the_query():
     class Row:
         question = "Where is the red lamp?"
         sql = "SELECT * WHERE name ILIKE '%red lamp%' AND is the"
 
-    monkeypatch.setattr("shopwright.pipeline.commands.words.open_finished_dataset", lambda *_: [Row])
-    found = measure_copied_runs("anywhere")
-    assert found == {1: 5 / 5, 2: 2 / 4, 3: 0.0}
+    assert measure_copied_runs([Row]) == {1: 5 / 5, 2: 2 / 4, 3: 0.0}
 
 
 def test_texts_of_people_are_told_from_ours(shopwright, small, tmp_path):
@@ -76,4 +74,4 @@ def test_a_family_or_file_that_is_not_there_is_one_error(shopwright, small, give
 def test_a_run_without_words_is_one_error(shopwright, tmp_path):
     code, _, err = shopwright("evaluate", "words", "--run", tmp_path)
     assert code == 2
-    assert "none of questions, env_tasks, behaviors, rollouts" in err
+    assert "none of questions, rollouts, env_tasks, behaviors" in err

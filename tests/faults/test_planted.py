@@ -4,9 +4,11 @@ The slow tests plant each and run what should fail. The fast ones see to it that
 """
 
 import os
+import re
 import shutil
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -63,7 +65,7 @@ PLANTED = (
         "a dataset counts as whole before it was judged",
         "pipeline/shards.py",
         "    sweep(build)\n    if damaged := build.remove_damaged_shards():",
-        "    write_json_model(build.dataset.manifest_path, Manifest(dataset=build.name, about='', recipe=build.recipe, rows=0, rejected=0, rejects={}, seconds=0, workers=1, files={}))\n    sweep(build)\n    if damaged := build.weed():",
+        "    write_json_model(build.dataset.manifest_path, Manifest(dataset=build.name, about='', recipe=build.recipe, rows=0, rejected=0, rejects={}, seconds=0, workers=1, files={}))\n    sweep(build)\n    if damaged := build.remove_damaged_shards():",
         "tests/test_run.py killed_between_any_two_steps",
     ),
     Planted(
@@ -530,6 +532,22 @@ PLANTED = (
 def test_the_place_of_a_planted_mistake_is_still_there(planted):
     assert (HOME / planted.file).read_text(encoding="utf-8").count(planted.code) == 1
     assert (HOME / planted.found_by.split()[0]).exists()
+
+
+@pytest.mark.parametrize("planted", PLANTED, ids=lambda planted: planted.mistake)
+def test_a_planted_mistake_names_nothing_that_is_not_there(planted):
+    """Else what is found is a name that nobody knows, not the mistake."""
+    assert set(re.findall(r"\.([a-z_]\w+)", planted.instead)) <= read_known_words()
+
+
+@cache
+def read_known_words():
+    files = (HOME / "pipeline").rglob("*.py"), (HOME / "schemas").glob("*.py")
+    return {
+        word
+        for path in (each for found in files for each in found)
+        for word in re.findall(r"\w+", path.read_text("utf-8"))
+    }
 
 
 def test_the_page_lists_them():

@@ -9,8 +9,6 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from shopwright.pipeline.arrow import to_batch
-from shopwright.pipeline.dataset import Dataset, ShardWriter
 from shopwright.pipeline.evaluate.audit import AuditCell
 from shopwright.pipeline.evaluate.statistics import measure_share
 from shopwright.pipeline.problem import Problem
@@ -33,6 +31,7 @@ from shopwright.pipeline.stages import all_stages
 from shopwright.pipeline.world.actions import ACTIONS
 from shopwright.schemas.shop import Query
 from tests.publish.shops import hostile
+from tests.rows import write_dataset
 
 FREE = {"meta", "link", "br", "rect", "circle", "line", "polyline", "img"}
 """Elements that need no end."""
@@ -158,13 +157,10 @@ def test_hostile_texts_stay_texts(small, tmp_path):
 @pytest.fixture
 def queries(tmp_path):
     """A dataset of 40 row groups of 50 rows, in four files."""
-    for file in range(4):
-        writer = ShardWriter(tmp_path / "queries" / f"part-{file:05d}.parquet", Query)
-        for group in range(10):
-            first = (file * 10 + group) * 50
-            writer.write(to_batch(Query, [query(number) for number in range(first, first + 50)]))
-        writer.commit()
-    return Dataset(tmp_path, "queries", Query)
+    rows = [query(number) for number in range(2_000)]
+    return write_dataset(
+        tmp_path, "queries", Query, *(rows[first : first + 500] for first in range(0, 2_000, 500)), group=50
+    )
 
 
 def query(number):

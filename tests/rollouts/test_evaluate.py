@@ -12,8 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from aiohttp import web
 
-from shopwright.pipeline.arrow import arrow_schema, to_batch
-from shopwright.pipeline.dataset import Dataset, ShardWriter
+from shopwright.pipeline.arrow import arrow_schema
 from shopwright.pipeline.evaluate.audit import AuditCell, audit, read_audit
 from shopwright.pipeline.evaluate.situation import evaluate
 from shopwright.pipeline.evaluate.statistics import estimate_pass_at, measure_share
@@ -42,6 +41,7 @@ from shopwright.schemas.questions import Question
 from shopwright.schemas.rollouts import Attempt
 from tests.models.server import Plan as Trouble
 from tests.models.server import Server
+from tests.rows import write_dataset
 
 ALL = Plan()
 SHORT = Limits(cpu=1, wall=2.0)
@@ -207,12 +207,9 @@ def test_without_tools_only_what_the_text_can_answer_is_asked(small):
 
 def test_where_the_text_answers_nothing_it_is_said(small, tmp_path):
     questions = [each for each in small.read("questions") if each.answerable_from == ["table"]]
-    writer = ShardWriter(tmp_path / "questions" / "part-00000.parquet", Question)
-    writer.write(to_batch(Question, questions))
-    writer.commit()
-    split = questions[0].split
+    found, split = write_dataset(tmp_path, "questions", Question, questions), questions[0].split
     with pytest.raises(Problem, match=f"answers no question of the split {split}. Say --mode tool."):
-        select_questions(Dataset(tmp_path, "questions", Question), Plan(modes=("text",), split=split))
+        select_questions(found, Plan(modes=("text",), split=split))
 
 
 ENDLESS = "<code>\nwhile True: pass\n</code>"

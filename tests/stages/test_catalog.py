@@ -5,17 +5,15 @@ from collections import Counter
 from datetime import date
 from decimal import Decimal
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from shopwright.pipeline.arrow import to_batch
-from shopwright.pipeline.dataset import Dataset
 from shopwright.pipeline.problem import Problem
 from shopwright.pipeline.run import Run
 from shopwright.pipeline.stage import reasons_against
 from shopwright.pipeline.stages import all_stages
 from shopwright.schemas.shop import Product
+from tests.rows import list_faults
 
 STAGE = all_stages()["catalog"]
 PRICE = "price is not positive"
@@ -135,32 +133,19 @@ def test_a_broken_product_does_not_make_its_neighbours_fail(product):
 # Across the whole catalog
 
 
-@pytest.fixture
-def across(tmp_path):
-    def judge(*rows):
-        data = Dataset(tmp_path, "catalog", Product)
-        data.folder.mkdir()
-        for shard, row in enumerate(rows):
-            table = pa.Table.from_batches([to_batch(Product, [row])])
-            pq.write_table(table, data.folder / f"part-{shard:05d}.parquet")
-        faults = [fault for check in STAGE.across for fault in check(data)]
-        return [(int(fault.file[-13:-8]), fault.row, fault.reason) for fault in faults]
-
-    return judge
-
-
-def test_products_of_different_shards_may_not_share_an_id(across, products):
+def test_products_of_different_shards_may_not_share_an_id(tmp_path, products):
     one, other, third = products[:3]
-    assert across(one, other, third | {"id": one["id"]}) == [(2, 0, "duplicate id")]
+    assert list_faults(STAGE, tmp_path, [one], [other], [third | {"id": one["id"]}]) == [(2, 0, "duplicate id")]
 
 
-def test_products_may_not_share_a_title_whatever_its_case(across, products):
+def test_products_may_not_share_a_title_whatever_its_case(tmp_path, products):
     one, other = products[:2]
-    assert across(one, other | {"title": one["title"].upper()}) == [(1, 0, "duplicate title")]
+    shouted = other | {"title": one["title"].upper()}
+    assert list_faults(STAGE, tmp_path, [one], [shouted]) == [(1, 0, "duplicate title")]
 
 
-def test_different_products_may_stay(across, products):
-    assert across(*products[:3]) == []
+def test_different_products_may_stay(tmp_path, products):
+    assert list_faults(STAGE, tmp_path, products[:3]) == []
 
 
 # What a build gives

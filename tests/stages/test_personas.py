@@ -4,16 +4,12 @@ import copy
 from collections import Counter
 from decimal import Decimal
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
-from shopwright.pipeline.arrow import to_batch
-from shopwright.pipeline.dataset import Dataset
 from shopwright.pipeline.problem import Problem
 from shopwright.pipeline.run import Run
 from shopwright.pipeline.stages import all_stages
-from shopwright.schemas.shop import Persona
+from tests.rows import list_faults
 
 STAGE = all_stages()["personas"]
 UNKNOWN = "taste for a category that the catalog does not have"
@@ -144,13 +140,7 @@ def test_a_spend_tier_of_another_income_fails(why, persona):
 
 @pytest.fixture
 def across(tmp_path):
-    def judge(*rows):
-        data = Dataset(tmp_path, "personas", Persona)
-        data.folder.mkdir()
-        pq.write_table(pa.Table.from_batches([to_batch(Persona, rows)]), data.folder / "part-00000.parquet")
-        return {(fault.row, fault.reason) for check in STAGE.across for fault in check(data)}
-
-    return judge
+    return lambda *rows: {(row, reason) for _, row, reason in list_faults(STAGE, tmp_path, rows)}
 
 
 def test_the_personas_of_a_build_are_distinct(across, people):

@@ -4,12 +4,9 @@ import copy
 import csv
 import json
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from shopwright.pipeline.arrow import to_batch
-from shopwright.pipeline.dataset import Dataset
 from shopwright.pipeline.models.role import Models
 from shopwright.pipeline.models.valid_replies import TRIES
 from shopwright.pipeline.problem import Problem
@@ -23,6 +20,7 @@ from shopwright.pipeline.world.category_terms import CategoryTermIndex, parse_pr
 from shopwright.pipeline.world.market import index_categories
 from shopwright.schemas.shop import Query
 from tests.models.server import Plan, Server
+from tests.rows import list_faults
 
 STAGE = all_stages()["queries"]
 LAMPS = "Table Lamps"
@@ -163,13 +161,7 @@ def test_a_category_that_there_is_not_fails(why, lamps, change):
 
 @pytest.fixture
 def across(tmp_path):
-    def judge(*found):
-        data = Dataset(tmp_path, "queries", Query)
-        data.folder.mkdir()
-        pq.write_table(pa.Table.from_batches([to_batch(Query, found)]), data.folder / "part-00000.parquet")
-        return {(fault.row, fault.reason) for check in STAGE.across for fault in check(data)}
-
-    return judge
+    return lambda *found: {(row, reason) for _, row, reason in list_faults(STAGE, tmp_path, found)}
 
 
 def test_a_category_has_one_row(across, rows):

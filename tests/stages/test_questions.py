@@ -13,7 +13,7 @@ import pytest
 
 from shopwright.pipeline.arrow import arrow_schema, to_batch
 from shopwright.pipeline.checks.question_sets import Roster, questions_of_a_trajectory_differ, split_of_customer
-from shopwright.pipeline.dataset import Dataset, ShardWriter
+from shopwright.pipeline.dataset import Dataset
 from shopwright.pipeline.models.role import Models
 from shopwright.pipeline.problem import Problem
 from shopwright.pipeline.render.trajectory import render_trajectory
@@ -30,6 +30,7 @@ from tests.folders import checksums
 from tests.models.server import Plan as Doing
 from tests.models.server import Server
 from tests.questions.scribes import says
+from tests.rows import write_dataset
 from tests.test_verify import failed, rewrite
 
 STAGE = all_stages()["questions"]
@@ -427,11 +428,7 @@ def trajectory(id, events):
 
 
 def written(folder, rows, makes=Trajectory):
-    name = "trajectories" if makes is Trajectory else "questions"
-    writer = ShardWriter(folder / name / "part-00000.parquet", makes)
-    writer.write(to_batch(makes, rows))
-    writer.commit()
-    return Dataset(folder, name, makes)
+    return write_dataset(folder, "trajectories" if makes is Trajectory else "questions", makes, rows)
 
 
 def made_from(folder, *rows, per_trajectory=5):

@@ -15,7 +15,7 @@ from shopwright.pipeline.catalog.variants import (
     normalize_option_value,
 )
 from shopwright.pipeline.checks.titles import find_denied_choice
-from shopwright.pipeline.dataset import Dataset, ShardWriter
+from shopwright.pipeline.dataset import Dataset
 from shopwright.pipeline.run import Run
 from shopwright.pipeline.stage import Shard, reasons_against
 from shopwright.pipeline.stages import all_stages
@@ -33,6 +33,7 @@ from shopwright.pipeline.stages.variants import (
     find_variant_fault,
 )
 from shopwright.schemas.shop import Product, Variant
+from tests.rows import list_faults, write_dataset
 
 STAGE = all_stages()["variants"]
 HDMI = {"name": "connector", "value": "HDMI", "number": None, "unit": None}
@@ -92,11 +93,7 @@ def make_variants(tmp_path):
 
     def make(*products, seed=0, **settings):
         folder = tmp_path / f"made-{len(list(tmp_path.iterdir()))}"
-        writer = ShardWriter(folder / "catalog" / "part-00000.parquet", Product, always=True)
-        if products:
-            writer.write(to_batch(Product, [PLAIN | product for product in products]))
-        writer.commit()
-        data = Dataset(folder, "catalog", Product)
+        data = write_dataset(folder, "catalog", Product, [PLAIN | product for product in products])
         batches = list(STAGE.function(data, Shard(0, 1, seed), **settings))
         assert not any(reasons for batch in batches for reasons in reasons_against(STAGE, batch, {"catalog": data}))
         return [row for batch in batches for row in batch.to_pylist()]
@@ -335,12 +332,7 @@ def test_a_product_without_its_title_or_two_others_is_held_back(tmp_path, famili
     (a, b, c) = (copy.deepcopy(family) for family in list(families.values())[:3])
     untitled = [row | {"is_title": False} for row in b]
     rows = [*a, *untitled, *c[:2]]
-    writer = ShardWriter(tmp_path / "variants" / "part-00000.parquet", Variant)
-    writer.write(to_batch(Variant, rows))
-    writer.commit()
-    faults = [fault for check in STAGE.across for fault in check(Dataset(tmp_path, "variants", Variant))]
-    assert {fault.row for fault in faults} == set(range(len(a), len(rows)))
-    assert {fault.reason for fault in faults} == {COUNT}
+    assert set(list_faults(STAGE, tmp_path, rows)) == {(0, row, COUNT) for row in range(len(a), len(rows))}
 
 
 def test_values_of_a_leaf_are_its_own_the_commonest_first(tmp_path, make_variants):

@@ -2,15 +2,12 @@
 
 from decimal import Decimal
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
-from shopwright.pipeline.arrow import to_batch
-from shopwright.pipeline.dataset import Dataset
 from shopwright.pipeline.run import Run
 from shopwright.pipeline.world.category_terms import EXAMPLES, CategoryTermIndex, parse_price_limit
 from shopwright.schemas.shop import Product
+from tests.rows import write_dataset
 
 
 @pytest.fixture(scope="module")
@@ -26,14 +23,11 @@ def kinds(tmp_path, lamp):
     """Those of a catalog of these products: title and category, and what else differs."""
 
     def of(*products):
-        data = Dataset(tmp_path, "catalog", Product)
-        data.folder.mkdir()
         rows = [
             lamp | {"id": f"P{n}", "title": title, "category": name, "category_path": [name], **more}
             for n, (title, name, more) in enumerate(products)
         ]
-        pq.write_table(pa.Table.from_batches([to_batch(Product, rows)]), data.folder / "part-00000.parquet")
-        return CategoryTermIndex(data)
+        return CategoryTermIndex(write_dataset(tmp_path, "catalog", Product, rows))
 
     return of
 

@@ -103,11 +103,13 @@ def encode_decimal(value: float) -> str:
     >>> encode_decimal(25.0), encode_decimal(0.25), encode_decimal(1.7)
     ('25.0', '0.25', '170e-2')
     """
+    from pandas.io.json import ujson_loads
+
     if not isfinite(value):
         raise ValueError(f"{value} is no number")
     for text in list_decimal_spellings(value):
         with suppress(ValueError):
-            if read_by_datasets(text) == value:
+            if ujson_loads(text) == value:
                 return text
     raise ValueError(f"no spelling of {value} is read as it is")
 
@@ -121,13 +123,6 @@ def list_decimal_spellings(value: float) -> Iterator[str]:
     yield from (f"{minus}{whole}{'0' * more}e{exponent - more}" for more in range(SPELLINGS))
     yield from (f"{minus}{whole[:-n]}.{whole[-n:]}e{exponent + n}" for n in range(1, len(whole)))
     yield from (f"{minus}0.{'0' * more}{whole}e{exponent + len(whole) + more}" for more in range(SPELLINGS))
-
-
-def read_by_datasets(text: str) -> float:
-    from pandas.io.json import ujson_loads
-
-    found: float = ujson_loads(text)
-    return found
 
 
 def is_json_column(kind: pa.DataType) -> bool:
