@@ -60,6 +60,8 @@ class Action(Part):
     """One turn of an agent: words, tool calls, and in the end the answer."""
 
     assistant_message: str = ""
+    thoughts: list[str] = Field(default_factory=list)
+    """Why, of each call, then of each part of the answer; the shopper does not hear it."""
     tool_calls: list[Call] = Field(default_factory=list)
     answer: Answer | None = None
 
@@ -124,7 +126,7 @@ class EnvEpisode(Record):
     env: str
     difficulty: int
     policy: str
-    """Who played: `solver`, or the model."""
+    """Who played: `expert`, or the model."""
     opening: str
     turns: list[Turn]
     reward: Reward

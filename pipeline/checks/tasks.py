@@ -21,9 +21,11 @@ from shopwright.pipeline.envs import all_envs, get_env
 from shopwright.pipeline.envs.base import Goal, GoalScore, drop_said
 from shopwright.pipeline.envs.baselines import do_nothing, terminate_at_once
 from shopwright.pipeline.envs.customers import NOBODY, VISITOR
-from shopwright.pipeline.envs.difficulty import compute_axes
+from shopwright.pipeline.envs.difficulty import compute_axes, scale_limits_to_calls
 from shopwright.pipeline.envs.episode import Episode, draw_task, play_episode
 from shopwright.pipeline.envs.load_world import load_world_beside
+from shopwright.pipeline.envs.unseen import find_usage
+from shopwright.pipeline.experts.player import EXPERT
 from shopwright.pipeline.models.base import LONGEST, plain_reason
 from shopwright.pipeline.problem import Problem
 from shopwright.pipeline.shop.rephrasing import find_rephrasing_fault
@@ -368,7 +370,7 @@ def actions_bring_it_about(episode: EnvEpisode, env_tasks: Dataset[Task], catalo
     task = env_tasks.once(RecordCache).of(episode.task_id)
     if task is None:
         return None  # said by another check
-    again = episode_of(task, catalog)
+    again = episode_of(task, catalog, calls=episode.policy == EXPERT)
     again.reset()
     for number, turn in enumerate(episode.turns, 1):
         _, _, done, info = again.step(turn.action)
@@ -384,10 +386,12 @@ def actions_bring_it_about(episode: EnvEpisode, env_tasks: Dataset[Task], catalo
     return None if info["reward"] == episode.reward else "another reward when played again"
 
 
-def solver_earns_everything(episode: EnvEpisode) -> str | None:
-    if episode.policy != "solver":
+def expert_uses_what_it_saw(episode: EnvEpisode) -> str | None:
+    """Whether it succeeded or not: every id, name, day, limit and word of a search stands in a text before it, or follows by a sum that it names."""
+    if episode.policy != EXPERT:
         return None
-    return None if earns_everything(episode.reward) else "the solver does not earn everything"
+    unseen = find_usage(episode.opening, episode.turns).unseen
+    return f"it uses what it has not seen: {unseen[0]}"[:LONGEST] if unseen else None
 
 
 def says_the_same(words: str, plain: str, shopper: UserSimulator) -> bool:
@@ -401,8 +405,10 @@ def says_the_same(words: str, plain: str, shopper: UserSimulator) -> bool:
 # Certificates
 
 
-def episode_of(task: Task, catalog: Dataset[Product]) -> Episode:
-    return Episode(get_env(task.env), load_world_beside(catalog), task)
+def episode_of(task: Task, catalog: Dataset[Product], *, calls: bool = False) -> Episode:
+    """calls: with one call a turn, as the expert plays."""
+    at = scale_limits_to_calls(compute_axes(task.difficulty)) if calls else None
+    return Episode(get_env(task.env), load_world_beside(catalog), task, at=at)
 
 
 def list_right_ends(certificate: Certificate) -> Iterator[list[End]]:

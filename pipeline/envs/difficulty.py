@@ -1,6 +1,6 @@
 """One number for how hard a task is, and the twelve axes that it turns (EcomRLVE-GYM, section on difficulty)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import exp, floor
 
 from shopwright.pipeline.problem import Problem
@@ -97,3 +97,12 @@ def compute_axes(difficulty: int) -> Axes:
         tool_calls=1 + d // 2,
         recommendations=min(10, 3 + floor(d / 3)),
     )
+
+
+def scale_limits_to_calls(at: Axes) -> Axes:
+    """One call a turn, and as many turns as there were calls, and words or an answer, in all.
+
+    >>> scale_limits_to_calls(compute_axes(6)).turns, scale_limits_to_calls(compute_axes(6)).tool_calls
+    (35, 1)
+    """
+    return replace(at, turns=at.turns * (at.tool_calls + 1), tool_calls=1)

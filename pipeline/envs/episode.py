@@ -1,7 +1,7 @@
 """One episode: an agent, a shopper and the shop, turn by turn, until something is handed in or the shopper leaves."""
 
 import json
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
@@ -44,6 +44,7 @@ from shopwright.pipeline.rewards.ecomrlve import (
     score_efficiency,
     score_hallucination,
 )
+from shopwright.pipeline.sandbox.interpreter import truncate_output
 from shopwright.pipeline.shop.fact_typos import would_be_taken_for_fact
 from shopwright.pipeline.shop.policies import COUNT
 from shopwright.pipeline.shop.policy_questions import draw_quick_question
@@ -65,6 +66,8 @@ from shopwright.schemas.tasks import Action, Answer, Reward, Task, Turn
 
 LONGEST_ACTION = 100_000
 """Characters; more is no action."""
+LONGEST_RESULT = 16_000
+"""Characters of what a tool of the shop says; more is only what repeats a model's own words."""
 SIDE_QUESTION_WEIGHT = Fraction(1, 10)
 """Weight of what the shopper asked in between, where it did."""
 PARTS = ("task", "efficiency", "hallucination")
@@ -213,6 +216,10 @@ class Episode(situation.Episode):
     @property
     def task_id(self) -> str:
         return self.task.id
+
+    @property
+    def opening(self) -> str:
+        return self.task.opening
 
     def load(self, task: Task) -> None:
         """Another task of the same env: what `reset` begins from then on."""
@@ -413,6 +420,21 @@ def render_observation(observation: dict[str, Any]) -> str:
     return dump_compact_json(
         {"results": observation["results"], "shopper": observation["user"], "turns_left": observation["turns_left"]}
     )
+
+
+def render_call_result(seen: Mapping[str, Any]) -> str:
+    """What an agent with one call a turn is told after it."""
+    words = {"shopper": seen["user"]} if seen["user"] else {}
+    found = {**seen["results"][0], **words, "calls_left": seen["turns_left"]}
+    return truncate_output(dump_compact_json(found), LONGEST_RESULT)
+
+
+def split_ids(text: str) -> list[str]:
+    """
+    >>> split_ids("B01, B02,")
+    ['B01', 'B02']
+    """
+    return [id.strip() for id in text.split(",") if id.strip()]
 
 
 Player = Callable[[Episode], Generator[Action, dict[str, Any], None]]

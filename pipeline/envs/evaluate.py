@@ -13,6 +13,7 @@ from shopwright.pipeline.envs.baselines import PLAYERS as BASELINES
 from shopwright.pipeline.envs.episode import Episode, draw_task
 from shopwright.pipeline.envs.learnt_words import learn_words
 from shopwright.pipeline.envs.readers import READERS
+from shopwright.pipeline.envs.unseen import measure_invented
 from shopwright.pipeline.evaluate.audit import AuditCell, describe_earnings, list_cheated, list_unsolved
 from shopwright.pipeline.evaluate.situation import SOLVER, NothingToDraw, Situation, Trace
 from shopwright.pipeline.evaluate.statistics import Share, estimate_mean, measure_auc, measure_share
@@ -244,6 +245,8 @@ class EnvScore:
     turns_margin: float
     illegal: float
     """Share of episodes that malformed JSON or an illegal call ended."""
+    invented: float
+    """Share of the values in calls and answers that stand in no text before them."""
 
 
 def make_env_score(policy: str, env: str, level: int, episodes: Sequence[EnvEpisode], asked: int) -> EnvScore:
@@ -271,6 +274,7 @@ def make_env_score(policy: str, env: str, level: int, episodes: Sequence[EnvEpis
         success_low=success.low,
         success_high=success.high,
         illegal=sum(map(is_broken_off, rewards)) / len(episodes) if episodes else nan,
+        invented=measure_invented(episodes) if episodes else nan,
         **parts,
     )
 
@@ -282,7 +286,7 @@ def is_broken_off(reward: Reward) -> bool:
 
 def tabulate_env_scores(rows: Iterable[EnvScore]) -> Table:
     columns = ["policy", "env", "level", "answered", "success (95 %)"]
-    columns += ["reward", "task", "efficiency", "hallucination", "turns", "illegal"]
+    columns += ["reward", "task", "efficiency", "hallucination", "turns", "illegal", "invented"]
     lines = []
     for each in rows:
         found = asdict(each)
@@ -292,5 +296,7 @@ def tabulate_env_scores(rows: Iterable[EnvScore]) -> Table:
         ]
         success = Share(each.success, each.success_low, each.success_high, each.episodes).format_interval("%")
         head = [each.policy, each.env, str(each.level), f"{each.episodes} of {each.asked}", success]
-        lines.append([*head, *parts, f"{each.turns:.1f} ±{each.turns_margin:.1f}", f"{each.illegal:.1%}"])
+        lines.append(
+            [*head, *parts, f"{each.turns:.1f} ±{each.turns_margin:.1f}", f"{each.illegal:.1%}", f"{each.invented:.1%}"]
+        )
     return Table(columns, lines)

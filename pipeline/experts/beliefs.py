@@ -1,12 +1,12 @@
 """What an expert holds to be so: what the shopper said is wanted, with its place in the words, and what tools showed of products."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Any
 
-from shopwright.pipeline.reading.wishes import ShopVocabulary, Wish, WishReader
+from shopwright.pipeline.reading.wishes import COMMON, ShopVocabulary, Wish, WishReader
 
 WORD = re.compile(r"\d+(?:\.\d+)+|\w+")
 NUMBER = re.compile(r"\d+(?:\.\d+)?")
@@ -32,16 +32,41 @@ class Said:
 
 
 class PlacedReader(WishReader):
-    """Reads a text as the checks do, and keeps the places."""
+    """Reads a text as the checks do, and keeps the places, which are those of the text as it was typed."""
 
     def __init__(self, text: str, shop: ShopVocabulary, today: date) -> None:
         super().__init__(text, shop, today)
-        self.plain = self.text
+        self.places = list(range(len(self.text) + 1))
+        """Of each letter of the text as it is now, where it stood."""
         self.placed: list[Said] = []
 
     def take(self, start: int, end: int, *wishes: Wish) -> None:
         super().take(start, end, *wishes)
-        self.placed += [Said(wish, start, end) for wish in wishes]
+        self.placed += [Said(wish, self.places[start], self.places[end]) for wish in wishes]
+
+    def respell(self, wanted: Collection[str]) -> None:
+        before = self.text
+        super().respell(wanted)
+        if self.text != before:
+            self.places = realign(before, self.text, self.places)
+
+
+def realign(before: str, after: str, places: Sequence[int]) -> list[int]:
+    """Where each letter of a text stood before some of its words were spelt otherwise.
+
+    >>> realign("in prpl, 2", "in purple, 2", range(11))
+    [0, 1, 2, 3, 4, 5, 6, 6, 6, 7, 8, 9, 10]
+    """
+    found: list[int] = []
+    at = 0
+    for old, new in zip(re.split(r"(\s)", before), re.split(r"(\s)", after), strict=True):
+        tail = next((length for length in range(len(new)) if old[-1 - length :] != new[-1 - length :]), len(new))
+        head = len(new) - tail
+        most = max(0, len(old) - tail - 1)
+        found += [places[at + min(place, most)] for place in range(head)]
+        found += [places[at + len(old) - tail + place] for place in range(tail)]
+        at += len(old)
+    return [*found, places[at]]
 
 
 def read_placed(
@@ -60,6 +85,7 @@ class Product:
     """What tools showed of a product so far."""
 
     id: str
+    lexicon: ShopVocabulary
     shown: dict[str, Any] = field(default_factory=dict)
     gone: bool = False
     """Sold out since, as the shopper said."""
@@ -102,14 +128,13 @@ class Product:
         return self.has_value(wish)
 
     def meets_bound(self, wish: Wish) -> bool | None:
-        if not self.is_read:
-            return None
         limit = float(NUMBER.findall(wish.value)[0])
         for fact in wish.facts:
-            found = NUMBER.findall(str(self.facts.get(fact.partition(" (")[0], "")))
+            said = [self.facts.get(fact.partition(" (")[0], "")] if self.is_read else self.list_titled(fact)
+            found = [float(number) for value in said for number in NUMBER.findall(value)[:1]]
             if found:
-                return float(found[0]) <= limit if wish.kind == "at most" else float(found[0]) >= limit
-        return False
+                return found[0] <= limit if wish.kind == "at most" else found[0] >= limit
+        return False if self.is_read else None
 
     @property
     def facts(self) -> Mapping[str, str]:
@@ -125,10 +150,24 @@ class Product:
         if "brand" in wish.facts and len(wish.facts) == 1:
             return False
         if not self.is_read:
-            named = re.search(rf"(?<![\w-]){re.escape(wish.value)}(?![\w-])", self.title.lower())
-            return True if named and len(wish.value) > 4 else None
-        fits = re.search(rf"(?<![\w.]){re.escape(wish.value)}(?![\w.])", self.title.lower())
-        return fits is not None
+            if has_words(self.title, wish.value):
+                return True if len(wish.value) > 4 else None
+            return False if wish.facts and all(map(self.list_titled, wish.facts)) else None
+        return has_words(self.title, wish.value)
+
+    def list_titled(self, fact: str) -> list[str]:
+        """The values of a fact that its title says, but for words that mean anything."""
+        values = self.lexicon.values(self.category).get(fact, ())
+        told = [value.lower() for value in values if len(value) > 3 and value.lower() not in COMMON]
+        return [value for value in told if has_words(self.title, value)]
+
+
+def has_words(text: str, words: str) -> bool:
+    """
+    >>> has_words("Arlo lamp, 12 in", "12 in"), has_words("Arlo lamp, 2.12 inch", "12 in")
+    (True, False)
+    """
+    return re.search(rf"(?<![\w.-]){re.escape(words)}(?![\w-]|\.\d)", text.lower()) is not None
 
 
 @dataclass
@@ -150,7 +189,7 @@ class Memory:
                 self.see(each)
         elif isinstance(found, dict):
             if "product_id" in found and "title" in found and "variant_id" not in found:
-                product = self.products.setdefault(found["product_id"], Product(found["product_id"]))
+                product = self.products.setdefault(found["product_id"], Product(found["product_id"], self.lexicon))
                 product.shown.update(found)
             for each in found.values():
                 if isinstance(each, list | dict):
@@ -158,7 +197,8 @@ class Memory:
 
     @property
     def categories(self) -> set[str]:
-        return {product.category for product in self.products.values()}
+        """Those that a search or a page has shown."""
+        return {product.category for product in self.products.values() if "in_stock" in product.shown}
 
     def know_titles(self) -> ShopVocabulary:
         """The words with the titles that were seen."""

@@ -6,7 +6,7 @@ from collections.abc import Generator, Iterable, Sequence
 from datetime import date
 from typing import Any, NamedTuple
 
-from shopwright.pipeline.experts.beliefs import Memory, Product, Said, read_placed
+from shopwright.pipeline.experts.beliefs import Memory, Product, Said, has_words, read_placed
 from shopwright.pipeline.reading.wishes import ShopVocabulary, Wish
 
 MORE = (
@@ -50,7 +50,11 @@ class Expert:
         self.memory = Memory(lexicon, [opening])
         self.asides: list[str] = []
         """What the shopper said of itself."""
+        self.reserve = 0
+        """Calls that are kept for what was asked in between; `left` is without them."""
         self.asked = 0
+        self.told: list[str] | None = None
+        """Answers that were given before; then nothing more is asked in general."""
 
     # Acting
 
@@ -66,7 +70,7 @@ class Expert:
             found = json.loads(text)
         except ValueError:  # too long, and cut
             found = {}
-        self.left = int(found.get("calls_left", self.left - 1)) if isinstance(found, dict) else self.left - 1
+        self.left = int(found.get("calls_left", self.left - 1 + self.reserve)) - self.reserve
         self.memory.see(found)
         if spoken := found.get("shopper"):
             self.hear(str(spoken))
@@ -85,7 +89,9 @@ class Expert:
 
     def ask_for_more(self, read: Any, *, keep: int) -> Acts:
         """Asks for what was left out until nothing new comes, or only `keep` calls are left. `read` takes an answer and says whether it is news."""
-        while self.asked < len(MORE) and self.left > keep:
+        for answer in self.told or ():
+            read(answer)
+        while self.told is None and self.asked < len(MORE) and self.left > keep:
             question = MORE[self.asked]
             self.asked += 1
             answer = yield from self.ask(question, "The shopper may have left something out, so I ask.")
@@ -122,7 +128,9 @@ class Expert:
                 filters["max_shipping_days"] = int(wish.value)
         for name, value in limits.items():
             filters[name] = min(value, filters.get(name, value)) if name == "max_price" else value
-        values = [wish.value for wish in wishes if wish.kind == "value"]
+        if brand := self.name_brand(wishes):
+            filters["brand"] = brand
+        values = [wish.value for wish in wishes if wish.kind == "value" and wish.value != brand.lower()]
         query = " ".join(dict.fromkeys([words, *values] if not category else [*values, *([] if values else [words])]))
         if category in self.memory.categories:
             filters["category"] = category
@@ -137,6 +145,13 @@ class Expert:
         )
         ids = [each["product_id"] for each in found.get("results", ())]
         return [self.memory.products[id] for id in dict.fromkeys(ids)], int(found.get("found", 0))
+
+    def name_brand(self, wishes: Sequence[Wish]) -> str:
+        """The one brand that is wished, as the shop writes it, where it was heard or shown so; else nothing."""
+        wished = {wish.value for wish in wishes if wish.kind == "value" and wish.facts == {"brand"}}
+        names = [name for name in self.memory.lexicon.brands if name.lower() in wished]
+        known = "\n".join([*self.memory.heard, *self.memory.seen]).lower()
+        return names[0] if len(names) == 1 and has_words(known, names[0].lower()) else ""
 
     def check(self, product: Product, wishes: Sequence[Wish], *, keep: int = 1) -> Acts:
         """Whether a product does all that is wished; its page is read where its line in the list does not tell."""

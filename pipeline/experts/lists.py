@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product as cartesian
+from math import prod
 from typing import Any
 
 from shopwright.pipeline.experts.beliefs import ABOUT_PRODUCTS, Product, Said
@@ -14,6 +15,8 @@ BUDGET = re.compile(
     r"in total|in all\b|altogether|whole (?:list|thing)|everything|all in all|budget|left to pay|voucher|coupon|purse|for all of it|to pay|together|costs?:|has to stay|the money|total\b|minus|i live on"
 )
 MOST_COMBINATIONS = 20_000
+FEW_CALLS = 14
+"""Calls in which not all of a kind can be looked at."""
 PAGES = 6
 
 
@@ -26,6 +29,8 @@ class Need:
         self.found: list[Product] = []
         """Products of its kind that were seen."""
         self.last: list[Product] = []
+        self.total = 0
+        """How many the first search found."""
         self.count = 0
         """Of the last search: what it showed, and how many it found."""
 
@@ -98,36 +103,53 @@ class ListExpert(ProductExpert):
     def find_list(self) -> Acts:
         """Searches, chooses and reads pages until a list is known to do; None where there is none."""
         plans = {need.category: self.list_searches(need) for need in self.needs}
-        yield from self.search_all(plans)
+        yield from self.search_all(self.needs, plans)
         while True:
             chosen = self.choose()
             if chosen is None:
-                if self.left <= len(self.needs) or not (yield from self.search_all(plans)):
-                    return self.choose()
+                lacking = [need for need in self.needs if not self.candidates(need)]
+                searched = yield from self.search_all(lacking or self.list_to_widen(), plans)
+                if not searched:
+                    return None
                 continue
             unread = [each for each, need in zip(chosen, self.needs, strict=True) if None in self.met(each, need)]
             if not unread or self.left <= 1:
                 return chosen
+            if (yield from self.look_before_reading(plans)):
+                continue
             yield from self.call(
                 "catalog_get_product",
                 "The list does not say all that matters, so I read its page.",
                 product_id=unread[0].id,
             )
 
-    def search_all(self, plans: Mapping[str, Iterator[dict[str, Any]]]) -> Acts:
-        """One more search for each thing; False where nothing is left to search."""
+    def list_to_widen(self) -> list[Need]:
+        """Of which things to look for more, where there are some of each but no list that does."""
+        return self.needs
+
+    def search_all(self, needs: Sequence[Need], plans: Mapping[str, Iterator[dict[str, Any]]]) -> Acts:
+        """One more search for each of these things; False where nothing is left to search."""
         searched = False
-        for need in self.needs:
+        for need in needs:
             plan = next(plans[need.category], None) if self.left > 1 else None
             if plan is None:
                 continue
             searched = True
-            shown, found = yield from self.search(
-                need.words, need.wishes, f"I look for {need.words}.", category=need.category, **plan
-            )
-            need.count, need.last = found, [each for each in shown if each.category == need.category]
-            need.found = list({each.id: each for each in (*need.found, *need.last)}.values())
+            yield from self.search_once(need, plan)
         return searched
+
+    def search_once(self, need: Need, plan: Mapping[str, Any]) -> Acts:
+        given = {name: value for name, value in plan.items() if name != "sums"}
+        shown, found = yield from self.search(
+            need.words, need.wishes, describe_search(need, plan), category=need.category, **given
+        )
+        need.count, need.last = found, [each for each in shown if each.category == need.category]
+        need.found = list({each.id: each for each in (*need.found, *need.last)}.values())
+
+    def look_before_reading(self, plans: Mapping[str, Iterator[dict[str, Any]]]) -> Acts:
+        """Searches that tell more than another page would; whether there were any."""
+        yield from ()
+        return False
 
     def met(self, product: Product, need: Need) -> list[bool | None]:
         return [product.meets(wish) for wish in need.wishes]
@@ -138,6 +160,34 @@ class ListExpert(ProductExpert):
 
     def count_unread(self, chosen: Sequence[Product]) -> int:
         return sum(None in self.met(each, need) for each, need in zip(chosen, self.needs, strict=True))
+
+
+def describe_search(need: Need, plan: Mapping[str, Any]) -> str:
+    """Why it is looked for so."""
+    limits = [
+        f"{'from' if name == 'min_price' else 'up to'} ${plan[name]:.2f}"
+        for name in ("min_price", "max_price")
+        if name in plan
+    ]
+    of = f" of {plan['seller']}" if "seller" in plan else ""
+    page = ", the next page" if "page" in plan else ""
+    sums = f" ({plan['sums']})" if plan.get("sums") else ""
+    return f"I look for {need.words}{of}{', ' if limits else ''}{' '.join(limits)}{sums}{page}."
+
+
+def format_cents(cents: int) -> str:
+    """
+    >>> format_cents(1950)
+    '$19.50'
+    """
+    return f"${cents / 100:.2f}"
+
+
+def make_cheaper(products: Sequence[Product]) -> Iterator[dict[str, Any]]:
+    """A search for what costs less than all of these."""
+    least = min((each.cents for each in products), default=0)
+    if least > 1:
+        yield {"max_price": (least - 1) / 100, "sums": f"{format_cents(least)} - $0.01 = {format_cents(least - 1)}"}
 
 
 def read_terms(value: str) -> dict[str, str]:
@@ -187,23 +237,22 @@ class Bundle(ListExpert):
                 self.budget = int(each.wish.value)
 
     def list_searches(self, need: Need) -> Iterator[dict[str, Any]]:
+        """Within its share of the budget, then within the whole; page by page while none does; then cheaper and cheaper ones."""
         share = self.budget // max(1, len(self.needs))
-        yield {"max_price": share / 100} if share else {}
-        if need.count > PAGE:
-            yield {"max_price": share / 100, "page": 2} if share else {"page": 2}
-        if not self.candidates(need) and self.budget:
-            yield {"max_price": self.budget / 100}
+        plain = not any(wish.kind == "value" for wish in need.wishes)
+        divided = f"{format_cents(self.budget)} / {len(self.needs)} = {format_cents(share)}"
+        caps = [(share, divided), (self.budget, "")] if share and plain else [(self.budget if share else 0, "")]
+        for cap, sums in caps:
+            limit: dict[str, Any] = {"max_price": cap / 100, "sums": sums} if cap else {}
+            yield limit
+            for page in range(2, PAGES + 1):
+                if self.candidates(need) or need.count <= (page - 1) * PAGE:
+                    break
+                yield {**limit, "page": page}
+            if self.candidates(need):
+                break
         for _ in range(8):
-            seen = self.candidates(need)
-            if not seen:
-                yield {"page": 2}
-                return
-            cap = min(each.cents for each in seen) - 1
-            if cap <= 0:
-                return
-            yield {"max_price": cap / 100}
-            if not need.count:
-                return
+            yield from make_cheaper(self.candidates(need))
 
     def choose(self) -> list[Product] | None:
         lists = [self.candidates(need) for need in self.needs]
@@ -234,8 +283,9 @@ class OneSeller(ListExpert):
 
     def solve(self, text: str) -> Acts:
         self.begin(text)
+        self.looked: set[str] = set()
         count = len(self.needs)
-        yield from self.learn(keep=2 * count + 1 if count > 2 else 2 * count)
+        yield from self.learn(keep=2 * count + 1 if count > 2 or self.left > 8 else 6)
         chosen = yield from self.find_list()
         if chosen is None:
             return {"thought": "I found no seller that has all of it.", "refusal": "not_found"}
@@ -244,22 +294,62 @@ class OneSeller(ListExpert):
         return {"thought": f"{seller} has all of it.", "recommended_product_ids": ids}
 
     def list_searches(self, need: Need) -> Iterator[dict[str, Any]]:
+        """All of the kind of which there are the fewest; of the others, seller by seller, what those have who have that; then what is left."""
         yield {}
-        hardest = max(self.needs, key=lambda one: len(one.wishes))
-        if need is hardest:
-            for page in range(2, 5):
-                if need.count > (page - 1) * PAGE and any(each in self.candidates(need) for each in need.last):
-                    yield {"page": page}
+        need.total = need.count
+        page = 2
+        while need is self.find_rarest() and page <= PAGES and need.total > (page - 1) * PAGE:
+            if self.candidates(need) and not any(each in self.candidates(need) for each in need.last):
+                break
+            yield {"page": page}
+            page += 1
         tried: set[str] = set()
         while True:
-            sellers = [str(each.shown.get("seller")) for each in self.candidates(hardest)]
-            new = [seller for seller in dict.fromkeys(sellers) if seller not in tried]
-            if not new:
+            sellers = self.list_sellers(self.find_rarest())
+            new = [seller for seller in sellers if seller not in tried]
+            if new:
+                tried.add(new[0])
+                if not self.has_seller(need, new[0]):
+                    yield {"seller": new[0]}
+            elif need.total > (page - 1) * PAGE and page <= PAGES:
+                yield {"page": page}
+                page += 1
+            else:
                 return
-            tried.add(new[0])
-            if any(each.shown.get("seller") == new[0] for each in self.candidates(need)):
-                continue
-            yield {"seller": new[0]}
+
+    def find_rarest(self) -> Need:
+        """The kind of which the fewest may be expected to do: of those found, the share that has one of so many values; else that of the most wishes."""
+        return min(self.needs, key=self.expect_fitting)
+
+    def expect_fitting(self, need: Need) -> float:
+        kinds = self.memory.lexicon.values(need.category)
+        values = [wish for wish in need.wishes if wish.kind == "value" and wish.facts != {"brand"}]
+        several = [max(2, *(len(kinds.get(fact, ())) for fact in wish.facts), 2) for wish in values]
+        bounds = sum(wish.kind in ("at most", "at least") for wish in need.wishes)
+        if self.left < FEW_CALLS:
+            return -len(need.wishes)
+        return (need.total or 100) / prod(several) / 2**bounds
+
+    def list_sellers(self, need: Need) -> list[str]:
+        """Who has something that may do, those first who surely have."""
+        found = sorted(self.candidates(need), key=lambda each: None in self.met(each, need))
+        return list(dict.fromkeys(str(each.shown.get("seller")) for each in found))
+
+    def has_seller(self, need: Need, seller: str) -> bool:
+        return any(each.shown.get("seller") == seller for each in self.candidates(need))
+
+    def look_before_reading(self, plans: Mapping[str, Iterator[dict[str, Any]]]) -> Acts:
+        """Where a seller surely has the rarest thing, what it has of the others; whether there was something to look for."""
+        rarest = self.find_rarest()
+        sure = [each for each in self.candidates(rarest) if None not in self.met(each, rarest)]
+        for seller in dict.fromkeys(str(each.shown.get("seller")) for each in sure):
+            lacking = [need for need in self.needs if not self.has_seller(need, seller)]
+            if seller not in self.looked and lacking and len(lacking) < self.left:
+                self.looked.add(seller)
+                for need in lacking:
+                    yield from self.search_once(need, {"seller": seller})
+                return True
+        return False
 
     def choose(self) -> list[Product] | None:
         lists = [self.candidates(need) for need in self.needs]
@@ -299,26 +389,55 @@ class VoucherList(Bundle):
         return {"thought": "With the voucher they stay within the budget.", "recommended_product_ids": ids}
 
     def list_searches(self, need: Need) -> Iterator[dict[str, Any]]:
-        """Within what the voucher makes of the budget; then, cheaper and cheaper, what leaves room for the others."""
-        off = self.voucher.get("off", "0")
-        room = self.budget * 100 // (100 - int(off[:-1])) if off.endswith("%") else self.budget + int(off)
+        """Of the voucher's seller; within a share of the most that all may cost; then what goes with the cheapest of the others; then cheaper ones."""
+        room, why = self.compute_room()
         seller = next((each for each in self.memory.lexicon.sellers if each.lower() == self.voucher.get("seller")), "")
-        limits: dict[str, Any] = {"max_price": room / 100} if self.budget else {}
+        limits: dict[str, Any] = {"max_price": room / 100, "sums": why} if self.budget else {}
         if seller:
             yield {"seller": seller, **limits}
-        yield {"max_price": room / len(self.needs) / 100} if self.budget else {}
-        yield limits
+        share = room // len(self.needs)
+        divided = f"{why}; {format_cents(room)} / {len(self.needs)} = {format_cents(share)}"
+        yield {"max_price": share / 100, "sums": divided} if self.budget and not need.wishes else limits
         for page in range(2, PAGES + 1):
-            if need.count > (page - 1) * PAGE:
-                yield {**limits, "page": page}
-        for _ in range(6):
-            seen = self.candidates(need)
-            cap = min((each.cents for each in seen), default=0) - 1
-            if cap <= 0:
-                return
-            yield {"max_price": cap / 100}
-            if not need.count:
-                return
+            if self.candidates(need) or need.count <= (page - 1) * PAGE:
+                break
+            yield {**limits, "page": page}
+        for _ in range(4):
+            yield from self.complement(need, room, why)
+            yield from make_cheaper(self.candidates(need))
+        for page in range(2, PAGES + 1):
+            yield {**limits, "page": page}
+
+    def compute_room(self) -> tuple[int, str]:
+        """The most that all may cost before the voucher is taken off, and how that comes about."""
+        off, most = self.voucher.get("off", "0"), int(self.voucher.get("most", 0) or 0)
+        added = most if off.endswith("%") else int(off)
+        room = self.budget + added
+        why = f"{format_cents(self.budget)} + {format_cents(added)} = {format_cents(room)}"
+        if not off.endswith("%"):
+            return room, why
+        left = 100 - int(off[:-1])
+        share = self.budget * 100 // left
+        if most and room < share:
+            return room, why
+        return share, f"100 - {off[:-1]} = {left}; {format_cents(self.budget)} x 100 / {left} = {format_cents(share)}"
+
+    def complement(self, need: Need, room: int, why: str) -> Iterator[dict[str, Any]]:
+        """What goes with the cheapest of the others: enough for the voucher and no more than may be paid."""
+        others = [self.candidates(each) for each in self.needs if each is not need]
+        if not all(others) or not self.budget:
+            return
+        prices = [min(each.cents for each in found) for found in others]
+        rest, least = sum(prices), int(self.voucher.get("least", 0) or 0)
+        if room <= rest:
+            return
+        taken = " - ".join(map(format_cents, prices))
+        plan = {"max_price": (room - rest) / 100}
+        sums = f"{why}; {format_cents(room)} - {taken} = {format_cents(room - rest)}"
+        if least > rest:
+            plan["min_price"] = (least - rest) / 100
+            sums += f"; {format_cents(least)} - {taken} = {format_cents(least - rest)}"
+        yield {**plan, "sums": sums}
 
     def choose(self) -> list[Product] | None:
         lists = [self.candidates(need) for need in self.needs]

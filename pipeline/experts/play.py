@@ -1,16 +1,18 @@
 """Which expert takes an opening, and how it begins."""
 
 from collections.abc import Callable
-from datetime import date
+from functools import partial
 from typing import Any
 
 from shopwright.pipeline.experts.beliefs import read_placed
+from shopwright.pipeline.experts.cart import Cart
 from shopwright.pipeline.experts.expert import Acts
+from shopwright.pipeline.experts.journey import MORE_LATER, Journey, split_requests
 from shopwright.pipeline.experts.lists import Bundle, OneSeller, VoucherList
 from shopwright.pipeline.experts.orders import Return, Tracking
-from shopwright.pipeline.experts.policy import Policy, read_topic_of_question
-from shopwright.pipeline.experts.products import Cart, Discovery, Substitution
-from shopwright.pipeline.experts.recognize import CUES, recognize
+from shopwright.pipeline.experts.policy import NO_DAY, Policy, read_topic_of_question
+from shopwright.pipeline.experts.products import Discovery, Substitution
+from shopwright.pipeline.experts.recognize import CART, MY_ORDER, STATUS, asks_about_rule, recognize, respell_cues
 from shopwright.pipeline.reading.wishes import ShopVocabulary
 
 EXPERTS: dict[str, Callable[..., Any]] = {
@@ -29,15 +31,42 @@ EXPERTS: dict[str, Callable[..., Any]] = {
 
 def name_situation(opening: str, lexicon: ShopVocabulary) -> str:
     """What an opening is about, by its words alone."""
-    said = read_placed(opening, lexicon, date(2000, 1, 1), case=True)
-    cases = sum(each.wish.kind == "case" for each in said)
-    plain = read_placed(opening, lexicon, date(2000, 1, 1))
-    things = {each.wish.value for each in plain if each.wish.kind == "thing"}
-    spelt = lexicon.speller.read_text(" ".join(opening.lower().split()), CUES)
-    return recognize(spelt, cases=cases, things=len(things), question=bool(read_topic_of_question(opening, lexicon)))
+    return recognize_text(opening, lexicon)[0]
+
+
+def recognize_text(text: str, lexicon: ShopVocabulary) -> tuple[str, bool]:
+    """What a text is about, and whether its words say so: else it is what is left over."""
+    said = read_placed(text, lexicon, NO_DAY)
+    things = {each.wish.value for each in said if each.wish.kind == "thing"}
+    brands = [each for each in said if each.wish.kind == "value" and "brand" in each.wish.facts]
+    plain = respell_cues(" ".join(text.lower().split()), lexicon.words)
+    topic = read_topic_of_question(plain, lexicon)
+    products = bool(things or brands)
+    found = recognize(plain, things=len(things), products=products, topic=topic)
+    if found == "policy_qa":
+        return found, asks_about_rule(plain, topic)
+    if found == "order_tracking":
+        return found, STATUS.search(plain) is not None or MY_ORDER.search(plain) is not None
+    if CART.search(plain) and products and found in ("product_discovery", "bundle_planning"):
+        return "cart_building", True
+    if found == "product_discovery":
+        return found, any(each.wish.kind == "number" for each in said)
+    return found, products
 
 
 def play(opening: str, calls: int, lexicon: ShopVocabulary) -> Acts:
     """The calls of the expert for an opening: yields steps, is sent what the tools said. It ends when an answer is handed in."""
-    expert = EXPERTS[name_situation(opening, lexicon)](opening, calls, lexicon)
+
+    def find(text: str) -> str:
+        situation, sure = recognize_text(text, lexicon)
+        return situation if sure else ""
+
+    requests = split_requests(opening, find, lexicon)
+    plain = respell_cues(" ".join(opening.lower().split()), lexicon.words)
+    expert: Any
+    if len(requests) > 1 or (requests and MORE_LATER.search(plain)):
+        guess = partial(name_situation, lexicon=lexicon)
+        expert = Journey(opening, calls, lexicon, requests=requests, experts=EXPERTS, find=find, guess=guess)
+    else:
+        expert = EXPERTS[name_situation(opening, lexicon)](opening, calls, lexicon)
     yield from expert.play()

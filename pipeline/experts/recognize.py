@@ -1,60 +1,110 @@
-"""Which situation an opening begins, by its words alone."""
+"""Which situation an opening begins, by its words alone, also where they are badly typed."""
 
 import re
+from collections.abc import Collection
 
 from shopwright.pipeline.reading.wishes import ONE_SELLER, VOUCHER, WANTS
 
 RULE = dict(WANTS)["rule"]
-EACH = re.compile(
-    r"\bone (?:of |from )?(?:each|ea|every|sch|eac|ach)\b|\bone each\b|\beach one\b|\b(?:exactly |just )?one (?:pe|de|fo) ?(?:each)?\b|\bof each\b"
+EACH = re.compile(r"\bone (?:of |from |off |pf )?(?:each|ea|every)\b|\beach one\b|\bone per\b|\bof each\b")
+BACK = re.compile(
+    r"\breturn(?:ing|s|ed)?\b|\bback\b|\bnot keeping\b|\bchanged my mind\b|\bgood for me\b|\bget along\b|\bswap\b"
 )
 SOLD_OUT = re.compile(
-    r"sold ?-?out|out of stock|no longer (?:in stock|available)|unavailable|(?:none|nothing) left|not (?:in stock|available)|no more (?!than|or )|any more of"
-    r"|\b(?:is|it's|its|us) (?:out|gone)\b|ran out|nearest|nowhere|similar|substitute|closest|alternative|next best|nearest|mo?st like|twin of|sibling of|close cousin|in(?:s|st)tead of it|any ?more\b(?!.*\border)|close(?:st)? (?:to|as)|same kind|kind of thing|look-?alike|as near to it"
-    r"|more alike|most like|stand-in|replacement for"
+    r"\bsold ?-?out\b|out of stock|no longer|\bunavailable\b|(?:none|nothing) left|not (?:in stock|available)|\bgone\b|\brun out\b|ran out|any ?more of|\bno more (?!than\b)\w"
+    r"|\b(?:similar|substitute|closest|nearest|alternative|twin|sibling|cousin|lookalike|dupe)\b|most like|like it\b|next best|(?:close|near) (?:to|as)\b|same (?:kind|sort)\b"
+    r"|another of the kind|is finish\b|more alike|had my heart|nowhere"
 )
-BACK = re.compile(
-    r"\bre?t?[ur]*rn?\w{0,3}\b|\bretu?r?n?\w*|\breurn|\b(?:send|sending|take|taken|give|bring|goes|go|sent|back)\b.*\bback\b|\bgoes back\b|swap|not good for me"
+ORDER = re.compile(r"\b(?:orders?|ordered|parcels?|packages?|stuff|delivery|tracking)\b")
+MY_ORDER = re.compile(
+    r"\b(?:my|mine|the|an|that|any) (?:\w+ )?(?:orders?|parcels?|packages?|delivery)\b|\border of mine\b|\bmy stuff\b|\bordered (?:it|yesterday|today|last|in|on|some)\b|\border status\b"
 )
-MINE = re.compile(r"\bmy\b|\bi got\b|\borders?\b|ordered|bought|goes back|sending back|send back")
-TRACK = re.compile(r"\border\b|\bparcel\b|\bstuff\b|\bpackage\b|\bdelivery\?|track|arriv\w+|\border\w*\?|\borders\b")
-WHERE = re.compile(r"\bmy order|orders?\b.*\?|where|status|track|whats? up")
-ORDER = re.compile(
-    r"\b(?:my|the|an|of) (?:order|orders|package|stuff)\b.*\?|orders?\?|status|track|where is (?:it|my)|my package|my parcel|my stuff"
+STATUS = re.compile(
+    r"\bwhere(?:s|'s)?\b|\bstatus\b|\btrac(?:k|king|e)\b|\bcheck\b|\blook up\b|\bnews\b|\bupdate\b|\bwhat(?:'s| is|s)? (?:happened|about|up|became|has become|with)\b|\bhappened\b"
+    r"|\bhow far\b|\bwonder(?:ing)?\b|\b(?:writing|asking|calling|know) about\b|\bbecame\b|\bbecome\b|\bastray\b|\bhas my\b|\bhow (?:is it|it is|my order is)\b"
 )
+ASKS_RULE = re.compile(
+    r"\bhow (?:long|many|much|often|fast|late)\b|\buntil when\b|\bwhat (?:do i|does|will|would|kind|form|must|fee|compensation|do you)\b|\bsign(?:ature)?\b"
+    r"|\b(?:left|leave)\b.*\b(?:parcel|door|locker)\b|\b(?:parcel|package)\b.*\b(?:left|end up|does .* go)\b|\bwill the driver\b|\bpost office\b|\blocker\b|\bparcel (?:drop|go)\b"
+    r"|\bdelivery time\b|\breferral\b|\bwhen will\b"
+)
+CART = re.compile(r"\bcart\b|\bbasket\b")
+WEAK_TOPICS = frozenset(
+    ["", "delivery time", "parcel drop", "referral reward", "membership fee", "answer time", "cleaning charge"]
+)
+"""What people may seem to ask about who ask about something else."""
 CUES = frozenset(
-    "return returning back order orders ordered sold out gone closest nearest similar substitute where track status package parcel stuff bought"
-    " voucher each cart send seller keeping swap".split()
+    "return returning back send sending take keeping mind swap instead replacement sold stock longer unavailable gone none left"
+    " similar substitute closest nearest alternative twin sibling cousin kind close near possible like"
+    " order orders ordered parcel package stuff delivery where status track trace check news update happened wonder wondering became about"
+    " voucher each cart seller long many much until match days method form drop arrive arrives arrival day date know"
+    " refund shipping warranty repair restocking currency parcel membership compensation prices invoice signature"
+    " cancel engraving installation pickup claim proof purchase damage damaged delay".split()
 )
-"""Words by which a situation is known, which may be mistyped."""
-ASKS_HOW = re.compile(
-    r"\bhow (?:long|many|much|often|will|ought|do|can|late|soon)\b|for how|what (?:is the|does|do you|fee|will)|window|\bfee\b|which form"
-)
-CART = re.compile(r"\bcart\b|\badd\b|\bbasket\b")
+"""Words by which a situation or a topic is known, which may be mistyped."""
+TYPED = re.compile(r"(?<![\w$&'’-])[a-z]{3,}(?![\w&-])")
+LONG = 5
+"""Letters of a word from which it is known with two slips."""
 
 
-def recognize(opening: str, *, cases: int, things: int, question: bool) -> str:
-    """The situation. cases: facts of a case in it; things: categories that it names; question: a topic of the policies is asked about."""
-    text = " ".join(opening.lower().split())
-    listed = EACH.search(text) or things > 1
+def recognize(text: str, *, things: int, products: bool, topic: str) -> str:
+    """The situation. things: categories that a text names; products: whether it names any product or brand; topic: of the policies, which is asked about."""
     if ONE_SELLER.search(text) and things:
         return "one_seller"
-    if EACH.search(text) and VOUCHER.search(text):
+    if VOUCHER.search(text) and (EACH.search(text) or things > 1):
         return "voucher"
     if RULE.search(text):
         return "cart_building"
-    if listed and VOUCHER.search(text) and things > 1:
-        return "voucher"
-    if EACH.search(text) and things > 1:
+    if things > 1 and EACH.search(text):
         return "bundle_planning"
-    if question and cases and not things and not ORDER.search(text):
-        return "policy_qa"
-    if BACK.search(text) and MINE.search(text) and not (ASKS_HOW.search(text) and (question and not things)):
+    if not products:
+        return "order_tracking" if ORDER.search(text) and not asks_about_rule(text, topic) else "policy_qa"
+    if BACK.search(text):
         return "return_replacement"
-    if SOLD_OUT.search(text) and (things or not question):
+    if things > 2:
+        return "bundle_planning"
+    if SOLD_OUT.search(text):
         return "substitution"
-    if TRACK.search(text) and (not cases or WHERE.search(text)) and not ASKS_HOW.search(text.replace("how far", "")):
+    if MY_ORDER.search(text) or (ORDER.search(text) and STATUS.search(text)):
         return "order_tracking"
-    if things and not cases and not (question and ASKS_HOW.search(text)):
-        return "bundle_planning" if things > 2 else "product_discovery"
-    return "policy_qa"
+    return "product_discovery"
+
+
+def asks_about_rule(text: str, topic: str) -> bool:
+    """Whether a text asks about this topic of the policies, and does not only touch on it."""
+    return bool(topic) and (ASKS_RULE.search(text) is not None or topic not in WEAK_TOPICS)
+
+
+def respell_cues(text: str, words: Collection[str]) -> str:
+    """The text with those words that tell what it is about as they are spelt; `words` are right as they are.
+
+    >>> respell_cues("my oderr is wher, a vouhhre", {"my", "is", "a"})
+    'my order is where, a voucher'
+    """
+    return TYPED.sub(lambda found: found[0] if found[0] in words else find_cue(found[0]), text)
+
+
+def find_cue(typed: str) -> str:
+    near = sorted((count_slips(typed, cue), cue) for cue in CUES if abs(len(cue) - len(typed)) <= 2)
+    most = 2 if len(typed) >= LONG else 1
+    if not near or near[0][0] > most or near[0][0] * 2 >= len(near[0][1]):
+        return typed
+    return near[0][1]
+
+
+def count_slips(one: str, other: str) -> int:
+    """Letters that are missing, too much, wrong, or swapped with their neighbors.
+
+    >>> count_slips("roderr", "order"), count_slips("where", "where"), count_slips("vuoher", "voucher")
+    (2, 0, 2)
+    """
+    before, last = list[int](), list(range(len(other) + 1))
+    for row, letter in enumerate(one, 1):
+        now = [row]
+        for column, wanted in enumerate(other, 1):
+            cost = min(last[column] + 1, now[-1] + 1, last[column - 1] + (letter != wanted))
+            if row > 1 and column > 1 and letter == other[column - 2] and one[row - 2] == wanted:
+                cost = min(cost, before[column - 2] + 1)
+            now.append(cost)
+        before, last = last, now
+    return last[-1]

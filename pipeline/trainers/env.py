@@ -26,8 +26,8 @@ from shopwright.pipeline.checks.shopping import index_profile_records, shop_of
 from shopwright.pipeline.checks.tasks import earns_everything
 from shopwright.pipeline.envs import get_env
 from shopwright.pipeline.envs.base import World, drop_said, dump_compact_json
-from shopwright.pipeline.envs.difficulty import Axes, compute_axes
-from shopwright.pipeline.envs.episode import Episode, draw_task, solve_and_ask
+from shopwright.pipeline.envs.difficulty import compute_axes, scale_limits_to_calls
+from shopwright.pipeline.envs.episode import Episode, draw_task, render_call_result, solve_and_ask, split_ids
 from shopwright.pipeline.envs.load_world import load_world_beside
 from shopwright.pipeline.gym import world
 from shopwright.pipeline.problem import Problem
@@ -40,7 +40,7 @@ from shopwright.pipeline.rollouts.conversation import CALLS, TAG, TURNS
 from shopwright.pipeline.run import Run
 from shopwright.pipeline.sandbox.data_loader import describe_events_table
 from shopwright.pipeline.sandbox.execute import Limits
-from shopwright.pipeline.sandbox.interpreter import Sandbox, truncate_output
+from shopwright.pipeline.sandbox.interpreter import Sandbox
 from shopwright.pipeline.shop.tools import KINDS, TOOLS, is_of_type
 from shopwright.pipeline.shop.tools import Shop as Tools
 from shopwright.pipeline.shopping import play
@@ -58,8 +58,6 @@ RUN = "SHOPWRIGHT_RUN"
 REWARD = "SHOPWRIGHT_REWARD"
 NAME_THE_RUN = f"Give the folder of its run: ShopEnv(run=FOLDER), or {RUN}=FOLDER."
 OVER = "The episode is over."
-# Characters of what a tool of the shop says; more is only what repeats a model's own words.
-LONGEST = 16_000
 NO_TOOLS = ("reset", "get_reward")
 # A tool's name and its arguments.
 Call = tuple[str, dict[str, Any]]
@@ -203,10 +201,7 @@ class ShopEnv(TaskEnvironment):
         seen, _, self._done, _ = self._episode.step({"tool_calls": [{"name": name, "args": arguments}]})
         if not seen["results"]:
             return make_error_result(self._episode.reward.fault if self._episode.reward else "")
-        words = {"shopper": seen["user"]} if seen["user"] else {}
-        return truncate_output(
-            dump_compact_json({**seen["results"][0], **words, "calls_left": seen["turns_left"]}), LONGEST
-        )
+        return render_call_result(seen)
 
     @tool
     def submit(
@@ -232,9 +227,8 @@ class ShopEnv(TaskEnvironment):
             refusal: Where it cannot be done, why: not_found, sold_out, not_eligible, contradiction, over_budget or not_covered.
             more: True where the shopper asked for several things and the next call answers the next of them, in the order asked.
         """
-        ids = [id.strip() for id in recommended_product_ids.split(",") if id.strip()]
         answer = Answer(
-            recommended_product_ids=ids,
+            recommended_product_ids=split_ids(recommended_product_ids),
             selected_order_id=selected_order_id,
             selected_line_id=selected_line_id,
             order_status=order_status,
@@ -472,15 +466,6 @@ def parse_task_record(kind: type[RecordT], task: Mapping[str, Any]) -> RecordT:
 # Rows
 
 
-def scale_limits_to_calls(at: Axes) -> Axes:
-    """One call a turn, and as many turns as there were calls, and words or an answer, in all.
-
-    >>> scale_limits_to_calls(compute_axes(6)).turns, scale_limits_to_calls(compute_axes(6)).tool_calls
-    (35, 1)
-    """
-    return replace(at, turns=at.turns * (at.tool_calls + 1), tool_calls=1)
-
-
 def find_task_dataset(environment: str) -> str:
     """The dataset that holds an environment's tasks.
 
@@ -524,6 +509,18 @@ def list_env_calls(actions: Iterable[Mapping[str, Any]]) -> Iterator[Call]:
                 given = {name: value for name, value in part.items() if name in taken}
                 joined = {name: ",".join(value) if isinstance(value, list) else value for name, value in given.items()}
                 yield "submit", joined | ({"more": True} if place < len(parts) else {})
+
+
+def list_env_thoughts(actions: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """The thought before each call of `list_env_calls`; empty where none was noted.
+
+    >>> list(list_env_thoughts([{"tool_calls": [{"name": "cart_view"}], "thoughts": ["Is it there?"]}, {"answer": {}}]))
+    ['Is it there?', '']
+    """
+    for action in actions:
+        count = len(list(list_env_calls([action])))
+        noted = action.get("thoughts", ())
+        yield from noted if len(noted) == count else [""] * count
 
 
 def solve_env_task(env: ShopEnv, task: Mapping[str, Any]) -> list[Call]:

@@ -14,7 +14,7 @@ from shopwright.pipeline.checks.shopping import shop_of
 from shopwright.pipeline.dataset import Dataset
 from shopwright.pipeline.envs import get_env
 from shopwright.pipeline.envs.customers import NOBODY, VISITOR
-from shopwright.pipeline.envs.difficulty import compute_axes
+from shopwright.pipeline.envs.difficulty import compute_axes, scale_limits_to_calls
 from shopwright.pipeline.evaluate.situation import SOLVER, play_offline
 from shopwright.pipeline.prompts import render_messages
 from shopwright.pipeline.publish.exporters.rows import Message, Row, dump_exact_json
@@ -36,7 +36,7 @@ from shopwright.pipeline.shopping.play import (
     list_scenarios,
 )
 from shopwright.pipeline.shopping.profile import describe_profile
-from shopwright.pipeline.trainers.env import ShopEnv, make_talk_call, scale_limits_to_calls, solve_env_task
+from shopwright.pipeline.trainers.env import ShopEnv, make_talk_call, solve_env_task
 from shopwright.schemas.behaviors import NextAction
 from shopwright.schemas.questions import Question
 from shopwright.schemas.rollouts import PassRate, RlPrompt

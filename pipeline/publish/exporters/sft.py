@@ -40,9 +40,9 @@ from shopwright.pipeline.trainers.env import (
     ShoppingEnv,
     TalkEnv,
     list_env_calls,
+    list_env_thoughts,
     list_tool_schemas,
     make_talk_call,
-    solve_env_task,
     write_env_messages,
 )
 from shopwright.schemas.behaviors import Behavior, NextAction
@@ -94,22 +94,19 @@ def strip_interpreter_tags(heard: str) -> str:
 
 
 def sft_envs(run: Run, env_tasks: Dataset[Task], env_episodes: Dataset[EnvEpisode], split: Side) -> Iterator[Row]:
-    """Shoppers served with the shop's tools, by the solver or a model, where it was a full success."""
+    """Shoppers served with the shop's tools, by the expert or a model, where it was a full success of one who did not know the goal."""
     env = ShopEnv(run.folder)
     for episode, task in pair_with_tasks(env_episodes, env_tasks, lambda task: task.split == split):
-        if episode.reward.success:
+        if episode.policy != SOLVER and episode.reward.success:
             yield from build_sft_env_rows(env, task, episode)
 
 
 def build_sft_env_rows(env: ShopEnv, task: Task, episode: EnvEpisode) -> Iterator[Row]:
     """The episode call by call, as the environment plays it; nothing where that is no success any more."""
     facts = task.model_dump(mode="json")
-    own = episode.policy == SOLVER
-    calls = (
-        solve_env_task(env, facts) if own else list(list_env_calls(json.loads(turn.action) for turn in episode.turns))
-    )
+    actions = [json.loads(turn.action) for turn in episode.turns]
     env.reset(extra_info={"task": facts})
-    messages = write_env_messages(env, calls)
+    messages = write_env_messages(env, list_env_calls(actions), list_env_thoughts(actions))
     # Played now it may earn less: an env may have changed since the episode was made.
     earned = env._episode.reward
     if earned is not None and earned.success:

@@ -1,0 +1,46 @@
+"""Exported conversations use nothing that was not shown, counted by a program that knows the messages alone."""
+
+import copy
+
+import pytest
+
+from shopwright.pipeline.publish.exporters.sft import sft_envs, sft_rollouts
+from tests.outside.unseen import list_unseen_in_code, list_unseen_in_shop
+
+
+def export(run, form):
+    return [row["messages"] for side in ("train", "test") for row in run.call(form, split=side)]
+
+
+def test_no_exported_episode_of_an_environment_uses_what_was_not_shown(small):
+    found = export(small, sft_envs)
+    assert len(found) > 5
+    assert [use for messages in found for use in list_unseen_in_shop(messages)] == []
+
+
+def test_no_exported_rollout_uses_what_was_not_shown(small):
+    found = export(small, sft_rollouts)
+    assert len(found) > 5
+    assert [use for messages in found for use in list_unseen_in_code(messages)] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "use"),
+    [
+        ("catalog_search", {"query": "zzyzx"}, "catalog_search: 'zzyzx'"),
+        ("catalog_get_product", {"product_id": "B0NOWHERE"}, "catalog_get_product: product_id 'B0NOWHERE'"),
+        ("catalog_search", {"query": "", "max_price": 7654.32}, "catalog_search: max_price 7654.32"),
+        ("submit", {"arrival_date": "1999-01-01"}, "submit: arrival_date '1999-01-01'"),
+    ],
+)
+def test_a_value_that_was_not_shown_is_seen(small, name, given, use):
+    messages = copy.deepcopy(export(small, sft_envs)[0])
+    call = next(message for message in messages if message.get("tool_calls"))["tool_calls"][0]["function"]
+    call["name"], call["arguments"] = name, given
+    assert use in list(list_unseen_in_shop(messages))
+
+
+def test_a_box_with_another_answer_is_seen(small):
+    messages = copy.deepcopy(export(small, sft_rollouts)[0])
+    messages[-1]["content"] = "\\boxed{Zzyzx 98765}"
+    assert list(list_unseen_in_code(messages)) == ["box: 'zzyzx'", "box: '98765'"]
