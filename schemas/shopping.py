@@ -4,6 +4,8 @@ from datetime import date
 from decimal import Decimal
 from typing import Literal
 
+from pydantic import Field
+
 from shopwright.schemas.record import Part, Record
 from shopwright.schemas.rollouts import Message
 from shopwright.schemas.shop import Choice
@@ -23,8 +25,8 @@ class Need(Part):
 
     fact: str
     """An attribute's or option's name, or brand, color, price, rating, shipping days, review count."""
-    op: Literal["is", "is not", "at most", "at least", "about"]
-    """`is not`: it says something else, and not nothing. `about`: within a tenth, which only prices are."""
+    op: Literal["is", "is not", "kind of", "at most", "at least", "about"]
+    """`is not`: it says something else, and not nothing. `kind of`: a color of this family. `about`: within a tenth, which only prices are."""
     value: str
     """As the catalog writes it: `glass carafe`, `10 cup`, `40.00`."""
     number: float | None = None
@@ -127,7 +129,9 @@ class ShoppingTask(Record):
     instruction: str
     """Everything that is needed and is not in the profile, in everyday words."""
     simple_instruction: str
-    """The vague opening of a conversation."""
+    """The opening of a conversation: vague, or with some of the needs."""
+    opening_facts: list[str] = Field(default_factory=list)
+    """The facts of the needs that the opening tells. Never all of them: several products fit it, and the dialogue settles which."""
     purpose: str = ""
     """For whom or for what, as the instruction says it where that narrows nothing: `for my dad`; empty where it says no such thing."""
     options: list[Choice]

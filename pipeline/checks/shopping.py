@@ -17,7 +17,7 @@ from shopwright.pipeline.files import connect_duckdb
 from shopwright.pipeline.languages import find_language
 from shopwright.pipeline.shopping import wording
 from shopwright.pipeline.shopping.baselines import play_solver
-from shopwright.pipeline.shopping.facts import UNITS, parse_measurement
+from shopwright.pipeline.shopping.facts import UNITS, load_color_words, parse_measurement
 from shopwright.pipeline.shopping.play import Play, ShopResources, format_turn, list_scenarios
 from shopwright.pipeline.shopping.profile import describe_profile
 from shopwright.pipeline.stage import Fault
@@ -48,6 +48,8 @@ class Offers:
             connection.execute(f"CREATE VIEW {name} AS SELECT * FROM read_parquet({files!r})")
         units = [{"unit": unit, "base": base, "factor": factor} for unit, (base, factor) in UNITS.items()]
         connection.register("units", pa.Table.from_pylist(units))
+        families = [{"color": color, "family": each["family"]} for color, each in load_color_words().items()]
+        connection.register("families", pa.Table.from_pylist(families))
         for statement in OFFERS:
             connection.execute(statement)
 
@@ -89,14 +91,15 @@ OFFERS = (
       FROM (SELECT product_id, id, UNNEST(choices) AS c FROM variant) v
     ) WHERE value IS NOT NULL GROUP BY ALL""",
     r"""CREATE TABLE fact AS
-    SELECT o.offer, o.category, s.fact, LOWER(TRIM(s.value)) AS value,
+    SELECT o.offer, o.category, s.fact, LOWER(TRIM(s.value)) AS value, c.family,
       TRY_CAST(m[1] AS DOUBLE) * COALESCE(u.factor, 1) AS amount, COALESCE(u.base, TRIM(m[2])) AS base
     FROM (SELECT *, REGEXP_EXTRACT_ALL(value, '^\s*(-?\d+(?:\.\d+)?)\s*(\D.*)?$', 1) || REGEXP_EXTRACT_ALL(value,
       '^\s*(-?\d+(?:\.\d+)?)\s*(\D.*)?$', 2) AS m FROM said) s
     JOIN offer o ON o.product = s.product AND o.variant = s.variant LEFT JOIN units u ON u.unit = TRIM(s.m[2])
-    UNION ALL SELECT o.offer, o.category, 'price', NULL, COALESCE(v.price, p.price)::DOUBLE, 'dollars'
+    LEFT JOIN families c ON s.fact = 'color' AND c.color = LOWER(TRIM(s.value))
+    UNION ALL SELECT o.offer, o.category, 'price', NULL, NULL, COALESCE(v.price, p.price)::DOUBLE, 'dollars'
     FROM offer o JOIN product p ON p.id = o.product LEFT JOIN variant v ON v.id = o.variant
-    UNION ALL SELECT o.offer, o.category, f.fact, NULL, f.amount, ''
+    UNION ALL SELECT o.offer, o.category, f.fact, NULL, NULL, f.amount, ''
     FROM offer o JOIN (UNPIVOT (SELECT id, ROUND(rating, 2)::DOUBLE AS rating, shipping_days::DOUBLE AS "shipping days",
       review_count::DOUBLE AS "review count" FROM product) ON rating, "shipping days", "review count"
       INTO NAME fact VALUE amount) f ON f.id = o.product""",
@@ -108,6 +111,7 @@ BROKEN = """
         (n.op = 'is' AND (f.value = n.value OR (f.base = n.base AND ABS(f.amount - n.amount) <= 1e-6 * GREATEST(ABS(f.amount), ABS(n.amount)))))
         OR (n.op = 'is not' AND f.value <> n.value
           AND NOT COALESCE(f.base = n.base AND ABS(f.amount - n.amount) <= 1e-6 * GREATEST(ABS(f.amount), ABS(n.amount)), FALSE))
+        OR (n.op = 'kind of' AND f.family = n.value)
         OR (n.op = 'about' AND f.base = n.base AND ABS(f.amount - n.amount) <= 0.1 * n.amount + 1e-6)
         OR (n.op = 'at most' AND f.base = n.base AND f.amount <= n.amount + 1e-6 * ABS(n.amount))
         OR (n.op = 'at least' AND f.base = n.base AND f.amount >= n.amount - 1e-6 * ABS(n.amount)))
@@ -255,7 +259,7 @@ def row_agrees_with_its_needs(task: ShoppingTask) -> str | None:
 
 
 def instruction_says_what_is_stated(task: ShoppingTask) -> str | None:
-    """Every stated need is in the instruction, in its words, and none that the profile carries; the opening tells none."""
+    """Every stated need is in the instruction, in its words, and none that the profile carries; the opening tells those that it should."""
     for need in task.needs:
         if need.known == "stated" and need.said not in task.instruction:
             return "a need that the instruction does not say"
@@ -263,9 +267,14 @@ def instruction_says_what_is_stated(task: ShoppingTask) -> str | None:
             text_contains_value(need.said, task.instruction) or text_contains_value(need.value, task.instruction)
         ):
             return "the instruction says what the profile carries"
-        if text_contains_value(need.said, task.simple_instruction):
+        if need.fact not in task.opening_facts and text_contains_value(need.said, task.simple_instruction):
             return "the opening tells a need"
-    return None
+        if need.fact in task.opening_facts and need.said not in task.simple_instruction:
+            return "a need that the opening does not tell"
+    stated = {need.fact for need in task.needs if need.known == "stated"}
+    return (
+        None if not task.opening_facts or set(task.opening_facts) < stated else "the opening leaves nothing to ask for"
+    )
 
 
 def text_contains_value(value: str, text: str) -> bool:

@@ -1,7 +1,7 @@
 """A short instruction says what its task needs and nothing else: read back by a reader that shares nothing with the writer."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -32,7 +32,7 @@ from shopwright.pipeline.shopping.expert import EXPERT
 from shopwright.pipeline.shopping.profile import describe_profile
 from shopwright.pipeline.shopping.seen_words import list_unseen
 from shopwright.pipeline.words import split_words
-from shopwright.schemas.shopping import Profile, ShoppingEpisode, ShoppingTask
+from shopwright.schemas.shopping import Need, Profile, ShoppingEpisode, ShoppingTask
 
 READERS: dict[str, type[ShortReader] | type[ChineseReader]] = {"en": ShortReader, "zh": ChineseReader}
 MEASURE = re.compile(r"\s*-?\d+(?:\.\d+)?\s*\D*")
@@ -98,16 +98,24 @@ def open_short_shop(catalog: Catalog, variants: Variants) -> ShortShop:
 
 
 def find_short_misreading(task: ShoppingTask, shop: ShortShop) -> str | None:
-    """What of the instruction is not read as the task's stated needs."""
-    reader = READERS[task.language](task.instruction, shop.names, shop.facts_of)
+    """What of the instruction or of the opening is not read as the needs that it states."""
+    stated = [need for need in task.needs if need.known == "stated"]
+    first = [need for need in stated if need.fact in task.opening_facts]
+    return find_misreading(task, task.instruction, stated, task.purpose, shop) or (
+        find_misreading(task, task.simple_instruction, first, "", shop) if first else None
+    )
+
+
+def find_misreading(task: ShoppingTask, text: str, needs: Sequence[Need], purpose: str, shop: ShortShop) -> str | None:
+    reader = READERS[task.language](text, shop.names, shop.facts_of)
     categories, read, strange = reader.read()
     if categories != [task.category]:
         return f"its thing is read as {' and '.join(categories) or 'nothing'}"
-    expected = [(need.fact, need.op, " ".join(need.value.split())) for need in task.needs if need.known == "stated"]
+    expected = [(need.fact, need.op, " ".join(need.value.split())) for need in needs]
     wrong = list_misreadings(expected, read)
     if wrong:
         return f"it is read otherwise: {'; '.join(wrong)}"
-    if reader.purpose != normalize_typing(task.purpose).strip():
+    if reader.purpose != normalize_typing(purpose).strip():
         return f"its purpose is read as {reader.purpose or 'nothing'}"
     return f"it says more than its needs: {' '.join(strange)}" if strange else None
 

@@ -21,7 +21,7 @@ FOLDER = Path(__file__).parents[2] / "data" / "reference" / "phrases"
 SPACE_BEFORE = re.compile(r"\s+(?=[,.;:?!)])")
 # Two prepositions of the same kind in a row: "clicked on on May 3".
 TWICE = re.compile(r"\b(on|in) (?=\1\b)")
-AGAIN = re.compile(r"([,.;:?!])(?=\s*[.?!])")
+AGAIN = re.compile(r"([,.;:?!])(?=\s*[.?!])|,(?=\s*,)")
 VOWEL = re.compile(r"(?:[aeio]|u(?!ni|s[abe]|ti|k)|8|11\b|18\b|hour|honest)", re.IGNORECASE)
 
 
@@ -125,7 +125,7 @@ class PhraseBank:
 def tidy_sentence(text: str) -> str:
     """Spaces and signs as they are written; `a` before a vowel's sound is `an`.
 
-    >>> tidy_sentence("a  apple , please .")
+    >>> tidy_sentence("a  apple , , please .")
     'an apple, please.'
     """
     text = AGAIN.sub("", SPACE_BEFORE.sub("", TWICE.sub("", " ".join(text.split()))))

@@ -88,5 +88,5 @@ def count_conditions(tree: Any) -> int:
 def list_slot_forms(slots: Iterable[str]) -> list[str]:
     """The slots, and those of verbs with a thing that they are done to."""
     names = list(slots)
-    verbs = [name for name in names if re.fullmatch(r"(?:did|do|doing)2?", name)]
+    verbs = [name for name in names if re.fullmatch(r"(?:did|do|doing|acts)2?", name)]
     return [*names, *(f"{verb}:{name}" for verb, name in product(verbs, (*names, *NOBODYS)))]

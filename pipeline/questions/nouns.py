@@ -10,6 +10,8 @@ OWN_CAPITALS = re.compile(r"(?=.*[A-Z].*[A-Z\d])|.*\d")
 IRREGULAR = {
     "knives": "knife",
     "shelves": "shelf",
+    "bookshelves": "bookshelf",
+    "lenses": "lens",
     "scarves": "scarf",
     "loaves": "loaf",
     "mice": "mouse",
@@ -65,8 +67,8 @@ def lower_title(text: str) -> str:
 
 def make_singular(noun: str) -> str:
     """
-    >>> [make_singular(each) for each in ("night lights", "batteries", "knitting yarn", "chelsea boots", "watches", "kitchen knives")]
-    ['night light', 'battery', 'knitting yarn', 'chelsea boots', 'watch', 'kitchen knife']
+    >>> [make_singular(each) for each in ("night lights", "batteries", "knitting yarn", "chelsea boots", "watches", "kitchen knives", "lenses")]
+    ['night light', 'battery', 'knitting yarn', 'chelsea boots', 'watch', 'kitchen knife', 'lens']
     """
     head, _, last = noun.rpartition(" ")
     if last in PAIRS or last.endswith("ss"):

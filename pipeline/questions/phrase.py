@@ -22,6 +22,8 @@ USE_OF: Mapping[Split, Use] = {"sft": "train", "rl": "train", "test": "test", "t
 REGISTERS = {
     "plain": 0.15, "terse": 0.51, "chatty": 0.05, "polite": 0.05, "hurried": 0.12, "teenager": 0.05, "elderly": 0.03, "non-native": 0.04,
 }  # fmt: skip
+# Who takes no time for whole sentences.
+BRIEF = ("terse", "hurried")
 FIRST_PERSON = 0.75
 # Share of the questions that begin with their time; before a request it would be a deadline.
 TIME_FIRST = 0.2
@@ -102,11 +104,13 @@ def phrase_question(
 
 
 def draw_short_template(bank: PhraseBank, meaning: str, use: Use, register: str, random: Random) -> Template:
-    """The shortest of some templates; who is terse says plain ones, too, that are as short as theirs."""
+    """The shortest of some templates; who is brief says terse ones, and plain ones that are as short."""
     known = bank.of(meaning, use, register)
-    if register == "terse":
-        longest = max(map(count_words, known))
-        known = list(dict.fromkeys([*known, *(each for each in bank.of(meaning, use) if count_words(each) <= longest)]))
+    if register in BRIEF:
+        terse = bank.of(meaning, use, "terse")
+        longest = max(map(count_words, terse))
+        plain = [each for each in bank.of(meaning, use) if count_words(each) <= longest]
+        known = list(dict.fromkeys([*known, *terse, *plain]))
     return min((known[int(random.random() * len(known))] for _ in range(TEMPLATES)), key=count_words)
 
 
@@ -194,8 +198,8 @@ def phrase_day_alone(day: date, asked_on: date, random: Random, style: Style) ->
 
 
 def list_action_slots(suffix: str, action: str | None) -> dict[str, "str | Ref"]:
-    """Verbs and nouns of an action: did, do, doing, done, click, clicks, with the thing that they are done to."""
-    names = ("did", "do", "doing", "done", "click", "clicks")
+    """Verbs and nouns of an action: did, do, doing, done, click, clicks, acts, with the thing that they are done to."""
+    names = ("did", "do", "doing", "done", "click", "clicks", "acts")
     return {f"{name}{suffix}": Ref(f"{name}/{action or 'action'}", {"x": ""}) for name in names}
 
 

@@ -105,18 +105,18 @@ SECOND_HALF = 16
 NAMES: tuple[tuple[str, Callable[..., Span]], ...] = (
     (r"yesterday", lambda on: (on - ONE, on - ONE)),
     (rf"({WEEKDAY})", lambda name, on: find_weekday_before(name, on)),
-    (r"last week(?:, Monday to Sunday)?|the week before this one|the last calendar week", find_week_before),
+    (r"last week(?:, Monday to Sunday)?|the week before this one|(?:the last|last) calendar week", find_week_before),
     (rf"(?:the month of |all of )?({MONTH})", lambda name, on: find_month(name, on)),
-    (rf"({MONTH}) (\d\d?)(?: to | through |-)(\d\d?)(?! {MONTH})", lambda name, first, last, on: find_days_of_month(name, first, last, on)),
-    (rf"the first week of ({MONTH})|the first seven days of ({MONTH})|({MONTH})'s first week", lambda *parts: take_first_days(find_month(one_of(parts), parts[-1]), 7)),
-    (rf"the first half of ({MONTH})|({MONTH}), up to the 15th", lambda *parts: take_first_days(find_month(one_of(parts), parts[-1]), 15)),
-    (rf"the first (\w+) days of ({MONTH})", lambda count, name, on: take_first_days(find_month(name, on), parse_count(count))),
-    (rf"the second half of ({MONTH})|the 16th to the end of ({MONTH})|({MONTH}), from the 16th on", lambda *parts: take_second_half(find_month(one_of(parts), parts[-1]))),
+    (rf"({MONTH}) (\d\d?)(?: to | through | thru |-)(\d\d?)(?! {MONTH})", lambda name, first, last, on: find_days_of_month(name, first, last, on)),
+    (rf"(?:the )?first week of ({MONTH})|the first seven days of ({MONTH})|({MONTH})'s first week", lambda *parts: take_first_days(find_month(one_of(parts), parts[-1]), 7)),
+    (rf"(?:the )?first half of ({MONTH})|({MONTH}), up to the 15th", lambda *parts: take_first_days(find_month(one_of(parts), parts[-1]), 15)),
+    (rf"(?:the )?first (\w+) days of ({MONTH})", lambda count, name, on: take_first_days(find_month(name, on), parse_count(count))),
+    (rf"(?:the )?second half of ({MONTH})|the 16th to the end of ({MONTH})|({MONTH}), from the 16th on", lambda *parts: take_second_half(find_month(one_of(parts), parts[-1]))),
 )  # fmt: skip
 # Names that hold a date: the date's place is `@`.
 DATED: tuple[tuple[str, Callable[..., Span]], ...] = (
-    (r"the week of @|the week that began on @|the week starting @", find_week_of),
-    (r"the weekend of @|the @ weekend", find_weekend_of),
+    (r"the week of @|week of @|the week that began on @|the week starting @", find_week_of),
+    (r"the weekend of @|the @ weekend|@ weekend", find_weekend_of),
 )
 
 

@@ -18,6 +18,27 @@ HEEL = frozenset({"heel", "platform", "sole"})
 CAPACITY = frozenset({"capacity", "storage", "jar size"})
 PAGES = frozenset({"pages", "page count"})
 
+# Of what somebody has, in words that compare: at which end, and of which measures.
+COMPARISONS: tuple[tuple[str, str, frozenset[str]], ...] = (
+    ("wider", "at least", frozenset({"width"})),
+    ("narrower", "at most", frozenset({"width"})),
+    ("taller|higher", "at least", frozenset({"height"})),
+    ("lower|shorter", "at most", frozenset({"height"})),
+    ("longer", "at least", LENGTH),
+    ("shorter", "at most", LENGTH),
+    ("longer lasting", "at least", frozenset({"runtime", "battery"})),
+    ("(?:with )?more (?:storage|space)", "at least", frozenset({"storage", "capacity"})),
+    ("(?:with )?an? (?:bigger|larger) screen|with an? screen larger", "at least", frozenset({"screen"})),
+    ("lighter", "at most", frozenset({"weight"})),
+    ("heavier", "at least", frozenset({"weight"})),
+    ("stronger|more powerful", "at least", frozenset({"power", "motor"})),
+    ("thicker", "at least", THICKNESS),
+    ("thinner", "at most", THICKNESS),
+    ("faster", "at least", frozenset({"speed", "data rate"})),
+    ("bigger|larger", "at least", SIZE | BOTTLE),
+    ("smaller", "at most", SIZE | BOTTLE),
+)
+
 # Phrases before single words, those that deny before those that do not.
 EFFECT_WORDS: tuple[tuple[str, str, frozenset[str]], ...] = (
     (

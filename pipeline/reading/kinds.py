@@ -9,7 +9,14 @@ NAMES = Path(__file__).parents[2] / "data" / "reference" / "phrases" / "question
 ALIKE = re.compile(
     r"(?:pants|jeans|leggings|shorts|tights|scissors|glasses|goggles|pliers|headphones|earbuds|trousers|pajamas|chinos|ss)$"
 )
-ODD = {"mice": "mouse", "knives": "knife", "shelves": "shelf", "scarves": "scarf"}
+ODD = {
+    "mice": "mouse",
+    "knives": "knife",
+    "shelves": "shelf",
+    "bookshelves": "bookshelf",
+    "scarves": "scarf",
+    "lenses": "lens",
+}
 
 
 @cache

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 
-from shopwright.pipeline.reading.effect_words import EFFECT_WORDS
+from shopwright.pipeline.reading.effect_words import COMPARISONS, EFFECT_WORDS
 from shopwright.pipeline.reading.purposes import find_purpose
 from shopwright.pipeline.reading.value_words import VALUE_WORDS, YEARS_OLD
 
@@ -26,7 +26,7 @@ PRICES = (
     ("about", rf"(?:{ROUGHLY} {MONEY})|(?:{MONEY.replace('sign', 'sign2').replace('plain', 'plain2')} or so)"),
 )
 NOT = (
-    r"\b(?:not|no|nothing|anything but|other than|without)"
+    r"\b(?:not|no|nothing|anything but|other than|without|any color (?:but|except|other than))"
     r"(?: (?:by|from|made by|made of|with|in|for|one|something|kind|an?|the))*"
 )
 LEAST = (r"at least", r"no less than", r"a minimum of", r"minimum")
@@ -53,8 +53,8 @@ FILLER = frozenset(
     get buy order show please can could you help do have having has are that which whose one some something any made from by out
     comes come up at as so interested trying need shop preferably hello hi hey what use want's color colored size sized condition
     flavor flavored tastes brand pair pack set box bag bottle jar can tube roll sheet bundle package plan suitable good meant somewhere
-    priced price costs cost costing or less more than on type in's all but just not no except anything minimum maximum along across
-    tall high wide long deep height width length depth diameter rest usually usual otherwise else everything always last time know take way i
+    priced price costs cost costing or less more than on type in's all but just not no except badly look anything minimum maximum along across
+    tall high wide long deep height width length depth diameter head rest usually usual otherwise else everything always last time know take way i
     other same before id tin tub jug kit kind shape condition nothing love cost also choose pick select grab make sure it's they them ones
     prefer preferably ideally definitely other than something search wear go really just only still could sell got there here add cart market online item product hoping shopping buying us people person named
     two three four five six seven eight nine ten eleven twelve""".replace("'", "").split()
@@ -63,6 +63,13 @@ NUMBER_WORDS = {
     word: float(number)
     for number, word in enumerate("one two three four five six seven eight nine ten eleven twelve".split(), 1)
 }
+# Before what somebody has.
+OWNED = r"(?:my|the|our)(?: old)? "
+# A color of a family, whichever.
+FAMILY = r"(?:beige|black|blue|brown|gold|gray|green|orange|pink|purple|red|silver|white|yellow)"
+FAMILIES = re.compile(
+    rf"\b(?:in )?(?:some|any) (?:shade|kind) of (?P<any>{FAMILY})\b|\b(?:in|with|of) a (?P<tone>{FAMILY}) tone\b"
+)
 # Words of a request that are long enough to be mistyped.
 REQUESTS = ("looking", "would", "interested", "searching", "should", "please", "choose", "prefer", "buying", "trying")
 # A number of people, whatever the category calls them.
@@ -113,6 +120,19 @@ class CategoryFacts:
         half = len(amounts) // 2
         return self.measures[fact][1][amounts[-half] if op == "at least" else amounts[half - 1]]
 
+    def next_value(self, fact: str, op: str, amount: float) -> str | None:
+        """The next one that is more or less than this; None where there is none, or where nothing is just this."""
+        amounts = self.measures[fact][1]
+        if not any(is_equal(each, amount) for each in amounts):
+            return None
+        beyond = [each for each in amounts if (each > amount) == (op == "at least") and not is_equal(each, amount)]
+        pick = min if op == "at least" else max
+        return amounts[pick(beyond)] if beyond else None
+
+
+def is_equal(one: float, other: float) -> bool:
+    return abs(one - other) <= 1e-6 * max(one, other)
+
 
 class ShortReader:
     """Reads one text of a known shop: each step takes what it understands out of the text."""
@@ -131,7 +151,9 @@ class ShortReader:
         categories = self.read_things()
         if len(categories) == 1:
             facts = self.facts_of(categories[0])
+            self.read_families(facts)
             self.read_values(facts, negated=True)
+            self.read_comparisons(facts)
             self.read_bounds(facts)
             self.read_ages(facts)
             self.read_measures(facts)
@@ -170,6 +192,11 @@ class ShortReader:
         return not (before.isalnum() or before in "-'." or after.isalnum() or after == "-") and not (
             after == "." and self.text[end + 1 : end + 2].isdigit()
         )
+
+    def read_families(self, facts: CategoryFacts) -> None:
+        for found in list(FAMILIES.finditer(self.text)) if "color" in facts.values else []:
+            self.needs.append(ReadNeed(frozenset(["color"]), "kind of", found["any"] or found["tone"]))
+            self.take(*found.span())
 
     def read_values(self, facts: CategoryFacts, *, negated: bool) -> None:
         """Values as the category writes them, the longest first; of two facts the one that is named beside counts."""
@@ -213,6 +240,26 @@ class ShortReader:
             if GONE not in self.text[match.start() : match.end()]:
                 self.needs += [ReadNeed(frozenset(known[each]), "is", each) for each in alike]
                 self.take(*match.span())
+
+    def read_comparisons(self, facts: CategoryFacts) -> None:
+        """More or less than what somebody has: from the next value on that the category has."""
+        for words, op, names in COMPARISONS:
+            for number, unit, found in list(self.find_measures(facts)):
+                start = re.search(
+                    rf"(?:a bit )?\b(?P<words>{words}) than (?:on )?{OWNED}$|\blike {OWNED}$",
+                    self.text[: found.start()],
+                )
+                end = re.match(
+                    rf" one(?: i have(?: now)?)?(?:(?: but|, only) (?P<words>{words})\b)?", self.text[found.end() :]
+                )
+                able = {
+                    fact: value
+                    for fact in sorted(names & facts.measures.keys())
+                    if facts.measures[fact][0] == unit and (value := facts.next_value(fact, op, number))
+                }
+                if able and start and end and (start["words"] or end["words"]):
+                    self.needs += [ReadNeed(frozenset([fact]), op, value) for fact, value in able.items()]
+                    self.take(start.start(), found.end() + end.end())
 
     def read_ages(self, facts: CategoryFacts) -> None:
         """For a child of so many years: what has its age or size in years."""
@@ -259,9 +306,7 @@ class ShortReader:
         """A measure with those facts of its unit that have such a value, of which one that is named beside counts."""
         able: dict[str, str] = {}
         for fact, (base, amounts) in facts.measures.items():
-            value = next(
-                (text for each, text in amounts.items() if abs(each - amount) <= 1e-6 * max(each, amount)), None
-            )
+            value = next((text for each, text in amounts.items() if is_equal(each, amount)), None)
             if base == unit and value:
                 able[fact] = value
         before, after = self.text[max(0, start - 24) : start], self.text[end : end + 24]

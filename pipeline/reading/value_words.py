@@ -19,7 +19,7 @@ VALUE_WORDS: tuple[tuple[str, str], ...] = (
     ("that fits loosely|(?:comfortably )?loose(?: fitting)?|with a loose fit", "relaxed fit"),
     ("not too tight not too loose|with a normal fit|normal fitting|that fits normally", "regular fit"),
     ("baggy|that fits wide|with lots of room inside|extra loose", "roomy fit"),
-    ("that is cut too big|way too big on purpose|baggy|with a baggy look", "oversized"),
+    ("that is cut too big|that is way too big on purpose|baggy|with a baggy look", "oversized"),
     ("that (?:ends above|stops at) the waist|with a short cut body|that shows some belly", "cropped"),
     ("that reaches my knees|down to the knee|that ends at the knee|that covers my thighs", "knee-length"),
     ("that reaches my hips|down to the hips|that (?:ends at the hip|stops at the hips)", "hip-length"),

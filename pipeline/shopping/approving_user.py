@@ -66,7 +66,9 @@ class ApprovingUser(UserSimulator):
         self.names = {need.fact: phrase_fact_name(task.category, need.fact, task.language) for need in task.needs}
         # What the profile tells is known to be asked for, and told by nobody.
         self.carried = [self.make_slot(need, "inferable") for need in task.needs if need.known == "profile"]
-        slots = [self.make_slot(need, "asked" if multi else "stated") for need in task.needs if need.known == "stated"]
+        stated = [need for need in task.needs if need.known == "stated"]
+        asked = {need.fact for need in stated if multi} - set(task.opening_facts)
+        slots = [self.make_slot(need, "asked" if need.fact in asked else "stated") for need in stated]
         super().__init__(slots, seed=f"{task.id}/{scenario}")
 
     def make_slot(self, need: Need, known: Literal["stated", "asked", "inferable"]) -> Slot:

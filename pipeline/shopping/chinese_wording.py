@@ -101,7 +101,7 @@ class ChineseWriter:
         # The opening that goes with the reason; the first of a leaf goes with any.
         vague = max(leaf.vague, key=lambda each: len(list_pairs(each) & list_pairs(why)))
         worded = [need.model_copy(update={"said": said[need.fact]}) for need in needs]
-        return ShortText(text, self.say("opening", vague=vague), "", worded, sorted(set(self.phrases)))
+        return ShortText(text, self.say("opening", vague=vague), "", worded, sorted(set(self.phrases)), [])
 
     def draw_first(self, stated: Sequence[Need], noun: str) -> Need | None:
         """The one that stands before the thing: a short value as it is, unless the noun repeats it."""

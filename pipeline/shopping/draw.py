@@ -25,20 +25,20 @@ from shopwright.pipeline.shopping.right_products import (
     pack_bits,
 )
 from shopwright.pipeline.shopping.telling_facts import HABITS, TellingFacts, build_price_limit, draw_manner, weigh
+from shopwright.pipeline.shopping.trait_words import draw_place
 from shopwright.pipeline.shopping.wording import MOST_TITLE_OVERLAP, compute_copied_share
 from shopwright.schemas.certificates import certificate_to_text
 from shopwright.schemas.shopping import Need, Profile, Right
 
-# Needs of each grade, and the share of tasks that are to have it.
+# Needs of each grade.
 GRADES = {1: range(2, 4), 2: range(4, 6), 3: range(6, 20)}
-SHARES = {1: 0.6, 2: 0.3, 3: 0.1}
 # Choices of needs that are tried for a variant, by grade: many that are all needed are rare.
 TRIES = {1: 20, 2: 16, 3: 40}
 # Share of tasks that are to have a need which is said by its effect, where there is one, and of their tries those that insist on it.
 INDIRECT, INSIST = 0.85, 0.9
 # Share of tasks, by grade, in which few words are to fit several products, any of which is right; and these products, at most. Such words
 # tell an effect and no brand: with one, whoever matches words finds some of them.
-SEVERAL_RIGHT = {1: 0.06, 2: 0.05, 3: 0.03}
+SEVERAL_RIGHT = {1: 0.09, 2: 0.07, 3: 0.03}
 MOST_RIGHT = 5
 # Words of a value that is copied from the title where it is said at all.
 LONG_RUN = 3
@@ -89,14 +89,11 @@ class ProfileDemands:
 NO_DEMANDS = ProfileDemands({})
 
 
-def draw_grade(random: Random) -> int:
-    """A grade, by its share."""
-    point = random.random()
-    for grade, share in SHARES.items():
-        point -= share
-        if point < 0:
-            return grade
-    return max(SHARES)
+def draw_grade(random: Random, language: str) -> int:
+    """A grade, by its share in this language."""
+    grades, shares = zip(*HABITS[language].grades.items(), strict=True)
+    grade: int = grades[draw_place(shares, random)]
+    return grade
 
 
 def grade_of(needs: Sequence[Need]) -> int:
@@ -180,17 +177,18 @@ def choose_telling_needs(
         return None
     insists = tries if several else insists
     habits = HABITS[counter.language]
+    brief = INSIST * tries if grade == 1 and not several and random.random() < habits.brief else 0
     manner = draw_manner(habits, grade or 1, random, price=free_price, freely=freely, brand=not several)
     if not pool.can_tell(others, first, manner, MOST_RIGHT if several else 0):
         return None
     for number in range(tries):
-        wanted, indirect = grade or draw_grade(random), number < insists
+        wanted, indirect = grade or draw_grade(random, counter.language), number < insists
         candidates = pool.draw(random, wanted, manner, indirect=indirect)
         telling = select_smallest(others, first, candidates, random, min(3, wanted + several))
         if telling is not None and several:
             telling = leave_out_needs(counter, telling, random, MOST_RIGHT, max(2, GRADES[wanted].start))
         chosen = None if telling is None else [each.need for each in telling]
-        if chosen is None or (grade and grade_of(chosen) != grade):
+        if chosen is None or (grade and grade_of(chosen) != grade) or (number < brief and len(chosen) > 2):
             continue
         if counter.language == "en" and must_copy_title(thing.item.title, counter.leaf, chosen):
             continue

@@ -133,7 +133,9 @@ class EpisodeTrace:
 
     def is_given(self, need: Need) -> bool:
         """Whether the agent has it from the start."""
-        return self.is_personal if need.known == "profile" else not self.is_multi
+        if need.known == "profile":
+            return self.is_personal
+        return not self.is_multi or need.fact in self.task.opening_facts
 
     def open_before(self, place: int) -> StepEffect:
         return self.seen[place - 1] if place else StepEffect()

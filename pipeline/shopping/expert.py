@@ -17,7 +17,14 @@ from shopwright.pipeline.languages import LANGUAGES, PageWords
 from shopwright.pipeline.prompts import render_phrases
 from shopwright.pipeline.reading.chinese_instructions import ChineseReader
 from shopwright.pipeline.reading.short_instructions import CategoryFacts, ReadNeed, ShortReader, normalize_typing
-from shopwright.pipeline.shopping.facts import ABOUT, is_close, is_same_value, is_within_bound, parse_measurement
+from shopwright.pipeline.shopping.facts import (
+    ABOUT,
+    find_color_family,
+    is_close,
+    is_same_value,
+    is_within_bound,
+    parse_measurement,
+)
 from shopwright.pipeline.shopping.play import Observation, Play, TurnGenerator, format_turn
 from shopwright.pipeline.shopping.reading_agents import (
     BUY,
@@ -264,7 +271,7 @@ class ShoppingExpert:
             replies.append(self.sight.text)
         if not self.category:
             self.guess_category(replies)
-        self.needs = list(dict.fromkeys(chain.from_iterable(map(self.hear, replies))))
+        self.needs = list(dict.fromkeys(chain(self.needs, *map(self.hear, replies))))
 
     def hear(self, reply: str) -> list[ReadNeed]:
         """The needs in a reply."""
@@ -491,6 +498,8 @@ class ShoppingExpert:
         return [value] if value is not None else []
 
     def is_met(self, need: ReadNeed, fact: str, value: str) -> bool:
+        if need.op == "kind of":
+            return find_color_family(value) == need.value
         if need.op in ("is", "is not"):
             return is_same_value(value, need.value) == (need.op == "is") or (
                 need.op == "is" and self.amounts_agree(fact, need, value)

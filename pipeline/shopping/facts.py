@@ -1,15 +1,16 @@
 """What a task needs, held against everything in the shop that can be bought, by typed equality.
 
 A need is met by a variant: by its choice, where the product offers a choice of that name, else by the product's own fact. Texts are
-equal but for case; numbers with a unit are equal in value, whatever unit they are written in (`UNITS`); a color is what a
-need says, or of its family; a price is the variant's.
+equal but for case; numbers with a unit are equal in value, whatever unit they are written in (`UNITS`); a price is the variant's.
 """
 
 import re
+import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -18,6 +19,7 @@ from shopwright.pipeline.shop.store import Item, Option, Store
 from shopwright.schemas.shop import Choice
 from shopwright.schemas.shopping import Need
 
+EVERYDAY = Path(__file__).parents[2] / "data" / "reference" / "everyday"
 NUMBERS = {"rating": "rating", "shipping days": "shipping_days", "review count": "review_count"}
 UNITS: dict[str, tuple[str, float]] = {
     # unit: the one it is measured in, and how many of that
@@ -36,6 +38,21 @@ RELATIVE_TOLERANCE = 1e-6
 # A price that is about so much differs from it by one part of so many, at most.
 ABOUT = 10
 MEASURE = re.compile(r"^\s*(?P<number>-?\d{1,15}(?:\.\d{1,15})?)\s*(?P<unit>\D.*)?$")
+
+
+@cache
+def load_color_words() -> dict[str, dict[str, Any]]:
+    """By a color's name: its family, and how one says it."""
+    return tomllib.loads((EVERYDAY / "colors.toml").read_text(encoding="utf-8"))
+
+
+def find_color_family(color: str) -> str:
+    """
+    >>> find_color_family("Burgundy"), find_color_family("42")
+    ('red', '')
+    """
+    family: str = load_color_words().get(color.strip().lower(), {}).get("family", "")
+    return family
 
 
 def parse_measurement(value: str, number: float | None = None, unit: str | None = None) -> tuple[float, str] | None:
@@ -78,6 +95,8 @@ def is_need_met(need: Need, item: Item, option: Option | None) -> bool:
     found = find_variant_fact(need.fact, item, option)
     if found is None:
         return False
+    if need.op == "kind of":
+        return find_color_family(found) == need.value
     if need.op in ("is", "is not"):
         return is_same_value(found, need.value) == (need.op == "is")
     have, wanted = parse_measurement(found), parse_measurement(need.value)
@@ -180,6 +199,8 @@ class VariantTable:
         return found
 
     def fitting(self, need: Need) -> list[bool]:
+        if need.op == "kind of":
+            return [find_color_family(value) == need.value for value in self.values[need.fact]]
         if need.op in ("is", "is not"):
             same = [is_same_value(value, need.value) for value in self.values[need.fact]]
             return same if need.op == "is" else [not each for each in same]

@@ -18,7 +18,7 @@ from typing import Literal, NamedTuple, get_args
 
 from shopwright.pipeline.evaluate.table import Table
 from shopwright.pipeline.problem import Problem
-from shopwright.pipeline.shopping import wording
+from shopwright.pipeline.shopping.facts import load_color_words
 from shopwright.pipeline.words import content_words
 
 Kind = Literal["price", "measure", "size", "color", "feature"]
@@ -166,7 +166,7 @@ def classify_constraint(part: str) -> Kind:
 @cache
 def compile_color_pattern() -> re.Pattern[str]:
     """A known color, or whatever stands beside the word."""
-    known = sorted({*SHADES, *wording.load_color_words()}, key=lambda name: (-len(name), name))
+    known = sorted({*SHADES, *load_color_words()}, key=lambda name: (-len(name), name))
     names = "|".join(re.escape(name).replace("\\ ", r"[\s-]") for name in known)
     adjective = r"(?:(?:dark|light|bright|pale|deep|navy|royal|sky|hot|rose|space|pure|matte|army|forest)[\s-]+)?"
     one = rf"{adjective}(?:{names})(?:[\s-](?:{names}))*"

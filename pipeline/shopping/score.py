@@ -44,6 +44,7 @@ def describe_missed_need(need: Need, bought: ProductVariant) -> str:
     relation = {
         "is": "not",
         "is not": "not anything but",
+        "kind of": "not a kind of",
         "at most": "above",
         "at least": "below",
         "about": "not about",

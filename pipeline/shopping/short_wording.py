@@ -18,6 +18,10 @@ CLAUSE = re.compile(r"(?:that|so|which|whose) ")
 # A clause whose verb is the thing's own, and those verbs that are put in the plural here.
 OWN_VERB = re.compile(r"(?:that|which) (?!i |he |nobody |even )(\w+(?:'t)?)")
 SEVERAL = {"is": "are", "has": "have", "isn't": "aren't", "doesn't": "don't", "comes": "come", "costs": "cost", "won't": "won't", "can": "can", "should": "should", "must": "must"}  # fmt: skip
+# What nobody puts "and" before where it stands behind something else: a clause, who makes it, what it costs, what somebody has.
+NEVER_LINKED = re.compile(
+    rf"{OWN_VERB.pattern}|(?:by|from|under|less|for (?:under|around|about|roughly|less|\$|\d)|around|about|like|\w+ than) "
+)
 # Traits before the thing, at most, and their words; clauses behind it.
 MOST_BEFORE, MOST_WORDS_BEFORE, MOST_CLAUSES = 3, 7, 2
 # Words that are tried for a trait until they have room.
@@ -31,17 +35,17 @@ HEAD = re.compile(r"(?P<start>(?:an?|some|the) (?:\w+ of )?)?(?P<noun>.+)")
 MEASURE_WORD = re.compile(r"an? (?:pair|pack|set|box|bag|bottle|jar|can|tube|roll|tin|sheet) of ")
 BARE, SOME = 0.8, 0.15
 # One thing is asked for as several, without its article ("i need red desk lamp"), and begins as most people begin; shares of texts.
-PLURAL, NO_ARTICLE, PLAIN_BEGINNING = 0.25, 0.08, 0.7
+PLURAL, NO_ARTICLE, PLAIN_BEGINNING = 0.35, 0.08, 0.85
 # How often a purpose is told that narrows nothing, and where its words are kept.
 PURPOSE, PURPOSE_KEY = 0.15, "for what"
-# How people type: in lower case, without apostrophes.
-LOWER_CASE, NO_APOSTROPHE = 0.85, 0.85
-# Shares of texts with a slip: of a letter in a word of the frame, of an article, of verbs that do not agree with several things.
-MISTYPED, WRONG_ARTICLE, WRONG_VERB = 0.06, 0.06, 0.15
+# How often a conversation begins with one of the needs; else with the thing alone.
+TELLS_FIRST = 0.35
+# Shares of texts with a slip: of a letter in a word of the frame, of an article.
+MISTYPED, WRONG_ARTICLE = 0.06, 0.06
 # Words of the frame that are long enough to be mistyped; no fact is among them.
 MISTYPABLE = re.compile(r"\b(?:looking|would|interested|searching|should|please|choose|prefer|buying|trying)\b")
 # Two traits behind a thing are linked by a word so often; color and size are said in one sentence so often where either has its own.
-LINKED, TOGETHER = 0.35, 0.5
+LINKED, TOGETHER = 0.2, 0.5
 # Categories that are no things but departments, and nouns that are called as several are.
 DEPARTMENTS = frozenset(
     """audio automotive bath beauty clothing electronics furniture games garden gps grocery health home kitchen machinery memory music networking
@@ -66,6 +70,8 @@ class ShortText(NamedTuple):
     purpose: str
     needs: list[Need]
     phrases: list[str]
+    opening_facts: list[str]
+    """Facts of the needs that the opening tells."""
 
 
 @dataclass
@@ -81,6 +87,9 @@ class ShortWriter(TraitWriter):
         placed = self.place_traits(stated)
         if placed is None:
             return None
+        first = self.draw_first(placed, len(stated))
+        before, after = ([fact for fact in first if (fact in placed.before) == early] for early in (True, False))
+        opening = self.say("opening", {"thing": self.compose_thing(noun, before, after)})
         behind, alone = self.spare_sentence(placed, stated)
         behind = self.add_purpose(behind, len(stated))
         text = self.compose_thing(noun, placed.before, behind + placed.clause)
@@ -93,28 +102,29 @@ class ShortWriter(TraitWriter):
             text = self.say("between sentences", {"thing": text.rstrip(".?"), "sentence": sentence})
         if usual:
             text = f"{text.rstrip('.')}. {self.say('usual', {})}"
-        opening = tidy_sentence(self.say("opening", {"thing": noun}))
         phrases = sorted(set(self.phrases))
         said = {need.fact: self.said.get(need.fact) or self.phrase_trait(need) for need in needs}
         worded = [need.model_copy(update={"said": self.type(said[need.fact])}) for need in needs]
         purpose = self.type(self.said.get(PURPOSE_KEY, ""))
-        return ShortText(self.slip(self.type(text)), self.type(opening), purpose, worded, phrases)
+        return ShortText(self.slip(self.type(text)), self.type(opening), purpose, worded, phrases, first)
+
+    def draw_first(self, placed: "Placed", needs: int) -> list[str]:
+        """What a conversation begins with beside the thing: nothing, or one of several needs."""
+        able = [fact for fact in (*placed.before, *placed.behind) if fact != "price"]
+        if needs < 2 or not able or self.random.random() >= TELLS_FIRST:
+            return []
+        return [able[int(self.random.random() * len(able))]]
 
     def begin(self, thing: str) -> str:
         """No held-out text begins as most do."""
         plain = self.use == "train" and self.random.random() < PLAIN_BEGINNING
         return self.say("instruction plain" if plain else "instruction", {"thing": thing})
 
-    @cached_property
-    def typing(self) -> tuple[bool, bool]:
-        return self.random.random() < LOWER_CASE, self.random.random() < NO_APOSTROPHE
-
     def type(self, text: str) -> str:
         """As this person types."""
-        lower, bare = self.typing
         text = tidy_sentence(text)
-        text = text.lower() if lower else text
-        return text.replace("'", "") if bare else text
+        text = text.lower() if self.hand.lower_case else text
+        return text if self.hand.apostrophes else text.replace("'", "")
 
     def slip(self, text: str) -> str:
         """With a mistake that people make, or none: "an" for "a", two letters swapped or one left out."""
@@ -155,11 +165,6 @@ class ShortWriter(TraitWriter):
         assert found
         return not re.match(r"an? ", found["start"] or "") and found["noun"].endswith("s")
 
-    @cached_property
-    def ignores_number(self) -> bool:
-        """Whether this person writes "bags that is black"."""
-        return self.random.random() < WRONG_VERB
-
     @property
     def numbers(self) -> Mapping[str, str]:
         return FOR_SEVERAL if self.is_several else FOR_ONE
@@ -180,7 +185,7 @@ class ShortWriter(TraitWriter):
         for need in sorted(needs, key=lambda _: self.random.random()):
             for _ in range(DRAWS):
                 text = self.phrase_trait(need)
-                agrees = agree_in_number(text) if self.is_several and not self.ignores_number else text
+                agrees = agree_in_number(text) if self.is_several and self.hand.agrees else text
                 if agrees and placed.add(need, agrees, self.said):
                     self.said[need.fact] = agrees
                     break
@@ -204,8 +209,9 @@ class ShortWriter(TraitWriter):
             return behind, []
         fact = able[int(self.random.random() * len(able))]
         facts = [fact]
+        plain = {need.fact for need in stated if need.fact == "color" and need.op == "is"}
         sized = {need.fact for need in stated if need.fact == "size" and self.is_named_size(need)}
-        pair = {"color", *sized} & set(able)
+        pair = (plain | sized) & set(able)
         if fact in pair and len(pair) == 2 and self.random.random() < TOGETHER:
             facts = sorted(pair)
         placed.before[:] = [each for each in placed.before if each not in facts]
@@ -265,7 +271,7 @@ class ShortWriter(TraitWriter):
             elif last.startswith("with ") and part.startswith("with "):
                 self.said[fact] = part.removeprefix("with ")
                 text = f"{text} {self.say('between', {})} {self.said[fact]}"
-            elif not text or (needs_no_link(last, part) and self.random.random() >= LINKED):
+            elif not text or NEVER_LINKED.match(part) or (needs_no_link(last, part) and self.random.random() >= LINKED):
                 text = f"{text} {part}".strip()
             else:
                 text = f"{text} {self.say('between', {})} {part}"

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 from random import Random
 from typing import Any, TypeVar, get_args
 
@@ -14,12 +13,13 @@ from shopwright.pipeline.shopping.facts import (
     MEASURE,
     ProductVariant,
     VariantTable,
+    find_color_family,
     is_same_value,
     is_within_bound,
     parse_measurement,
 )
 from shopwright.pipeline.shopping.right_products import Candidate, pack_bits, unpack_bits
-from shopwright.pipeline.shopping.trait_words import FOR
+from shopwright.pipeline.shopping.trait_words import FOR, draw_place
 from shopwright.schemas.shopping import Need
 
 T = TypeVar("T")
@@ -34,6 +34,8 @@ LIMITED = 0.15
 NEGATION = {1: (0.0, 0.03), 2: (0.0, 0.06), 3: (0.05, 0.3)}
 # A price that is about so much is nearer to it than this share of it, and no other product that would do is as near as twice the tenth.
 NEAR = 0.05
+# How often a color is needed by its family, where several of it are there.
+FAMILY = 0.12
 # Values of a fact, at most, of which one is told by what it is not.
 MOST_VALUES = 12
 # How often nobody says for whom or for what a thing is, which takes many words, or how it is to be packed.
@@ -79,6 +81,8 @@ def pack_met(counter: VariantTable, need: Need) -> int:
 class Habits:
     """How often people of a shop name a brand and a price, by grade, a price that is about so much, and how many plain measures."""
 
+    grades: Mapping[int, float]
+    """The share of tasks that are to have each number of needs."""
     brand: Mapping[int, float]
     price: Mapping[int, float]
     about: float
@@ -86,19 +90,26 @@ class Habits:
     """The shares of none, one, two and so on; None: any number."""
     untitled: float
     """How often only what the title does not tell is told, beside the brand and what has an effect."""
+    brief: float
+    """Share of tasks of grade 1 that are to have two needs where two are enough, as people's most often do."""
 
 
 HABITS = {
-    # They name a brand in one instruction of six, hardly ever what a thing may cost, and a number in one of three.
+    # They most often name two or three things, a brand in one instruction of six, hardly ever what a thing may cost, and a number in one
+    # of three.
     "en": Habits(
+        grades={1: 0.7, 2: 0.23, 3: 0.07},
         brand={1: 0.08, 2: 0.04, 3: 0.03},
         price={1: 0.05, 2: 0.06, 3: 0.15},
         about=0.45,
         measures={1: (0.65, 0.35), 2: (0.5, 0.4, 0.1), 3: (0.2, 0.4, 0.4)},
         untitled=0.4,
+        brief=0.75,
     ),
     # In Chinese shops most say about how much it may cost (29 of 49 that were read).
-    "zh": Habits({1: 0.2, 2: 0.1, 3: 0.05}, {1: 0.95, 2: 0.95, 3: 0.95}, 0.85, None, 0.0),
+    "zh": Habits(
+        {1: 0.4, 2: 0.42, 3: 0.18}, {1: 0.2, 2: 0.1, 3: 0.05}, {1: 0.95, 2: 0.95, 3: 0.95}, 0.85, None, 0.0, 0.0
+    ),
 }
 
 
@@ -126,12 +137,6 @@ def draw_manner(habits: Habits, grade: int, random: Random, *, price: bool, free
     )
 
 
-def draw_place(shares: Sequence[float], random: Random) -> int:
-    """The place of one of these shares, which add up to one."""
-    point = random.random()
-    return next((place for place, upto in enumerate(accumulate(shares)) if point < upto), len(shares) - 1)
-
-
 def is_measure(need: Need) -> bool:
     """A number with a unit, other than a size or an age as people name it."""
     return need.number is not None and bool(need.unit) and need.unit not in ("years", "months", "pack", "person")
@@ -152,6 +157,7 @@ class TellingFacts:
             for fact, need in known.items()
             if fact not in NEVER_DENIED
         }
+        self.family = self.weigh_family(known["color"]) if "color" in known else None
         title = thing.item.title.lower()
         self.titled = frozenset(
             fact for fact, need in known.items() if fact not in NEVER_TELLS and need.value.lower() in title
@@ -202,6 +208,8 @@ class TellingFacts:
                 found.append(self.bounds[fact])
             elif negated and others:
                 found.append(others[int(pick * len(others))])
+            elif fact == "color" and self.family and pick < FAMILY:
+                found.append(self.family)
             elif fact in hidden:
                 continue
             elif is_measure(plain.need):
@@ -227,9 +235,24 @@ class TellingFacts:
             if not measure or not bounds:
                 continue
             strict, loose = (build_bound(need, op, value) for value in bounds)
+            if op == "at most" and self.is_wanted_more_of(strict):
+                continue
             if is_within_bound(measure[0], op, parse_measurement(strict.value)[0]):  # type: ignore[index]
                 return weigh(self.counter, strict, loose)
         return None
+
+    def weigh_family(self, color: Need) -> Candidate | None:
+        """The family of its color, where the category has several colors of it."""
+        family = find_color_family(color.value)
+        offered = map(find_color_family, list_offered_values(self.counter, "color"))
+        if not family or sum(each == family for each in offered) < 2:
+            return None
+        need = color.model_copy(update={"op": "kind of", "value": family, "kind": "attribute"})
+        return weigh(self.counter, need)
+
+    def is_wanted_more_of(self, need: Need) -> bool:
+        """Whether people only want more of it: nobody wants a battery of 40 hours at most."""
+        return not self.has_effect(need) and self.has_effect(need.model_copy(update={"op": "at least"}))
 
     def list_negations(self, need: Need) -> list[Candidate]:
         """The other values, where there are three and more and everything has one; of numbers nobody says what they are not."""

@@ -2,14 +2,18 @@
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import accumulate
 from random import Random
+from typing import NamedTuple
+
+import numpy as np
 
 from shopwright.pipeline.phrases.bank import PhraseBank, load_grammar_bank
 from shopwright.pipeline.shopping.effects import find_effect
-from shopwright.pipeline.shopping.facts import MEASURE, UNITS, VariantTable, parse_measurement
+from shopwright.pipeline.shopping.facts import MEASURE, UNITS, VariantTable, is_close, parse_measurement
 from shopwright.schemas.phrases import Use
 from shopwright.schemas.shopping import Need
 
@@ -20,35 +24,18 @@ BEHIND = re.compile(
     r"|past|until|late|early|just|ground|free|low in|minimum|maximum)\b"
     r"|\$|\d+(?:\.\d+)? (?:dollars|bucks)|.* (?:at most|tall|high|wide|long|across|deep|or so|included)$|\d.* in \w+$"
     r"|(?:three|four) of them|one to one|somebody|someone"
+    r"|(?:a bit )?[\w ]+ than (?:my|the|our) |like (?:my|the|our) "
 )
 # How often a bound is said by its effect, a value in other words than the catalog's, a small number as a word.
 EFFECT, OTHER_WORDS, NUMBER_WORD = 0.97, 0.75, 0.35
-# How often what is needed stands as it is, without a word more.
-BARE = {
-    "color": 0.55,
-    "brand": 0.7,
-    "condition": 0.0,
-    "flavor": 0.3,
-    "material": 0.5,
-    "for somebody": 0.6,
-    "look": 0.5,
-    "counted": 0.0,
-    "pack": 0.0,
-    "value part": 0.35,
-    "value parts": 0.0,
-    "value state": 0.6,
-    "measure": 0.8,
-    "measure of": 0.5,
-    "measure along": 0.6,
-    "people": 0.0,
-    "person": 0.0,
-}
+# How often a bound is said by what somebody has already: "like my 10 inch one but bigger".
+COMPARED = 0.12
 # Letters of a size that is said as one: "XL", "women's 9".
 LONGEST_SIZE = 10
 SIDES = ("height", "width", "length", "depth", "diameter")
 SIDE_UNITS = ("in", "ft", "cm", "yd", "mm", "m")
 FOR = frozenset(
-    "use|skin type|hair type|players|guests|pets|garment|learner|age|language|recipient|occasion|gender|department|age range|target audience"
+    "use|room|skin type|hair type|players|guests|pets|garment|learner|age|language|recipient|occasion|gender|department|age range|target audience"
     .split("|")
 )  # fmt: skip
 MATERIALS = frozenset("material fabric wood yarn fiber upholstery leather upper shell".split())
@@ -65,6 +52,12 @@ ADDED = frozenset("extra included scope feature benefit goal retouch treatment j
 KINDS = frozenset("size shape level style fit finish roast weave print tuning rise grain grind".split())
 # Facts that say what the whole of a thing is like: "with a coral reef theme".
 LOOKS = frozenset("theme motif pattern print texture style weave glaze shape design scent finish palette".split())
+# What a part may be made of, whatever the part is called: "stamped steel".
+STUFFS = frozenset(
+    """acrylic alloy aluminum bamboo brass bronze canvas cardboard ceramic copper corduroy cotton denim felt fiberglass fleece glass jute leather
+    linen mesh microfiber neoprene nylon oak plastic plywood polyester porcelain rattan rubber silicone silk spandex steel stoneware suede velvet
+    vinyl walnut wood wool""".split()
+)
 # What a thing is sold in: "in a glass jar".
 CONTAINERS = frozenset("container package packaging".split())
 # Parts that can be counted: "with a wooden box".
@@ -75,6 +68,8 @@ PARTS = frozenset(
     mount nozzle nib panel pendant plug pocket pouch pump receiver rim saucer screen seal seat shade shell sleeve slot sole soleplate spout stand
     strap strip switch tab tag timer tin tip top topsheet tote tray trimmer wheel window wrap zip zipper""".split()
 )
+# Facts whose names nobody would say.
+FACT_NAMES = {"fits up to": "head size"}
 # What there is no "a" of.
 MASS = frozenset(
     "packaging insulation coverage storage heat wax leather denim cotton foam yarn protection water control care content paper wood glass"
@@ -105,6 +100,8 @@ def add_article(named: str, fact: str) -> str:
     ('a thermal carafe', 'a wooden box', 'plain packaging')
     """
     last = named.split()[-1].lower()
+    if named.split()[0] in NUMBER_WORDS.values() or named.startswith("one "):
+        return named
     one = last in PARTS or (last == fact.split()[-1] and not last.endswith("s") and last not in MASS)
     return f"a {named}" if one else named
 
@@ -123,6 +120,56 @@ def is_adjective(text: str) -> bool:
     )
 
 
+class Hand(NamedTuple):
+    """How somebody writes, whatever it is about."""
+
+    plain: float
+    """How often a need is said as most people say it."""
+    wordings: int
+    """Of how many other wordings the shortest is taken."""
+    lower_case: bool
+    apostrophes: bool
+    agrees: bool
+    """Whether verbs agree with several things; else "bags that is black"."""
+
+
+# Most people are brief; some say it in their own words, few of them at length: `plain`, `wordings`, and the share of such writers.
+HANDS = ((0.9, 3, 0.65), (0.55, 2, 0.23), (0.15, 1, 0.12))
+# How people type: in lower case, without apostrophes, with verbs that do not agree.
+LOWER_CASE, NO_APOSTROPHE, WRONG_VERB = 0.85, 0.85, 0.15
+
+
+def draw_hand(random: Random) -> Hand:
+    plain, wordings, _ = HANDS[draw_place([share for *_, share in HANDS], random)]
+    lower_case, bare, wrong = (random.random() < share for share in (LOWER_CASE, NO_APOSTROPHE, WRONG_VERB))
+    return Hand(plain, wordings, lower_case, not bare, not wrong)
+
+
+def draw_place(shares: Sequence[float], random: Random) -> int:
+    """The place of one of these shares, which add up to one."""
+    point = random.random()
+    return next((place for place, upto in enumerate(accumulate(shares)) if point < upto), len(shares) - 1)
+
+
+def is_of_stuff(value: str, fact: str) -> bool:
+    """Whether it says what something is made of."""
+    return fact in MATERIALS or value.split()[-1].lower() in STUFFS
+
+
+def is_state(named: str, fact: str) -> bool:
+    return bool(STATE.fullmatch(named.lower())) and fact not in ADDED
+
+
+def is_part(named: str, fact: str) -> bool:
+    """Whether a thing comes with it: it ends as its fact does, or has several words and is no state.
+
+    >>> is_part("thermal carafe", "carafe"), is_part("machine stitched", "stitch")
+    (True, False)
+    """
+    ends_alike = named.split()[-1].lower().rstrip("s") == fact.split()[-1].rstrip("s")
+    return ends_alike or (len(named.split()) > 1 and not is_state(named, fact))
+
+
 @dataclass
 class TraitWriter:
     """Words for single needs of one thing: everything that is drawn for them comes from its own dice."""
@@ -131,6 +178,7 @@ class TraitWriter:
     title: str
     use: Use
     random: Random
+    hand: Hand
     phrases: list[str] = field(default_factory=list)
 
     @cached_property
@@ -142,76 +190,98 @@ class TraitWriter:
         self.phrases += said.templates
         return said.text
 
-    def say_or_name(self, meaning: str, facts: Mapping[str, str], bare: str) -> str:
-        """As it is, which all splits may, or with words of the bank, of which each split has its own."""
-        return bare if self.random.random() < BARE[meaning] else self.say(meaning, facts)
+    def say_need(self, meaning: str, facts: Mapping[str, str]) -> str:
+        """As most people say it, which all splits may, or in other words, of which each split has its own."""
+        plain = f"plain {meaning}"
+        if plain in self.bank.templates and self.random.random() < self.hand.plain:
+            return self.say(plain, facts)
+        ways = [self.bank.say(meaning, facts, self.random, use=self.use) for _ in range(self.hand.wordings)]
+        shortest = min(ways, key=lambda way: len(way.text.split()))
+        self.phrases += shortest.templates
+        return shortest.text
 
     def phrase_trait(self, need: Need) -> str:
         if need.fact == "price":
             dollars = need.value.removesuffix(".00")
-            return self.say(f"price {need.op}", {"dollars": dollars})
+            return self.say_need(f"price {need.op}", {"dollars": dollars})
         if need.op == "is not":
-            how = "not by" if need.fact == "brand" else "not for" if need.fact in FOR else "not"
-            return self.say(how, {"value": self.name_value(need)})
+            return self.phrase_denial(need)
+        if need.op == "kind of":
+            return self.say_need("color family", {"value": need.value})
         if need.op in ("at most", "at least"):
             return self.phrase_bound(need)
         return self.phrase_value(need)
+
+    def phrase_denial(self, need: Need) -> str:
+        fact, named = need.fact, self.name_value(need)
+        how = "by" if fact == "brand" else "in" if fact == "color" else "for" if fact in FOR else ""
+        if not how and not is_of_stuff(named, fact) and is_part(named, fact) and not BEHIND.match(named):
+            how = "with"
+        return self.say_need(f"not {how}".strip(), {"value": named, "a value": add_article(named, fact)})
 
     def phrase_bound(self, need: Need) -> str:
         measure = parse_measurement(need.value)
         effect = find_effect(self.counter.group, self.counter.leaf, need.fact, need.op, measure[1] if measure else "")
         # Nobody wants a set of at most two pack.
         whole = need.fact in PEOPLE or need.unit == "pack"
+        compared = f"compare {effect.name}" if effect else ""
+        known = compared in self.bank.templates and self.random.random() < COMPARED
+        if known and (other := self.find_next_value(need)):
+            return self.say_need(compared, self.measure_meaning(need.model_copy(update={"value": other}))[1])
         if effect and (whole or self.random.random() < EFFECT):
-            return self.say(f"effect {effect.name}", {})
+            return self.say_need(f"effect {effect.name}", {})
         meaning, facts = self.measure_meaning(need)
         how = "" if meaning in ("counted", "pack") else " along" if meaning == "measure along" else " of"
-        return self.say(f"{need.op}{how}", facts)
+        return self.say_need(f"{need.op}{how}", facts)
+
+    def find_next_value(self, need: Need) -> str | None:
+        """The nearest value that does not meet a bound: what somebody has who wants a larger or a smaller one."""
+        bound = parse_measurement(need.value)
+        column = np.unique(self.counter.columns[need.fact])
+        offered = [self.counter.values[need.fact][code] for code in column[column >= 0].tolist()]
+        amounts = {value: found[0] for value in offered if (found := parse_measurement(value))}
+        assert bound
+        beyond = [
+            value
+            for value, amount in amounts.items()
+            if (amount < bound[0] if need.op == "at least" else amount > bound[0]) and not is_close(amount, bound[0])
+        ]
+        sign = -1 if need.op == "at least" else 1
+        return min(beyond, key=lambda value: sign * amounts[value], default=None)
 
     def phrase_value(self, need: Need) -> str:
         fact, value = need.fact, need.value
         if f"means {value}" in self.bank.templates and self.random.random() < OTHER_WORDS:
-            return self.say(f"means {value}", {})
+            return self.say_need(f"means {value}", {})
         years = re.fullmatch(r"(\d+) years", value)
         if years and self.random.random() < OTHER_WORDS:
-            return self.say("years old", {"number": years[1]})
+            return self.say_need("years old", {"number": years[1]})
         if fact in ("brand", "color", "condition", "flavor"):
             named = value if fact == "brand" else value.lower()
-            return self.say_or_name(fact, {"value": named}, named)
+            return self.say_need(fact, {"value": named})
         if fact.endswith("size") and len(value) <= LONGEST_SIZE and not MEASURE.match(value):
-            return self.say("size", {"value": value.removeprefix("size ")})
+            return self.say_need("size", {"value": value.removeprefix("size ")})
         if MEASURED.fullmatch(value) and parse_measurement(value):
             meaning, facts = self.measure_meaning(need)
-            plain = {"measure": "{measure}", "measure of": "{measure} {fact}", "measure along": "{measures} {along}"}
-            return self.say_or_name(meaning, facts, plain.get(meaning, "").format(**facts))
+            return self.say_need(meaning, facts)
         named = self.name_value(need)
+        if fact in FOR and not named.startswith(("for ", "in ", "at ", "on ", "with ")):
+            return self.say_need("for somebody", {"value": named})
         if BEHIND.match(named):
             return named
-        if fact in FOR:
-            return self.say_or_name("for somebody", {"value": named}, f"for {named}")
-        if fact in MATERIALS and named == value:
-            return self.say_or_name("material", {"value": named}, named)
+        if named == value and is_of_stuff(value, fact):
+            return self.say_need("material", {"value": named})
         if fact in CONTAINERS and named == value:
-            return self.say("sold in", {"value": named, "a value": add_article(named, fact)})
-        if fact in LOOKS and named == value and value.split()[-1].lower() not in {fact, *KINDS, *PARTS}:
-            bare = named if self.random.random() < 0.5 else f"{named} {fact}"
-            return self.say_or_name("look", {"value": named, "fact": fact}, bare)
+            return self.say_need("sold in", {"value": named, "a value": add_article(named, fact)})
+        if fact in LOOKS and named == value and value.split()[-1].lower() not in {fact, f"{fact}d", *KINDS, *PARTS}:
+            return self.say_need("look", {"value": named, "fact": fact})
         if named.split()[-1].lower() in KINDS or COUNT_OF_ONE.fullmatch(value):
             return named
-        state = STATE.fullmatch(named.lower()) and fact not in ADDED
-        part = named.split()[-1].lower().rstrip("s") == fact.split()[-1].rstrip("s") or (
-            len(named.split()) > 1 and not state
-        )
-        how = (
-            ("parts" if named.endswith("s") else "part")
-            if part
-            else "state"
-            if state or is_adjective(named)
-            else "bare"
-        )
+        plural = "parts" if named.endswith("s") else "part"
+        how = plural if is_part(named, fact) else "state" if is_state(named, fact) or is_adjective(named) else "bare"
         if how == "bare":
             return named
-        return self.say_or_name(f"value {how}", {"value": named, "a value": add_article(named, fact)}, named)
+        return self.say_need(f"value {how}", {"value": named, "a value": add_article(named, fact)})
 
     def name_value(self, need: Need) -> str:
         """A value, with the name of its fact where the title names it too or where it could be another fact's."""
@@ -235,7 +305,7 @@ class TraitWriter:
         written = need.value.replace(digits, number, 1)
         one, several = (f"{number} {self.say(f'{how} {unit}', {})}" if known else written for how in ("unit", "units"))
         facts = {
-            "fact": need.fact.removeprefix("max "),
+            "fact": FACT_NAMES.get(need.fact, need.fact.removeprefix("max ")),
             "number": number,
             "measure": one,
             "measures": one if digits == "1" else several,

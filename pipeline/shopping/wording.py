@@ -9,17 +9,15 @@ import tomllib
 from collections.abc import Sequence
 from functools import cache
 from itertools import pairwise
-from pathlib import Path
 from random import Random
 from typing import Any
 
 from shopwright.pipeline.languages import LANGUAGES
 from shopwright.pipeline.prompts import render_phrases
-from shopwright.pipeline.shopping.facts import MEASURE, normalize_attribute_name
+from shopwright.pipeline.shopping.facts import EVERYDAY, MEASURE, load_color_words, normalize_attribute_name
 from shopwright.pipeline.words import content_words, separate_chinese_words
 from shopwright.schemas.shopping import Language, Need
 
-FOLDER = Path(__file__).parents[2] / "data" / "reference" / "everyday"
 # Share of a title's words, at most, that an instruction may have.
 MOST_TITLE_OVERLAP = 0.5
 WORD = re.compile(r"[^\W_]+")
@@ -30,17 +28,10 @@ Words = dict[str, Any]
 def load_everyday_words() -> dict[str, Words]:
     """By the name of a leaf category: what it is called, and its names, values and units."""
     found: dict[str, Words] = {}
-    for path in sorted(FOLDER.glob("*.toml")):
+    for path in sorted(EVERYDAY.glob("*.toml")):
         if path.stem != "colors":
             found |= tomllib.loads(path.read_text(encoding="utf-8"))["leaves"]
     return found
-
-
-@cache
-def load_color_words() -> dict[str, Words]:
-    """By a color's name: its family, and how one says it."""
-    path = FOLDER / "colors.toml"
-    return tomllib.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
 
 
 def draw_wording(ways: Sequence[str], random: Random) -> str:
@@ -67,6 +58,8 @@ def phrase_need(need: Need, category: str, random: Random) -> str:
     """A need in everyday words, as one says it when asked."""
     if need.fact in PLAIN_FACTS and need.op != "is not":
         return phrase_one("own", need, need.fact)
+    if need.op == "kind of":
+        return phrase_one("bound", need.value, "", need.op)
     text = phrase_value(need, category, random)
     if need.op in ("at most", "at least", "is not"):
         name = phrase_fact_name(category, need.fact, "en") if need.op != "is not" else ""

@@ -43,6 +43,7 @@ from shopwright.pipeline.shopping.draw import (
 )
 from shopwright.pipeline.shopping.facts import VariantTables, compute_price_ceiling
 from shopwright.pipeline.shopping.short_wording import ShortText, ShortWriter
+from shopwright.pipeline.shopping.trait_words import draw_hand
 from shopwright.pipeline.stage import Key, Plan, Section, Shard, Views, stage
 from shopwright.schemas.phrases import Use
 from shopwright.schemas.record import Rejected
@@ -71,8 +72,6 @@ GUESSES = 10
 Count = Annotated[int, Field(description="standard tasks", ge=0)]
 Personal = Annotated[int, Field(description="tasks with a profile", ge=0)]
 Paper = Annotated[bool, Field(description="the paper's sizes: 23,421 and 4,726, of which 1,459 and 1,343 are held out")]
-# Who writes short instructions in each language.
-WRITERS: dict[Language, type[ShortWriter] | type[ChineseWriter]] = {"en": ShortWriter, "zh": ChineseWriter}
 Worded = Annotated[
     Wording,
     Field(
@@ -260,7 +259,7 @@ class LeafTasks:
         # Grades that no product of the category has any more.
         without: set[int] = set()
         while waiting and len(without) < len(GRADES):
-            grade = draw_grade(random)
+            grade = draw_grade(random, self.counter.language)
             wanted = min(GRADES.keys() - without, key=lambda each: abs(each - grade))
             task = next(self.first_of_grade(waiting, SPARING, wanted, split, freely=False), None)
             if task is None:
@@ -417,6 +416,7 @@ class LeafTasks:
             update={
                 "instruction": said.text,
                 "simple_instruction": said.opening,
+                "opening_facts": said.opening_facts,
                 "purpose": said.purpose,
                 "needs": said.needs,
                 "phrases": said.phrases,
@@ -428,7 +428,11 @@ class LeafTasks:
         use: Use = "train"
         if task.split == "test":
             use = "test" if random.random() < 0.5 else "test_wording"
-        return WRITERS[self.language](self.counter, found.thing.item.title, use, random).write(
+        if self.language == "zh":
+            writer = ChineseWriter(self.counter, found.thing.item.title, use, random)
+            return writer.write(found.needs, usual=bool(task.profile_id))
+        hand = draw_hand(self.shard.random("shopping_tasks", task.profile_id or task.id, "hand"))
+        return ShortWriter(self.counter, found.thing.item.title, use, random, hand).write(
             found.needs, usual=bool(task.profile_id)
         )
 
@@ -438,7 +442,7 @@ class LeafTasks:
             need.model_copy(update={"said": wording_of.phrase_need(need, category, random)}) for need in found.needs
         ]
         text = wording_of.phrase_instruction(category, needs, random, usual=bool(task.profile_id))
-        return ShortText(text, wording_of.phrase_vague_opening(category, random), "", needs, [])
+        return ShortText(text, wording_of.phrase_vague_opening(category, random), "", needs, [], [])
 
     def is_well_worded(self, task: ShoppingTask, title: str) -> bool:
         """Whether it keeps from the title, says all that it has to and, where it is short, is read as it was meant."""

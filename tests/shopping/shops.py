@@ -53,7 +53,7 @@ def word_in_english(found, random, personal):
         each.model_copy(update={"said": wording.phrase_need(each, found.category, random)}) for each in found.needs
     ]
     text = wording.phrase_instruction(found.category, needs, random, usual=personal)
-    return ShortText(text, wording.phrase_vague_opening(found.category, random), "", needs, [])
+    return ShortText(text, wording.phrase_vague_opening(found.category, random), "", needs, [], [])
 
 
 def word_in_chinese(found, random, personal):

@@ -156,6 +156,15 @@ def test_a_purchase_is_agreed_to_once_all_is_said():
     assert found.reply("May I buy it for you?").act == "agreed"
 
 
+def test_what_the_opening_tells_is_not_missing():
+    task = toy(STEEL, BLUE, LIMIT).model_copy(update={"opening_facts": ["color"]})
+    found = ApprovingUser(task, "multi")
+    assert {slot.name for slot in found.untold} == {"material", "price"}
+    for _ in range(2):
+        found.reply("Is there anything else?")
+    assert found.reply("May I buy it for you?").act == "agreed"
+
+
 def test_what_the_profile_carries_is_never_missing():
     found = shopper(STEEL, BRAND, scenario="multi personal")
     found.reply("What material should it be?")

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from shopwright.pipeline.gym import world
-from shopwright.pipeline.shopping.draw import GRADES, MOST_RIGHT, SHARES, draft_task, draw_grade
+from shopwright.pipeline.shopping.draw import GRADES, MOST_RIGHT, draft_task, draw_grade
 from shopwright.pipeline.shopping.effects import find_effect, find_effect_bounds, load_effects
 from shopwright.pipeline.shopping.facts import VariantTables, compute_price_ceiling, is_need_met, parse_measurement
 from shopwright.pipeline.shopping.score import list_product_variants
-from shopwright.pipeline.shopping.telling_facts import list_offered_values
+from shopwright.pipeline.shopping.telling_facts import HABITS, list_offered_values
 from shopwright.schemas.certificates import parse_certificate
 from shopwright.schemas.shopping import Need
 
@@ -76,12 +76,13 @@ def test_a_grade_has_as_many_needs_as_it_says(drafts):
         assert len(one.needs) in GRADES[grade] or (grade == 1 and len(one.needs) == 1)
 
 
-def test_grades_are_dealt_in_the_shares_that_are_stated():
-    random = Random(1)
-    dealt = [draw_grade(random) for _ in range(4_000)]
-    for grade, share in SHARES.items():
+@pytest.mark.parametrize("language", HABITS)
+def test_grades_are_dealt_in_the_shares_that_are_stated(language):
+    random, shares = Random(1), HABITS[language].grades
+    dealt = [draw_grade(random, language) for _ in range(4_000)]
+    for grade, share in shares.items():
         assert abs(dealt.count(grade) / len(dealt) - share) < 0.03
-    assert sum(SHARES.values()) == pytest.approx(1)
+    assert sum(shares.values()) == pytest.approx(1)
 
 
 def test_nobody_needs_reviews_ratings_or_days_of_delivery(drafts):

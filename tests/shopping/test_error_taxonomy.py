@@ -105,6 +105,11 @@ def test_what_the_shopper_has_not_told_cannot_be_ignored():
     assert searching("water boiler", "tea maker", "jug", shown=["p3"], visit=told).found()[IGNORED] == 3
 
 
+def test_what_the_opening_of_a_conversation_tells_can_be_ignored():
+    visit = Visit("multi", task=task(opening_facts=["color"]))
+    assert searching("water boiler", "tea maker", "jug", shown=["p3"], visit=visit).found()[IGNORED] == 2
+
+
 def test_where_a_product_was_listed_that_has_it_all_the_words_need_not_be_there():
     known = searching("water boiler", shown=["p0"]).opens("p0")
     assert searching("tea maker", "jug", visit=known).found() == {}

@@ -92,6 +92,12 @@ def test_a_variants_choice_and_price_stand_for_its_products(need, met):
     assert is_need_met(need, ITEM, OPTION) == met
 
 
+def test_a_color_is_of_its_family():
+    burgundy = replace(OPTION, choices=(Choice(name="color", value="Burgundy"),))
+    found = [is_need_met(need("color", family, "kind of"), ITEM, burgundy) for family in ("red", "blue", "burgundy")]
+    assert found == [True, False, False]
+
+
 def test_a_product_without_variants_is_what_its_facts_say():
     assert is_need_met(need("height", "12 in"), ITEM, None)
     assert is_need_met(need("price", "20.00", "at most", 20.0, "price"), ITEM, None)
@@ -107,6 +113,7 @@ def test_columns_and_objects_agree_on_every_variant_of_a_leaf(counters):
         ]
         for thing in things[:4]:
             needs = [found for fact in counter.columns if (found := build_need(fact, thing, known="stated", said=""))]
+            needs += [need("color", family, "kind of") for family in ("red", "blue")]
             needs += [need("price", f"{thing.cents / 100:.2f}", "at most", thing.cents / 100, "price")]
             needs += [need("rating", "4", "at least", 4.0), need("review count", "20", "at least", 20.0)]
             for each in needs:

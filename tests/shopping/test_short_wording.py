@@ -11,7 +11,7 @@ from shopwright.pipeline.phrases.bank import load_grammar_bank
 from shopwright.pipeline.reading.short_instructions import CategoryFacts, ShortReader
 from shopwright.pipeline.shopping.effects import load_effects
 from shopwright.pipeline.shopping.short_wording import name_own_category
-from shopwright.pipeline.shopping.trait_words import BARE, stands_behind
+from shopwright.pipeline.shopping.trait_words import stands_behind
 from shopwright.schemas.phrases import Use
 
 PANS = CategoryFacts(
@@ -25,6 +25,7 @@ PANS = CategoryFacts(
         "ports": {"1 port": (1.0, "port"), "2 ports": (2.0, "ports")},
     }
 )
+BANK = load_grammar_bank("shopping").templates
 NAMES = [("frying pan", "Pans"), ("pan", "Pans"), ("pot", "Pots")]
 
 
@@ -78,7 +79,13 @@ def test_a_department_is_asked_for_an_item_and_several_things_for_one():
     assert {"mouse", "mice"} <= list_category_names("Mice")
 
 
-@pytest.mark.parametrize("meaning", sorted({*BARE, "size", "sold in"} - {"people", "person"}))
+# What is also said as most people say it, in words that all splits share.
+PLAIN = sorted(
+    name.removeprefix("plain ") for name in load_grammar_bank("shopping").templates if name.startswith("plain ")
+)
+
+
+@pytest.mark.parametrize("meaning", [*PLAIN, "not", "not with", "not in", "not by", "not for", "color family"])
 def test_each_split_has_words_of_its_own_for_a_need(meaning):
     bank = load_grammar_bank("shopping")
     frames = {use: {frame for each in bank.of(meaning, use) for frame in each.frames()} for use in get_args(Use)}
@@ -103,6 +110,53 @@ def test_all_words_for_an_effect_are_read_as_that_end_of_its_measure(effect):
         for said in chain.from_iterable(template.frames() for template in templates):
             text = f"i need a pan {said}" if stands_behind(said) else f"i need a {said} pan"
             assert read(text, facts) == (["Pans"], {(fact, effect.op, bound)}, []), (fact, said)
+
+
+@pytest.mark.parametrize(
+    "effect", [each for each in load_effects() if f"compare {each.name}" in BANK], ids=lambda each: each.name
+)
+def test_more_than_what_somebody_has_is_read_as_from_the_next_value_on(effect):
+    for fact in effect.facts:
+        facts = CategoryFacts({fact: {f"{n} in": (n * 0.0254, "m") for n in (8, 10, 12, 14)}})
+        mine, bound = ("10", "12 in") if effect.op == "at least" else ("12", "10 in")
+        for template in BANK[f"compare {effect.name}"]:
+            for said in template.frames():
+                text = said.format(measure=f"{mine} inch")
+                assert stands_behind(text), text
+                assert read(f"i need a pan {text}", facts) == (["Pans"], {(fact, effect.op, bound)}, []), (fact, text)
+
+
+def test_what_nothing_of_the_category_is_compares_with_nothing():
+    assert read("a pan bigger than my 9 inch one")[1] == set()
+
+
+def test_a_color_of_a_family_is_read_as_the_family():
+    for template in BANK["color family"]:
+        for said in template.frames():
+            text = said.format(value="red")
+            assert stands_behind(text), text
+            assert read(f"i need a pan {text}") == (["Pans"], {("color", "kind of", "red")}, []), text
+    assert read("a red pan")[1] == {("color", "is", "red")}
+
+
+def test_every_comparison_has_words_of_its_own_for_each_split():
+    for meaning in (each for each in BANK if each.startswith("compare ")):
+        assert {each.use for each in BANK[meaning]} == {"train", "test", "test_wording"}
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("a pan but not the one with the beech handle", "beech"),
+        ("a pan in any color but dark red", "dark red"),
+        ("a pan, any color other than black", "black"),
+        ("a pan without a beech handle", "beech"),
+    ],
+)
+def test_what_a_thing_must_not_be_is_read(text, value):
+    _, needs, strange = read(text)
+    assert [(op, each) for _, op, each in needs] == [("is not", value)]
+    assert not strange
 
 
 def test_every_effect_has_words_of_its_own_for_each_split():

@@ -54,10 +54,12 @@ def test_no_message_to_the_agent_holds_what_only_the_judge_knows(small, rows):
         task, first = tasks[row["task_id"]], row["messages"][1]["content"]
         if row["scenario"].startswith("multi"):
             # What the profile carries stands there plainly, and in no word of the shopper's.
-            stated = [need.said for need in task.needs if need.known == "stated"]
+            told = set(task.opening_facts)
+            stated = [need.said for need in task.needs if need.known == "stated" and need.fact not in told]
             request = first.partition("\nProfile:")[0]
             assert not any(text_contains_value(said, request) for said in stated)
-            assert not any(text_contains_value(need.said, row["opening"]) for need in task.needs)
+            silent = [need.said for need in task.needs if need.fact not in told]
+            assert not any(text_contains_value(said, row["opening"]) for said in silent)
         assert task.product_id.lower() not in first.lower()
 
 

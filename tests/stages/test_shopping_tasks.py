@@ -1,12 +1,18 @@
 """An instruction leads to one product alone, says what is stated and nothing that a profile carries, and copies no title."""
 
 import copy
+from collections import defaultdict
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from shopwright.pipeline.checks.shopping import find_profile_leak, instructions_differ, splits_share_no_product
+from shopwright.pipeline.checks.shopping import (
+    find_profile_leak,
+    instructions_differ,
+    load_offers,
+    splits_share_no_product,
+)
 from shopwright.pipeline.dataset import Dataset
 from shopwright.pipeline.problem import Problem
 from shopwright.pipeline.run import Run
@@ -167,10 +173,22 @@ def test_a_certificate_has_every_variant_that_satisfies_it_and_no_other(find_row
         assert reason in find_row_reasons(row | {"acceptable": certificate_to_text(other)})
 
 
-def test_where_any_of_several_products_is_right_the_certificate_has_them_all(find_row_reasons, rows):
-    row = copy.deepcopy(next(r for r in rows if r["right"] == "any of several"))
-    ends = parse_certificate(row["acceptable"]).ends
-    assert len(ends) > 1
+def list_ends(task, offers):
+    """An end for each product that meets all needs of a task, in every variant that does."""
+    found = defaultdict(list)
+    for product, variant, _ in offers.few([task], 0).get(0, []):
+        found[product].append(variant)
+    return [End(bought=[Lines(product_id=product, variants=each)]) for product, each in sorted(found.items())]
+
+
+def test_where_any_of_several_products_is_right_the_certificate_has_them_all(small, find_row_reasons, rows):
+    offers = load_offers(small.read("catalog"), small.read("variants"))
+    fewer_needs = (r | {"needs": r["needs"][1:]} for r in rows if not r["profile_id"])
+    row, ends = next((r, ends) for r in fewer_needs if len(ends := list_ends(r, offers)) > 1)
+    row = copy.deepcopy(row) | {"right": "any of several", "acceptable": certificate_to_text(AnyOf(ends=ends))}
+    assert not {OTHER, UNMET, "its certificate has other products than those that satisfy it"} & set(
+        find_row_reasons(row)
+    )
     fewer = row | {"acceptable": certificate_to_text(AnyOf(ends=ends[:-1]))}
     assert "its certificate has other products than those that satisfy it" in find_row_reasons(fewer)
     assert OTHER in find_row_reasons(row | {"right": "one product"})
@@ -183,6 +201,21 @@ def test_one_product_alone_is_not_several(find_row_reasons, row):
 def test_an_opening_that_tells_a_need_is_found(find_row_reasons, row):
     said = row["needs"][0]["said"]
     assert "the opening tells a need" in find_row_reasons(row | {"simple_instruction": f"I want something: {said}"})
+
+
+def test_an_opening_that_tells_something_else_than_it_should_is_found(find_row_reasons, rows):
+    row = copy.deepcopy(next(r for r in rows if r["opening_facts"]))
+    assert not find_row_reasons(row)
+    assert "the opening tells a need" in find_row_reasons(row | {"opening_facts": []})
+    assert "a need that the opening does not tell" in find_row_reasons(
+        row | {"simple_instruction": "I need something."}
+    )
+
+
+def test_an_opening_that_tells_everything_is_found(find_row_reasons, rows):
+    row = copy.deepcopy(next(r for r in rows if r["opening_facts"] and not r["profile_id"]))
+    every = {"simple_instruction": row["instruction"], "opening_facts": [need["fact"] for need in row["needs"]]}
+    assert "the opening leaves nothing to ask for" in find_row_reasons(row | every)
 
 
 def test_the_title_cannot_be_the_instruction(small, find_row_reasons, row):

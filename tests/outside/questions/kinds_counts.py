@@ -52,7 +52,7 @@ def how_many_queries(case: Case) -> str:
 @asks(
     "HOWMANY BRAND CLICK|CART|BUY SKIP THING|@s DIFFERENT? SUM?",
     "HOWMANY|SUM BRAND CLICK|CART|BUY SKIP THING|@s DIFFERENT",
-    "HOWMANY CATEGORY CLICK|CART|BUY DIFFERENT THING|@s",
+    "HOWMANY CATEGORY CLICK|CART|BUY DIFFERENT THING|@s?",
 )
 def how_many_things(case: Case) -> str:
     return str(len(distinct(case.acts(case.action()), column(case))))

@@ -39,9 +39,11 @@ class Reading:
 # Sentences about the form of the answer, and what each says.
 NOTES = (
     (r"(?:(?:say|answer) )?none (?:if there is (?:none|nothing to find)|is fine if there is nothing)", "none"),
-    (r"if there is none, answer none|none if (?:none|nothing)", "none"),
+    (r"if there is none, answer none|(?:answer )?none if (?:none|nothing|there is none)", "none"),
+    (r"(?:else|otherwise|or)(?: say)? none|if (?:none|nothing), (?:say|answer) none", "none"),
     (r"(?:\w+ ){0,4}(?:tie|ties|tied|equal|equals|equal ones)\b[^.?]*\b(?:first|earliest)\b[^.?]*", "tie"),
-    (r"(?:the )?earliest(?: one)? on a tie|first one on a tie", "tie"),
+    (r"(?:the )?earliest(?: one)? on a tie|first one on a tie|ties (?:in order of|by) time", "tie"),
+    (r"(?:the )?(?:earliest|first) wins (?:a tie|ties)", "tie"),
     (r"(?:give |use )?(?:the )?full (?:product )?name(?: as the shop lists it)?(?:, please)?", "form"),
     (r"(?:give |i need )?(?:the )?date and (?:the )?time(?:, please)?|to the second, please", "form"),
     (r"(?:(?:give it|answer) as|in hours, minutes and seconds, like|as) h:mm:ss(?:, please)?", "form"),
@@ -109,7 +111,7 @@ WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", 
 def take_weekdays(reading: Reading) -> None:
     if found := reading.take(rf"\b(?:on )?a ({WEEKDAY}) or ({WEEKDAY})\b|\b(?:on )?a ({WEEKDAY})\b", " @weekday "):
         reading.weekdays = tuple(WEEKDAYS.index(day) for day in found.groups() if day)
-    elif reading.take(r"\b(?:on )?(?:a|the) weekend\b", " @weekday "):
+    elif reading.take(r"\b(?:on )?(?:(?:a|the) weekend|weekend days)\b", " @weekday "):
         reading.weekdays = (5, 6)
 
 

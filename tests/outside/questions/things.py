@@ -57,7 +57,16 @@ def plural(name: str) -> str:
 
 
 def singular(name: str) -> str:
-    for end, other in (("ies", "y"), ("shelves", "shelf"), ("ches", "ch"), ("shes", "sh"), ("sses", "ss"), ("s", "")):
+    for end, other in (
+        ("ies", "y"),
+        ("shelves", "shelf"),
+        ("lenses", "lens"),
+        ("ches", "ch"),
+        ("xes", "x"),
+        ("shes", "sh"),
+        ("sses", "ss"),
+        ("s", ""),
+    ):
         if name.endswith(end):
             return name.removesuffix(end) + other
     return name
@@ -67,7 +76,7 @@ def names_of(category: str) -> set[str]:
     """All that a category may be called, for one thing or for several, in lower case."""
     title = category.lower()
     kinds = everyday_names().get(category, set())
-    return {title, singular(title), *kinds, *(plural(name) for name in kinds)}
+    return {title, singular(title), plural(title), *kinds, *(plural(name) for name in kinds)}
 
 
 class Namer:

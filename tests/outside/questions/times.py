@@ -15,7 +15,7 @@ DATE = re.compile(
     rf"|(?P<d2>\d\d?) (?P<m2>{MONTH})(?: (?P<y2>\d{{4}}))?"
     rf"|(?P<m3>{MONTH}) (?P<d3>\d\d?)(?:st|nd|rd|th)?(?:, (?P<y3>\d{{4}}))?)(?![\w])(?!-\d\d)"
 )
-TO = r"(?:-|–| to | through | until | till | and | up to and including )"
+TO = r"(?:-|–| - | to | through | thru | until | till | and | up to and including )"
 SHORT = (
     (re.compile(rf"({MONTH}) (\d\d?)({TO})(\d\d?)(?!\d|:\d)"), r"\1 \2\3\1 \4"),
     (re.compile(rf"\b(\d\d?)({TO})(\d\d?) ({MONTH})"), r"\1 \4\2\3 \4"),
@@ -95,10 +95,16 @@ PHRASES: list[tuple[str, Meaning]] = [
         r"(?:on|over|during) the weekend of @d(\d) to @d(\d)",
         lambda m, d, _: weekend(d(int(m[1])), d(int(m[2]))),
     ),
-    (r"(?:on|over|during) the (?:weekend of @d(\d)|@d(\d) weekend)", lambda m, d, _: weekend(d(int(m[1] or m[2])))),
-    (r"(?:in|over|during) the week (?:of|starting|beginning)(?: on)? @d(\d)", lambda m, d, _: week(d(int(m[1])))),
     (
-        rf"(?:in the days )?(?:from )?@d(\d)(?:-|–| to | through | up to and including )@d(\d)(?:{INCLUDED})?",
+        r"(?:(?:on|over|during) )?(?:the )?(?:weekend of @d(\d)|@d(\d) weekend)",
+        lambda m, d, _: weekend(d(int(m[1] or m[2]))),
+    ),
+    (
+        r"(?:(?:in|over|during) )?(?:the )?week (?:of|starting|beginning|that began)(?: on)? @d(\d)",
+        lambda m, d, _: week(d(int(m[1]))),
+    ),
+    (
+        rf"(?:in the days )?(?:from )?@d(\d)(?:-|–| - | to | through | thru | up to and including )@d(\d)(?:{INCLUDED}| inclusive)?",
         lambda m, d, _: Period(d(int(m[1])), d(int(m[2]))),
     ),
     (
@@ -106,30 +112,32 @@ PHRASES: list[tuple[str, Meaning]] = [
         lambda m, d, _: Period(d(int(m[1] or m[2])), d(int(m[3]))),
     ),
     (
-        rf"(?:since|from|on or after|starting with|starting on) @d(\d)(?: onwards?| on\b| until now| up to now)?(?:{INCLUDED})?",
+        rf"(?:since|from|on or after|starting|starting with|starting on) @d(\d)(?: onwards?| on\b| until now| up to now)?(?:{INCLUDED})?",
         lambda m, d, _: Period(first=d(int(m[1]))),
     ),
+    (r"on @d(\d) or (?:later|after)", lambda m, d, _: Period(first=d(int(m[1])))),
+    (r"on @d(\d) or (?:earlier|before)", lambda m, d, _: Period(last=d(int(m[1])))),
     (r"after @d(\d)", lambda m, d, _: Period(first=d(int(m[1])) + DAY)),
     (
-        r"(?:(?:until|by) the end of|up to and including|through|on or before) @d(\d)|until @d(\d) \(that day included\)",
+        r"(?:(?:until|by) the end of|up to and including|up through|through|thru|on or before) @d(\d)|until @d(\d) \(that day included\)",
         lambda m, d, _: Period(last=d(int(m[1] or m[2]))),
     ),
     (r"(?:any time |at any time )?before @d(\d)", lambda m, d, _: Period(last=d(int(m[1])) - DAY)),
     (r"on @d(\d)", lambda m, d, _: Period(d(int(m[1])), d(int(m[1])))),
     (r"yesterday", lambda m, d, asked: Period(asked - DAY, asked - DAY)),
     (
-        r"last week(?:, Monday to Sunday)?|(?:over|in) the last calendar week|in the week before this one",
+        r"last week(?:, Monday to Sunday)?|(?:(?:over|in) the )?last calendar week|(?:in )?the week before this one",
         lambda m, d, asked: week(monday(asked) - 7 * DAY),
     ),
     (rf"(?:on|last|this past) ({WEEKDAY})\b", lambda m, d, asked: last_weekday(m[1], asked)),
-    (rf"in the first half of ({MONTH})", lambda m, d, asked: days_of_month(m[1], 15, asked)),
+    (rf"(?:(?:in|during) )?(?:the )?first half of ({MONTH})", lambda m, d, asked: days_of_month(m[1], 15, asked)),
     (rf"in ({MONTH}), up to the (\d+)th", lambda m, d, asked: days_of_month(m[1], int(m[2]), asked)),
     (
-        rf"(?:in|on|over|during) the first (\w+) days of ({MONTH})",
+        rf"(?:(?:in|on|over|during) )?(?:the )?first (\w+) days of ({MONTH})",
         lambda m, d, asked: days_of_month(m[2], number_of(m[1]), asked),
     ),
     (
-        rf"(?:in|over|during) (?:the first week of ({MONTH})|({MONTH})'s first week)",
+        rf"(?:(?:in|over|during) )?(?:(?:the )?first week of ({MONTH})|({MONTH})'s first week)",
         lambda m, d, asked: days_of_month(m[1] or m[2], 7, asked),
     ),
 ]

@@ -30,7 +30,7 @@ TOKENS = {
     "DAY": "day/days/date/dates; days long",
     # how many, how much, when
     "WHICH": "what/which; what's",
-    "HOWMANY": "how many/often; how many/much times; (total) number (of); count/counts/counted/counting (of)",
+    "HOWMANY": "how many/often; how many/much times; on how many occasions; (total) number (of); count/counts/counted/counting (of)",
     "HOWMANY ITSELF": "counting itself; counting that (one) too",
     "HOWMANY SEARCH": "how much search/searches",
     "HOWMANY CLICK": "total clicks",
@@ -39,12 +39,12 @@ TOKENS = {
     "WHEN": "when; when's; moment; at what time; what/which time/moment; (at) what date and time; date and time (of)",
     "TIME": "time",
     "START": "start/starts/started; began/begin/begins/begun; kick/kicked off",
-    "PERCENT": "percent/percentage/%; how much/many percent; share",
+    "PERCENT": "percent/percentage/%; how much/many percent/percentage; share",
     "AVERAGE": "(on) average; mean",
     "RATIO": "ratio; divide/divided",
     "RATIO CLICK": "for/to each/every (one) click (on) (a) (product); per click",
     "SUM": """
-        total/totals/sum; running total; up together; together/altogether; all together; in all; all in all; combined
+        total/totals/sum; running total; up together; together/altogether; all together; overall; in all; all in all; combined
         add/adds/adding/added up; come to
     """,
     "SPEND": "spend/spent/spending; pay/paid; money/cash; damage",
@@ -61,7 +61,7 @@ TOKENS = {
     "LAST": "(very) last (time); latest; most recent (time); most recently",
     "EVER": "ever; at any time; then or ever; then or at any other time; in the whole history/time; not in any time; of all times",
     "NEVER": "never; without; nothing; not; ignoring all that; leaving out everything",
-    "NEVER EVER": "at no time",
+    "NEVER EVER": "at no time; never once",
     "NEVER BUY": "no purchase/order",
     "SKIP": """
         unbranded (ones/products/items); skip/skipping/without unbranded; (not) counting unbranded; missing brands; not counted
@@ -90,7 +90,7 @@ TOKENS = {
         (in) that/this/same/the order; in order; (in) order of time; (in) time order; in the order they happened; in turn
         click by click; purchase by purchase; one by one; one after the other; by time; going by time; (in) descending (order)
         earliest/oldest/most/highest/biggest first; (the) top one first; most clicked (one) first; (from) most to fewest
-        starting/beginning with the earliest (of) (them); from earliest to latest; from early to late; the latest at the end
+        starting/beginning with the earliest (of) (them); from earliest to latest; oldest to newest; from early to late; the latest at the end
         starting/beginning with the most clicked; one product for each click
     """,
     "YESNO": "yes or no",
@@ -113,14 +113,14 @@ TOKENS = {
         itself; it too; it counts too; it included; that product included; also this product; including that one; that one counted
         a click on it in between counts too
     """,
-    "PAUSE": "gap/gaps/break/breaks/pause/pauses/idle/interval/stretch",
+    "PAUSE": "range; gap/gaps/break/breaks/pause/pauses/idle/interval/stretch",
     "APART": "apart; jump",
     # phrases that decide nothing, though words in them do
     "": """
         each/every/any day; of each/every/any day; (in) (the) hours of the day; (at) times of day; time of day; each/every time
         counting repeats (too); repeats counted again; repeats are fine; counting every single one; counting each/every
         looking at each/all; looking through; looking only at; look up; going by; add up to; however often
-        how big/large; how big a part; how far; at least one; too often; was it again; products of a brand count together; order they
+        how big/large; how big a part; how far; at least one; let me ask you something/this; there is something i should/would like to know; too often; was it again; products of a brand count together; order they
     """,
 }
 
@@ -135,7 +135,7 @@ SMALL = """
     cover curious daily did divide do does done drop during each end ended ends enough even every far fast feels
     fell find follow followed following follows for forgot from get getting give given giving go goes going good got
     grouped grouping guess had happen happened happens has have having here hey hit how's i i've idea if ignored in
-    include included includes including inside into is it it's its just keep keeping kept kind kindly know landed
+    include included includes including inside into is it it's its just keep keeping kept kind kindly know land landed
     large lasted leading leads leaving led left let's lie lies like list list's loads look's looking lost lot made make
     makes making many may me measured might mind mine move my name named names need new no of off ok on once one
     one's ones only or other out over own pass passed per pile place please probably pushed put puts putting quick
@@ -145,7 +145,7 @@ SMALL = """
     there these they think this those though through throw throwing time times to too took track u up us use used
     using various very was way we went were whenever where wherever whether whichever while who whole whose with
     wonder wondering word words work would yo you
-    ask asking bruh curious dying excuse forgive fr funny glad hello hi hm hurry idk lol may might now pls possible question right rn rush
+    ask asking bruh curiosity curious dying excuse forgive fr funny glad hello hi hm hurry idk lol may might now okay oh here's thinking pls plz possible q question want right rn rush
     short sorry thank thanks tho trouble u um umm ur well will
 """
 

@@ -137,8 +137,8 @@ class Player:
         return [slot.name for slot in self.play.buyer.untold]
 
     def leaves_out(self) -> Row:
-        """A need that the shopper is not asked for."""
-        need: Row = self.choose(self.stated if self.multi else ())
+        """A need that the shopper is not asked for, and did not tell first."""
+        need: Row = self.choose(need for need in self.stated if self.multi and need["fact"] in self.list_untold())
         self.left_out.add(need["fact"])
         return need
 

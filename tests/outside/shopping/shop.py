@@ -4,6 +4,7 @@ A need is met by the variant's choice where the product offers one of that name,
 """
 
 import re
+import tomllib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -119,6 +120,11 @@ def read_quantity(text: str) -> tuple[Fraction, str] | None:
     return Fraction(match[1]) * Fraction(factor), kind
 
 
+FAMILIES = tomllib.loads(
+    (Path(__file__).parents[3] / "data" / "reference" / "everyday" / "colors.toml").read_text(encoding="utf-8")
+)
+
+
 def are_equal(one: str, other: str) -> bool:
     """Whether two values are the same, but for case and the unit."""
     if one.strip().lower() == other.strip().lower():
@@ -145,6 +151,8 @@ def meets(need: Row, variant: Variant) -> bool:
     have = variant.facts.get(need["fact"])
     if have is None:
         return False
+    if need["op"] == "kind of":
+        return FAMILIES.get(have.strip().lower(), {}).get("family") == need["value"]
     if need["op"] in ("is", "is not"):
         return are_equal(have, need["value"]) == (need["op"] == "is")
     found, wanted = read_quantity(have), read_quantity(need["value"])
