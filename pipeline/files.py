@@ -125,15 +125,11 @@ def parquet(path: Path) -> pq.ParquetFile:
 
 def footer(path: Path) -> pq.FileMetaData:
     """Raises ArrowInvalid where it is none."""
-    found = (
-        pq.read_metadata(path)
-        if is_here(path)
-        else pq.read_metadata(path_in_filesystem(path), filesystem=filesystem_of(path))
-    )
-    return check_footer(found, path)
+    with parquet(path) as file:
+        return file.metadata
 
 
-def check_footer(footer: pq.FileMetaData, path: Path) -> pq.FileMetaData:
+def check_footer(footer: pq.FileMetaData, path: Path) -> None:
     """Raises ArrowInvalid where it counts more rows than its file has bytes: each row has an id of its own.
 
     Room for all of them is asked for before the first is read, and a footer of somebody else may say what it likes.
@@ -142,7 +138,6 @@ def check_footer(footer: pq.FileMetaData, path: Path) -> pq.FileMetaData:
     counts = [footer.num_rows, *(footer.row_group(number).num_rows for number in range(footer.num_row_groups))]
     if max(counts) > most:
         raise pa.ArrowInvalid(f"{path.name} counts {max(counts):,} rows in {most:,} bytes")
-    return footer
 
 
 def filesystem_of(path: Path) -> Any:

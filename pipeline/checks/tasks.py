@@ -221,7 +221,7 @@ def certificate_is_computed_twice(task: Task, catalog: Dataset[Product]) -> str 
     # A second judge was written for the envs here; for somebody's own env its score is asked.
     if task.env in JUDGES:
         judge = JUDGES[task.env]
-        return next(judge(json.loads(task.goal), found, store, compute_axes(task.difficulty).orders), None)
+        return next(judge(json.loads(task.goal), found, store, compute_axes(task.difficulty).orders_shown), None)
     episode = episode_of(task, catalog)
     for end in found.ends if isinstance(found, AnyOf) else ():
         if any(score_ends(episode, [other]).success for other in list_wrong_ends(store, end)):

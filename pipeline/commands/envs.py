@@ -3,12 +3,16 @@
 from typing import Any
 
 from shopwright.pipeline.commands.options import parse_positive
+from shopwright.pipeline.rewards.ecomrlve import JOB, RULES
 
 ABOUT = (
     "measure a model or a player (solver, first-result, ...): success, reward by its parts, turns, with 95 %% intervals"
 )
 EXAMPLE = "shopwright evaluate envs --agent openai:NAME@http://127.0.0.1:8000/v1 --envs C2 --levels 0,6,12"
-AUDIT_ABOUT = "play the solver and eight baselines at each level; exit 1 if the solver fails or a baseline wins"
+AUDIT_ABOUT = (
+    "play the solver, eight baselines and seven players that read, in the words of the test split; exit 1 if the solver fails, or another"
+    " earns 0 or more, or succeeds in over 15 %% of an env's tasks, from level 3 on"
+)
 AUDIT = "shopwright audit envs --levels 0-12 --episodes 200"
 ROLES = ("agent",)
 SAMPLING: dict[str, str] = {}
@@ -24,6 +28,9 @@ def add_selection(options: Any) -> None:
     )
     options.add_argument(
         "--levels", default="0-12", metavar="L", help="difficulties, as 0-12 or 0,6,12 (default: 0-12)"
+    )
+    options.add_argument(
+        "--reward", default=JOB, choices=RULES, help="pay for jobs that are done alone, or as published (default: job)"
     )
     options.add_argument(
         "--episodes", default=20, type=parse_positive, metavar="N", help="episodes for each env and level (default: 20)"
@@ -46,10 +53,11 @@ def open_situation(
     envs: str,
     levels: str,
     episodes: int,
+    reward: str = JOB,
     native: bool = False,
 ) -> tuple[Any, None]:
     from shopwright.pipeline.envs.evaluate import EnvTasks, parse_env_names, parse_levels
     from shopwright.pipeline.gym import world
 
     names, wanted = parse_env_names(envs), parse_levels(levels)
-    return EnvTasks(world(run, vectors=vectors), names, wanted, range(episodes), native), None
+    return EnvTasks(world(run, vectors=vectors), names, wanted, range(episodes), native, rule=reward), None

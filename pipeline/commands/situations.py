@@ -71,6 +71,7 @@ def run_audit(kind: Any, what: str, run: str | None, workers: int | None, json: 
     from shopwright.pipeline.runners import open_process_pool
 
     situation, dataset = kind.open_situation(run, what, SOLVER, Models(), **given)
+    situation = situation.for_audit()
     pieces, count = situation.pieces(), workers or count_cores()
     with open_process_pool(count) if min(count, len(pieces)) > 1 else nullcontext() as executor:
         cells = audit(pieces, executor=executor)

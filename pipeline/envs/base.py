@@ -19,13 +19,17 @@ from shopwright.pipeline.problem import Problem
 from shopwright.pipeline.shop.policies import USUAL, ShopPolicies, load_policies, name_policies
 from shopwright.pipeline.shop.store import Customer, Store
 from shopwright.pipeline.shop.tools import Finder, Shop
+from shopwright.pipeline.shop.user_simulator import TOPICS
+from shopwright.schemas.behaviors import Side
 from shopwright.schemas.certificates import Certificate, Miss
 from shopwright.schemas.record import Part
 from shopwright.schemas.tasks import Action, Answer, Slot
 
 REFUSALS = ("not_found", "sold_out", "not_eligible", "contradiction", "over_budget", "not_covered")
-# Share of tasks whose right answer is to refuse, in every env where that makes sense.
-INFEASIBLE = 0.15
+# Share of tasks whose right answer is to refuse, in every env where that makes sense: who always refuses is right no more often.
+INFEASIBLE = 0.12
+# Turns that are left for acting when everything that was left out is asked for.
+ACTING = 3
 # Yields actions and is sent what the shop said to each.
 Solution = Generator[Action, dict[str, Any], None]
 
@@ -40,10 +44,16 @@ class World:
     """Of the task that is drawn."""
     policy_number: int = field(default=0, kw_only=True)
     """Which policies the shop has in that task."""
+    side: Side | None = field(default=None, kw_only=True)
+    """The split of that task; None where it is its customer's."""
+
+    def split_of(self, persona_id: str) -> Side:
+        """The split of the task, were it of this customer."""
+        return self.side or assign_task_split(persona_id, self.task_id)
 
     def policies_for(self, persona_id: str) -> ShopPolicies:
         """What the shop's policies are in the task, were it of this customer; those of a task held out are held out, too."""
-        return load_policies(name_policies(assign_task_split(persona_id, self.task_id), self.policy_number))
+        return load_policies(name_policies(self.split_of(persona_id), self.policy_number))
 
 
 class SellOut(Part):
@@ -73,6 +83,8 @@ class Goal(Part):
     """Variants that are sold out from the start, beside those of the store."""
     policies: str = USUAL
     """Which policies the shop has in this episode: its texts, its tools and the score go by them."""
+    contrast: list[Slot] = Field(default_factory=list)
+    """What the opening says beside it of something else, which is not what is wanted."""
     event: SellOut | None = None
     aside: SideQuestion | None = None
 
@@ -181,7 +193,7 @@ class Env(ABC):
             now=goal.now,
             depth=axes.depth,
             distractors=axes.distractors,
-            orders_shown=axes.orders,
+            orders_shown=axes.orders_shown,
             seed=seed,
             gone=set(goal.sold_out),
             policies=load_policies(goal.policies),
@@ -200,17 +212,27 @@ def draw_disclosure(
     """Who learns what how: each slot is left out of the opening by chance, but for those `always` stated.
 
     What is no meaning of the phrase bank may be given as (name, as it is said). One at least is stated, so that there is something to
-    begin with.
+    begin with. No more is left out than can be asked for, two things a turn, with turns left to act.
     """
     named = [each if isinstance(each, Slot) else make_plain_slot(*each) for each in constraints]
     kept = set(always)
     drawn = [each.name in kept or random.random() >= axes.omission for each in named]
     if named and not any(drawn):
         drawn[0] = True
+    untold = [place for place, stated in enumerate(drawn) if not stated]
+    for place in untold[TOPICS * (axes.turns - ACTING) :]:
+        drawn[place] = True
     return [
         each.model_copy(update={"known": "stated" if stated else "asked"})
         for each, stated in zip(named, drawn, strict=True)
     ]
+
+
+def list_questions(slots: Iterable[Slot], later: str = "") -> list[str]:
+    """What an agent asks that has noticed what was left out, as much in each as a shopper answers; later: what will be said anyway."""
+    names = [slot.name for slot in slots if slot.known == "asked" and slot.said not in later]
+    batches = [names[first : first + TOPICS] for first in range(0, len(names), TOPICS)]
+    return [" ".join(f"What about the {name}?" for name in batch) for batch in batches]
 
 
 def is_right_refusal(goal: Goal, answer: Answer | None) -> bool:

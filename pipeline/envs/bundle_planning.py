@@ -29,6 +29,7 @@ from shopwright.pipeline.envs.base import (
 )
 from shopwright.pipeline.envs.constraints import (
     Requirement,
+    contrast_products,
     draw_limit_below,
     draw_place,
     format_limit,
@@ -41,10 +42,10 @@ from shopwright.pipeline.envs.constraints import (
     require_value,
     round_price_limit,
     schedule_sell_out,
+    slot_of_thing,
 )
 from shopwright.pipeline.envs.customers import draw_customer
 from shopwright.pipeline.envs.difficulty import Axes
-from shopwright.pipeline.envs.referring_expressions import ask_about_missing_slots
 from shopwright.pipeline.envs.substitution import get_store_item, is_product_in_stock, list_newly_sold_out
 from shopwright.pipeline.envs.wording import Opening, list_said, make_slot, pick_stated
 from shopwright.pipeline.phrases.speaker import Speaker, spell_dollars
@@ -128,6 +129,12 @@ class BundlePlanning(Env):
         budget = (
             draw_limit_below(least, random) if refusal == "over_budget" else draw_budget(needs, least, axes, random)
         )
+        if (
+            not refusal
+            and axes.difficulty > 2
+            and all(each.asking().cheapest[:1] == each.cheapest[:1] for each in needs)
+        ):
+            raise CannotDraw("the cheapest of each category is right, whatever is asked for")
         if budget is None:
             raise CannotDraw("everything is so cheap that no budget is too small")
         if spoilt >= 0:
@@ -156,7 +163,6 @@ class BundlePlanning(Env):
     def solve(self, goal: BundleGoal, shop: Shop, axes: Axes) -> Solution:
         """Looks in each category below the price of the cheapest that does; where calls are short, straight at it."""
         left, turns = list(goal.needs), self.turns(goal, axes)
-        question = ask_about_missing_slots(goal.slots)
         for turn in range(1, turns):
             unseen = [each for each in left if each.cheapest and each.cheapest[0] not in shop.seen]
             short = (turns - turn) * axes.tool_calls < len(unseen) + (goal.event is not None)
@@ -166,8 +172,7 @@ class BundlePlanning(Env):
             ]
             if not calls:
                 break
-            yield Action(assistant_message=question, tool_calls=calls)
-            question = ""
+            yield Action(tool_calls=calls)
             left = left[axes.tool_calls :] if goal.refusal else left
         if not goal.feasible:
             yield Action(answer=Answer(env=self.name, refusal=goal.refusal))
@@ -375,14 +380,20 @@ def make_bundle_goal(
         refusal=refusal,
         needs=[make_needed_category(each, pair) for each, pair in zip(needs, ids, strict=True)],
         budget=budget,
+        contrast=contrast_needs(needs, axes, random),
     )
 
 
 def slot_of_wish(demand: Requirement, need: CategoryNeed) -> Slot:
     """What is wished of one thing of the list."""
-    slot = demand.slot(need.shelf)
-    facts = {"category": need.category, "wish": slot.meaning, **{each.name: each.value for each in slot.facts}}
-    return make_slot(f"{demand.name} of {need.category}", "wish of", facts, "clause", slot.value)
+    return slot_of_thing(demand.slot(need.shelf), need.category)
+
+
+def contrast_needs(needs: Sequence[CategoryNeed], axes: Axes, random: Random) -> list[Slot]:
+    """By chance what something else was like, of one of the things of which most is asked."""
+    need = max(needs, key=lambda each: len(each.demands))
+    constraints = chain.from_iterable(one.constraints for one in need.demands)
+    return contrast_products(need.shelf, constraints, axes, random, category=need.category)
 
 
 def make_needed_category(need: CategoryNeed, cheapest: list[str]) -> NeededCategory:

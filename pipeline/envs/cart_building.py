@@ -24,7 +24,6 @@ from shopwright.pipeline.envs.base import (
 )
 from shopwright.pipeline.envs.customers import VisitingCustomer, draw_customer
 from shopwright.pipeline.envs.difficulty import Axes, compute_sigmoid
-from shopwright.pipeline.envs.referring_expressions import ask_about_missing_slots
 from shopwright.pipeline.envs.wording import Opening, make_plain_slot, make_slot, mean_value
 from shopwright.pipeline.phrases.speaker import Speaker
 from shopwright.pipeline.shop.store import Item, Option, Store, seconds_to_shop_time
@@ -121,10 +120,8 @@ class CartBuilding(Env):
         looks = [Call(name="user_get_visit_history", args={"page": page}) for page in make_history_calls(goal)]
         looks += [Call(name="catalog_search", args={"query": line.said}) for line in goal.lines if not line.page]
         looks_at = [Call(name="catalog_get_variants", args={"product_id": line.product_id}) for line in goal.lines]
-        question = ask_about_missing_slots(goal.slots)
         for calls in (*batch_turn_calls(looks, axes.tool_calls), *batch_turn_calls(looks_at, axes.tool_calls)):
-            yield Action(assistant_message=question, tool_calls=calls)
-            question = ""
+            yield Action(tool_calls=calls)
         adds = [make_cart_add_call(line, pieces, shop) for line, pieces in count_available_pieces(goal, shop) if pieces]
         awaits = goal.event is not None and not shop.gone.issuperset(goal.event.variants)
         turns = batch_turn_calls(adds, axes.tool_calls)

@@ -20,6 +20,9 @@ from shopwright.schemas.tasks import Slot
 # Characters of a value that somebody would say.
 LONGEST_VALUE = 60
 
+# Characters of a value that is said of something else.
+LONGEST = 60
+
 
 class Requirement(Part):
     """One slot about a product, and what it comes to; a span of prices is two constraints."""
@@ -207,3 +210,41 @@ def list_variant_ids(store: Store, rows: Iterable[int]) -> list[str]:
 def schedule_sell_out(store: Store, row: int, random: Random) -> SellOut:
     """The whole product, after one of the agent's first two turns."""
     return SellOut(after=random.randint(1, 2), variants=list_variant_ids(store, [row]))
+
+
+def contrast_products(
+    shelf: Shelf, constraints: Iterable[Constraint], axes: Axes, random: Random, *, category: str = ""
+) -> list[Slot]:
+    """By chance what something else was like: another value or limit for each of some constraints. category: of a thing of a list."""
+    if random.random() >= axes.contrast:
+        return []
+    found = []
+    for each in constraints:
+        other = draw_other_constraint(shelf, each, random)
+        if other is not None:
+            slot = slot_of_constraint(other)
+            found.append(slot_of_thing(slot, category) if category else slot)
+    return found
+
+
+def draw_other_constraint(shelf: Shelf, it: Constraint, random: Random) -> Constraint | None:
+    """The same fact with another value that the shelf has; None where it has none that is said so."""
+    if it.fact == "price" and it.op == "at most":
+        limit = round_price_limit(int((it.number or 0) * random.choice((0.4, 0.6, 1.5, 2.5))), up=True)
+        return it.model_copy(update={"value": format_limit(limit), "number": limit}) if limit != it.number else None
+    if it.op != "is":
+        return None
+    others = sorted({value for value in shelf.values[it.fact] if value.lower() != it.value.lower()})
+    others = [value for value in others if is_said_easily(value)]
+    return it.model_copy(update={"value": random.choice(others)}) if others else None
+
+
+def is_said_easily(value: str) -> bool:
+    """Whether a value stands in a sentence that a reader finds the end of."""
+    return 0 < len(value) <= LONGEST and value.isprintable() and not set(value) & set(".!?:;")
+
+
+def slot_of_thing(slot: Slot, category: str) -> Slot:
+    """A slot about a product as a wish for one thing of a list."""
+    facts = {"category": category, "wish": slot.meaning, **{each.name: each.value for each in slot.facts}}
+    return make_slot(f"{slot.name} of {category}", "wish of", facts, "clause", slot.value)

@@ -5,6 +5,9 @@ from math import exp, floor
 
 from shopwright.pipeline.problem import Problem
 
+# Orders that are shown, at most, but for what the published formula asks.
+MOST_ORDERS = 7
+
 
 def compute_sigmoid(x: float) -> float:
     """The logistic function.
@@ -37,13 +40,27 @@ class Axes:
     depth: int
     """Results of a search that can be paged to."""
     orders: int
-    """Orders that the customer has."""
+    """Orders that the customer has, at least."""
     clauses: int
     """Rules that a question about the policy must go through."""
     tool_calls: int
     """In one turn, at most."""
     recommendations: int
     """Products that may be named in an answer."""
+
+    @property
+    def orders_shown(self) -> int:
+        """Orders among which one is meant, where the customer has so many: of the few published, who guesses is right too often.
+
+        >>> [compute_axes(level).orders_shown for level in (0, 1, 3, 6, 12)]
+        [1, 3, 7, 7, 7]
+        """
+        return max(self.orders, min(MOST_ORDERS, 1 + 2 * self.difficulty))
+
+    @property
+    def contrast(self) -> float:
+        """Chance that the shopper also says what it does not mean, or what it had before."""
+        return 0.9 * compute_sigmoid(2 * (self.difficulty - 2))
 
     @property
     def slack(self) -> float:

@@ -19,13 +19,14 @@ from shopwright.pipeline.envs.base import (
     GoalScore,
     InvalidDraw,
     SideQuestion,
+    Solution,
     World,
     dump_compact_json,
+    list_questions,
 )
-from shopwright.pipeline.envs.customers import assign_task_split
 from shopwright.pipeline.envs.difficulty import Axes, compute_axes
 from shopwright.pipeline.envs.mistyped_facts import mistype_facts, say_as_typed
-from shopwright.pipeline.envs.wording import phrase_opening
+from shopwright.pipeline.envs.wording import add_contrast, phrase_opening
 from shopwright.pipeline.evaluate import situation
 from shopwright.pipeline.evaluate.situation import NothingToDraw, Score, Step, play_offline
 from shopwright.pipeline.languages import check_offered
@@ -37,6 +38,7 @@ from shopwright.pipeline.phrases.speaker import draw_speaker
 from shopwright.pipeline.problem import Problem
 from shopwright.pipeline.prompts import render_messages, render_offline
 from shopwright.pipeline.rewards.ecomrlve import (
+    JOB,
     combine_reward_parts,
     penalize_illegal_action,
     score_efficiency,
@@ -49,6 +51,7 @@ from shopwright.pipeline.shop.policy_questions import draw_quick_question
 from shopwright.pipeline.shop.rephrasing import rephrase_reply
 from shopwright.pipeline.shop.tools import IllegalCall, Shop, build_tool_schemas, call_tool
 from shopwright.pipeline.shop.user_simulator import UserSimulator
+from shopwright.schemas.behaviors import Side
 from shopwright.schemas.certificates import (
     KINDS,
     AnyOf,
@@ -74,9 +77,18 @@ TRIES = 40
 
 
 def draw_task(
-    env: Env, world: World, difficulty: int, seed: int, *, at: Axes | None = None, bank: GivenBank | None = None
+    env: Env,
+    world: World,
+    difficulty: int,
+    seed: int,
+    *,
+    at: Axes | None = None,
+    bank: GivenBank | None = None,
+    side: Side | None = None,
 ) -> Task:
     """The task of this number, in the package's words or a bank's: the same in any process.
+
+    side: in the words, and under the policies, of this split, whoever its customer is.
 
     Raises NothingToDraw where the store is too small for the level.
     """
@@ -86,7 +98,7 @@ def draw_task(
     for attempt in range(TRIES):
         name = f"{env.name}/{difficulty}/{seed}/{attempt}"
         number = Random(f"{name}/policies").randrange(COUNT)
-        random, here = Random(name), replace(world, task_id=id, policy_number=number)
+        random, here = Random(name), replace(world, task_id=id, policy_number=number, side=side)
         try:
             return make_task(env, env.draw(here, found, random), here, found, seed, random, bank)
         except CannotDraw as error:
@@ -113,7 +125,7 @@ def make_task(
 ) -> Task:
     check_drawn(env, drawn)
     id, persona = world.task_id, drawn.goal.persona_id
-    policies, split = world.policies_for(persona), assign_task_split(persona, id)
+    policies, split = world.policies_for(persona), world.split_of(persona)
     speaker, words = draw_speaker(id, use=split, bank=bank and bank.phrases), Random(f"{id}/words")
     try:
         drawn = env.word(drawn, speaker, words)
@@ -131,6 +143,7 @@ def make_task(
         begins = env.open(typed, drawn.facts, speaker, words)
         avoid = partial(would_be_taken_for_fact, world.store)
         opening = phrase_opening(begins, typed.slots, speaker, noise=at.noise, random=words, avoid=avoid)
+        opening = add_contrast(opening, goal.contrast, speaker, Random(f"{id}/contrast"))
     except (AssertionError, Malformed) as error:
         raise InvalidDraw(f"{env.name}.open: {plain_reason(str(error))}") from None
     return Task(
@@ -180,7 +193,7 @@ class Episode(situation.Episode):
     A reward is 0 until the end; `info["reward"]` then has its parts. Pickles: the world is made again in the other process.
 
     words: the shopper's words are asked of a model too (prompts named `shopper`). native: the server is told of the tools, for models
-    that call them natively; calls in a reply and JSON text are understood either way.
+    that call them natively; calls in a reply and JSON text are understood either way. rule: of the reward, one of RULES.
     """
 
     silence = Action()
@@ -194,9 +207,10 @@ class Episode(situation.Episode):
         at: Axes | None = None,
         words: bool = False,
         native: bool = False,
+        rule: str = JOB,
     ) -> None:
         self.env, self.world = env, world
-        self.given, self.words, self.native = at, words, native
+        self.given, self.words, self.native, self.rule = at, words, native, rule
         self.load(task)
 
     @property
@@ -341,7 +355,12 @@ class Episode(situation.Episode):
         turns = max(1, len(self.turns) - self.caused)
         made_up = score_hallucination(named, self.shop.seen)
         return combine_reward_parts(
-            score.task, score_efficiency(turns, self.most), made_up, success=score.success, fault=fault or score.fault
+            score.task,
+            score_efficiency(turns, self.most),
+            made_up,
+            success=score.success,
+            fault=fault or score.fault,
+            rule=self.rule,
         )
 
     def score_with_aside(self, score: GoalScore, answer: Answer | None) -> GoalScore:
@@ -429,10 +448,33 @@ def play_episode(episode: Episode, player: Player) -> Reward:
     return episode.reward
 
 
+def solve_and_ask(env: Env, goal: Any, shop: Shop, axes: Axes) -> Solution:
+    """The env's own solution, which asks before it acts; the last question goes with its first action."""
+    *first, last = list_questions(goal.slots, getattr(goal, "later", "")) or [""]
+    for question in first:
+        yield Action(assistant_message=question)
+    # A journey has the turns of all its parts, and each part as many as it would have alone.
+    spent = len(first) if env.turns(goal, axes) == axes.turns else 0
+    left = replace(axes, turns=axes.turns - spent)
+    agent = env.solve(goal, shop, left)
+    action = next(agent)
+    if last and action.answer is not None:
+        yield Action(assistant_message=last)
+        agent.close()  # what it was about to hand in may hold no more
+        agent, last = env.solve(goal, shop, left), ""
+        action = next(agent)
+    action = action.model_copy(update={"assistant_message": f"{last} {action.assistant_message}".strip()})
+    while True:
+        try:
+            action = agent.send((yield action))
+        except StopIteration:
+            return
+
+
 def play_solution(episode: Episode) -> Generator[Action, dict[str, Any], None]:
-    """The env's own solution, which also answers what the shopper asked in between."""
+    """The env's own solution, which asks for what was left out, and answers what the shopper asked in between."""
     assert episode.shop is not None
-    agent = episode.env.solve(episode.goal, episode.shop, episode.axes)
+    agent = solve_and_ask(episode.env, episode.goal, episode.shop, episode.axes)
     action = next(agent)
     asked = False
     while True:

@@ -1,6 +1,7 @@
 """The envs as a situation: tasks by env, level and seed, what an agent earns in them, and whether they can be cheated."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from itertools import product as cartesian
 from math import nan
@@ -8,20 +9,31 @@ from typing import Any, NamedTuple
 
 from shopwright.pipeline.envs import get_env, select_collection
 from shopwright.pipeline.envs.base import World
-from shopwright.pipeline.envs.baselines import PLAYERS
+from shopwright.pipeline.envs.baselines import PLAYERS as BASELINES
 from shopwright.pipeline.envs.episode import Episode, draw_task
+from shopwright.pipeline.envs.learnt_words import learn_words
+from shopwright.pipeline.envs.readers import READERS
 from shopwright.pipeline.envs.unseen import measure_invented
 from shopwright.pipeline.evaluate.audit import AuditCell, describe_earnings, list_cheated, list_unsolved
-from shopwright.pipeline.evaluate.situation import SOLVER, Situation, Trace
-from shopwright.pipeline.evaluate.statistics import Share, estimate_mean, measure_share
+from shopwright.pipeline.evaluate.situation import SOLVER, NothingToDraw, Situation, Trace
+from shopwright.pipeline.evaluate.statistics import Share, estimate_mean, measure_auc, measure_share
 from shopwright.pipeline.evaluate.table import Table
 from shopwright.pipeline.evaluate.verdict import AuditVerdict
 from shopwright.pipeline.models.base import UNHEARD
 from shopwright.pipeline.problem import Problem
+from shopwright.pipeline.rewards.ecomrlve import JOB
+from shopwright.schemas.behaviors import Side
 from shopwright.schemas.tasks import EnvEpisode, Reward
 
+PLAYERS = {**BASELINES, **READERS}
 HARDEST = 99
 """No level is above it: from there on nothing gets harder."""
+# From this level on a cheap player earns less than nothing, and succeeds in no more than this share of an env's tasks.
+PAID_FROM, MOST_SUCCESS = 3, 0.15
+# AUC, at most, of a classifier that says from the first words what cannot be done.
+MOST_TOLD = 0.60
+# Episodes from which on a figure itself is judged, and not only the end of its interval.
+ENOUGH = 1_000
 TASKS_PER_PIECE = 50
 """Tasks of an env and a level in one piece of an audit's work."""
 
@@ -47,6 +59,10 @@ class EnvTasks(Situation[EnvTask, Episode, EnvEpisode]):
     seeds: range
     native: bool = False
     """A model's server is told of the tools, for native tool calls."""
+    side: Side | None = None
+    """In the words of this split, whoever a task's customer is; an audit plays in those of `test`."""
+    rule: str = JOB
+    """Of the reward."""
 
     def __post_init__(self) -> None:
         if not (self.envs and self.levels and self.seeds):
@@ -64,7 +80,8 @@ class EnvTasks(Situation[EnvTask, Episode, EnvEpisode]):
     def begin(self, task: EnvTask) -> Episode:
         """Raises NothingToDraw where the shop is too small for the level."""
         env = get_env(task.env)
-        return Episode(env, self.world, draw_task(env, self.world, task.level, task.seed), native=self.native)
+        drawn = draw_task(env, self.world, task.level, task.seed, side=self.side)
+        return Episode(env, self.world, drawn, native=self.native, rule=self.rule)
 
     def keep(self, trace: Trace[Episode]) -> EnvEpisode:
         return make_episode_record(trace)
@@ -83,6 +100,10 @@ class EnvTasks(Situation[EnvTask, Episode, EnvEpisode]):
         """For each env and level."""
         return score_episodes(rows, cartesian(self.envs, self.levels), len(self.seeds))
 
+    def for_audit(self) -> "EnvTasks":
+        """In words that nobody learnt from."""
+        return replace(self, side="test")
+
     def pieces(self) -> "list[EnvTasks]":
         """The same in pieces, for several processes."""
         starts = range(self.seeds.start, self.seeds.stop, TASKS_PER_PIECE)
@@ -95,14 +116,57 @@ class EnvTasks(Situation[EnvTask, Episode, EnvEpisode]):
         return {"env": task.env, "level": task.level}
 
     def judge(self, cells: Sequence[AuditCell]) -> AuditVerdict:
-        """From level 1 on no cheap player may earn more than nothing."""
-        paid = [
-            describe_earnings(cell)
-            for cell in cells
-            if cell.episodes and cell.policy != SOLVER and cell.group["level"] >= 1 and cell.parts["reward"] > 0
-        ]
+        """No cheap player may earn more than nothing from level 1 on, nor what is said at `PAID_FROM` from there on."""
+        played = [cell for cell in cells if cell.episodes and cell.policy != SOLVER]
+        paid = [describe_earnings(cell) for cell in played if cell.group["level"] >= 1 and cell.parts["reward"] > 0]
         undrawn = list(dict.fromkeys(cell.where for cell in cells if not cell.episodes))
-        return AuditVerdict(list_unsolved(cells), list_cheated(cells), paid=paid, undrawn=undrawn)
+        return AuditVerdict(
+            list_unsolved(cells),
+            [*list_cheated(cells), *list_overpaid(played), *list_lucky(played)],
+            told=self.list_told(),
+            paid=paid,
+            undrawn=undrawn,
+        )
+
+    def list_told(self) -> list[str]:
+        """Where a classifier that learnt from training tasks knows by the first words what cannot be done; none without a world."""
+        if self.side is None:
+            return []
+        found = []
+        for env in self.envs:
+            tasks = []
+            for level, seed in cartesian(self.levels, self.seeds):
+                with suppress(NothingToDraw):
+                    tasks.append(draw_task(get_env(env), self.world, level, seed, side=self.side))
+            if 0 < sum(task.feasible for task in tasks) < len(tasks):
+                lean = learn_words(self.world).feasible[env].lean
+                auc = measure_auc([lean(task.opening, "no") for task in tasks], [not task.feasible for task in tasks])
+                if auc.low > MOST_TOLD or (auc.share > MOST_TOLD and auc.count >= ENOUGH):
+                    found.append(f"{env}: AUC {auc.share:.3f} ({auc.low:.3f} - {auc.high:.3f})")
+        return found
+
+
+def list_overpaid(played: Iterable[AuditCell]) -> list[str]:
+    """Where a cheap player earns nothing or more on average, from a level on."""
+    return [
+        describe_earnings(cell) for cell in played if cell.group["level"] >= PAID_FROM and cell.parts["reward"] >= 0
+    ]
+
+
+def list_lucky(played: Iterable[AuditCell]) -> list[str]:
+    """Where a cheap player succeeds too often: over all levels from one on, or at one of them beyond doubt."""
+    found, sums = [], dict[tuple[str, str], list[Share]]()
+    for cell in played:
+        if cell.group["level"] >= PAID_FROM:
+            sums.setdefault((cell.group["env"], cell.policy), []).append(cell.success)
+            if cell.success.low > MOST_SUCCESS:
+                found.append(f"{cell.where}: {cell.policy} succeeds in {cell.success.format_interval('%')}")
+    for (env, policy), shares in sums.items():
+        count = sum(each.count for each in shares)
+        whole = measure_share(sum(each.share * each.count for each in shares), count)
+        if whole.low > MOST_SUCCESS or (whole.share > MOST_SUCCESS and count >= ENOUGH):
+            found.append(f"{env}: {policy} succeeds in {whole.format_interval('%')}")
+    return found
 
 
 def score_episodes(rows: Sequence[EnvEpisode], cells: Iterable[tuple[str, int]], asked: int) -> "list[EnvScore]":

@@ -24,7 +24,6 @@ from shopwright.pipeline.envs.bundle_planning import (
 )
 from shopwright.pipeline.envs.constraints import schedule_sell_out
 from shopwright.pipeline.envs.difficulty import Axes
-from shopwright.pipeline.envs.referring_expressions import ask_about_missing_slots
 from shopwright.pipeline.envs.substitution import is_product_in_stock
 from shopwright.pipeline.envs.wording import make_slot
 from shopwright.pipeline.shop.store import Item, Store
@@ -122,15 +121,15 @@ def add_sell_out(
 
 
 def look_up_list(goal: ThingsGoal, shop: Shop, axes: Axes, first: Sequence[Call] = ()) -> Solution:
-    """Asks for what is missing, then looks at every product of the list that can be had."""
-    question, calls = ask_about_missing_slots(goal.slots), list(first)
+    """Looks at every product of the list that can be had."""
+    calls = list(first)
     while True:
         unseen = [id for id in choose_list(goal, shop) if id not in shop.seen]
         calls += [Call(name="catalog_get_product", args={"product_id": id}) for id in unseen]
         if not calls:
             return
-        yield Action(assistant_message=question, tool_calls=calls[: axes.tool_calls])
-        question, calls = "", [each for each in calls[axes.tool_calls :] if each in first]
+        yield Action(tool_calls=calls[: axes.tool_calls])
+        calls = [each for each in calls[axes.tool_calls :] if each in first]
 
 
 def choose_list(goal: ThingsGoal, shop: Shop) -> list[str]:

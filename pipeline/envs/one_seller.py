@@ -23,7 +23,12 @@ from shopwright.pipeline.envs.base import (
     is_needless_refusal,
     is_right_refusal,
 )
-from shopwright.pipeline.envs.bundle_planning import CategoryNeed, get_need_product_id, list_bundle_items
+from shopwright.pipeline.envs.bundle_planning import (
+    CategoryNeed,
+    contrast_needs,
+    get_need_product_id,
+    list_bundle_items,
+)
 from shopwright.pipeline.envs.customers import draw_customer
 from shopwright.pipeline.envs.difficulty import Axes
 from shopwright.pipeline.envs.one_of_each import (
@@ -137,7 +142,13 @@ def make_sellers_goal(store: Store, needs: Sequence[CategoryNeed], axes: Axes, r
     )
     wanted = [make_list_slot(needs), seller, *list_wish_slots(needs)]
     slots = draw_disclosure(wanted, axes, random, always=["list", "seller"])
-    return ThingsGoal(persona_id=who.id, now=who.now, slots=slots, needs=make_needed(store, needs))
+    return ThingsGoal(
+        persona_id=who.id,
+        now=who.now,
+        slots=slots,
+        needs=make_needed(store, needs),
+        contrast=contrast_needs(needs, axes, random),
+    )
 
 
 # Sellers

@@ -25,8 +25,8 @@ from shopwright.pipeline.envs.referring_expressions import (
     Clue,
     Memory,
     Span,
-    ask_about_missing_slots,
     compute_indirect_chance,
+    draw_contrast,
     draw_moment,
     draw_order_history,
     draw_referring_clues,
@@ -45,9 +45,10 @@ from shopwright.schemas.shop import Order
 from shopwright.schemas.tasks import Action, Answer, Call, Slot
 
 EXACT = ("number", "date")
+# The last one is another order's hardly ever: of many it would tell one alone.
 VAGUE = ("category", "when", "brand", "products", "total")
 # Orders that are looked at until one can be told from the others shown.
-TRIES = 12
+TRIES = 400
 
 
 class OrderTrackingGoal(Goal):
@@ -70,9 +71,11 @@ class OrderTracking(Env):
     refusals = ("not_found",)
 
     def draw(self, world: World, axes: Axes, random: Random) -> DrawnTask:
+        # Drawn once: of the tries those that name a number come about more easily.
+        indirect = random.random() < compute_indirect_chance(axes.difficulty)
         make = draw_missing_order if random.random() < INFEASIBLE else draw_existing_order
         for _ in range(TRIES):
-            found = make(world.store, axes, random)
+            found = make(world.store, axes, random, indirect=indirect)
             if found is not None:
                 return found
         raise CannotDraw(f"no customer has {axes.orders} orders of which one can be told from the others")
@@ -81,10 +84,8 @@ class OrderTracking(Env):
         calls = [Call(name="order_list")]
         if goal.feasible:
             calls.append(Call(name="order_get_status", args={"order_id": goal.order_id}))
-        question = ask_about_missing_slots(goal.slots)
         for first in range(0, len(calls), axes.tool_calls):
-            observation = yield Action(assistant_message=question, tool_calls=calls[first : first + axes.tool_calls])
-            question = ""
+            observation = yield Action(tool_calls=calls[first : first + axes.tool_calls])
         if not goal.feasible:
             yield Action(answer=Answer(env=self.name, refusal=goal.refusal))
             return
@@ -121,19 +122,18 @@ class OrderTracking(Env):
         )
 
 
-def draw_existing_order(store: Store, axes: Axes, random: Random) -> DrawnTask | None:
+def draw_existing_order(store: Store, axes: Axes, random: Random, *, indirect: bool) -> DrawnTask | None:
     """A task about an order that is there; None where it cannot be told from the others."""
-    customer, orders, shown = draw_order_history(store, axes.orders, random)
-    order = orders[random.randrange(len(orders))]
-    # Each step as likely as the others: the longest by far is that of having arrived.
-    now = draw_moment(random.choice(list_status_spans(order, shown)), random)
+    customer, orders, shown = draw_order_history(store, axes, random)
+    order = pick_order(orders, random)
+    now = draw_tracking_moment(order, shown, random)
     memories = list_memories(orders, now, store, lines=False)
     it = next(each for each in memories if each.order is order)
-    clues = draw_order_clues(it, memories, axes, random)
+    clues = draw_order_clues(it, memories, axes, random, indirect=indirect)
     if clues is None:
         return None
     # Of a single order nothing else is left to find out.
-    asks = axes.orders == 1 or random.random() < 0.5
+    asks = len(orders) == 1 or random.random() < 0.5
     goal = OrderTrackingGoal(
         persona_id=customer.id,
         now=now,
@@ -143,9 +143,22 @@ def draw_existing_order(store: Store, axes: Axes, random: Random) -> DrawnTask |
         status=status_at(order, now),
         arrival=find_arrival_day(order),
         asks_arrival=asks,
+        contrast=contrast_orders(it, memories, clues, axes, random),
     )
     right = Answer(selected_order_id=order.id, order_status=goal.status, arrival_date=goal.arrival if asks else "")
-    return DrawnTask(goal, {}, AnyOf(ends=[End(answer=right)]), find_nearest_order(goal, right, memories))
+    miss = find_nearest_order(goal, right, memories)
+    return DrawnTask(goal, {}, AnyOf(ends=[End(answer=right)]), miss)
+
+
+def pick_order(orders: list[Order], random: Random) -> Order:
+    """One of them, half the time of the newer ones, which are not all delivered."""
+    return random.choice(orders[: len(orders) // 3 + 1] if random.random() < 0.5 else orders)
+
+
+def draw_tracking_moment(order: Order, shown: Span, random: Random) -> datetime:
+    """A time of one of its steps, each as likely, but half the time before the last: of several orders most have arrived."""
+    spans = list_status_spans(order, shown)
+    return draw_moment(random.choice(spans[:-1] or spans if random.random() < 0.5 else spans), random)
 
 
 def list_status_spans(order: Order, shown: Span) -> list[Span]:
@@ -159,23 +172,25 @@ def find_arrival_day(order: Order) -> str:
     return f"{order.delivered:%Y-%m-%d}" if order.delivered else ""
 
 
-def draw_missing_order(store: Store, axes: Axes, random: Random) -> DrawnTask | None:
+def draw_missing_order(store: Store, axes: Axes, random: Random, *, indirect: bool) -> DrawnTask | None:
     """A task about an order that the customer does not have; None where nothing that is remembered shows it.
 
     It is another customer's, placed at about the time of one that is shown. All is drawn as of an order that is there, so that neither
     the facts nor the words tell.
     """
-    customer, orders, shown = draw_order_history(store, axes.orders, random)
-    nearest = orders[random.randrange(len(orders))]
-    now = draw_moment(random.choice(list_status_spans(nearest, shown)), random)
+    customer, orders, shown = draw_order_history(store, axes, random)
+    nearest = pick_order(orders, random)
+    now = draw_tracking_moment(nearest, shown, random)
     memories = list_memories(orders, now, store, lines=False)
     it = imagine_order(nearest, now, store, random)
-    clues = it and draw_order_clues(it, memories, axes, random)
+    if it is None:
+        return None
+    clues = draw_order_clues(it, memories, axes, random, indirect=indirect)
     everything = list_memories(customer.orders, now, store, lines=False)
     wrong = [each for each in clues or () if each.fact != "when" and not find_fitting_memories([each], everything)]
     if not clues or not wrong:
         return None
-    asks = axes.orders == 1 or random.random() < 0.5
+    asks = len(orders) == 1 or random.random() < 0.5
     goal = OrderTrackingGoal(
         persona_id=customer.id,
         now=now,
@@ -183,6 +198,7 @@ def draw_missing_order(store: Store, axes: Axes, random: Random) -> DrawnTask | 
         refusal="not_found",
         clues=clues,
         asks_arrival=asks,
+        contrast=contrast_orders(it, memories, clues, axes, random),
     )
     ids = [each.order.id for each in memories]
     proof = NoOrder(orders=ids, fact=wrong[0].fact, value=wrong[0].value)
@@ -200,12 +216,20 @@ def imagine_order(nearest: Order, now: datetime, store: Store, random: Random) -
     return Memory(store, random.choice(others).model_copy(update={"placed": placed}), None, now)
 
 
-def draw_order_clues(it: Memory, memories: list[Memory], axes: Axes, random: Random) -> list[Clue] | None:
+def draw_order_clues(
+    it: Memory, memories: list[Memory], axes: Axes, random: Random, *, indirect: bool
+) -> list[Clue] | None:
     """What is remembered of an order; None where it cannot be told from those that are shown."""
-    if random.random() < compute_indirect_chance(axes.difficulty):
-        first, *more = random.sample(VAGUE, len(VAGUE))
-        return draw_referring_clues(it, memories, first, more, random, count=axes.constraints)
-    return draw_referring_clues(it, memories, random.choice(EXACT), (), random, count=1)
+    if indirect:
+        vague = VAGUE[:-1] if len(memories) > 2 else VAGUE
+        first, *more = random.sample(vague, len(vague))
+        return draw_referring_clues(it, memories, first, more, random, count=axes.constraints, alone=False)
+    return draw_referring_clues(it, memories, random.choice(EXACT), (), random, count=1, alone=True)
+
+
+def contrast_orders(it: Memory, shown: list[Memory], clues: list[Clue], axes: Axes, random: Random) -> list[Slot]:
+    """By chance something of an order that is not meant."""
+    return draw_contrast(it, shown, clues, VAGUE, random, lines=False) if random.random() < axes.contrast else []
 
 
 def list_tracking_slots(clues: list[Clue], now: datetime, asks: bool, axes: Axes, random: Random) -> list[Slot]:

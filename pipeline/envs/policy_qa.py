@@ -107,13 +107,7 @@ class PolicyQA(Env):
         return DrawnTask(goal, {}, certify_answer(policies, topic, answer), miss)
 
     def solve(self, goal: PolicyQuestion, shop: Shop, axes: Axes) -> Solution:
-        missing = [slot.name for slot in goal.slots if slot.known == "asked"]
-        calls = [Call(name="policy_search", args={"query": goal.query})]
-        if missing:
-            asked = " And what about the ".join(f"{name}?" for name in missing)
-            calls.insert(0, Call(name="ask_user", args={"question": f"What about the {asked}"}))
-        for first in range(0, len(calls), axes.tool_calls):
-            yield Action(tool_calls=calls[first : first + axes.tool_calls])
+        yield Action(tool_calls=[Call(name="policy_search", args={"query": goal.query})])
         answer = Answer(env=self.name, policy_answer=goal.answer, refusal=goal.refusal)
         yield Action(assistant_message=goal.answer, answer=answer)
 

@@ -23,9 +23,9 @@ from shopwright.pipeline.envs.base import (
     World,
     draw_disclosure,
 )
+from shopwright.pipeline.envs.constraints import contrast_products
 from shopwright.pipeline.envs.customers import VisitingCustomer, draw_customer
 from shopwright.pipeline.envs.difficulty import Axes
-from shopwright.pipeline.envs.referring_expressions import ask_about_missing_slots
 from shopwright.pipeline.envs.wording import Opening, list_said, make_slot, pick_stated, slot_of_constraint
 from shopwright.pipeline.phrases.speaker import Speaker, drop_article
 from shopwright.pipeline.shop.store import NUMBERS, Item, Shelf, Store
@@ -122,7 +122,7 @@ class ProductDiscovery(Env):
 
     def solve(self, goal: DiscoveryGoal, shop: Shop, axes: Axes) -> Solution:
         search = Call(name="catalog_search", args=make_search_args(goal))
-        yield Action(assistant_message=ask_about_missing_slots(goal.slots), tool_calls=[search])
+        yield Action(tool_calls=[search])
         if not goal.feasible:
             yield Action(answer=Answer(env=self.name, refusal=goal.refusal))
             return
@@ -230,6 +230,7 @@ def make_discovery_goal(
         reference=reference.id if reference else "",
         most=axes.recommendations,
         power=4 + axes.difficulty // 4,
+        contrast=contrast_products(shelf, constraints, axes, random),
     )
 
 

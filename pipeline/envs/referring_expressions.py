@@ -13,7 +13,7 @@ from random import Random
 from typing import Any, NamedTuple
 
 from shopwright.pipeline.envs.base import CannotDraw
-from shopwright.pipeline.envs.difficulty import compute_sigmoid
+from shopwright.pipeline.envs.difficulty import Axes, compute_sigmoid
 from shopwright.pipeline.envs.wording import make_slot
 from shopwright.pipeline.shop.store import Customer, Store
 from shopwright.schemas.record import Part
@@ -107,8 +107,14 @@ FACTS: dict[str, Callable[[Memory], set[str]]] = {
 
 
 def compute_indirect_chance(difficulty: int) -> float:
-    """Chance that something is meant without its number, date or title (EcomRLVE-GYM, order tracking)."""
-    return compute_sigmoid((difficulty - 2) / 1.5)
+    """Chance that something is meant without its number, date or title.
+
+    As published (EcomRLVE-GYM, order tracking) a half at level 2, but three times as steep: a number or a title is found without reading.
+
+    >>> [round(compute_indirect_chance(level), 2) for level in (0, 2, 3, 6)]
+    [0.02, 0.5, 0.88, 1.0]
+    """
+    return compute_sigmoid((difficulty - 2) / 0.5)
 
 
 def list_memories(orders: Iterable[Order], now: datetime, store: Store, *, lines: bool) -> list[Memory]:
@@ -190,19 +196,29 @@ def list_time_spans(placed: date, today: date) -> list[TimeSpan]:
 
 
 def draw_referring_clues(
-    it: Memory, shown: Sequence[Memory], first: str, more: Sequence[str], random: Random, *, count: int
+    it: Memory, shown: Sequence[Memory], first: str, more: Sequence[str], random: Random, *, count: int, alone: bool
 ) -> list[Clue] | None:
     """Clues that together fit nothing else that is shown: first the `first`, then of `more` those that tell more apart.
 
-    So many at least where there is so much to remember; None where no clues tell it apart.
+    So many at least where there is so much to remember; None where no clues tell it apart. alone: one may tell it by itself, as a total
+    does; else two have to be understood, where there is something else to take for it.
     """
-    opening = make_clue(it, first, random)
+
+    def make(fact: str) -> Clue | None:
+        clue = make_clue(it, fact, random)
+        if clue is None or alone or len(shown) < 3:
+            return clue
+        others = [each for each in find_fitting_memories([clue], shown, loosely=True) if each is not it]
+        # Something of an order that is not there may fit none: by that it is known.
+        return clue if others or (it not in shown and fact != "when") else None
+
+    opening = make(first)
     if opening is None:
         return None
     found, spare = [opening], list[Clue]()
     left = [each for each in shown if each is not it and each.fits(opening, loosely=True)]
     for fact in random.sample(more, len(more)):
-        each = make_clue(it, fact, random)
+        each = make(fact)
         if each is None:
             continue
         still = [other for other in left if other.fits(each, loosely=True)]
@@ -228,26 +244,52 @@ def find_near_memory(clues: Sequence[Clue], shown: Iterable[Memory]) -> tuple[Me
     return None
 
 
-def draw_order_history(store: Store, count: int, random: Random) -> tuple[Customer, list[Order], Span]:
-    """A customer, so many orders in a row, the newest first, and the time in which they are the latest.
+def draw_contrast(
+    it: Memory, shown: Sequence[Memory], clues: Sequence[Clue], facts: Sequence[str], random: Random, *, lines: bool
+) -> list[Slot]:
+    """As much of something else that is shown as is said of what is meant, and nothing that holds of it; empty where nothing is left."""
+    others = (
+        [each for each in shown if each is not it and each.line is not it.line]
+        if lines
+        else [each for each in shown if each is not it and each.order.id != it.order.id]
+    )
+    if not others:
+        return []
+    other = others[random.randrange(len(others))]
+    found: list[Slot] = []
+    for fact in random.sample(facts, len(facts)):
+        each = make_clue(other, fact, random)
+        if each and len(found) < len(clues) and not it.fits(each, loosely=True) and each not in clues:
+            found.append(slot_of_clue(each, it.now.date(), lines=lines))
+    return found
 
-    Raises CannotDraw where no customer that was looked at has so many.
+
+def draw_order_history(store: Store, axes: Axes, random: Random) -> tuple[Customer, list[Order], Span]:
+    """A customer, its orders that are shown, the newest first, and the time in which they are the latest.
+
+    Raises CannotDraw where no customer that was looked at has as many as the level asks for.
     """
+    count = axes.orders
     customers = store.customers
     for _ in range(LOOKED_AT if customers else 0):
         customer = customers[random.randrange(len(customers))]
         if len(customer.orders) < count:
             continue
         last = len(customer.orders) - 1
+        first = min(axes.orders_shown, len(customer.orders)) - 1
         if random.random() < 0.5:  # the other half after the last order, where a return window has time to end
-            last = random.randrange(count - 1, len(customer.orders))
+            last = random.randrange(first, len(customer.orders))
         begin = customer.orders[last].placed
         after = last + 1 < len(customer.orders)
         end = customer.orders[last + 1].placed if after else begin + AFTER_THE_LAST
         if customer.now:
             begin, end = max(begin, customer.now), min(end, customer.now + timedelta(seconds=1))
         if begin < end:
-            return customer, list(reversed(customer.orders[last + 1 - count : last + 1])), (begin, end)
+            return (
+                customer,
+                list(reversed(customer.orders[max(0, last + 1 - axes.orders_shown) : last + 1])),
+                (begin, end),
+            )
     raise CannotDraw(f"no customer has {count} order{'s' if count > 1 else ''}")
 
 
@@ -260,8 +302,3 @@ def intersect_spans(*spans: Span) -> Span | None:
 def draw_moment(span: Span, random: Random) -> datetime:
     """A whole second of it, or its beginning."""
     return span[0] + timedelta(seconds=random.randrange(max(1, int((span[1] - span[0]).total_seconds()))))
-
-
-def ask_about_missing_slots(slots: Iterable[Slot]) -> str:
-    """What an agent asks that has noticed what was left out; empty where nothing was."""
-    return " ".join(f"What about the {slot.name}?" for slot in slots if slot.known == "asked")

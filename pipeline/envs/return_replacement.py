@@ -32,8 +32,8 @@ from shopwright.pipeline.envs.referring_expressions import (
     Clue,
     Memory,
     Span,
-    ask_about_missing_slots,
     compute_indirect_chance,
+    draw_contrast,
     draw_moment,
     draw_order_history,
     draw_referring_clues,
@@ -54,7 +54,7 @@ from shopwright.schemas.tasks import Action, Answer, Call, Slot
 # Weights of the right line, the right return and the right replacement (EcomRLVE-GYM, return + replacement).
 SELECTED, RETURNED, REPLACED = Fraction(9, 20), Fraction(9, 20), Fraction(1, 10)
 # Lines that are looked at until one is as the task wants it.
-TRIES = 40
+TRIES = 200
 # Chance to take a line where no other is shown: whoever returns the first there is would be right.
 ALONE = 0.1
 # What is remembered of a line beside its title or category.
@@ -113,8 +113,11 @@ class ReturnReplacement(Env):
         refuses = random.random() < INFEASIBLE
         tricky = random.random() < 0.7 * compute_sigmoid((axes.difficulty - 4) / 1.5)
         wants = random.choice(WANTS)
+        indirect = random.random() < compute_indirect_chance(axes.difficulty)
         for _ in range(TRIES):
-            found = draw_return_task(world, axes, random, refuses=refuses, tricky=tricky, wants=wants)
+            found = draw_return_task(
+                world, axes, random, refuses=refuses, tricky=tricky, wants=wants, indirect=indirect
+            )
             if found is not None:
                 return found
         raise CannotDraw(
@@ -131,10 +134,8 @@ class ReturnReplacement(Env):
             calls.append(Call(name="catalog_search", args={"query": goal.query, "category": goal.category}))
         if goal.feasible and goal.wants == "variant":
             calls.append(Call(name="catalog_get_variants", args={"product_id": goal.product_id}))
-        question = ask_about_missing_slots(goal.slots)
         for first in range(0, len(calls), axes.tool_calls):
-            yield Action(assistant_message=question, tool_calls=calls[first : first + axes.tool_calls])
-            question = ""
+            yield Action(tool_calls=calls[first : first + axes.tool_calls])
         if not goal.feasible:
             yield Action(answer=Answer(env=self.name, refusal=goal.refusal))
             return
@@ -220,11 +221,11 @@ def is_right_replacement(goal: ReturnGoal, shop: Shop, product_id: str) -> bool:
 
 
 def draw_return_task(
-    world: World, axes: Axes, random: Random, *, refuses: bool, tricky: bool, wants: str
+    world: World, axes: Axes, random: Random, *, refuses: bool, tricky: bool, wants: str, indirect: bool
 ) -> DrawnTask | None:
     """A task about one line; None where that line is not as the task wants it."""
     store = world.store
-    customer, orders, shown = draw_order_history(store, axes.orders, random)
+    customer, orders, shown = draw_order_history(store, axes, random)
     policies = world.policies_for(customer.id)
     order = orders[random.randrange(len(orders))]
     line = order.lines[random.randrange(len(order.lines))]
@@ -247,12 +248,13 @@ def draw_return_task(
     if len(memories) == 1 and random.random() >= ALONE:
         return None
     it = next(each for each in memories if each.line is line)
-    first = "category" if random.random() < compute_indirect_chance(axes.difficulty) else "title"
-    clues = draw_referring_clues(it, memories, first, MORE, random, count=2)
+    first = "category" if indirect else "title"
+    clues = draw_referring_clues(it, memories, first, MORE, random, count=2, alone=not indirect)
     instead = draw_replacement(store, item, line, wants, axes, random) if clues else None
     if clues is None or instead is None:
         return None
     event = schedule_replacement_sell_out(store, instead.spare, axes, random)
+    contrasts = random.random() < axes.contrast
     goal = ReturnGoal(
         persona_id=customer.id,
         now=now,
@@ -265,6 +267,7 @@ def draw_return_task(
         line_id=line.line_id,
         product_id=line.product_id,
         wants=instead.wants,
+        contrast=draw_contrast(it, memories, clues, ("category", *MORE), random, lines=True) if contrasts else [],
         **instead.goal,
     )
     end = make_return_end_state(order.id, line.line_id, instead.variant, instead.some_of)

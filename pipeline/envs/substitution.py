@@ -28,6 +28,7 @@ from shopwright.pipeline.envs.base import (
 )
 from shopwright.pipeline.envs.constraints import (
     Requirement,
+    contrast_products,
     draw_limit_below,
     draw_place,
     find_doubtful_fits,
@@ -44,7 +45,6 @@ from shopwright.pipeline.envs.constraints import (
 )
 from shopwright.pipeline.envs.customers import draw_customer
 from shopwright.pipeline.envs.difficulty import Axes
-from shopwright.pipeline.envs.referring_expressions import ask_about_missing_slots
 from shopwright.pipeline.envs.wording import Opening, list_said, make_plain_slot, pick_stated
 from shopwright.pipeline.phrases.speaker import Speaker
 from shopwright.pipeline.shop.store import NO_FITS, Item, Shelf, Store
@@ -160,10 +160,7 @@ class Substitution(Env):
     def solve(self, goal: SubstitutionGoal, shop: Shop, axes: Axes) -> Solution:
         store, limits = shop.store, {each.fact: each for each in goal.constraints if each.op != "at least"}
         original = get_store_item(store, goal.original)
-        yield Action(
-            assistant_message=ask_about_missing_slots(goal.slots),
-            tool_calls=[Call(name="catalog_search", args={"query": original.title})],
-        )
+        yield Action(tool_calls=[Call(name="catalog_search", args={"query": original.title})])
         words = " ".join(each.value for each in goal.constraints if each.op == "is")
         args: dict[str, str | bool | int | float] = {"query": words, "category": goal.category}
         if "price" in limits:
@@ -384,6 +381,7 @@ def make_substitution_goal(
     store, rows = here.store, here.shelf.rows
     who = draw_customer(store, random)
     original = store.item(int(rows[here.at]))
+    constraints = list(chain.from_iterable(each.constraints for each in demands))
     return SubstitutionGoal(
         persona_id=who.id,
         now=who.now,
@@ -392,7 +390,8 @@ def make_substitution_goal(
         sold_out=list_variant_ids(store, [int(rows[each]) for each in gone]),
         original=original.id,
         category=original.category,
-        constraints=list(chain.from_iterable(each.constraints for each in demands)),
+        constraints=constraints,
+        contrast=contrast_products(here.shelf, constraints, axes, random),
         facts=int(here.alike[here.at]),
         weight=compute_similarity_weight(axes.difficulty),
         best=[

@@ -22,7 +22,12 @@ from shopwright.pipeline.envs.base import (
     is_needless_refusal,
     is_right_refusal,
 )
-from shopwright.pipeline.envs.bundle_planning import CategoryNeed, get_need_product_id, list_bundle_items
+from shopwright.pipeline.envs.bundle_planning import (
+    CategoryNeed,
+    contrast_needs,
+    get_need_product_id,
+    list_bundle_items,
+)
 from shopwright.pipeline.envs.constraints import format_limit
 from shopwright.pipeline.envs.customers import draw_customer
 from shopwright.pipeline.envs.difficulty import Axes
@@ -236,7 +241,15 @@ def make_voucher_goal(
     # What the shopper does not say of a voucher, the shop's own list of vouchers does.
     slots = [each.model_copy(update={"known": "inferable"}) if is_untold_voucher(each) else each for each in slots]
     needed = make_needed(store, needs)
-    return VoucherGoal(persona_id=who.id, now=who.now, slots=slots, needs=needed, voucher=voucher, budget=budget)
+    return VoucherGoal(
+        persona_id=who.id,
+        now=who.now,
+        slots=slots,
+        needs=needed,
+        voucher=voucher,
+        budget=budget,
+        contrast=contrast_needs(needs, axes, random),
+    )
 
 
 def is_untold_voucher(slot: Slot) -> bool:

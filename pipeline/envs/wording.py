@@ -1,7 +1,7 @@
 """From facts to words: what each slot says as a meaning of the phrase bank, and the opening that the stated ones make."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date
 from random import Random
 from typing import NamedTuple
@@ -21,6 +21,8 @@ MEASURE = re.compile(
 COUNT = re.compile(r"\d[\d.,]* (?:[a-z-]+ )*[a-z-]{3,}s?")
 MONTHS = "January February March April May June July August September October November December".split()
 SIZES = re.compile(r"[XSML]{1,4}|\d?XL")
+# Within which no sentence may end that a reader has to find the end of.
+SENTENCE_END = re.compile(r"[.!?](?:\s|$)")
 UNFILLED = re.compile(r"[{}]|<[a-z_]+>|\bNone\b|\bUndefined\b|\[\]|[\ue000-\uf8ff]")
 
 
@@ -257,3 +259,16 @@ def phrase_opening(
             f"the opening of {opening.meaning} does not say {slot.name!r} as {slot.said!r}: {text}"
         )
     return text
+
+
+def add_contrast(opening: str, contrast: Sequence[Slot], speaker: Speaker, random: Random) -> str:
+    """First words with a sentence, before or behind them, of something that is not meant. Its facts are typed as they are."""
+    said = [slot.said.rstrip(".") for slot in word_slots(contrast, speaker, random)]
+    said = [each for each in said if not SENTENCE_END.search(each)]
+    if not said:
+        return opening
+    sentence = speaker.sentence("contrast", {"facts": ", ".join(said)}, random).fill()
+    if random.random() < 0.5:
+        return f"{sentence} {opening}"
+    ends = "" if opening.endswith((".", "!", "?")) else "."
+    return f"{opening}{ends} {sentence}"

@@ -214,6 +214,10 @@ class Situation(ABC, Generic[TaskT, EpisodeT, RowT]):
         """Lines that are printed below the tables."""
         return []
 
+    def for_audit(self) -> "Situation[TaskT, EpisodeT, RowT]":
+        """The same as an audit plays it."""
+        return self
+
     def pieces(self) -> "Sequence[Situation[TaskT, EpisodeT, RowT]]":
         """The same in pieces, for several processes."""
         return [self]

@@ -7,6 +7,7 @@ from typing import Any
 TITLES = {
     "unsolved": "not solved",
     "cheated": "cheated",
+    "told": "told by the first words",
     "guessed": "guessed from the profile",
     "paid": "a cheap policy earns more than nothing",
     "undrawn": "the shop is too small for",
@@ -21,6 +22,8 @@ class AuditVerdict:
     """Where the solver does not succeed every time: a release must not get out with one."""
     cheated: list[str]
     """Where a policy that does not look closely does too well: likewise."""
+    told: list[str] | None = None
+    """Where the first words tell too well what cannot be done: likewise."""
     guessed: list[str] | None = None
     """Where the profile alone finds the target more often than any of its siblings: likewise."""
     paid: list[str] | None = None
@@ -30,7 +33,7 @@ class AuditVerdict:
 
     @property
     def failed(self) -> bool:
-        return bool(self.unsolved or self.cheated or self.guessed)
+        return bool(self.unsolved or self.cheated or self.told or self.guessed)
 
     def to_json(self) -> dict[str, Any]:
         """

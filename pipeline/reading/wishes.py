@@ -63,6 +63,11 @@ PIECES = re.compile(
 )
 # Said before values are read, of which "2 pieces" may be one.
 PIECES_OF = re.compile(r"\b(\d+) pieces? of (?:this|that|it|them|these|those)\b")
+# How a sentence begins that is about something else; what it says up to its end is nobody's wish.
+ELSEWHERE = re.compile(
+    r"(?:^|(?<=[.!?] ))[^.!?:]*\b(?:(?:not|don'?t|never|nvm|ignore|forget|attention|meant)\b[^.!?:]*\bthis one|this one(?:'s| is)|another one|wrong one)"
+    r"\b[^.!?:]*: .*?[.!?](?= |$)"
+)
 # Which of several things something is said of.
 WHICH = re.compile(r"\bfor (?:item|number) \d+")
 KINDS = re.compile(r"\b(\d+) different (?:things|products|items|articles)\b")
@@ -194,7 +199,7 @@ class WishReader:
 
     def __init__(self, text: str, shop: ShopVocabulary, today: date) -> None:
         self.shop, self.today = shop, today
-        self.text = " ".join(text.split()).lower()
+        self.text = ELSEWHERE.sub(lambda found: GONE * len(found[0]), " ".join(text.split()).lower())
         self.wishes: list[Wish] = []
 
     def take(self, start: int, end: int, *wishes: Wish) -> None:

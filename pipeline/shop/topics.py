@@ -110,13 +110,24 @@ class SlotKeys:
 class ParsedQuestion:
     """What a text asks for: places of slots, and what no slot is about."""
 
-    slots: list[int]
+    topics: list[list[int]]
+    """What is asked for, topic by topic: the places of its slots, such as the prices of several things."""
     others: list[str]
     """Topics that are no slot's."""
     more: list[frozenset[str]]
     """General questions: the stems of what each is about, none where it is about anything."""
     confirms: bool = False
     unknown: bool = False
+
+    @property
+    def slots(self) -> list[int]:
+        """The places of all slots that are asked for, each once."""
+        return list(dict.fromkeys(chain.from_iterable(self.topics)))
+
+    @property
+    def count(self) -> int:
+        """Topics in all."""
+        return len(self.topics) + len(self.others) + len(self.more)
 
 
 @lru_cache(maxsize=20_000)
@@ -189,7 +200,6 @@ def parse_user_question(text: str, slots: Sequence[SlotKeys]) -> ParsedQuestion:
         said = stem_words(clause)
         if said:
             parse_question_clause(said, slots, things, found)
-    found.slots = list(dict.fromkeys(found.slots))
     found.others = list(dict.fromkeys(found.others))
     return found
 
@@ -214,7 +224,7 @@ def parse_question_clause(
         loose = [] if any(map(str.isdigit, about)) else [place for place in hits if not slots[place].about]
         hits = [place for place in hits if about <= slots[place].about] or loose
     if hits:
-        found.slots += hits
+        found.topics += group_topics(said, hits, slots)
     elif topics:
         found.others += topics[:1]
     elif said & (about | PLAIN["general"]) and (said & PLAIN["else"] or said - about <= PLAIN["filler"]):
@@ -223,6 +233,19 @@ def parse_question_clause(
         found.confirms = True
     elif not said <= PLAIN["filler"]:
         found.unknown = True
+
+
+def group_topics(said: frozenset[str], hits: list[int], slots: Sequence[SlotKeys]) -> list[list[int]]:
+    """The slots that a clause means by topics: of one name are the prices of several things, and what is not named goes with what is.
+
+    "color size material" without a comma are three topics.
+    """
+    named = [slots[place].own for place in hits if slots[place].own <= said]
+    topics: dict[frozenset[str], list[int]] = {own: [] for own in named}
+    for place in hits:
+        own = slots[place].own
+        topics.setdefault(own if own in topics or not named else named[0], []).append(place)
+    return list(topics.values())
 
 
 def resolve_slot_matches(said: frozenset[str], hits: list[int], slots: Sequence[SlotKeys]) -> list[int]:

@@ -12,6 +12,7 @@ from typing import NamedTuple, Protocol
 
 from shopwright.pipeline.phrases.speaker import Speaker, capitalize_first
 from shopwright.pipeline.shop.topics import (
+    ParsedQuestion,
     SlotKeys,
     build_slot_keys,
     extract_questions,
@@ -26,6 +27,8 @@ from shopwright.schemas.tasks import Slot
 SOLD_OUT = "sold out"
 # How the key of a notice begins by which the shopper brings up what else is wanted.
 NEXT = "next"
+# Topics that a shopper has patience for in one turn of the agent's.
+TOPICS = 2
 # What a shopper weighs, with its parameter of the Dirichlet distribution (EcomRLVE-GYM, simulated user).
 DIMENSIONS = {"price": 2, "rating": 2, "shipping": 1, "brand": 1, "similarity": 1}
 # Added to the parameter of a dimension that a stated slot is about.
@@ -99,6 +102,7 @@ class UserSimulator:
     Facts are said clean, also those that the opening has mistyped, so that a question recovers them. avoid: says what no other word may be
     mistyped to. aside: after which turn something else is asked, and what. patience: poor turns in a row after which the shopper leaves. A turn is
     poor in which the agent calls no tool, asks nothing and has nothing to say, or only asks again what it was told.
+    Of more than TOPICS in a turn the shopper takes up the first alone: nobody fills in a form.
     """
 
     part = "shopper"
@@ -124,7 +128,7 @@ class UserSimulator:
         self.questions: set[str] = set()
         self.messages: set[frozenset[str]] = set()
         self.noticed: set[str] = set()
-        self.poor = 0
+        self.poor = self.taken_up = 0
         self.news = self.fresh = self.repeated = False
         # Everything, in its order.
         self.said: list[SimulatorReply] = []
@@ -163,7 +167,7 @@ class UserSimulator:
         parts = [self.reply(question)] if question else []
         stuck = asked_again and not self.fresh
         idle = not (worked or self.fresh or (not question and self.is_new(message)))
-        news, self.news, self.fresh, self.repeated = self.news, False, False, False
+        news, self.news, self.fresh, self.repeated, self.taken_up = self.news, False, False, False, 0
         self.poor = self.poor + 1 if stuck or idle else 0
         if self.poor >= self.patience:
             parts = [self.say("give up", "gives_up")]
@@ -205,6 +209,10 @@ class UserSimulator:
     def reply(self, question: str) -> SimulatorReply:
         """The slots that are asked for, and no other; to a general question one that was left out."""
         about = parse_user_question(question, self.keys)
+        impatient = self.taken_up + about.count > TOPICS
+        if impatient:
+            about = pick_first_topic(about) if self.taken_up < TOPICS else ParsedQuestion([], [], [])
+        self.taken_up += about.count
         said = question.lower()
         again = said in self.questions
         self.questions.add(said)
@@ -216,6 +224,8 @@ class UserSimulator:
         self.fresh, self.repeated = self.fresh or not repeated, self.repeated or repeated
         parts = [self.tell(told, general=not about.slots)] if told else []
         parts += [self.say("clarify", "does_not_mind", topic) for topic in about.others]
+        if impatient:
+            parts.append(self.say("clarify", "is_impatient"))
         if not parts and about.more:
             parts.append(self.say("done", "said_it_all"))
         if not parts and about.confirms:
@@ -299,9 +309,19 @@ class UserSimulator:
 
 
 # What nobody may say in other words: a condition or a denial would be lost.
-AS_IT_IS = ("does_not_mind", "has_no_slot", "confirms", "said_it_all")
+AS_IT_IS = ("does_not_mind", "has_no_slot", "confirms", "said_it_all", "is_impatient")
 # Which act a turn is called by in which the shopper does several things.
 RANK = ("give up", "switch", "correct", "elaborate", "clarify", "done", "confirm", "dissatisfied", "continue")
+
+
+def pick_first_topic(about: ParsedQuestion) -> ParsedQuestion:
+    """
+    >>> pick_first_topic(ParsedQuestion([[3], [4]], ["brand"], []))
+    ParsedQuestion(topics=[[3]], others=[], more=[], confirms=False, unknown=False)
+    """
+    if about.topics:
+        return ParsedQuestion(about.topics[:1], [], [])
+    return ParsedQuestion([], about.others[:1], [] if about.others else about.more[:1])
 
 
 def join_replies(parts: Sequence[SimulatorReply], *, caused: int = 0) -> SimulatorReply:

@@ -188,7 +188,7 @@ def choose_telling_needs(
         if telling is not None and several:
             telling = leave_out_needs(counter, telling, random, MOST_RIGHT, max(2, GRADES[wanted].start))
         chosen = None if telling is None else [each.need for each in telling]
-        if chosen is None or (grade and grade_of(chosen) != grade) or (number < brief and len(chosen) > 2):
+        if not chosen or (grade and grade_of(chosen) != grade) or (number < brief and len(chosen) > 2):
             continue
         if counter.language == "en" and must_copy_title(thing.item.title, counter.leaf, chosen):
             continue

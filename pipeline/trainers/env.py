@@ -27,12 +27,12 @@ from shopwright.pipeline.checks.tasks import earns_everything
 from shopwright.pipeline.envs import get_env
 from shopwright.pipeline.envs.base import World, drop_said, dump_compact_json
 from shopwright.pipeline.envs.difficulty import compute_axes, scale_limits_to_calls
-from shopwright.pipeline.envs.episode import Episode, draw_task, render_call_result, split_ids
+from shopwright.pipeline.envs.episode import Episode, draw_task, render_call_result, solve_and_ask, split_ids
 from shopwright.pipeline.envs.load_world import load_world_beside
 from shopwright.pipeline.gym import world
 from shopwright.pipeline.problem import Problem
 from shopwright.pipeline.prompts import render_messages
-from shopwright.pipeline.rewards.ecomrlve import penalize_illegal_action
+from shopwright.pipeline.rewards.ecomrlve import RULES, penalize_illegal_action
 from shopwright.pipeline.rewards.matching import extract_boxed_answer
 from shopwright.pipeline.rewards.tool_use import reward_answer
 from shopwright.pipeline.rollouts.baselines import open_trajectory_sandbox
@@ -54,6 +54,8 @@ from shopwright.schemas.tasks import Answer, Task
 
 # The variable that names the run's folder where the code does not.
 RUN = "SHOPWRIGHT_RUN"
+# The variable that names the reward of the envs, one of `RULES`; the first where it is not set.
+REWARD = "SHOPWRIGHT_REWARD"
 NAME_THE_RUN = f"Give the folder of its run: ShopEnv(run=FOLDER), or {RUN}=FOLDER."
 OVER = "The episode is over."
 NO_TOOLS = ("reset", "get_reward")
@@ -171,7 +173,8 @@ class ShopEnv(TaskEnvironment):
         )
         if not is_task_of_shop(self._run, known.env, known.difficulty, known.seed, known.goal, bool(known.bank)):
             raise Problem(f"{known.id} is a task of another shop. {NAME_THE_RUN}")
-        self._episode = Episode(env, shop, known, at=scale_limits_to_calls(compute_axes(known.difficulty)))
+        at = scale_limits_to_calls(compute_axes(known.difficulty))
+        self._episode = Episode(env, shop, known, at=at, rule=read_reward_rule())
         # Turns are calls here (`scale_limits_to_calls`).
         calls = self._episode.reset()["turns_left"]
         self._parts: list[Answer] = []
@@ -427,6 +430,14 @@ def get_run_dataset(run: str, name: str) -> Any:
     return found
 
 
+def read_reward_rule() -> str:
+    """Which reward the episodes of this process are given. Raises Problem for one that there is not."""
+    found = os.environ.get(REWARD, RULES[0])
+    if found not in RULES:
+        raise Problem(f"There is no reward {found[:60]!r}. {REWARD} is one of: {', '.join(RULES)}.")
+    return found
+
+
 def get_run_world(run: str) -> World:
     with LOCK:
         return load_world_beside(get_run_dataset(run, "catalog")) if run and get_run_dataset(run, "orders") else world()
@@ -528,7 +539,7 @@ def play_env_solution(env: ShopEnv) -> Iterator[Call]:
     episode, shop, turns = env._episode, env._episode.shop, env._episode.turns
     assert shop is not None
     at = replace(compute_axes(episode.task.difficulty), tool_calls=1)  # with the turns of before: it wastes what it has
-    agent = episode.env.solve(episode.goal, shop, at)
+    agent = solve_and_ask(episode.env, episode.goal, shop, at)
     action = next(agent)
     while True:
         first = len(turns)
@@ -569,8 +580,13 @@ def call_env_tool(env: TaskEnvironment, name: str, arguments: Mapping[str, Any])
     """What a tool says, where there is such a tool."""
     found = list_env_tools(env).get(name)
     if found is None:
-        return make_error_result(OVER) if env._done else env._refused(f"there is no tool {name[:60]}")
+        return make_error_result(OVER) if env._done else refuse_unknown_tool(env, name)
     return found(**arguments)
+
+
+def refuse_unknown_tool(env: TaskEnvironment, name: str) -> str:
+    """What a call of a tool that there is not comes to, the same in every trainer; nothing is said where there is such a tool."""
+    return "" if name in list_env_tools(env) else env._refused(f"there is no tool {name[:60]}")
 
 
 def list_tool_schemas(kind: type[TaskEnvironment]) -> list[dict[str, Any]]:

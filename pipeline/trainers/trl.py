@@ -4,10 +4,11 @@ GRPOTrainer(..., environment_factory=ENVIRONMENTS, reward_funcs=[last_words, dro
 """
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from shopwright.pipeline.envs.adaptive import find_informative_groups
-from shopwright.pipeline.trainers.env import TaskEnvironment
+from shopwright.pipeline.trainers.env import TaskEnvironment, refuse_unknown_tool
 
 
 def last_words(
@@ -15,9 +16,13 @@ def last_words(
 ) -> list[float]:
     """Tells each environment what the model said last, and adds nothing to its reward, which TRL asks for afterwards.
 
-    Only an answer in a box needs it: a call ends the other episodes.
+    An answer in a box needs it: a call ends the other episodes. And it tells of calls of tools that there are not, which TRL answers itself.
     """
     for said, env in zip(completions, environments, strict=True):
+        for call in chain.from_iterable(message.get("tool_calls") or () for message in said):
+            if call["function"]["name"] == "submit" and env._done:
+                break  # what is called after the end costs nothing elsewhere
+            refuse_unknown_tool(env, call["function"]["name"])
         if said and said[-1]["role"] == "assistant" and not said[-1].get("tool_calls"):
             env._hear(said[-1].get("content") or "")
     return [0.0] * len(completions)

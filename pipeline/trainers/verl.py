@@ -13,7 +13,7 @@
 import json
 from typing import Any
 
-from shopwright.pipeline.trainers.env import ENVIRONMENTS, list_env_tools, list_tool_schemas
+from shopwright.pipeline.trainers.env import ENVIRONMENTS, list_env_tools, list_tool_schemas, refuse_unknown_tool
 
 
 def __getattr__(name: str) -> Any:
@@ -56,6 +56,8 @@ def make_agent_loop() -> type:
             return output
 
         async def _handle_processing_tools_state(self, agent_data: Any) -> Any:
+            for call in agent_data.tool_calls:
+                refuse_unknown_tool(self.env, call.name)  # which verl answers itself
             state = await super()._handle_processing_tools_state(agent_data)
             return AgentState.TERMINATED if self.env._done else state
 

@@ -71,7 +71,7 @@ def test_exactly_one_order_shown_fits_all_clues_however_loosely_they_are_taken(w
     for task in feasible(tasks):
         episode = started(world, task)
         shown = list_memories(episode.shop.visible(), episode.goal.now, world.store, lines=False)
-        assert len(shown) == episode.axes.orders
+        assert episode.axes.orders <= len(shown) <= episode.axes.orders_shown
         for loosely in (False, True):
             (it,) = find_fitting_memories(episode.goal.clues, shown, loosely=loosely)
             assert it.order.id == episode.goal.order_id
@@ -79,7 +79,9 @@ def test_exactly_one_order_shown_fits_all_clues_however_loosely_they_are_taken(w
 
 def test_where_no_order_is_meant_none_of_the_customer_fits_all_that_is_remembered(world, tasks):
     wrong = [task for task in tasks if not task.feasible]
-    assert len({loads(task.acceptable)["proof"]["fact"] for task in wrong}) >= 5
+    assert (
+        len({loads(task.acceptable)["proof"]["fact"] for task in wrong}) >= 4
+    )  # a total tells one alone, and is not said of many
     for task in wrong:
         episode, proof = started(world, task), loads(task.acceptable)["proof"]
         false = next(each for each in episode.goal.clues if (each.fact, each.value) == (proof["fact"], proof["value"]))
@@ -222,8 +224,8 @@ def test_clues_are_added_until_they_tell_an_order_apart_or_given_up(world):
     customer = world.store.customers[0]
     now = customer.orders[-1].placed + timedelta(days=1)
     shown = list_memories(customer.orders, now, world.store, lines=False)
-    assert draw_referring_clues(shown[0], shown, "products", (), Random(1), count=1) is None
-    found = draw_referring_clues(shown[0], shown, "number", ("total", "when"), Random(1), count=3)
+    assert draw_referring_clues(shown[0], shown, "products", (), Random(1), count=1, alone=True) is None
+    found = draw_referring_clues(shown[0], shown, "number", ("total", "when"), Random(1), count=3, alone=True)
     assert {each.fact for each in found} == {"number", "total", "when"}
     assert make_clue(shown[0], "beside", Random(1)) is None, "an order has nothing beside it"
 
@@ -249,4 +251,4 @@ def test_levels_use_their_axes(tasks):
             for task in feasible(tasks)
             if task.difficulty == level and loads(task.goal)["clues"][0]["fact"] not in ("number", "date")
         ]
-        assert max(map(len, vague)) == min(compute_axes(level).constraints, 5)
+        assert max(map(len, vague)) == min(compute_axes(level).constraints, 4)  # beside a total

@@ -83,7 +83,7 @@ def test_exactly_one_line_shown_fits_all_clues_however_loosely_they_are_taken(wo
     for task in tasks:
         episode = started(world, task)
         orders = episode.shop.visible()
-        assert len(orders) == episode.axes.orders
+        assert episode.axes.orders <= len(orders) <= episode.axes.orders_shown
         shown = list_memories(orders, episode.goal.now, world.store, lines=True)
         for loosely in (False, True):
             (it,) = find_fitting_memories(episode.goal.clues, shown, loosely=loosely)

@@ -77,32 +77,26 @@ def watched(secrets):
     thread.join()
 
 
+def build_personas(folder, server, *command, **environment):
+    """By a model, in a process whose environment has the keys."""
+    model = f"openai:toy@{server.url}"
+    words = ["personas", "--run", str(folder), "--products", "300", "--count", "12", "--model", model]
+    return subprocess.run(
+        [sys.executable, "-m", *command, *words],
+        cwd=HOME,
+        env={**os.environ, **SECRETS, **environment},
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+
+
 def test_a_build_by_a_model_leaves_no_key_anywhere(tmp_path):
     with (
         Server(Plan(faults={"400": 0.3, "429": 0.2}, retry_after="0", says=describes)) as server,
         watched(SECRETS.values()) as seen,
     ):
-        words = [
-            "build",
-            "personas",
-            "--run",
-            str(tmp_path / "run"),
-            "--products",
-            "300",
-            "--count",
-            "12",
-            "--model",
-            f"openai:toy@{server.url}",
-        ]
-        env = {**os.environ, **SECRETS}
-        done = subprocess.run(
-            [sys.executable, "-m", "shopwright.pipeline", *words],
-            cwd=HOME,
-            env=env,
-            check=False,
-            capture_output=True,
-            text=True,
-        )
+        done = build_personas(tmp_path / "run", server, "shopwright.pipeline", "build")
         assert server.count > 10
     assert (tmp_path / "run" / "manifests" / "personas.json").exists(), done.stderr
     assert list((tmp_path / "run" / "replies").iterdir())
@@ -254,32 +248,8 @@ def test_doctor_and_list_show_no_secret(shopwright, tmp_path, monkeypatch):
 @pytest.mark.slow
 def test_a_flow_leaves_no_key_in_prefects_home(tmp_path):
     with Server(Plan(says=describes)) as server:
-        words = [
-            "personas",
-            "--run",
-            str(tmp_path / "run"),
-            "--products",
-            "300",
-            "--count",
-            "12",
-            "--model",
-            f"openai:toy@{server.url}",
-        ]
-        env = {
-            **os.environ,
-            **SECRETS,
-            "PREFECT_HOME": str(tmp_path / "prefect"),
-            "DO_NOT_TRACK": "1",
-            "PREFECT_API_URL": "",
-        }
-        done = subprocess.run(
-            [sys.executable, "-m", "shopwright.flows.build", *words],
-            cwd=HOME,
-            env=env,
-            check=False,
-            capture_output=True,
-            text=True,
-        )
+        prefect = {"PREFECT_HOME": str(tmp_path / "prefect"), "DO_NOT_TRACK": "1", "PREFECT_API_URL": ""}
+        done = build_personas(tmp_path / "run", server, "shopwright.flows.build", **prefect)
     assert done.returncode == 0, done.stderr
     assert list((tmp_path / "prefect").glob("*.db"))
     assert holding(tmp_path, *SECRETS.values()) == []

@@ -108,7 +108,7 @@ def first_prompt(who, message=""):
 
 
 def test_what_was_told_may_be_hidden_no_more():
-    who = shopper("Which brand?", "Which color and which brand?")
+    who = shopper("Which color and which brand?")
     words = "Norrvik it is, in deep red"
     assert talk(who, who.said[-1], words)[0] == words
 

@@ -76,7 +76,8 @@ def says_again(text, said):
         ("Which colour and how many?", ["color", "quantity"]),
         ("What is your budget?", ["price"]),
         ("Which order do you mean?", ["order"]),
-        ("Brand, color, budget, and how many?", ["price", "brand", "color", "quantity"]),
+        ("Brand, and how many?", ["brand", "quantity"]),
+        ("Brand, color, budget, and how many?", ["brand"]),  # nobody fills in a form
     ],
 )
 def test_exactly_what_is_asked_is_told(question, names):
@@ -91,9 +92,20 @@ def test_a_general_question_is_told_one_thing_that_was_left_out(question):
     assert facts_in(shopper().answer(question)) == ["brand"]
 
 
+def test_of_many_questions_in_one_turn_two_topics_are_taken_up():
+    who = shopper()
+    told = [facts_in(who.answer(question)) for question in ("Which brand?", "Which color?", "How many?")]
+    assert told == [["brand"], ["color"], []]
+    hear(who)
+    assert facts_in(who.answer("How many?")) == ["quantity"]
+
+
 def test_general_questions_come_to_an_end():
     who = shopper()
-    told = [facts_in(who.answer("Anything else?")) for _ in range(6)]
+    told = []
+    for _ in range(6):
+        told.append(facts_in(who.answer("Anything else?")))
+        hear(who)
     assert told == [["brand"], ["color"], ["quantity"], ["shipping days"], [], []]
     assert hear(who, "Anything else I should know?").act == "done"
 
@@ -354,7 +366,7 @@ def test_all_that_was_said_is_kept_in_its_order():
 def test_facts_come_through_noise_as_they_are():
     for seed in range(100):
         who = shopper(seed=str(seed), noise=0.125)
-        assert facts_in(who.answer("Brand, colour, how many?")) == ["brand", "color", "quantity"]
+        assert facts_in(who.answer("Colour, how many?")) == ["color", "quantity"]
     framed = Counter(shopper(seed=str(seed), noise=0.125).answer("Which brand?") for seed in range(100))
     assert len(framed) > 20
 

@@ -26,7 +26,7 @@ from shopwright.pipeline.questions.shapes import SHAPES
 from shopwright.pipeline.rollouts.thoughts import Speaker, remark
 from shopwright.pipeline.run import Run
 from shopwright.pipeline.stage import reasons_against
-from shopwright.pipeline.stages import all_stages
+from shopwright.pipeline.stages import all_stages, upstream
 from shopwright.pipeline.verify import verify
 from shopwright.schemas.phrases import Phrase
 from tests.catalog.hub import Hub
@@ -56,9 +56,13 @@ HOSTILE = (
 
 
 @pytest.fixture(scope="module")
-def small_bank(tmp_path_factory):
-    run = Run(tmp_path_factory.mktemp("phrases"), seed=3, workers=2)
-    run.build("phrases", count=6, tokens="32k", per_template=1)
+def small_bank(small, tmp_path_factory):
+    """The phrases of the small run and what they are made from, to be built on."""
+    run = Run(tmp_path_factory.mktemp("phrases"), seed=small.seed, workers=2)
+    for name in upstream("phrases"):
+        for place in (f"manifests/{name}.json", *map(str, small.read(name).manifest.files)):
+            (run.folder / place).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(small.folder / place, run.folder / place)
     return run
 
 
@@ -126,10 +130,6 @@ def test_each_question_has_twelve_ways_or_more_and_half_of_them_have_at_most_nin
 )
 def test_openings_wishes_cases_answers_and_reasons_are_rows(rows, meanings):
     assert set(meanings) <= {row["meaning"] for row in rows}
-
-
-def test_what_is_proved_is_proved_again_from_the_files_alone(small_bank):
-    assert not [verdict for verdict in verify(small_bank) if verdict.failed]
 
 
 @pytest.fixture(scope="module")

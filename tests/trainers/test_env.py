@@ -553,3 +553,29 @@ def test_environments_work_inside_an_event_loop(small):
         return await asyncio.to_thread(env.cart_view)
 
     assert parse_text(asyncio.run(played()))["lines"] == []
+
+
+def test_an_unknown_tool_costs_the_same_in_trl_as_elsewhere():
+    """TRL answers such a call itself: the environment hears of it with the last words."""
+    task = {"env": "policy_qa", "difficulty": 0, "seed": 1}
+    there, here = ShopEnv(), ShopEnv()
+    for env in (there, here):
+        env.reset(extra_info={"task": task})
+    call_env_tool(there, "fly", {})
+    called = {"role": "assistant", "content": "", "tool_calls": [{"function": {"name": "fly", "arguments": {}}}]}
+    assert last_words([[called]], [here]) == [0.0]
+    assert here.get_reward() == there.get_reward() == -1.0
+
+
+def test_the_published_reward_is_asked_for_by_name(monkeypatch):
+    task = {"env": "bundle_planning", "difficulty": 0, "seed": 1}
+    earned = []
+    for rule in ("job", "published"):
+        monkeypatch.setenv("SHOPWRIGHT_REWARD", rule)
+        env = ShopEnv()
+        assert solve_env_task(env, task)
+        earned.append(env.get_reward())
+    assert earned[0] == 1.0 > earned[1]
+    monkeypatch.setenv("SHOPWRIGHT_REWARD", "generous")
+    with pytest.raises(Problem, match="There is no reward 'generous'"):
+        ShopEnv().reset(extra_info={"task": task})

@@ -98,6 +98,9 @@ def picks_at_once_what_the_page_shows(player: Player) -> Turns:
 
 @control(MULTI)
 def looks_around_before_it_asks(player: Player) -> Turns:
+    """Where the opening tells nothing that the searches could ignore."""
+    if len(player.list_untold()) < len(player.stated):
+        raise CannotMake
     for query in player.draw_unrelated_queries(4):
         yield from player.looks_for(query)
     yield from player.begins()

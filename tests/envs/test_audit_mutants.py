@@ -1,0 +1,111 @@
+"""An env with a leak that was closed once is named by the audit: by who passes, and where."""
+
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+
+from shopwright.pipeline.envs import all_envs, difficulty
+from shopwright.pipeline.envs.base import GoalScore
+from shopwright.pipeline.envs.bundle_planning import BundlePlanning
+from shopwright.pipeline.envs.evaluate import EnvTasks
+from shopwright.pipeline.envs.learnt_words import LearntWords, draw_training_tasks, learn_words
+from shopwright.pipeline.envs.order_tracking import OrderTracking
+from shopwright.pipeline.envs.policy_qa import PolicyQA
+from shopwright.pipeline.evaluate.audit import audit
+from shopwright.pipeline.gym import world
+
+EPISODES, LEVEL = 40, 3
+
+
+@pytest.fixture(scope="module")
+def shop():
+    found = world()
+    learn_words(found)  # of the envs as they are
+    return found
+
+
+def audit_env(shop, name, *players):
+    tasks = EnvTasks(shop, [name], [LEVEL], range(EPISODES)).for_audit()
+    return tasks.judge(audit([tasks], ["solver", *players]))
+
+
+def plant(monkeypatch, env):
+    monkeypatch.setitem(all_envs(), env.name, env)
+
+
+class SaysTheNumber(OrderTracking):
+    """Nothing is left out, and every order goes by its number."""
+
+    def draw(self, world, axes, random):
+        return super().draw(world, replace(axes, difficulty=0, omission=0.0), random)
+
+
+def test_a_number_that_is_said_is_found_without_reading(shop, monkeypatch):
+    plant(monkeypatch, SaysTheNumber())
+    found = audit_env(shop, "order_tracking", "lexical")
+    assert found.failed
+    assert any("lexical succeeds in" in line for line in found.cheated)
+
+
+def test_of_two_orders_one_is_guessed(shop, monkeypatch):
+    monkeypatch.setattr(difficulty, "MOST_ORDERS", 0)
+    found = audit_env(shop, "order_tracking", "lists-and-guesses")
+    assert any("lists-and-guesses succeeds in" in line for line in found.cheated)
+
+
+class PaysHedges(OrderTracking):
+    """Half of what any order earns."""
+
+    def score(self, goal, shop, answer):
+        found = super().score(goal, shop, answer)
+        named = answer is not None and answer.selected_order_id
+        return GoalScore(Fraction(1, 2), True) if named and not found.success else found
+
+
+def test_a_hedge_that_is_paid_is_named(shop, monkeypatch):
+    plant(monkeypatch, PaysHedges())
+    found = audit_env(shop, "order_tracking", "lists-and-guesses")
+    assert any(line.startswith("order_tracking level 3: lists-and-guesses earns +") for line in found.cheated)
+
+
+class CheapestIsRight(BundlePlanning):
+    """What is asked of a thing counts for nothing."""
+
+    def score(self, goal, shop, answer):
+        plain = [need.model_copy(update={"constraints": []}) for need in goal.needs]
+        return super().score(goal.model_copy(update={"needs": plain}), shop, answer)
+
+
+def test_a_list_of_the_cheapest_that_is_right_is_named(shop, monkeypatch):
+    plant(monkeypatch, CheapestIsRight())
+    found = audit_env(shop, "bundle_planning", "asks-everything")
+    assert any("asks-everything" in line for line in found.cheated)
+
+
+class TellsInTheWords(PolicyQA):
+    """Who asks what has no answer is sorry."""
+
+    def open(self, goal, facts, speaker, random):
+        found = super().open(goal, facts, speaker, random)
+        sorry = "" if goal.feasible else "sorry, sorry: "
+        return found._replace(facts={**found.facts, "question": sorry + found.facts["question"]})
+
+
+def test_words_that_tell_what_cannot_be_done_are_named(shop, monkeypatch):
+    plant(monkeypatch, TellsInTheWords())
+    learnt = LearntWords([task for task in draw_training_tasks(shop) if task.env == "policy_qa"])
+    monkeypatch.setattr("shopwright.pipeline.envs.evaluate.learn_words", lambda world: learnt)
+    found = audit_env(shop, "policy_qa", "do-nothing")
+    assert found.failed
+    assert any(line.startswith("policy_qa: AUC") for line in found.told)
+
+
+def test_as_it_is_none_of_them_is_named(shop):
+    for name, players in {
+        "order_tracking": ["lists-and-guesses"],
+        "bundle_planning": ["lexical"],
+        "policy_qa": ["do-nothing"],
+    }.items():
+        found = audit_env(shop, name, *players)
+        assert not found.failed, found
