@@ -32,8 +32,8 @@ HARDEST = 99
 PAID_FROM, MOST_SUCCESS = 3, 0.15
 # AUC, at most, of a classifier that says from the first words what cannot be done.
 MOST_TOLD = 0.60
-# Episodes from which on a figure itself is judged, and not only the end of its interval.
-ENOUGH = 1_000
+# Episodes from which on a figure itself is judged, and not only the end of its interval: of a share, and of the mean in one cell.
+ENOUGH, ENOUGH_IN_A_CELL = 1_000, 100
 TASKS_PER_PIECE = 50
 """Tasks of an env and a level in one piece of an audit's work."""
 
@@ -147,10 +147,20 @@ class EnvTasks(Situation[EnvTask, Episode, EnvEpisode]):
 
 
 def list_overpaid(played: Iterable[AuditCell]) -> list[str]:
-    """Where a cheap player earns nothing or more on average, from a level on."""
+    """Where a cheap player earns nothing or more on average, from a level on; of few episodes, where that is beyond doubt."""
     return [
-        describe_earnings(cell) for cell in played if cell.group["level"] >= PAID_FROM and cell.parts["reward"] >= 0
+        describe_earnings(cell)
+        for cell in played
+        if cell.group["level"] >= PAID_FROM
+        and cell.parts["reward"] >= 0
+        and (cell.episodes >= ENOUGH_IN_A_CELL or bound_mean_reward(cell) >= 0)
     ]
+
+
+def bound_mean_reward(cell: AuditCell) -> float:
+    """The lower end of the mean reward's interval, as if each episode earned -1 or 1: no reward between them varies more."""
+    as_share = (cell.parts["reward"] + 1) / 2
+    return 2 * measure_share(as_share * cell.episodes, cell.episodes).low - 1
 
 
 def list_lucky(played: Iterable[AuditCell]) -> list[str]:

@@ -65,8 +65,7 @@ PIECES = re.compile(
 PIECES_OF = re.compile(r"\b(\d+) pieces? of (?:this|that|it|them|these|those)\b")
 # How a sentence begins that is about something else; what it says up to its end is nobody's wish.
 ELSEWHERE = re.compile(
-    r"(?:^|(?<=[.!?] ))[^.!?:]*\b(?:(?:not|don'?t|never|nvm|ignore|forget|attention|meant)\b[^.!?:]*\bthis one|this one(?:'s| is)|another one|wrong one)"
-    r"\b[^.!?:]*: .*?[.!?](?= |$)"
+    r"(?:^|(?<=[.!?] ))(?=[^.!?:]*\b(?:different|not|don'?t|unlike)\b)[^.!?:]*\b(?:an)?other one\b[^.!?:]*: .*?[.!?](?= |$)"
 )
 # Which of several things something is said of.
 WHICH = re.compile(r"\bfor (?:item|number) \d+")

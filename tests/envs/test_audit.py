@@ -5,8 +5,9 @@ import json
 import pytest
 
 from shopwright.pipeline.envs import all_envs
-from shopwright.pipeline.envs.baselines import ENV_BASELINES, PLAYERS
-from shopwright.pipeline.envs.evaluate import EnvTasks, parse_env_names, parse_levels
+from shopwright.pipeline.envs.baselines import ENV_BASELINES
+from shopwright.pipeline.envs.evaluate import PLAYERS, EnvTasks, parse_env_names, parse_levels
+from shopwright.pipeline.envs.readers import READERS
 from shopwright.pipeline.evaluate.audit import AuditCell, audit, audit_to_json, parse_audit_cell, tabulate_audit
 from shopwright.pipeline.evaluate.statistics import measure_share
 from shopwright.pipeline.gym import world
@@ -43,8 +44,8 @@ def test_no_cheap_policy_earns_as_much_as_the_solver(cells):
     assert not judge_audit(cells).cheated
 
 
-def test_no_cheap_policy_earns_anything_from_level_1_on(cells):
-    assert not judge_audit(cells).paid
+def test_no_policy_that_does_not_read_earns_anything_from_level_1_on(cells):
+    assert not judge_audit([cell for cell in cells if cell.policy not in READERS]).paid
 
 
 def test_there_is_a_cell_for_each_env_level_and_policy(cells):
@@ -82,14 +83,30 @@ def test_a_task_that_the_solver_misses_fails_the_audit():
 
 @pytest.mark.parametrize(("reward", "failed"), [(0.79, False), (0.8, True), (0.9, True)])
 def test_a_cheap_policy_that_earns_as_much_fails_the_audit(reward, failed):
+    assert judge_audit([cell("solver", 1.0, 0.8, 1), cell("first-result", 0.0, reward, 1)]).failed is failed
+
+
+@pytest.mark.parametrize(
+    ("level", "reward", "paid", "failed"),
+    [(0, 0.1, 0, False), (1, 0.1, 1, False), (1, 0.0, 0, False), (3, 0.0, 0, True), (12, 0.001, 1, True)],
+)
+def test_a_cheap_policy_that_earns_anything_is_named_from_level_1_on_and_fails_from_level_3_on(
+    level, reward, paid, failed
+):
+    found = judge_audit([cell("solver", 1.0, 0.8, level, 200), cell("echo-the-query", 0.0, reward, level, 200)])
+    assert len(found.paid) == paid
+    assert found.failed is failed
+
+
+@pytest.mark.parametrize(("reward", "failed"), [(0.1, False), (0.7, True)])
+def test_of_few_episodes_a_mean_counts_where_it_is_beyond_doubt(reward, failed):
     assert judge_audit([cell("solver", 1.0, 0.8), cell("first-result", 0.0, reward)]).failed is failed
 
 
-@pytest.mark.parametrize(("level", "reward", "paid"), [(0, 0.1, 0), (1, 0.1, 1), (1, 0.0, 0), (12, 0.001, 1)])
-def test_a_cheap_policy_that_earns_anything_is_named_from_level_1_on(level, reward, paid):
-    found = judge_audit([cell("solver", 1.0, 0.8, level), cell("echo-the-query", 0.0, reward, level)])
-    assert len(found.paid) == paid
-    assert not found.failed
+@pytest.mark.parametrize(("successes", "failed"), [(20, False), (60, True)])
+def test_a_cheap_policy_that_succeeds_too_often_fails_the_audit(successes, failed):
+    found = judge_audit([cell("solver", 1.0, 1.0, episodes=200), cell("lexical", successes / 200, -0.5, episodes=200)])
+    assert found.failed is failed
 
 
 def test_a_level_that_nothing_could_be_drawn_for_is_named():

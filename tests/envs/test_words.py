@@ -130,7 +130,8 @@ def test_an_opening_that_says_another_fact_is_not_read_as_its_own(tasks, shop):
     caught = 0
     for task in tasks:
         number = re.search(r"\$(\d+)(?![\d.])|(?<![\d.])(\d+)(?= (?:dollars|bucks))", task.opening)
-        if task.env != "product_discovery" or number is None:
+        # What is said of another product is no fact of this task.
+        if task.env != "product_discovery" or number is None or json.loads(task.goal)["contrast"]:
             continue
         amount = number[1] or number[2]
         other = task.opening.replace(number[0], number[0].replace(amount, f"{int(amount) + 7}"))

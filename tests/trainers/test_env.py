@@ -462,12 +462,15 @@ def test_an_answer_in_a_box_counts_where_no_call_follows(small):
     assert parse_text(env.code_interpreter(code="1")) == {"error": "The episode is over."}
 
 
+CALL = {"type": "function", "function": {"name": "code_interpreter", "arguments": {"code": "1"}}}
+
+
 @pytest.mark.parametrize(
     "said",
     [
         [],
         [{"role": "tool", "content": "\\boxed{%s}"}],
-        [{"role": "assistant", "content": "\\boxed{%s}", "tool_calls": [{"type": "function"}]}],
+        [{"role": "assistant", "content": "\\boxed{%s}", "tool_calls": [CALL]}],
         [{"role": "assistant", "content": "\\boxed{%s}"}, {"role": "tool", "content": "1"}],
     ],
     ids=["nothing", "a tool", "with a call", "before a tool"],
