@@ -139,8 +139,8 @@ class EnvTasks(Situation[EnvTask, Episode, EnvEpisode]):
                 with suppress(NothingToDraw):
                     tasks.append(draw_task(get_env(env), self.world, level, seed, side=self.side))
             if 0 < sum(task.feasible for task in tasks) < len(tasks):
-                lean = learn_words(self.world).feasible[env].lean
-                auc = measure_auc([lean(task.opening, "no") for task in tasks], [not task.feasible for task in tasks])
+                rate = learn_words(self.world).feasible[env].rate
+                auc = measure_auc([rate(task.opening) for task in tasks], [not task.feasible for task in tasks])
                 if auc.low > MOST_TOLD or (auc.share > MOST_TOLD and auc.count >= ENOUGH):
                     found.append(f"{env}: AUC {auc.share:.3f} ({auc.low:.3f} - {auc.high:.3f})")
         return found

@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from shopwright.pipeline.envs import all_envs
+from shopwright.pipeline.envs import all_envs, get_env
 from shopwright.pipeline.envs.base import World
 from shopwright.pipeline.envs.episode import draw_task
 from shopwright.pipeline.evaluate.situation import NothingToDraw
@@ -28,6 +28,8 @@ NUMBER = re.compile(r"\$?\d+(?:[.,]\d+)*")
 BESIDE = 3
 # Of naive Bayes: what is added to every count.
 SMOOTH = 0.1
+# Of ridge regression: how strongly weights are held near 0, and in how many texts a feature has to stand.
+RIDGE, SEEN_IN = 10.0, 2
 LONGEST_PHRASE = 12
 T = TypeVar("T")
 
@@ -62,12 +64,14 @@ class WordClassifier:
 
     def rate(self, text: str) -> dict[str, float]:
         """Of each label how likely it is, as a logarithm."""
-        features, every = list_features(text), sum(self.totals.values())
+        # A word that no text had says nothing, and would count for the rarer labels.
+        features = [each for each in sorted(list_features(text)) if any(each in seen for seen in self.counts.values())]
+        every = sum(self.totals.values())
         found = {}
         for label, count in self.totals.items():
             seen = self.counts[label]
             found[label] = log(count / every) + sum(
-                log((seen[each] + SMOOTH) / (count + 2 * SMOOTH)) for each in sorted(features)
+                log((seen[each] + SMOOTH) / (count + 2 * SMOOTH)) for each in features
             )
         return found
 
@@ -76,11 +80,37 @@ class WordClassifier:
         rates = self.rate(text)
         return max(rates, key=rates.__getitem__, default="")
 
-    def lean(self, text: str, label: str) -> float:
-        """How much more likely a label is than the likeliest other."""
-        rates = self.rate(text)
-        others = [rate for each, rate in rates.items() if each != label]
-        return rates[label] - max(others) if label in rates and others else 0.0
+
+class RefusalReader:
+    """Ridge regression on words and pairs of words: whether it is told by a text that what is asked cannot be done.
+
+    Naive Bayes did not find a word that every such text had, and no other: with few of them the noise of the rest is louder.
+    """
+
+    def __init__(self, texts: Sequence[str], refused: Sequence[bool]) -> None:
+        self.base, self.weights = 0.0, dict[str, float]()
+        if not texts:
+            return
+        features = [list_features(text) for text in texts]
+        counts = Counter(each for mine in features for each in mine)
+        known = sorted(each for each, count in counts.items() if count >= SEEN_IN)
+        has = np.array([[each in mine for each in known] for mine in features], float).reshape(len(texts), len(known))
+        wanted = np.where(refused, 1.0, -1.0)
+        centered = has - has.mean(axis=0)
+        gram = centered @ centered.T + RIDGE * np.eye(len(texts))
+        weights = centered.T @ np.linalg.solve(gram, wanted - wanted.mean())
+        self.weights = dict(zip(known, weights.tolist(), strict=True))
+        self.base = float(wanted.mean() - has.mean(axis=0) @ weights)
+
+    def rate(self, text: str) -> float:
+        """Above 0 where it more likely cannot be done.
+
+        >>> texts = ["sorry, a mug", "a red mug", "sorry, a big lamp", "a lamp", "a big mug", "the red lamp"]
+        >>> reader = RefusalReader(texts, ["sorry" in text for text in texts])
+        >>> reader.rate("sorry, the lamp") > reader.rate("the lamp")
+        True
+        """
+        return self.base + sum(self.weights.get(each, 0.0) for each in sorted(list_features(text)))
 
 
 def list_beside(text: str, start: int, end: int) -> str:
@@ -152,7 +182,7 @@ class LearntWords:
             env: WordClassifier((task.opening, read_refusal(task)) for task in mine) for env, mine in by_env.items()
         }
         self.feasible = {
-            env: WordClassifier((task.opening, "yes" if task.feasible else "no") for task in mine)
+            env: RefusalReader([task.opening for task in mine], [not task.feasible for task in mine])
             for env, mine in by_env.items()
         }
         self.answers = WordClassifier(
@@ -221,8 +251,9 @@ def read_policy_answer(task: Task) -> str:
     return str(json.loads(task.goal)["answer"])
 
 
-def draw_training_tasks(world: World) -> Iterable[Task]:
-    for env in all_envs().values():
+def draw_training_tasks(world: World, envs: Iterable[str] = ()) -> Iterable[Task]:
+    """Of these envs, or of all."""
+    for env in map(get_env, envs or all_envs()):
         for level in LEVELS:
             for seed in range(FIRST, FIRST + TASKS):
                 try:

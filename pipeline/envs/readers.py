@@ -520,7 +520,7 @@ PLAYS: dict[str, Callable[[Seat], Play]] = {
 
 def is_refused_by_words(heard: Heard) -> bool:
     """By the words of the opening, more likely than not."""
-    return heard.learnt.feasible[heard.env].lean(heard.texts[0], "no") > 0
+    return heard.learnt.feasible[heard.env].rate(heard.texts[0]) > 0
 
 
 READERS: dict[str, Player] = {

@@ -94,7 +94,7 @@ class TellsInTheWords(PolicyQA):
 
 def test_words_that_tell_what_cannot_be_done_are_named(shop, monkeypatch):
     plant(monkeypatch, TellsInTheWords())
-    learnt = LearntWords([task for task in draw_training_tasks(shop) if task.env == "policy_qa"])
+    learnt = LearntWords(list(draw_training_tasks(shop, ["policy_qa"])))
     monkeypatch.setattr("shopwright.pipeline.envs.evaluate.learn_words", lambda world: learnt)
     found = audit_env(shop, "policy_qa", "do-nothing")
     assert found.failed
