@@ -62,6 +62,8 @@ MORE = ("when", "brand", "price", "pieces", "products", "beside")
 DAY = timedelta(days=1)
 # So many days after the last one a return is late beyond doubt.
 LATE = 8
+# Of refusals the share that is looked for among cancelled orders and what is never taken back: of all lines these are one in eighty.
+RARE = 0.25
 # Half of the tasks want something in its place.
 WANTS = ("nothing", "nothing", "product", "variant")
 
@@ -114,9 +116,17 @@ class ReturnReplacement(Env):
         tricky = random.random() < 0.7 * compute_sigmoid((axes.difficulty - 4) / 1.5)
         wants = random.choice(WANTS)
         indirect = random.random() < compute_indirect_chance(axes.difficulty)
-        for _ in range(TRIES):
+        rare = refuses and random.random() < RARE
+        for turn in range(TRIES):
             found = draw_return_task(
-                world, axes, random, refuses=refuses, tricky=tricky, wants=wants, indirect=indirect
+                world,
+                axes,
+                random,
+                refuses=refuses,
+                tricky=tricky,
+                wants=wants,
+                indirect=indirect,
+                rare=rare and turn < TRIES // 2,
             )
             if found is not None:
                 return found
@@ -221,9 +231,9 @@ def is_right_replacement(goal: ReturnGoal, shop: Shop, product_id: str) -> bool:
 
 
 def draw_return_task(
-    world: World, axes: Axes, random: Random, *, refuses: bool, tricky: bool, wants: str, indirect: bool
+    world: World, axes: Axes, random: Random, *, refuses: bool, tricky: bool, wants: str, indirect: bool, rare: bool
 ) -> DrawnTask | None:
-    """A task about one line; None where that line is not as the task wants it."""
+    """A task about one line; None where that line is not as the task wants it. rare: it is refused for a reason that few lines have."""
     store = world.store
     customer, orders, shown = draw_order_history(store, axes, random)
     policies = world.policies_for(customer.id)
@@ -233,6 +243,8 @@ def draw_return_task(
     if row is None:
         return None
     item = store.item(row)
+    if rare and not is_refused_for_a_rare_reason(policies, order, line, item, customer, tricky=tricky):
+        return None
     spans = [
         span
         for each in list_return_times(policies, order, line, item, customer, refuses, tricky)
@@ -295,6 +307,15 @@ def exclude_sold_out(end: End, product: str) -> End:
     """The same once a product has sold out."""
     left = [each for each in end.some_of if each != product]
     return end.model_copy(update={"some_of": left, "after_sell_out": True})
+
+
+def is_refused_for_a_rare_reason(
+    policies: ShopPolicies, order: Order, line: Line, item: Item, customer: Customer, *, tricky: bool
+) -> bool:
+    """Whether its order was cancelled or, on the edge of the rules, it is never taken back."""
+    if not tricky or order.cancelled or not order.delivered:
+        return not tricky and order.cancelled is not None
+    return not policies.return_verdict(order, line, item, customer, order.delivered)["until"]
 
 
 def list_return_times(

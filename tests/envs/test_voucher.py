@@ -26,7 +26,7 @@ from tests.envs.test_substitution import mug, shop
 
 ENV = VoucherShopping()
 LEVELS = range(13)
-EACH = 14
+EACH = 18
 MOST = 4_000
 """Lists of a task that are gone through one at a time."""
 
