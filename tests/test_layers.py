@@ -219,6 +219,6 @@ def test_the_picture_sees_an_import_that_points_up(tmp_path):
     assert imports(tmp_path / "one.py", at_the_top=True) == {"shopwright.pipeline.stages.catalog", "duckdb"}
     assert (
         layer("shopwright.pipeline.stages.catalog")
-        > layer("shopwright.pipeline.checks.events")
+        > layer("shopwright.pipeline.checks.trajectories")
         > layer("shopwright.schemas.shop")
     )

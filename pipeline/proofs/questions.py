@@ -9,7 +9,7 @@ from typing import Any
 
 from shopwright.pipeline.phrases.grammar import Template
 from shopwright.pipeline.proofs.family import Claim, Example, Family, Filled, Sources, Unproved
-from shopwright.pipeline.questions.draw import Draw, NothingToAsk
+from shopwright.pipeline.questions.draw_values import Draw, NothingToAsk
 from shopwright.pipeline.questions.engines import Engines
 from shopwright.pipeline.questions.phrase import Voice, list_all_slots, name_meaning, raise_first
 from shopwright.pipeline.questions.question_parser import Unclear, list_tree_differences, parse_trees

@@ -12,8 +12,8 @@ from shopwright.pipeline.files import write_whole
 from shopwright.pipeline.models.role import PromptUsage
 from shopwright.pipeline.problem import Problem
 from shopwright.pipeline.publish.pictures import TURNED, UNSEEN, clean_for_xml
+from shopwright.pipeline.publish.report_customers import DAYS
 from shopwright.pipeline.publish.report_realism import gather_realism_facts
-from shopwright.pipeline.publish.report_world import DAYS
 from shopwright.pipeline.run import Run
 from shopwright.pipeline.stages import all_stages, views_in_place
 

@@ -7,8 +7,8 @@ from typing import Any, get_args
 from shopwright.pipeline.dataset import Dataset
 from shopwright.pipeline.evaluate.audit import read_audit, tabulate_audit
 from shopwright.pipeline.evaluate.storage import is_current, read_all_results
+from shopwright.pipeline.publish.report_customers import choose_line_color
 from shopwright.pipeline.publish.report_sample import Rows, Sample, sample, with_ids
-from shopwright.pipeline.publish.report_world import choose_line_color
 from shopwright.pipeline.rollouts import scores
 from shopwright.pipeline.run import Run
 from shopwright.schemas.questions import Question, Shortcut

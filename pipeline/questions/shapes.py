@@ -12,7 +12,7 @@ from decimal import Decimal
 from itertools import accumulate
 from typing import Any
 
-from shopwright.pipeline.questions.draw import BUY, CART, CLICK, SEARCH, Draw, NothingToAsk
+from shopwright.pipeline.questions.draw_values import BUY, CART, CLICK, SEARCH, Draw, NothingToAsk
 from shopwright.pipeline.questions.log import Event, split_query_words
 from shopwright.pipeline.questions.tree import (
     Amid,

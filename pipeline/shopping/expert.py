@@ -26,7 +26,7 @@ from shopwright.pipeline.shopping.facts import (
     parse_measurement,
 )
 from shopwright.pipeline.shopping.play import Observation, Play, TurnGenerator, format_turn
-from shopwright.pipeline.shopping.reading_agents import (
+from shopwright.pipeline.shopping.reading_baselines import (
     BUY,
     SEP,
     ResultLine,

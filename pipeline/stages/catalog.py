@@ -272,7 +272,7 @@ VIEWS = Views(
     named_by=("product_id", "asin", "bought_product"),
     columns=("title", "category", "price", "rating"),
     report=(
-        Section("catalog", "Catalog", "publish.report_world:gather_catalog_facts"),
+        Section("catalog", "Catalog", "publish.report_catalog:gather_catalog_facts"),
         Section("search", "", "publish.report_search:gather_search_facts"),
     ),
     card={"sources": "publish.card:list_sources", "simulated": "publish.card:count_simulated_prices"},

@@ -133,7 +133,7 @@ VIEWS = Views(
     place=20,
     named_by=("persona_id",),
     columns=("age_band", "household", "region", "budget", "description"),
-    report=(Section("people", "", "publish.report_world:list_people"),),
+    report=(Section("people", "", "publish.report_customers:list_people"),),
 )
 
 

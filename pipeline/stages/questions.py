@@ -21,7 +21,7 @@ from shopwright.pipeline.models.play import Conversation
 from shopwright.pipeline.models.role import Role
 from shopwright.pipeline.phrases.given import Bank, GivenBank, list_bank_files, load_bank
 from shopwright.pipeline.problem import Problem
-from shopwright.pipeline.questions.compose import accept_any, compose
+from shopwright.pipeline.questions.choose_shapes import accept_any, compose
 from shopwright.pipeline.questions.engines import Engines, Table
 from shopwright.pipeline.questions.log import Log
 from shopwright.pipeline.questions.model_written import (

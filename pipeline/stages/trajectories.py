@@ -14,7 +14,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from shopwright.pipeline.arrow import arrow_schema, cents_to_decimal
 from shopwright.pipeline.budgets import parse_budget, parse_budgets
-from shopwright.pipeline.checks import events as check
+from shopwright.pipeline.checks import trajectories as check
 from shopwright.pipeline.checks.near_duplicates import trajectories_are_distinct
 from shopwright.pipeline.checks.unique import ids_are_unique
 from shopwright.pipeline.dataset import Dataset
@@ -86,7 +86,7 @@ VIEWS = Views(
     named_by=("trajectory_id",),
     columns=("persona_id", "budget", "tokens", "start", "end"),
     page="browse.pages:gather_trajectory_page",
-    report=(Section("customers", "Customers", "publish.report_world:gather_customer_facts"),),
+    report=(Section("customers", "Customers", "publish.report_customers:gather_customer_facts"),),
     sample=("text",),
     pictures={
         "actions": "publish.pictures:draw_actions",

@@ -47,7 +47,7 @@ from shopwright.pipeline.shopping import play
 from shopwright.pipeline.shopping.profile import describe_profile
 from shopwright.pipeline.stage import resolve_reference
 from shopwright.pipeline.stages import all_stages, views_in_place
-from shopwright.pipeline.trainers.curriculum import Rollout, Training
+from shopwright.pipeline.trainers.curriculum_state import Rollout, Training
 from shopwright.schemas.record import Record
 from shopwright.schemas.shopping import ShoppingTask
 from shopwright.schemas.tasks import Answer, Task
@@ -155,7 +155,7 @@ class ShopEnv(TaskEnvironment):
     """The envs: the tools of the shop, and `submit`. The reward has three parts, as EcomRLVE adds them up.
 
     task: a row of `env_tasks`, or env, difficulty and seed; the latter need no run, and then play in a shop made in memory. Or `training`, the
-    name of a training run, perhaps with `number`: a task at the level that its results call for (`pipeline/trainers/curriculum.py`), to which
+    name of a training run, perhaps with `number`: a task at the level that its results call for (`pipeline/trainers/curriculum_state.py`), to which
     the first `get_reward` after it adds.
     """
 

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from shopwright.pipeline.problem import Problem
-from shopwright.pipeline.trainers.curriculum import Training, list_trainings, summarize_group, summarize_training
 from shopwright.pipeline.trainers.curriculum_page import render_curriculum_page
+from shopwright.pipeline.trainers.curriculum_state import Training, list_trainings, summarize_group, summarize_training
 from shopwright.pipeline.trainers.env import (
     ENVIRONMENTS,
     RUN,

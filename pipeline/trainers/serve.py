@@ -5,10 +5,10 @@ from functools import partial
 
 from shopwright.pipeline.browse.guard import guard_app
 from shopwright.pipeline.envs import select_collection
-from shopwright.pipeline.envs.adaptive import AdaptiveDifficulty, make_ecomrlve_controller
+from shopwright.pipeline.envs.curriculum import AdaptiveDifficulty, make_ecomrlve_controller
 from shopwright.pipeline.extras import require
 from shopwright.pipeline.problem import Problem
-from shopwright.pipeline.trainers.curriculum import GROUP, begin_training
+from shopwright.pipeline.trainers.curriculum_state import GROUP, begin_training
 from shopwright.pipeline.trainers.env import ENVIRONMENTS, count_env_tasks, get_run_world
 
 ECOMRLVE = make_ecomrlve_controller()

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import Any
 
-from shopwright.pipeline.envs.adaptive import find_informative_groups
+from shopwright.pipeline.envs.curriculum import find_informative_groups
 from shopwright.pipeline.trainers.env import TaskEnvironment, refuse_unknown_tool
 
 

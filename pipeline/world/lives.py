@@ -28,8 +28,8 @@ from shopwright.pipeline.world.actions import ACTIONS, CART, CLICK, OPEN_CARTS, 
 from shopwright.pipeline.world.calendar import DAY, LEAST, Numbers, Visit, draw_gap, draw_pause, plan_visits
 from shopwright.pipeline.world.catalog_columns import CatalogColumns
 from shopwright.pipeline.world.category_terms import CategoryTermIndex
+from shopwright.pipeline.world.household import Household, Need
 from shopwright.pipeline.world.kinds import Kinds
-from shopwright.pipeline.world.needs import Household, Need
 from shopwright.pipeline.world.pages import SHOWN, ResultPages, Shown
 from shopwright.pipeline.world.searches import CAPS, SearchWords, index_queries_by_category, mistype
 from shopwright.schemas.shop import Persona, Product, Query

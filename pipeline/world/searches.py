@@ -19,8 +19,8 @@ from shopwright.pipeline.shop.typing_errors import mistype_word
 from shopwright.pipeline.words import STOP
 from shopwright.pipeline.world.catalog_columns import MODEL, CatalogColumns, load_reference_nouns
 from shopwright.pipeline.world.category_terms import CategoryTermIndex
+from shopwright.pipeline.world.household import Need
 from shopwright.pipeline.world.kinds import Kinds
-from shopwright.pipeline.world.needs import Need
 from shopwright.schemas.shop import Query
 
 # Dollars that people say as a limit.

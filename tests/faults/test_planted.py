@@ -408,7 +408,7 @@ PLANTED = (
     ),
     Planted(
         "a condition that two parts of a question share is moved in one of them",
-        "pipeline/questions/draw.py",
+        "pipeline/questions/draw_values.py",
         "        return map_tree_picks(tree, partial(move_pick, move))\n",
         '        return tree.model_copy(update={"of": move_pick(move, tree.of)}) if isinstance(tree.of, Pick) else tree\n',
         f"{CONDITIONS} elsewhere_in_every_pick",
@@ -429,7 +429,7 @@ PLANTED = (
     ),
     Planted(
         "none is the answer where it is not offered",
-        "pipeline/questions/compose.py",
+        "pipeline/questions/choose_shapes.py",
         "        if found.value is None:\n",
         "        if False:\n",
         f"{CONDITIONS} question_offers_it",

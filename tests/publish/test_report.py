@@ -14,13 +14,14 @@ from shopwright.pipeline.evaluate.statistics import measure_share
 from shopwright.pipeline.problem import Problem
 from shopwright.pipeline.publish import (
     report_behaviors,
+    report_catalog,
+    report_customers,
     report_envs,
     report_questions,
     report_rollouts,
     report_sample,
     report_search,
     report_shopping,
-    report_world,
 )
 from shopwright.pipeline.publish.report import PAGES, list_sections, rank_reasons, render_report, write_report
 from shopwright.pipeline.publish.report_charts import LONG, MONTH, audits, histogram, time_line
@@ -207,7 +208,7 @@ def test_titles_are_those_of_the_catalog(small):
 
 def few(monkeypatch):
     """Samples of three rows, whatever is asked for."""
-    for module in (report_behaviors, report_envs, report_questions, report_world, report_shopping):
+    for module in (report_behaviors, report_envs, report_questions, report_customers, report_shopping):
         monkeypatch.setattr(
             module, "sample", lambda dataset, columns, rows=3: sample(dataset, columns, rows=min(rows, 3))
         )
@@ -219,9 +220,9 @@ def test_every_count_is_of_all_rows_however_few_are_looked_at(small, monkeypatch
     page = render_report(small)
     catalog = small.read("catalog").table(["category", "brand"])
     leaves, brands = (len(set(catalog[name].to_pylist()) - {None}) for name in ("category", "brand"))
-    assert report_world.gather_catalog_facts(small.read("catalog"))["counts"][:2] == (leaves, brands)
+    assert report_catalog.gather_catalog_facts(small.read("catalog"))["counts"][:2] == (leaves, brands)
     assert f"{leaves} leaf categories" in page
-    assert sum(row[1] for row in report_world.gather_customer_facts(small.read("trajectories"))["sizes"]) == len(
+    assert sum(row[1] for row in report_customers.gather_customer_facts(small.read("trajectories"))["sizes"]) == len(
         small.read("trajectories")
     )
     questions = small.call(report_questions.gather_question_facts)
@@ -276,10 +277,10 @@ def test_rollouts_and_prompts_are_counted_whole(small, text):
 
 
 def test_numbers_from_a_hundred_up_are_small_enough_for_their_dots(small, monkeypatch):
-    facts = report_world.gather_customer_facts(small.read("trajectories"))
+    facts = report_customers.gather_customer_facts(small.read("trajectories"))
     line = time_line([event("purchase", minutes=number) for number in range(120)], ACTIONS)
     monkeypatch.setattr(
-        report_world, "gather_customer_facts", lambda run: facts | {"month": {"persona": "p", "line": line}}
+        report_customers, "gather_customer_facts", lambda run: facts | {"month": {"persona": "p", "line": line}}
     )
     marks = [
         one["class"] for one in Page(render_report(small)).all("text") if one.get("class", "").startswith("of-mark")
@@ -290,7 +291,7 @@ def test_numbers_from_a_hundred_up_are_small_enough_for_their_dots(small, monkey
 @pytest.mark.parametrize("low", [53_910, 153_910, 900])
 def test_the_ends_of_an_axis_have_room(low):
     """A letter of 10.5 is some 6.2 wide."""
-    drawn = report_world.tokens_histogram({low + 10 * step: 1 for step in range(17)})
+    drawn = report_customers.tokens_histogram({low + 10 * step: 1 for step in range(17)})
     page = PAGES.from_string('{% from "report_charts.j2" import histogram %}{{ histogram("x", drawn, "") }}').render(
         drawn=drawn
     )
@@ -305,7 +306,7 @@ def test_the_ends_of_an_axis_have_room(low):
 
 
 def test_the_price_picture_is_of_all_prices(small):
-    facts = report_world.gather_catalog_facts(small.read("catalog"))
+    facts = report_catalog.gather_catalog_facts(small.read("catalog"))
     prices = [float(product.price) for product in small.read("catalog")]
     for low, up, count in re.findall(r"(\d[\d,]*) to (\d[\d,]*) dollars: (\d+)", facts["histogram"].said):
         low, up = (int(each.replace(",", "")) for each in (low, up))
@@ -314,8 +315,8 @@ def test_the_price_picture_is_of_all_prices(small):
 
 
 def test_tokens_far_apart_stand_in_ever_larger_steps():
-    near = report_world.tokens_histogram({5_900: 1, 5_950: 1, 6_000: 1})
-    far = report_world.tokens_histogram({1: 1, 900: 1, 64_000: 1, 64_001: 1})
+    near = report_customers.tokens_histogram({5_900: 1, 5_950: 1, 6_000: 1})
+    far = report_customers.tokens_histogram({1: 1, 900: 1, 64_000: 1, 64_001: 1})
     assert "5,950" in near.said
     assert far.said == "1 to 2 tokens: 1; 500 to 1,000 tokens: 1; 50,000 to 100,000 tokens: 2"
     assert len(far.ticks) <= 8
@@ -364,7 +365,7 @@ def test_a_time_line_ends_after_a_month_and_never_leaves_its_room():
 
 def test_the_month_is_that_of_who_did_most(small):
     logs = list(small.read("trajectories"))
-    month = report_world.month(report_world.sample_events(small.read("trajectories")))
+    month = report_customers.month(report_customers.sample_events(small.read("trajectories")))
     most = max(len(log.events) for log in logs)
     assert month["persona"] in {log.persona_id for log in logs if len(log.events) == most}
     assert sum(month["line"].counts.values()) == most

@@ -10,9 +10,9 @@ import pytest
 
 from shopwright.pipeline.checks.conditions import idle_in_tree
 from shopwright.pipeline.questions.answers import Undecided, answer_tree
-from shopwright.pipeline.questions.compose import compose
+from shopwright.pipeline.questions.choose_shapes import compose
 from shopwright.pipeline.questions.conditions import idle_conditions
-from shopwright.pipeline.questions.draw import Draw, NothingToAsk
+from shopwright.pipeline.questions.draw_values import Draw, NothingToAsk
 from shopwright.pipeline.questions.log import Log
 from shopwright.pipeline.questions.shapes import SHAPES
 from shopwright.pipeline.questions.tree import Count, Pick, Sets, Share, list_tree_picks, tree_from_json, tree_to_json

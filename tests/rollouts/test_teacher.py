@@ -14,7 +14,7 @@ import pytest
 from shopwright.pipeline.phrases.bank import load_grammar_bank
 from shopwright.pipeline.phrases.grammar import USES
 from shopwright.pipeline.questions.answers import answer_tree, type_of
-from shopwright.pipeline.questions.draw import Draw, NothingToAsk
+from shopwright.pipeline.questions.draw_values import Draw, NothingToAsk
 from shopwright.pipeline.questions.log import Log
 from shopwright.pipeline.questions.rating import gives_away
 from shopwright.pipeline.questions.shapes import SHAPES

@@ -10,9 +10,9 @@ import pytest
 
 from shopwright.pipeline.run import Run
 from shopwright.pipeline.world.actions import CART, CLICK, PURCHASE, QUOTA, SEARCH
+from shopwright.pipeline.world.household import Household
 from shopwright.pipeline.world.kinds import find_entry
 from shopwright.pipeline.world.lives import Life, open_shop
-from shopwright.pipeline.world.needs import Household
 from shopwright.pipeline.world.searches import mistype, once
 
 FIRST = date(2024, 5, 1)

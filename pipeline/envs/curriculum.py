@@ -83,7 +83,7 @@ class LevelChange(BaseModel):
 
 
 class Curriculum(BaseModel):
-    """A controller for each env of a collection; its state is JSON. `pipeline/trainers/curriculum.py` keeps it in a file.
+    """A controller for each env of a collection; its state is JSON. `pipeline/trainers/curriculum_state.py` keeps it in a file.
 
     curriculum = Curriculum.of("C4")
     env, level = curriculum.draw(random)

@@ -20,20 +20,19 @@ from urllib.request import urlopen
 
 import pytest
 
-from shopwright.pipeline.envs import adaptive
-from shopwright.pipeline.envs.adaptive import AdaptiveDifficulty
+from shopwright.pipeline.envs.curriculum import AdaptiveDifficulty, Curriculum
 from shopwright.pipeline.envs.episode import draw_task
 from shopwright.pipeline.problem import Problem
 from shopwright.pipeline.run import Run
-from shopwright.pipeline.trainers import curriculum
-from shopwright.pipeline.trainers.curriculum import (
+from shopwright.pipeline.trainers import curriculum_state
+from shopwright.pipeline.trainers.curriculum_page import render_curriculum_page
+from shopwright.pipeline.trainers.curriculum_state import (
     Training,
     begin_training,
     list_trainings,
     summarize_group,
     summarize_training,
 )
-from shopwright.pipeline.trainers.curriculum_page import render_curriculum_page
 from shopwright.pipeline.trainers.env import ENVIRONMENTS, RUN, ShopEnv, call_env_tool, get_run_world, solve_env_task
 from shopwright.pipeline.trainers.trl import drop_uniform_groups, last_words
 
@@ -115,7 +114,7 @@ def test_it_settles_at_the_first_level_that_is_not_mastered(shop, name):
 @pytest.mark.parametrize("collection", ["C1", "C2", "C4", "C8"])
 def test_each_env_of_a_collection_settles_where_its_own_success_ends(collection, seed):
     """By the published window and count; a policy right 97 times of 100 up to a level of each env's own, and half the time beyond."""
-    dice, found = Random(seed), adaptive.Curriculum.of(collection)
+    dice, found = Random(seed), Curriculum.of(collection)
     able = {env: place % 4 for place, env in enumerate(found.envs)}
     for number in range(1_500 * len(able)):
         env, level = found.draw(Random(f"{seed}/{number}"))
@@ -225,7 +224,7 @@ def test_a_level_that_the_shop_has_no_task_of_is_not_played(shop, name, monkeypa
         return (start, "") if level < 2 else (None, "too few products")
 
     training = begin_training(shop, name, EASY, group=1, controller=LEVEL_BY_LEVEL)
-    monkeypatch.setattr(curriculum, "find_training_seed", no_seed)
+    monkeypatch.setattr(curriculum_state, "find_training_seed", no_seed)
     for _ in range(20):
         training.take(get_run_world(shop)).record(True)
     assert levels(training) == {EASY: 1}
@@ -235,14 +234,16 @@ def test_a_level_that_the_shop_has_no_task_of_is_not_played(shop, name, monkeypa
 
 
 def test_where_the_shop_has_no_easy_task_either_one_line_says_so(shop, name, monkeypatch):
-    monkeypatch.setattr(curriculum, "find_training_seed", lambda *given: (None, "no such task in this shop: no orders"))
+    monkeypatch.setattr(
+        curriculum_state, "find_training_seed", lambda *given: (None, "no such task in this shop: no orders")
+    )
     begin_training(shop, name, EASY)
     with pytest.raises(Problem, match=f"needs {EASY}, and there is no such task in this shop: no orders"):
         ShopEnv(shop).reset(extra_info={"task": {"training": name}})
 
 
 def test_old_groups_are_forgotten(shop, name, monkeypatch):
-    monkeypatch.setattr(curriculum, "GROUPS", 3)
+    monkeypatch.setattr(curriculum_state, "GROUPS", 3)
     training = begin_training(shop, name, EASY, group=1, controller=QUICK)
     play_rollouts(shop, name, 5)
     assert list(training.read().groups) == [2, 3, 4]

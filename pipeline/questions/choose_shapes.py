@@ -11,7 +11,7 @@ from typing import Any
 from shopwright.pipeline.phrases.bank import PhraseBank, load_grammar_bank
 from shopwright.pipeline.questions.answers import Found, Undecided, answer_tree, is_tied, type_of
 from shopwright.pipeline.questions.conditions import idle_conditions
-from shopwright.pipeline.questions.draw import Draw, NothingToAsk
+from shopwright.pipeline.questions.draw_values import Draw, NothingToAsk
 from shopwright.pipeline.questions.effort import effort_of, grade_difficulty
 from shopwright.pipeline.questions.log import Log
 from shopwright.pipeline.questions.phrase import Phrased, name_tie_note, phrase_question

@@ -5,7 +5,7 @@
     env.reset(extra_info={"task": {"training": "first"}})      # or one after the other, as a server asks
     training.read().curriculum.changes                         # the levels over time
 
-The levels are RLVE's, by `pipeline/envs/adaptive.py`. Rollouts of one task are a group. The file is read and written whole under a lock,
+The levels are RLVE's, by `pipeline/envs/curriculum.py`. Rollouts of one task are a group. The file is read and written whole under a lock,
 so a training that was killed goes on at the same levels, and with the tasks that were under way. Tasks are of the training side alone.
 """
 
@@ -23,13 +23,13 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from shopwright.pipeline.envs.adaptive import (
+from shopwright.pipeline.envs.base import World
+from shopwright.pipeline.envs.curriculum import (
     AdaptiveDifficulty,
     Curriculum,
     find_informative_groups,
     make_ecomrlve_controller,
 )
-from shopwright.pipeline.envs.base import World
 from shopwright.pipeline.files import here, path_of, write_whole
 from shopwright.pipeline.problem import Problem, suggest_name
 from shopwright.pipeline.prompts import render_messages

@@ -1,4 +1,4 @@
-"""What the report says of the shop and its customers: products, prices, what is done when, and one customer's month."""
+"""What the report says of the customers: what is done when, and one customer's month."""
 
 from bisect import bisect_right
 from collections.abc import Mapping
@@ -7,49 +7,16 @@ from typing import Any
 
 from shopwright.pipeline.dataset import Dataset
 from shopwright.pipeline.publish.report_charts import Histogram, bin_values, histogram, time_line
-from shopwright.pipeline.publish.report_sample import Rows, Sample, sample
+from shopwright.pipeline.publish.report_sample import Sample, sample
 from shopwright.pipeline.world.actions import ACTIONS, QUOTA
 from shopwright.schemas.samples import Trajectory
-from shopwright.schemas.shop import Persona, Product
+from shopwright.schemas.shop import Persona
 
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
-PRICES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
 # Trajectories whose events the pictures are drawn from.
 LOOKED_AT = 1_000
 LINES = 14
 PEOPLE = 4
-
-
-def gather_catalog_facts(catalog: Dataset[Product]) -> dict[str, Any] | None:
-    """None where there is nothing to show, as with all of these."""
-    if catalog.manifest is None or not catalog.manifest.rows:
-        return None
-    found = catalog_facts(catalog)
-    return found | {"total": catalog.manifest.rows, "histogram": price_histogram(dict(found["prices"]))}
-
-
-def catalog_facts(rows: Rows) -> dict[str, Any]:
-    steps = ", ".join(map(str, PRICES))
-    return {
-        "groups": rows.sql("select category_path[1], count(*) from rows group by 1 order by 2 desc, 1 limit 12"),
-        "prices": rows.sql(
-            f"select up, count(*) from (select [up for up in [{steps}] if price < up][1] as up from rows) "
-            "group by 1 order by 1 nulls last"
-        ),
-        "counts": rows.sql(
-            "select count(distinct category), count(distinct brand), count(*) filter (len(promotions) > 0), "
-            "count(*) filter (price_is_simulated) from rows"
-        )[0],
-    }
-
-
-def price_histogram(counts: Mapping[Any, int]) -> Histogram:
-    """counts: of products below each of the prices; None: of the others."""
-    edges: list[float | None] = [0, *PRICES, None]
-    there = [place for place, up in enumerate(edges[1:]) if up in counts]
-    first, last = min(there), max(there)
-    shown = edges[first : last + 2]
-    return histogram(shown, [counts.get(up, 0) for up in shown[1:]], " dollars")
 
 
 def gather_trajectory_facts(trajectories: Dataset[Trajectory]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from random import Random
 import pytest
 from pydantic import ValidationError
 
-from shopwright.pipeline.envs.adaptive import (
+from shopwright.pipeline.envs.curriculum import (
     AdaptiveDifficulty,
     Curriculum,
     find_informative_groups,
