@@ -9,8 +9,8 @@ from random import Random
 import pytest
 
 from shopwright.pipeline.catalog.reference import Domain, Leaf, domains
-from shopwright.pipeline.shopping.facts import MEASURE
-from shopwright.pipeline.shopping.wording import FOLDER, phrase_need
+from shopwright.pipeline.shopping.facts import EVERYDAY, MEASURE
+from shopwright.pipeline.shopping.wording import phrase_need
 from tests.shopping.shops import need
 
 PARTS = ("said", "vague")
@@ -24,7 +24,7 @@ DOMAINS = pytest.mark.parametrize("domain", domains(), ids=lambda domain: domain
 
 @cache
 def words(name: str) -> dict:
-    path = FOLDER / f"{name}.toml"
+    path = EVERYDAY / f"{name}.toml"
     return tomllib.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
 
 

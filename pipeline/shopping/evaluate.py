@@ -162,7 +162,7 @@ class ShoppingTasks(Situation[tuple[ShoppingTask, Scenario], Play, Outcome]):
         plain = any(task.wording == "short" for task in self.chosen)
         cheated = filter(None, (find_cheating(cell, plain=plain) for cell in cells))
         guessed = filter(None, map(find_guessing, cells))
-        return AuditVerdict(list_unsolved(cells), list(cheated), list(guessed))
+        return AuditVerdict(list_unsolved(cells), list(cheated), guessed=list(guessed))
 
 
 def find_cheating(cell: AuditCell, *, plain: bool) -> str:

@@ -41,7 +41,7 @@ def tasks(world):
 
 
 def find_fault(world, task, text):
-    judge, orders = JUDGES[task.env], compute_axes(task.difficulty).orders
+    judge, orders = JUDGES[task.env], compute_axes(task.difficulty).orders_shown
     return next(judge(json.loads(task.goal), parse_certificate(text), world.store, orders), None)
 
 

@@ -469,7 +469,8 @@ def test_no_secret_of_an_env_stands_in_its_prompt(rows):
         task = Task.model_validate(row["extra_info"]["task"])
         prompt = "\n".join(message["content"] for message in row["prompt"])
         secret = f"{task.goal} {task.acceptable} {task.solution} {task.nearest_miss}"
-        assert not set(IDS.findall(secret)) & set(IDS.findall(prompt))
+        said = {clue["value"] for clue in json.loads(task.goal).get("clues", []) if clue["fact"] == "number"}
+        assert not (set(IDS.findall(secret)) - said) & set(IDS.findall(prompt))
         told = json.loads(row["prompt"][1]["content"])
         assert (told["shopper"], told.keys()) == (task.opening, {"shopper", "calls_left"})
     assert len({row["prompt"][0]["content"] for row in rows("rl_envs")}) == 1, "the system's part is the same for all"
@@ -485,7 +486,8 @@ def test_no_secret_of_a_shopping_task_stands_in_its_prompt(small, rows):
         hidden = [
             need["said"]
             for need in task["needs"]
-            if need["known"] == "profile" or row["environment"] == "shopping_talk"
+            if need["known"] == "profile"
+            or (row["environment"] == "shopping_talk" and need["fact"] not in task["opening_facts"])
         ]
         assert not [said for said in hidden if said in json.loads(asked)["shopper"]]
 

@@ -101,7 +101,7 @@ def find_spoken_turn(row):
         (lambda row: row | {"turns": row["turns"][:-1]}, "it ends elsewhere when played again"),
         (lambda row: row | {"turns": row["turns"] + row["turns"][-1:]}, "it ends elsewhere when played again"),
         (lambda row: row | {"turns": []}, "an episode without a turn"),
-        (lambda row: row | {"reward": row["reward"] | {"total": 1.0}}, REWARD),
+        (lambda row: row | {"reward": row["reward"] | {"total": 0.5}}, REWARD),
         (lambda row: row | {"reward": row["reward"] | {"success": False}}, REWARD),
         (lambda row: row | {"reward": row["reward"] | {"fault": "none"}}, REWARD),
         (lambda row: row | {"reward": row["reward"] | {"task": 0.25}}, REWARD),
