@@ -7,8 +7,6 @@ Digits count as one another, tasks are of all levels, and each is judged by what
 """
 
 import argparse
-import itertools
-import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -18,20 +16,11 @@ from shopwright.pipeline import gym
 from shopwright.pipeline.envs import all_envs, get_env
 from shopwright.pipeline.envs.base import World
 from shopwright.pipeline.envs.episode import draw_task
+from shopwright.pipeline.envs.learnt_words import list_features
 from shopwright.schemas.tasks import Task
 
 LEVELS, FOLDS = range(13), 5
 GOAL = 0.6
-WORD = re.compile(r"[a-z0']+|[^\sa-z0]")
-
-
-def list_features(text: str) -> set[str]:
-    """
-    >>> sorted(list_features("For $40?"))
-    ['$', '$ 00', '00', '00 ?', '?', 'for', 'for $']
-    """
-    words = WORD.findall(re.sub(r"\d", "0", text.lower()))
-    return {*words, *(f"{one} {two}" for one, two in itertools.pairwise(words))}
 
 
 def measure_auc(scores: np.ndarray, wanted: np.ndarray) -> float:
