@@ -4,11 +4,12 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from shopwright.pipeline.experts.beliefs import Said
 from shopwright.pipeline.experts.cart import ITEM
 from shopwright.pipeline.experts.expert import Acts, Expert
 from shopwright.pipeline.experts.lists import BUDGET
 from shopwright.pipeline.experts.orders import ARRIVAL
-from shopwright.pipeline.experts.recognize import LONG, STATUS, count_slips, respell_cues
+from shopwright.pipeline.experts.recognize import ASKS_RULE, LONG, STATUS, count_slips, respell_cues
 from shopwright.pipeline.reading.wishes import ShopVocabulary
 
 COLON = re.compile(r"(?:^|(?<=[.!?:)]))(?P<words>[^.!?:]*):\s+(?=\S)")
@@ -22,7 +23,7 @@ NEXT_WORDS = frozenset(
 STRONG_WORDS = frozenset("next then also plus and thing".split())
 """One of these alone says in the midst of a sentence that something else follows."""
 MORE_LATER = re.compile(
-    r"\b(?:more|else|another|rest|other|further)\b[^.!?]{0,30}\b(?:later|after\w*|through|come|follows)\b|\blater\b[^.!?]{0,30}\b(?:more|thing|request)\b"
+    r"\b(?:more|else|another|rest|other|further|last point)\b[^.!?]{0,30}\b(?:later|after\w*|through|come|follows)\b|\blater\b[^.!?]{0,30}\b(?:more|thing|request)\b"
     r"|\b(?:for later|can wait|to come|rest later|rest follows|then one more|one thing at a time)\b|\bi say the other later\b"
 )
 LABELS = {
@@ -36,7 +37,7 @@ LABELS = {
 }
 """How a shopper says to which request a detail belongs."""
 SAID_BEFORE = re.compile(
-    r"\bas i said\b|\bdid(?:n't| not)? i say\b|\bi did say\b|\bchanged since\b|\banswer stays\b|\bmissed it\b|\bagain\b"
+    r"\bas i (?:have )?said\b|\b(?:like i|i (?:already|aleady)|bro i|already) (?:said|told)\b|\bsame as before\b|\bdid(?:n't| not)? i say\b|\bi did say\b|\bchanged since\b|\banswer stays\b|\bmissed it\b|\bagain\b"
 )
 """That something is told once more, which was only asked for by chance."""
 IN_ORDER = re.compile(
@@ -53,6 +54,10 @@ LONGEST_REMARK = 12
 """Words of a remark; a request has more."""
 SPARE = 6
 """Calls that each request is left with when it is asked for details."""
+
+
+SHORT = 4
+"""Letters of a word that a slip may make of any other."""
 
 
 class Request(NamedTuple):
@@ -75,7 +80,10 @@ def split_requests(text: str, find: Callable[[str], str], lexicon: ShopVocabular
         situation = find(f"{before} {piece}".strip())
         if found and situation == "order_tracking" and found[-1].situation in OF_ORDERS:
             # What is told of an order does not ask for another.
-            situation = situation if STATUS.search(respell_cues(piece.lower(), lexicon.words)) else ""
+            asks = respell_cues(piece.lower(), lexicon.words)
+            situation = situation if STATUS.search(asks) or ARRIVAL.search(asks) else ""
+        if found and situation == "policy_qa" and "?" not in piece and not ASKS_RULE.search(piece.lower()):
+            situation = ""  # it tells of a case
         if found and (not situation or situation == found[-1].situation):
             joined = f"{found[-1].text} {piece}"
             found[-1] = Request(find(joined) or found[-1].situation, joined)
@@ -90,27 +98,27 @@ def split_requests(text: str, find: Callable[[str], str], lexicon: ShopVocabular
 def find_next(found: re.Match[str], lexicon: ShopVocabulary) -> int:
     """Where the words before a colon begin that only say that something else follows; -1 where there are none."""
     words = list(re.finditer(r"[A-Za-z']+", found["words"]))
+    kinds = [weigh_next_word(word[0].lower(), lexicon) for word in words]
     run = 0
-    while run < len(words) and is_next_word(words[-1 - run][0].lower(), lexicon):
+    while run < len(words) and kinds[-1 - run] is not None:
         run += 1
-    whole = run == len(words) and run > 0
-    if not whole and not (run > 1 or (run and words[-1][0].lower() in STRONG_WORDS)):
+    while run and not kinds[-run]:  # what may be anything does not begin it
+        run -= 1
+    clear = sum(filter(None, kinds[len(kinds) - run :]))
+    whole = run == len(words) and clear > 0
+    if not whole and not (clear > 1 and 2 * clear >= run) and not (run and words[-1][0].lower() in STRONG_WORDS):
         return -1
     return found.start("words") + words[-run].start()
 
 
-def is_next_word(word: str, lexicon: ShopVocabulary) -> bool:
-    """Whether it is one of the words that go from one request to the next, perhaps mistyped."""
+def weigh_next_word(word: str, lexicon: ShopVocabulary) -> int | None:
+    """1 for a word that goes from one request to the next, perhaps mistyped; 0 for one too short to tell; None for another."""
     if word in NEXT_WORDS:
-        return True
-    if word in lexicon.words or len(word) < 3:
-        return False
-    most = 2 if len(word) > LONG else 1
-    return any(
-        abs(len(other) - len(word)) <= most and count_slips(word, other) <= most
-        for other in NEXT_WORDS
-        if len(other) > 2
-    )
+        return 1
+    near = min(count_slips(word, other) for other in NEXT_WORDS if abs(len(other) - len(word)) <= 2)
+    if word not in lexicon.words and len(word) > 2 and near <= (2 if len(word) > LONG else 1):
+        return 1
+    return 0 if len(word) <= SHORT and near <= 1 else None
 
 
 class Journey(Expert):
@@ -137,9 +145,10 @@ class Journey(Expert):
         def read(answer: str) -> bool:
             answers.append(answer)
             self.add_late_request()
-            return bool(self.list_takers(answer) or self.read(answer))
+            heard = self.read(answer, self.list_things(), case=True)
+            return bool(heard or ARRIVAL.search(answer.lower()))
 
-        yield from self.ask_for_more(read, keep=SPARE * (len(self.requests) + 1))
+        yield from self.ask_for_more(read, keep=SPARE * len(self.requests))
         routed = self.route(answers)
         done: list[dict[str, Any]] = []
         place = 0
@@ -188,8 +197,9 @@ class Journey(Expert):
             if not takers:
                 continue
             later = [place for place in takers if place >= now]
-            now = later[0] if later else takers[0]
-            found.setdefault(now, []).append(answer)
+            place = later[0] if later else takers[0]
+            now = max(now, place)
+            found.setdefault(place, []).append(answer)
         return found
 
     def list_takers(self, answer: str) -> list[int]:
@@ -205,7 +215,15 @@ class Journey(Expert):
             return labelled
         named = {each.wish.value for each in heard if each.wish.kind == "thing"}
         kinds = {each.wish.kind for each in heard}
-        return next(filter(None, map(self.find_all, self.rank_situations(said, named, kinds))), [])
+        takers = next(filter(None, map(self.find_all, self.rank_situations(said, named, kinds))), [])
+        return [place for place in takers if self.knows_values(place, heard)] or takers
+
+    def knows_values(self, place: int, heard: Sequence[Said]) -> bool:
+        """Whether things that a request names come with the values that were said."""
+        things = {each.wish.value for each in self.read(self.requests[place].text) if each.wish.kind == "thing"}
+        facts = [self.memory.lexicon.values(thing) for thing in things]
+        held = {value.lower() for each in facts for values in each.values() for value in values}
+        return all(each.wish.value in held or "brand" in each.wish.facts for each in heard if each.wish.kind == "value")
 
     def rank_situations(self, said: str, named: set[str], kinds: set[str]) -> list[tuple[str, ...]]:
         """What an answer without a label is about, the likeliest first."""
@@ -213,17 +231,16 @@ class Journey(Expert):
         ranked: list[tuple[str, ...]] = []
         if ITEM.search(said):
             ranked.append(("cart_building",))
+        if BUDGET.search(said) and "price at most" in kinds:  # what an order came to is said to the cent
+            ranked.append(("bundle_planning",))
         if IN_ORDER.search(said) or kinds & {"date", "span", "kinds", "order"}:
-            ranked += (
-                [("return_replacement",), ("order_tracking",)]
-                if OF_LINE.search(said)
-                else [("order_tracking",), ("return_replacement",)]
-            )
+            ranked += [("return_replacement",)] if OF_LINE.search(said) else []
+            ranked.append(("return_replacement", "order_tracking"))
         if listed:
             ranked.append(("bundle_planning",))
         if ARRIVAL.search(said) and not kinds & {"shipping days"}:
             ranked.append(("order_tracking",))
-        if BUDGET.search(said) and kinds & {"price", "price at most"}:
+        if BUDGET.search(said) and "price" in kinds:
             ranked.append(("bundle_planning",))
         if "case" in kinds:
             ranked.append(("policy_qa",))
@@ -232,6 +249,7 @@ class Journey(Expert):
     def find_all(self, situations: Sequence[str]) -> list[int]:
         return [place for place, request in enumerate(self.requests) if request.situation in situations]
 
-    def list_things(self, situation: str) -> set[str]:
-        texts = [request.text for request in self.requests if request.situation == situation]
+    def list_things(self, situation: str = "") -> set[str]:
+        """The categories that the requests of a situation name, or all of them."""
+        texts = [request.text for request in self.requests if situation in ("", request.situation)]
         return {each.wish.value for text in texts for each in self.read(text) if each.wish.kind == "thing"}

@@ -20,7 +20,7 @@ class ProductExpert(Policy):
         wishes = pick_product_wishes(said)
 
         def read(answer: str) -> bool:
-            heard = self.read(answer, [category])
+            heard = self.read(answer, [category], titles=True)  # a title that is told again is no wish
             wishes.extend(wish for wish in pick_product_wishes(heard) if wish not in wishes)
             return bool(heard)
 

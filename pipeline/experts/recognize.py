@@ -24,11 +24,13 @@ STATUS = re.compile(
     r"|\bhow far\b|\bwonder(?:ing)?\b|\b(?:writing|asking|calling|know) about\b|\bbecame\b|\bbecome\b|\bastray\b|\bhas my\b|\bhow (?:is it|it is|my order is)\b"
 )
 ASKS_RULE = re.compile(
-    r"\bhow (?:long|many|much|often|fast|late)\b|\buntil when\b|\bwhat (?:do i|does|will|would|kind|form|must|fee|compensation|do you)\b|\bsign(?:ature)?\b"
+    r"\bhow (?:long|many|much|often|fast|late)\b|\buntil when\b|\bwhat (?:do i|does|will|would|kind|form|must|fee|compensation|do you|is your|is the (?!status))\b|\bsign(?:ature)?\b"
     r"|\b(?:left|leave)\b.*\b(?:parcel|door|locker)\b|\b(?:parcel|package)\b.*\b(?:left|end up|does .* go)\b|\bwill the driver\b|\bpost office\b|\blocker\b|\bparcel (?:drop|go)\b"
     r"|\bdelivery time\b|\breferral\b|\bwhen will\b"
 )
-CART = re.compile(r"\bcart\b|\bbasket\b")
+CART = re.compile(
+    r"\bcart\b|\bbasket\b|\b(?:put|add|throw|drop|toss|pop)\b[^.!?]{0,80}\b(?:viewed|looked at|had open|clicked on|saw)\b"
+)
 WEAK_TOPICS = frozenset(
     ["", "delivery time", "parcel drop", "referral reward", "membership fee", "answer time", "cleaning charge"]
 )
