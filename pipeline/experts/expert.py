@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Generator, Iterable, Sequence
 from datetime import date
+from itertools import product as combine
 from typing import Any, NamedTuple
 
 from shopwright.pipeline.experts.beliefs import Memory, Product, Said, has_words, read_placed
@@ -11,20 +12,16 @@ from shopwright.pipeline.reading.wishes import ShopVocabulary, Wish
 
 MORE = (
     "Is there anything else that matters to you?",
-    "Do you have any other wish?",
-    "Is there any further detail that I should know?",
     "Is there anything else that you need?",
-    "Do you have any additional requirement?",
     "Is there anything else that I should consider?",
-    "Do you have any other preference?",
-    "Is there any other information that I need?",
-    "Is there something else that is important?",
-    "Is there any further requirement?",
-    "Is there any other thing to consider?",
-    "Is there any additional detail?",
-    "Do you want anything else?",
-    "Is there any other criteria?",
-    "Is there any further wish?",
+    *(
+        f"{begin} any {other} {what}?"
+        for what, begin, other in combine(
+            ("wish", "requirement", "preference", "detail", "information", "criteria"),
+            ("Do you have", "Is there"),
+            ("other", "further", "additional"),
+        )
+    ),
 )
 """Ways to ask for what was left out: nobody likes to hear the same question twice."""
 PAGE = 10
