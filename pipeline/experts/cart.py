@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from shopwright.pipeline.experts.beliefs import Product, find_words
+from shopwright.pipeline.experts.beliefs import Product, Said, find_words
 from shopwright.pipeline.experts.expert import Acts
 from shopwright.pipeline.experts.products import ProductExpert
 from shopwright.pipeline.reading.wishes import Wish
@@ -22,6 +22,8 @@ BEFORE = 45
 """Letters before the noun of a title in which its first words stand."""
 SURE = 0.6
 """Share of a title's words that were said, from which it is the one that is meant."""
+BEHIND = re.compile(r" \(|\) |[.!?] (?=[A-Z])|; ")
+"""What ends the words of a title."""
 PAGES = 2
 """Pages of visits that are looked at."""
 
@@ -74,7 +76,10 @@ class Cart(ProductExpert):
 
     def conclude(self, lines: Sequence[Line]) -> dict[str, Any]:
         if any(line.added for line in lines):
-            return {"thought": "What can be had of it lies in the cart."}
+            added = [line.product.title for line in lines if line.product and line.added]
+            missing = [line.product.title for line in lines if line.product and not line.added]
+            gone = f" {'; '.join(missing)}: not to be had." if missing else ""
+            return {"thought": f"In the cart: {'; '.join(added)}.{gone}"}
         offered = any(self.list_fitting(line) for line in lines)
         if offered or not any(line.offers for line in lines):
             return {"thought": "All that was asked for is sold out.", "refusal": "sold_out"}
@@ -135,21 +140,28 @@ class Cart(ProductExpert):
 
     def list_lone_brands(self, lines: Sequence[Line]) -> list[int]:
         """Where a brand stands after which no thing is named: a title may begin with it, whose thing has a name of its own."""
-        said = self.read(self.plain, titles=True)
-        brands = [each.start for each in said if each.wish.kind == "value" and "brand" in each.wish.facts]
         return [
             start
-            for start in brands
+            for start in (each.start for each in self.list_brands())
             if not any(0 <= line.start - start <= BEFORE or line.start <= start < line.end for line in lines)
         ]
+
+    def list_brands(self) -> list[Said]:
+        said = self.read(self.plain, titles=True)
+        return [each for each in said if each.wish.kind == "value" and "brand" in each.wish.facts]
 
     def words_around(self, start: int, lines: Sequence[Line]) -> str:
         """The words among which the title of a thing stands."""
         last = max([0, *(other.end for other in lines if other.end <= start)])
         next_one = min([len(self.plain), *(other.start for other in lines if other.start > start)])
         begin = max(last, start - BEFORE)
+        brands = [each.start for each in self.list_brands() if begin <= each.start <= start]
+        if brands:
+            begin = brands[-1]
         words = self.plain[begin : min(next_one, start + 3 * BEFORE)]
-        return words[words.find(" ") + 1 :] if begin and " " in words else words
+        if begin and " " in words and not brands:
+            words = words[words.find(" ") + 1 :]
+        return BEHIND.split(words, maxsplit=1)[0] if brands else words
 
     def place_wishes(self, lines: Sequence[Line]) -> None:
         """Each wish, clue and number of pieces is of the thing named last before it; a price or a brand may stand right before its thing."""
@@ -222,9 +234,9 @@ class Cart(ProductExpert):
     def look_at_versions(self, line: Line) -> Acts:
         if line.product is None or self.left <= 2:
             return
-        found = yield from self.call(
-            "catalog_get_variants", "I look which versions of it there are.", product_id=line.product.id
-        )
+        wanted = " and ".join(dict.fromkeys(wish.value for wish in line.wishes))
+        why = f"{line.product.title} is meant{f', and wanted {wanted}' if wanted else ''}: I look which versions there are."
+        found = yield from self.call("catalog_get_variants", why, product_id=line.product.id)
         line.offers = found.get("variants", [])
 
     def hear_lines(self, answer: str, lines: Sequence[Line]) -> bool:
@@ -270,9 +282,9 @@ class Cart(ProductExpert):
         wanted = " and ".join(dict.fromkeys(wish.value for wish in line.wishes if self.varies(line, wish)))
         found = yield from self.call(
             "cart_add",
-            f"This version is the one asked for: {wanted}."
+            f"This version of {line.product.title} is the one asked for: {wanted}."
             if wanted
-            else "Any version of it will do, and this one is in stock.",
+            else f"Any version of {line.product.title} will do, and this one is in stock.",
             product_id=line.product.id,
             variant_id=best["variant_id"],
             quantity=min(line.pieces, int(best["stock"])),

@@ -25,6 +25,8 @@ MORE = (
 )
 """Ways to ask for what was left out: nobody likes to hear the same question twice."""
 PAGE = 10
+HEARD = 60
+"""Letters of an answer that a thought repeats."""
 
 
 class Step(NamedTuple):
@@ -88,12 +90,14 @@ class Expert:
         """Asks for what was left out until nothing new comes, or only `keep` calls are left. `read` takes an answer and says whether it is news."""
         for answer in self.told or ():
             read(answer)
+        why = "The shopper may have left something out, so I ask."
         while self.told is None and self.asked < len(MORE) and self.left > keep:
             question = MORE[self.asked]
             self.asked += 1
-            answer = yield from self.ask(question, "The shopper may have left something out, so I ask.")
+            answer = yield from self.ask(question, why)
             if not read(answer):
                 return
+            why = f"That was new: {shorten(answer)} There may be more, so I ask again."
 
     def look_up_today(self) -> Acts:
         found = yield from self.call("datetime_now", "What was said has to do with dates, so I look what day it is.")
@@ -159,10 +163,14 @@ class Expert:
             return True
         if self.left <= keep:
             return True
-        yield from self.call(
-            "catalog_get_product", "The list does not say all that matters, so I read its page.", product_id=product.id
-        )
+        yield from self.read_page(product, wishes)
         return product.in_stock and all(product.meets(wish) for wish in wishes)
+
+    def read_page(self, product: Product, wishes: Sequence[Wish]) -> Acts:
+        """Reads the page of a product of which not all was seen that is wished."""
+        unknown = [wish.value for wish in wishes if product.meets(wish) is None]
+        why = f"Whether {product.title} is right for {' and '.join(dict.fromkeys(unknown))} is not in the list, so I read its page."
+        yield from self.call("catalog_get_product", why, product_id=product.id)
 
     def submit(self, thought: str, *, more: bool = False, **answer: Any) -> Acts:
         if more:
@@ -176,6 +184,18 @@ class Expert:
             if each.wish.kind == "thing" and each.wish.value == leaf:
                 return re.sub(r"[^\w -]", "", plain[each.start : each.end])
         return leaf
+
+
+def shorten(text: str) -> str:
+    """The first words of what somebody said, as a sentence.
+
+    >>> shorten("And in navy, please, because I like it so much and my mother does, too!")
+    'And in navy, please, because I like it so much and my ...'
+    """
+    plain = " ".join(text.split())
+    if len(plain) > HEARD:
+        return f"{plain[:HEARD].rpartition(' ')[0]} ..."
+    return plain if plain.endswith((".", "!", "?")) else f"{plain}."
 
 
 def order_candidates(products: Iterable[Product], wishes: Sequence[Wish], category: str) -> list[Product]:

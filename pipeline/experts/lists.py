@@ -117,11 +117,8 @@ class ListExpert(ProductExpert):
                 return chosen
             if (yield from self.look_before_reading(plans)):
                 continue
-            yield from self.call(
-                "catalog_get_product",
-                "The list does not say all that matters, so I read its page.",
-                product_id=unread[0].id,
-            )
+            needs = {each.id: need for each, need in zip(chosen, self.needs, strict=True)}
+            yield from self.read_page(unread[0], needs[unread[0].id].wishes)
 
     def list_to_widen(self) -> list[Need]:
         """Of which things to look for more, where there are some of each but no list that does."""

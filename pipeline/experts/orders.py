@@ -162,9 +162,11 @@ class Return(OrderExpert):
             return {"thought": "I find no such thing in the orders.", "refusal": "not_eligible"}
         order, line = fitting[0]
         where = {"order_id": order["order_id"], "line_id": line["line_id"]}
-        verdict = yield from self.call("return_check_eligibility", "I look whether it may go back.", **where)
+        title = line["title"]
+        why = f"{title} is the line that fits: I look whether it may go back."
+        verdict = yield from self.call("return_check_eligibility", why, **where)
         if not verdict.get("eligible"):
-            return {"thought": "The shop's rules do not take it back.", "refusal": "not_eligible"}
+            return {"thought": f"The shop's rules do not take back {title}.", "refusal": "not_eligible"}
         answer = {"selected_order_id": order["order_id"], "selected_line_id": line["line_id"]}
         category = titles[line["title"].lower()]
         wishes = pick_product_wishes(new)
@@ -183,7 +185,7 @@ class Return(OrderExpert):
                 yield from self.call(
                     "return_exchange", "This is the version wanted.", variant_id=offers[0]["variant_id"], **where
                 )
-                return {"thought": "The exchange has been started.", **answer}
+                return {"thought": f"The exchange of {title} has been started.", **answer}
         if (not wanted and (wishes or len([each for each in said if each.wish.kind == "thing"]) > 1)) or (
             not wanted and re.search(r"\b(?:other|another|different|new)\b", text.lower())
         ):
@@ -192,7 +194,7 @@ class Return(OrderExpert):
             if fitted:
                 answer["recommended_product_ids"] = fitted[0].id
         yield from self.call("return_initiate", "It may go back, so I start the return.", **where)
-        return {"thought": "The return has been started.", **answer}
+        return {"thought": f"The return of {title} has been started.", **answer}
 
     def split_new(self, text: str, said: list[Said]) -> tuple[list[Said], list[Said]]:
         """What is said of the line that goes back, and of what is wanted instead."""

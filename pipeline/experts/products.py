@@ -6,8 +6,11 @@ from collections.abc import Sequence
 from shopwright.pipeline.experts.beliefs import Product, Said, pick_product_wishes
 from shopwright.pipeline.experts.expert import PAGE, Acts, order_candidates
 from shopwright.pipeline.experts.policy import Policy
+from shopwright.pipeline.experts.recognize import SOLD_OUT
 from shopwright.pipeline.reading.wishes import Wish
 
+LONGEST_QUERY = 200
+"""Letters of a search."""
 TRIED = 12
 """Pages of products that are read, at most, before it is said that there is none."""
 
@@ -81,10 +84,8 @@ class Discovery(ProductExpert):
         fitting = [each for each in fitting if each.in_stock]
         if not fitting:
             return {"thought": "None of those that I saw does all that was asked for.", "refusal": "not_found"}
-        return {
-            "thought": "This one does all that was asked for, as its list and its page show.",
-            "recommended_product_ids": fitting[0].id,
-        }
+        thought = f"{fitting[0].title} does all that was asked for."
+        return {"thought": thought, "recommended_product_ids": fitting[0].id}
 
 
 class Substitution(ProductExpert):
@@ -95,7 +96,7 @@ class Substitution(ProductExpert):
     def solve(self, text: str) -> Acts:
         loose = self.read(text)
         things = [each.wish.value for each in loose if each.wish.kind == "thing"]
-        shown, _ = yield from self.search(" ".join(text.split())[:400], [], "I look for what is said to be sold out.")
+        shown, _ = yield from self.search(self.name_sold_out(text), [], "I look for what is said to be sold out.")
         said = self.read(text, titles=True)
         titles = [each.wish.value for each in said if each.wish.kind == "title"]
         original = next((each for each in shown if each.title.lower() in titles), None)
@@ -118,4 +119,18 @@ class Substitution(ProductExpert):
         if not fitting:
             refusal = "sold_out" if sold_out else "not_found"
             return {"thought": "Nothing in stock does all that is needed.", "refusal": refusal}
-        return {"thought": "It is in stock and does what is needed.", "recommended_product_ids": fitting[0].id}
+        thought = f"{fitting[0].title} is in stock and does what is needed."
+        return {"thought": thought, "recommended_product_ids": fitting[0].id}
+
+    def name_sold_out(self, text: str) -> str:
+        """The words by which a text names what is sold out: from the brand before the thing, if one is read, to what says that it is gone."""
+        plain = " ".join(text.split())
+        said = self.read(plain)
+        things = [each for each in said if each.wish.kind == "thing"]
+        if not things:
+            return plain[:LONGEST_QUERY]
+        brands = [each.start for each in said if "brand" in each.wish.facts and each.start < things[0].start]
+        begin = brands[-1] if brands else max(0, plain.rfind(". ", 0, things[0].start) + 1)
+        gone = SOLD_OUT.search(plain.lower(), things[0].end)
+        end = gone.start() if gone else len(plain)
+        return plain[begin : min(end, begin + LONGEST_QUERY)].strip()
