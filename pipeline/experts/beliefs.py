@@ -7,6 +7,7 @@ from datetime import date
 from typing import Any
 
 from shopwright.pipeline.reading.wishes import COMMON, ShopVocabulary, Wish, WishReader
+from shopwright.pipeline.shopping.facts import parse_measurement
 
 WORD = re.compile(r"\d+(?:\.\d+)+|\w+")
 NUMBER = re.compile(r"\d+(?:\.\d+)?")
@@ -128,12 +129,12 @@ class Product:
         return self.has_value(wish)
 
     def meets_bound(self, wish: Wish) -> bool | None:
-        limit = float(NUMBER.findall(wish.value)[0])
         for fact in wish.facts:
             said = [self.facts.get(fact.partition(" (")[0], "")] if self.is_read else self.list_titled(fact)
-            found = [float(number) for value in said for number in NUMBER.findall(value)[:1]]
+            found = [value for value in said if NUMBER.search(value)]
             if found:
-                return found[0] <= limit if wish.kind == "at most" else found[0] >= limit
+                held, limit = compare_measures(found[0], wish.value)
+                return held <= limit if wish.kind == "at most" else held >= limit
         return False if self.is_read else None
 
     @property
@@ -160,6 +161,18 @@ class Product:
         values = self.lexicon.values(self.category).get(fact, ())
         told = [value.lower() for value in values if len(value) > 3 and value.lower() not in COMMON]
         return [value for value in told if has_words(self.title, value)]
+
+
+def compare_measures(one: str, other: str) -> tuple[float, float]:
+    """Two measures as numbers of one unit, or as they stand.
+
+    >>> compare_measures("12 oz", "1 lb"), compare_measures("8 cup", "10 cup")
+    ((0.340194278, 0.45359237), (8.0, 10.0))
+    """
+    left, right = parse_measurement(one), parse_measurement(other)
+    if left and right and left[1] == right[1]:
+        return left[0], right[0]
+    return float(NUMBER.findall(one)[0]), float(NUMBER.findall(other)[0])
 
 
 def has_words(text: str, words: str) -> bool:

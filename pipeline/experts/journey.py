@@ -56,6 +56,8 @@ SPARE = 6
 """Calls that each request is left with when it is asked for details."""
 
 
+PLAIN = frozenset("know have need want tell that they were what make like will".split())
+"""Short words that are no slip."""
 SHORT = 4
 """Letters of a word that a slip may make of any other."""
 
@@ -118,7 +120,7 @@ def weigh_next_word(word: str, lexicon: ShopVocabulary) -> int | None:
     near = min(count_slips(word, other) for other in NEXT_WORDS if abs(len(other) - len(word)) <= 2)
     if word not in lexicon.words and len(word) > 2 and near <= (2 if len(word) > LONG else 1):
         return 1
-    return 0 if len(word) <= SHORT and near <= 1 else None
+    return 0 if len(word) <= SHORT and near <= 1 and word not in PLAIN else None
 
 
 class Journey(Expert):
