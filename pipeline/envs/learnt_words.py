@@ -7,6 +7,7 @@ import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from itertools import pairwise
 from math import log
@@ -16,6 +17,7 @@ import numpy as np
 
 from shopwright.pipeline.envs import all_envs, get_env
 from shopwright.pipeline.envs.base import World
+from shopwright.pipeline.envs.difficulty import compute_axes
 from shopwright.pipeline.envs.episode import draw_task
 from shopwright.pipeline.evaluate.situation import NothingToDraw
 from shopwright.schemas.tasks import Slot, Task
@@ -226,21 +228,21 @@ def strip_article(noun: str) -> str:
 def find_longest(text: str, known: Mapping[str, T]) -> list[tuple[str, T]]:
     """What stands in a text as words of its own, the longest first; none inside another."""
     words = re.findall(r"[\w$.'%-]*[\w%]|[^\w\s]", text.lower())
+    plain, starts, ends = "", list[int](), list[int]()
+    for word in words:
+        plain += " " if plain and word[0] not in ",.;:!?" else ""
+        starts.append(len(plain))
+        plain += word
+        ends.append(len(plain))
     found: list[tuple[str, T]] = []
-    taken = np.zeros(len(words), bool)
+    taken = [False] * len(words)
     for size in range(min(LONGEST_PHRASE, len(words)), 0, -1):
         for start in range(len(words) - size + 1):
-            if taken[start : start + size].any():
-                continue
-            phrase = join_words(words[start : start + size])
-            if phrase in known:
-                taken[start : start + size] = True
+            phrase = plain[starts[start] : ends[start + size - 1]]
+            if phrase in known and not any(taken[start : start + size]):
+                taken[start : start + size] = [True] * size
                 found.append((phrase, known[phrase]))
     return found
-
-
-def join_words(words: Sequence[str]) -> str:
-    return re.sub(r" ([,.;:!?])", r"\1", " ".join(words))
 
 
 def read_refusal(task: Task) -> str:
@@ -252,12 +254,15 @@ def read_policy_answer(task: Task) -> str:
 
 
 def draw_training_tasks(world: World, envs: Iterable[str] = ()) -> Iterable[Task]:
-    """Of these envs, or of all."""
+    """Of these envs, or of all; without what is asked in between, which no opening says."""
     for env in map(get_env, envs or all_envs()):
         for level in LEVELS:
+            axes = compute_axes(level)
+            if env.takes_asides:
+                axes = replace(axes, switch=0.0)
             for seed in range(FIRST, FIRST + TASKS):
                 try:
-                    task = draw_task(env, world, level, seed)
+                    task = draw_task(env, world, level, seed, at=axes)
                 except NothingToDraw:
                     break
                 if task.split == "train":

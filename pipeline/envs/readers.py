@@ -69,10 +69,6 @@ class Heard:
     def text(self) -> str:
         return " ".join(self.texts)
 
-    @property
-    def words(self) -> Counter[str]:
-        return Counter(content_words(self.text))
-
 
 def fits(meant: Meant, it: Candidate, heard: Heard) -> float:
     """1 where something that was read holds of a candidate, -1 where it does not, 0 where it cannot be said."""
@@ -137,13 +133,14 @@ def is_of_category(category: str, it: Candidate, heard: Heard) -> bool:
 # Rating
 
 
-Rate = Callable[[Heard, Candidate], float]
+Rate = Callable[[Heard], Callable[[Candidate], float]]
+"""Reads what was said, once, and then rates candidates by it."""
 
 
-def rate_words(heard: Heard, it: Candidate) -> float:
+def rate_words(heard: Heard) -> Callable[[Candidate], float]:
     """Words in common."""
-    told = heard.words
-    return float(sum(1 for word in set(content_words(it.text)) if word in told))
+    told = set(content_words(heard.text))
+    return lambda it: float(len(told & set(content_words(it.text))))
 
 
 def read_patterns(heard: Heard) -> list[Meant]:
@@ -157,8 +154,9 @@ def read_patterns(heard: Heard) -> list[Meant]:
 
 
 def rate_by(read: Callable[[Heard], list[Meant]]) -> Rate:
-    def rate(heard: Heard, it: Candidate) -> float:
-        return sum(fits(meant, it, heard) for meant in read(heard)) + rate_words(heard, it) / 100
+    def rate(heard: Heard) -> Callable[[Candidate], float]:
+        found, by_words = read(heard), rate_words(heard)
+        return lambda it: sum(fits(meant, it, heard) for meant in found) + by_words(it) / 100
 
     return rate
 
@@ -174,8 +172,8 @@ def read_all(heard: Heard) -> list[Meant]:
 rate_patterns, rate_book = rate_by(read_patterns), rate_by(read_book)
 
 
-def rate_nothing(heard: Heard, it: Candidate) -> float:
-    return Random(f"{heard.texts[0]}/{it.id}").random()
+def rate_nothing(heard: Heard) -> Callable[[Candidate], float]:
+    return lambda it: Random(f"{heard.texts[0]}/{it.id}").random()
 
 
 # Playing
@@ -229,7 +227,8 @@ class Seat:
             yield from self.turn()
 
     def best(self, candidates: Iterable[Candidate]) -> list[Candidate]:
-        return sorted(candidates, key=lambda each: (-self.how.rate(self.heard, each), each.place))
+        rate = self.how.rate(self.heard)
+        return sorted(candidates, key=lambda each: (-rate(each), each.place))
 
 
 def play_reader(how: Reader) -> Player:
@@ -390,9 +389,7 @@ def replace_product(seat: Seat) -> Play:
     results = yield from seat.call(("catalog_search", {"query": heard.texts[0][:400]}))
     yield from seat.ask(KEPT - 2)
     found = to_candidates(results[0]["results"] if results else [])
-    original = max(
-        found, key=lambda each: rate_words(Heard(heard.texts[:1], heard.learnt, heard.env), each), default=None
-    )
+    original = max(found, key=rate_words(Heard(heard.texts[:1], heard.learnt, heard.env)), default=None)
     if original is None:
         return Answer(refusal="not_found")
     args: dict[str, Any] = {"query": original.shown["title"], "category": original.shown["category"]}
@@ -422,8 +419,7 @@ def fill_cart(seat: Seat) -> Play:
         near = Heard([window], heard.learnt, heard.env, heard.today)
         fitting = [each for each in visits if each.shown["category"] == category] or visits
         if fitting:
-            it = max(fitting, key=lambda each: (seat.how.rate(near, each), -each.place))
-            picked.setdefault(it.id[0], window)
+            picked.setdefault(max(fitting, key=seat.how.rate(near)).id[0], window)
     said = " ".join(heard.texts[0].lower().split())
     for each in [*titled, *visits]:
         if " ".join(each.shown["title"].lower().split()) in said:
@@ -490,8 +486,8 @@ def list_things(seat: Seat) -> Play:
         near = Heard([about[category]], heard.learnt, heard.env)
         own = [each for each in shelf if each.shown.get("seller") == one] or shelf
         if own:
-            rated = sorted(own, key=lambda each: (-round(seat.how.rate(near, each)), each.shown["price"]))
-            ids.append(rated[0].id[0])
+            rate = seat.how.rate(near)
+            ids.append(min(own, key=lambda each: (-round(rate(each)), each.shown["price"])).id[0])
     return Answer(recommended_product_ids=list(dict.fromkeys(ids))) if ids else Answer(refusal="not_found")
 
 

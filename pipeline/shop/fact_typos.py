@@ -169,10 +169,10 @@ def is_recoverable(typed: str, word: str, near: Collection[str], words: ShopWord
         return False
     if typed == load_abbreviations().get(word):
         return True
-    if len(typed) < LEAST or any(other != word and count_edits(typed, other) <= MARGIN for other in near):
+    edits = set(list_single_edits(typed)) if len(typed) >= LEAST else ()
+    if word not in edits or any(other != word and words.is_known(other) for other in edits):
         return False
-    edits = set(list_single_edits(typed))
-    return word in edits and not any(other != word and words.is_known(other) for other in edits)
+    return all(other == word or count_edits(typed, other) > MARGIN for other in near)
 
 
 @lru_cache(20_000)
@@ -182,7 +182,8 @@ def count_edits(one: str, other: str) -> int:
     >>> count_edits("navvy", "navy"), count_edits("grene", "green"), count_edits("oak", "walnut") > MARGIN
     (1, 1, True)
     """
-    if abs(len(one) - len(other)) > MARGIN:
+    # An edit takes one letter of another kind away, at most.
+    if abs(len(one) - len(other)) > MARGIN or len(set(one).difference(other)) > MARGIN:
         return MARGIN + 1
     before: list[int] = []
     last = list(range(len(other) + 1))
