@@ -79,14 +79,13 @@ class ReplyReader:
     store: Store
     shop: ShopVocabulary
     told: set[str] = field(default_factory=set)
-    """Names of slots that the agent knows by now."""
+    """Names of slots that a reply has said."""
     cart: dict[str, int] = field(default_factory=dict)
     """Pieces of each variant that the agent put in, as far as its calls say."""
 
     def __post_init__(self) -> None:
         self.today = find_today(self.task)
         self.goal = json.loads(self.task.goal)
-        self.told |= {slot.name for slot in self.task.slots if slot.known == "stated"}
         texts = chain.from_iterable(map(list_texts, self.task.slots))
         self.context = list(dict.fromkeys(filter(None, (find_category(self.shop, text) for text in texts))))
 
@@ -104,7 +103,8 @@ class ReplyReader:
         untold = self.untold
         rest = self.strip_own_matters(said.heard) if said.own else said.heard
         wrong = self.find_invented(rest) or self.find_denied(rest, said.asked, untold)
-        missing = [slot for slot in asked if not self.says(said.heard, slot)]
+        # Who asks again what was told may be answered by a shopper that leaves.
+        missing = [slot for slot in asked if slot.name not in self.told and not self.says(said.heard, slot)]
         self.told |= {slot.name for slot in self.task.slots if self.says(said.heard, slot)}
         return wrong or (f"it was asked for the {missing[0].name}, and does not tell" if missing else None)
 
