@@ -223,10 +223,15 @@ def find_misreading(
     today: date,
     *,
     more: Sequence[Wish] = (),
+    others: Sequence[Slot] = (),
+    may: Sequence[Wish] = (),
     context: Iterable[str] = (),
 ) -> str | None:
-    """What is said and not read, or read and not said."""
+    """What is said and not read, or read and not said. others, may: what may be said as well, and need not be."""
     said = list(slots)
+    for slot in others:
+        if slot.form == "question" or not slot.meaning:
+            text = re.sub(re.escape(slot.said.rstrip(".")), " . ", text, flags=re.IGNORECASE)
     for question in [slot for slot in said if slot.form == "question"]:
         if question.said.lower() not in text.lower():
             return f"{question.said!r} is asked and was not read"
@@ -234,14 +239,15 @@ def find_misreading(
         if read_topic(question.said) != question.meaning.removeprefix("asks "):
             return f"its question {question.said!r} is about the {read_topic(question.said)}"
     expected = [*chain.from_iterable(map(expect_wishes, said)), *more]
+    allowed = [*chain.from_iterable(map(expect_wishes, others)), *may]
     for wish in expected:
         if wish.kind == "text":  # words that are no meaning of the bank say only themselves
             place = text.lower().find(wish.value)
             if place < 0:
                 return f"{wish.value!r} is stated and was not read"
             text = text[:place] + text[place + len(wish.value) :]
-    case = any(slot.meaning.startswith("case ") for slot in said)
-    mixed = any(slot.form != "question" and not slot.meaning.startswith("case ") for slot in said)
+    case = any(slot.meaning.startswith("case ") for slot in (*said, *others))
+    mixed = any(slot.form != "question" and not slot.meaning.startswith("case ") for slot in (*said, *others))
     read = read_wishes(text, shop, today, case=case, mixed=mixed, categories=context)
     for wish in expected:
         if wish.kind == "text" or (wish.kind == "title" and wish.value in text.lower()):
@@ -251,7 +257,7 @@ def find_misreading(
     for each in read:
         if each.kind in ("wants",):
             continue
-        if not any(is_same(each, wish) for wish in expected):
+        if not any(is_same(each, wish) for wish in (*expected, *allowed)):
             return f"{each.kind} {each.value!r} was read and is not stated"
     return None
 

@@ -1,8 +1,10 @@
 """`shopwright audit envs` and `shopwright evaluate envs`: the environments."""
 
+from dataclasses import replace
 from typing import Any
 
 from shopwright.pipeline.commands.options import parse_positive
+from shopwright.pipeline.commands.situations import NO_RUN
 from shopwright.pipeline.rewards.ecomrlve import JOB, RULES
 
 ABOUT = (
@@ -14,7 +16,7 @@ AUDIT_ABOUT = (
     " earns 0 or more, or succeeds in over 15 %% of an env's tasks, from level 3 on"
 )
 AUDIT = "shopwright audit envs --levels 0-12 --episodes 200"
-ROLES = ("agent",)
+ROLES = ("agent", "shopper")
 SAMPLING: dict[str, str] = {}
 
 
@@ -56,8 +58,23 @@ def open_situation(
     reward: str = JOB,
     native: bool = False,
 ) -> tuple[Any, None]:
+    from shopwright.pipeline.checks.shopper_replies import list_shopper_errors
     from shopwright.pipeline.envs.evaluate import EnvTasks, parse_env_names, parse_levels
     from shopwright.pipeline.gym import world
 
     names, wanted = parse_env_names(envs), parse_levels(levels)
-    return EnvTasks(world(run, vectors=vectors), names, wanted, range(episodes), native, rule=reward), None
+    shopper = open_shopper(models, run or NO_RUN)
+    shop = world(run, vectors=vectors)
+    tasks = EnvTasks(
+        shop, names, wanted, range(episodes), native, rule=reward, shopper=shopper, listen=list_shopper_errors
+    )
+    return tasks, None
+
+
+def open_shopper(models: Any, folder: str) -> Any:
+    """The model that was named for the shopper itself: `--model` is the agent that is measured. None where there is none."""
+    from shopwright.pipeline.files import path_of
+    from shopwright.pipeline.models.role import Role
+
+    role = Role("shopper", replace(models, model="scripted"), path_of(folder), "evaluate-shopper")
+    return role if role.asks else None

@@ -1,15 +1,16 @@
 """The envs as a situation: tasks by env, level and seed, what an agent earns in them, and whether they can be cheated."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from itertools import product as cartesian
 from math import nan
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from shopwright.pipeline.envs import get_env, select_collection
 from shopwright.pipeline.envs.base import World
 from shopwright.pipeline.envs.baselines import PLAYERS as BASELINES
+from shopwright.pipeline.envs.conversation import run_env_conversations
 from shopwright.pipeline.envs.episode import Episode, draw_task
 from shopwright.pipeline.envs.learnt_words import learn_words
 from shopwright.pipeline.envs.readers import READERS
@@ -20,11 +21,14 @@ from shopwright.pipeline.evaluate.statistics import Share, estimate_mean, measur
 from shopwright.pipeline.evaluate.table import Table
 from shopwright.pipeline.evaluate.verdict import AuditVerdict
 from shopwright.pipeline.models.base import UNHEARD
+from shopwright.pipeline.models.play import Working
+from shopwright.pipeline.models.role import Role
 from shopwright.pipeline.problem import Problem
 from shopwright.pipeline.rewards.ecomrlve import JOB
 from shopwright.schemas.behaviors import Side
-from shopwright.schemas.tasks import EnvEpisode, Reward
+from shopwright.schemas.tasks import EnvEpisode, Reward, Task, Turn
 
+T = TypeVar("T")
 PLAYERS = {**BASELINES, **READERS}
 HARDEST = 99
 """No level is above it: from there on nothing gets harder."""
@@ -46,12 +50,19 @@ class EnvTask(NamedTuple):
     seed: int
 
 
+class PlayedEpisode(EnvEpisode):
+    """What an evaluation keeps of an episode."""
+
+    shopper_error: str = ""
+    """What the shopper said wrongly first; empty where nothing was, or nobody listened."""
+
+
 @dataclass(frozen=True)
-class EnvTasks(Situation[EnvTask, Episode, EnvEpisode]):
+class EnvTasks(Situation[EnvTask, Episode, PlayedEpisode]):
     """Tasks 0, 1, ... of every env and level. Raises Problem for an env that there is not."""
 
     name = "envs"
-    makes = EnvEpisode
+    makes = PlayedEpisode
     players = PLAYERS
     world: World
     envs: Sequence[str]
@@ -63,6 +74,10 @@ class EnvTasks(Situation[EnvTask, Episode, EnvEpisode]):
     """In the words of this split, whoever a task's customer is; an audit plays in those of `test`."""
     rule: str = JOB
     """Of the reward."""
+    shopper: Role | None = None
+    """The model that puts the shopper's words, where one does."""
+    listen: Callable[[World, Task, Sequence[Turn]], Sequence[str]] | None = None
+    """What the shopper of an episode said wrongly."""
 
     def __post_init__(self) -> None:
         if not (self.envs and self.levels and self.seeds):
@@ -81,22 +96,29 @@ class EnvTasks(Situation[EnvTask, Episode, EnvEpisode]):
         """Raises NothingToDraw where the shop is too small for the level."""
         env = get_env(task.env)
         drawn = draw_task(env, self.world, task.level, task.seed, side=self.side)
-        return Episode(env, self.world, drawn, native=self.native, rule=self.rule)
+        return Episode(env, self.world, drawn, words=self.shopper is not None, native=self.native, rule=self.rule)
 
-    def keep(self, trace: Trace[Episode]) -> EnvEpisode:
-        return make_episode_record(trace)
+    def converse(self, conversations: Iterable[Working[T]], agent: Role | None) -> Iterator[T]:
+        if self.shopper is None:
+            return super().converse(conversations, agent)
+        return run_env_conversations(conversations, agent, self.shopper) if agent else self.shopper.play(conversations)
 
-    def tables(self, rows: Sequence[EnvEpisode]) -> list[Table]:
+    def keep(self, trace: Trace[Episode]) -> PlayedEpisode:
+        row = make_episode_record(trace)
+        wrong = self.listen(self.world, trace.episode.task, row.turns) if self.listen else ()
+        return PlayedEpisode(**dict(row), shopper_error=next(iter(wrong), ""))
+
+    def tables(self, rows: Sequence[PlayedEpisode]) -> list[Table]:
         return [tabulate_env_scores(self.scores(rows))]
 
-    def figures(self, rows: Sequence[EnvEpisode]) -> dict[str, Any]:
+    def figures(self, rows: Sequence[PlayedEpisode]) -> dict[str, Any]:
         return {"rows": [asdict(each) for each in self.scores(rows)]}
 
     def facts(self) -> dict[str, str]:
         levels = ",".join(map(str, self.levels))
         return {"envs": ",".join(self.envs), "levels": levels, "episodes": str(len(self.seeds))}
 
-    def scores(self, rows: Sequence[EnvEpisode]) -> "list[EnvScore]":
+    def scores(self, rows: Sequence[PlayedEpisode]) -> "list[EnvScore]":
         """For each env and level."""
         return score_episodes(rows, cartesian(self.envs, self.levels), len(self.seeds))
 
@@ -179,9 +201,9 @@ def list_lucky(played: Iterable[AuditCell]) -> list[str]:
     return found
 
 
-def score_episodes(rows: Sequence[EnvEpisode], cells: Iterable[tuple[str, int]], asked: int) -> "list[EnvScore]":
+def score_episodes(rows: Sequence[PlayedEpisode], cells: Iterable[tuple[str, int]], asked: int) -> "list[EnvScore]":
     """How an agent did in these envs and levels, of so many episodes each."""
-    found: dict[tuple[str, int], list[EnvEpisode]] = {cell: [] for cell in cells}
+    found: dict[tuple[str, int], list[PlayedEpisode]] = {cell: [] for cell in cells}
     for each in rows:
         found[each.env, each.difficulty].append(each)
     return [make_env_score(rows[0].policy, *cell, mine, asked) for cell, mine in found.items()]
@@ -238,7 +260,7 @@ class EnvScore:
     asked: int
     """Episodes that were begun."""
     episodes: int
-    """Of these, those of which every request was answered: all figures are of them."""
+    """Of these, those of which every request was answered, and in which the shopper said nothing wrong: all figures are of them."""
     success: float
     success_low: float
     success_high: float
@@ -257,10 +279,13 @@ class EnvScore:
     """Share of episodes that malformed JSON or an illegal call ended."""
     invented: float
     """Share of the values in calls and answers that stand in no text before them."""
+    shopper_errors: float
+    """Share of the answered episodes in which the shopper said something wrong, which is no fault of the agent's."""
 
 
-def make_env_score(policy: str, env: str, level: int, episodes: Sequence[EnvEpisode], asked: int) -> EnvScore:
+def make_env_score(policy: str, env: str, level: int, answered: Sequence[PlayedEpisode], asked: int) -> EnvScore:
     """Where nothing was answered there is nothing to say: every figure is not a number."""
+    episodes = [each for each in answered if not each.shopper_error]
     rewards = [each.reward for each in episodes]
     success = measure_share(sum(reward.success for reward in rewards), len(episodes))
     if not episodes:
@@ -285,6 +310,7 @@ def make_env_score(policy: str, env: str, level: int, episodes: Sequence[EnvEpis
         success_high=success.high,
         illegal=sum(map(is_broken_off, rewards)) / len(episodes) if episodes else nan,
         invented=measure_invented(episodes) if episodes else nan,
+        shopper_errors=1 - len(episodes) / len(answered) if answered else nan,
         **parts,
     )
 
@@ -296,7 +322,7 @@ def is_broken_off(reward: Reward) -> bool:
 
 def tabulate_env_scores(rows: Iterable[EnvScore]) -> Table:
     columns = ["policy", "env", "level", "answered", "success (95 %)"]
-    columns += ["reward", "task", "efficiency", "hallucination", "turns", "illegal", "invented"]
+    columns += ["reward", "task", "efficiency", "hallucination", "turns", "illegal", "invented", "shopper's errors"]
     lines = []
     for each in rows:
         found = asdict(each)
@@ -306,7 +332,6 @@ def tabulate_env_scores(rows: Iterable[EnvScore]) -> Table:
         ]
         success = Share(each.success, each.success_low, each.success_high, each.episodes).format_interval("%")
         head = [each.policy, each.env, str(each.level), f"{each.episodes} of {each.asked}", success]
-        lines.append(
-            [*head, *parts, f"{each.turns:.1f} ±{each.turns_margin:.1f}", f"{each.illegal:.1%}", f"{each.invented:.1%}"]
-        )
+        shares = [f"{share:.1%}" for share in (each.illegal, each.invented, each.shopper_errors)]
+        lines.append([*head, *parts, f"{each.turns:.1f} ±{each.turns_margin:.1f}", *shares])
     return Table(columns, lines)

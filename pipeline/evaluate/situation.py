@@ -10,7 +10,7 @@ An evaluation, an audit, a server, a trainer or a program that looks for holes d
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
 
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 SOLVER = "solver"
 # Offline episodes at a time: while the code of one runs, the next is played.
 AT_ONCE = 8
+T = TypeVar("T")
 TaskT = TypeVar("TaskT")
 EpisodeT = TypeVar("EpisodeT", bound="Episode")
 RowT = TypeVar("RowT", bound=Record)
@@ -206,6 +207,10 @@ class Situation(ABC, Generic[TaskT, EpisodeT, RowT]):
     def judge(self, cells: "Sequence[AuditCell]") -> AuditVerdict:
         """What is wrong with an audit."""
 
+    def converse(self, conversations: Iterable[Working[T]], agent: Role | None) -> Iterator[T]:
+        """What came of each conversation, in their order; agent: the model that plays, where one does."""
+        return agent.play(conversations) if agent else play_blocking(conversations, Scripted, at_once=AT_ONCE)
+
     def facts(self) -> dict[str, str]:
         """Facts that are kept with the rows."""
         return {}
@@ -240,12 +245,13 @@ def evaluate(
 
 def play_tasks(situation: Situation[TaskT, EpisodeT, RowT], agent: Role | str) -> Iterator[RowT | UnansweredRequest]:
     """What is kept of each task's episode, in the order of the tasks."""
-    if isinstance(agent, Role) and agent.asks:
-        name = agent.spec.name
-        return agent.play(catch_unanswered(play_task(situation, task, None, name)) for task in situation.tasks())
-    name, player = find_player(SOLVER if isinstance(agent, Role) else agent, situation.players)
-    played = (play_task(situation, task, player, name) for task in situation.tasks())
-    return play_blocking(played, Scripted, at_once=AT_ONCE)
+    model = agent if isinstance(agent, Role) and agent.asks else None
+    if model:
+        name, player = model.spec.name, None
+    else:
+        name, player = find_player(SOLVER if isinstance(agent, Role) else agent, situation.players)
+    played = (catch_unanswered(play_task(situation, task, player, name)) for task in situation.tasks())
+    return situation.converse(played, model)
 
 
 def play_task(

@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from shopwright.pipeline.dataset import Dataset
-from shopwright.pipeline.envs.evaluate import EnvTasks, score_episodes, tabulate_env_scores
+from shopwright.pipeline.envs.evaluate import EnvTasks, PlayedEpisode, score_episodes, tabulate_env_scores
 from shopwright.pipeline.evaluate.audit import AuditCell, arrange_by_level, read_audit
 from shopwright.pipeline.evaluate.storage import read_all_results
 from shopwright.pipeline.evaluate.table import Table
 from shopwright.pipeline.publish.report_charts import audits
 from shopwright.pipeline.publish.report_sample import sample
 from shopwright.pipeline.run import Run
-from shopwright.schemas.tasks import EnvEpisode, Task
+from shopwright.schemas.tasks import Task
 
 COLUMNS = ["id", "env", "difficulty", "opening", "slots", "feasible"]
 
@@ -33,7 +33,7 @@ def gather_env_facts(run: Run, env_tasks: Dataset[Task]) -> dict[str, Any] | Non
 def list_agent_tables(run: Run) -> list[Table]:
     """What `shopwright evaluate envs --run` found: a table for each agent."""
     tables = []
-    for rows, facts in read_all_results(EnvEpisode, run.folder, EnvTasks.name):
+    for rows, facts in read_all_results(PlayedEpisode, run.folder, EnvTasks.name):
         cells = sorted({(row.env, row.difficulty) for row in rows})
         asked = int(facts.get("episodes", 0))
         tables.append(tabulate_env_scores(score_episodes(rows, cells, asked)))

@@ -209,14 +209,15 @@ def parse_question_clause(
 ) -> None:
     """One clause; adds to `found`."""
     said = frozenset(clause)
+    asks = frozenset(drop_things(clause, slots)) or said
     about = things
     if things:
         # `lamp`, or the 2 of `item 2`, be there such an item or not.
         beside_item = chain.from_iterable(pair for pair in pairwise(clause) if "item" in pair)
         about = things.intersection(clause) | {word for word in beside_item if word.isdigit()}
-    hits = [place for place, keys in enumerate(slots) if not keys.strong.isdisjoint(said)]
+    hits = [place for place, keys in enumerate(slots) if not keys.strong.isdisjoint(asks)]
     if len(hits) > 1:
-        hits = resolve_slot_matches(said, hits, slots)
+        hits = resolve_slot_matches(asks, hits, slots)
     topics = [] if hits or OPEN.isdisjoint(said) else [name for name, asks in NOT_MINDED if asks & said]
     if not hits and not topics:
         hits = [place for place, keys in enumerate(slots) if not keys.weak.isdisjoint(said)]
@@ -224,7 +225,7 @@ def parse_question_clause(
         loose = [] if any(map(str.isdigit, about)) else [place for place in hits if not slots[place].about]
         hits = [place for place in hits if about <= slots[place].about] or loose
     if hits:
-        found.topics += group_topics(said, hits, slots)
+        found.topics += group_topics(asks, hits, slots)
     elif topics:
         found.others += topics[:1]
     elif said & (about | PLAIN["general"]) and (said & PLAIN["else"] or said - about <= PLAIN["filler"]):
@@ -233,6 +234,16 @@ def parse_question_clause(
         found.confirms = True
     elif not said <= PLAIN["filler"]:
         found.unknown = True
+
+
+def drop_things(clause: Sequence[str], slots: Sequence[SlotKeys]) -> list[str]:
+    """The words beside the whole names of things: who asks for the use of single-origin coffee does not ask for its origin."""
+    words = list(clause)
+    for name in sorted({keys.about for keys in slots}, key=lambda name: (-len(name), sorted(name))):
+        if name and all(word in words for word in name):
+            for word in name:
+                words.remove(word)
+    return words
 
 
 def group_topics(said: frozenset[str], hits: list[int], slots: Sequence[SlotKeys]) -> list[list[int]]:

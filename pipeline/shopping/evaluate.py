@@ -23,6 +23,7 @@ from shopwright.pipeline.shopping.error_taxonomy import ERRORS
 from shopwright.pipeline.shopping.expert import EXPERT, ShopVocabulary, play_by_expert
 from shopwright.pipeline.shopping.play import SCENARIOS, Play, ShopResources, count_siblings, list_scenarios
 from shopwright.pipeline.shopping.reading_baselines import PhraseBook, play_by_phrase_book
+from shopwright.pipeline.shopping.reply_reader import ReplyReader
 from shopwright.schemas.record import Record
 from shopwright.schemas.shopping import ErrorLabel, Language, Match, Profile, Scenario, ShoppingEpisode, ShoppingTask
 
@@ -59,6 +60,8 @@ class Outcome(Record):
     typed: Match
     literal: Match
     errors: list[ErrorLabel]
+    shopper_error: str = ""
+    """What the shopper said wrongly first; empty where nothing was, or nobody listened."""
 
 
 # Which tasks
@@ -140,7 +143,12 @@ class ShoppingTasks(Situation[tuple[ShoppingTask, Scenario], Play, Outcome]):
         return Play(self.shop, one, scenario, self.profiles.get(one.profile_id))
 
     def keep(self, trace: Trace[Play]) -> Outcome:
-        return summarize_episode(trace.episode, trace.episode.episode(trace.policy))
+        play = trace.episode
+        found = summarize_episode(play, play.episode(trace.policy))
+        if self.vocabulary is None:
+            return found
+        wrong = ReplyReader(play.task, play.scenario, self.vocabulary).list_errors(play.steps)
+        return found.model_copy(update={"shopper_error": next(wrong, "")})
 
     def tables(self, rows: Sequence[Outcome]) -> list[Table]:
         return tabulate_outcomes(rows)
@@ -243,6 +251,8 @@ class Row:
     episodes: int
     shares: dict[str, Share]
     counts: dict[str, float]
+    shopper_errors: float
+    """Share of all episodes in which the shopper said something wrong: no figure is of them."""
 
 
 def summarize_outcomes(found: Iterable[Outcome]) -> list[Row]:
@@ -257,7 +267,8 @@ def summarize_outcomes(found: Iterable[Outcome]) -> list[Row]:
     return rows
 
 
-def summarize_scenario(policy: str, scenario: str, found: Sequence[Outcome]) -> Row:
+def summarize_scenario(policy: str, scenario: str, played: Sequence[Outcome]) -> Row:
+    found = [each for each in played if not each.shopper_error]
     size = len(found)
     sums = {name: sum(map(of, found)) for name, of in SHARES.items()}
     return Row(
@@ -265,7 +276,8 @@ def summarize_scenario(policy: str, scenario: str, found: Sequence[Outcome]) -> 
         scenario=scenario,
         episodes=size,
         shares={name: measure_share(total, size) for name, total in sums.items()},
-        counts={name: sum(map(of, found)) / size for name, of in COUNTS.items()},
+        counts={name: sum(map(of, found)) / max(size, 1) for name, of in COUNTS.items()},
+        shopper_errors=1 - size / len(played),
     )
 
 
@@ -276,6 +288,7 @@ def average_scenarios(policy: str, rows: Sequence[Row]) -> Row:
         episodes=sum(each.episodes for each in rows),
         shares={name: average_shares([each.shares[name] for each in rows]) for name in SHARES},
         counts={name: sum(each.counts[name] for each in rows) / len(rows) for name in COUNTS},
+        shopper_errors=sum(each.shopper_errors for each in rows) / len(rows),
     )
 
 
@@ -299,7 +312,7 @@ def count_errors(found: Iterable[Outcome]) -> list[ErrorCount]:
     """In the order of the table, for each agent; those that were made."""
     failed: Counter[str] = Counter()
     made: dict[str, Counter[tuple[str, str]]] = defaultdict(Counter)
-    for each in found:
+    for each in filter(lambda outcome: not outcome.shopper_error, found):
         failed[each.policy] += not each.typed.success
         made[each.policy].update((error.area, error.name) for error in each.errors)
     found_errors = []
@@ -336,13 +349,15 @@ def tabulate_shopping_rewards(rows: Iterable[Row]) -> Table:
 
 
 def tabulate_reward_parts(rows: Iterable[Row]) -> Table:
-    """How much of each part of the reward was right, and what it took."""
+    """How much of each part of the reward was right, what it took, and what the shopper said wrongly."""
     columns = ["agent", "scenario", "episodes", *(f"{part}, %" for part in PARTS), "actions", "asked", "did nothing"]
+    columns.append("shopper's errors, %")
     lines = []
     for each in rows:
         shares = [f"{100 * each.shares[part].share:.1f}" for part in PARTS]
         counts = [f"{each.counts[name]:.1f}" for name in ("actions", "asked", "idle")]
-        lines.append([each.policy, each.scenario, f"{each.episodes:,}", *shares, *counts])
+        errors = f"{100 * each.shopper_errors:.1f}"
+        lines.append([each.policy, each.scenario, f"{each.episodes:,}", *shares, *counts, errors])
     return Table(columns, lines)
 
 
@@ -358,7 +373,7 @@ def tabulate_literal_rewards(rows: Iterable[Row]) -> Table:
 def tabulate_grades(found: Iterable[Outcome]) -> Table:
     """Success by the number of needs: a line for each agent and scenario, a column for each grade."""
     groups: dict[tuple[str, str], dict[int, list[bool]]] = defaultdict(lambda: defaultdict(list))
-    for each in found:
+    for each in filter(lambda outcome: not outcome.shopper_error, found):
         groups[each.policy, each.scenario][each.grade].append(each.typed.success)
     lines = []
     for (policy, scenario), by in sorted(groups.items(), key=lambda pair: (pair[0][0], SCENARIOS.index(pair[0][1]))):

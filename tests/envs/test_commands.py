@@ -5,10 +5,10 @@ import json
 import pyarrow.parquet as pq
 import pytest
 
+from shopwright.pipeline.envs.evaluate import PlayedEpisode
 from shopwright.pipeline.evaluate.audit import AuditCell, read_audit
 from shopwright.pipeline.evaluate.statistics import measure_share
 from shopwright.pipeline.evaluate.storage import read_results
-from shopwright.schemas.tasks import EnvEpisode
 from tests.models.server import Plan, Server
 
 
@@ -78,7 +78,7 @@ def test_what_an_agent_did_in_a_run_is_kept_with_it(shopwright, copy):
     path = copy.folder / "evaluations" / "envs-first-result.parquet"
     assert code == 0
     assert str(path) in out
-    found, facts = read_results(EnvEpisode, path)
+    found, facts = read_results(PlayedEpisode, path)
     assert [each.policy for each in found] == ["first-result"] * 2
     assert facts == {"envs": "policy_qa", "levels": "0", "episodes": "2"}
     assert "How well agents do in the environments" in (copy.folder / "report.html").read_text()
