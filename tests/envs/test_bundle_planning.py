@@ -9,15 +9,10 @@ import pytest
 from shopwright.pipeline.catalog.reference import domains
 from shopwright.pipeline.envs.base import list_questions
 from shopwright.pipeline.envs.baselines import ENV_BASELINES
-from shopwright.pipeline.envs.bundle_planning import (
-    BundleGoal,
-    BundlePlanning,
-    NeededCategory,
-    draw_project_categories,
-    load_projects,
-)
+from shopwright.pipeline.envs.bundle_planning import BundleGoal, BundlePlanning
 from shopwright.pipeline.envs.difficulty import compute_axes
 from shopwright.pipeline.envs.episode import Episode, draw_task, play_episode, play_solution
+from shopwright.pipeline.envs.one_of_each import NeededCategory, draw_project_categories, load_projects
 from shopwright.pipeline.gym import world as made
 from shopwright.pipeline.problem import Problem
 from shopwright.pipeline.shop.user_simulator import UserSimulator

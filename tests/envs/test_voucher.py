@@ -12,9 +12,9 @@ import pytest
 
 from shopwright.pipeline import gym
 from shopwright.pipeline.envs.baselines import ENV_BASELINES
-from shopwright.pipeline.envs.bundle_planning import NeededCategory
 from shopwright.pipeline.envs.difficulty import compute_axes
 from shopwright.pipeline.envs.episode import Episode, draw_task, play_episode, play_solution
+from shopwright.pipeline.envs.one_of_each import NeededCategory
 from shopwright.pipeline.envs.voucher import VoucherGoal, VoucherShopping
 from shopwright.pipeline.problem import Problem
 from shopwright.pipeline.shop.tools import call_tool, compute_discount
