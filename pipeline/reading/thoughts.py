@@ -10,6 +10,7 @@ without claiming anything (`thoughts.words`). Words that turn a remark round (no
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -80,7 +81,7 @@ WEEKDAY = "(?:mon|tues|wednes|thurs|fri|satur|sun)day"
 
 def join_nouns(nouns: Iterable[str]) -> str:
     """One of these, the longest first."""
-    every = {word for noun in nouns for word in noun.split("|")}
+    every = set(chain.from_iterable(noun.split("|") for noun in nouns))
     return "|".join(sorted(every, key=lambda word: (-len(word), word)))
 
 

@@ -172,11 +172,7 @@ def parse_token_budgets(text: str | None) -> tuple[str, ...]:
     ('32k', '64k')
     """
     try:
-        return (
-            tuple(format_budget(size) for size in sorted({parse_budget(each) for each in text.split(",")}))
-            if text
-            else ()
-        )
+        return tuple(map(format_budget, sorted({parse_budget(each) for each in text.split(",")}))) if text else ()
     except ValueError as error:
         raise Problem(f"--budgets: {error}.") from None
 
