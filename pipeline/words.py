@@ -328,3 +328,12 @@ def in_common(some: np.ndarray, others: np.ndarray) -> np.ndarray:
             found |= word == other
         count += found & (word != 0)
     return count
+
+
+def drop_surrogates(text: str) -> str:
+    """Without halves of characters, which no file can hold.
+
+    >>> drop_surrogates("a\\ud800b")
+    'a?b'
+    """
+    return text.encode(errors="replace").decode()

@@ -4,6 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from shopwright.schemas.phrases import Register
 from shopwright.schemas.record import Part, Record
 from shopwright.schemas.shop import Choice
 
@@ -75,7 +76,7 @@ class Task(Record):
     persona_id: str
     split: Literal["train", "test"]
     """The side of its customer, or of its own id where it has none; its words are of that side, too."""
-    voice: Literal["plain", "terse", "chatty", "polite", "hurried", "elderly", "teenager", "non-native"]
+    voice: Register
     """How the shopper speaks, from the first words to the last."""
     bank: str = ""
     """The phrase bank that its words are from, by a digest of its files; empty for the package's own."""

@@ -49,7 +49,7 @@ from shopwright.pipeline.rewards.hierarchical import (
     reward_prediction,
     tally_predictions,
 )
-from shopwright.pipeline.rollouts.evaluate import drop_surrogates
+from shopwright.pipeline.words import drop_surrogates
 from shopwright.schemas.behaviors import Behavior, NextAction
 from shopwright.schemas.record import Record
 

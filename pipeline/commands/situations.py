@@ -11,7 +11,7 @@ from typing import Any
 from shopwright.pipeline.commands.models import add_players, choose_agent
 from shopwright.pipeline.commands.options import Parser, add_command, parse_positive
 from shopwright.pipeline.commands.output import print_json, print_tables, print_to_stderr
-from shopwright.pipeline.evaluate.audit import audit, audit_to_json, tabulate_audit, write_audit
+from shopwright.pipeline.evaluate.audit import audit, tabulate_audit, write_audit
 from shopwright.pipeline.evaluate.situation import SOLVER, evaluate
 from shopwright.pipeline.evaluate.storage import get_results_path, write_results
 from shopwright.pipeline.files import path_of
@@ -76,7 +76,7 @@ def run_audit(kind: Any, what: str, run: str | None, workers: int | None, json: 
     with open_process_pool(count) if min(count, len(pieces)) > 1 else nullcontext() as executor:
         cells = audit(pieces, executor=executor)
     verdict = situation.judge(cells)
-    found = tell_made(dataset, given) | verdict.to_json() | {"cells": audit_to_json(cells)}
+    found = tell_made(dataset, given) | verdict.to_json() | {"cells": [cell.to_json() for cell in cells]}
     if run is not None:
         write_audit(path_of(run), situation.name, found)
         write_report_again(run)

@@ -3,6 +3,7 @@
 import importlib
 import pkgutil
 from functools import cache
+from inspect import isabstract
 from itertools import chain
 
 from shopwright.pipeline.envs.base import Env
@@ -21,7 +22,7 @@ def all_envs() -> dict[str, Env]:
     modules = [importlib.import_module(f"{__name__}.{info.name}") for info in pkgutil.iter_modules(__path__)]
     values = chain.from_iterable(vars(module).values() for module in modules)
     kinds = {kind for kind in values if isinstance(kind, type) and issubclass(kind, Env)}
-    found = {kind.name: kind() for kind in kinds - {Env}}
+    found = {kind.name: kind() for kind in kinds if not isabstract(kind)}
     return dict(
         sorted(
             found.items(),

@@ -7,6 +7,7 @@ and (`recommend_without_searching` alone) which products the shop has, as a mode
 import json
 import re
 from collections.abc import Generator, Mapping
+from itertools import chain
 from random import Random
 from typing import Any
 
@@ -179,7 +180,7 @@ class SeenValues:
     def first(self, name: str, *, after: str = "") -> str:
         """The first value of a field; `after` variants: of those in stock."""
         if after:
-            return next((variant for variants in self.variants.values() for variant in variants), "")
+            return next(chain.from_iterable(self.variants.values()), "")
         return next(iter(self.values.get(name, [])), "")
 
     def one(self, name: str, random: Random) -> str:

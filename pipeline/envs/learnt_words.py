@@ -9,7 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from itertools import pairwise
+from itertools import chain, pairwise
 from math import log
 from typing import NamedTuple, TypeVar
 
@@ -94,7 +94,7 @@ class RefusalReader:
         if not texts:
             return
         features = [list_features(text) for text in texts]
-        counts = Counter(each for mine in features for each in mine)
+        counts = Counter(chain.from_iterable(features))
         known = sorted(each for each, count in counts.items() if count >= SEEN_IN)
         has = np.array([[each in mine for each in known] for mine in features], float).reshape(len(texts), len(known))
         wanted = np.where(refused, 1.0, -1.0)

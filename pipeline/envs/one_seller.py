@@ -1,8 +1,7 @@
 """A few things, all from one seller of the marketplace: most have several sellers, and few sellers have something for each."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from fractions import Fraction
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from itertools import chain
 from random import Random
@@ -14,33 +13,29 @@ from shopwright.pipeline.envs.base import (
     INFEASIBLE,
     CannotDraw,
     DrawnTask,
-    Env,
     GoalScore,
-    Notice,
     Solution,
     World,
     draw_disclosure,
-    is_needless_refusal,
-    is_right_refusal,
-)
-from shopwright.pipeline.envs.bundle_planning import (
-    CategoryNeed,
-    contrast_needs,
-    get_need_product_id,
-    list_bundle_items,
 )
 from shopwright.pipeline.envs.customers import draw_customer
 from shopwright.pipeline.envs.difficulty import Axes
 from shopwright.pipeline.envs.one_of_each import (
     MORE_DEMANDS,
     MOST_THINGS,
+    CategoryNeed,
+    ListEnv,
     ThingsGoal,
     add_sell_out,
     choose_list,
+    contrast_needs,
     count_covered,
     draw_things,
+    get_need_product_id,
+    list_bundle_items,
     list_wish_slots,
     look_up_list,
+    make_list_miss,
     make_list_slot,
     make_needed,
     name_sold_out_product,
@@ -48,13 +43,12 @@ from shopwright.pipeline.envs.one_of_each import (
     score_cover,
     try_draws,
 )
-from shopwright.pipeline.envs.substitution import get_store_item, list_newly_sold_out
+from shopwright.pipeline.envs.substitution import get_store_item
 from shopwright.pipeline.envs.wording import Opening, list_said, make_slot, pick_stated
 from shopwright.pipeline.phrases.speaker import Speaker
 from shopwright.pipeline.shop.store import Item, Store
 from shopwright.pipeline.shop.tools import Shop
-from shopwright.schemas.certificates import Assortment, End, Infeasible, Miss, NoSeller, OneOfEach
-from shopwright.schemas.tasks import Action, Answer
+from shopwright.schemas.certificates import Assortment, Infeasible, Miss, NoSeller, OneOfEach
 
 # Sellers that have something for each thing, at most.
 FEW_SELLERS = 3
@@ -62,12 +56,13 @@ FEW_SELLERS = 3
 TRIES = 6
 
 
-class OneSeller(Env):
+class OneSeller(ListEnv):
     """A success is one product for each thing and no other, each in stock and as it is wanted, all of the same seller."""
 
     name = "one_seller"
     Goal = ThingsGoal
     refusals = ("not_found",)
+    impossible = "no one seller has it all"
 
     def draw(self, world: World, axes: Axes, random: Random) -> DrawnTask:
         store, impossible = world.store, random.random() < INFEASIBLE
@@ -79,7 +74,7 @@ class OneSeller(Env):
             near = pick_by_largest_part(store, needs)
             goal = goal.model_copy(update={"refusal": "not_found", "right": near})
             proof = NoSeller(items=items, sellers=[name_sellers(store, each) for each in sellers])
-            return DrawnTask(goal, {}, Infeasible(refusal="not_found", proof=proof), make_seller_miss(near))
+            return DrawnTask(goal, {}, Infeasible(refusal="not_found", proof=proof), make_list_miss(near, "seller"))
         complete = sorted(set.intersection(*sellers), key=store.seller_names.__getitem__)
         right = find_cheapest_of_one(store, needs, complete)
         goal = draw_seller_sell_out(goal.model_copy(update={"right": right}), needs, complete, store, axes, random)
@@ -94,10 +89,7 @@ class OneSeller(Env):
 
     def solve(self, goal: ThingsGoal, shop: Shop, axes: Axes) -> Solution:
         yield from look_up_list(goal, shop, axes)
-        if goal.feasible:
-            yield Action(answer=Answer(env=self.name, recommended_product_ids=choose_list(goal, shop)))
-        else:
-            yield Action(answer=Answer(env=self.name, refusal=goal.refusal))
+        yield self.hand_in(goal, choose_list(goal, shop))
 
     def open(self, goal: ThingsGoal, facts: Mapping[str, Any], speaker: Speaker, random: Random) -> Opening:
         stated = pick_stated(goal.slots)
@@ -105,14 +97,8 @@ class OneSeller(Env):
         wishes = list_said(stated.values(), speaker, random)
         return Opening(self.name, {**said, "wishes": wishes}, {"each": "each wish" if wishes else ""})
 
-    def score(self, goal: ThingsGoal, shop: Shop, answer: Answer | None) -> GoalScore:
+    def score_list(self, goal: ThingsGoal, shop: Shop, named: Sequence[str]) -> GoalScore:
         """2 F1 - 1 over the things, of which those count that one seller has: the one with the most of them."""
-        named = answer.recommended_product_ids if answer else []
-        if not goal.feasible:
-            right = is_right_refusal(goal, answer) and not named
-            return GoalScore(Fraction(1 if right else -1), right, "" if right else "no one seller has it all")
-        if not named or is_needless_refusal(goal, answer):
-            return GoalScore(Fraction(-1), False, "no list where there is one")
         by_seller: dict[str, list[Item]] = {}
         for id in dict.fromkeys(named):
             row = shop.store.row(id)
@@ -125,14 +111,6 @@ class OneSeller(Env):
         if len(named) > covered:
             faults.append(f"{len(named) - covered} products too many, or of another seller")
         return GoalScore(score_cover(covered, len(named), len(goal.needs)), not faults, "; ".join(faults))
-
-    def notices(self, goal: ThingsGoal, shop: Shop) -> Iterator[Notice]:
-        """That something is sold out by now, where the agent has come across it."""
-        return list_newly_sold_out(goal, shop)
-
-    def recommendations(self, goal: ThingsGoal, axes: Axes) -> int:
-        """One for each thing, at least."""
-        return max(axes.recommendations, len(goal.needs))
 
 
 def make_sellers_goal(store: Store, needs: Sequence[CategoryNeed], axes: Axes, random: Random) -> ThingsGoal:
@@ -293,10 +271,6 @@ def draw_seller_sell_out(
     return add_sell_out(goal, spare, gone, store, axes, random)
 
 
-def make_seller_miss(products: list[str]) -> Miss:
-    return Miss(breaks=["seller"], end=End(answer=Answer(recommended_product_ids=products)))
-
-
 def find_seller_miss(store: Store, needs: Sequence[CategoryNeed], right: list[str], random: Random) -> Miss:
     """The list with one product of another seller."""
     place = random.randrange(len(needs))
@@ -305,4 +279,4 @@ def find_seller_miss(store: Store, needs: Sequence[CategoryNeed], right: list[st
     assert mine is not None
     others = np.flatnonzero(need.fits & (find_sellers(store, need) != int(store.sellers[mine])))
     at = int(others[np.argmin(need.cents[others])])
-    return make_seller_miss([*right[:place], get_need_product_id(store, need, at), *right[place + 1 :]])
+    return make_list_miss([*right[:place], get_need_product_id(store, need, at), *right[place + 1 :]], "seller")

@@ -1,6 +1,6 @@
 """A few things within a budget that only a voucher makes enough: the list has to meet its terms, which the cheapest products do not."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial, reduce
@@ -13,34 +13,31 @@ from shopwright.pipeline.envs.base import (
     INFEASIBLE,
     CannotDraw,
     DrawnTask,
-    Env,
     GoalScore,
-    Notice,
     Solution,
     World,
     draw_disclosure,
-    is_needless_refusal,
-    is_right_refusal,
-)
-from shopwright.pipeline.envs.bundle_planning import (
-    CategoryNeed,
-    contrast_needs,
-    get_need_product_id,
-    list_bundle_items,
 )
 from shopwright.pipeline.envs.constraints import format_limit
 from shopwright.pipeline.envs.customers import draw_customer
 from shopwright.pipeline.envs.difficulty import Axes
 from shopwright.pipeline.envs.one_of_each import (
     MORE_DEMANDS,
+    CategoryNeed,
+    ListEnv,
     ThingsGoal,
     add_sell_out,
     choose_list,
+    contrast_needs,
     count_covered,
     count_lists,
     draw_things,
+    get_need_product_id,
+    list_bundle_items,
+    list_known_items,
     list_wish_slots,
     look_up_list,
+    make_list_miss,
     make_list_slot,
     make_needed,
     name_sold_out_product,
@@ -48,14 +45,14 @@ from shopwright.pipeline.envs.one_of_each import (
     score_cover,
     try_draws,
 )
-from shopwright.pipeline.envs.substitution import get_store_item, is_product_in_stock, list_newly_sold_out
+from shopwright.pipeline.envs.substitution import is_product_in_stock
 from shopwright.pipeline.envs.wording import Opening, list_said, make_slot, pick_stated
 from shopwright.pipeline.phrases.speaker import Speaker, spell_dollars
 from shopwright.pipeline.shop.store import Store
 from shopwright.pipeline.shop.tools import SELLER_THINGS, Shop, compute_discount
-from shopwright.schemas.certificates import End, Infeasible, Miss, NoList, OneOfEach
+from shopwright.schemas.certificates import Infeasible, NoList, OneOfEach
 from shopwright.schemas.shop import Voucher
-from shopwright.schemas.tasks import Action, Answer, Call, Slot
+from shopwright.schemas.tasks import Call, Slot
 
 # Lists that are gone through for one task, at most; what is asked for is made narrower until there are no more.
 MOST_LISTS = 60_000
@@ -99,12 +96,13 @@ class Lists:
         return add_outer(mine), add_outer([cents * own for cents, own in zip(self.cents, mine, strict=True)])
 
 
-class VoucherShopping(Env):
+class VoucherShopping(ListEnv):
     """A success is one product for each thing and no other, which cost no more than the budget once the voucher is taken off."""
 
     name = "voucher"
     Goal = VoucherGoal
     refusals = ("over_budget",)
+    impossible = "no list is within the budget"
 
     def draw(self, world: World, axes: Axes, random: Random) -> DrawnTask:
         store, impossible = world.store, random.random() < INFEASIBLE
@@ -119,7 +117,7 @@ class VoucherShopping(Env):
         if impossible:
             goal = goal.model_copy(update={"refusal": "over_budget", "right": near})
             proof = NoList(items=items, budget=budget, least=best, voucher=voucher)
-            return DrawnTask(goal, {}, Infeasible(refusal="over_budget", proof=proof), make_budget_miss(near))
+            return DrawnTask(goal, {}, Infeasible(refusal="over_budget", proof=proof), make_list_miss(near, "budget"))
         fine = pays <= budget
         at = np.argwhere(fine)[random.randrange(int(fine.sum()))]
         goal = goal.model_copy(update={"right": name_list(store, needs, lists, at)})
@@ -133,7 +131,7 @@ class VoucherShopping(Env):
             lists=int(fine.sum()),
             right=goal.right,
         )
-        return DrawnTask(goal, {}, acceptable, make_budget_miss(cheapest))
+        return DrawnTask(goal, {}, acceptable, make_list_miss(cheapest, "budget"))
 
     def shop(self, world: World, goal: VoucherGoal, axes: Axes, seed: str) -> Shop:
         """The shop, in which the customer holds the voucher."""
@@ -144,10 +142,7 @@ class VoucherShopping(Env):
     def solve(self, goal: VoucherGoal, shop: Shop, axes: Axes) -> Solution:
         told = any(slot.name == "voucher" and slot.known == "stated" for slot in goal.slots)
         yield from look_up_list(goal, shop, axes, [] if told else [Call(name="voucher_list")])
-        if goal.feasible:
-            yield Action(answer=Answer(env=self.name, recommended_product_ids=choose_list(goal, shop)))
-        else:
-            yield Action(answer=Answer(env=self.name, refusal=goal.refusal))
+        yield self.hand_in(goal, choose_list(goal, shop))
 
     def open(self, goal: VoucherGoal, facts: Mapping[str, Any], speaker: Speaker, random: Random) -> Opening:
         stated = pick_stated(goal.slots)
@@ -164,15 +159,9 @@ class VoucherShopping(Env):
             },
         )
 
-    def score(self, goal: VoucherGoal, shop: Shop, answer: Answer | None) -> GoalScore:
+    def score_list(self, goal: VoucherGoal, shop: Shop, named: Sequence[str]) -> GoalScore:
         """2 F1 - 1 over the things; over the budget less a half, and less the share by which it is over; at least -1."""
-        named = answer.recommended_product_ids if answer else []
-        if not goal.feasible:
-            right = is_right_refusal(goal, answer) and not named
-            return GoalScore(Fraction(1 if right else -1), right, "" if right else "no list is within the budget")
-        if not named or is_needless_refusal(goal, answer):
-            return GoalScore(Fraction(-1), False, "no list where there is one")
-        known = [get_store_item(shop.store, id) for id in dict.fromkeys(named) if shop.store.row(id) is not None]
+        known = list_known_items(shop, named)
         covered = count_covered(goal.needs, [item for item in known if is_product_in_stock(shop, item.id)])
         things = [(item.cents, shop.store.seller_of(item.row)) for item in known]
         over = sum(cents for cents, _ in things) - compute_discount(goal.voucher, things) - goal.budget
@@ -187,14 +176,6 @@ class VoucherShopping(Env):
         return GoalScore(
             max(Fraction(-1), score_cover(covered, len(named), len(goal.needs)) - less), not faults, "; ".join(faults)
         )
-
-    def notices(self, goal: VoucherGoal, shop: Shop) -> Iterator[Notice]:
-        """That something is sold out by now, where the agent has come across it."""
-        return list_newly_sold_out(goal, shop)
-
-    def recommendations(self, goal: VoucherGoal, axes: Axes) -> int:
-        """One for each thing, at least."""
-        return max(axes.recommendations, len(goal.needs))
 
 
 # What is wanted
@@ -398,7 +379,3 @@ def draw_list_sell_out(
     changed = add_sell_out(goal, spare, gone, store, axes, random)
     assert isinstance(changed, VoucherGoal)
     return changed
-
-
-def make_budget_miss(products: list[str]) -> Miss:
-    return Miss(breaks=["budget"], end=End(answer=Answer(recommended_product_ids=products)))

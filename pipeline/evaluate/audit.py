@@ -61,6 +61,24 @@ class AuditCell:
         """
         return " ".join(f"{name} {value}" if isinstance(value, int) else value for name, value in self.group.items())
 
+    def format_level(self) -> str:
+        """The mean reward, with the success beside it where that is neither the solver's 100 % nor another's 0.
+
+        >>> some = Share(0.015, 0.0, 0.1, 200)
+        >>> AuditCell({"env": "policy_qa", "level": 3}, "echo-the-query", some, {"reward": -0.6}).format_level()
+        '-0.60 (1.5%)'
+        """
+        if not self.episodes:
+            return "-"
+        usual = 1.0 if self.policy == SOLVER else 0.0
+        beside = "" if self.success.share == usual else f" ({self.success.share:.1%})"
+        return f"{self.parts['reward']:+.2f}{beside}"
+
+    def to_json(self) -> dict[str, Any]:
+        """For scripts, and as it is kept."""
+        kept = {"policy": self.policy, "episodes": self.episodes, "success": asdict(self.success), "parts": self.parts}
+        return {**self.group, **kept}
+
 
 def audit(
     pieces: Sequence[Situation[Any, Any, Any]], players: Sequence[str] = (), *, executor: Executor | None = None
@@ -153,10 +171,9 @@ def describe_earnings(cell: AuditCell) -> str:
 def tabulate_audit(cells: Sequence[AuditCell], parts: Sequence[str] = ("reward",)) -> Table:
     """A line for each group and player with its success and these parts; or, where groups have levels, with a column for each level."""
     if any("level" in cell.group for cell in cells):
-        # Of levels, the success stands beside the mean reward where it is neither 0 nor 100 %.
         levels, rows = arrange_by_level(cells)
-        by_level = [[env, policy, *map(format_level, mine)] for env, policy, mine in rows]
-        return Table(["env", "policy", *map(str, levels)], by_level)
+        lines = [[env, policy, *(cell.format_level() if cell else "-" for cell in mine)] for env, policy, mine in rows]
+        return Table(["env", "policy", *map(str, levels)], lines)
     lines = []
     for cell in cells:
         means = [f"{cell.parts[part]:.3f}" if part in cell.parts else "-" for part in parts]
@@ -173,24 +190,6 @@ def arrange_by_level(cells: Sequence[AuditCell]) -> tuple[list[int], list[tuple[
     for env, policy in dict.fromkeys((env, policy) for env, policy, _ in found):
         rows.append((env, policy, [found.get((env, policy, level)) for level in levels]))
     return levels, rows
-
-
-def format_level(cell: AuditCell | None) -> str:
-    """
-    >>> group, some = {"env": "policy_qa", "level": 3}, Share(0.015, 0.0, 0.1, 200)
-    >>> format_level(AuditCell(group, "echo-the-query", some, {"reward": -0.6})), format_level(None)
-    ('-0.60 (1.5%)', '-')
-    """
-    if cell is None or not cell.episodes:
-        return "-"
-    usual = 1.0 if cell.policy == SOLVER else 0.0
-    beside = "" if cell.success.share == usual else f" ({cell.success.share:.1%})"
-    return f"{cell.parts['reward']:+.2f}{beside}"
-
-
-def audit_to_json(cells: Iterable[AuditCell]) -> list[dict[str, Any]]:
-    """The cells for scripts, and as they are kept."""
-    return [{**cell.group, "policy": cell.policy, "episodes": cell.episodes, "success": asdict(cell.success), "parts": cell.parts} for cell in cells]  # fmt: skip
 
 
 def get_audit_path(run: Path, name: str) -> Path:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from random import Random
 from typing import NamedTuple
@@ -11,12 +12,11 @@ from typing import NamedTuple
 from shopwright.pipeline.phrases.grammar import SLOT, Malformed, Template, parse_phrase_files
 from shopwright.pipeline.phrases.registers import fill_registers
 from shopwright.pipeline.phrases.synonyms import load_synonyms
-from shopwright.schemas.phrases import Use
+from shopwright.schemas.phrases import FamilyName, Use
 
+QUESTIONS: FamilyName = "questions"
 # The families of which a register speaks in all splits: of `behaviors` the shoppers write plain words in their own way themselves.
-SPOKEN = ("envs", "questions")
-# The family whose small phrases are exchanged for others when it is said.
-EXCHANGING = "questions"
+SPOKEN = ("envs", QUESTIONS)
 FOLDER = Path(__file__).parents[2] / "data" / "reference" / "phrases"
 SPACE_BEFORE = re.compile(r"\s+(?=[,.;:?!)])")
 # Two prepositions of the same kind in a row: "clicked on on May 3".
@@ -141,14 +141,15 @@ def parse_texts(*texts: str) -> list[Template]:
         for number, text in enumerate(texts):
             files.append(Path(folder, f"{number}.txt"))
             files[-1].write_text(text, encoding="utf-8")
-        return [each for found in parse_phrase_files(files).values() for each in found]
+        return list(chain.from_iterable(parse_phrase_files(files).values()))
 
 
 @cache
 def load_grammar_bank(family: str) -> PhraseBank:
     """The bank of one family of texts: the files of its folder, and those at the top that all share."""
     files = [*sorted(FOLDER.glob("*.txt")), *sorted(FOLDER.joinpath(family).glob("*.txt"))]
-    settle = load_synonyms().settle if family == EXCHANGING else str
+    # Small phrases of questions are exchanged for others when they are said.
+    settle = load_synonyms().settle if family == QUESTIONS else str
     meanings = parse_phrase_files(files, settle).values()
     return PhraseBank(
         each for found in meanings for each in (fill_registers(found, settle) if family in SPOKEN else found)

@@ -17,7 +17,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice, product
+from itertools import chain, islice, product
 from math import prod
 from pathlib import Path
 from random import Random
@@ -197,7 +197,7 @@ def deal_uses_by_register(known: Iterable[tuple[Register, str]]) -> dict[str, Us
     for patterns in own.values():
         if len(patterns) >= FEW:
             found |= deal_rest(list(patterns), found)
-    few = [pattern for patterns in own.values() for pattern in patterns if pattern not in found]
+    few = [pattern for pattern in chain.from_iterable(own.values()) if pattern not in found]
     few = list(dict.fromkeys(few))
     return found | dict(zip(few, deal_uses(few), strict=True))
 

@@ -114,7 +114,7 @@ def put_behind(pieces: Pieces, ways: tuple[str, ...], sign: str) -> Pieces:
 
 
 def change_all(pieces: Pieces, change: Callable[[str], str]) -> Pieces:
-    return tuple(tuple(change(part) for part in piece) for piece in pieces)
+    return tuple(tuple(map(change, piece)) for piece in pieces)
 
 
 def change_first(pieces: Pieces, change: Callable[[str], str]) -> Pieces:

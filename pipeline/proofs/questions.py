@@ -7,6 +7,7 @@ from itertools import islice, product
 from random import Random
 from typing import Any
 
+from shopwright.pipeline.phrases.bank import QUESTIONS
 from shopwright.pipeline.phrases.grammar import Template
 from shopwright.pipeline.proofs.family import Claim, Example, Family, Filled, Sources, Unproved
 from shopwright.pipeline.questions.draw_values import Draw, NothingToAsk
@@ -31,7 +32,7 @@ class AskedExample(Example):
 
 
 class Questions(Family[AskedExample]):
-    name = "questions"
+    name = QUESTIONS
 
     def list_units(self) -> list[str]:
         return list(SHAPES)

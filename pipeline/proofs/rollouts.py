@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import lru_cache
-from itertools import islice, pairwise
+from itertools import chain, islice, pairwise
 from random import Random
 from typing import Any, NamedTuple
 
@@ -85,7 +85,7 @@ class Rollouts(Family[ThoughtExample]):
         return found
 
     def draw_facts(self, meaning: str, log: Log, random: Random) -> dict[str, str | Ref]:
-        slots = {slot for template in self.bank.templates[meaning] for slot in template.slots}
+        slots = set(chain.from_iterable(template.slots for template in self.bank.templates[meaning]))
         return {slot: self.draw_fact(slot, meaning, log, random) for slot in sorted(slots)}
 
     def draw_fact(self, slot: str, meaning: str, log: Log, random: Random) -> str | Ref:

@@ -8,7 +8,7 @@ from functools import cached_property
 from random import Random
 from typing import Any
 
-from shopwright.pipeline.phrases.bank import PhraseBank, load_grammar_bank
+from shopwright.pipeline.phrases.bank import QUESTIONS, PhraseBank, load_grammar_bank
 from shopwright.pipeline.questions.answers import Found, Undecided, answer_tree, is_tied, type_of
 from shopwright.pipeline.questions.conditions import idle_conditions
 from shopwright.pipeline.questions.draw_values import Draw, NothingToAsk
@@ -99,7 +99,7 @@ def compose(
     if not log.events:
         return
     draw = Draw(log, dice("order"))
-    bank = bank or load_grammar_bank("questions")
+    bank = bank or load_grammar_bank(QUESTIONS)
     asked: list[DrawnQuestion] = []
     for turn in range(ROUNDS):
         order = dice("order", turn)

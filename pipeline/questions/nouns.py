@@ -3,7 +3,7 @@
 import re
 from random import Random
 
-from shopwright.pipeline.phrases.bank import load_grammar_bank
+from shopwright.pipeline.phrases.bank import QUESTIONS, load_grammar_bank
 
 # A word that keeps its capitals: TV, USB-C, 3D.
 OWN_CAPITALS = re.compile(r"(?=.*[A-Z].*[A-Z\d])|.*\d")
@@ -43,7 +43,7 @@ def name_kind(category: str, random: Random) -> tuple[str, str]:
     >>> name_kind("USB-C Wall Chargers", Random(0))[1].endswith("chargers")
     True
     """
-    templates = load_grammar_bank("questions").templates.get(f"kind/{category}")
+    templates = load_grammar_bank(QUESTIONS).templates.get(f"kind/{category}")
     plural = lower_title(category)
     singular = make_singular(plural)
     if templates:

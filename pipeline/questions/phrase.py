@@ -169,7 +169,8 @@ def list_question_slots(tree: Any, asked_on: date, random: Random, style: Style)
     elif len(picks) > 1:
         found |= list_action_slots("2", picks[1].action)
     if border is not None:
-        found["day"] = phrase_day_alone(border, asked_on, random, style)
+        with_year = random.random() < WITH_YEAR or asked_on - border > YEAR
+        found["day"] = name_day(border, style, with_year=with_year)
     if isinstance(tree, t.Share):
         found["part"] = refer_to_things(tree.part, random)
         found["weekday"] = Ref(f"weekday/{tree.part.weekday}", {}) if tree.part.weekday else ""
@@ -190,11 +191,6 @@ def find_border(picks: list[t.Pick]) -> date | None:
         if one.last_day is not None and one.first_day is None and other.first_day == one.last_day + DAY:
             return other.first_day
     return None
-
-
-def phrase_day_alone(day: date, asked_on: date, random: Random, style: Style) -> str:
-    """A day without its preposition."""
-    return name_day(day, style, with_year=random.random() < WITH_YEAR or asked_on - day > YEAR)
 
 
 def list_action_slots(suffix: str, action: str | None) -> dict[str, "str | Ref"]:

@@ -136,9 +136,7 @@ class ProductNouns:
     def __init__(self, products: Iterable[Row]) -> None:
         rows = sorted(set(products), key=str)
         # Whole names: of "light blue" the word "light" alone is no color, and a night light is a thing.
-        self.colors = frozenset(
-            chain.from_iterable(list_color_names(color) for color in {color for *_, color in rows if color})
-        )
+        self.colors = frozenset(chain.from_iterable(map(list_color_names, {color for *_, color in rows if color})))
         self.makers = frozenset(" ".join(brand or "" for _, brand, *_ in rows).lower().split())
         makers: dict[str, set[str | None]] = defaultdict(set)
         for title, brand, *_ in rows:

@@ -1,6 +1,6 @@
 """The shapes of questions: each draws a tree for one trajectory, or finds nothing there to ask for.
 
-The name of a shape is its function, its block in `prompts/questions.offline.j2` and its audit in `tests/questions/audit/`.
+The name of a shape is its function, its block in `data/reference/phrases/questions/` and its audit in `tests/questions/audit/`.
 Its sentence says what is asked.
 """
 

@@ -104,10 +104,10 @@ SECOND_HALF = 16
 # A name of the calendar, and the first and last day that it stands for, by its groups and the day of asking.
 NAMES: tuple[tuple[str, Callable[..., Span]], ...] = (
     (r"yesterday", lambda on: (on - ONE, on - ONE)),
-    (rf"({WEEKDAY})", lambda name, on: find_weekday_before(name, on)),
+    (rf"({WEEKDAY})", find_weekday_before),
     (r"last week(?:, Monday to Sunday)?|the week before this one|(?:the last|last) calendar week", find_week_before),
-    (rf"(?:the month of |all of )?({MONTH})", lambda name, on: find_month(name, on)),
-    (rf"({MONTH}) (\d\d?)(?: to | through | thru |-)(\d\d?)(?! {MONTH})", lambda name, first, last, on: find_days_of_month(name, first, last, on)),
+    (rf"(?:the month of |all of )?({MONTH})", find_month),
+    (rf"({MONTH}) (\d\d?)(?: to | through | thru |-)(\d\d?)(?! {MONTH})", find_days_of_month),
     (rf"(?:the )?first week of ({MONTH})|the first seven days of ({MONTH})|({MONTH})'s first week", lambda *parts: take_first_days(find_month(one_of(parts), parts[-1]), 7)),
     (rf"(?:the )?first half of ({MONTH})|({MONTH}), up to the 15th", lambda *parts: take_first_days(find_month(one_of(parts), parts[-1]), 15)),
     (rf"(?:the )?first (\w+) days of ({MONTH})", lambda count, name, on: take_first_days(find_month(name, on), parse_count(count))),

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
-from itertools import count
+from itertools import chain, count
 from pathlib import Path
 from typing import NamedTuple
 
@@ -293,7 +293,7 @@ def mask_products(text: str, seen: Seen) -> tuple[str, list[tuple[str, list[str]
 def find_name_end(text: str, start: int, tiers: list[list[str]]) -> int:
     """How far words go that all stand in one title, without little words at their end."""
     best = start
-    for title in dict.fromkeys(title for tier in tiers for title in tier):
+    for title in dict.fromkeys(chain.from_iterable(tiers)):
         best = max(best, match_title(text, start, list_title_words(title)))
     said = text[start:best].split()
     if len(said) == 1 and said[0].strip(SIGNS).lower() in load_harmless() | OF_THE_SHOP:

@@ -10,6 +10,7 @@ without claiming anything (`thoughts.words`). Words that turn a remark round (no
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -80,7 +81,7 @@ WEEKDAY = "(?:mon|tues|wednes|thurs|fri|satur|sun)day"
 
 def join_nouns(nouns: Iterable[str]) -> str:
     """One of these, the longest first."""
-    every = {word for noun in nouns for word in noun.split("|")}
+    every = set(chain.from_iterable(noun.split("|") for noun in nouns))
     return "|".join(sorted(every, key=lambda word: (-len(word), word)))
 
 
@@ -287,18 +288,14 @@ def fold_fact(text: str) -> str:
 def read_thought(text: str, names: Iterable[str] = ()) -> list[Reading]:
     """All remarks that it may be. `names`: texts of the log that may stand in it: titles, brands, colors, categories, searches."""
     known = [name for name in dict.fromkeys(names) if name.strip() and name in text]
-    plain = [name for name in known if not is_common_word(name)]
+    # A name in small letters may be a word of the sentence: a color such as `clear`.
+    plain = [name for name in known if not (name.isalpha() and name.islower())]
     found: dict[Reading, None] = {}
     for some in (known, plain) if len(plain) < len(known) else (known,):
         masked = mask_facts(text, some)
         for reading in read_masked(masked):
             found.setdefault(reading)
     return list(found)
-
-
-def is_common_word(name: str) -> bool:
-    """Whether a name may be a word of the sentence: a color such as `clear`."""
-    return name.isalpha() and name.islower()
 
 
 def read_masked(masked: Masked) -> Iterator[Reading]:

@@ -6,7 +6,7 @@ that is left over was read as nothing, which is a finding, too.
 """
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cached_property, partial
@@ -340,6 +340,16 @@ class WishReader:
         capped = MOST_BEFORE.search(before) or MOST_AFTER.search(after)
         return Wish("price at most" if capped else "price", f"{cents}")
 
+    def find_alone(self, words: str, *endings: str) -> Iterator[tuple[int, int]]:
+        """Where these words stand alone, maybe with one of the endings, from the left; what is found may be taken meanwhile."""
+        place = self.text.find(words)
+        while place >= 0:
+            end = place + len(words)
+            end += next((len(more) for more in endings if self.text.startswith(more, end)), 0)
+            if self.stands_alone(place, end):
+                yield place, end
+            place = self.text.find(words, end)
+
     def read_brands_with_things(self) -> None:
         for brand in self.shop.brands_with_things:
             place = self.text.find(brand)
@@ -349,13 +359,8 @@ class WishReader:
     def read_things(self) -> None:
         """What is named by a noun of its category, the longest nouns first."""
         for noun, leaf in self.shop.names:
-            place = self.text.find(noun)
-            while place >= 0:
-                end = place + len(noun)
-                end += next((len(more) for more in ("es", "s") if self.text.startswith(more, end)), 0)
-                if self.stands_alone(place, end):
-                    self.take(place, end, Wish("thing", leaf))
-                place = self.text.find(noun, end)
+            for place, end in self.find_alone(noun, "es", "s"):
+                self.take(place, end, Wish("thing", leaf))
 
     def read_bounds(self, leaves: Iterable[str]) -> None:
         """Numbers of a fact with a limit: a capacity of at most 8 cup."""
@@ -394,14 +399,10 @@ class WishReader:
         for brand in self.shop.brands:
             known.setdefault(brand.lower(), set()).add("brand")
         for value in sorted(known, key=lambda each: (-len(each), each)):
-            place = self.text.find(value)
-            while place >= 0:
-                end = place + len(value)
-                if self.stands_alone(place, end):
-                    facts = self.narrow(known[value], place, end)
-                    if facts:
-                        self.take(place, end, Wish("value", value, frozenset(facts)))
-                place = self.text.find(value, end)
+            for place, end in self.find_alone(value):
+                facts = self.narrow(known[value], place, end)
+                if facts:
+                    self.take(place, end, Wish("value", value, frozenset(facts)))
 
     def stands_alone(self, start: int, end: int) -> bool:
         before, after = self.text[start - 1 : start], self.text[end : end + 1]

@@ -6,6 +6,7 @@ from copy import copy
 from datetime import date, timedelta
 from decimal import Decimal
 from functools import cached_property
+from itertools import chain
 from typing import Any, NamedTuple
 
 from shopwright.pipeline.reading.calendar import read_calendar, read_date, shift_date
@@ -42,7 +43,7 @@ class Names:
         self.items, self.asked_on = list(items), asked_on
         self.brands = by_first_word(item.brand for item in self.items if item.brand)
         self.colors = by_first_word(item.color for item in self.items if item.color)
-        lower = {color.lower(): color for colors in self.colors.values() for color in colors}
+        lower = {color.lower(): color for color in chain.from_iterable(self.colors.values())}
         self.colors = {word.lower(): [] for word in self.colors} | by_first_word(lower)
         self.color_of = lower
         titles = {(item.asin, item.title) for item in self.items}

@@ -29,6 +29,7 @@ from shopwright.pipeline.rollouts.baselines import list_question_players, open_t
 from shopwright.pipeline.rollouts.conversation import RESPONSE_TOKENS, AnsweredQuestion, Mode, ReadQuestion
 from shopwright.pipeline.rollouts.judge import judge_attempts
 from shopwright.pipeline.sandbox.interpreter import Sandbox
+from shopwright.pipeline.words import drop_surrogates
 from shopwright.schemas.questions import Question
 from shopwright.schemas.rollouts import Attempt
 from shopwright.schemas.samples import Trajectory
@@ -172,11 +173,7 @@ def parse_token_budgets(text: str | None) -> tuple[str, ...]:
     ('32k', '64k')
     """
     try:
-        return (
-            tuple(format_budget(size) for size in sorted({parse_budget(each) for each in text.split(",")}))
-            if text
-            else ()
-        )
+        return tuple(map(format_budget, sorted({parse_budget(each) for each in text.split(",")}))) if text else ()
     except ValueError as error:
         raise Problem(f"--budgets: {error}.") from None
 
@@ -260,12 +257,3 @@ def make_attempt(trace: Trace[AnsweredQuestion]) -> Attempt:
         seconds=round(played.seconds, 4),
         fault=drop_surrogates(played.fault),
     )
-
-
-def drop_surrogates(text: str) -> str:
-    """Without halves of characters, which no file can hold.
-
-    >>> drop_surrogates("a\\ud800b")
-    'a?b'
-    """
-    return text.encode(errors="replace").decode()

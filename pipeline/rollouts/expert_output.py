@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable
 from datetime import date, datetime, timedelta
 from decimal import Decimal, InvalidOperation
+from itertools import chain
 from typing import Any
 
 from shopwright.pipeline.questions.values import SETS, Unfit, convert_value, value_from_rows
@@ -62,7 +63,7 @@ def flatten_values(found: Any) -> list[Any]:
     (['a', 'b'], ['a'], [])
     """
     if isinstance(found, list | tuple):
-        return [value for each in found for value in flatten_values(each)]
+        return list(chain.from_iterable(map(flatten_values, found)))
     return [found]
 
 

@@ -288,9 +288,16 @@ def write_substring_test(script: Script, column: str, part: str) -> Test:
         return lambda frame: (
             f"{script.column(frame, column)}.str.lower().str.contains({quote_python(part.lower())}, regex=False, na=False)"
         )
-    return lambda frame: (
-        f"{script.column(frame, column)}.str.contains({quote_python(part)}, case=False, regex=False, na=False)"
-    )
+    return lambda frame: write_text_test(script.column(frame, column), part)
+
+
+def write_text_test(texts: str, part: str) -> str:
+    """Which of the texts of a column have this part.
+
+    >>> write_text_test("df.brand", "oak")
+    'df.brand.str.contains("oak", case=False, regex=False, na=False)'
+    """
+    return f"{texts}.str.contains({quote_python(part)}, case=False, regex=False, na=False)"
 
 
 def write_price_test(script: Script, pick: t.Pick) -> Test:

@@ -4,6 +4,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, get_args
 
 from shopwright.pipeline.budgets import parse_budget
@@ -185,7 +186,7 @@ def tabulate_calls(rows: Iterable[QuestionScore]) -> Table:
 def tabulate_pass_at(rows: Iterable[QuestionScore]) -> Table:
     """pass@k in percent; no rows where each question was tried once."""
     found = [each for each in rows if each.by == "budget" and each.tries > 1]
-    most = max((k for each in found for k in each.pass_at), default=1)
+    most = max(chain.from_iterable(each.pass_at for each in found), default=1)
     tried = [k for k in TRIED if k <= most]
     lines = []
     for each in found:

@@ -13,7 +13,7 @@ from shopwright.pipeline.phrases.bank import Ref
 from shopwright.pipeline.questions import tree as t
 from shopwright.pipeline.rollouts.considerations import ACTIONS, find_main_pick, name_rows
 from shopwright.pipeline.rollouts.expert_output import UnreadableOutput, parse_printed_literal
-from shopwright.pipeline.rollouts.pandas_code import Script, emit_selection, quote_python
+from shopwright.pipeline.rollouts.pandas_code import Script, emit_selection, quote_python, write_text_test
 from shopwright.pipeline.rollouts.thoughts import Remark, Speaker, noun, remark
 
 SPELLINGS = {
@@ -137,7 +137,7 @@ def slip_title(pick: t.Pick, random: Random, sees: Sees) -> Slip | None:
             yield remark("odd title", words=words)
 
     look = Script(random)
-    held = f"{look.column('df', 'product_name')}.str.contains({quote_python(words)}, case=False, regex=False, na=False)"
+    held = write_text_test(look.column("df", "product_name"), words)
     look.write(f"names = sorted(set(df.loc[{held}, {look.text('product_name')}]))")
 
     def explain(found: Any, speaker: Speaker) -> Iterator[Remark]:
@@ -204,7 +204,7 @@ def slip_brand(pick: t.Pick, random: Random, sees: Sees) -> Slip | None:
         return None
     script, frame = select(pick, random, brand=None)
     title, column = script.column(frame, "product_name"), script.column(frame, "brand")
-    script.write(f"part = {frame}[{title}.str.contains({quote_python(brand)}, case=False, regex=False, na=False)]")
+    script.write(f"part = {frame}[{write_text_test(title, brand)}]")
     brands = script.column("part", "brand")
 
     def read(found: Any, speaker: Speaker) -> Iterator[Remark]:
@@ -230,7 +230,7 @@ def slip_category(pick: t.Pick, random: Random, sees: Sees) -> Slip | None:
         return None
     script, frame = select(pick, random, category=None)
     title, column = script.column(frame, "product_name"), script.column(frame, "product_types")
-    script.write(f"part = {frame}[{title}.str.contains({quote_python(category)}, case=False, regex=False, na=False)]")
+    script.write(f"part = {frame}[{write_text_test(title, category)}]")
 
     def read(found: Any, speaker: Speaker) -> Iterator[Remark]:
         in_title, of_kind = found
@@ -250,7 +250,7 @@ def slip_word(pick: t.Pick, random: Random, sees: Sees) -> Slip | None:
     word, (script, frame) = pick.word, select(pick, random, word=None)
     typed = script.column(frame, "search_query")
     script.write(f"exact = {frame}[{typed} == {quote_python(word)}]")
-    held = f"{typed}.str.contains({quote_python(word)}, case=False, regex=False, na=False)"
+    held = write_text_test(typed, word)
 
     def read(found: Any, speaker: Speaker) -> Iterator[Remark]:
         exact, within = found

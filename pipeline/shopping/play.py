@@ -24,6 +24,7 @@ from shopwright.pipeline.shopping.error_taxonomy import StepEffect, label_errors
 from shopwright.pipeline.shopping.facts import ProductVariant
 from shopwright.pipeline.shopping.profile import describe_profile
 from shopwright.pipeline.shopping.score import list_product_variants, score_by_formula, score_typed_match
+from shopwright.pipeline.words import drop_surrogates
 from shopwright.schemas.rollouts import Message
 from shopwright.schemas.shop import Choice
 from shopwright.schemas.shopping import Match, Profile, Scenario, ShoppingEpisode, ShoppingTask
@@ -148,7 +149,7 @@ class Play(situation.Episode):
         return Step(seen, self.score().parts["reward"] if self.done else 0.0, self.done, {})
 
     def act(self, said: str) -> Observation:
-        said = replace_lone_surrogates(said)
+        said = drop_surrogates(said)
         thought, action = parse_turn(said, self.multi)
         heard, fault = None, ""
         if self.multi and action.startswith("ask["):
@@ -306,15 +307,6 @@ def clip_unreadable_turn(said: str, multi: bool) -> str:
     """What there is of a turn that is not understood; nothing where the part that is kept would be."""
     start = said[:LONGEST]
     return "" if parse_turn(start, multi)[1] else start
-
-
-def replace_lone_surrogates(text: str) -> str:
-    """Without halves of characters, which no record can hold.
-
-    >>> replace_lone_surrogates("a\\ud800b")
-    'a?b'
-    """
-    return text.encode(errors="replace").decode()
 
 
 def build_episode_id(play: Play, policy: str) -> str:

@@ -19,6 +19,7 @@ from shopwright.pipeline.checks.unique import ids_are_unique
 from shopwright.pipeline.dataset import Dataset
 from shopwright.pipeline.models.play import Conversation
 from shopwright.pipeline.models.role import Role
+from shopwright.pipeline.phrases.bank import QUESTIONS
 from shopwright.pipeline.phrases.given import Bank, GivenBank, list_bank_files, load_bank
 from shopwright.pipeline.problem import Problem
 from shopwright.pipeline.questions.choose_shapes import accept_any, compose
@@ -184,7 +185,7 @@ def questions(
     """Questions over every trajectory, in English, each with SQL and an answer proved by three engines."""
     if written_by == "code":
         return make_questions_by_code(
-            trajectories, shard, plan, per_trajectory, paper, load_bank(plan.files, "questions")
+            trajectories, shard, plan, per_trajectory, paper, load_bank(plan.files, QUESTIONS)
         )
     return make_questions_by_model(
         trajectories, shard.of(plan.units), partial(shard.random, "questions"), writer, judge, per_trajectory

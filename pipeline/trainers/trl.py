@@ -41,5 +41,5 @@ def drop_uniform_groups(
             groups.setdefault((env._rollout.training, env._rollout.number), []).append(env)
     found = list(groups.values())
     kept = find_informative_groups([env._succeeds() for env in group] for group in found)
-    dropped = [env for place, group in enumerate(found) if place not in kept for env in group]
+    dropped = list(chain.from_iterable(group for place, group in enumerate(found) if place not in kept))
     return [-env.get_reward() if env in dropped else 0.0 for env in environments]

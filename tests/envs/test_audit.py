@@ -8,7 +8,7 @@ from shopwright.pipeline.envs import all_envs
 from shopwright.pipeline.envs.baselines import ENV_BASELINES, PLAYERS
 from shopwright.pipeline.envs.evaluate import EnvTasks, parse_env_names, parse_levels
 from shopwright.pipeline.envs.readers import READERS
-from shopwright.pipeline.evaluate.audit import AuditCell, audit, audit_to_json, parse_audit_cell, tabulate_audit
+from shopwright.pipeline.evaluate.audit import AuditCell, audit, parse_audit_cell, tabulate_audit
 from shopwright.pipeline.evaluate.statistics import measure_share
 from shopwright.pipeline.gym import world
 from shopwright.pipeline.problem import Problem
@@ -61,7 +61,7 @@ def test_there_is_a_cell_for_each_env_level_and_policy(cells):
 
 
 def test_its_cells_are_json_and_read_back(cells):
-    rows = json.loads(json.dumps(audit_to_json(cells)))
+    rows = json.loads(json.dumps([cell.to_json() for cell in cells]))
     assert {tuple(row) for row in rows} == {("env", "level", "policy", "episodes", "success", "parts")}
     assert [parse_audit_cell(row) for row in rows] == cells
 

@@ -2,66 +2,30 @@ from collections import Counter
 from dataclasses import replace
 from datetime import datetime
 from fractions import Fraction
+from functools import partial
 from random import Random
 
 import pytest
 
 from shopwright.pipeline.catalog.reference import domains
-from shopwright.pipeline.envs.base import list_questions
 from shopwright.pipeline.envs.baselines import ENV_BASELINES
-from shopwright.pipeline.envs.bundle_planning import (
-    BundleGoal,
-    BundlePlanning,
-    NeededCategory,
-    draw_project_categories,
-    load_projects,
-)
+from shopwright.pipeline.envs.bundle_planning import BundleGoal, BundlePlanning
 from shopwright.pipeline.envs.difficulty import compute_axes
 from shopwright.pipeline.envs.episode import Episode, draw_task, play_episode, play_solution
-from shopwright.pipeline.gym import world as made
+from shopwright.pipeline.envs.one_of_each import NeededCategory, draw_project_categories, load_projects
 from shopwright.pipeline.problem import Problem
 from shopwright.pipeline.shop.user_simulator import UserSimulator
 from shopwright.schemas.certificates import Constraint, parse_certificate, parse_miss
 from shopwright.schemas.tasks import Action, Answer, Call
 from tests.envs import past_orders
+from tests.envs.play import ask_all, open_shop, parse_goal, score_answer
 from tests.envs.test_substitution import mug, shop
 
 ENV = BundlePlanning()
 LEVELS = range(13)
 EACH = 20
-
-
-def ask_all(shopper, task):
-    """What a shopper says that is asked for all it left out, in as many turns as it has patience for."""
-    heard = []
-    for turn, question in enumerate(list_questions(task.slots), 1):
-        heard.append(shopper.answer(question))
-        shopper.hear("", [], turn=turn, worked=True)
-    return " ".join(heard)
-
-
-@pytest.fixture(scope="module")
-def world():
-    return made()
-
-
-@pytest.fixture(scope="module")
-def tasks(world):
-    return [draw_task(ENV, world, level, seed) for level in LEVELS for seed in range(EACH)]
-
-
-def goal_of(task):
-    return BundleGoal.model_validate_json(task.goal)
-
-
-def shop_of(world, task):
-    return ENV.shop(world, goal_of(task), compute_axes(task.difficulty), task.id)
-
-
-def score(world, task, *named, refusal="", gone=()):
-    shop = shop_of(world, task)
-    shop.gone |= set(gone)
-    return ENV.score(goal_of(task), shop, Answer(recommended_product_ids=list(named), refusal=refusal))
+goal_of, score = partial(parse_goal, ENV), partial(score_answer, ENV)
+shop_of = partial(open_shop, ENV)
 
 
 def that_do(world, need, *, sold_out=False):

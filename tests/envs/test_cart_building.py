@@ -5,41 +5,22 @@ from itertools import product
 
 import pytest
 
-from shopwright.pipeline.envs.base import GoalScore, World, list_questions
+from shopwright.pipeline.envs.base import GoalScore, World
 from shopwright.pipeline.envs.baselines import ENV_BASELINES
 from shopwright.pipeline.envs.cart_building import CartBuilding, CartGoal, RequestedLine, count_available_pieces
 from shopwright.pipeline.envs.difficulty import compute_axes
 from shopwright.pipeline.envs.episode import Episode, draw_task, play_episode, play_solution
 from shopwright.pipeline.envs.journey import keep_one_customer
-from shopwright.pipeline.gym import world as made
 from shopwright.pipeline.problem import Problem
 from shopwright.pipeline.shop.user_simulator import UserSimulator
 from shopwright.schemas.certificates import End, parse_certificate, parse_miss
 from shopwright.schemas.shop import Choice
 from shopwright.schemas.tasks import Answer, Slot
+from tests.envs.play import ask_all
 
 ENV = CartBuilding()
 LEVELS = range(13)
 EACH = 24
-
-
-def ask_all(shopper, task):
-    """What a shopper says that is asked for all it left out, in as many turns as it has patience for."""
-    heard = []
-    for turn, question in enumerate(list_questions(task.slots), 1):
-        heard.append(shopper.answer(question))
-        shopper.hear("", [], turn=turn, worked=True)
-    return " ".join(heard)
-
-
-@pytest.fixture(scope="module")
-def world():
-    return made()
-
-
-@pytest.fixture(scope="module")
-def tasks(world):
-    return [draw_task(ENV, world, level, seed) for level in LEVELS for seed in range(EACH)]
 
 
 def goal_of(task):

@@ -38,11 +38,6 @@ every_env = pytest.mark.parametrize("name", ENVS)
 
 
 @pytest.fixture(scope="module")
-def world():
-    return gym.world()
-
-
-@pytest.fixture(scope="module")
 def tasks(world):
     return Tasks(world)
 

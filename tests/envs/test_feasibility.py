@@ -3,16 +3,10 @@
 import pytest
 
 from benchmarks.feasibility import GOAL, cross_validate, draw_tasks
-from shopwright.pipeline import gym
 from shopwright.pipeline.envs import all_envs
 
 TASKS = 1_300
 REFUSING = [name for name, env in all_envs().items() if env.refusals]
-
-
-@pytest.fixture(scope="module")
-def world():
-    return gym.world()
 
 
 # What an outsider found, quickly; the others take half a minute each.

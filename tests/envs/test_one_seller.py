@@ -5,6 +5,7 @@ from collections import Counter
 from dataclasses import replace
 from datetime import datetime
 from fractions import Fraction
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -12,42 +13,23 @@ import pytest
 
 from shopwright.pipeline import gym
 from shopwright.pipeline.envs.baselines import ENV_BASELINES
-from shopwright.pipeline.envs.bundle_planning import NeededCategory
 from shopwright.pipeline.envs.difficulty import compute_axes
 from shopwright.pipeline.envs.episode import Episode, draw_task, play_episode, play_solution
-from shopwright.pipeline.envs.one_of_each import ThingsGoal
+from shopwright.pipeline.envs.one_of_each import NeededCategory, ThingsGoal
 from shopwright.pipeline.envs.one_seller import OneSeller
 from shopwright.pipeline.problem import Problem
 from shopwright.pipeline.shop.sellers import assign_sellers, draw_sellers
 from shopwright.pipeline.shop.tools import call_tool
 from shopwright.schemas.certificates import parse_certificate, parse_miss
 from shopwright.schemas.tasks import Action, Answer, Call
+from tests.envs.play import parse_goal, score_answer
 from tests.envs.test_bundle_planning import cup, that_do
 from tests.envs.test_substitution import mug, shop
 
 ENV = OneSeller()
 LEVELS = range(13)
 EACH = 20
-
-
-@pytest.fixture(scope="module")
-def world():
-    return gym.world()
-
-
-@pytest.fixture(scope="module")
-def tasks(world):
-    return [draw_task(ENV, world, level, seed) for level in LEVELS for seed in range(EACH)]
-
-
-def goal_of(task):
-    return ThingsGoal.model_validate_json(task.goal)
-
-
-def score(world, task, *named, refusal="", gone=()):
-    found = ENV.shop(world, goal_of(task), compute_axes(task.difficulty), task.id)
-    found.gone |= set(gone)
-    return ENV.score(goal_of(task), found, Answer(recommended_product_ids=list(named), refusal=refusal))
+goal_of, score = partial(parse_goal, ENV), partial(score_answer, ENV)
 
 
 def find_assortments(world, goal, gone=()):

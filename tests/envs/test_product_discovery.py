@@ -8,7 +8,7 @@ from math import log2
 import numpy as np
 import pytest
 
-from shopwright.pipeline.envs.base import GoalScore, World, list_questions
+from shopwright.pipeline.envs.base import GoalScore, World
 from shopwright.pipeline.envs.baselines import ENV_BASELINES
 from shopwright.pipeline.envs.difficulty import compute_axes
 from shopwright.pipeline.envs.episode import Episode, draw_task, play_episode, play_solution
@@ -19,36 +19,17 @@ from shopwright.pipeline.envs.product_discovery import (
     rank_discoveries,
     score_preferences,
 )
-from shopwright.pipeline.gym import world as made
 from shopwright.pipeline.problem import Problem
 from shopwright.pipeline.shop.user_simulator import WHOLE, UserSimulator
 from shopwright.schemas.certificates import parse_certificate, parse_miss
 from shopwright.schemas.tasks import Answer
 from tests.envs.past_orders import shop as small_shop
+from tests.envs.play import ask_all
 
 ENV = ProductDiscovery()
 LEVELS = range(13)
 EACH = 24
 DIRECTIONS = {"price": "at most", "shipping days": "at most", "rating": "at least"}
-
-
-def ask_all(shopper, task):
-    """What a shopper says that is asked for all it left out, in as many turns as it has patience for."""
-    heard = []
-    for turn, question in enumerate(list_questions(task.slots), 1):
-        heard.append(shopper.answer(question))
-        shopper.hear("", [], turn=turn, worked=True)
-    return " ".join(heard)
-
-
-@pytest.fixture(scope="module")
-def world():
-    return made()
-
-
-@pytest.fixture(scope="module")
-def tasks(world):
-    return [draw_task(ENV, world, level, seed) for level in LEVELS for seed in range(EACH)]
 
 
 def goal_of(task):

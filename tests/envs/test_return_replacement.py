@@ -16,16 +16,12 @@ from tests.envs.past_orders import shop
 
 ENV = ReturnReplacement()
 LEVELS = range(13)
+EACH = 60
 
 
 @pytest.fixture(scope="module")
 def world():
     return shop()
-
-
-@pytest.fixture(scope="module")
-def tasks(world):
-    return [draw_task(ENV, world, level, seed) for level in LEVELS for seed in range(60)]
 
 
 def started(world, task):

@@ -1,6 +1,7 @@
 from collections import Counter
 from datetime import datetime
 from fractions import Fraction
+from functools import partial
 from itertools import pairwise
 
 import pyarrow as pa
@@ -8,7 +9,7 @@ import pytest
 
 from shopwright.pipeline.arrow import arrow_schema
 from shopwright.pipeline.catalog.search import Search
-from shopwright.pipeline.envs.base import World, list_questions
+from shopwright.pipeline.envs.base import World
 from shopwright.pipeline.envs.baselines import ENV_BASELINES
 from shopwright.pipeline.envs.difficulty import compute_axes
 from shopwright.pipeline.envs.episode import Episode, draw_task, play_episode, play_solution
@@ -18,7 +19,6 @@ from shopwright.pipeline.envs.substitution import (
     SubstitutionGoal,
     compute_rank_discount,
 )
-from shopwright.pipeline.gym import world as made
 from shopwright.pipeline.problem import Problem
 from shopwright.pipeline.shop.store import Store
 from shopwright.pipeline.shop.user_simulator import UserSimulator
@@ -26,43 +26,13 @@ from shopwright.schemas.certificates import Constraint, parse_certificate, parse
 from shopwright.schemas.shop import Product, Variant
 from shopwright.schemas.tasks import Action, Answer, Call
 from tests.envs import past_orders
+from tests.envs.play import ask_all, open_shop, parse_goal, score_answer
 
 ENV = Substitution()
 LEVELS = range(13)
 EACH = 24
-
-
-def ask_all(shopper, task):
-    """What a shopper says that is asked for all it left out, in as many turns as it has patience for."""
-    heard = []
-    for turn, question in enumerate(list_questions(task.slots), 1):
-        heard.append(shopper.answer(question))
-        shopper.hear("", [], turn=turn, worked=True)
-    return " ".join(heard)
-
-
-@pytest.fixture(scope="module")
-def world():
-    return made()
-
-
-@pytest.fixture(scope="module")
-def tasks(world):
-    return [draw_task(ENV, world, level, seed) for level in LEVELS for seed in range(EACH)]
-
-
-def goal_of(task):
-    return SubstitutionGoal.model_validate_json(task.goal)
-
-
-def shop_of(world, task):
-    return ENV.shop(world, goal_of(task), compute_axes(task.difficulty), task.id)
-
-
-def score(world, task, *named, refusal="", gone=()):
-    shop = shop_of(world, task)
-    shop.gone |= set(gone)
-    return ENV.score(goal_of(task), shop, Answer(recommended_product_ids=list(named), refusal=refusal))
+goal_of, score = partial(parse_goal, ENV), partial(score_answer, ENV)
+shop_of = partial(open_shop, ENV)
 
 
 def ends(task):

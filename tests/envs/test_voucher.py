@@ -5,50 +5,32 @@ from collections import Counter
 from dataclasses import replace
 from datetime import datetime
 from fractions import Fraction
+from functools import partial
 from itertools import product
 from math import floor
 
 import pytest
 
-from shopwright.pipeline import gym
 from shopwright.pipeline.envs.baselines import ENV_BASELINES
-from shopwright.pipeline.envs.bundle_planning import NeededCategory
 from shopwright.pipeline.envs.difficulty import compute_axes
 from shopwright.pipeline.envs.episode import Episode, draw_task, play_episode, play_solution
+from shopwright.pipeline.envs.one_of_each import NeededCategory
 from shopwright.pipeline.envs.voucher import VoucherGoal, VoucherShopping
 from shopwright.pipeline.problem import Problem
 from shopwright.pipeline.shop.tools import call_tool, compute_discount
 from shopwright.schemas.certificates import parse_certificate, parse_miss
 from shopwright.schemas.shop import Voucher
 from shopwright.schemas.tasks import Action, Answer, Call
+from tests.envs.play import parse_goal, score_answer
 from tests.envs.test_bundle_planning import cup, that_do
 from tests.envs.test_substitution import mug, shop
 
 ENV = VoucherShopping()
 LEVELS = range(13)
 EACH = 18
+goal_of, score = partial(parse_goal, ENV), partial(score_answer, ENV)
 MOST = 4_000
 """Lists of a task that are gone through one at a time."""
-
-
-@pytest.fixture(scope="module")
-def world():
-    return gym.world()
-
-
-@pytest.fixture(scope="module")
-def tasks(world):
-    return [draw_task(ENV, world, level, seed) for level in LEVELS for seed in range(EACH)]
-
-
-def goal_of(task):
-    return VoucherGoal.model_validate_json(task.goal)
-
-
-def score(world, task, *named, refusal="", gone=()):
-    found = ENV.shop(world, goal_of(task), compute_axes(task.difficulty), task.id)
-    found.gone |= set(gone)
-    return ENV.score(goal_of(task), found, Answer(recommended_product_ids=list(named), refusal=refusal))
 
 
 def pay(store, voucher, items):

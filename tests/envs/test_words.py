@@ -8,7 +8,6 @@ from random import Random
 
 import pytest
 
-from shopwright.pipeline import gym
 from shopwright.pipeline.checks.openings import find_misread_words, make_vocabulary
 from shopwright.pipeline.envs import all_envs, get_env
 from shopwright.pipeline.envs.episode import Episode, draw_task
@@ -54,11 +53,6 @@ ACTS = (
     *("goes_on", "corrects", "remarks", "switches", "is_dissatisfied", "gives_up"),
 )
 WRITER = ("shopwright.pipeline.phrases", "shopwright.pipeline.envs", "shopwright.pipeline.shop")
-
-
-@pytest.fixture(scope="module")
-def world():
-    return gym.world()
 
 
 @pytest.fixture(scope="module")

@@ -261,7 +261,7 @@ PLANTED = (
     ),
     Planted(
         "a list's certificate forgets the constraints of an item",
-        "pipeline/envs/bundle_planning.py",
+        "pipeline/envs/one_of_each.py",
         "            count=int(np.count_nonzero(one.fits)),",
         "            count=int(np.count_nonzero(one.stocked)),",
         f"{CERTIFICATES} outsider_finds bundle_planning",

@@ -14,7 +14,7 @@ import pytest
 from huggingface_hub import DatasetCard
 from markdown_it import MarkdownIt
 
-from shopwright.pipeline.evaluate.audit import AuditCell, audit_to_json, write_audit
+from shopwright.pipeline.evaluate.audit import AuditCell, write_audit
 from shopwright.pipeline.evaluate.statistics import measure_share
 from shopwright.pipeline.publish.card import HERE, escape_cell, fence_text, render_card
 from shopwright.pipeline.publish.exporters.forms import Config, configs
@@ -219,10 +219,12 @@ def test_audits_are_shown_where_they_were_made(copy, tmp_path):
             *(("do-nothing", 0, -0.6), ("do-nothing", 6, -0.6)),
         )
     ]
-    write_audit(copy.folder, "envs", {"cells": audit_to_json(cells)})
+    write_audit(copy.folder, "envs", {"cells": [cell.to_json() for cell in cells]})
     parts = {"loose": 0.3, "strict": 0.275, "same_product": 0.125, "chance": 0.008}
     cells = [AuditCell({"scenario": "single"}, "first-result", measure_share(10, 40), parts)]
-    write_audit(copy.folder, "shopping", {"made": "another", "split": "test", "cells": audit_to_json(cells)})
+    write_audit(
+        copy.folder, "shopping", {"made": "another", "split": "test", "cells": [cell.to_json() for cell in cells]}
+    )
     text = of(copy, tmp_path / "after", "env_tasks")
     assert ["cart building", "+0.70", "-0.60"] in tables(text)
     assert ["environment", "solver", "do nothing"] in tables(text)
