@@ -13,7 +13,7 @@ VALUE_WORDS: tuple[tuple[str, str], ...] = (
     ("(?:that is )?gift wrapped|wrapped (?:as a gift|up nicely)", "gift wrapping"),
     # condition, fit, size
     ("that looks like new|(?:barely|hardly) used|almost new|as good as new|that nobody can tell was used", "like new"),
-    ("a little worn|with some wear|that shows its age|with (?:signs of use|visible wear)|that may look used", "fair"),
+    ("a little worn|with some wear|that shows its age|with (?:signs of use|(?:some signs of|visible) wear)", "fair"),
     ("for (?:both )?men (?:and|or) women|for him or her|that he or she can wear", "unisex"),
     ("that fits close|(?:slim|close) fitting|fitted|that hugs the body", "slim fit"),
     ("that fits loosely|(?:comfortably )?loose(?: fitting)?|with a loose fit", "relaxed fit"),
@@ -38,9 +38,9 @@ VALUE_WORDS: tuple[tuple[str, str], ...] = (
     ("four of them|(?:in|as) a set of four|with four in the set", "set of 4"),
     # what is in it
     ("(?:fake|imitation) leather|(?:vegan )?leather look|pleather", "faux leather"),
-    ("without bpa|with no bpa in it|bpa free|free of bpa", "bpa-free plastic"),
+    ("without bpa|with no bpa in it|bpa free(?: plastic)?|free of bpa", "bpa-free plastic"),
     ("with(?: no|out) added sugar|that isn't sweetened|with no sugar added|not sweetened|without any sweetener", "unsweetened"),
-    ("without salt|with no added salt|with no salt on it|that has no salt|not salted", "unsalted"),
+    ("without salt|with no added salt|with no salt added|with no salt on it|that has no salt|not salted", "unsalted"),
     ("(?:for my blood pressure, )?low in (?:sodium|salt)|with (?:little|less|not much) sodium", "low sodium"),
     ("with(?:out| no) (?:perfume in the cleaners|perfume used)|with (?:unscented|scent free) cleaners|with cleaners that doesn't smell", "fragrance-free supplies"),
     ("without parabens|(?:with no|free of) parabens|that has no parabens", "paraben free"),

@@ -1,7 +1,7 @@
 """A task drawn for one product: what is needed of it, so that no other product of the catalog will do."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 
 import numpy as np
@@ -169,6 +169,8 @@ def choose_telling_needs(
     first = [weigh(counter, need) for need in from_profile]
     pool = TellingFacts(counter, thing, {fact: known[fact] for fact in known if fact not in carried.facts})
     free_price = all(need.fact != "price" for need in from_profile)
+    # Of a title that tells nearly everything the price has to be told, too, or who compares words has the product.
+    priced = free_price and pool.is_told_by_title
     others = pack_bits(counter.stocked & (counter.rows != row))
     tries = TRIES[grade or 1]
     insists = INSIST * tries if pool.effects and random.random() < INDIRECT else 0
@@ -179,6 +181,7 @@ def choose_telling_needs(
     habits = HABITS[counter.language]
     brief = INSIST * tries if grade == 1 and not several and random.random() < habits.brief else 0
     manner = draw_manner(habits, grade or 1, random, price=free_price, freely=freely, brand=not several)
+    manner = replace(manner, price=True) if priced else manner
     if not pool.can_tell(others, first, manner, MOST_RIGHT if several else 0):
         return None
     for number in range(tries):
@@ -191,6 +194,8 @@ def choose_telling_needs(
         if not chosen or (grade and grade_of(chosen) != grade) or (number < brief and len(chosen) > 2):
             continue
         if counter.language == "en" and must_copy_title(thing.item.title, counter.leaf, chosen):
+            continue
+        if all(pool.stands_in_title(need) for need in chosen if need.known == "stated"):
             continue
         if indirect and not any(need.fact in pool.effects and need.op.startswith("at ") for need in chosen):
             continue
