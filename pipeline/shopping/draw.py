@@ -114,11 +114,13 @@ def draft_task(
     carried: ProfileDemands = NO_DEMANDS,
     but: Iterable[str] = (),
     freely: bool = True,
+    titled: bool = False,
 ) -> TaskDraft | None:
     """A task for the product of this row; None where nothing tells it from its siblings in as many needs as the grade has.
 
     grade: None takes any. carried: what the customer's profile says, which is then needed and not stated. but: variants that are
-    tasks already. freely: whatever is needed may be told, not just what people tell most often.
+    tasks already. freely: whatever is needed may be told, not just what people tell most often. titled: the title may tell all of it in
+    the same words.
     """
     store = counters.store
     leaf = int(store.leaf_of[row])
@@ -129,7 +131,7 @@ def draft_task(
         thing = get_variant_at(store, counter, place)
         if thing.option and thing.option.id in but:
             continue
-        needs = choose_telling_needs(counter, row, thing, random, carried, grade, freely)
+        needs = choose_telling_needs(counter, row, thing, random, carried, grade, freely, titled)
         if needs is not None:
             rows = list_right_rows(counter, needs)
             return TaskDraft(
@@ -153,6 +155,7 @@ def choose_telling_needs(
     carried: ProfileDemands,
     grade: int | None,
     freely: bool,
+    titled: bool,
 ) -> list[Need] | None:
     """Needs that only this product satisfies, or only a few do, none of which can be left out; None where no try comes to as many as
     the grade has."""
@@ -195,7 +198,7 @@ def choose_telling_needs(
             continue
         if counter.language == "en" and must_copy_title(thing.item.title, counter.leaf, chosen):
             continue
-        if all(pool.stands_in_title(need) for need in chosen if need.known == "stated"):
+        if not titled and all(pool.stands_in_title(need) for need in chosen if need.known == "stated"):
             continue
         if indirect and not any(need.fact in pool.effects and need.op.startswith("at ") for need in chosen):
             continue
