@@ -47,7 +47,7 @@ EFFECT_WORDS: tuple[tuple[str, str, frozenset[str]], ...] = (
         frozenset({"power", "motor"}),
     ),
     (
-        "with an? (?:strong|powerful) motor|high powered|powerful|heavy duty|that really has power behind it|strong|that (?:isn't|is not) weak",
+        "with an? (?:strong|powerful) motor|high power(?:ed)?|powerful|heavy duty|that really has power behind it|strong|that (?:isn't|is not) weak",
         "at least",
         frozenset({"power", "motor"}),
     ),
@@ -64,7 +64,7 @@ EFFECT_WORDS: tuple[tuple[str, str, frozenset[str]], ...] = (
     # batteries, storage, screens
     (
         (
-            "with an? (?:long|great) battery life|with great battery life|with a battery that lasts|that lasts long on a charge|that runs a long time"
+            "with an? (?:long|great) battery life|with (?:great|long) battery life|with long lasting battery|with a battery that lasts|that lasts long on a charge|that runs a long time"
             "|that doesn't need charging all the time|that keeps going for a long time|long lasting"
         ),
         "at least",
@@ -73,7 +73,7 @@ EFFECT_WORDS: tuple[tuple[str, str, frozenset[str]], ...] = (
     (
         (
             "with (?:lots|plenty) of storage|with a lot of space|that holds lots of photos|with storage for all my photos|for storing lots of files"
-            "|with room for lots of files|large capacity"
+            "|with room for lots of files|(?:large|high) capacity"
         ),
         "at least",
         frozenset({"storage", "capacity"}),
@@ -242,7 +242,7 @@ EFFECT_WORDS: tuple[tuple[str, str, frozenset[str]], ...] = (
     (
         (
             "that (?:isn't|is not) heavy|that doesn't weigh much|not too heavy|easy to carry|with hardly any weight to it|light as can be"
-            "|that weighs next to nothing|lightweight|light"
+            "|that weighs next to nothing|light ?weight|light"
         ),
         "at most",
         frozenset({"weight"}),
@@ -300,7 +300,7 @@ EFFECT_WORDS: tuple[tuple[str, str, frozenset[str]], ...] = (
     ),
     (
         (
-            "with (?:lots|plenty) of (?:compartments|room for my things)|that has lots of places to put things|with many sections"
+            "with (?:lots|plenty) of (?:compartments|storage space|room for my things)|that has lots of places to put things|with many sections"
             "|with room to sort everything|that helps me stay organized"
         ),
         "at least",

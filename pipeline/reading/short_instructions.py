@@ -372,13 +372,15 @@ def list_effect_patterns() -> list[tuple[re.Pattern[str], str, frozenset[str]]]:
 
 @cache
 def write_as_typed(value: str) -> list[str]:
-    """A value without apostrophes, and with a small number as a word.
+    """A value without apostrophes, with a small number as a word, and somebody's own for any one.
 
-    >>> write_as_typed("men's 9"), write_as_typed("5 pieces")
-    (['mens 9'], ['5 pieces', 'five pieces'])
+    >>> write_as_typed("men's 9"), write_as_typed("5 pieces"), write_as_typed("a guest room")
+    (['mens 9'], ['5 pieces', 'five pieces'], ['a guest room', 'my guest room', 'our guest room', 'the guest room'])
     """
     bare = value.replace("'", "")
     number, _, rest = bare.partition(" ")
+    if number in ("a", "an"):
+        return [bare, *(f"{whose} {rest}" for whose in ("my", "our", "the"))]
     word = next((word for word, amount in NUMBER_WORDS.items() if number == f"{amount:.0f}"), "")
     return [bare, f"{word} {rest}"] if word and rest[:1].isalpha() else [bare]
 
@@ -409,6 +411,7 @@ def normalize_typing(text: str) -> str:
     text = re.sub(
         rf"\b(?:with {count} in a pack|pack of {count})\b", lambda found: f"{found[1] or found[2]} pack", text
     )
+    text = text.replace("single pack", "1 pack")
     return f" {text} "
 
 

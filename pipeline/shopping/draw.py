@@ -1,7 +1,7 @@
 """A task drawn for one product: what is needed of it, so that no other product of the catalog will do."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 
 import numpy as np
@@ -114,11 +114,13 @@ def draft_task(
     carried: ProfileDemands = NO_DEMANDS,
     but: Iterable[str] = (),
     freely: bool = True,
+    titled: bool = False,
 ) -> TaskDraft | None:
     """A task for the product of this row; None where nothing tells it from its siblings in as many needs as the grade has.
 
     grade: None takes any. carried: what the customer's profile says, which is then needed and not stated. but: variants that are
-    tasks already. freely: whatever is needed may be told, not just what people tell most often.
+    tasks already. freely: whatever is needed may be told, not just what people tell most often. titled: the title may tell all of it in
+    the same words.
     """
     store = counters.store
     leaf = int(store.leaf_of[row])
@@ -129,7 +131,7 @@ def draft_task(
         thing = get_variant_at(store, counter, place)
         if thing.option and thing.option.id in but:
             continue
-        needs = choose_telling_needs(counter, row, thing, random, carried, grade, freely)
+        needs = choose_telling_needs(counter, row, thing, random, carried, grade, freely, titled)
         if needs is not None:
             rows = list_right_rows(counter, needs)
             return TaskDraft(
@@ -153,6 +155,7 @@ def choose_telling_needs(
     carried: ProfileDemands,
     grade: int | None,
     freely: bool,
+    titled: bool,
 ) -> list[Need] | None:
     """Needs that only this product satisfies, or only a few do, none of which can be left out; None where no try comes to as many as
     the grade has."""
@@ -169,6 +172,8 @@ def choose_telling_needs(
     first = [weigh(counter, need) for need in from_profile]
     pool = TellingFacts(counter, thing, {fact: known[fact] for fact in known if fact not in carried.facts})
     free_price = all(need.fact != "price" for need in from_profile)
+    # Of a title that tells nearly everything the price has to be told, too, or who compares words has the product.
+    priced = free_price and pool.is_told_by_title
     others = pack_bits(counter.stocked & (counter.rows != row))
     tries = TRIES[grade or 1]
     insists = INSIST * tries if pool.effects and random.random() < INDIRECT else 0
@@ -179,6 +184,7 @@ def choose_telling_needs(
     habits = HABITS[counter.language]
     brief = INSIST * tries if grade == 1 and not several and random.random() < habits.brief else 0
     manner = draw_manner(habits, grade or 1, random, price=free_price, freely=freely, brand=not several)
+    manner = replace(manner, price=True) if priced else manner
     if not pool.can_tell(others, first, manner, MOST_RIGHT if several else 0):
         return None
     for number in range(tries):
@@ -191,6 +197,8 @@ def choose_telling_needs(
         if not chosen or (grade and grade_of(chosen) != grade) or (number < brief and len(chosen) > 2):
             continue
         if counter.language == "en" and must_copy_title(thing.item.title, counter.leaf, chosen):
+            continue
+        if not titled and all(pool.stands_in_title(need) for need in chosen if need.known == "stated"):
             continue
         if indirect and not any(need.fact in pool.effects and need.op.startswith("at ") for need in chosen):
             continue

@@ -35,7 +35,7 @@ HEAD = re.compile(r"(?P<start>(?:an?|some|the) (?:\w+ of )?)?(?P<noun>.+)")
 MEASURE_WORD = re.compile(r"an? (?:pair|pack|set|box|bag|bottle|jar|can|tube|roll|tin|sheet) of ")
 BARE, SOME = 0.8, 0.15
 # One thing is asked for as several, without its article ("i need red desk lamp"), and begins as most people begin; shares of texts.
-PLURAL, NO_ARTICLE, PLAIN_BEGINNING = 0.35, 0.08, 0.85
+PLURAL, NO_ARTICLE, PLAIN_BEGINNING = 0.4, 0.12, 0.85
 # How often a purpose is told that narrows nothing, and where its words are kept.
 PURPOSE, PURPOSE_KEY = 0.15, "for what"
 # How often a conversation begins with one of the needs; else with the thing alone.
@@ -44,8 +44,8 @@ TELLS_FIRST = 0.35
 MISTYPED, WRONG_ARTICLE = 0.06, 0.06
 # Words of the frame that are long enough to be mistyped; no fact is among them.
 MISTYPABLE = re.compile(r"\b(?:looking|would|interested|searching|should|please|choose|prefer|buying|trying)\b")
-# Two traits behind a thing are linked by a word so often; color and size are said in one sentence so often where either has its own.
-LINKED, TOGETHER = 0.2, 0.5
+# Color and size are said in one sentence so often where either has its own.
+TOGETHER = 0.5
 # Categories that are no things but departments, and nouns that are called as several are.
 DEPARTMENTS = frozenset(
     """audio automotive bath beauty clothing electronics furniture games garden gps grocery health home kitchen machinery memory music networking
@@ -271,7 +271,7 @@ class ShortWriter(TraitWriter):
             elif last.startswith("with ") and part.startswith("with "):
                 self.said[fact] = part.removeprefix("with ")
                 text = f"{text} {self.say('between', {})} {self.said[fact]}"
-            elif not text or NEVER_LINKED.match(part) or (needs_no_link(last, part) and self.random.random() >= LINKED):
+            elif not text or NEVER_LINKED.match(part) or needs_no_link(last, part):
                 text = f"{text} {part}".strip()
             else:
                 text = f"{text} {self.say('between', {})} {part}"

@@ -102,7 +102,7 @@ HABITS = {
         brand={1: 0.08, 2: 0.04, 3: 0.03},
         price={1: 0.05, 2: 0.06, 3: 0.15},
         about=0.45,
-        measures={1: (0.65, 0.35), 2: (0.5, 0.4, 0.1), 3: (0.2, 0.4, 0.4)},
+        measures={1: (0.75, 0.25), 2: (0.5, 0.4, 0.1), 3: (0.2, 0.4, 0.4)},
         untitled=0.4,
         brief=0.75,
     ),
@@ -158,11 +158,17 @@ class TellingFacts:
             if fact not in NEVER_DENIED
         }
         self.family = self.weigh_family(known["color"]) if "color" in known else None
-        title = thing.item.title.lower()
+        self.title = thing.item.title.lower()
         self.titled = frozenset(
-            fact for fact, need in known.items() if fact not in NEVER_TELLS and need.value.lower() in title
+            fact for fact, need in known.items() if fact not in NEVER_TELLS and self.stands_in_title(need)
         )
+        # Whether whoever compares words with titles knows all that there is to know.
+        self.is_told_by_title = not self.effects and all(map(self.stands_in_title, known.values()))
         self.limits, self.about = list_price_limits(counter, thing.cents), weigh_about_price(counter, thing.cents)
+
+    def stands_in_title(self, need: Need) -> bool:
+        """Whether the list of results shows it in the same words."""
+        return need.op == "is" and need.value.lower() in self.title
 
     def look_up(self, what: str, need: Need, make: Callable[[Need], T]) -> T:
         """What is made of a fact's value, the same for all variants of the category that have it."""

@@ -65,8 +65,13 @@ PARTS = frozenset(
     """adapter attachment bag band bar barrel base basket battery belt blade board body bonnet bottle bowl box brush bucket buckle bulb button can
     canister cap carafe cart case chain clasp clip coat collar comb compact cord core cover cup cushion dial dimmer disc display dock drain drawer
     drum filter flap frame grip guard handle head hood hose indicator insole jar keypad latch lens lever lid liner lining lock loop map medallion
-    mount nozzle nib panel pendant plug pocket pouch pump receiver rim saucer screen seal seat shade shell sleeve slot sole soleplate spout stand
+    mount nozzle nib panel pendant plug pocket pole pouch pump receiver rim saucer screen seal seat shade shell sleeve slot sole soleplate spout stand
     strap strip switch tab tag timer tin tip top topsheet tote tray trimmer wheel window wrap zip zipper""".split()
+)
+# A place in somebody's own home, which they call "my guest room".
+OWN_PLACE = re.compile(
+    r"(?:an? )?((?:[\w'-]+ )*(?:room|bedroom|kitchen|bathroom|office|nursery|entryway|hallway|basement|pantry|garage|balcony|patio|back yard|apartment|closet"
+    r"|desk|countertop|corner|wall|window|shelf|table|island|bar|drawer))"
 )
 # Facts whose names nobody would say.
 FACT_NAMES = {"fits up to": "head size"}
@@ -157,7 +162,7 @@ def is_of_stuff(value: str, fact: str) -> bool:
 
 
 def is_state(named: str, fact: str) -> bool:
-    return bool(STATE.fullmatch(named.lower())) and fact not in ADDED
+    return bool(STATE.fullmatch(named.lower())) and fact not in ADDED and not named.lower().endswith(" led")
 
 
 def is_part(named: str, fact: str) -> bool:
@@ -231,7 +236,7 @@ class TraitWriter:
         if effect and (whole or self.random.random() < EFFECT):
             return self.say_need(f"effect {effect.name}", {})
         meaning, facts = self.measure_meaning(need)
-        how = "" if meaning in ("counted", "pack") else " along" if meaning == "measure along" else " of"
+        how = "" if meaning in ("counted", "pack", "single pack") else " along" if meaning == "measure along" else " of"
         return self.say_need(f"{need.op}{how}", facts)
 
     def find_next_value(self, need: Need) -> str | None:
@@ -266,9 +271,14 @@ class TraitWriter:
             return self.say_need(meaning, facts)
         named = self.name_value(need)
         if fact in FOR and not named.startswith(("for ", "in ", "at ", "on ", "with ")):
-            return self.say_need("for somebody", {"value": named})
+            own = OWN_PLACE.fullmatch(named)
+            return (
+                self.say_need("for room", {"value": own[1]}) if own else self.say_need("for somebody", {"value": named})
+            )
         if BEHIND.match(named):
             return named
+        if named == value and is_of_stuff(value, fact) and fact.rstrip("s") in PARTS:
+            named = f"{value} {fact}"
         if named == value and is_of_stuff(value, fact):
             return self.say_need("material", {"value": named})
         if fact in CONTAINERS and named == value:
@@ -299,7 +309,9 @@ class TraitWriter:
         found = MEASURE.match(need.value)
         unit = (found["unit"] or "").strip() if found else ""
         digits = found["number"] if found else need.value
-        counts = bool(COUNTED.fullmatch(unit)) and unit not in UNITS and unit not in ("ounces", "years", "months")
+        counts = (
+            bool(COUNTED.fullmatch(unit)) and unit not in UNITS and unit not in ("ounces", "years", "months", "days")
+        )
         number = self.word_number(digits) if counts or unit in ("pack", "piece") else digits
         known = f"unit {unit}" in self.bank.templates
         written = need.value.replace(digits, number, 1)
@@ -315,7 +327,7 @@ class TraitWriter:
         if need.fact in PEOPLE:
             return "people" if digits != "1" else "person", facts
         if unit == "pack":
-            return "pack", facts
+            return "pack" if digits != "1" else "single pack", facts
         if counts or need.fact.split()[-1].rstrip("s") in need.value.lower():
             return "counted" if counts or digits == "1" or need.op != "is" else "measure", facts
         return ("measure" if need.fact in WHOLE and self.is_only_one_in(unit) else "measure of"), facts

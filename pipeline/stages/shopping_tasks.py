@@ -360,7 +360,9 @@ class LeafTasks:
             "shopping_tasks", id, turn, profile, *([grade] if grade else []), *([attempt] if attempt else [])
         )
         but = () if profile or turn >= VARIANTS else self.taken
-        found = draft_task(self.counters, row, random, grade=grade, carried=says, but=but, freely=freely)
+        # a profile tells the rest; and what a dense category has no other task for is told as its titles do
+        titled = bool(profile) or turn >= VARIANTS
+        found = draft_task(self.counters, row, random, grade=grade, carried=says, but=but, freely=freely, titled=titled)
         if found is None:
             return None
         return None if not profile and self.name_taken(found, "") & self.taken else found

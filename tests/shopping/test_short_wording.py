@@ -106,7 +106,8 @@ def test_all_words_for_an_effect_are_read_as_that_end_of_its_measure(effect):
         values = {f"{n} u": (float(n), "u") for n in (1, 2, 3, 4)}
         facts = CategoryFacts({fact: values})
         bound = "3 u" if effect.op == "at least" else "2 u"
-        templates = load_grammar_bank("shopping").templates[f"effect {effect.name}"]
+        names = f"effect {effect.name}", f"plain effect {effect.name}"
+        templates = [each for name in names for each in BANK.get(name, [])]
         for said in chain.from_iterable(template.frames() for template in templates):
             text = f"i need a pan {said}" if stands_behind(said) else f"i need a {said} pan"
             assert read(text, facts) == (["Pans"], {(fact, effect.op, bound)}, []), (fact, said)

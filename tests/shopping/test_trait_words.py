@@ -25,7 +25,8 @@ def test_all_words_for_a_value_are_read_as_it(meaning):
     """The reader has its own list of such words: each phrase of the bank must be in it."""
     value = meaning.removeprefix("means ").lower()
     facts = CategoryFacts({"kind": {value: None, "another": None}})
-    for said in chain.from_iterable(template.frames() for template in TEMPLATES[meaning]):
+    templates = [*TEMPLATES[meaning], *TEMPLATES.get(f"plain {meaning}", [])]
+    for said in chain.from_iterable(template.frames() for template in templates):
         for typed in (said, said.lower().replace("'", "")):
             text = f"i need a pan {typed}" if stands_behind(said) else f"i need a {typed} pan"
             assert read(text, facts) == ([("is", value)], []), said

@@ -9,7 +9,7 @@ TOKENS = {
     # what was done
     "CLICK": """
         click/clicks/clicked/clicking; clicks number; look/looks/looked/looking (at); have/had a look at; view/views/viewed/viewing
-        open/opens/opened/opening; check/checks/checked/checking out; browse/browsed/browsing; window shop/shopped/shopping
+        open/opens/opened/opening; browse/browsed/browsing; window shop/shopped/shopping
     """,
     "CART": "cart/carts/carted/carting; basket",
     "BUY": """
