@@ -4,7 +4,7 @@ All episodes of a process share one store; what an episode changes it keeps for 
 """
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cached_property, lru_cache
@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from shopwright.pipeline.arrow import decimal_to_cents
 from shopwright.pipeline.catalog.fits import Fits, by_kind, covers
+from shopwright.pipeline.catalog.wishes import find_unwished_names
 from shopwright.pipeline.languages import ENGLISH, ShopLanguage
 from shopwright.pipeline.shop.sellers import assign_sellers, draw_sellers
 from shopwright.schemas.certificates import Constraint
@@ -60,12 +61,16 @@ class Item:
     fits: Fits = field(default_factory=dict)
     path: tuple[str, ...] = ()
     """Its categories, from the broadest to the leaf."""
+    unwished: frozenset[str] = frozenset()
+    """Names of attributes that nobody asks for."""
 
     @cached_property
     def facts(self) -> dict[str, str | float]:
         """Everything that a constraint can be about, by name."""
-        found: dict[str, str | float | None] = {a.name.replace("_", " "): a.value for a in self.attributes}
-        found |= {f"{a.name.replace('_', ' ')} ({a.unit})": a.number for a in self.attributes if a.number is not None}
+        named = [(each.name.replace("_", " "), each) for each in self.attributes]
+        named = [(name, each) for name, each in named if name not in self.unwished]
+        found: dict[str, str | float | None] = {name: each.value for name, each in named}
+        found |= {f"{name} ({each.unit})": each.number for name, each in named if each.number is not None}
         found |= {"brand": self.brand, "color": self.color, "category": self.category, "price": float(self.cents)}
         found |= {"rating": self.rating, "shipping days": self.shipping_days}
         return {name: value for name, value in found.items() if value is not None}
@@ -196,6 +201,7 @@ class Store:
             merge_column_chunks(catalog, name) for name in ("id", "title", "brand", "color")
         )
         self.facts = FactColumns(catalog["attributes"])
+        self.unwished = find_unwished_names(catalog["attributes"])
         # By row, of those that are made for something.
         self.fits = index_product_fits(catalog["fits"]) if "fits" in catalog.column_names else {}
         self.descriptions = catalog["description"]
@@ -287,6 +293,7 @@ class Store:
             ),
             fits=self.fits.get(row, NO_FITS),
             path=self.paths[self.path_of[row]],
+            unwished=self.unwished,
         )
 
     def make_brief(self, row: int) -> dict[str, Any]:
@@ -337,7 +344,7 @@ class Store:
             coded = column.take(pa.array(rows)).dictionary_encode()
             codes[name] = coded.indices.fill_null(-1).to_numpy().astype(np.int32)
             values[name] = coded.dictionary.to_pylist()
-        self.facts.arrange(rows, codes, values, numbers)
+        self.facts.arrange(rows, codes, values, numbers, but=self.unwished)
         return Shelf(rows, codes, values, numbers, tuple(self.fits.get(row, NO_FITS) for row in rows.tolist()))
 
 
@@ -403,8 +410,9 @@ class FactColumns:
         codes: dict[str, np.ndarray],
         values: dict[str, list[str]],
         numbers: dict[str, np.ndarray],
+        but: Collection[str] = (),
     ) -> None:
-        """Adds a column for each name to those of a shelf; where a thing has several of one name, the last counts."""
+        """Adds a column for each name, `but` for these, to those of a shelf; where a thing has several of one name, the last counts."""
         places, edges = self.places(things)
         owners = np.repeat(np.arange(len(things)), np.diff(edges))
         named = self.name_of[places]
@@ -412,6 +420,8 @@ class FactColumns:
         for code in np.unique(named).tolist():
             by_name.setdefault(self.names[code].replace("_", " "), []).append(code)
         for name, alike in by_name.items():
+            if name in but:
+                continue
             here = np.isin(named, alike) if len(alike) > 1 else named == alike[0]
             if name not in OWN:
                 known, local = np.unique(self.value_of[places[here]], return_inverse=True)

@@ -42,24 +42,6 @@ SEVERAL_RIGHT = {1: 0.09, 2: 0.07, 3: 0.03}
 MOST_RIGHT = 5
 # Words of a value that is copied from the title where it is said at all.
 LONG_RUN = 3
-# Facts that name the product itself: who knows them needs no shopping assistant.
-IDENTIFIERS = frozenset(
-    [
-        "id",
-        "sku",
-        "asin",
-        "upc",
-        "ean",
-        "gtin",
-        "isbn",
-        "mpn",
-        "model",
-        "modelno",
-        "model number",
-        "part number",
-        "item number",
-    ]
-)
 
 
 @dataclass(frozen=True)
@@ -264,8 +246,7 @@ def sort_needs(needs: Iterable[Need]) -> list[Need]:
 
 def list_possible_needs(counter: VariantTable, thing: ProductVariant) -> dict[str, Need]:
     """What can be needed of it, by fact."""
-    facts = sorted(counter.columns.keys() - IDENTIFIERS)
-    found = {fact: build_need(fact, thing, known="stated", said="") for fact in facts}
+    found = {fact: build_need(fact, thing, known="stated", said="") for fact in sorted(counter.columns)}
     return {fact: need for fact, need in found.items() if need is not None}
 
 

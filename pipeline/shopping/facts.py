@@ -264,7 +264,7 @@ def apply_variant_choices(
         return
     codes: dict[str, np.ndarray] = {}
     known: dict[str, list[str]] = {}
-    store.choices.arrange(places[bought], codes, known, {})
+    store.choices.arrange(places[bought], codes, known, {}, but=store.unwished)
     add_reserved_choices(store, places[bought], codes, known)
     for name, chosen in codes.items():
         name = normalize_attribute_name(name)

@@ -3,12 +3,14 @@
 from dataclasses import replace
 from random import Random
 
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shopwright.pipeline.gym import world
-from shopwright.pipeline.shop.store import Item, Option
+from shopwright.pipeline.envs.load_world import NUMBER_COLUMNS, SHOWN_COLUMNS
+from shopwright.pipeline.gym import build_dataset_in_memory, world
+from shopwright.pipeline.shop.store import Item, Option, Store
 from shopwright.pipeline.shopping.draw import draft_task, list_possible_needs
 from shopwright.pipeline.shopping.facts import (
     ProductVariant,
@@ -187,12 +189,20 @@ def test_the_certificate_names_every_variant_that_satisfies_the_needs(counters):
         assert (line.product_id, line.variants, line.quantity) == (item.id, right, 1)
 
 
-def test_what_names_a_product_by_a_number_is_never_needed(counters):
-    store = counters.store
-    counter = counters.of(0)
+def test_what_only_the_shop_cares_about_is_on_the_page_and_never_needed():
+    made = build_dataset_in_memory("catalog", {}, {"products": 240}, 0)
+    table = made.table([*SHOWN_COLUMNS, *NUMBER_COLUMNS])
+    lists = table["attributes"].to_pylist()
+    more = [[*each, {"name": "modelno", "value": f"AC-{place}"}] for place, each in enumerate(lists)]
+    table = table.set_column(
+        table.schema.get_field_index("attributes"), "attributes", pa.array(more, table["attributes"].type)
+    )
+    store = Store(table, build_dataset_in_memory("variants", {"catalog": made}, {}, 0).table())
+    counter = VariantTables(store).of(0)
     thing = ProductVariant(store.item(int(counter.rows[0])), store.option(int(counter.places[0])))
-    coded = replace(counter, columns={**counter.columns, "modelno": counter.columns["brand"]})
-    item = replace(thing.item, attributes=(*thing.item.attributes, Attribute(name="modelno", value="AC-12")))
-    found = list_possible_needs(coded, ProductVariant(item, thing.option))
+    found = list_possible_needs(counter, thing)
+    assert "modelno" in {each.name for each in thing.item.attributes}
     assert "brand" in found
     assert "modelno" not in found
+    assert "modelno" not in thing.item.facts
+    assert "modelno" not in store.shelf(0).codes
