@@ -58,8 +58,7 @@ def small(tmp_path_factory):
     """A small finished run; tests look at it and change nothing. Each process of the tests has a copy of one."""
     mine = tmp_path_factory.getbasetemp()
     shared = mine.parent if "PYTEST_XDIST_WORKER" in os.environ else mine
-    # By two workers, for the processes that wait for it leave a core idle.
-    made = once(shared / "small-made", partial(small_run, workers=2))
+    made = once(shared / "small-made", partial(small_run, workers=1))
     return Run(shutil.copytree(made, mine / "small"), workers=1)
 
 
