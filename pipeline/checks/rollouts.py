@@ -224,13 +224,18 @@ def reveals_answer(text: str, question: Question) -> bool:
     return is_answer_shown(text, answer, kind) and not is_answer_shown(known, answer, kind)
 
 
-def list_constant_outputs(code: str) -> Iterator[str]:
-    """What a block prints or gives without looking at any data: its constants where they stand for a result."""
+def walk_python(code: str) -> Iterator[ast.AST]:
+    """All nodes of a block; none where it is no Python."""
     try:
         tree = ast.parse(extract_python(code))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return
-    for node in ast.walk(tree):
+    yield from ast.walk(tree)
+
+
+def list_constant_outputs(code: str) -> Iterator[str]:
+    """What a block prints or gives without looking at any data: its constants where they stand for a result."""
+    for node in walk_python(code):
         values: list[ast.expr] = []
         if isinstance(node, ast.Call) and name_of_function(node.func) == "print":
             values = list(node.args)
@@ -296,11 +301,7 @@ def list_unseen_texts(prose: str, code: str, seen: Known, values: frozenset[str]
 
 def list_compared_texts(code: str) -> Iterator[str]:
     """The texts with which a block compares: in comparisons, in calls that look for a text, in lists, and in SQL."""
-    try:
-        tree = ast.parse(extract_python(code))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return
-    for node in ast.walk(tree):
+    for node in walk_python(code):
         parts: list[ast.expr] = []
         if isinstance(node, ast.Compare) and "action_type" not in ast.dump(node):  # whose few names the prompt says
             parts = [node.left, *node.comparators]

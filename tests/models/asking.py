@@ -5,11 +5,18 @@ import json
 import sys
 from pathlib import Path
 
+from pydantic import BaseModel
+
 from shopwright.pipeline.models.base import Prompt, Sampling, UnansweredRequest, parse_spec
 from shopwright.pipeline.models.openai import OpenAI
 from shopwright.pipeline.models.play import play
 from shopwright.pipeline.models.role import Models, Role
 from tests.models.server import drawn
+
+
+class Toy(BaseModel):
+    number: int
+    word: str
 
 
 def prompt(number, seed=0, **more):

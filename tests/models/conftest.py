@@ -9,6 +9,7 @@ import pytest
 
 from shopwright.pipeline.models.base import Sampling, parse_spec
 from shopwright.pipeline.models.vllm import Vllm
+from tests.models.server import Server
 
 FOLDER = os.environ.get("SHOPWRIGHT_TEST_VLLM", "")
 """A small model that vLLM can load here, as `python -m tests.models.tiny` makes one."""
@@ -67,3 +68,9 @@ def engine(tiny):
     lent = Lent(vllm())
     yield lent
     lent.end()
+
+
+@pytest.fixture
+def server():
+    with Server() as started:
+        yield started

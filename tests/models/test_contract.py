@@ -6,19 +6,13 @@ import threading
 import time
 
 import pytest
-from pydantic import BaseModel
 
 from shopwright.pipeline.models.base import Reply, Sampling, parse_spec
 from shopwright.pipeline.models.play import AHEAD, play, play_blocking
 from shopwright.pipeline.models.scripted import Scripted
 from shopwright.pipeline.models.valid_replies import parse_reply_json, schema_of
-from tests.models.asking import ask, client, hold_conversations, once, prompt
+from tests.models.asking import Toy, ask, client, hold_conversations, once, prompt
 from tests.models.server import Plan, Server, constant, log_normal
-
-
-class Toy(BaseModel):
-    number: int
-    word: str
 
 
 @pytest.fixture(params=["scripted", "openai", "vllm"])
@@ -32,12 +26,6 @@ def opened(request):
     else:
         engine = request.getfixturevalue("engine")
         yield lambda: engine
-
-
-@pytest.fixture
-def server():
-    with Server() as started:
-        yield started
 
 
 def test_a_reply_comes_for_each_prompt(opened):

@@ -5,19 +5,13 @@ import socket
 from itertools import pairwise
 
 import pytest
-from pydantic import BaseModel
 
 from shopwright.pipeline.models.base import ServerUnreachable, UnansweredRequest
 from shopwright.pipeline.models.openai import TRIES
 from shopwright.pipeline.models.play import play
 from shopwright.pipeline.models.valid_replies import NoValidReply, ask_until_valid, parse_reply_json, schema_of
-from tests.models.asking import ask, client, once, prompt, role
+from tests.models.asking import Toy, ask, client, once, prompt, role
 from tests.models.server import ALWAYS, Plan, Server, constant
-
-
-class Toy(BaseModel):
-    number: int
-    word: str
 
 
 def waits(server):

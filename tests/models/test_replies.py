@@ -18,12 +18,6 @@ from tests.models.server import ALWAYS, Plan, Server, constant
 
 
 @pytest.fixture
-def server():
-    with Server() as started:
-        yield started
-
-
-@pytest.fixture
 def play_prompts(server, tmp_path):
     """The replies to so many prompts, and how many of them were asked of the server."""
 
