@@ -57,7 +57,7 @@ FILLER = frozenset(
     tall high wide long deep height width length depth diameter head rest usually usual otherwise else everything always last time know take way i
     other same before id tin tub jug kit kind shape condition nothing love cost also choose pick select grab make sure it's they them ones
     prefer preferably ideally definitely other than something search wear go really just only still could sell got there here add cart market online item product hoping shopping buying us people person named
-    two three four five six seven eight nine ten eleven twelve""".replace("'", "").split()
+    ones well oh two three four five six seven eight nine ten eleven twelve""".replace("'", "").split()
 )
 NUMBER_WORDS = {
     word: float(number)

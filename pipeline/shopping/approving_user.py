@@ -12,6 +12,7 @@ from typing import Literal
 from shopwright.pipeline.prompts import render_phrases
 from shopwright.pipeline.shop.topics import PLAIN, build_slot_keys, extract_questions, parse_user_question, stem_word
 from shopwright.pipeline.shop.user_simulator import SimulatorReply, UserSimulator
+from shopwright.pipeline.shopping.short_wording import SEVERAL
 from shopwright.pipeline.shopping.wording import phrase_fact_name
 from shopwright.pipeline.words import content_words
 from shopwright.schemas.shopping import Need, Scenario, ShoppingTask
@@ -30,10 +31,27 @@ OPEN = {
 SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n+")
 # Where a fact stands in a phrase; no keyboard has it.
 MARK = "\ue000"
+# A clause behind a thing, or the rest of one whose beginning another has: "that is red and has a lid".
+VERBS = "|".join({**SEVERAL, **dict.fromkeys(SEVERAL.values())}).replace("'", "'?")
+OF_SEVERAL = {verb.replace("'", "") for verb in SEVERAL.values()} - SEVERAL.keys()
+CLAUSE = re.compile(rf"(?P<that>(?:that|which) )?(?P<verb>{VERBS}) |(?P<other>that|which) ")
 # Words of a name such as `how much is in it`.
 LONG = 3
 GENERAL_WORDS = ("其他", "别的", "还有", "要求", "补充", "什么样", "哪些", "偏好")
 QUESTION_SIGNS = "什么哪几多少吗？?呢"
+
+
+def complete_clause(said: str) -> str:
+    """What is said of a thing behind its name, as an answer of its own.
+
+    >>> [complete_clause(said) for said in ("that has a lid", "come with a lid", "with a lid", "that I can fold")]
+    ['one that has a lid', 'ones that come with a lid', 'with a lid', 'one that I can fold']
+    """
+    found = CLAUSE.match(said)
+    if not found:
+        return said
+    thing = "ones" if (found["verb"] or "").replace("'", "") in OF_SEVERAL - {"wont"} else "one"
+    return f"{thing} {said}" if found["that"] or found["other"] else f"{thing} that {said}"
 
 
 @cache
@@ -104,7 +122,9 @@ class ApprovingUser(UserSimulator):
 
     def tell(self, places: list[int], *, general: bool) -> SimulatorReply:
         slots, new = [self.slots[place] for place in places], self.disclose(places)
-        heard = self.say("clarify", "tells" if new else "tells_again", self.join(slot.said for slot in slots))
+        heard = self.say(
+            "clarify", "tells" if new else "tells_again", self.join(complete_clause(slot.said) for slot in slots)
+        )
         return heard._replace(tells=tuple(slot.name for slot in slots))
 
     def wants_to_buy(self, question: str) -> bool:

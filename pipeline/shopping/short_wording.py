@@ -94,7 +94,8 @@ class ShortWriter(TraitWriter):
         behind = self.add_purpose(behind, len(stated))
         text = self.compose_thing(noun, placed.before, behind + placed.clause)
         if placed.denied:
-            denial = " and ".join(self.said[each] for each in placed.denied)
+            head, *rest = (self.said[each] for each in placed.denied)
+            denial = " and ".join([head, *(each.removeprefix("please ").removesuffix(" please") for each in rest)])
             text = self.say("ends with", {"thing": text, "denial": denial})
         text = self.begin(text)
         if alone:
@@ -324,12 +325,14 @@ def name_own_category(leaf: str, random: Random) -> str:
     ('a mouse', 'a usb cable', 'an item from garden')
     """
     name = " ".join(re.sub(r"[^\w\s'-]+", " and ", re.sub(r" - General$", "", leaf)).lower().split())
-    *_, last = name.split()
+    *others, last = name.split()
     if name != leaf.lower() or last in DEPARTMENTS:
         point = random.random()
         return f"an item from {name}" if point < 0.5 else f"a product from {name}"
     single = form_singular(last)
-    if single == last or random.random() >= ONE_OF_SEVERAL:
+    # "chargers adapters" are two kinds of things
+    several = any(form_singular(word) != word for word in others)
+    if single == last or several or random.random() >= ONE_OF_SEVERAL:
         return name
     return f"a {name.removesuffix(last)}{single}"
 

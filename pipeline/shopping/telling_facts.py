@@ -42,6 +42,8 @@ MOST_VALUES = 12
 UNSAID = {**dict.fromkeys(FOR, 0.5), "packaging": 0.85}
 # Facts that are named only in some tasks, or where a profile carries them: they alone tell nearly everything.
 NEVER_TELLS = ("brand",)
+# What everything comes as unless somebody says otherwise: nobody asks for it.
+NEVER_ASKED = frozenset({"standard packaging"})
 NEVER_DENIED = (
     *(
         "brand",
@@ -147,6 +149,7 @@ class TellingFacts:
 
     def __init__(self, counter: VariantTable, thing: ProductVariant, known: Mapping[str, Need]) -> None:
         self.counter, self.thing = counter, thing
+        known = {fact: need for fact, need in known.items() if need.value not in NEVER_ASKED}
         self.plain = {fact: weigh(counter, need) for fact, need in known.items()}
         self.bounds = {
             fact: found for fact, need in known.items() if (found := self.look_up("bound", need, self.weigh_bound))

@@ -11,7 +11,7 @@ from shopwright.pipeline.shopping.draw import GRADES, MOST_RIGHT, draft_task, dr
 from shopwright.pipeline.shopping.effects import find_effect, find_effect_bounds, load_effects
 from shopwright.pipeline.shopping.facts import VariantTables, compute_price_ceiling, is_need_met, parse_measurement
 from shopwright.pipeline.shopping.score import list_product_variants
-from shopwright.pipeline.shopping.telling_facts import HABITS, list_offered_values
+from shopwright.pipeline.shopping.telling_facts import HABITS, TellingFacts, list_offered_values
 from shopwright.schemas.certificates import parse_certificate
 from shopwright.schemas.shopping import Need
 
@@ -83,6 +83,20 @@ def test_grades_are_dealt_in_the_shares_that_are_stated(language):
     for grade, share in shares.items():
         assert abs(dealt.count(grade) / len(dealt) - share) < 0.03
     assert sum(shares.values()) == pytest.approx(1)
+
+
+def test_the_title_does_not_tell_all_that_is_needed_in_the_same_words(drafts):
+    for _, one in drafts:
+        title = one.thing.item.title.lower()
+        assert any(need.op != "is" or need.value.lower() not in title for need in one.needs), (title, one.needs)
+
+
+@pytest.mark.parametrize(("value", "asked"), [("standard packaging", False), ("gift wrapping", True)])
+def test_what_everything_comes_in_is_not_asked_for(counters, drafts, value, asked):
+    thing = drafts[0][1].thing
+    counter = counters.of(counters.store.place_of_leaf[thing.item.category])
+    need = Need(fact="color", op="is", value=value, kind="option", known="stated", said="")
+    assert ("color" in TellingFacts(counter, thing, {"color": need}).plain) == asked
 
 
 def test_nobody_needs_reviews_ratings_or_days_of_delivery(drafts):

@@ -11,7 +11,7 @@ from shopwright.pipeline.phrases.bank import load_grammar_bank
 from shopwright.pipeline.reading.short_instructions import CategoryFacts, ShortReader
 from shopwright.pipeline.shopping.effects import load_effects
 from shopwright.pipeline.shopping.short_wording import name_own_category
-from shopwright.pipeline.shopping.trait_words import stands_behind
+from shopwright.pipeline.shopping.trait_words import OWN_PLACE, stands_behind
 from shopwright.schemas.phrases import Use
 
 PANS = CategoryFacts(
@@ -169,3 +169,19 @@ def test_every_effect_has_words_of_its_own_for_each_split():
 def test_three_words_of_the_title_in_a_row_are_found():
     assert find_title_run("a frying pan in cast iron", "Norrvik Alder frying pan, cast iron") is None
     assert find_title_run("a frying pan, cast iron", "Norrvik Alder frying pan, cast iron")
+
+
+def test_somebodys_own_room_is_any_such_room():
+    facts = CategoryFacts({"use": {"a guest room": None, "late reading": None}, "pack": {"1 pack": (1.0, "pack")}})
+    for whose in ("a", "my", "our", "the"):
+        assert read(f"a pan for {whose} guest room", facts)[1:] == ({("use", "is", "a guest room")}, [])
+    assert read("a pan in a single pack", facts)[1:] == ({("pack", "is", "1 pack")}, [])
+
+
+@pytest.mark.parametrize(
+    ("value", "own"),
+    [("a guest room", "guest room"), ("an office desk", "office desk"), ("late reading", None), ("a rainy day", None)],
+)
+def test_places_that_people_call_their_own(value, own):
+    found = OWN_PLACE.fullmatch(value)
+    assert (found and found[1]) == own
