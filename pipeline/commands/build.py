@@ -100,6 +100,8 @@ def run(
     recipe: str | None,
     **settings: Any,
 ) -> int:
+    # An option that may be given again comes as a list.
+    settings = {name: each[0] if isinstance(each, list) and len(each) == 1 else each for name, each in settings.items()}
     wanted, reason = settings.pop("preview", None), settings.pop("requeue", None)
     given = read_recipe(recipe)
     models = models_given(settings, given)

@@ -111,17 +111,8 @@ Columns = Annotated[
 Where = Annotated[str, Field(min_length=1)]
 
 
-def single_source(value: Any) -> Any:
-    """
-    >>> single_source(["a.csv"]), single_source(["a.csv", "b.csv"])
-    ('a.csv', ['a.csv', 'b.csv'])
-    """
-    return value[0] if isinstance(value, list) and len(value) == 1 else value
-
-
 SourceName = Annotated[
     Where | list[Where],
-    BeforeValidator(single_source),
     Field(
         description="sample, esci, amazebay, webshop, shopsimulator (each :PATH or :HUB_ID), a file, a folder, a pattern, an"
         " address or a mapping of `shopwright inspect`; again for each that belongs to the same shop"
