@@ -31,6 +31,7 @@ COMMANDS = {
     "publish": "publish",
     "serve": "serve",
     "play": "play",
+    "inspect": "inspect",
     "init": "init",
     "doctor": "doctor",
     "completion": "completion",

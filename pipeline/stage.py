@@ -25,7 +25,7 @@ from importlib import import_module
 from itertools import chain
 from pathlib import Path
 from random import Random
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple, get_args, get_origin
 
 import numpy as np
 from pydantic import TypeAdapter, ValidationError
@@ -107,6 +107,17 @@ class Setting:
     def about(self) -> str:
         notes = [note for note in get_args(self.annotation) if isinstance(note, FieldInfo)]
         return next((note.description for note in notes if note.description), "")
+
+    @property
+    def kinds(self) -> tuple[Any, ...]:
+        """What a value may be: the types of `bool | None`."""
+        kind = get_args(self.annotation)[0] if get_args(self.annotation) else self.annotation
+        return get_args(kind) or (kind,)
+
+    @property
+    def is_repeatable(self) -> bool:
+        """Whether it may be given again on the command line, for one more value beside a single one."""
+        return isinstance(self.default, str) and any(get_origin(kind) is list for kind in self.kinds)
 
     def parse(self, value: Any) -> Any:
         """The value as JSON would hold it, so that it is the same in a recipe that was read back. Raises Problem."""

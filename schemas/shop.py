@@ -65,6 +65,23 @@ class Option(Part):
     values: list[str]
 
 
+class Choice(Part):
+    """One option as a variant has it: size M."""
+
+    name: str
+    value: str
+
+
+class Offer(Part):
+    """A variant of a product as its source has it."""
+
+    choices: list[Choice]
+    """One for each option; none where the product comes in one form only."""
+    price: Decimal
+    stock: int | None
+    """Pieces; none where the source does not count them."""
+
+
 class Promotion(Part):
     """A price that holds from the first to the last day, both included."""
 
@@ -105,6 +122,8 @@ class Product(Record):
     fits: list[Fit] = Field(default_factory=list)
     """Read from the title, where it says so; another product does in its place if it fits all of that."""
     options: list[Option]
+    variants: list[Offer] = Field(default_factory=list)
+    """What can be bought of it, as the source has it; empty where the source says nothing of variants and stock."""
     description: str | None
     bullets: list[str]
     rating: float | None
@@ -164,13 +183,6 @@ class Persona(Record):
     """The same facts in words."""
 
 
-class Choice(Part):
-    """One option as a variant has it: size M."""
-
-    name: str
-    value: str
-
-
 class Variant(Record):
     """What can be bought of a product: one choice for each of its options, with a price and a stock of its own."""
 
@@ -182,6 +194,10 @@ class Variant(Record):
     """Pieces; 0: sold out."""
     is_title: bool
     """It is the one that the product's title and price describe."""
+    is_simulated: bool = False
+    """The source has no such variant: its choices and price are invented."""
+    stock_is_simulated: bool = True
+    """The source does not say how many pieces there are: the number is invented."""
 
 
 class Line(Part):

@@ -156,6 +156,7 @@ def generate_product(seed: int, number: int, shelf: Shelf) -> dict[str, Any]:
         "shipping_days": random.randint(*leaf.days),
         "queries": [],
         "repairs": [],
+        "variants": [],
         "source": "sample",
         "source_licence": LICENCE,
     }

@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shopwright.pipeline.catalog.chinese_shop import map_leaves
+from shopwright.pipeline.catalog.normalize import RESERVED
 from shopwright.pipeline.catalog.reference import list_leaves
 from shopwright.pipeline.dataset import Dataset
 from shopwright.pipeline.words import split_words
@@ -33,8 +34,6 @@ COUNTS = (3, 3, 4, 4, 5)
 MOST_VALUES = 12
 # Different values of an option in a leaf that are counted; those met later are not.
 MOST_COUNTED = 2_000
-# What a shop's page says of a variant beside its options.
-RESERVED = frozenset(["product id", "variant id", "price", "stock", "quantity"])
 # At most this share of products is sold out in all its variants.
 SOLD_OUT_SHARE = 0.02
 # A variant's price in percent of the product's, where no number in its option says more.
@@ -43,6 +42,8 @@ DEARER = (100, 100, 100, 100, 95, 105, 110)
 PIECES = range(5, 61)
 # Cents, as many as the column of prices holds.
 HIGHEST = 10**12 - 1
+# The source of the embedded shop's products.
+SAMPLE = "sample"
 TOKEN = re.compile(r"\d+(?:\.\d+)?|[^\W\d_]+")
 # Of these the first is meant where nothing is said.
 COUNT_OPTIONS = ("pack", "packaging")
@@ -83,6 +84,8 @@ class VariantOffer(NamedTuple):
     cents: int
     stock: int
     is_title: bool
+    is_simulated: bool = True
+    stock_is_simulated: bool = True
 
 
 @cache
@@ -365,6 +368,11 @@ def draw_variant_offers(
     Returns the options' names and the variants, in no telling order. Only some combinations of values exist; the title's
     does, one that differs from it in a single option does, and if they vary one for each option.
     """
+    if product.get("variants"):
+        return list_source_variants(product, random, sold_out)
+    if not has_options(product):
+        pieces = draw_stock_counts(1, sold_out, random)
+        return [], [VariantOffer((), product["cents"], pieces[0], is_title=True, is_simulated=False)]
     axes = choose_option_axes(product, known, random)
     combinations = draw_combinations(axes, min(count_combinations(axes), pick(random, COUNTS)), random)
     factors = []
@@ -378,6 +386,37 @@ def draw_variant_offers(
         found.append(VariantOffer(combination, scale_variant_price(product["cents"], percents), stock, number == 0))
     found.sort(key=lambda offer: random.random())
     return [axis.name for axis in axes], found
+
+
+def has_options(product: Mapping[str, Any]) -> bool:
+    """Whether such a thing comes in several: as its page says, or its kind. The embedded shop's things all do."""
+    if product.get("source", SAMPLE) == SAMPLE or list_page_options(product):
+        return True
+    words = set(split_words(" ".join(product["category_path"])))
+    return any(words.intersection(kind["words"]) for kind in load_variant_reference()["kinds"])
+
+
+def list_source_variants(
+    product: Mapping[str, Any], random: Random, sold_out: float
+) -> tuple[list[str], list[VariantOffer]]:
+    """The variants that the source has; pieces are drawn where it does not count them."""
+    offers = product["variants"]
+    drawn = draw_stock_counts(len(offers), sold_out, random)
+    cents = [int(offer["price"] * 100) for offer in offers]
+    found = []
+    for place, offer in enumerate(offers):
+        is_counted = offer["stock"] is not None
+        found.append(
+            VariantOffer(
+                tuple(choice["value"] for choice in offer["choices"]),
+                cents[place],
+                offer["stock"] if is_counted else drawn[place],
+                is_title=place == cents.index(min(cents)),
+                is_simulated=False,
+                stock_is_simulated=not is_counted,
+            )
+        )
+    return [normalize_option_name(choice["name"]) for choice in offers[0]["choices"]], found
 
 
 def pick(random: Random, several: Sequence[T]) -> T:

@@ -63,7 +63,8 @@ def add_settings(group: Any, stage: str, name: str) -> None:
         flags = [short] if owners_of(name, setting.name) == [stage] else []
         flags += [f"--{stage}.{setting.name}".replace("_", "-")] if stage != name else []
         default = "" if setting.default in NOTHING else f" (default: {format_option_value(setting.default)})"
-        flag: dict[str, Any] = {"nargs": "?", "const": True} if setting.default is False else {}
+        flag: dict[str, Any] = {"nargs": "?", "const": True} if bool in (type(setting.default), *setting.kinds) else {}
+        flag |= {"action": "append"} if setting.is_repeatable else {}
         group.add_argument(
             *flags,
             **flag,
@@ -99,6 +100,8 @@ def run(
     recipe: str | None,
     **settings: Any,
 ) -> int:
+    # An option that may be given again comes as a list.
+    settings = {name: each[0] if isinstance(each, list) and len(each) == 1 else each for name, each in settings.items()}
     wanted, reason = settings.pop("preview", None), settings.pop("requeue", None)
     given = read_recipe(recipe)
     models = models_given(settings, given)

@@ -296,7 +296,9 @@ def make_impossible_choices(store: Store, row: int, enough: Sequence[Option], ra
     """
     options = store.options(row)
     option = random.choice(enough)
-    names = [choice.name for choice in find_telling_choices(option, options)] or [option.choices[0].name]
+    names = [choice.name for choice in find_telling_choices(option, options) or option.choices[:1]]
+    if not names:
+        return None  # it comes in one form only
 
     def get_values(variant: Option) -> tuple[str, ...]:
         return tuple(get_choice_value(variant, name) for name in names)

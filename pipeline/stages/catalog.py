@@ -1,10 +1,11 @@
 """The catalog that every other dataset is about."""
 
 import json
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,11 +16,12 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from shopwright.pipeline.arrow import arrow_schema, cents_to_decimal
 from shopwright.pipeline.catalog import chinese_shop, prices
+from shopwright.pipeline.catalog.exports import is_zero, says_nothing
 from shopwright.pipeline.catalog.fits import fits_of
 from shopwright.pipeline.catalog.normalize import normalize
 from shopwright.pipeline.catalog.queries import RealQueries, read_queries
 from shopwright.pipeline.catalog.repair.money import SHOP, PriceRules, load_money_lists, survey_prices
-from shopwright.pipeline.catalog.sources import BadSource, Source, open_source, sample
+from shopwright.pipeline.catalog.sources import BadSource, Source, open_sources, sample
 from shopwright.pipeline.checks.page_words import page_tells_all_facts
 from shopwright.pipeline.checks.prices import price_is_as_written
 from shopwright.pipeline.checks.unique import find_repeated_rows, ids_are_unique
@@ -31,6 +33,7 @@ from shopwright.schemas.shop import Product
 from shopwright.schemas.shopping import Language
 
 BATCH = 1_200
+NO_PRICE = "no price, and none is invented"
 UNCLEAN = r"^$|[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]|^[\s\pZ]|[\s\pZ]$"
 
 
@@ -105,10 +108,14 @@ def licence_id(name: str) -> str:
 Columns = Annotated[
     dict[str, str], BeforeValidator(read_columns), Field(description="our=their column names, for a file of your own")
 ]
+Where = Annotated[str, Field(min_length=1)]
+
+
 SourceName = Annotated[
-    str,
+    Where | list[Where],
     Field(
-        description="sample, esci, amazebay, webshop, shopsimulator (each :PATH or :HUB_ID), or a file", min_length=1
+        description="sample, esci, amazebay, webshop, shopsimulator (each :PATH or :HUB_ID), a file, a folder, a pattern, an"
+        " address or a mapping of `shopwright inspect`; again for each that belongs to the same shop"
     ),
 ]
 Currency = Annotated[
@@ -123,6 +130,12 @@ Rates = Annotated[
 ]
 Licence = Annotated[
     str, AfterValidator(licence_id), Field(description="licence of a file of your own, by its SPDX name")
+]
+Invent = Annotated[
+    bool | None,
+    Field(
+        description="products without a price: yes draws one from their category, no rejects them; else the build asks"
+    ),
 ]
 Products = Annotated[int | None, Field(ge=1, le=100_000_000, description="how many at most; the sample makes 24,000")]
 QueryFile = Annotated[str, Field(description="a file of real queries, led to the products that they fit")]
@@ -194,10 +207,12 @@ class Facts:
     levels: dict[str, prices.Level]
     queries: RealQueries | None
     rules: PriceRules = field(default_factory=PriceRules)
+    may_invent: bool = True
+    """Products without a price get one; else they are rejected."""
 
 
 def plan_catalog(
-    source: str,
+    source: str | list[str],
     columns: dict[str, str],
     products: int | None,
     queries: str,
@@ -205,6 +220,7 @@ def plan_catalog(
     rates: dict[str, float],
     licence: str,
     language: Language = "en",
+    invent_prices: bool | None = None,
 ) -> Plan:
     real = read_queries(Path(queries)) if queries else None
     files = (Path(queries),) if queries else ()
@@ -217,27 +233,70 @@ def plan_catalog(
     opened = open_licensed_source(source, columns, licence)
     units = min(len(opened), products or len(opened))
     rules = price_rules(opened, units, currency, rates)
-    known = (
-        (row["category"], row["price"])
-        for row in normalize_source_rows(opened, range(units), rules)
-        if isinstance(row, dict)
-    )
-    levels = prices.compute_price_levels((category, price) for category, price in known if price is not None)
-    return Plan(units, (*files, *opened.files), Facts(levels, real, rules))
+    invent = getattr(opened, "invent_prices", None) if invent_prices is None else invent_prices
+    ask_about_unused_prices(opened)
+    levels: dict[str, prices.Level] = {}
+    if invent is not False and (missing := count_missing_prices(opened, units)):
+        if invent is None:
+            raise BadSource(
+                f"{missing:,} of {units:,} products of {opened.files[0]} have no price. Say what to do: --invent-prices draws one for each "
+                "from the prices of its category and marks it; --invent-prices no leaves these products out. "
+                f"`shopwright inspect {opened.files[0]}` shows how each column is read."
+            )
+        rows = normalize_source_rows(opened, range(units), rules)
+        known = ((row["category"], row["price"]) for row in rows if isinstance(row, dict))
+        levels = prices.compute_price_levels((category, price) for category, price in known if price is not None)
+    return Plan(units, (*files, *opened.files), Facts(levels, real, rules, may_invent=invent is not False))
 
 
-def open_licensed_source(source: str, columns: dict[str, str], licence: str) -> Source:
+def ask_about_unused_prices(opened: Source) -> None:
+    """Stops where a column may be the price, and nobody has said whether it is."""
+    if unused := getattr(opened, "unused_prices", []):
+        raise BadSource(
+            f"{opened.files[0]} has {' and '.join(map(repr, unused))}, which may be a price and is not used. Say which column is the price: "
+            f"--columns price={unused[0]} or another. `shopwright inspect {opened.files[0]}` shows how each column is read."
+        )
+
+
+def count_missing_prices(opened: Source, units: int) -> int:
+    """Products for which the source writes no price, or one of zero."""
+    return sum(map(lacks_price, opened.read(0, units)))
+
+
+def lacks_price(raw: dict[str, Any]) -> bool:
+    """
+    >>> lacks_price({"title": "Lamp", "price": "0.00"}), lacks_price({"title": "", "price": ""}), lacks_price({"title": "Lamp", "price": "5"})
+    (True, False, False)
+    """
+    if "unreadable" in raw or "refused" in raw or says_nothing(raw.get("title")):
+        return False
+    written = [offer["price"] for offer in raw["offers"]] if raw.get("offers") else [raw.get("price")]
+    return all(map(is_no_price, written))
+
+
+def is_no_price(written: Any) -> bool:
+    """
+    >>> is_no_price("call for price"), is_no_price("Free"), is_no_price("$5")
+    (True, False, False)
+    """
+    is_word = isinstance(written, str) and written.strip().lower() != "free" and not re.search(r"\d", written)
+    return is_word or says_nothing(written) or is_zero(written)
+
+
+def open_licensed_source(source: str | list[str], columns: dict[str, str], licence: str) -> Source:
     """The source under the licence that its owner names, where it has none of its own."""
-    opened = open_source(source, columns)
+    opened = open_sources(source, columns)
     if licence and opened.licence not in ("unknown", licence):
         raise BadSource(f"{source} is under {opened.licence}, not {licence}. Leave out --licence.")
     opened.licence = licence or opened.licence
+    for each in getattr(opened, "sources", []):
+        each.licence = licence or each.licence
     return opened
 
 
 def price_rules(opened: Source, units: int, currency: str, rates: dict[str, float]) -> PriceRules:
     """How the source's prices are read; stops where most of them would have to be rejected for their currency."""
-    said = ((row.get("price"), row.get("currency")) for row in opened.read(0, units))
+    said = chain.from_iterable(map(list_written_prices, opened.read(0, units)))
     rules, counts = survey_prices(said, currency or opened.currency)
     unrated = {code: times for code, times in counts.items() if code not in ("", SHOP, *rates)}
     most = counts.total() / 2
@@ -256,9 +315,15 @@ def price_rules(opened: Source, units: int, currency: str, rates: dict[str, floa
     return replace(rules, rates=rates)
 
 
+def list_written_prices(raw: dict[str, Any]) -> list[tuple[Any, Any]]:
+    """Each price of a product, or of its variants, with what is said of its currency."""
+    return [(each.get("price"), each.get("currency")) for each in raw.get("offers") or [raw]]
+
+
 def normalize_source_rows(opened: Source, numbers: range, rules: PriceRules) -> Iterator[dict[str, Any] | Rejected]:
     for number, raw in zip(numbers, opened.read(numbers.start, numbers.stop), strict=True):
-        found = normalize(raw, source=opened.name, licence=opened.licence, number=number, rules=rules)
+        name, licence = raw.get("source") or opened.name, raw.get("licence") or opened.licence
+        found = normalize(raw, source=name, licence=licence, number=number, rules=rules)
         if isinstance(found, dict):
             yield found
             continue
@@ -308,6 +373,7 @@ def catalog(
     currency: Currency = "",
     rates: Rates = {},  # noqa: B006  (as above)
     licence: Licence = "",
+    invent_prices: Invent = None,
     promoted: Share = 0.06,
     language: In = "en",
 ) -> Iterator[pa.RecordBatch | Rejected]:
@@ -316,12 +382,22 @@ def catalog(
     if source == "sample":
         rows: Iterator[dict[str, Any] | Rejected] = SAMPLES[language][1](shard.seed, numbers)
     else:
-        rows = normalize_source_rows(open_licensed_source(source, columns, licence), numbers, plan.facts.rules)
+        opened = open_licensed_source(source, columns, licence)
+        rows = normalize_source_rows(opened, numbers, plan.facts.rules)
+        rows = rows if plan.facts.may_invent else reject_unpriced(rows)
     while chunk := list(islice(rows, BATCH)):
         yield from (row for row in chunk if isinstance(row, Rejected))
         kept = [add_price_and_queries(row, shard.seed, plan.facts, promoted) for row in chunk if isinstance(row, dict)]
         if kept:
             yield to_columns(kept)
+
+
+def reject_unpriced(rows: Iterable[dict[str, Any] | Rejected]) -> Iterator[dict[str, Any] | Rejected]:
+    for row in rows:
+        if isinstance(row, dict) and row["price"] is None:
+            yield Rejected(id=row["id"], reasons=[NO_PRICE], record=json.dumps(row, default=str, ensure_ascii=False))
+        else:
+            yield row
 
 
 def add_price_and_queries(row: dict[str, Any], seed: int, facts: Facts, promoted: float) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """What can be bought of each product: choices, price and stock."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import chain, islice
 from random import Random
@@ -12,9 +12,9 @@ import pyarrow.compute as pc
 from pydantic import Field
 
 from shopwright.pipeline.arrow import arrow_schema, cents_to_decimal, decimal_to_cents
+from shopwright.pipeline.catalog.normalize import RESERVED
 from shopwright.pipeline.catalog.rows import index_product_ids
 from shopwright.pipeline.catalog.variants import (
-    RESERVED,
     Values,
     collect_values_by_leaf,
     draw_variant_offers,
@@ -23,6 +23,7 @@ from shopwright.pipeline.catalog.variants import (
     list_page_options,
     list_plausible_values,
     list_stated_values,
+    normalize_option_name,
     normalize_option_value,
 )
 from shopwright.pipeline.checks.titles import DENIED as AGAINST
@@ -32,7 +33,21 @@ from shopwright.pipeline.dataset import Dataset
 from shopwright.pipeline.stage import Fault, Shard, Views, stage
 from shopwright.schemas.shop import Product, Variant
 
-COLUMNS = ["id", "title", "brand", "category_path", "category", "color", "price", "attributes", "options"]
+COLUMNS = [
+    *(
+        "id",
+        "title",
+        "brand",
+        "category_path",
+        "category",
+        "color",
+        "price",
+        "attributes",
+        "options",
+        "variants",
+        "source",
+    ),
+]
 # Products whose variants are one batch.
 TOGETHER = 12_000
 # The unit separator of ASCII, which stands in no value.
@@ -42,6 +57,7 @@ NOTHING = "no choice to tell it by"
 UNFIT = "a choice that its kind of thing does not come in"
 DENIED = "the title variant says what the product denies"
 OTHER_PRICE = "the title variant has another price than the product"
+OTHERWISE = "another variant than the source has"
 SAME = "the same choices as another variant of the product"
 RAGGED = "other options than the product's other variants"
 COUNT = "a product without its title variant or two others"
@@ -61,17 +77,44 @@ def variants_fit_their_product(batch: pa.RecordBatch, catalog: Dataset[Product])
     """The product exists; it comes in such values; its title variant is what the title says, at the product's price."""
     known = catalog.once(collect_values_by_leaf)
     products = read_variant_product_facts(catalog, batch["product_id"])
+    stocks = [
+        None if is_drawn else pieces
+        for pieces, is_drawn in zip(batch["stock"].to_pylist(), batch["stock_is_simulated"].to_pylist(), strict=True)
+    ]
     rows = zip(
         batch["product_id"].to_pylist(),
         pair_names_and_values(batch["choices"]),
         decimal_to_cents(batch["price"]).tolist(),
         batch["is_title"].to_pylist(),
+        batch["is_simulated"].to_pylist(),
+        stocks,
         strict=True,
     )
-    return [
-        find_variant_fault(products[product], choices, price, is_title, known) if product in products else STRANGER
-        for product, choices, price, is_title in rows
-    ]
+    return [explain_variant(products.get(product), *row, known=known) for product, *row in rows]
+
+
+def explain_variant(
+    product: "ProductFacts | None",
+    choices: list[tuple[str, str]],
+    price: int,
+    is_title: bool,
+    is_simulated: bool,
+    stock: int | None,
+    *,
+    known: Values,
+) -> str | None:
+    if product is None:
+        return STRANGER
+    if product.offers or not is_simulated:
+        offers = product.offers or [((), product.cents, None)]
+        if is_simulated or (tuple(choices), price, stock) not in offers:
+            return OTHERWISE
+        return OTHER_PRICE if is_title and price != product.cents else None
+    return find_variant_fault(product, choices, price, is_title, known)
+
+
+# Choices, cents and pieces; none where the source does not count them.
+SourceOffer = tuple[tuple[tuple[str, str], ...], int, int | None]
 
 
 class ProductFacts(NamedTuple):
@@ -84,6 +127,8 @@ class ProductFacts(NamedTuple):
     cents: int
     says: dict[str, str]
     options: dict[str, list[str]]
+    offers: Sequence[SourceOffer] = ()
+    """Its variants as the source has them."""
 
 
 def pair_names_and_values(choices: pa.ListArray) -> Iterator[list[tuple[str, str]]]:
@@ -135,8 +180,25 @@ def collect_variant_product_facts(product: dict[str, Any]) -> ProductFacts:
     title = product["title"]
     nameless = title.replace(product["brand"], "", 1) if product["brand"] else title
     return ProductFacts(
-        nameless, product["category"], path, product["cents"], list_stated_values(product), list_page_options(product)
+        nameless,
+        product["category"],
+        path,
+        product["cents"],
+        list_stated_values(product),
+        list_page_options(product),
+        list_source_offers(product),
     )
+
+
+def list_source_offers(product: dict[str, Any]) -> list[SourceOffer]:
+    return [
+        (
+            tuple((normalize_option_name(each["name"]), each["value"]) for each in offer["choices"]),
+            int(offer["price"] * 100),
+            offer["stock"],
+        )
+        for offer in product["variants"] or ()
+    ]
 
 
 def with_cents(batch: pa.RecordBatch) -> list[dict[str, Any]]:
@@ -179,10 +241,10 @@ def has_repeated_option(names: str) -> bool:
 
 
 def products_have_a_title_and_others(variants: Dataset[Variant]) -> Iterable[Fault]:
-    """Each has exactly one title variant and two others at least."""
+    """Each has exactly one title variant, and two others at least where they are invented."""
     rows = variants.sql(
         "select filename, file_row_number from rows semi join (select product_id from rows group by product_id "
-        "having sum(is_title::int) <> 1 or count(*) < 3) using (product_id) order by all"
+        "having sum(is_title::int) <> 1 or (count(*) < 3 and bool_or(is_simulated))) using (product_id) order by all"
     )
     return [Fault(file, row, COUNT) for file, row in rows]
 
@@ -223,6 +285,8 @@ def build_variant_batch(
     prices: list[int] = []
     pieces: list[int] = []
     is_title: list[bool] = []
+    is_simulated: list[bool] = []
+    stock_is_simulated: list[bool] = []
     for product in chain.from_iterable(map(with_cents, batches)):  # a few at a time: objects that stay cost time
         options, made = draw_variant_offers(product, known, Random(f"{shard.seed}/variants/{product['id']}"), sold_out)
         for number, offer in enumerate(made, 1):
@@ -232,6 +296,8 @@ def build_variant_batch(
             prices.append(offer.cents)
             pieces.append(offer.stock)
             is_title.append(offer.is_title)
+            is_simulated.append(offer.is_simulated)
+            stock_is_simulated.append(offer.stock_is_simulated)
         owners += [product["id"]] * len(made)
         widths += [len(options)] * len(made)
     schema = arrow_schema(Variant)
@@ -247,5 +313,7 @@ def build_variant_batch(
         "price": cents_to_decimal(np.array(prices, dtype=np.int64)),
         "stock": pa.array(pieces, pa.int64()),
         "is_title": pa.array(is_title, pa.bool_()),
+        "is_simulated": pa.array(is_simulated, pa.bool_()),
+        "stock_is_simulated": pa.array(stock_is_simulated, pa.bool_()),
     }
     return pa.RecordBatch.from_arrays([columns[name] for name in schema.names], schema=schema)

@@ -60,7 +60,14 @@ def shop(tmp_path):
             writer.writeheader()
             writer.writerows(products)
         run = Run(tmp_path / "run", seed=5, workers=1)
-        run.build("trajectories", source=str(tmp_path / "shop.csv"), count=count, tokens=tokens, **settings)
+        run.build(
+            "trajectories",
+            source=str(tmp_path / "shop.csv"),
+            invent_prices=True,
+            count=count,
+            tokens=tokens,
+            **settings,
+        )
         return run
 
     return build

@@ -389,7 +389,7 @@ def test_a_catalog_without_ratings_descriptions_and_options_is_walked(tmp_path):
     if not REAL.exists():
         pytest.skip("the real catalog is not there")
     run = Run(tmp_path / "run", seed=7, workers=1)
-    run.build("trajectories", source=str(REAL), count=8, tokens="16k")
+    run.build("trajectories", source=str(REAL), invent_prices=True, count=8, tokens="16k")
     assert built(run, sessions=200) == {}
     assert not any("No description" in step.html for row in run.read("behaviors") for step in row.steps)
     assert built(run, sessions=40, cut="visit") == {}

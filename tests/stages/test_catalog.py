@@ -179,7 +179,7 @@ def test_what_a_source_lacks_is_simulated_once_and_said(tmp_path):
 
     def prices(name):
         run = Run(tmp_path / name, seed=5, workers=1)
-        run.build("catalog", source=str(tmp_path / "shop.csv"))
+        run.build("catalog", source=str(tmp_path / "shop.csv"), invent_prices=True)
         return {product.id: (product.price, product.price_is_simulated) for product in run.read("catalog")}
 
     found = prices("one")
@@ -215,7 +215,7 @@ def built(folder, *written, **settings):
     folder.mkdir(exist_ok=True)
     (folder / "shop.tsv").write_text("\n".join(["id\ttitle\tprice\tcurrency", *rows]), encoding="utf-8")
     run = Run(folder / "run", seed=5, workers=1)
-    return run.build("catalog", source=str(folder / "shop.tsv"), **settings), run
+    return run.build("catalog", source=str(folder / "shop.tsv"), invent_prices=True, **settings), run
 
 
 def test_every_price_is_the_one_that_is_written(tmp_path):

@@ -52,7 +52,7 @@ def world(request, tmp_path_factory):
         return World(folder, seed, products=products)
     if not REAL.exists():
         pytest.skip("the real catalog is not there")
-    return World(folder, 7, source=str(REAL))
+    return World(folder, 7, source=str(REAL), invent_prices=True)
 
 
 def actions(row, action):

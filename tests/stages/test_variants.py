@@ -25,6 +25,7 @@ from shopwright.pipeline.stages.variants import (
     DENIED,
     NOTHING,
     OTHER_PRICE,
+    OTHERWISE,
     RAGGED,
     SAME,
     STRANGER,
@@ -56,7 +57,7 @@ PLAIN = {
     "shipping_days": None,
     "queries": [],
     "repairs": [],
-    "source": "file",
+    "source": "sample",  # of another shop's things only some kinds come in several
     "source_licence": "unknown",
 }
 
@@ -404,6 +405,47 @@ def test_a_cream_lip_color_may_be_of_any_color():
         find_denied_choice("Pearlby cream lip color with jojoba oil, lasts 6 hours", [("color", "brick red")]) is None
     )
     assert find_denied_choice("Pearlby cream kettle", [("color", "brick red")]) == "color brick red"
+
+
+OWN = [
+    {"choices": [{"name": "Size", "value": "S"}], "price": Decimal("21.00"), "stock": None},
+    {"choices": [{"name": "Size", "value": "M"}], "price": Decimal("19.50"), "stock": 0},
+]
+
+
+def test_variants_of_the_source_are_taken_as_they_are_and_invented_pieces_are_marked(make_variants):
+    made = make_variants({"source": "shopify", "price": Decimal("19.50"), "variants": OWN})
+    assert [(choices(row), row["price"], row["is_title"]) for row in made] == [
+        ({"size": "S"}, Decimal("21.00"), False),
+        ({"size": "M"}, Decimal("19.50"), True),
+    ]
+    assert not any(row["is_simulated"] for row in made)
+    assert [row["stock_is_simulated"] for row in made] == [True, False]
+    assert made[1]["stock"] == 0
+
+
+def test_only_kinds_of_things_that_have_options_get_invented_ones(make_variants):
+    board, shoe = {"id": "b", "title": "Board X570"}, {"id": "s", "title": "Canvas shoes"}
+    board |= {"category_path": ["Parts", "Motherboards"], "category": "Motherboards", "color": None, "source": "file"}
+    shoe |= {"category_path": ["Clothing", "Shoes"], "category": "Shoes", "color": None, "source": "file"}
+    made = make_variants(board, shoe)
+    (plain,) = [row for row in made if row["product_id"] == "b"]
+    assert (plain["choices"], plain["price"], plain["is_simulated"]) == ([], Decimal("49.95"), False)
+    invented = [row for row in made if row["product_id"] == "s"]
+    assert len(invented) >= 3
+    assert all(row["is_simulated"] and "size" in choices(row) for row in invented)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"price": Decimal("19.49")}, {"stock": 5}, {"is_simulated": True}, {"choices": [{"name": "size", "value": "L"}]}],
+)
+def test_a_variant_that_the_source_has_otherwise_is_seen(make_variants, tmp_path, change):
+    product = PLAIN | {"source": "shopify", "price": Decimal("19.50"), "variants": OWN}
+    row = make_variants(product)[1] | change
+    data = write_dataset(tmp_path / "catalog", "catalog", Product, [product])
+    (reasons,) = reasons_against(STAGE, to_batch(Variant, [row]), {"catalog": data})
+    assert OTHERWISE in reasons
 
 
 def test_a_variant_that_the_title_denies_is_seen():

@@ -56,6 +56,30 @@ def clean_text(value: Any, repairs: set[str]) -> str | None:
     return scrub_text(value, repairs) or None
 
 
+# Elements whose end is the end of a line, or whose content nobody sees.
+HTML = re.compile(r"<(?:p|br|div|li|ul|table|h[1-6]|style|script|span|strong|b|em)\b[^<>]*>", re.IGNORECASE)
+
+
+def to_plain_text(value: Any) -> Any:
+    """A description in HTML as what a reader of the page sees; anything else as it is.
+
+    >>> to_plain_text("<style>p {x}</style><p>Warm &amp; soft.<p>Oak<br>base")
+    'Warm & soft. Oak base'
+    """
+    if not isinstance(value, str) or not HTML.search(value):
+        return value
+    import warnings
+
+    from bs4 import BeautifulSoup, MarkupResemblesLocatorWarning
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", MarkupResemblesLocatorWarning)
+        soup = BeautifulSoup(value, "html.parser")
+    for unseen in soup(["style", "script", "template", "noscript"]):
+        unseen.decompose()
+    return " ".join(soup.get_text(" ").split())
+
+
 def scrub_text(value: str, repairs: set[str]) -> str:
     for _ in range(5):  # what one round uncovers, the next removes; entities inside entities inside entities end here
         before = value

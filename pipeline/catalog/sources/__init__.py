@@ -49,6 +49,45 @@ def list_source_names() -> list[str]:
     return sorted({module.name for module in pkgutil.iter_modules(__path__)} - {"sample"})
 
 
+class Several:
+    """Sources side by side as one shop; the number of each stands before its products' ids."""
+
+    def __init__(self, sources: list[Source]):
+        self.sources = sources
+        self.name = " and ".join(source.name for source in sources)
+        self.licence = "unknown"
+        self.files = [file for source in sources for file in source.files]
+        currencies = {source.currency for source in sources}
+        self.currency = currencies.pop() if len(currencies) == 1 else ""
+        self.unused_prices = [name for source in sources for name in getattr(source, "unused_prices", [])]
+
+    def __len__(self) -> int:
+        return sum(map(len, self.sources))
+
+    def read(self, start: int, stop: int) -> Iterator[dict[str, Any]]:
+        first = 0
+        for number, source in enumerate(self.sources, 1):
+            last = first + len(source)
+            about = {"source": f"{source.name} {number}", "licence": source.licence}
+            if not self.currency and source.currency:
+                about["currency"] = source.currency
+            for raw in source.read(max(start - first, 0), max(min(stop, last) - first, 0)):
+                name = raw.get("id")
+                yield (
+                    about
+                    | {ours: each for ours, each in raw.items() if each is not None}
+                    | ({"id": f"{number}-{name}"} if isinstance(name, str | int) and name != "" else {})
+                )
+            first = last
+
+
+def open_sources(several: str | list[str], columns: dict[str, str] | None = None) -> Source:
+    """One source, or several side by side."""
+    texts = [several] if isinstance(several, str) else several
+    opened = [open_source(text, columns) for text in texts]
+    return opened[0] if len(opened) == 1 else Several(opened)
+
+
 def open_source(text: str, columns: dict[str, str] | None = None) -> Source:
     """What `--source` names: `esci`, `webshop:items_shuffle.json`, or simply the path of a file."""
     name, _, where = text.partition(":")

@@ -6,16 +6,10 @@ columns: main_category, title, average_rating, rating_number, features, descript
 author. Guessed: that `categories` is a list from broad to narrow. The card names no licence that could be found.
 """
 
-import json
-
-from shopwright.pipeline.catalog.repair.text import is_deep
+from shopwright.pipeline.catalog.exports import list_systems, resolve
 from shopwright.pipeline.catalog.sources import locate_files
-from shopwright.pipeline.catalog.sources.file import Catalog, Parquet, Row, is_fact
-
-USED = (
-    "parent_asin main_category title average_rating rating_number features description price store categories details"
-    " author asin"
-)
+from shopwright.pipeline.catalog.sources.file import Catalog, read_by
+from shopwright.pipeline.catalog.tables import Parquet
 
 
 def amazebay(where: str) -> Catalog:
@@ -23,39 +17,5 @@ def amazebay(where: str) -> Catalog:
         where or "owlgebra-ai/Amazebay-catalog-2M", (".parquet",), name="amazebay", patterns=["*.parquet"]
     )
     table = Parquet(files)
-    table.columns = [name for name in table.columns if name in USED.split()]
-    return Catalog("amazebay", "unknown", table, read_amazebay_product, currency="USD")
-
-
-def read_amazebay_product(row: Row) -> Row:
-    facts = parse_details(row.get("details"))
-    categories = row.get("categories")
-    brand = facts.pop("Brand", None) or row.get("store") or facts.pop("Manufacturer", None)
-    color = facts.pop("Color", None) or facts.pop("Colour", None)
-    if author := row.get("author"):
-        facts.setdefault("Author", author)
-    return {
-        "id": row.get("parent_asin") or row.get("asin"),
-        "title": row.get("title"),
-        "brand": brand,
-        "category_path": categories if categories not in (None, "", [], "None", "[]") else row.get("main_category"),
-        "color": color,
-        "price": row.get("price"),
-        "attributes": {name: value for name, value in facts.items() if is_fact(name)},
-        "description": row.get("description"),
-        "bullets": row.get("features"),
-        "rating": row.get("average_rating"),
-        "review_count": row.get("rating_number"),
-    }
-
-
-def parse_details(text: object) -> Row:
-    """
-    >>> parse_details('{"Color": "Red"}'), parse_details("None"), parse_details({"Color": "Red"})
-    ({'Color': 'Red'}, {}, {'Color': 'Red'})
-    """
-    try:
-        value = json.loads(text) if isinstance(text, str) else text
-    except (ValueError, RecursionError):
-        return {}
-    return dict(value) if isinstance(value, dict) and not is_deep(value) else {}
+    export = next(system for system in list_systems() if system.name == "amazon-2023")
+    return read_by(table, resolve(export.model_copy(update={"name": "amazebay"}), table.columns))

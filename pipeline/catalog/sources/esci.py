@@ -5,14 +5,14 @@ two files `shopping_queries_dataset_products.parquet` and `..._examples.parquet`
 reads it; labels are letters there). There are no prices and no categories: normalisation and the stage fill them.
 """
 
-import hashlib
 import os
 import tempfile
 from itertools import chain
 from pathlib import Path
 
 from shopwright.pipeline.catalog.sources import BadSource, locate_files
-from shopwright.pipeline.catalog.sources.file import Catalog, Parquet, Row
+from shopwright.pipeline.catalog.sources.file import Catalog
+from shopwright.pipeline.catalog.tables import Parquet, Row, name_cached
 
 JUDGED = """
     SELECT product_id, list({{'text': query, 'grade': {label}}} ORDER BY file_index, file_row_number) AS queries
@@ -46,25 +46,12 @@ def keep_row(row: Row) -> Row:
 
 def by_product(files: list[Path], country: str) -> Path:
     """The judgements put to their products, in the order in which the products first come; made once and kept."""
-    made = "|".join(f"{file.resolve()} {file.stat().st_size} {file.stat().st_mtime_ns}" for file in files)
-    target = (
-        find_cache_folder() / f"esci-{country}-{hashlib.sha256((made + BY_PRODUCT).encode()).hexdigest()[:16]}.parquet"
-    )
+    target = name_cached(files, f"esci {country} {BY_PRODUCT}")
     if not target.exists():
         with tempfile.TemporaryDirectory(dir=target.parent) as folder:  # beside it, so that the rename is atomic
             join(files, country, Path(folder) / "new.parquet")
             os.replace(Path(folder) / "new.parquet", target)
     return target
-
-
-def find_cache_folder() -> Path:
-    folder = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "shopwright"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
-            return folder
-    except OSError:  # a home that cannot be written to
-        return Path(tempfile.gettempdir())
 
 
 def join(files: list[Path], country: str, target: Path) -> None:

@@ -110,6 +110,7 @@ def generate_siblings(seed: int, block: int, inside: range) -> Iterator[dict[str
             "shipping_days": own.randint(*leaf.shipping_days),
             "queries": [],
             "repairs": [],
+            "variants": [],
             "source": "sample",
             "source_licence": LICENCE,
         }

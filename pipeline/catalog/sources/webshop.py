@@ -7,8 +7,10 @@ list_price. Guessed: that product_category is "A › B › C", product_informati
 `query` is what the crawler searched for, which no person judged a product for, so it is no judged query here.
 """
 
+from shopwright.pipeline.catalog.exports import is_fact, is_scalar
 from shopwright.pipeline.catalog.sources import BadSource, locate_files
-from shopwright.pipeline.catalog.sources.file import Catalog, Row, is_fact, is_scalar, open_table
+from shopwright.pipeline.catalog.sources.file import Catalog
+from shopwright.pipeline.catalog.tables import Row, open_table
 
 
 def webshop(where: str) -> Catalog:
