@@ -1,6 +1,7 @@
 """The catalog that every other dataset is about."""
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
@@ -16,6 +17,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from shopwright.pipeline.arrow import arrow_schema, cents_to_decimal
 from shopwright.pipeline.catalog import chinese_shop, prices
 from shopwright.pipeline.catalog.fits import fits_of
+from shopwright.pipeline.catalog.grouping import find_grouping_depth, regroup
 from shopwright.pipeline.catalog.normalize import normalize
 from shopwright.pipeline.catalog.queries import RealQueries, read_queries
 from shopwright.pipeline.catalog.repair.money import SHOP, PriceRules, load_money_lists, survey_prices
@@ -194,6 +196,8 @@ class Facts:
     levels: dict[str, prices.Level]
     queries: RealQueries | None
     rules: PriceRules = field(default_factory=PriceRules)
+    depth: int | None = None
+    """Levels of categories that group products, where those below do not."""
 
 
 def plan_catalog(
@@ -217,13 +221,14 @@ def plan_catalog(
     opened = open_licensed_source(source, columns, licence)
     units = min(len(opened), products or len(opened))
     rules = price_rules(opened, units, currency, rates)
-    known = (
-        (row["category"], row["price"])
-        for row in normalize_source_rows(opened, range(units), rules)
-        if isinstance(row, dict)
-    )
-    levels = prices.compute_price_levels((category, price) for category, price in known if price is not None)
-    return Plan(units, (*files, *opened.files), Facts(levels, real, rules))
+    known = [(tuple(row["category_path"]), row["price"]) for row in list_clean_rows(opened, units, rules)]
+    depth = find_grouping_depth(Counter(path for path, _ in known))
+    if depth is not None:
+        regrouped = (regroup(row, depth) for row in list_clean_rows(opened, units, rules))
+        known = [((row["category"],), row["price"]) for row in regrouped]
+    levels = prices.compute_price_levels((path[-1], price) for path, price in known if price is not None)
+    stats = {} if depth is None else {"levels of categories that group products": depth}
+    return Plan(units, (*files, *opened.files), Facts(levels, real, rules, depth), stats=stats)
 
 
 def open_licensed_source(source: str, columns: dict[str, str], licence: str) -> Source:
@@ -254,6 +259,10 @@ def price_rules(opened: Source, units: int, currency: str, rates: dict[str, floa
             f"Give your rates: --rates {wanted} (dollars for one)."
         )
     return replace(rules, rates=rates)
+
+
+def list_clean_rows(opened: Source, units: int, rules: PriceRules) -> Iterator[dict[str, Any]]:
+    return (row for row in normalize_source_rows(opened, range(units), rules) if isinstance(row, dict))
 
 
 def normalize_source_rows(opened: Source, numbers: range, rules: PriceRules) -> Iterator[dict[str, Any] | Rejected]:
@@ -319,6 +328,7 @@ def catalog(
         rows = normalize_source_rows(open_licensed_source(source, columns, licence), numbers, plan.facts.rules)
     while chunk := list(islice(rows, BATCH)):
         yield from (row for row in chunk if isinstance(row, Rejected))
+        chunk = [regroup(row, plan.facts.depth) if isinstance(row, dict) else row for row in chunk]
         kept = [add_price_and_queries(row, shard.seed, plan.facts, promoted) for row in chunk if isinstance(row, dict)]
         if kept:
             yield to_columns(kept)
