@@ -1,18 +1,82 @@
-"""Categories that group products: those of a shop that gives nearly each product its own do not, and the levels above them, or titles, stand for them."""
+"""What groups the products of a catalog: its categories, the levels above them where each product has its own, else what titles call things.
 
-from collections.abc import Mapping
+Only categories that are the source's own or guessed are known to a row alone; this looks at all rows of a source at once.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
-from shopwright.pipeline.catalog.repair.category import ELSE, guess_category
+from shopwright.pipeline.catalog.repair.category import (
+    ELSE,
+    HEAD,
+    ODD,
+    PART,
+    guess_category,
+    make_singular,
+    part_words,
+    spell_category,
+)
 
+Path = tuple[str, ...]
+# The last words of what a title says that a thing is.
+Ending = tuple[str, ...]
 # Products of a leaf on average, below which leaves are names of products: a leaf of two can still be compared.
 FEWEST = 1.5
 # Products from which on this can be known of a catalog.
 ENOUGH = 20
-REPAIR = "category of its own dropped"
+# Titles that call a thing by the same words make a kind: three, or one in two thousand, so that a large catalog has no thousands of kinds.
+TITLES, ONE_IN = 3, 2_000
+# Words of a kind's name; one more is taken where it stands before half of what has the others: half of all boats are bath toy boats.
+LONGEST, HALF = 3, 2
+# What holds or goes with things, and is no kind of thing alone.
+NO_KIND = frozenset(
+    "set kit pack system piece series edition pair item accessory unit model version style size color new product".split()
+)
+OWN, TITLED = "category of its own dropped", "category taken from the title"
+SEVERAL = {one: several for several, one in sorted(ODD.items()) if one != several}
+LATIN = re.compile(r"[a-z]{3,}")
 
 
-def find_grouping_depth(paths: Mapping[tuple[str, ...], int]) -> int | None:
+@dataclass(frozen=True)
+class Grouping:
+    depth: int | None = None
+    """Levels of categories that group products, where those below do not."""
+    kinds: Mapping[Ending, Path] = field(default_factory=dict)
+    """Words that titles end with, where they name things, as `(train, set)`, and the path of those."""
+
+
+def find_grouping(products: Iterable[tuple[Path, str, str | None]]) -> Grouping:
+    """How products are grouped, each given by its path, title and maker.
+
+    What has no category goes to the shop's own where its title ends with the name of one; in a shop mostly without, titles make them.
+    """
+    known = list(products)
+    depth = find_grouping_depth(Counter(path for path, _, _ in known))
+    paths = Counter(group_path(path, title, brand, Grouping(depth)) for path, title, brand in known)
+    if 2 * paths[ELSE] < len(known):
+        return Grouping(depth, list_own_kinds(paths))
+    loose = [(title, brand) for path, title, brand in known if group_path(path, title, brand, Grouping(depth)) == ELSE]
+    return Grouping(depth, learn_kinds(loose))
+
+
+def list_own_kinds(paths: Mapping[Path, int]) -> dict[Ending, Path]:
+    """The words for things that are the names of leaves; of two leaves of one name that with more products.
+
+    >>> list_own_kinds({("Office", "USB Mice"): 5, ("Everything Else",): 2, ("Home", "Kits"): 9})
+    {('kit',): ('Home', 'Kits'), ('usb', 'mouse'): ('Office', 'USB Mice')}
+    """
+    found: dict[Ending, Path] = {}
+    for path in sorted(paths, key=lambda path: (-paths[path], path)):
+        words = tuple(map(make_singular, path[-1].lower().split()))
+        if path != ELSE and len(words) <= LONGEST:
+            found.setdefault(words, path)
+    return found
+
+
+def find_grouping_depth(paths: Mapping[Path, int]) -> int | None:
     """How many levels of these paths group products; None where all do. paths: how many products have each.
 
     >>> find_grouping_depth({("Toys", f"Item {number}"): 1 for number in range(40)}), find_grouping_depth({("Toys", "Kites"): 30})
@@ -29,10 +93,63 @@ def find_grouping_depth(paths: Mapping[tuple[str, ...], int]) -> int | None:
     return 0
 
 
-def regroup(row: dict[str, Any], depth: int | None) -> dict[str, Any]:
-    """The row under the levels that group products, else under what its title says that it is."""
-    path = row["category_path"]
-    if depth is None or len(path) <= depth:
+def learn_kinds(titles: Sequence[tuple[str, str | None]]) -> dict[Ending, Path]:
+    """The words for things that several of these titles, each with its maker, end with.
+
+    >>> learn_kinds([(f"Norrvik {wood} train set, {size} pieces", "Norrvik") for wood in ("oak", "pine", "beech") for size in (12, 24)])
+    {('set',): ('Sets',), ('train', 'set'): ('Train Sets',)}
+    """
+    counts = Counter(ending for title, brand in titles for ending in list_endings(title, brand))
+    least = max(TITLES, len(titles) // ONE_IN)
+    kept = {ending: count for ending, count in counts.items() if count >= least}
+    # Of words that stand before an ending, those that half of its titles have.
+    kept = {ending: count for ending, count in kept.items() if len(ending) == 1 or count * HALF >= counts[ending[1:]]}
+    return {ending: (spell_category(" ".join([*ending[:-1], pluralize_noun(ending[-1])])),) for ending in kept}
+
+
+def list_endings(title: str, brand: str | None) -> Iterable[Ending]:
+    """The last words of what a title says that the thing is, shortest first."""
+    plain = title.lower().replace(brand.lower(), " ", 1) if brand else title.lower()
+    words = part_words(PART.split(HEAD.split(plain, maxsplit=1)[0])[0])
+    for size in range(1, min(LONGEST, len(words)) + 1):
+        if not LATIN.fullmatch(words[-size]):
+            return
+        yield tuple(words[-size:])
+
+
+def name_kind(title: str, brand: str | None, kinds: Mapping[Ending, Path]) -> Path:
+    """
+    >>> name_kind("Norrvik oak train set, 12 pieces", "Norrvik", {("train", "set"): ("Train Sets",)}), name_kind("Quillon", None, {})
+    (('Train Sets',), ('Everything Else',))
+    """
+    known = [ending for ending in list_endings(title, brand) if ending in kinds]
+    if not known or (len(known[-1]) == 1 and known[-1][0] in NO_KIND):
+        return ELSE
+    return kinds[known[-1]]
+
+
+def pluralize_noun(noun: str) -> str:
+    """
+    >>> [pluralize_noun(noun) for noun in ("kite", "battery", "watch", "mouse")]
+    ['kites', 'batteries', 'watches', 'mice']
+    """
+    if noun in SEVERAL:
+        return SEVERAL[noun]
+    noun = re.sub(r"(?<=[^aeiou])y$", "ie", noun)
+    return f"{noun}es" if re.search(r"(?:s|x|z|ch|sh)$", noun) else f"{noun}s"
+
+
+def group_path(path: Path, title: str, brand: str | None, grouping: Grouping) -> Path:
+    """The path without the levels that do not group; what has none then is guessed by its title."""
+    if grouping.depth is not None:
+        path = path[: grouping.depth] or guess_category(title) or ELSE
+    return name_kind(title, brand, grouping.kinds) if path == ELSE else path
+
+
+def regroup(row: dict[str, Any], grouping: Grouping) -> dict[str, Any]:
+    before = tuple(row["category_path"])
+    path = group_path(before, row["title"], row["brand"], grouping)
+    if path == before:
         return row
-    path = path[:depth] or list(guess_category(row["title"]) or ELSE)
-    return row | {"category_path": path, "category": path[-1], "repairs": sorted({*row["repairs"], REPAIR})}
+    repairs = sorted({*row["repairs"], OWN if before != ELSE else TITLED})
+    return row | {"category_path": list(path), "category": path[-1], "repairs": repairs}

@@ -320,15 +320,15 @@ def agree_in_number(text: str) -> str | None:
 def name_own_category(leaf: str, random: Random) -> str:
     """A thing of a category that the bank has no noun for: one of several things, or an item of what is no thing but a department.
 
-    >>> name_own_category("Mice", Random(1)), name_own_category("USB Cables", Random(1)), name_own_category("Garden - General", Random(1))
-    ('a mouse', 'a usb cable', 'an item from garden')
+    >>> [name_own_category(leaf, Random(1)) for leaf in ("Mice", "USB Cables", "Board Games", "Garden - General")]
+    ['a mouse', 'a usb cable', 'a board game', 'an item from garden']
     """
     name = " ".join(re.sub(r"[^\w\s'-]+", " and ", re.sub(r" - General$", "", leaf)).lower().split())
     *_, last = name.split()
-    if name != leaf.lower() or last in DEPARTMENTS:
+    single = form_singular(last)
+    if name != leaf.lower() or (last in DEPARTMENTS and (single == last or name == last)):
         point = random.random()
         return f"an item from {name}" if point < 0.5 else f"a product from {name}"
-    single = form_singular(last)
     if single == last or random.random() >= ONE_OF_SEVERAL:
         return name
     return f"a {name.removesuffix(last)}{single}"

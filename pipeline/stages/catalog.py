@@ -1,7 +1,6 @@
 """The catalog that every other dataset is about."""
 
 import json
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
@@ -17,7 +16,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from shopwright.pipeline.arrow import arrow_schema, cents_to_decimal
 from shopwright.pipeline.catalog import chinese_shop, prices
 from shopwright.pipeline.catalog.fits import fits_of
-from shopwright.pipeline.catalog.grouping import find_grouping_depth, regroup
+from shopwright.pipeline.catalog.grouping import Grouping, find_grouping, group_path, regroup
 from shopwright.pipeline.catalog.normalize import normalize
 from shopwright.pipeline.catalog.queries import RealQueries, read_queries
 from shopwright.pipeline.catalog.repair.money import SHOP, PriceRules, load_money_lists, survey_prices
@@ -196,8 +195,7 @@ class Facts:
     levels: dict[str, prices.Level]
     queries: RealQueries | None
     rules: PriceRules = field(default_factory=PriceRules)
-    depth: int | None = None
-    """Levels of categories that group products, where those below do not."""
+    grouping: Grouping = field(default_factory=Grouping)
 
 
 def plan_catalog(
@@ -221,14 +219,16 @@ def plan_catalog(
     opened = open_licensed_source(source, columns, licence)
     units = min(len(opened), products or len(opened))
     rules = price_rules(opened, units, currency, rates)
-    known = [(tuple(row["category_path"]), row["price"]) for row in list_clean_rows(opened, units, rules)]
-    depth = find_grouping_depth(Counter(path for path, _ in known))
-    if depth is not None:
-        regrouped = (regroup(row, depth) for row in list_clean_rows(opened, units, rules))
-        known = [((row["category"],), row["price"]) for row in regrouped]
-    levels = prices.compute_price_levels((path[-1], price) for path, price in known if price is not None)
-    stats = {} if depth is None else {"levels of categories that group products": depth}
-    return Plan(units, (*files, *opened.files), Facts(levels, real, rules, depth), stats=stats)
+    rows = (row for row in normalize_source_rows(opened, range(units), rules) if isinstance(row, dict))
+    known = [(tuple(row["category_path"]), row["title"], row["brand"], row["price"]) for row in rows]
+    grouping = find_grouping((path, title, brand) for path, title, brand, _ in known)
+    levels = prices.compute_price_levels(
+        (group_path(path, title, brand, grouping)[-1], price)
+        for path, title, brand, price in known
+        if price is not None
+    )
+    stats = {} if grouping.depth is None else {"levels of categories that group products": grouping.depth}
+    return Plan(units, (*files, *opened.files), Facts(levels, real, rules, grouping), stats=stats)
 
 
 def open_licensed_source(source: str, columns: dict[str, str], licence: str) -> Source:
@@ -259,10 +259,6 @@ def price_rules(opened: Source, units: int, currency: str, rates: dict[str, floa
             f"Give your rates: --rates {wanted} (dollars for one)."
         )
     return replace(rules, rates=rates)
-
-
-def list_clean_rows(opened: Source, units: int, rules: PriceRules) -> Iterator[dict[str, Any]]:
-    return (row for row in normalize_source_rows(opened, range(units), rules) if isinstance(row, dict))
 
 
 def normalize_source_rows(opened: Source, numbers: range, rules: PriceRules) -> Iterator[dict[str, Any] | Rejected]:
@@ -328,7 +324,7 @@ def catalog(
         rows = normalize_source_rows(open_licensed_source(source, columns, licence), numbers, plan.facts.rules)
     while chunk := list(islice(rows, BATCH)):
         yield from (row for row in chunk if isinstance(row, Rejected))
-        chunk = [regroup(row, plan.facts.depth) if isinstance(row, dict) else row for row in chunk]
+        chunk = [regroup(row, plan.facts.grouping) if isinstance(row, dict) else row for row in chunk]
         kept = [add_price_and_queries(row, shard.seed, plan.facts, promoted) for row in chunk if isinstance(row, dict)]
         if kept:
             yield to_columns(kept)

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import Field
 
+from shopwright.pipeline.catalog.repair.category import ELSE
 from shopwright.pipeline.catalog.wishes import find_unwished_names
 from shopwright.pipeline.checks.unique import ids_are_unique
 from shopwright.pipeline.dataset import Dataset
@@ -84,13 +85,16 @@ def choose_fine_products(
         "first-level categories": len(set(groups)),
         "leaves": len(set(kinds)),
     }
+    loose = kinds.count(ELSE[-1])
     leaves_of: dict[str, set[str]] = defaultdict(set)
     by_leaf: dict[tuple[str, str], list[int]] = defaultdict(list)
     for row, (group, leaf) in enumerate(zip(groups, kinds, strict=True)):
+        if leaf == ELSE[-1] and loose < len(kinds):  # no kind of thing, where there are others
+            continue
         leaves_of[group].add(leaf)
         by_leaf[group, leaf].append(row)
     if leaves is None:
-        leaves = int(fit_threshold(PAPER_LEAVES, [len(leaves_of[group]) for group in groups]))
+        leaves = int(fit_threshold(PAPER_LEAVES, [len(leaves_of[group]) for group in groups if group in leaves_of]))
     few = {group: len(known) for group, known in leaves_of.items() if len(known) < leaves}
     left = {leaf: rows for leaf, rows in by_leaf.items() if leaf[0] not in few}
     complexities = {leaf: mean(map(sizes.__getitem__, rows)) for leaf, rows in left.items()}
@@ -110,6 +114,7 @@ def choose_fine_products(
     steps |= {
         "leaves that a category has at least": leaves,
         "facts and options that a product has at least": round(complexity, 2),
+        "products without a category": loose,
         "categories of too few leaves": len(few),
         "products of categories of too few leaves": sum(group in few for group in groups),
         "leaves of low complexity": len(simple),
