@@ -128,8 +128,10 @@ def test_thresholds_fit_themselves_to_a_shop_of_one_department_and_say_what_they
     assert found.steps["facts and options that a product has at least"] == 1
 
 
-def test_a_marketplace_gets_the_papers_thresholds(run):
-    steps = choose_fine_products(run.read("catalog"), leaves=None, siblings=120, complexity=None).steps
+def test_a_marketplace_gets_the_papers_thresholds(tmp_path):
+    facts = [{each: f"kind {(n + place) % 3}" for place, each in enumerate("abcde")} for n in range(240)]
+    rows = [product(n, group=f"G{n % 2}", leaf=f"L{n % 24}", facts=facts[n]) for n in range(240)]
+    steps = choose_fine_products(catalog_of(tmp_path, rows), leaves=None, siblings=120, complexity=None).steps
     assert steps["leaves that a category has at least"] == 10
     assert steps["facts and options that a product has at least"] == 3.5
 
