@@ -16,7 +16,7 @@ from shopwright.pipeline.catalog.repair.category import ELSE
 from shopwright.pipeline.catalog.wishes import find_unwished_names
 from shopwright.pipeline.checks.unique import ids_are_unique
 from shopwright.pipeline.dataset import Dataset
-from shopwright.pipeline.problem import Problem
+from shopwright.pipeline.problem import Lacking
 from shopwright.pipeline.stage import Plan, Shard, Views, stage
 from shopwright.schemas.shop import Product
 
@@ -58,7 +58,7 @@ class FineSelection:
 def plan_catalog_fine(catalog: Dataset[Product], leaves: int | None, siblings: int, complexity: float | None) -> Plan:
     found = choose_fine_products(catalog, leaves, siblings, complexity)
     if not len(found.rows):
-        raise Problem(
+        raise Lacking(
             f"No product is left: {found.steps}. Lower --leaves or --complexity, or leave them out: then they fit themselves to the catalog."
         )
     named = dict(islice(found.reasons.items(), NAMED))
