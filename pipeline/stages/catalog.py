@@ -17,6 +17,7 @@ from shopwright.pipeline.arrow import arrow_schema, cents_to_decimal
 from shopwright.pipeline.catalog import chinese_shop, prices
 from shopwright.pipeline.catalog.fits import fits_of
 from shopwright.pipeline.catalog.grouping import Grouping, find_grouping, group_path, regroup
+from shopwright.pipeline.catalog.mined_attributes import add_mined_attributes
 from shopwright.pipeline.catalog.normalize import normalize
 from shopwright.pipeline.catalog.queries import RealQueries, read_queries
 from shopwright.pipeline.catalog.repair.money import SHOP, PriceRules, load_money_lists, survey_prices
@@ -324,10 +325,16 @@ def catalog(
         rows = normalize_source_rows(open_licensed_source(source, columns, licence), numbers, plan.facts.rules)
     while chunk := list(islice(rows, BATCH)):
         yield from (row for row in chunk if isinstance(row, Rejected))
-        chunk = [regroup(row, plan.facts.grouping) if isinstance(row, dict) else row for row in chunk]
+        if source != "sample":
+            chunk = [complete_row(row, plan.facts) if isinstance(row, dict) else row for row in chunk]
         kept = [add_price_and_queries(row, shard.seed, plan.facts, promoted) for row in chunk if isinstance(row, dict)]
         if kept:
             yield to_columns(kept)
+
+
+def complete_row(row: dict[str, Any], facts: Facts) -> dict[str, Any]:
+    """The row with what only the whole source, or its own texts, can tell."""
+    return add_mined_attributes(regroup(row, facts.grouping))
 
 
 def add_price_and_queries(row: dict[str, Any], seed: int, facts: Facts, promoted: float) -> dict[str, Any]:
