@@ -4,7 +4,7 @@ Only categories that are the source's own or guessed are known to a row alone; t
 """
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,6 +14,7 @@ from shopwright.pipeline.catalog.repair.category import (
     HEAD,
     ODD,
     PART,
+    SMALL,
     guess_category,
     make_singular,
     part_words,
@@ -37,6 +38,12 @@ NO_KIND = frozenset(
 )
 OWN, TITLED = "category of its own dropped", "category taken from the title"
 SEVERAL = {one: several for several, one in sorted(ODD.items()) if one != several}
+# Words that end the name of a department, which is no thing: nobody asks for "an electronics".
+DEPARTMENTS = frozenset(
+    """accessories audio automotive bath beauty care clothing electronics furniture games garden general gps grocery health home kitchen machinery memory
+    music networking other pet photography printing repair security software stationery storage surveillance video""".split()
+)
+NEVER_LAST = frozenset("series edition model version style size color window rule cart".split()) | SMALL
 LATIN = re.compile(r"[a-z]{3,}")
 
 
@@ -46,6 +53,8 @@ class Grouping:
     """Levels of categories that group products, where those below do not."""
     kinds: Mapping[Ending, Path] = field(default_factory=dict)
     """Words that titles end with, where they name things, as `(train, set)`, and the path of those."""
+    departments: Mapping[Path, Mapping[Ending, Path]] = field(default_factory=dict)
+    """The same within leaves that are departments."""
 
 
 def find_grouping(products: Iterable[tuple[Path, str, str | None]]) -> Grouping:
@@ -55,11 +64,49 @@ def find_grouping(products: Iterable[tuple[Path, str, str | None]]) -> Grouping:
     """
     known = list(products)
     depth = find_grouping_depth(Counter(path for path, _, _ in known))
-    paths = Counter(group_path(path, title, brand, Grouping(depth)) for path, title, brand in known)
-    if 2 * paths[ELSE] < len(known):
-        return Grouping(depth, list_own_kinds(paths))
-    loose = [(title, brand) for path, title, brand in known if group_path(path, title, brand, Grouping(depth)) == ELSE]
-    return Grouping(depth, learn_kinds(loose))
+    titles: dict[Path, list[tuple[str, str | None]]] = defaultdict(list)
+    for path, title, brand in known:
+        titles[group_path(path, title, brand, Grouping(depth))].append((title, brand))
+    several = collect_plurals(known)
+    departments = {}
+    for path, here in titles.items():
+        if path != ELSE and is_department(path[-1]):
+            kinds = learn_kinds(here)
+            departments[path] = {
+                ending: kind for ending, kind in kinds.items() if pluralize_noun(ending[-1]) in several
+            }
+    mostly_loose = 2 * len(titles[ELSE]) >= len(known)
+    kinds = (
+        learn_kinds(titles[ELSE])
+        if mostly_loose
+        else list_own_kinds({path: len(here) for path, here in titles.items()})
+    )
+    return Grouping(depth, kinds, departments)
+
+
+def collect_plurals(products: Iterable[tuple[Path, str, str | None]]) -> frozenset[str]:
+    """Words that end with s in titles and categories: of a thing there are several, of "dozen", "clear" and "letter size" there are not."""
+    words = Counter(
+        word
+        for path, title, _ in products
+        for text in (title, *path)
+        for word in text.lower().split()
+        if word.endswith("s")
+    )
+    return frozenset(word for word, count in words.items() if count >= TITLES)
+
+
+def is_department(leaf: str) -> bool:
+    """Whether a category's name is that of no thing.
+
+    >>> [is_department(name) for name in ("Garden - General", "Board Games", "Electronics", "Stationery & Office Machinery", "Printer Ink")]
+    [True, False, True, True, False]
+    """
+    words = leaf.lower().split()
+    odd = not all(re.fullmatch(r"[\w'-]+", word) for word in words) or "-" in words
+    # Games and accessories are things where a word before says which: board games are, "games" are not.
+    countable = len(words) > 1 and words[-1] in ("games", "accessories")
+    return odd or (words[-1] in DEPARTMENTS and not countable)
 
 
 def list_own_kinds(paths: Mapping[Path, int]) -> dict[Ending, Path]:
@@ -111,6 +158,8 @@ def list_endings(title: str, brand: str | None) -> Iterable[Ending]:
     """The last words of what a title says that the thing is, shortest first."""
     plain = title.lower().replace(brand.lower(), " ", 1) if brand else title.lower()
     words = part_words(PART.split(HEAD.split(plain, maxsplit=1)[0])[0])
+    if not words or words[-1] in NEVER_LAST:
+        return
     for size in range(1, min(LONGEST, len(words)) + 1):
         if not LATIN.fullmatch(words[-size]):
             return
@@ -143,6 +192,9 @@ def group_path(path: Path, title: str, brand: str | None, grouping: Grouping) ->
     """The path without the levels that do not group; what has none then is guessed by its title."""
     if grouping.depth is not None:
         path = path[: grouping.depth] or guess_category(title) or ELSE
+    if path in grouping.departments:
+        kind = name_kind(title, brand, grouping.departments[path])
+        return path if kind == ELSE else (*path, *kind)
     return name_kind(title, brand, grouping.kinds) if path == ELSE else path
 
 
@@ -151,5 +203,6 @@ def regroup(row: dict[str, Any], grouping: Grouping) -> dict[str, Any]:
     path = group_path(before, row["title"], row["brand"], grouping)
     if path == before:
         return row
-    repairs = sorted({*row["repairs"], OWN if before != ELSE else TITLED})
+    note = OWN if grouping.depth is not None and len(before) > grouping.depth else TITLED
+    repairs = sorted({*row["repairs"], note})
     return row | {"category_path": list(path), "category": path[-1], "repairs": repairs}

@@ -10,6 +10,7 @@ from functools import cached_property
 from random import Random
 from typing import NamedTuple
 
+from shopwright.pipeline.catalog.grouping import is_department
 from shopwright.pipeline.phrases.bank import load_grammar_bank, tidy_sentence
 from shopwright.pipeline.shopping.trait_words import LONGEST_SIZE, TraitWriter, is_adjective, stands_behind
 from shopwright.schemas.shopping import Need
@@ -46,11 +47,7 @@ MISTYPED, WRONG_ARTICLE = 0.06, 0.06
 MISTYPABLE = re.compile(r"\b(?:looking|would|interested|searching|should|please|choose|prefer|buying|trying)\b")
 # Two traits behind a thing are linked by a word so often; color and size are said in one sentence so often where either has its own.
 LINKED, TOGETHER = 0.2, 0.5
-# Categories that are no things but departments, and nouns that are called as several are.
-DEPARTMENTS = frozenset(
-    """audio automotive bath beauty clothing electronics furniture games garden gps grocery health home kitchen machinery memory music networking
-    photography printing repair security software stationery storage surveillance video""".split()
-)
+# Nouns that are called as several are.
 ALWAYS_SEVERAL = re.compile(
     r"(?:pants|jeans|leggings|shorts|tights|scissors|glasses|goggles|pliers|headphones|earbuds|trousers|accessories|supplies|parts|components"
     r"|electronics|products|media|discs|series|lens)$"
@@ -326,7 +323,7 @@ def name_own_category(leaf: str, random: Random) -> str:
     name = " ".join(re.sub(r"[^\w\s'-]+", " and ", re.sub(r" - General$", "", leaf)).lower().split())
     *_, last = name.split()
     single = form_singular(last)
-    if name != leaf.lower() or (last in DEPARTMENTS and (single == last or name == last)):
+    if name != leaf.lower() or is_department(leaf):
         point = random.random()
         return f"an item from {name}" if point < 0.5 else f"a product from {name}"
     if single == last or random.random() >= ONE_OF_SEVERAL:

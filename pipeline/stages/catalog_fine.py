@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import Field
 
+from shopwright.pipeline.catalog.grouping import is_department
 from shopwright.pipeline.catalog.repair.category import ELSE
 from shopwright.pipeline.catalog.wishes import find_unwished_names
 from shopwright.pipeline.checks.unique import ids_are_unique
@@ -85,11 +86,13 @@ def choose_fine_products(
         "first-level categories": len(set(groups)),
         "leaves": len(set(kinds)),
     }
-    loose = kinds.count(ELSE[-1])
+    no_kinds = {leaf for leaf in set(kinds) if leaf == ELSE[-1] or is_department(leaf)}
+    loose = sum(leaf in no_kinds for leaf in kinds)
+    no_kinds = no_kinds if 2 * loose < len(kinds) else set()
     leaves_of: dict[str, set[str]] = defaultdict(set)
     by_leaf: dict[tuple[str, str], list[int]] = defaultdict(list)
     for row, (group, leaf) in enumerate(zip(groups, kinds, strict=True)):
-        if leaf == ELSE[-1] and loose < len(kinds):  # no kind of thing, where there are others
+        if leaf in no_kinds:  # where most products are of some kind
             continue
         leaves_of[group].add(leaf)
         by_leaf[group, leaf].append(row)
@@ -114,7 +117,7 @@ def choose_fine_products(
     steps |= {
         "leaves that a category has at least": leaves,
         "facts and options that a product has at least": round(complexity, 2),
-        "products without a category": loose,
+        "products of departments that are no kind of thing": loose,
         "categories of too few leaves": len(few),
         "products of categories of too few leaves": sum(group in few for group in groups),
         "leaves of low complexity": len(simple),

@@ -86,11 +86,11 @@ def test_a_leaf_of_low_diversity_gives_half_as_many(tmp_path):
         product(n, leaf="Varied", facts={"a": f"kind {n % 4}", "b": f"sort {n % 3}", "c": f"form {n % 5}"})
         for n in range(20, 40)
     ]
-    rows = [*same, *varied, *(product(n, leaf="Other") for n in range(40, 48))]
+    rows = [*same, *varied, *(product(n, leaf="Older") for n in range(40, 48))]
     found = choose_fine_products(catalog_of(tmp_path, rows), leaves=1, siblings=8, complexity=1)
     kept = [rows[row]["category"] for row in found.rows]
     assert (kept.count("Same"), kept.count("Varied")) == (4, 8)
-    assert "Home > Other: share of facts in which two products differ" in found.reasons
+    assert "Home > Older: share of facts in which two products differ" in found.reasons
     assert found.steps["leaves of low diversity"] == 2
 
 
@@ -149,4 +149,4 @@ def test_what_has_no_category_is_no_kind_of_thing(tmp_path):
     rows += [product(n) for n in range(5, 30)]
     found = choose_fine_products(catalog_of(tmp_path, rows), leaves=1, siblings=120, complexity=0)
     assert ids(found, rows) == [f"P{n}" for n in range(5, 30)]
-    assert found.steps["products without a category"] == 5
+    assert found.steps["products of departments that are no kind of thing"] == 5
