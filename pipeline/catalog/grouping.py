@@ -41,7 +41,7 @@ SEVERAL = {one: several for several, one in sorted(ODD.items()) if one != severa
 # Words that end the name of a department, which is no thing: nobody asks for "an electronics".
 DEPARTMENTS = frozenset(
     """accessories audio automotive bath beauty care clothing electronics furniture games garden general gps grocery health home kitchen machinery memory
-    music networking other pet photography printing repair security software stationery storage surveillance video""".split()
+    music networking other pet photography printing repair security software stationery storage surveillance video wares ware housewares""".split()
 )
 NEVER_LAST = frozenset("series edition model version style size color window rule cart".split()) | SMALL
 LATIN = re.compile(r"[a-z]{3,}")

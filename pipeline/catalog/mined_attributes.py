@@ -17,7 +17,7 @@ PACK = re.compile(
 )
 PACKED = {"pack": "pack", "pk": "pack", "ct": "count", "count": "count", "pcs": "pieces", "piece": "pieces", "pair": "pairs"}  # fmt: skip
 # What stands before a number that is no measure of the thing alone: 8 x 10 in, 12-15 in, 1/2 in (also without its stroke), up to 32 gb.
-RANGE = r"(?<![\w./-])(?<!\d[ x])(?<!\d x )(?<!\dx )(?<!up to )"
+RANGE = r"(?<![\w./-])(?<!\b\d )(?<!\b\d\d )(?<!\dx)(?<!\d x )(?<!\dx )(?<!up to )"
 NUMBER = r"(\d{1,5}(?:\.\d{1,2})?)"
 
 
@@ -121,14 +121,14 @@ def make_material_pattern() -> re.Pattern[str]:
 @cache
 def list_measures() -> list[tuple[str, re.Pattern[str], Mapping[str, str]]]:
     """By name: how a measure is written, and the unit for each spelling."""
-    found = []
+    found: list[tuple[str, re.Pattern[str], Mapping[str, str]]] = []
     for name, units in load_reference()["units"].items():
         spellings = {spelling: unit for unit, several in units.items() for spelling in several}
         words = "|".join(re.escape(each) for each in sorted(spellings, key=len, reverse=True))
         found.append(
             (
                 name,
-                re.compile(rf"{RANGE}{NUMBER}[ -]?({words})(?![\w/]|-\d| ?x ?\d| (?:lcd|display|screen|touch))"),
+                re.compile(rf"{RANGE}{NUMBER}[ -]?({words})(?![\w/]|-\d| ?x ?\d| (?:lcd|display|screen|touch)\b)"),
                 spellings,
             )
         )

@@ -24,7 +24,7 @@ from shopwright.schemas.shop import Product
 Leaves = Annotated[
     int | None,
     Field(
-        description="leaf categories that a first-level category has at least; else 10, or fewer, so that half of the products stay",
+        description="leaf categories that a first-level category has at least; else 10, or fewer, so that nine in ten products stay",
         ge=1,
     ),
 ]
@@ -34,11 +34,11 @@ Complexity = Annotated[
     float | None,
     Field(
         description="facts and options, beside the maker, that a leaf's products have on average, at least; else 3.5, or less, so that "
-        "half of what is left stays",
+        "nine in ten of what is left stay",
         ge=0,
     ),
 ]
-# The paper's, for a catalog of a marketplace; a smaller shop gets what keeps half of it.
+# The paper's, for a catalog of a marketplace; a smaller shop gets what keeps nine tenths of it.
 PAPER_LEAVES, PAPER_COMPLEXITY = 10, 3.5
 # Two products of a leaf differ in half of their facts at least, the maker apart; if in fewer, the leaf gives half as many.
 LOW_DIVERSITY = 0.5
@@ -138,12 +138,12 @@ def choose_fine_products(
 
 
 def fit_threshold(most: float, sizes: Sequence[float]) -> float:
-    """The highest threshold, up to `most`, that half of these reach.
+    """The highest threshold, up to `most`, that nine in ten of these reach.
 
-    >>> fit_threshold(10, [1, 6, 6, 6]), fit_threshold(10, [12, 12, 40]), fit_threshold(10, [])
-    (6, 10, 10)
+    >>> fit_threshold(10, [1] + 9 * [6]), fit_threshold(10, [1] + 10 * [6]), fit_threshold(10, [12, 12, 40]), fit_threshold(10, [])
+    (6, 6, 10, 10)
     """
-    return min(most, sorted(sizes)[len(sizes) // 2]) if sizes else most
+    return min(most, sorted(sizes)[len(sizes) // 10]) if sizes else most
 
 
 def collect_row_facts(row: dict[str, Any], unwished: Collection[str] = ()) -> tuple[dict[str, str], int]:

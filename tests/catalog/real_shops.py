@@ -20,7 +20,7 @@ TOYS = {
 PHONES = [f"iPhone {each}" for each in (7, 8, 11, 12, 13, 14, 15)] + [f"Galaxy S{each}" for each in range(8, 24)]
 STYLES = "Slim Rugged Wallet Clear Bumper Folio Ring".split()
 CASES = "leather silicone TPU cork wood".split()
-THINGS = "Clamp Bracket Hinge Hook Pulley Gasket Washer Valve Nozzle Filter Sensor Relay Switch Fuse Lamp".split()
+THINGS = "Clamp Bracket Hinge Hook Pulley Gasket Washer Valve Nozzle Filter Sensor Relay Faucet Fuse Lamp".split()
 USES = "Garden Kitchen Marine Bicycle Garage Workshop Camping Office Bathroom Attic".split()
 
 
