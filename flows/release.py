@@ -17,7 +17,7 @@ from typing import Any
 
 from shopwright.flows.build import build_in_prefect
 from shopwright.pipeline.__main__ import run_command
-from shopwright.pipeline.problem import Problem
+from shopwright.pipeline.problem import LACKING, Problem
 from shopwright.pipeline.recipe import read_recipe
 from shopwright.pipeline.stages import all_stages, upstream
 
@@ -25,15 +25,26 @@ RECIPES = Path(__file__).parent / "recipes"
 
 
 def main(arguments: Sequence[str] | None = None, build: Callable[..., Any] = build_in_prefect) -> int:
-    """The exit code is that of the first command of `shopwright` that fails: 1 where a check did, 2 for bad input, 3 where there is more to do."""
+    """The exit code is that of the first command of `shopwright` that fails: 1 where a check did, 2 for bad input, 3 where there is more to do.
+
+    4: a dataset cannot be made of this catalog; the others are made and verified, and nothing is published.
+    """
+    options = make_release_parser().parse_args(arguments)
+    lacking: list[str] = []
     try:
-        for command in list(commands(make_release_parser().parse_args(arguments))):
-            if code := run_command(command, build):
+        for name, *words in list(commands(options)):
+            command = [name, *words] if name == "build" or not lacking else ["verify", words[0]]
+            code = run_command(command, build)
+            if code == LACKING:
+                lacking.append(words[0])
+            elif code:
                 return code
     except Problem as problem:
         print(f"release: error: {problem}", file=sys.stderr)
         return 2
-    return 0
+    if lacking:
+        print(f"release: not made: {', '.join(lacking)}, for the reasons above. The others are whole.", file=sys.stderr)
+    return LACKING if lacking else 0
 
 
 def make_release_parser() -> ArgumentParser:

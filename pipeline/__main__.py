@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from shopwright import __version__
 from shopwright.pipeline.commands.options import Parser, add_run
-from shopwright.pipeline.problem import STOPS, Ended, Problem, closest, harmless, stop
+from shopwright.pipeline.problem import LACKING, STOPS, Ended, Lacking, Problem, closest, harmless, stop
 
 if TYPE_CHECKING:
     from shopwright.pipeline.dataset import Manifest
@@ -68,13 +68,18 @@ def run_command(arguments: Sequence[str] | None, make: Callable[..., Any]) -> in
         return code
 
 
+# 2 for every other problem: bad input.
+EXIT_CODES = {Ended: 3, Lacking: LACKING}
+
+
 def explain_exit(error: BaseException) -> tuple[int, str]:
     """The exit code and the words for what ended a command; what nobody can mend but us is raised again."""
     if STOPS or isinstance(error, KeyboardInterrupt):
         return 130, "Stopped. What is finished is kept: run the same command again to go on."
     if isinstance(error, Problem):
         notes = getattr(error, "__notes__", [])
-        return 3 if isinstance(error, Ended) else 2, "\n".join([f"shopwright: error: {error}", *notes])
+        code = next((code for kind, code in EXIT_CODES.items() if isinstance(error, kind)), 2)
+        return code, "\n".join([f"shopwright: error: {error}", *notes])
     from shopwright.pipeline.files import describe_machine_error, describe_remote_error
 
     if why := describe_remote_error(error) or describe_machine_error(error):

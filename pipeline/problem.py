@@ -61,6 +61,14 @@ class Ended(Problem):
     """Work was ended from outside, or by a limit; unlike after other problems, what is finished is kept."""
 
 
+class Lacking(Problem):
+    """What is there does not have what a dataset is made of; others can be made all the same."""
+
+
+# The exit code of that.
+LACKING = 4
+
+
 def suggest_name(name: str, known: Iterable[str]) -> str:
     """What a name may have been meant to be, else all that there are.
 

@@ -87,6 +87,20 @@ def test_a_release_stops_at_what_fails(own, tmp_path, capfd):
     assert "--per-category 0" in capfd.readouterr().err.replace("_", "-")
 
 
+def test_what_cannot_be_made_of_a_catalog_is_said_at_the_end_and_the_rest_is_made(own, tmp_path, capfd):
+    own.write_text(OWN.replace('"personas", "queries"', '"catalog_fine", "queries"') + '"catalog_fine.leaves" = 500\n')
+    run = tmp_path / "run"
+    assert (
+        release.main([str(own), "--run", str(run), "--workers", "1", "--to", str(tmp_path / "hub")], build_dataset) == 4
+    )
+    out, err = capfd.readouterr()
+    assert "Lower --leaves" in err
+    assert err.rstrip().endswith("release: not made: catalog_fine, for the reasons above. The others are whole.")
+    assert "checks passed" in out
+    assert len(Run(run).read("queries"))
+    assert not (tmp_path / "hub").exists()
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [

@@ -159,6 +159,15 @@ def measure_reason(values: Counter[str]) -> str:
     return ""
 
 
+def is_ordinary(value: str) -> bool:
+    """Whether somebody gets it who asks for nothing.
+
+    >>> is_ordinary("Standard packaging"), is_ordinary("gift wrapping")
+    (True, False)
+    """
+    return value.strip().lower() in load_reference()["ordinary"]["values"]
+
+
 @cache
 def load_reference() -> dict[str, Any]:
     return tomllib.loads(REFERENCE.read_text(encoding="utf-8"))

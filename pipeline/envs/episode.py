@@ -26,7 +26,7 @@ from shopwright.pipeline.envs.base import (
 )
 from shopwright.pipeline.envs.difficulty import Axes, compute_axes
 from shopwright.pipeline.envs.mistyped_facts import mistype_facts, say_as_typed
-from shopwright.pipeline.envs.wording import add_contrast, phrase_opening
+from shopwright.pipeline.envs.wording import add_contrast, name_any_thing, phrase_opening
 from shopwright.pipeline.evaluate import situation
 from shopwright.pipeline.evaluate.situation import NothingToDraw, Score, Step, play_offline
 from shopwright.pipeline.languages import check_offered
@@ -34,7 +34,7 @@ from shopwright.pipeline.models.base import UNHEARD, Prompt, Reply, plain_reason
 from shopwright.pipeline.models.play import Working
 from shopwright.pipeline.phrases.given import GivenBank
 from shopwright.pipeline.phrases.grammar import Malformed
-from shopwright.pipeline.phrases.speaker import draw_speaker
+from shopwright.pipeline.phrases.speaker import Speaker, draw_speaker
 from shopwright.pipeline.problem import Problem
 from shopwright.pipeline.prompts import render_messages, render_offline
 from shopwright.pipeline.rewards.ecomrlve import (
@@ -100,11 +100,24 @@ def draw_task(
         number = Random(f"{name}/policies").randrange(COUNT)
         random, here = Random(name), replace(world, task_id=id, policy_number=number, side=side)
         try:
-            return make_task(env, env.draw(here, found, random), here, found, seed, random, bank)
+            drawn = env.draw(here, found, random)
+            if attempt < TRIES - 1 and asks_for_no_thing(drawn):
+                continue  # the last try takes it: a shop may have departments alone
+            return make_task(env, drawn, here, found, seed, random, bank)
         except CannotDraw as error:
             why = str(error)
     raise NothingToDraw(
         f"{env.name} has no task of difficulty {difficulty} in this shop: {why}. {describe_supported_level(env, world, difficulty)}"
+    )
+
+
+def asks_for_no_thing(drawn: DrawnTask) -> bool:
+    """Whether it would ask for "something from" a department, as nobody does who knows what it is."""
+    asked = {each.value for slot in drawn.goal.slots for each in slot.facts if each.name == "category"}
+    speaker = Speaker()
+    return any(
+        name_any_thing(category).startswith("something from ") and not speaker.knows(f"thing {category}")
+        for category in asked
     )
 
 

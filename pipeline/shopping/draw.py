@@ -6,6 +6,7 @@ from random import Random
 
 import numpy as np
 
+from shopwright.pipeline.catalog.wishes import is_ordinary
 from shopwright.pipeline.phrases.bank import load_grammar_bank
 from shopwright.pipeline.shopping.facts import (
     ProductVariant,
@@ -247,7 +248,7 @@ def sort_needs(needs: Iterable[Need]) -> list[Need]:
 def list_possible_needs(counter: VariantTable, thing: ProductVariant) -> dict[str, Need]:
     """What can be needed of it, by fact."""
     found = {fact: build_need(fact, thing, known="stated", said="") for fact in sorted(counter.columns)}
-    return {fact: need for fact, need in found.items() if need is not None}
+    return {fact: need for fact, need in found.items() if need is not None and not is_ordinary(need.value)}
 
 
 def derive_profile_demands(profile: Profile, counter: VariantTable, category: str) -> ProfileDemands:

@@ -10,6 +10,7 @@ from functools import cached_property
 from random import Random
 from typing import NamedTuple
 
+from shopwright.pipeline.catalog.grouping import is_department
 from shopwright.pipeline.phrases.bank import load_grammar_bank, tidy_sentence
 from shopwright.pipeline.shopping.trait_words import LONGEST_SIZE, TraitWriter, is_adjective, stands_behind
 from shopwright.schemas.shopping import Need
@@ -46,11 +47,7 @@ MISTYPED, WRONG_ARTICLE = 0.06, 0.06
 MISTYPABLE = re.compile(r"\b(?:looking|would|interested|searching|should|please|choose|prefer|buying|trying)\b")
 # Color and size are said in one sentence so often where either has its own.
 TOGETHER = 0.5
-# Categories that are no things but departments, and nouns that are called as several are.
-DEPARTMENTS = frozenset(
-    """audio automotive bath beauty clothing electronics furniture games garden gps grocery health home kitchen machinery memory music networking
-    photography printing repair security software stationery storage surveillance video""".split()
-)
+# Nouns that are called as several are.
 ALWAYS_SEVERAL = re.compile(
     r"(?:pants|jeans|leggings|shorts|tights|scissors|glasses|goggles|pliers|headphones|earbuds|trousers|accessories|supplies|parts|components"
     r"|electronics|products|media|discs|series|lens)$"
@@ -321,12 +318,12 @@ def agree_in_number(text: str) -> str | None:
 def name_own_category(leaf: str, random: Random) -> str:
     """A thing of a category that the bank has no noun for: one of several things, or an item of what is no thing but a department.
 
-    >>> name_own_category("Mice", Random(1)), name_own_category("USB Cables", Random(1)), name_own_category("Garden - General", Random(1))
-    ('a mouse', 'a usb cable', 'an item from garden')
+    >>> [name_own_category(leaf, Random(1)) for leaf in ("Mice", "USB Cables", "Board Games", "Garden - General")]
+    ['a mouse', 'a usb cable', 'a board game', 'an item from garden']
     """
     name = " ".join(re.sub(r"[^\w\s'-]+", " and ", re.sub(r" - General$", "", leaf)).lower().split())
     *others, last = name.split()
-    if name != leaf.lower() or last in DEPARTMENTS:
+    if name != leaf.lower() or is_department(leaf):
         point = random.random()
         return f"an item from {name}" if point < 0.5 else f"a product from {name}"
     single = form_singular(last)

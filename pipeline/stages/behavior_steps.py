@@ -19,7 +19,7 @@ from shopwright.pipeline.behaviors.steps import (
 from shopwright.pipeline.checks import behaviors as check
 from shopwright.pipeline.checks.unique import ids_are_unique
 from shopwright.pipeline.dataset import Dataset
-from shopwright.pipeline.problem import Problem
+from shopwright.pipeline.problem import Lacking
 from shopwright.pipeline.stage import Plan, Shard, Views, stage
 from shopwright.schemas.behaviors import Behavior, NextAction
 
@@ -49,7 +49,7 @@ Known = Annotated[
 def plan_behavior_steps(behaviors: Dataset[Behavior], mix: str) -> Plan:
     steps = behaviors.once(list_step_types)
     if not steps:
-        raise Problem("There is no session of two steps, so there is none to predict. Look at why they were rejected.")
+        raise Lacking("There is no session of two steps, so there is none to predict. Look at why they were rejected.")
     found = compute_cutoffs(steps, parse_mix(mix))
     counts = {f"{split} {kind}": float(count) for (split, kind), count in sorted(found.counts.items())}
     return Plan(len(behaviors), facts=found, rows=found.rows, stats=counts)

@@ -32,7 +32,7 @@ from shopwright.pipeline.models.valid_replies import (
 )
 from shopwright.pipeline.phrases.bank import PhraseBank
 from shopwright.pipeline.phrases.given import Bank, list_bank_files, load_bank
-from shopwright.pipeline.problem import Problem
+from shopwright.pipeline.problem import Lacking
 from shopwright.pipeline.prompts import render_messages
 from shopwright.pipeline.render import pages
 from shopwright.pipeline.render.pages import sanitize_text
@@ -55,7 +55,7 @@ SPEECHLESS = "more steps of one kind than there are phrasings of them"
 
 def plan_behaviors(trajectories: Dataset[Trajectory], sessions: int, bank: str = "") -> Plan:
     if not trajectories.once(Logs).largest:
-        raise Problem("There are no trajectories, so nobody has been to the shop. Look at why they were rejected.")
+        raise Lacking("There are no trajectories, so nobody has been to the shop. Look at why they were rejected.")
     return Plan(sessions, files=list_bank_files(bank), rows=sessions)
 
 

@@ -18,6 +18,8 @@ from shopwright.pipeline.arrow import arrow_schema, cents_to_decimal
 from shopwright.pipeline.catalog import chinese_shop, prices
 from shopwright.pipeline.catalog.exports import is_zero, says_nothing
 from shopwright.pipeline.catalog.fits import fits_of
+from shopwright.pipeline.catalog.grouping import Grouping, find_grouping, group_path, regroup
+from shopwright.pipeline.catalog.mined_attributes import add_mined_attributes
 from shopwright.pipeline.catalog.normalize import normalize
 from shopwright.pipeline.catalog.queries import RealQueries, read_queries
 from shopwright.pipeline.catalog.repair.money import SHOP, PriceRules, load_money_lists, survey_prices
@@ -209,6 +211,7 @@ class Facts:
     rules: PriceRules = field(default_factory=PriceRules)
     may_invent: bool = True
     """Products without a price get one; else they are rejected."""
+    grouping: Grouping = field(default_factory=Grouping)
 
 
 def plan_catalog(
@@ -235,18 +238,23 @@ def plan_catalog(
     rules = price_rules(opened, units, currency, rates)
     invent = getattr(opened, "invent_prices", None) if invent_prices is None else invent_prices
     ask_about_unused_prices(opened)
-    levels: dict[str, prices.Level] = {}
-    if invent is not False and (missing := count_missing_prices(opened, units)):
-        if invent is None:
-            raise BadSource(
-                f"{missing:,} of {units:,} products of {opened.files[0]} have no price. Say what to do: --invent-prices draws one for each "
-                "from the prices of its category and marks it; --invent-prices no leaves these products out. "
-                f"`shopwright inspect {opened.files[0]}` shows how each column is read."
-            )
-        rows = normalize_source_rows(opened, range(units), rules)
-        known = ((row["category"], row["price"]) for row in rows if isinstance(row, dict))
-        levels = prices.compute_price_levels((category, price) for category, price in known if price is not None)
-    return Plan(units, (*files, *opened.files), Facts(levels, real, rules, may_invent=invent is not False))
+    if invent is None and (missing := count_missing_prices(opened, units)):
+        raise BadSource(
+            f"{missing:,} of {units:,} products of {opened.files[0]} have no price. Say what to do: --invent-prices draws one for each "
+            "from the prices of its category and marks it; --invent-prices no leaves these products out. "
+            f"`shopwright inspect {opened.files[0]}` shows how each column is read."
+        )
+    rows = (row for row in normalize_source_rows(opened, range(units), rules) if isinstance(row, dict))
+    known = [(tuple(row["category_path"]), row["title"], row["brand"], row["price"]) for row in rows]
+    grouping = find_grouping((path, title, brand) for path, title, brand, _ in known)
+    levels = prices.compute_price_levels(
+        (group_path(path, title, brand, grouping)[-1], price)
+        for path, title, brand, price in known
+        if price is not None
+    )
+    stats = {} if grouping.depth is None else {"levels of categories that group products": grouping.depth}
+    facts = Facts(levels, real, rules, may_invent=invent is not False, grouping=grouping)
+    return Plan(units, (*files, *opened.files), facts, stats=stats)
 
 
 def ask_about_unused_prices(opened: Source) -> None:
@@ -387,6 +395,8 @@ def catalog(
         rows = rows if plan.facts.may_invent else reject_unpriced(rows)
     while chunk := list(islice(rows, BATCH)):
         yield from (row for row in chunk if isinstance(row, Rejected))
+        if source != "sample":
+            chunk = [complete_row(row, plan.facts) if isinstance(row, dict) else row for row in chunk]
         kept = [add_price_and_queries(row, shard.seed, plan.facts, promoted) for row in chunk if isinstance(row, dict)]
         if kept:
             yield to_columns(kept)
@@ -398,6 +408,11 @@ def reject_unpriced(rows: Iterable[dict[str, Any] | Rejected]) -> Iterator[dict[
             yield Rejected(id=row["id"], reasons=[NO_PRICE], record=json.dumps(row, default=str, ensure_ascii=False))
         else:
             yield row
+
+
+def complete_row(row: dict[str, Any], facts: Facts) -> dict[str, Any]:
+    """The row with what only the whole source, or its own texts, can tell."""
+    return add_mined_attributes(regroup(row, facts.grouping))
 
 
 def add_price_and_queries(row: dict[str, Any], seed: int, facts: Facts, promoted: float) -> dict[str, Any]:

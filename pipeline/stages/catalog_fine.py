@@ -1,7 +1,7 @@
 """A small catalog whose products are hard to tell apart, chosen from any catalog (ShopSimulator's Catalog-Fine, section 2.2)."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 from statistics import mean
@@ -12,19 +12,34 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import Field
 
+from shopwright.pipeline.catalog.grouping import is_department
+from shopwright.pipeline.catalog.repair.category import ELSE
+from shopwright.pipeline.catalog.wishes import find_unwished_names
 from shopwright.pipeline.checks.unique import ids_are_unique
 from shopwright.pipeline.dataset import Dataset
-from shopwright.pipeline.problem import Problem
+from shopwright.pipeline.problem import Lacking
 from shopwright.pipeline.stage import Plan, Shard, Views, stage
 from shopwright.schemas.shop import Product
 
-Leaves = Annotated[int, Field(description="leaf categories that a first-level category has at least", ge=1)]
+Leaves = Annotated[
+    int | None,
+    Field(
+        description="leaf categories that a first-level category has at least; else 10, or fewer, so that nine in ten products stay",
+        ge=1,
+    ),
+]
 Siblings = Annotated[int, Field(description="products kept in a leaf, about; fewer where they are little alike", ge=2)]
 # Below it there is nothing to tell apart.
 Complexity = Annotated[
-    float,
-    Field(description="facts and options, beside the maker, that a leaf's products have on average, at least", ge=0),
+    float | None,
+    Field(
+        description="facts and options, beside the maker, that a leaf's products have on average, at least; else 3.5, or less, so that "
+        "nine in ten of what is left stay",
+        ge=0,
+    ),
 ]
+# The paper's, for a catalog of a marketplace; a smaller shop gets what keeps nine tenths of it.
+PAPER_LEAVES, PAPER_COMPLEXITY = 10, 3.5
 # Two products of a leaf differ in half of their facts at least, the maker apart; if in fewer, the leaf gives half as many.
 LOW_DIVERSITY = 0.5
 # Of leaves that were dropped or reduced, how many are named.
@@ -41,18 +56,20 @@ class FineSelection:
     """Of categories and leaves that were dropped or give fewer products: what they have too little of."""
 
 
-def plan_catalog_fine(catalog: Dataset[Product], leaves: int, siblings: int, complexity: float) -> Plan:
+def plan_catalog_fine(catalog: Dataset[Product], leaves: int | None, siblings: int, complexity: float | None) -> Plan:
     found = choose_fine_products(catalog, leaves, siblings, complexity)
     if not len(found.rows):
-        raise Problem(
-            f"No product is left: {found.steps}. Lower --leaves, --siblings or --complexity for a catalog of few categories."
+        raise Lacking(
+            f"No product is left: {found.steps}. Lower --leaves or --complexity, or leave them out: then they fit themselves to the catalog."
         )
     named = dict(islice(found.reasons.items(), NAMED))
     return Plan(len(found.rows), facts=found.rows.tolist(), stats=found.steps | named)
 
 
-def choose_fine_products(catalog: Dataset[Product], leaves: int, siblings: int, complexity: float) -> FineSelection:
-    """The rows that are kept, how many each step left, and why.
+def choose_fine_products(
+    catalog: Dataset[Product], leaves: int | None, siblings: int, complexity: float | None
+) -> FineSelection:
+    """The rows that are kept, how many each step left, and why; what was chosen for `leaves` and `complexity` stands in the steps.
 
     First-level categories of fewer than `leaves` leaves are dropped, then leaves of low complexity (facts and options a product); leaves of
     low diversity (share of the facts in which two products differ) give half as many; of each leaf the products are kept that are most like its others
@@ -61,20 +78,32 @@ def choose_fine_products(catalog: Dataset[Product], leaves: int, siblings: int, 
     table = catalog.table(COLUMNS)
     groups = [path[0] if path else "" for path in table["category_path"].to_pylist()]
     kinds = table["category"].to_pylist()
-    facts, sizes = zip(*map(collect_row_facts, table.select(COLUMNS[3:7]).to_pylist()), strict=True)
+    unwished = find_unwished_names(table["attributes"])
+    told = [collect_row_facts(row, unwished) for row in table.select(COLUMNS[3:7]).to_pylist()]
+    facts, sizes = zip(*told, strict=True)
     steps: dict[str, float] = {
         "products": len(facts),
         "first-level categories": len(set(groups)),
         "leaves": len(set(kinds)),
     }
+    no_kinds = {leaf for leaf in set(kinds) if leaf == ELSE[-1] or is_department(leaf)}
+    loose = sum(leaf in no_kinds for leaf in kinds)
+    no_kinds = no_kinds if 2 * loose < len(kinds) else set()
     leaves_of: dict[str, set[str]] = defaultdict(set)
     by_leaf: dict[tuple[str, str], list[int]] = defaultdict(list)
     for row, (group, leaf) in enumerate(zip(groups, kinds, strict=True)):
+        if leaf in no_kinds:  # where most products are of some kind
+            continue
         leaves_of[group].add(leaf)
         by_leaf[group, leaf].append(row)
+    if leaves is None:
+        leaves = int(fit_threshold(PAPER_LEAVES, [len(leaves_of[group]) for group in groups if group in leaves_of]))
     few = {group: len(known) for group, known in leaves_of.items() if len(known) < leaves}
     left = {leaf: rows for leaf, rows in by_leaf.items() if leaf[0] not in few}
     complexities = {leaf: mean(map(sizes.__getitem__, rows)) for leaf, rows in left.items()}
+    if complexity is None:
+        each = chain.from_iterable([complexities[leaf]] * len(rows) for leaf, rows in left.items())
+        complexity = fit_threshold(PAPER_COMPLEXITY, list(each))
     simple = {leaf: size for leaf, size in complexities.items() if size < complexity}
     left = {leaf: rows for leaf, rows in left.items() if leaf not in simple}
     apart = {leaf: diversity(list(map(facts.__getitem__, rows))) for leaf, rows in left.items()}
@@ -86,6 +115,9 @@ def choose_fine_products(catalog: Dataset[Product], leaves: int, siblings: int, 
     ]
     kept = np.array(sorted(chain.from_iterable(chosen)), dtype=np.int64)
     steps |= {
+        "leaves that a category has at least": leaves,
+        "facts and options that a product has at least": round(complexity, 2),
+        "products of departments that are no kind of thing": loose,
         "categories of too few leaves": len(few),
         "products of categories of too few leaves": sum(group in few for group in groups),
         "leaves of low complexity": len(simple),
@@ -105,8 +137,18 @@ def choose_fine_products(catalog: Dataset[Product], leaves: int, siblings: int, 
     return FineSelection(kept, steps, reasons)
 
 
-def collect_row_facts(row: dict[str, Any]) -> tuple[dict[str, str], int]:
-    """What tells a product from others: color, maker and attributes; and how many facts and options it has beside the maker.
+def fit_threshold(most: float, sizes: Sequence[float]) -> float:
+    """The highest threshold, up to `most`, that nine in ten of these reach.
+
+    >>> fit_threshold(10, [1] + 9 * [6]), fit_threshold(10, [1] + 10 * [6]), fit_threshold(10, [12, 12, 40]), fit_threshold(10, [])
+    (6, 6, 10, 10)
+    """
+    return min(most, sorted(sizes)[len(sizes) // 10]) if sizes else most
+
+
+def collect_row_facts(row: dict[str, Any], unwished: Collection[str] = ()) -> tuple[dict[str, str], int]:
+    """What tells a product from others: color, maker and attributes but those that nobody asks for; and how many facts and options it has
+    beside the maker.
 
     What is picked among options is no fact of the product.
     """
@@ -114,7 +156,9 @@ def collect_row_facts(row: dict[str, Any]) -> tuple[dict[str, str], int]:
     found = {each["name"]: each["value"] for each in row["attributes"]} | (
         {"color": row["color"]} if row["color"] else {}
     )
-    found = {name: value for name, value in found.items() if name not in picked}
+    found = {
+        name: value for name, value in found.items() if name not in picked and name.replace("_", " ") not in unwished
+    }
     return found | ({"brand": row["brand"]} if row["brand"] else {}), len(found) + len(picked)
 
 
@@ -180,9 +224,9 @@ def catalog_fine(
     shard: Shard,
     plan: Plan,
     *,
-    leaves: Leaves = 10,
+    leaves: Leaves = None,
     siblings: Siblings = 120,
-    complexity: Complexity = 3.5,
+    complexity: Complexity = None,
 ) -> Iterator[pa.RecordBatch]:
     """Some 120 products of each leaf category that are like one another: what shopping tasks are about."""
     rows = np.array(plan.facts, dtype=np.int64)

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 from functools import cache
 from itertools import accumulate, chain
@@ -27,6 +27,7 @@ from shopwright.pipeline.models.valid_replies import (
 from shopwright.pipeline.problem import Problem
 from shopwright.pipeline.prompts import render_messages, render_offline
 from shopwright.pipeline.stage import Fault, Plan, Section, Shard, Views, stage
+from shopwright.pipeline.world.kinds import find_entry, load_households
 from shopwright.pipeline.world.market import Category, Market, index_categories
 from shopwright.schemas.record import Rejected
 from shopwright.schemas.shop import Persona, Product, Taste
@@ -56,6 +57,8 @@ SIGNATURE = (
     "round(price_sensitivity, 1)",
 )
 
+# How often somebody whose taste is mostly for children lives with some, and until which age they are children.
+PARENTS, GROWN = 0.8, 18
 NUMBER = re.compile(r"\d+(?:\.\d+)?")
 # Characters of a description.
 LONGEST = 900
@@ -217,7 +220,7 @@ def draw_persona_facts(
     low, high = SENSITIVITY[tier]
     facts = {
         "age_band": age["band"],
-        "household": random.choice(age["households"]),
+        "household": draw_household(random, age["households"], liked),
         "region": random.choice(known["regions"]),
         "income": income["band"],
         "spend_tier": tier,
@@ -233,7 +236,36 @@ def draw_persona_facts(
         "device": random.choices(("phone", "desktop", "tablet"), DEVICES[age["band"]])[0],
         "exploration": round(random.uniform(1.6, 2.4), 2),
     }
-    return facts, {"tastes": [category.name for category in liked], "rhythm": rhythm["said"]}
+    said = rhythm["said"] if has_children(facts["household"]) else rhythm.get("without_children", rhythm["said"])
+    return facts, {"tastes": [category.name for category in liked], "rhythm": said}
+
+
+def draw_household(random: Random, households: list[str], liked: Sequence[Category]) -> str:
+    """One of those of an age; where most of what is liked is for children, as a rule one with children."""
+    found = random.choice(households)
+    young = sum(is_for_children(category.group, category.name) for category in liked)
+    parents = [each for each in households if has_children(each)]
+    if 2 * young <= len(liked) or has_children(found) or not parents or random.random() >= PARENTS:
+        return found
+    return random.choice(parents)
+
+
+@cache
+def is_for_children(group: str, leaf: str) -> bool:
+    """
+    >>> is_for_children("Toys", "Dolls"), is_for_children("Office", "Gel Pens")
+    (True, False)
+    """
+    entry = find_entry(leaf, (group, leaf))
+    return entry is not None and entry.get("who") in ("baby", "child", "teen")
+
+
+def has_children(household: str) -> bool:
+    """
+    >>> has_children("a couple with a baby"), has_children("a retired couple")
+    (True, False)
+    """
+    return any(oldest <= GROWN for _, oldest in load_households().get(household, []))
 
 
 def draw_tastes(random: Random, market: Market, cents: int) -> list[Category]:

@@ -21,7 +21,7 @@ from shopwright.pipeline.models.valid_replies import (
     schema_of,
 )
 from shopwright.pipeline.phrases.grammar import REGISTERS, SLOT, Template, deal_use, digest_text
-from shopwright.pipeline.problem import Problem
+from shopwright.pipeline.problem import Lacking
 from shopwright.pipeline.prompts import render_messages
 from shopwright.pipeline.proofs import FAMILIES
 from shopwright.pipeline.proofs.family import Claim, Example, Family, Sources, Unproved, list_registers, prove_phrase
@@ -123,7 +123,7 @@ def phrases_differ(phrases: Dataset[Phrase]) -> Iterable[Fault]:
 
 def plan_phrases(trajectories: Dataset[Trajectory], families: str) -> Plan:
     if not len(trajectories):
-        raise Problem("There are no trajectories, so no question can be an example. Look at why they were rejected.")
+        raise Lacking("There are no trajectories, so no question can be an example. Look at why they were rejected.")
     chosen = [family for name, family in FAMILIES.items() if name in families.split(",")]
     units: list[tuple[str, str]] = []
     for family in chosen:

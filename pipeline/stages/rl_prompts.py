@@ -14,7 +14,7 @@ from shopwright.pipeline.evaluate.situation import play_through
 from shopwright.pipeline.models.base import UnansweredRequest
 from shopwright.pipeline.models.role import Role
 from shopwright.pipeline.models.valid_replies import catch_unanswered
-from shopwright.pipeline.problem import Problem
+from shopwright.pipeline.problem import Lacking
 from shopwright.pipeline.rollouts.baselines import (
     MAJORITY,
     RANDOM,
@@ -37,7 +37,7 @@ Tries = Annotated[int, Field(description="how often a model, and the policy that
 def plan_rl_prompts(questions: Dataset[Question], split: Split) -> Plan:
     units = len(questions.once(index_splits)[split])
     if not units:
-        raise Problem(f"No question is in the split {split}. Build more of them (--count 100), or say --split.")
+        raise Lacking(f"No question is in the split {split}. Build more of them (--count 100), or say --split.")
     return Plan(units, rows=units)
 
 

@@ -18,7 +18,7 @@ from shopwright.pipeline.models.role import Role
 from shopwright.pipeline.models.valid_replies import reject_if_unanswered
 from shopwright.pipeline.phrases.bank import PhraseBank
 from shopwright.pipeline.phrases.given import Bank, list_bank_files, load_bank
-from shopwright.pipeline.problem import Problem
+from shopwright.pipeline.problem import Lacking
 from shopwright.pipeline.rollouts.baselines import (
     SCRIPTED,
     index_splits,
@@ -50,7 +50,7 @@ Mistakes = Annotated[
 def plan_rollouts(questions: Dataset[Question], split: Split, per_question: int, bank: str = "") -> Plan:
     units = len(questions.once(index_splits)[split])
     if not units:
-        raise Problem(
+        raise Lacking(
             f"No question is in the split {split}. Build more: shopwright build questions --count 100, or say --split."
         )
     return Plan(units, files=list_bank_files(bank), rows=units * per_question)

@@ -22,7 +22,7 @@ from shopwright.pipeline.checks.unique import ids_are_unique
 from shopwright.pipeline.dataset import Dataset
 from shopwright.pipeline.envs.load_world import load_world_beside
 from shopwright.pipeline.languages import check_offered, find_language
-from shopwright.pipeline.problem import Problem
+from shopwright.pipeline.problem import Lacking
 from shopwright.pipeline.shopping import wording as wording_of
 from shopwright.pipeline.shopping.chinese_wording import ChineseWriter
 from shopwright.pipeline.shopping.customers import (
@@ -92,7 +92,7 @@ def plan_shopping_tasks(
         check_offered("--wording descriptive", ["en"], find_language(catalog_fine))
     standard, private = PAPER if paper else (count, personal)
     if private and not len(profiles):
-        raise Problem("Tasks with a profile need customers. Build trajectories of more of them, or say --personal 0.")
+        raise Lacking("Tasks with a profile need customers. Build trajectories of more of them, or say --personal 0.")
     return Plan(len(catalog_fine.once(group_products_by_leaf)), rows=standard + private)
 
 

@@ -147,7 +147,13 @@ def name_words(name: str) -> list[str]:
     return [singular(word) for word in WORD.findall(name.lower())]
 
 
+# Plurals without a rule.
+ODD = {"mice": "mouse", "knives": "knife", "shelves": "shelf", "scarves": "scarf"}
+
+
 def singular(word: str) -> str:
+    if word in ODD:
+        return ODD[word]
     if len(word) > 4 and word.endswith(("ies", "ie")):
         return f"{word.removesuffix('s')[:-2]}y"  # a hoodie is a hoody, so that hoodies are some
     if len(word) > 4 and word.endswith(("sses", "xes", "ches", "shes")):

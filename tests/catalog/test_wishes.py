@@ -13,7 +13,7 @@ PLUMBING = {
     "In stock?": lambda number, random: "1",
     "Published": lambda number, random: "1",
     "gtin": lambda number, random: f"40{number:011}",
-    "ref": lambda number, random: f"AX-{number:05}",
+    "bin": lambda number, random: f"AX-{number:05}",
     "lead picture": lambda number, random: f"https://shop.example/i/{number}.jpg",
     "asset": lambda number, random: f"large-{number}.webp",
     "first seen": lambda number, random: f"2023-0{1 + number % 9}-1{number % 10}T09:00:00",
@@ -51,7 +51,7 @@ def rows():
 def test_what_a_shop_keeps_for_itself_is_not_asked_for_and_each_has_a_reason(rows):
     judged = {each.name: each.reason for each in judge_attributes(rows)}
     assert {name for name, reason in judged.items() if reason} == set(PLUMBING)
-    assert {judged[name] for name in ("serial", "ref")} == {"another for each product"}
+    assert {judged[name] for name in ("serial", "bin")} == {"another for each product"}
     assert judged["maker's land"] == "the same for all"
     assert judged["care"] == "free text"
 
@@ -69,7 +69,7 @@ def test_a_name_of_two_products_is_no_wish_and_of_three_may_be():
 
 
 def test_nothing_of_the_sample_shop_is_the_shops_own(small):
-    catalog = small.dataset("catalog").table(["attributes"])["attributes"]
+    catalog = small.read("catalog").table(["attributes"])["attributes"]
     few = {"of fewer than three products"}
     assert not [
         each

@@ -25,7 +25,10 @@ def run(tmp_path_factory):
 
 
 def product(number, *, group="Home", leaf="Lamps", facts=None, reviews=1):
-    facts = {"base": "oak", "height": "12 in", "shade": "linen"} if facts is None else facts
+    # What all products have alike would be asked for by nobody, and is no fact here.
+    odd = ord(leaf[-1]) % 2
+    plain = {"base": ("oak", "beech")[odd], "height": ("12 in", "15 in")[odd], "shade": ("linen", "paper")[odd]}
+    facts = plain if facts is None else facts
     return {
         "id": f"P{number}", "title": f"Lamp {number}", "brand": None, "category_path": [group, leaf], "category": leaf, "color": None,
         "price": 10, "price_is_simulated": False, "promotions": [], "options": [], "description": None, "bullets": [], "rating": None,
@@ -58,7 +61,7 @@ def test_each_step_is_in_the_manifest(run):
 
 def test_categories_of_too_few_leaves_and_leaves_of_low_complexity_are_dropped(tmp_path):
     few = [product(n, group="Small", leaf=f"S{n % 2}") for n in range(8)]
-    plain = [product(n, group="Plain", leaf=f"P{n % 4}", facts={"base": "oak"}) for n in range(8, 16)]
+    plain = [product(n, group="Plain", leaf=f"P{n % 4}", facts={"base": ("oak", "beech")[n % 2]}) for n in range(8, 16)]
     rich = [product(n, group="Rich", leaf=f"R{n % 4}") for n in range(16, 24)]
     rows = [*few, *plain, *rich]
     found = choose_fine_products(catalog_of(tmp_path, rows), leaves=4, siblings=120, complexity=3)
@@ -80,13 +83,15 @@ def test_a_leaf_keeps_those_that_are_most_alike_and_most_reviewed():
 def test_a_leaf_of_low_diversity_gives_half_as_many(tmp_path):
     same = [product(n, leaf="Same") for n in range(20)]
     varied = [
-        product(n, leaf="Varied", facts={"a": str(n % 4), "b": str(n % 3), "c": str(n % 5)}) for n in range(20, 40)
+        product(n, leaf="Varied", facts={"a": f"kind {n % 4}", "b": f"sort {n % 3}", "c": f"form {n % 5}"})
+        for n in range(20, 40)
     ]
-    rows = [*same, *varied]
+    rows = [*same, *varied, *(product(n, leaf="Older") for n in range(40, 48))]
     found = choose_fine_products(catalog_of(tmp_path, rows), leaves=1, siblings=8, complexity=1)
     kept = [rows[row]["category"] for row in found.rows]
     assert (kept.count("Same"), kept.count("Varied")) == (4, 8)
-    assert found.steps["leaves of low diversity"] == 1
+    assert "Home > Older: share of facts in which two products differ" in found.reasons
+    assert found.steps["leaves of low diversity"] == 2
 
 
 def test_diversity_is_the_share_of_facts_in_which_two_products_differ_the_maker_apart():
@@ -113,3 +118,35 @@ def test_a_product_that_is_not_the_catalogs_fails_its_check(run):
     assert reasons_against(STAGE, to_batch(Product, [row]), have) == [[]]
     changed = row | {"title": "Another"}
     assert reasons_against(STAGE, to_batch(Product, [changed]), have) == [["not the catalog's product"]]
+
+
+def test_thresholds_fit_themselves_to_a_shop_of_one_department_and_say_what_they_chose(tmp_path):
+    rows = [product(n, leaf=f"L{n % 4}", facts={"base": ("oak", "beech")[n % 3 == 0]}) for n in range(80)]
+    found = choose_fine_products(catalog_of(tmp_path, rows), leaves=None, siblings=120, complexity=None)
+    assert len(found.rows) == 80
+    assert found.steps["leaves that a category has at least"] == 4
+    assert found.steps["facts and options that a product has at least"] == 1
+
+
+def test_a_marketplace_gets_the_papers_thresholds(tmp_path):
+    facts = [{each: f"kind {(n + place) % 3}" for place, each in enumerate("abcde")} for n in range(240)]
+    rows = [product(n, group=f"G{n % 2}", leaf=f"L{n % 24}", facts=facts[n]) for n in range(240)]
+    steps = choose_fine_products(catalog_of(tmp_path, rows), leaves=None, siblings=120, complexity=None).steps
+    assert steps["leaves that a category has at least"] == 10
+    assert steps["facts and options that a product has at least"] == 3.5
+
+
+def test_what_the_shop_keeps_for_itself_makes_no_product_complex(tmp_path):
+    rows = [
+        product(n, facts={"base": ("oak", "beech")[n % 2], "sku": f"A{n}", "meta: css": f"{n}.css"}) for n in range(40)
+    ]
+    found = choose_fine_products(catalog_of(tmp_path, rows), leaves=1, siblings=120, complexity=None)
+    assert found.steps["facts and options that a product has at least"] == 1
+
+
+def test_what_has_no_category_is_no_kind_of_thing(tmp_path):
+    rows = [product(n, group="Everything Else", leaf="Everything Else") for n in range(5)]
+    rows += [product(n) for n in range(5, 30)]
+    found = choose_fine_products(catalog_of(tmp_path, rows), leaves=1, siblings=120, complexity=0)
+    assert ids(found, rows) == [f"P{n}" for n in range(5, 30)]
+    assert found.steps["products of departments that are no kind of thing"] == 5

@@ -9,6 +9,8 @@ import pytest
 from shopwright.pipeline.problem import Problem
 from shopwright.pipeline.run import Run
 from shopwright.pipeline.stages import all_stages
+from shopwright.pipeline.stages.personas import has_children
+from tests.catalog.real_shops import write_shop
 from tests.rows import list_faults
 
 STAGE = all_stages()["personas"]
@@ -235,3 +237,25 @@ def test_a_catalog_in_which_everything_was_rejected_is_a_clear_problem(tmp_path)
     (tmp_path / "shop.csv").write_text("id,title,price\n1,,3.00\n2,,4.00\n")
     with pytest.raises(Problem, match="no products"):
         Run(tmp_path / "run", seed=5, workers=1).build("personas", source=str(tmp_path / "shop.csv"))
+
+
+@pytest.fixture(scope="module")
+def households(tmp_path_factory):
+    """Of sixty customers each of a shop of toys and of one of parts, how many live with children."""
+    found = {}
+    for name in ("one department", "many kinds"):
+        folder = tmp_path_factory.mktemp("shop")
+        made = Run(folder / "run", seed=3, workers=1)
+        made.build("personas", source=str(write_shop(name, folder / "shop.csv")), count=60)
+        found[name] = sum(has_children(each.household) for each in made.read("personas"))
+    return found
+
+
+def test_a_shop_of_toys_has_parents(households):
+    assert households["one department"] > 1.5 * households["many kinds"] > 0
+
+
+def test_nobody_without_children_shops_while_they_sleep(run):
+    said = [each for each in run.read("personas") if "while the children sleep" in each.description]
+    assert said
+    assert all(has_children(each.household) for each in said)
