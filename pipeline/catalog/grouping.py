@@ -43,7 +43,13 @@ DEPARTMENTS = frozenset(
     """accessories audio automotive bath beauty care clothing electronics furniture games garden general gps grocery health home kitchen machinery memory
     music networking other pet photography printing repair security software stationery storage surveillance video wares ware housewares""".split()
 )
-NEVER_LAST = frozenset("series edition model version style size color window rule cart".split()) | SMALL
+NEVER_LAST = (
+    frozenset("series serie brand tech edition model version style size color window rule cart".split()) | SMALL
+)
+# Words with an s that stand before a thing and are no thing beside it.
+ONE_KIND = frozenset(
+    "kids mens womens girls boys babies sports series graphics lens permanent tools ladies games computers cds dvds news goods arts".split()
+)
 LATIN = re.compile(r"[a-z]{3,}")
 
 
@@ -99,11 +105,14 @@ def collect_plurals(products: Iterable[tuple[Path, str, str | None]]) -> frozens
 def is_department(leaf: str) -> bool:
     """Whether a category's name is that of no thing.
 
-    >>> [is_department(name) for name in ("Garden - General", "Board Games", "Electronics", "Stationery & Office Machinery", "Printer Ink")]
-    [True, False, True, True, False]
+    >>> [is_department(name) for name in ("Garden - General", "Board Games", "Electronics", "Stationery & Office Machinery", "Cases Sleeves", "Printer Ink")]
+    [True, False, True, True, True, False]
     """
     words = leaf.lower().split()
     odd = not all(re.fullmatch(r"[\w'-]+", word) for word in words) or "-" in words
+    # Cases & Sleeves without its sign: two kinds of things in one name.
+    several = [word for word in words[:-1] if re.fullmatch(r"[a-z]{2,}[^sui']s", word) and word not in ONE_KIND]
+    odd = odd or (bool(several) and words[-1].endswith("s"))
     # Games and accessories are things where a word before says which: board games are, "games" are not.
     countable = len(words) > 1 and words[-1] in ("games", "accessories")
     return odd or (words[-1] in DEPARTMENTS and not countable)
