@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from shopwright.pipeline.commands.options import parse_positive
+from shopwright.pipeline.commands.options import add_tries, parse_positive
 from shopwright.pipeline.rewards.ecomrlve import JOB, RULES
 
 ABOUT = (
@@ -38,6 +38,7 @@ def add_selection(options: Any) -> None:
 
 
 def add_options(options: Any) -> None:
+    add_tries(options)
     options.add_argument(
         "--native", action="store_true", help="send the tool schemas to the server, for native tool calls"
     )
@@ -55,9 +56,10 @@ def open_situation(
     episodes: int,
     reward: str = JOB,
     native: bool = False,
+    tries: int = 1,
 ) -> tuple[Any, None]:
     from shopwright.pipeline.envs.evaluate import EnvTasks, parse_env_names, parse_levels
     from shopwright.pipeline.gym import world
 
     names, wanted = parse_env_names(envs), parse_levels(levels)
-    return EnvTasks(world(run, vectors=vectors), names, wanted, range(episodes), native, rule=reward), None
+    return EnvTasks(world(run, vectors=vectors), names, wanted, range(episodes), native, rule=reward, tries=tries), None
