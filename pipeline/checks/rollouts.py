@@ -423,5 +423,5 @@ def count_right_tries(
     """How often a player is right."""
     sandbox, players = trajectories.once(open_trajectory_sandbox), questions.once(list_question_players)
     player = players[SOLVER if policy == SCRIPTED else policy]
-    played = (play_offline(AnsweredQuestion(question, sandbox, number=number), player) for number in range(tries))
+    played = (play_offline(AnsweredQuestion(question, sandbox, try_number=number), player) for number in range(tries))
     return sum(trace.score.success for trace in played)

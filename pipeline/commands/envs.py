@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from shopwright.pipeline.commands.options import parse_positive
+from shopwright.pipeline.commands.options import add_tries, parse_positive
 from shopwright.pipeline.commands.situations import NO_RUN
 from shopwright.pipeline.rewards.ecomrlve import JOB, RULES
 
@@ -40,6 +40,7 @@ def add_selection(options: Any) -> None:
 
 
 def add_options(options: Any) -> None:
+    add_tries(options)
     options.add_argument(
         "--native", action="store_true", help="send the tool schemas to the server, for native tool calls"
     )
@@ -57,6 +58,7 @@ def open_situation(
     episodes: int,
     reward: str = JOB,
     native: bool = False,
+    tries: int = 1,
 ) -> tuple[Any, None]:
     from shopwright.pipeline.checks.shopper_replies import list_shopper_errors
     from shopwright.pipeline.envs.evaluate import EnvTasks, parse_env_names, parse_levels
@@ -66,7 +68,15 @@ def open_situation(
     shopper = open_shopper(models, run or NO_RUN)
     shop = world(run, vectors=vectors)
     tasks = EnvTasks(
-        shop, names, wanted, range(episodes), native, rule=reward, shopper=shopper, listen=list_shopper_errors
+        shop,
+        names,
+        wanted,
+        range(episodes),
+        native,
+        rule=reward,
+        shopper=shopper,
+        listen=list_shopper_errors,
+        tries=tries,
     )
     return tasks, None
 

@@ -44,6 +44,17 @@ def parse_amount(text: str) -> float:
     return found
 
 
+def add_tries(options: Any) -> None:
+    options.add_argument(
+        "--k",
+        dest="tries",
+        type=parse_positive,
+        default=1,
+        metavar="K",
+        help="tries at each task, for pass@k and pass^k (default: 1)",
+    )
+
+
 def add_run(options: Any) -> None:
     options.add_argument("--run", default=RUN, metavar="FOLDER", help=f"the run's folder (default: {RUN})")
 

@@ -2,7 +2,7 @@
 
 from typing import Any, get_args
 
-from shopwright.pipeline.commands.options import add_run, parse_positive
+from shopwright.pipeline.commands.options import add_run, add_tries, parse_positive
 from shopwright.pipeline.commands.output import open_finished_dataset
 from shopwright.pipeline.files import path_of
 from shopwright.schemas.questions import Split
@@ -34,9 +34,7 @@ def add_options(options: Any) -> None:
         help="tool: code over the file; text: the whole trajectory in the prompt, only questions that the text can answer; or both "
         "(default: tool)",
     )
-    options.add_argument(
-        "--tries", type=parse_positive, default=1, metavar="K", help="tries for each question, for pass@k (default: 1)"
-    )
+    add_tries(options)
     options.add_argument(
         "--strict", action="store_true", help="accept only the same text, not another spelling of the same value"
     )

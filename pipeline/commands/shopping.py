@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from shopwright.pipeline.commands.options import add_run, parse_positive
+from shopwright.pipeline.commands.options import add_run, add_tries, parse_positive
 from shopwright.pipeline.commands.output import open_finished_dataset
 
 ABOUT = "measure a model or a player (expert, solver, first-result, ...) on shopping tasks: the paper's Table 2 and Figure 3"
@@ -31,6 +31,9 @@ def add_selection(options: Any) -> None:
     )
 
 
+add_options = add_tries
+
+
 def open_situation(
     run: str,
     what: str,
@@ -40,6 +43,7 @@ def open_situation(
     scenarios: str | None,
     split: str,
     limit: int | None,
+    tries: int = 1,
 ) -> tuple[Any, Any]:
     from shopwright.pipeline.checks.shopping import index_profile_records, shop_of
     from shopwright.pipeline.checks.short_instructions import open_short_shop
@@ -54,4 +58,4 @@ def open_situation(
     profiles = open_finished_dataset(run, "profiles").once(index_profile_records)
     # Of the training tasks the book knows every phrase, which says nothing.
     book = make_phrase_book(tasks) if split == "test" else None
-    return evaluate.ShoppingTasks(shop, chosen, profiles, wanted, book, copy_vocabulary(words)), tasks
+    return evaluate.ShoppingTasks(shop, chosen, profiles, wanted, book, copy_vocabulary(words), tries), tasks

@@ -14,7 +14,7 @@ from typing import Any
 from shopwright.pipeline.envs.base import REFUSALS
 from shopwright.pipeline.envs.difficulty import Axes
 from shopwright.pipeline.envs.episode import Episode, Player, play_solution
-from shopwright.pipeline.evaluate.situation import SOLVER
+from shopwright.pipeline.evaluate.situation import SOLVER, add_try_number
 from shopwright.pipeline.shop.tools import build_tool_schemas
 from shopwright.schemas.tasks import Action, Answer, Call
 
@@ -263,5 +263,5 @@ def draw_argument(name: str, kind: str, random: Random, seen: SeenValues) -> str
 
 
 def seed_player(episode: Episode, name: str) -> Random:
-    """Of a player in a task, the same in any process."""
-    return Random(json.dumps([name, episode.task.id]))
+    """Of a player in a try at a task, the same in any process."""
+    return Random(json.dumps([name, add_try_number(episode.task.id, episode.try_number)]))

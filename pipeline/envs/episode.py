@@ -28,7 +28,7 @@ from shopwright.pipeline.envs.difficulty import Axes, compute_axes
 from shopwright.pipeline.envs.mistyped_facts import mistype_facts, say_as_typed
 from shopwright.pipeline.envs.wording import add_contrast, name_any_thing, phrase_opening
 from shopwright.pipeline.evaluate import situation
-from shopwright.pipeline.evaluate.situation import NothingToDraw, Score, Step, play_offline
+from shopwright.pipeline.evaluate.situation import TRY_APART, NothingToDraw, Score, Step, play_offline
 from shopwright.pipeline.languages import check_offered
 from shopwright.pipeline.models.base import UNHEARD, Prompt, Reply, plain_reason
 from shopwright.pipeline.models.play import Working
@@ -284,7 +284,7 @@ class Episode(situation.Episode):
             tuple(self.history),
             render_offline("agent", action="{}"),
             tools=build_tool_schemas() if self.native else (),
-            seed=self.task.seed,
+            seed=self.task.seed + TRY_APART * self.try_number,
         )
 
     def take(self, action: Action | dict[str, Any] | str | Reply) -> Working[Step]:

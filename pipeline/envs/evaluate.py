@@ -16,9 +16,10 @@ from shopwright.pipeline.envs.learnt_words import learn_words
 from shopwright.pipeline.envs.readers import READERS
 from shopwright.pipeline.envs.unseen import measure_invented
 from shopwright.pipeline.evaluate.audit import AuditCell, describe_earnings, list_cheated, list_unsolved
-from shopwright.pipeline.evaluate.situation import SOLVER, NothingToDraw, Situation, Trace
+from shopwright.pipeline.evaluate.situation import SOLVER, NothingToDraw, Situation, Trace, add_try_number
 from shopwright.pipeline.evaluate.statistics import Share, estimate_mean, measure_auc, measure_share
 from shopwright.pipeline.evaluate.table import Table
+from shopwright.pipeline.evaluate.tries import Passes, average_by_task, group_by_task, measure_passes, tabulate_passes
 from shopwright.pipeline.evaluate.verdict import AuditVerdict
 from shopwright.pipeline.models.base import UNHEARD
 from shopwright.pipeline.models.play import Working
@@ -78,6 +79,7 @@ class EnvTasks(Situation[EnvTask, Episode, PlayedEpisode]):
     """The model that puts the shopper's words, where one does."""
     listen: Callable[[World, Task, Sequence[Turn]], Sequence[str]] | None = None
     """What the shopper of an episode said wrongly."""
+    tries: int = 1
 
     def __post_init__(self) -> None:
         if not (self.envs and self.levels and self.seeds):
@@ -109,18 +111,18 @@ class EnvTasks(Situation[EnvTask, Episode, PlayedEpisode]):
         return PlayedEpisode(**dict(row), shopper_error=next(iter(wrong), ""))
 
     def tables(self, rows: Sequence[PlayedEpisode]) -> list[Table]:
-        return [tabulate_env_scores(self.scores(rows))]
+        return [tabulate_env_scores(self.scores(rows)), tabulate_env_passes(rows)]
 
     def figures(self, rows: Sequence[PlayedEpisode]) -> dict[str, Any]:
         return {"rows": [asdict(each) for each in self.scores(rows)]}
 
     def facts(self) -> dict[str, str]:
         levels = ",".join(map(str, self.levels))
-        return {"envs": ",".join(self.envs), "levels": levels, "episodes": str(len(self.seeds))}
+        return {"envs": ",".join(self.envs), "levels": levels, "episodes": str(len(self.seeds) * self.tries)}
 
     def scores(self, rows: Sequence[PlayedEpisode]) -> "list[EnvScore]":
         """For each env and level."""
-        return score_episodes(rows, cartesian(self.envs, self.levels), len(self.seeds))
+        return score_episodes(rows, cartesian(self.envs, self.levels), len(self.seeds) * self.tries)
 
     def for_audit(self) -> "EnvTasks":
         """In words that nobody learnt from."""
@@ -214,7 +216,7 @@ def make_episode_record(trace: Trace[Episode]) -> EnvEpisode:
     task, reward = trace.episode.task, trace.episode.reward
     assert reward is not None
     return EnvEpisode(
-        id=f"{task.id}-{trace.policy}",
+        id=add_try_number(f"{task.id}-{trace.policy}", trace.episode.try_number),
         task_id=task.id,
         env=task.env,
         difficulty=task.difficulty,
@@ -252,7 +254,10 @@ def parse_levels(text: str) -> list[int]:
 
 @dataclass(frozen=True)
 class EnvScore:
-    """How a policy did in one env at one level, with 95 % confidence intervals: Wilson's of the success, normal ones of means."""
+    """How a policy did in one env at one level, with 95 % confidence intervals: Wilson's of the success, normal ones of means.
+
+    Both are of tasks, whatever the number of tries at each.
+    """
 
     policy: str
     env: str
@@ -281,24 +286,29 @@ class EnvScore:
     """Share of the values in calls and answers that stand in no text before them."""
     shopper_errors: float
     """Share of the answered episodes in which the shopper said something wrong, which is no fault of the agent's."""
+    passes: Passes
+
+
+MEANS: Mapping[str, Callable[[EnvEpisode], float]] = {
+    "reward": lambda each: each.reward.total,
+    "task": lambda each: each.reward.task,
+    "efficiency": lambda each: each.reward.efficiency,
+    "hallucination": lambda each: each.reward.hallucination,
+    "turns": lambda each: len(each.turns),
+}
 
 
 def make_env_score(policy: str, env: str, level: int, answered: Sequence[PlayedEpisode], asked: int) -> EnvScore:
     """Where nothing was answered there is nothing to say: every figure is not a number."""
     episodes = [each for each in answered if not each.shopper_error]
-    rewards = [each.reward for each in episodes]
-    success = measure_share(sum(reward.success for reward in rewards), len(episodes))
+    tasks = group_by_task(episodes, lambda each: each.task_id)
+    success = measure_share(sum(average_by_task(tasks, is_success)), len(tasks))
     if not episodes:
         success = Share(nan, nan, nan, 0)
     parts: dict[str, float] = {}
-    for name, values in {
-        "reward": [reward.total for reward in rewards],
-        "task": [reward.task for reward in rewards],
-        "efficiency": [reward.efficiency for reward in rewards],
-        "hallucination": [reward.hallucination for reward in rewards],
-        "turns": [float(len(each.turns)) for each in episodes],
-    }.items():
-        parts[name], parts[f"{name}_margin"] = estimate_mean(values) if values else (nan, nan)
+    for name, value in MEANS.items():
+        found = average_by_task(tasks, value)
+        parts[name], parts[f"{name}_margin"] = estimate_mean(found) if found else (nan, nan)
     return EnvScore(
         policy=policy,
         env=env,
@@ -308,11 +318,16 @@ def make_env_score(policy: str, env: str, level: int, answered: Sequence[PlayedE
         success=success.share,
         success_low=success.low,
         success_high=success.high,
-        illegal=sum(map(is_broken_off, rewards)) / len(episodes) if episodes else nan,
+        illegal=sum(is_broken_off(each.reward) for each in episodes) / len(episodes) if episodes else nan,
         invented=measure_invented(episodes) if episodes else nan,
         shopper_errors=1 - len(episodes) / len(answered) if answered else nan,
+        passes=measure_passes(tasks, is_success),
         **parts,
     )
+
+
+def is_success(episode: EnvEpisode) -> bool:
+    return episode.reward.success
 
 
 def is_broken_off(reward: Reward) -> bool:
@@ -335,3 +350,16 @@ def tabulate_env_scores(rows: Iterable[EnvScore]) -> Table:
         shares = [f"{share:.1%}" for share in (each.illegal, each.invented, each.shopper_errors)]
         lines.append([*head, *parts, f"{each.turns:.1f} ±{each.turns_margin:.1f}", *shares])
     return Table(columns, lines)
+
+
+def tabulate_env_passes(rows: Sequence[EnvEpisode]) -> Table:
+    """pass@k and pass^k by env and level, and by level of all envs where there are several; no rows where each task was tried once."""
+    groups: dict[tuple[str, ...], list[EnvEpisode]] = {}
+    several = len({each.env for each in rows}) > 1
+    for each in rows:
+        for env in (each.env, "all") if several else (each.env,):
+            groups.setdefault((each.policy, env, str(each.difficulty)), []).append(each)
+    # Those of all come last.
+    ordered = sorted(groups, key=lambda key: key[1] == "all")
+    found = {key: measure_passes(group_by_task(groups[key], lambda each: each.task_id), is_success) for key in ordered}
+    return tabulate_passes(("policy", "env", "level"), found)

@@ -12,6 +12,7 @@ An evaluation, an audit, a server, a trainer or a program that looks for holes d
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
 
 from shopwright.pipeline.evaluate.progress import AnsweredRows, collect_answered
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 SOLVER = "solver"
 # Offline episodes at a time: while the code of one runs, the next is played.
 AT_ONCE = 8
+# Between the seeds of a prompt in two tries at a task.
+TRY_APART = 10_007
 T = TypeVar("T")
 TaskT = TypeVar("TaskT")
 EpisodeT = TypeVar("EpisodeT", bound="Episode")
@@ -70,6 +73,8 @@ class Episode(ABC):
 
     silence: ClassVar[Any] = ""
     """The action of a player that has no more to say."""
+    try_number: int = 0
+    """Of this try at its task, on which a model's seed and a player's chance depend."""
 
     @property
     @abstractmethod
@@ -173,11 +178,13 @@ class Situation(ABC, Generic[TaskT, EpisodeT, RowT]):
     """Parts of the score that an audit shows."""
     players: Mapping[str, Player]
     """Who plays without a model, by name, the solver first."""
+    tries: int = 1
+    """Episodes of each task."""
 
     @property
     @abstractmethod
     def asked(self) -> int:
-        """Episodes that there will be."""
+        """Tasks that there will be."""
 
     @abstractmethod
     def tasks(self) -> Iterator[TaskT]:
@@ -239,25 +246,36 @@ def evaluate(
 
     Raises Problem for a player that there is not, and where nothing was answered.
     """
-    found = collect_answered(play_tasks(situation, agent), situation.asked, say, situation.name)
+    found = collect_answered(play_tasks(situation, agent), situation.asked * situation.tries, say, situation.name)
     return replace(found, rows=list(situation.review(found.rows, say)))
 
 
 def play_tasks(situation: Situation[TaskT, EpisodeT, RowT], agent: Role | str) -> Iterator[RowT | UnansweredRequest]:
-    """What is kept of each task's episode, in the order of the tasks."""
+    """What is kept of each try, in the order of tasks and tries."""
     model = agent if isinstance(agent, Role) and agent.asks else None
     if model:
         name, player = model.spec.name, None
     else:
         name, player = find_player(SOLVER if isinstance(agent, Role) else agent, situation.players)
-    played = (catch_unanswered(play_task(situation, task, player, name)) for task in situation.tasks())
-    return situation.converse(played, model)
+    tried = product(situation.tasks(), range(situation.tries))
+    return situation.converse((catch_unanswered(play_task(situation, *each, player, name)) for each in tried), model)
 
 
 def play_task(
-    situation: Situation[TaskT, EpisodeT, RowT], task: TaskT, player: Player | None, policy: str
+    situation: Situation[TaskT, EpisodeT, RowT], task: TaskT, number: int, player: Player | None, policy: str
 ) -> Working[RowT]:
-    return situation.keep((yield from play_through(situation.begin(task), player, policy)))
+    episode = situation.begin(task)
+    episode.try_number = number
+    return situation.keep((yield from play_through(episode, player, policy)))
+
+
+def add_try_number(id: str, number: int) -> str:
+    """The id of a row, which no other try at the task has.
+
+    >>> add_try_number("one-solver", 0), add_try_number("one-solver", 2)
+    ('one-solver', 'one-solver-2')
+    """
+    return f"{id}-{number}" if number else id
 
 
 def find_player(name: str, players: Mapping[str, Player]) -> tuple[str, Player]:

@@ -1,4 +1,4 @@
-"""What can be said of many attempts: shares and means with their 95 % intervals, and pass@k."""
+"""What can be said of many attempts: shares and means with their 95 % intervals, pass@k and pass^k."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -109,6 +109,15 @@ def estimate_pass_at(k: int, tries: int, right: int) -> float:
     (0.25, 0.5, 1.0)
     """
     return 1 - comb(tries - right, k) / comb(tries, k)
+
+
+def estimate_pass_all(k: int, tries: int, right: int) -> float:
+    """The chance that all of k tries are right, without bias from more tries (pass^k, Yao et al. 2024, arXiv 2406.12045).
+
+    >>> estimate_pass_all(1, 4, 3), estimate_pass_all(2, 4, 3), estimate_pass_all(4, 4, 3)
+    (0.75, 0.5, 0.0)
+    """
+    return comb(right, k) / comb(tries, k)
 
 
 def measure_clustered_share(successes: Sequence[float], counts: Sequence[float]) -> Share:

@@ -4,7 +4,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from shopwright.pipeline.dataset import Dataset
-from shopwright.pipeline.envs.evaluate import EnvTasks, PlayedEpisode, score_episodes, tabulate_env_scores
+from shopwright.pipeline.envs.evaluate import (
+    EnvTasks,
+    PlayedEpisode,
+    score_episodes,
+    tabulate_env_passes,
+    tabulate_env_scores,
+)
 from shopwright.pipeline.evaluate.audit import AuditCell, arrange_by_level, read_audit
 from shopwright.pipeline.evaluate.storage import read_all_results
 from shopwright.pipeline.evaluate.table import Table
@@ -31,13 +37,13 @@ def gather_env_facts(run: Run, env_tasks: Dataset[Task]) -> dict[str, Any] | Non
 
 
 def list_agent_tables(run: Run) -> list[Table]:
-    """What `shopwright evaluate envs --run` found: a table for each agent."""
+    """What `shopwright evaluate envs --run` found: a table for each agent, and one of several tries where it had them."""
     tables = []
     for rows, facts in read_all_results(PlayedEpisode, run.folder, EnvTasks.name):
         cells = sorted({(row.env, row.difficulty) for row in rows})
         asked = int(facts.get("episodes", 0))
-        tables.append(tabulate_env_scores(score_episodes(rows, cells, asked)))
-    return tables
+        tables += [tabulate_env_scores(score_episodes(rows, cells, asked)), tabulate_env_passes(rows)]
+    return [table for table in tables if table.rows]
 
 
 def gather_audit_facts(run: Run) -> dict[str, Any] | None:

@@ -7,6 +7,7 @@ from typing import Any, get_args
 from shopwright.pipeline.dataset import Dataset
 from shopwright.pipeline.evaluate.audit import read_audit, tabulate_audit
 from shopwright.pipeline.evaluate.storage import is_current, read_all_results
+from shopwright.pipeline.evaluate.table import Table
 from shopwright.pipeline.publish.report_customers import choose_line_color
 from shopwright.pipeline.publish.report_sample import Rows, Sample, sample, with_ids
 from shopwright.pipeline.rollouts import scores
@@ -127,6 +128,7 @@ def mark_evidence(lines: Sequence[str], evidence: Iterable[int]) -> list[dict[st
 def summarize_question_agents(run: Run, questions: Dataset[Question]) -> dict[str, Any] | None:
     """What `shopwright evaluate questions` and the audit found: a line for each agent and mode, and a cell for each budget."""
     agents: list[dict[str, Any]] = []
+    passes: list[Table] = []
     for attempts, facts in read_all_results(Attempt, run.folder, questions.name):
         current = is_current(facts, questions)
         agents += [
@@ -138,6 +140,7 @@ def summarize_question_agents(run: Run, questions: Dataset[Question]) -> dict[st
             }
             for rows in by_mode(scores.score_attempts(attempts))
         ]
+        passes.append(scores.tabulate_question_passes(scores.score_attempts(attempts)))
     budgets = scores.sort_budgets(set(chain.from_iterable(agent["rows"] for agent in agents)) - {"all"})
     rows = chain.from_iterable(agent["rows"].values() for agent in agents)
     judged = any(row.judged is not None for row in rows)
@@ -145,7 +148,9 @@ def summarize_question_agents(run: Run, questions: Dataset[Question]) -> dict[st
     if not agents and found is None:
         return None
     audit = found and {"table": tabulate_audit(found[1]), "current": is_current(found[0], questions)}
-    return {"agents": agents, "budgets": budgets, "modes": scores.MODE_LABELS, "judged": judged, "audit": audit}
+    return {"agents": agents, "budgets": budgets, "modes": scores.MODE_LABELS, "judged": judged, "audit": audit} | {
+        "passes": [each for each in passes if each.rows]
+    }
 
 
 def by_mode(rows: list[scores.QuestionScore]) -> list[dict[str, scores.QuestionScore]]:

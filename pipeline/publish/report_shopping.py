@@ -135,7 +135,8 @@ def summarize_shopping_agents(run: Run, tasks: Dataset[ShoppingTask]) -> dict[st
         current = is_current(about, tasks)
         rows = {row.scenario: row for row in evaluate.summarize_outcomes(outcomes)}
         more = {"split": about.get("split", ""), "current": current, "errors": evaluate.count_errors(outcomes)}
-        lines.append({"rows": rows, "all": rows[evaluate.OVERALL], **more})
+        passes = evaluate.tabulate_shopping_passes(rows.values())
+        lines.append({"rows": rows, "all": rows[evaluate.OVERALL], "passes": passes, **more})
     played = set(chain.from_iterable(line["rows"] for line in lines))
     scenarios = [each for each in SCENARIOS if each in played]
     return {"lines": lines, "scenarios": [*scenarios, evaluate.OVERALL], "parts": evaluate.PARTS} if lines else None

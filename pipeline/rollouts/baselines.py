@@ -95,7 +95,7 @@ def play_reader(
 
 
 def seed_baseline(name: str, episode: AnsweredQuestion) -> Random:
-    return Random(f"{name}/{episode.question.id}/{episode.number}")
+    return Random(f"{name}/{episode.question.id}/{episode.try_number}")
 
 
 class Guesses:

@@ -36,15 +36,15 @@ ExpertTurns = Generator[str, Output, None]
 class AnsweredQuestion(situation.Episode):
     """A question that is answered with a code interpreter; what was said and run of it until now.
 
-    number: of the try, which is a model's seed. strict: the answer must be the same text.
+    try_number: of the try, which is a model's seed. strict: the answer must be the same text.
     """
 
     mode: Mode = "tool"
 
     def __init__(
-        self, question: Question, sandbox: Sandbox | None = None, *, number: int = 0, strict: bool = False
+        self, question: Question, sandbox: Sandbox | None = None, *, try_number: int = 0, strict: bool = False
     ) -> None:
-        self.question, self.sandbox, self.number, self.strict = question, sandbox, number, strict
+        self.question, self.sandbox, self.try_number, self.strict = question, sandbox, try_number, strict
         self.reset()
 
     @property
@@ -75,7 +75,7 @@ class AnsweredQuestion(situation.Episode):
 
     def prompt(self) -> Prompt:
         history = tuple(each.model_dump() for each in self.messages)
-        return Prompt("rollouts", history, stop=(CLOSE,), seed=self.number)
+        return Prompt("rollouts", history, stop=(CLOSE,), seed=self.try_number)
 
     def hear(self, action: str | Reply) -> Reply:
         reply = Reply(action) if isinstance(action, str) else action
@@ -129,9 +129,9 @@ class ReadQuestion(AnsweredQuestion):
 
     mode = "text"
 
-    def __init__(self, question: Question, text: Callable[[], str], *, number: int = 0, strict: bool = False) -> None:
+    def __init__(self, question: Question, text: Callable[[], str], *, strict: bool = False) -> None:
         self.text = text
-        super().__init__(question, number=number, strict=strict)
+        super().__init__(question, strict=strict)
 
     def tell(self) -> list[Message]:
         return []  # a prompt can hold a million tokens, and a player does not read it
@@ -139,7 +139,7 @@ class ReadQuestion(AnsweredQuestion):
     def prompt(self) -> Prompt:
         asked = {"question": self.question.question, "asked_on": str(self.question.asked_on)}
         told = render_messages("text/rollouts", text=self.text(), **asked)
-        return Prompt("text/rollouts", tuple(told), seed=self.number)
+        return Prompt("text/rollouts", tuple(told), seed=self.try_number)
 
     def take(self, action: str | Reply) -> Working[Step]:
         yield from ()

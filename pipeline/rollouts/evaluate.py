@@ -55,8 +55,8 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class Questions(Situation[tuple[Mode, Question, int], AnsweredQuestion, Attempt]):
-    """Each try at questions, in the order of modes, questions and tries.
+class Questions(Situation[tuple[Mode, Question], AnsweredQuestion, Attempt]):
+    """Questions in the order of modes and rows.
 
     Raises Problem for a trajectory that there is not, and where the machine cannot keep code in.
     """
@@ -82,20 +82,23 @@ class Questions(Situation[tuple[Mode, Question, int], AnsweredQuestion, Attempt]
         return self.questions.once(list_question_players)
 
     @property
+    def tries(self) -> int:  # type: ignore[override]
+        return self.plan.tries
+
+    @property
     def asked(self) -> int:
         return sum(1 for _ in self.tasks())
 
-    def tasks(self) -> Iterator[tuple[Mode, Question, int]]:
+    def tasks(self) -> Iterator[tuple[Mode, Question]]:
         """Without tools those questions alone that the text can answer."""
         for mode in self.plan.modes:
-            yield from product((mode,), select_askable(mode, self.chosen), range(self.plan.tries))
+            yield from product((mode,), select_askable(mode, self.chosen))
 
-    def begin(self, task: tuple[Mode, Question, int]) -> AnsweredQuestion:
-        mode, question, number = task
+    def begin(self, task: tuple[Mode, Question]) -> AnsweredQuestion:
+        mode, question = task
         if mode == "tool":
-            return AnsweredQuestion(question, self.sandbox, number=number, strict=self.plan.strict)
-        text = partial(self.read_text, question.trajectory_id)
-        return ReadQuestion(question, text, number=number, strict=self.plan.strict)
+            return AnsweredQuestion(question, self.sandbox, strict=self.plan.strict)
+        return ReadQuestion(question, partial(self.read_text, question.trajectory_id), strict=self.plan.strict)
 
     @cached_property
     def read_text(self) -> Callable[[str], str]:
@@ -113,14 +116,19 @@ class Questions(Situation[tuple[Mode, Question, int], AnsweredQuestion, Attempt]
 
     def tables(self, rows: Sequence[Attempt]) -> list[Table]:
         found = scores.score_attempts(rows)
-        tables = (scores.tabulate_accuracy, scores.tabulate_calls, scores.tabulate_pass_at, scores.tabulate_groups)
+        tables = (
+            scores.tabulate_accuracy,
+            scores.tabulate_calls,
+            scores.tabulate_question_passes,
+            scores.tabulate_groups,
+        )
         return [*(tabulate(found) for tabulate in tables), scores.tabulate_faults(rows)]
 
     def figures(self, rows: Sequence[Attempt]) -> dict[str, Any]:
         return {"rows": [asdict(each) for each in scores.score_attempts(rows)]}
 
     def facts(self) -> dict[str, str]:
-        return {"text_answers": count_text_answerable(self.questions, self.plan), "asked": str(self.asked)}
+        return {"text_answers": count_text_answerable(self.questions, self.plan), "asked": str(self.asked * self.tries)}
 
     def notes(self, rows: Sequence[Attempt]) -> list[str]:
         tries = "1 try" if self.plan.tries == 1 else f"{self.plan.tries} tries"
@@ -134,7 +142,7 @@ class Questions(Situation[tuple[Mode, Question, int], AnsweredQuestion, Attempt]
             )
         return found
 
-    def group(self, task: tuple[Mode, Question, int]) -> Mapping[str, Any]:
+    def group(self, task: tuple[Mode, Question]) -> Mapping[str, Any]:
         return {"kind": task[1].kind}
 
     def judge(self, cells: Sequence[AuditCell]) -> AuditVerdict:
@@ -232,7 +240,7 @@ def make_attempt(trace: Trace[AnsweredQuestion]) -> Attempt:
     played = trace.episode
     question = played.question
     return Attempt(
-        id=f"{question.id}-{trace.policy}-{played.mode}-{played.number}",
+        id=f"{question.id}-{trace.policy}-{played.mode}-{played.try_number}",
         question_id=question.id,
         trajectory_id=question.trajectory_id,
         budget=question.budget,
@@ -242,7 +250,7 @@ def make_attempt(trace: Trace[AnsweredQuestion]) -> Attempt:
         position=question.position or "",
         policy=trace.policy,
         mode=played.mode,
-        try_number=played.number,
+        try_number=played.try_number,
         said=drop_surrogates(played.said or "")[: LONGEST + len(question.answer) + 1],  # longer is wrong, and stays so
         answer=question.answer,
         answer_type=question.answer_type,

@@ -4,20 +4,18 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import Any, get_args
 
 from shopwright.pipeline.budgets import parse_budget
-from shopwright.pipeline.evaluate.statistics import Share, estimate_mean, estimate_pass_at, measure_share
+from shopwright.pipeline.evaluate.statistics import Share, estimate_mean, measure_share
 from shopwright.pipeline.evaluate.table import Table
+from shopwright.pipeline.evaluate.tries import Passes, average_by_task, group_by_task, measure_passes, tabulate_passes
 from shopwright.pipeline.rollouts.conversation import Mode
 from shopwright.schemas.questions import Difficulty, Kind, Third
 from shopwright.schemas.rollouts import Attempt
 
 # As the paper names the modes.
 MODE_LABELS: Mapping[Mode, str] = {"text": "w/o tool", "tool": "w/ tool"}
-# The k of pass@k, as far as there are so many tries.
-TRIED = (1, 2, 4, 8)
 # What a question can be answered from: in the first group both modes are asked the same.
 TEXT, ALONE = "text and table", "table alone"
 GROUPS: Mapping[str, Callable[[Attempt], str]] = {
@@ -51,12 +49,9 @@ class QuestionScore:
     """`all`, `budget`, `kind`, `answerable from`, `difficulty` or `position`."""
     value: str
     questions: int
-    tries: int
-    """Of each question."""
     accuracy: Share
     """pass@1: the share of right tries, averaged over questions."""
-    pass_at: dict[int, float]
-    """By k: the share of questions of which one of k tries is right."""
+    passes: Passes
     judged: Share | None
     """pass@1 as the judge sees it; None without a judge."""
     tcr: float
@@ -90,10 +85,8 @@ def score_attempts(found: Iterable[Attempt]) -> list[QuestionScore]:
 
 
 def make_question_score(policy: str, mode: Mode, by: str, value: str, found: Sequence[Attempt]) -> QuestionScore:
-    counts = group_by_question(found, lambda each: each.right)
-    tries = min(tries for tries, _ in counts)
-    verdicts = [each for each in found if each.judged]
-    judged = group_by_question(verdicts, lambda each: each.judged == CORRECT)
+    questions = group_by_question(found)
+    judged = group_by_question(each for each in found if each.judged)
 
     def average(of: Callable[[Attempt], float]) -> float:
         return estimate_mean([of(each) for each in found])[0]
@@ -103,11 +96,10 @@ def make_question_score(policy: str, mode: Mode, by: str, value: str, found: Seq
         mode=mode,
         by=by,
         value=value,
-        questions=len(counts),
-        tries=tries,
-        accuracy=estimate_accuracy(counts),
-        pass_at={k: average_pass_at(k, counts) for k in TRIED if k <= tries},
-        judged=estimate_accuracy(judged) if judged else None,
+        questions=len(questions),
+        accuracy=estimate_accuracy(questions, is_right),
+        passes=measure_passes(questions, is_right),
+        judged=estimate_accuracy(judged, lambda each: each.judged == CORRECT) if judged else None,
         tcr=average(lambda each: each.called > 0),
         succ_tcr=average(lambda each: each.executed > 0),
         reward=average(lambda each: each.reward),
@@ -120,25 +112,16 @@ def make_question_score(policy: str, mode: Mode, by: str, value: str, found: Seq
     )
 
 
-def average_pass_at(k: int, counts: Iterable[tuple[int, int]]) -> float:
-    return estimate_mean([estimate_pass_at(k, *each) for each in counts])[0]
+def group_by_question(found: Iterable[Attempt]) -> list[list[Attempt]]:
+    return group_by_task(found, lambda each: each.question_id)
 
 
-def group_by_question(found: Iterable[Attempt], good: Callable[[Attempt], bool]) -> list[tuple[int, int]]:
-    """For each question its tries, and how many of them were good."""
-    counts: dict[str, list[bool]] = defaultdict(list)
-    for each in found:
-        counts[each.question_id].append(good(each))
-    return [(len(each), sum(each)) for each in counts.values()]
+def is_right(attempt: Attempt) -> bool:
+    return attempt.right
 
 
-def estimate_accuracy(counts: Sequence[tuple[int, int]]) -> Share:
-    """
-    >>> found = estimate_accuracy([(2, 1), (2, 2)])
-    >>> found.share, round(found.low, 3), round(found.high, 3)
-    (0.75, 0.198, 0.973)
-    """
-    return measure_share(sum(good / tries for tries, good in counts), len(counts))
+def estimate_accuracy(questions: Sequence[list[Attempt]], is_good: Callable[[Attempt], bool]) -> Share:
+    return measure_share(sum(average_by_task(questions, is_good)), len(questions))
 
 
 def sort_budgets(budgets: Iterable[str]) -> list[str]:
@@ -183,16 +166,14 @@ def tabulate_calls(rows: Iterable[QuestionScore]) -> Table:
     )
 
 
-def tabulate_pass_at(rows: Iterable[QuestionScore]) -> Table:
-    """pass@k in percent; no rows where each question was tried once."""
-    found = [each for each in rows if each.by == "budget" and each.tries > 1]
-    most = max(chain.from_iterable(each.pass_at for each in found), default=1)
-    tried = [k for k in TRIED if k <= most]
-    lines = []
-    for each in found:
-        parts = [f"{100 * each.pass_at[k]:.1f}" if k in each.pass_at else "–" for k in tried]
-        lines.append([each.value, f"{each.policy} ({MODE_LABELS[each.mode]})", *parts])
-    return Table(["context", "agent", *(f"pass@{k}" for k in tried)], lines)
+def tabulate_question_passes(rows: Iterable[QuestionScore]) -> Table:
+    """pass@k and pass^k by budget and difficulty; no rows where each question was tried once."""
+    found: dict[tuple[str, ...], Passes] = {
+        (f"{each.policy} ({MODE_LABELS[each.mode]})", each.by, each.value): each.passes
+        for each in rows
+        if each.by in ("all", "budget", "difficulty")
+    }
+    return tabulate_passes(("agent", "by", "value"), found)
 
 
 GROUP_COLUMNS = ["by", "value", "mode", "asked", "accuracy (95 %)"]

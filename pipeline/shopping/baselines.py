@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from random import Random
 
-from shopwright.pipeline.evaluate.situation import SOLVER
+from shopwright.pipeline.evaluate.situation import SOLVER, add_try_number
 from shopwright.pipeline.languages import LANGUAGES
 from shopwright.pipeline.prompts import render_phrases
 from shopwright.pipeline.shopping.facts import normalize_attribute_name
@@ -166,7 +166,7 @@ def play_question_asker(play: Play) -> TurnGenerator:
 
 def play_at_random(play: Play) -> TurnGenerator:
     """Any action that the page offers."""
-    random = Random(f"{play.task.id}/{play.scenario}/random")
+    random = Random(add_try_number(f"{play.task.id}/{play.scenario}/random", play.try_number))
     sight = play.sight()
     while True:
         clicks = [f"click[{each}]" for each in sight.clickables]

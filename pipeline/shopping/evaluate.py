@@ -15,6 +15,14 @@ from shopwright.pipeline.evaluate.selection import limit_evenly, read_split
 from shopwright.pipeline.evaluate.situation import SOLVER, Player, Situation, Trace
 from shopwright.pipeline.evaluate.statistics import Share, average_shares, chance_of_at_least, measure_share
 from shopwright.pipeline.evaluate.table import Table
+from shopwright.pipeline.evaluate.tries import (
+    Passes,
+    average_by_task,
+    average_passes,
+    group_by_task,
+    measure_passes,
+    tabulate_passes,
+)
 from shopwright.pipeline.evaluate.verdict import AuditVerdict
 from shopwright.pipeline.problem import Problem
 from shopwright.pipeline.shopping.baselines import PLAYERS
@@ -118,6 +126,7 @@ class ShoppingTasks(Situation[tuple[ShoppingTask, Scenario], Play, Outcome]):
     """What the training tasks' phrases mean, for the player that reads by it."""
     vocabulary: ShopVocabulary | None = None
     """What words mean in this shop, for the expert."""
+    tries: int = 1
 
     @property
     def players(self) -> Mapping[str, Player]:  # type: ignore[override]
@@ -250,9 +259,11 @@ class Row:
     scenario: str
     episodes: int
     shares: dict[str, Share]
+    """Of tasks, whatever the number of tries at each."""
     counts: dict[str, float]
     shopper_errors: float
     """Share of all episodes in which the shopper said something wrong: no figure is of them."""
+    passes: Passes
 
 
 def summarize_outcomes(found: Iterable[Outcome]) -> list[Row]:
@@ -269,15 +280,16 @@ def summarize_outcomes(found: Iterable[Outcome]) -> list[Row]:
 
 def summarize_scenario(policy: str, scenario: str, played: Sequence[Outcome]) -> Row:
     found = [each for each in played if not each.shopper_error]
-    size = len(found)
-    sums = {name: sum(map(of, found)) for name, of in SHARES.items()}
+    size, tasks = len(found), group_by_task(found, lambda each: each.task_id)
+    sums = {name: sum(average_by_task(tasks, of)) for name, of in SHARES.items()}
     return Row(
         policy=policy,
         scenario=scenario,
         episodes=size,
-        shares={name: measure_share(total, size) for name, total in sums.items()},
+        shares={name: measure_share(total, len(tasks)) for name, total in sums.items()},
         counts={name: sum(map(of, found)) / max(size, 1) for name, of in COUNTS.items()},
         shopper_errors=1 - size / len(played),
+        passes=measure_passes(tasks, lambda each: each.typed.success),
     )
 
 
@@ -289,6 +301,7 @@ def average_scenarios(policy: str, rows: Sequence[Row]) -> Row:
         shares={name: average_shares([each.shares[name] for each in rows]) for name in SHARES},
         counts={name: sum(each.counts[name] for each in rows) / len(rows) for name in COUNTS},
         shopper_errors=sum(each.shopper_errors for each in rows) / len(rows),
+        passes=average_passes([each.passes for each in rows]),
     )
 
 
@@ -337,6 +350,7 @@ def tabulate_outcomes(found: Sequence[Outcome]) -> list[Table]:
         tabulate_shopping_rewards(rows),
         tabulate_reward_parts(rows),
         tabulate_literal_rewards(rows),
+        tabulate_shopping_passes(rows),
         tabulate_grades(found),
         tabulate_errors(count_errors(found)),
     ]
@@ -359,6 +373,11 @@ def tabulate_reward_parts(rows: Iterable[Row]) -> Table:
         errors = f"{100 * each.shopper_errors:.1f}"
         lines.append([each.policy, each.scenario, f"{each.episodes:,}", *shares, *counts, errors])
     return Table(columns, lines)
+
+
+def tabulate_shopping_passes(rows: Iterable[Row]) -> Table:
+    """pass@k and pass^k of full success by scenario; no rows where each task was tried once."""
+    return tabulate_passes(("agent", "scenario"), {(each.policy, each.scenario): each.passes for each in rows})
 
 
 def tabulate_literal_rewards(rows: Iterable[Row]) -> Table:

@@ -11,7 +11,7 @@ from functools import partial
 from zlib import crc32
 
 from shopwright.pipeline.evaluate import situation
-from shopwright.pipeline.evaluate.situation import Score, Step, Trace
+from shopwright.pipeline.evaluate.situation import TRY_APART, Score, Step, Trace, add_try_number
 from shopwright.pipeline.models.base import UNHEARD, Prompt, Reply
 from shopwright.pipeline.prompts import render_messages
 from shopwright.pipeline.render import pages
@@ -124,7 +124,7 @@ class Play(situation.Episode):
     def prompt(self) -> Prompt:
         if not self.history:
             self.history = self.told()
-        seed = crc32(self.task.id.encode())  # of its own: many conversations open alike
+        seed = crc32(self.task.id.encode()) + TRY_APART * self.try_number  # of its own: many conversations open alike
         return Prompt("shopping_episodes", tuple(self.history), seed=seed + len(self.steps))
 
     def sight(self, text: str | None = None) -> Observation:
@@ -310,7 +310,7 @@ def clip_unreadable_turn(said: str, multi: bool) -> str:
 
 
 def build_episode_id(play: Play, policy: str) -> str:
-    return f"{play.task.id}-{play.scenario.replace(' ', '-')}-{policy}"
+    return add_try_number(f"{play.task.id}-{play.scenario.replace(' ', '-')}-{policy}", play.try_number)
 
 
 def format_turn(thought: str, action: str, multi: bool) -> str:

@@ -117,7 +117,7 @@ def model_rates(
     asked = cartesian(chosen, range(tries))
     played = list(
         agent.play(
-            catch_unanswered(play_through(AnsweredQuestion(question, sandbox, number=number), policy=name))
+            catch_unanswered(play_through(AnsweredQuestion(question, sandbox, try_number=number), policy=name))
             for question, number in asked
         )
     )

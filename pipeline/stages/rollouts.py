@@ -149,7 +149,7 @@ def start_rollout(
     def solve(episode: AnsweredQuestion) -> ExpertTurns:
         return play_reader(episode, dice("teacher"), mistake=dice("mistake").random() < mistakes, bank=bank)
 
-    episode = AnsweredQuestion(question, sandbox, number=number)
+    episode = AnsweredQuestion(question, sandbox, try_number=number)
     return play_through(episode, solve if policy == SCRIPTED else None, policy)
 
 

@@ -1,14 +1,18 @@
 """`shopwright audit envs` and `shopwright evaluate envs`, as they are typed."""
 
 import json
+import re
+from collections import Counter
 
 import pyarrow.parquet as pq
 import pytest
 
-from shopwright.pipeline.envs.evaluate import PlayedEpisode
+from shopwright.pipeline.envs.evaluate import PLAYERS, EnvTasks, PlayedEpisode, tabulate_env_passes
 from shopwright.pipeline.evaluate.audit import AuditCell, read_audit
+from shopwright.pipeline.evaluate.situation import evaluate
 from shopwright.pipeline.evaluate.statistics import measure_share
 from shopwright.pipeline.evaluate.storage import read_results
+from shopwright.pipeline.gym import world
 from tests.models.server import Plan, Server
 
 
@@ -119,3 +123,50 @@ def test_bad_input_is_told_in_one_line(shopwright, words, said):
     assert (code, out) == (2, "")
     assert said in err
     assert err.count("\n") == 1
+
+
+def test_several_tries_give_passes_by_level_in_table_figures_and_report(shopwright, copy):
+    options = ("--run", copy.folder, "--envs", "policy_qa,C1", "--levels", "0,3", "--episodes", 3, "--k", 4)
+    with Server(Plan(says=lambda body: {"content": json.dumps({"thought": body["seed"]})})) as server:
+        options = (*options, "--agent", f"openai:toy@{server.url}")
+        code, out, err = shopwright("evaluate", "envs", *options)
+        assert code == 0
+        first = [body["seed"] for body in server.bodies if len(body["messages"]) == 2]
+        assert sorted(Counter(first).values()) == [4] * 12  # of 2 envs and 2 levels each seed, in 4 tries of 3 tasks
+        asked = server.count
+        told = json.loads(shopwright("evaluate", "envs", *options, "--json")[1])
+        assert server.count == asked
+    assert "envs: 48 of 48" in err
+    assert re.search(r"pass@1, % +pass@2, % +pass@4, % +pass\^2, % +pass\^4, %", out)
+    lines = [line.split()[:4] for line in out.splitlines() if line.startswith("openai:toy ")]
+    assert lines[4:] == [
+        ["openai:toy", env, level, str(tasks)]
+        for env, tasks in (("policy_qa", 3), ("cart_building", 3), ("all", 6))
+        for level in "03"
+    ]
+    assert [row["passes"]["tasks"] for row in told["rows"]] == [3] * 4
+    assert all(list(row["passes"]["pass_all"]) == ["1", "2", "4"] for row in told["rows"])
+    assert [row["episodes"] for row in told["rows"]] == [row["asked"] for row in told["rows"]] == [12] * 4
+    found, _ = read_results(PlayedEpisode, next((copy.folder / "evaluations").glob("envs-openai*.parquet")))
+    assert len({each.id for each in found}) == 48
+    assert "pass^4, %" in (copy.folder / "report.html").read_text()
+
+
+def test_a_player_that_knows_some_tries_has_the_passes_of_those(monkeypatch):
+    """Of task 0 each try, of task 1 half of them, of task 2 none; the interval is of three tasks and not of 24 episodes."""
+
+    def know_some(episode):
+        knows = episode.task.seed < 2 and episode.try_number % 2 >= episode.task.seed
+        return PLAYERS["solver" if knows else "do-nothing"](episode)
+
+    monkeypatch.setitem(EnvTasks.players, "knows-some", know_some)
+    situation = EnvTasks(world(), ["policy_qa"], [0], range(3), tries=8)
+    rows = evaluate(situation, "knows-some").rows
+    (score,) = situation.scores(rows)
+    assert (score.episodes, score.asked, score.passes.tasks, score.passes.tries) == (24, 24, 3, 8)
+    assert (score.success, score.success_low) == (0.5, measure_share(1.5, 3).low)
+    assert score.passes.pass_at[8] == measure_share(2, 3)
+    assert score.passes.pass_all[8] == measure_share(1, 3)
+    assert score.passes.pass_all[2].share == pytest.approx((1 + 6 / 28) / 3)
+    (line,) = tabulate_env_passes(rows).rows
+    assert line[:4] == ["knows-some", "policy_qa", "0", "3"]

@@ -414,13 +414,17 @@ def test_figures_of_several_tries_are_means_over_questions():
     found = [tried(0, try_number=n, right=n == 0) for n in range(4)]
     found += [tried(1, try_number=n, right=False, reward=-1.0) for n in range(4)]
     row = whole(found)
-    assert (row.questions, row.tries, row.accuracy) == (2, 4, measure_share(0.25, 2))
-    assert row.pass_at == {1: 0.125, 2: 0.25, 4: 0.5}
+    assert (row.questions, row.passes.tries, row.accuracy) == (2, 4, measure_share(0.25, 2))
+    assert {k: each.share for k, each in row.passes.pass_at.items()} == {1: 0.125, 2: 0.25, 4: 0.5}
+    assert {k: each.share for k, each in row.passes.pass_all.items()} == {1: 0.125, 2: 0.0, 4: 0.0}
     assert row.accuracy.share == 0.125
-    table = scores.tabulate_pass_at(scores.score_attempts(found))
-    (line,) = table.rows
-    assert table.columns[2:] == ["pass@1", "pass@2", "pass@4"]
-    assert line == ["32k", "toy (w/ tool)", "12.5", "25.0", "50.0"]
+    table = scores.tabulate_question_passes(scores.score_attempts(found))
+    assert table.columns[3:] == ["tasks", "pass@1, %", "pass@2, %", "pass@4, %", "pass^2, %", "pass^4, %"]
+    whole_line, budget, difficulty = table.rows
+    assert whole_line[:3] == ["toy (w/ tool)", "all", "all"]
+    assert [cell.split()[0] for cell in whole_line[3:]] == ["2", "12.5", "25.0", "50.0", "0.0", "0.0"]
+    assert budget[1:] == ["budget", "32k", *whole_line[3:]]
+    assert difficulty[1] == "difficulty"
 
 
 def test_a_call_that_was_tried_counts_for_tcr_and_one_that_ran_for_succ_tcr():
@@ -499,7 +503,7 @@ def damaged_of(run, name):
 def test_what_is_printed_for_scripts_is_what_the_file_holds(shopwright, copy, tmp_path):
     from datasets import Dataset
 
-    options = ("--agent", "random", "--mode", "both", "--tries", 2, "--to", tmp_path / "tries.parquet", "--json")
+    options = ("--agent", "random", "--mode", "both", "--k", 2, "--to", tmp_path / "tries.parquet", "--json")
     code, out, _ = shopwright("evaluate", "questions", "--run", copy.folder, *options)
     assert code == 0
     rows = [Attempt.model_validate(row) for row in Dataset.from_parquet(str(tmp_path / "tries.parquet"))]
