@@ -48,7 +48,7 @@ def main() -> None:
         return
     with TemporaryDirectory() as folder:
         run = Run(Path(folder), seed=args.seed)
-        source = {"source": args.source} if args.source else {}
+        source = {"source": args.source, "invent_prices": True} if args.source else {}
         run.build("questions", count=args.customers, per_trajectory=50, **source)
         lines = findings(run)
     print("\n".join(lines))

@@ -41,7 +41,7 @@ def built(folder, file):
             writer.writeheader()
             writer.writerows(rows)
     run = Run(folder / "run", seed=3, workers=1)
-    run.build("variants", source=str(file))
+    run.build("variants", source=str(file), invent_prices=True)
     return run
 
 

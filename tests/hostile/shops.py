@@ -75,7 +75,7 @@ def world(folder: Path, seed: int, rows: int, form: str, names: list[str] | None
     source = source.rename(folder / f"{NAME.replace('/', '')}.{form}")
     found = World(Run(folder / NAME.replace("/", ""), seed=seed, workers=1), source, folder / "trap", rows)
     for name in names or all_stages():
-        given = {"source": str(source)} if name == "catalog" else FEW.get(name, {})
+        given = {"source": str(source), "invent_prices": True} if name == "catalog" else FEW.get(name, {})
         try:
             found.run.build(name, **given)
         except Problem as problem:

@@ -18,7 +18,7 @@ from tests.questions.phrasings import phrasings
 from tests.questions.test_audit import cases, table
 
 REAL = Path(__file__).parents[3] / "shared" / "data" / "walmart_amazon_tableB_amazon.csv"
-CATALOGS = {"the sample shop": {"products": 3_000}, "a real catalog": {"source": str(REAL)}}
+CATALOGS = {"the sample shop": {"products": 3_000}, "a real catalog": {"source": str(REAL), "invent_prices": True}}
 SLIPS = (
     *("distinct ", "never "),
     *("first/last", "last/first", "second/third", "third/third-to-last", "before/after", "after/before"),
