@@ -1,11 +1,14 @@
 """Exported conversations use nothing that was not shown, counted by a program that knows the messages alone."""
 
 import copy
+import json
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from shopwright.pipeline.publish.exporters.sft import sft_envs, sft_rollouts
-from tests.outside.unseen import list_unseen_in_code, list_unseen_in_shop
+from tests.outside.unseen import count_release, list_unseen_in_code, list_unseen_in_shop
 
 
 def export(run, form):
@@ -70,3 +73,11 @@ def test_a_span_with_days_is_the_same_in_hours():
 
     assert say(46) == []
     assert say(44) == ["box: '44'"]
+
+
+def test_a_folder_as_it_is_exported_is_counted(tmp_path):
+    folder = tmp_path / "sft_rollouts"
+    folder.mkdir()
+    talks = [[json.dumps(each) for each in ask_by_code(code)] for code in ('df["clicks"]', 'df["zzyzx"]')]
+    pq.write_table(pa.table({"messages": talks}), folder / "train.parquet")
+    assert count_release(tmp_path) == {"sft_rollouts conversations": 2, "sft_rollouts unseen": 1}

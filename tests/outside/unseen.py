@@ -186,7 +186,7 @@ def count_release(folder: Path) -> Counter[str]:
     ):
         files = [path for path in sorted(folder.rglob("*.parquet")) if form in path.parts or path.stem.startswith(form)]
         told = [row["messages"] for path in files for row in pq.read_table(path).to_pylist()]
-        talks = [json.loads(each) if isinstance(each, str) else each for each in told]
+        talks = [[json.loads(message) for message in messages] for messages in told]
         kinds = collect_kinds(talks) if check is None else set[str]()
         for messages in talks:
             found[f"{form} conversations"] += 1
