@@ -153,7 +153,11 @@ def slip_action(pick: t.Pick, random: Random, sees: Sees) -> Slip | None:
     """The action is called by another name than the table's."""
     if pick.action is None or (pick.action != "add to Cart" and random.random() > OTHER_ACTIONS):
         return None
-    action, names = pick.action, SPELLINGS[pick.action]
+    action = pick.action
+    # The cart's are spellings of the name that the prompt has; any other name is the question's.
+    names = [each for each in SPELLINGS[action] if action == "add to Cart" or sees(each)]
+    if not names:
+        return None
     wrong = names[int(random.random() * len(names))]
     script = Script(random)
     column = script.column("df", "action_type")

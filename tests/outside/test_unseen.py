@@ -1,11 +1,14 @@
 """Exported conversations use nothing that was not shown, counted by a program that knows the messages alone."""
 
 import copy
+import json
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from shopwright.pipeline.publish.exporters.sft import sft_envs, sft_rollouts
-from tests.outside.unseen import list_unseen_in_code, list_unseen_in_shop
+from tests.outside.unseen import count_release, list_unseen_in_code, list_unseen_in_shop
 
 
 def export(run, form):
@@ -44,3 +47,37 @@ def test_a_box_with_another_answer_is_seen(small):
     messages = copy.deepcopy(export(small, sft_rollouts)[0])
     messages[-1]["content"] = "\\boxed{Zzyzx 98765}"
     assert list(list_unseen_in_code(messages)) == ["box: 'zzyzx'", "box: '98765'"]
+
+
+def ask_by_code(*codes, heard="Percent on a weekend, clicks?"):
+    calls = [{"function": {"name": "code_interpreter", "arguments": {"code": code}}} for code in codes]
+    turns = [{"role": "assistant", "content": "I look.", "tool_calls": [call]} for call in calls]
+    return [{"role": "user", "content": heard}, *turns]
+
+
+def test_a_guess_in_an_earlier_program_counts():
+    messages = ask_by_code('df[df["clicks"] == "zzyzx"]', 'df["clicks"]')
+    assert list(list_unseen_in_code(messages)) == ["code: 'zzyzx'"]
+
+
+def test_a_column_that_a_program_makes_is_its_own_and_a_weekend_has_its_days():
+    made = 'df["took"] = 1\ndf["took"].isin(["Saturday", "Sunday", "Monday"])'
+    assert list(list_unseen_in_code(ask_by_code(made))) == ["code: 'monday'"]
+    assert list(list_unseen_in_code(ask_by_code('df["took"]'))) == ["code: 'took'"]
+
+
+def test_a_span_with_days_is_the_same_in_hours():
+    def say(hours):
+        end = {"role": "assistant", "content": f"\\boxed{{{hours}:02:45}}"}
+        return list(list_unseen_in_code([{"role": "tool", "content": "1 days 22:02:45"}, end]))
+
+    assert say(46) == []
+    assert say(44) == ["box: '44'"]
+
+
+def test_a_folder_as_it_is_exported_is_counted(tmp_path):
+    folder = tmp_path / "sft_rollouts"
+    folder.mkdir()
+    talks = [[json.dumps(each) for each in ask_by_code(code)] for code in ('df["clicks"]', 'df["zzyzx"]')]
+    pq.write_table(pa.table({"messages": talks}), folder / "train.parquet")
+    assert count_release(tmp_path) == {"sft_rollouts conversations": 2, "sft_rollouts unseen": 1}

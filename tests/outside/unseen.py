@@ -32,7 +32,8 @@ LIMITS = ("min_price", "max_price", "min_rating", "max_shipping_days", "quantity
 SMALL = 12
 SQL = re.compile(r"\bSELECT\b|\bWITH\b", re.IGNORECASE)
 INNER = re.compile(r"'((?:[^']|'')*)'")
-CLOCK = re.compile(r"(\d+):(\d\d):(\d\d)")
+CLOCK = re.compile(r"(?:(\d+) days? )?(\d+):(\d\d):(\d\d)")
+WEEKEND = {"saturday", "sunday"}
 # Names of what pandas computes, which a program may give as strings.
 METHODS = frozenset(
     "size min max sum mean median count first last nunique left right inner outer index columns name value".split()
@@ -105,23 +106,39 @@ def add_up(terms: Iterable[tuple[str, float, bool]]) -> float:
 
 
 def list_unseen_in_code(messages: Messages) -> Iterator[str]:
-    """Of a conversation with a code interpreter: words of the strings in the last program, and what is in the box.
-
-    What programs before it tried is a guess that was looked at, and given up where it found nothing.
-    """
+    """Of a conversation with a code interpreter: words of the strings in each program, and what is in the box."""
     heard = ""
-    last = max((place for place, message in enumerate(messages) if message.get("tool_calls")), default=-1)
-    for place, message in enumerate(messages):
+    for message in messages:
         known = forms(WORD.findall(heard.lower()))
-        for call in message.get("tool_calls") or () if place == last else ():
-            for text in list_strings(load(call["function"]["arguments"])["code"]):
+        for call in message.get("tool_calls") or ():
+            code = load(call["function"]["arguments"])["code"]
+            own = list_own_names(code) | (WEEKEND if "weekend" in heard.lower() else set())
+            for text in list_strings(code):
                 for word in WORD.findall(text.lower()):
-                    if is_telling(word) and not forms([word]) & known and word not in heard.lower():
+                    if is_telling(word) and word not in own and not forms([word]) & known and word not in heard.lower():
                         yield f"code: {word!r}"
         for box in BOX.findall(message["content"]) if message["role"] == "assistant" else ():
             yield from check_box(box.lower(), heard.lower())
         if message["role"] != "assistant":
             heard += "\n" + message["content"]
+
+
+def count_seconds(clock: re.Match[str]) -> int:
+    """Of a span, with or without days: a day and an hour are 25 hours."""
+    days, hours, minutes, seconds = (int(each or 0) for each in clock.groups())
+    return 86_400 * days + 3600 * hours + 60 * minutes + seconds
+
+
+def list_own_names(code: str) -> set[str]:
+    """Words of the columns that a program itself makes: what it assigns to, and what it names in a call."""
+    try:
+        nodes = list(ast.walk(ast.parse(code)))
+    except SyntaxError:
+        return set()
+    made = [node.slice for node in nodes if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store)]
+    names = [str(each.value) for each in made if isinstance(each, ast.Constant)]
+    names += [node.arg for node in nodes if isinstance(node, ast.keyword) and node.arg]
+    return {word for name in names for word in WORD.findall(name.lower())}
 
 
 def is_telling(word: str) -> bool:
@@ -130,8 +147,8 @@ def is_telling(word: str) -> bool:
 
 def check_box(box: str, heard: str) -> Iterator[str]:
     if clock := CLOCK.fullmatch(box.strip()):
-        hours, minutes, seconds = map(int, clock.groups())
-        if str(3600 * hours + 60 * minutes + seconds) in heard:
+        same = [each for each in CLOCK.finditer(heard) if count_seconds(each) == count_seconds(clock)]
+        if same or str(count_seconds(clock)) in heard:
             return
     yield from (f"box: {word!r}" for word in WORD.findall(box) if not stands_in(word, heard))
 
@@ -169,7 +186,7 @@ def count_release(folder: Path) -> Counter[str]:
     ):
         files = [path for path in sorted(folder.rglob("*.parquet")) if form in path.parts or path.stem.startswith(form)]
         told = [row["messages"] for path in files for row in pq.read_table(path).to_pylist()]
-        talks = [json.loads(each) if isinstance(each, str) else each for each in told]
+        talks = [[json.loads(message) for message in messages] for messages in told]
         kinds = collect_kinds(talks) if check is None else set[str]()
         for messages in talks:
             found[f"{form} conversations"] += 1
