@@ -41,6 +41,11 @@ def add_selection(options: Any) -> None:
 
 def add_options(options: Any) -> None:
     options.add_argument(
+        "--split",
+        choices=("train", "test", "held-out"),
+        help="play tasks of this split alone, or of the kinds that are held out of training (default: as customers are)",
+    )
+    options.add_argument(
         "--native", action="store_true", help="send the tool schemas to the server, for native tool calls"
     )
 
@@ -57,6 +62,7 @@ def open_situation(
     episodes: int,
     reward: str = JOB,
     native: bool = False,
+    split: str | None = None,
 ) -> tuple[Any, None]:
     from shopwright.pipeline.checks.shopper_replies import list_shopper_errors
     from shopwright.pipeline.envs.evaluate import EnvTasks, parse_env_names, parse_levels
@@ -66,7 +72,16 @@ def open_situation(
     shopper = open_shopper(models, run or NO_RUN)
     shop = world(run, vectors=vectors)
     tasks = EnvTasks(
-        shop, names, wanted, range(episodes), native, rule=reward, shopper=shopper, listen=list_shopper_errors
+        shop,
+        names,
+        wanted,
+        range(episodes),
+        native,
+        side="train" if split == "train" else "test" if split else None,
+        rule=reward,
+        shopper=shopper,
+        listen=list_shopper_errors,
+        held_out=split == "held-out",
     )
     return tasks, None
 

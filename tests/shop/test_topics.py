@@ -76,7 +76,9 @@ def test_the_name_of_a_thing_asks_for_nothing():
     """Who is asked for the use of coffee and the price of pods is not asked for an origin, too, which would be a topic too many."""
     slots = ["use of Single-Origin Coffees", "origin of Single-Origin Coffees", "price of Coffee Pods"]
     keys = [build_slot_keys(slot(name, "so")) for name in slots]
-    found = parse_user_question("What about the use of Single-Origin Coffees? What about the price of Coffee Pods?", keys)
+    found = parse_user_question(
+        "What about the use of Single-Origin Coffees? What about the price of Coffee Pods?", keys
+    )
     assert (found.slots, found.count) == ([0, 2], 2)
     assert parse_user_question("What about the origin of Single-Origin Coffees?", keys).slots == [1]
 
