@@ -100,6 +100,7 @@ class Attempt(Record):
     trajectory_id: str
     budget: str
     kind: Kind
+    shape: str = ""
     answerable_from: list[Source]
     difficulty: Difficulty
     position: str

@@ -30,6 +30,7 @@ HOME = Path(__file__).parents[1]
 FILES = [path for top in ("schemas", "pipeline", "flows") for path in (HOME / top).rglob("*.py")]
 CODE = sorted(path for path in FILES if path.name != "__init__.py" or path.stat().st_size)
 FOUNDATION = (
+    "held_out",
     "words",
     "languages",
     "phrases",

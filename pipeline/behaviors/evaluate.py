@@ -11,12 +11,14 @@ from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from html import unescape
+from itertools import chain
 from math import fsum
 from random import Random
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from shopwright.pipeline.behaviors.predictors import PREDICTORS, Moment, learn_predictors, read_moments
 from shopwright.pipeline.behaviors.steps import places_to_predict
 from shopwright.pipeline.dataset import Dataset
 from shopwright.pipeline.evaluate import situation
@@ -62,6 +64,9 @@ POLICIES = {
     "echo": "echo the last query",
     "random-click": "random clickable",
 }
+# Training sessions, at most, that cheap predictors learn from: more say little more, and would take longer than seconds.
+SESSIONS_LEARNT = 1_500
+COLUMNS = ["id", "steps"]
 # As many as chat servers tell of a token.
 LIKELIEST = 20
 # Letters that are kept of what was said.
@@ -148,6 +153,10 @@ class Step(NamedTuple):
     action: str
 
 
+class SessionName(NamedTuple):
+    id: str
+
+
 # By a step's id: what policies that do not look use of it, and the true action.
 PageContexts = Mapping[str, tuple[Context, Action]]
 
@@ -173,6 +182,25 @@ def collect_page_contexts(behaviors: Dataset[Behavior], steps: Sequence[Step]) -
             f"Step {min(lost)[1]} of {min(lost)[0]} has no page here. Build both again: shopwright build behavior_steps"
         )
     return {each.id: (found[each.behavior_id, each.step], parse_true_action(each.action)) for each in steps}
+
+
+def predict_steps(behaviors: Dataset[Behavior], steps: Sequence[Step]) -> dict[str, dict[str, Action]]:
+    """By predictor and step; each learns from training sessions of other customers, so many by chance."""
+    names = read_split(behaviors, "train", ["id", "split"])
+    sessions = {each.id for each in limit_evenly([SessionName(row["id"]) for row in names], SESSIONS_LEARNT)}
+    examples = list(
+        chain.from_iterable(read_moments(row["steps"]) for row in read_with_ids(behaviors, sessions, COLUMNS))
+    )
+    wanted = {(each.behavior_id, each.step): each.id for each in steps}
+    moments: dict[str, Moment] = {}
+    for row in read_with_ids(behaviors, {each.behavior_id for each in steps}, COLUMNS):
+        for place, (moment, _) in zip(places_to_predict(row["steps"]), read_moments(row["steps"]), strict=True):
+            if id := wanted.get((row["id"], place)):
+                moments[id] = moment
+    return {
+        name: {id: predict(moment) for id, moment in moments.items()}
+        for name, predict in learn_predictors(examples).items()
+    }
 
 
 def read_contexts_and_actions(session: Iterable[Mapping[str, Any]]) -> Iterator[tuple[Context, Action]]:
@@ -250,11 +278,26 @@ class NextActions(situation.Situation[NextAction, StepEpisode, StepPrediction]):
     chosen: Sequence[Step]
     contexts: PageContexts
     plan: Plan
+    behaviors: Dataset[Behavior] | None = None
+    """The sessions that cheap predictors learn from; there are none of them without."""
 
     @cached_property
     def players(self) -> Mapping[str, situation.Player]:  # type: ignore[override]
         draws = hierarchical.make_constant_policies(list(self.contexts.values()))
-        return {SOLVER: say_truth, **{name: BlindPlayer(name, draws[POLICIES[name]]) for name in POLICIES}}
+        blind = {name: BlindPlayer(name, draws[POLICIES[name]]) for name in POLICIES}
+        learnt = {name: self.say_predicted(name) for name in PREDICTORS} if self.behaviors else {}
+        return {SOLVER: say_truth, **blind, **learnt}
+
+    def say_predicted(self, name: str) -> situation.Player:
+        def play(episode: StepEpisode) -> Generator[str, Any, None]:
+            yield format_predicted_answer(name, self.predictions[name][episode.row.id])
+
+        return play
+
+    @cached_property
+    def predictions(self) -> dict[str, dict[str, Action]]:
+        """What each cheap predictor says of each step, by its id, after it has learnt from training sessions."""
+        return predict_steps(self.behaviors, self.chosen) if self.behaviors else {}
 
     @property
     def asked(self) -> int:
@@ -271,8 +314,12 @@ class NextActions(situation.Situation[NextAction, StepEpisode, StepPrediction]):
 
     @cached_property
     def payoffs(self) -> list[Payoff]:
-        """What those earn that do not look."""
-        return hierarchical.measure_policy_payoffs(list(self.contexts.values()), rule=self.plan.rule)
+        """What those earn that do not look, and cheap predictors."""
+        found = hierarchical.measure_policy_payoffs(list(self.contexts.values()), rule=self.plan.rule)
+        for name, said in self.predictions.items():
+            drawn = [([said[id]], true) for id, (_, true) in self.contexts.items()]
+            found.append(hierarchical.measure_drawn_payoff(name, drawn, self.plan.rule))
+        return found
 
     def tables(self, rows: Sequence[StepPrediction]) -> list[Table]:
         return tabulate_predictions(summarize_predictions(rows), self.payoffs)

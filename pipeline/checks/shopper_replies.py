@@ -113,14 +113,16 @@ class ReplyReader:
         return [slot for slot in self.task.slots if slot.known == "asked" and slot.name not in self.told]
 
     def list_asked(self, question: str) -> list[Slot]:
-        """The slots that a question calls by their names; not a thing of which other slots are: "item 2" asks for anything about it."""
-        named = [slot for slot in self.task.slots if has_words(question.lower(), slot.name)]
+        """The slots that a question calls by their names; not a thing of which other slots are, as "item 2": that asks for anything about it."""
         things = {slot.name.rpartition(" of ")[2] for slot in self.task.slots if " of " in slot.name}
+        asked = question.lower()
+        # In "the use of single-origin coffee" no origin is asked for.
+        alone = re.sub("|".join(re.escape(thing.lower()) for thing in things) or "$^", " ", asked)
+        named = [slot for slot in self.task.slots if has_words(asked if " of " in slot.name else alone, slot.name)]
         return [
             slot
             for slot in named
             if slot.form != "question"
-            and slot.name not in things
             and not any(slot.name != other.name and slot.name in other.name for other in named)
         ]
 

@@ -6,9 +6,9 @@ from shopwright.pipeline.commands.options import add_run, parse_amount, parse_po
 from shopwright.pipeline.commands.output import open_finished_dataset
 from shopwright.schemas.behaviors import Side
 
-ABOUT = "measure how well an agent predicts shoppers' next steps: solver, terminate, frequent-click, echo, random-click or a model"
+ABOUT = "measure how well an agent predicts shoppers' next steps: solver, linear, markov, overlap, terminate, frequent-click, echo, random-click or a model"
 EXAMPLE = "shopwright evaluate behaviors --run data/runs/mine --agent openai:NAME@http://127.0.0.1:8000/v1 --limit 1000"
-AUDIT_ABOUT = "predict the same steps by the truth and by four that do not look; exit 1 if one of them earns as much"
+AUDIT_ABOUT = "predict the same steps by the truth, by four that do not look and by three cheap predictors; exit 1 if one of them earns as much"
 AUDIT = "shopwright audit behaviors --run data/runs/mine --limit 1000"
 ROLES = ("agent",)
 SAMPLING = {"agent": "behaviors.evaluate:ANSWER_SAMPLING"}
@@ -63,5 +63,6 @@ def open_situation(
     plan = evaluate.Plan(split, limit, Rule(dars=dars, gated=gated), vocabulary, likeliest)
     steps = open_finished_dataset(run, "behavior_steps")
     chosen = evaluate.select_prediction_steps(steps, split, limit)
-    contexts = evaluate.collect_page_contexts(open_finished_dataset(run, what), chosen)
-    return evaluate.NextActions(steps, chosen, contexts, plan), steps
+    behaviors = open_finished_dataset(run, what)
+    contexts = evaluate.collect_page_contexts(behaviors, chosen)
+    return evaluate.NextActions(steps, chosen, contexts, plan, behaviors), steps

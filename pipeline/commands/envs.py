@@ -42,6 +42,11 @@ def add_selection(options: Any) -> None:
 def add_options(options: Any) -> None:
     add_tries(options)
     options.add_argument(
+        "--split",
+        choices=("train", "test", "held-out"),
+        help="play tasks of this split alone, or of the kinds that are held out of training (default: as customers are)",
+    )
+    options.add_argument(
         "--native", action="store_true", help="send the tool schemas to the server, for native tool calls"
     )
 
@@ -59,6 +64,7 @@ def open_situation(
     reward: str = JOB,
     native: bool = False,
     tries: int = 1,
+    split: str | None = None,
 ) -> tuple[Any, None]:
     from shopwright.pipeline.checks.shopper_replies import list_shopper_errors
     from shopwright.pipeline.envs.evaluate import EnvTasks, parse_env_names, parse_levels
@@ -73,10 +79,12 @@ def open_situation(
         wanted,
         range(episodes),
         native,
+        side="train" if split == "train" else "test" if split else None,
         rule=reward,
         shopper=shopper,
         listen=list_shopper_errors,
         tries=tries,
+        held_out=split == "held-out",
     )
     return tasks, None
 

@@ -25,6 +25,7 @@ from shopwright.pipeline.envs.base import (
     list_questions,
 )
 from shopwright.pipeline.envs.difficulty import Axes, compute_axes
+from shopwright.pipeline.envs.kinds import is_of_held_out_kind
 from shopwright.pipeline.envs.mistyped_facts import mistype_facts, say_as_typed
 from shopwright.pipeline.envs.wording import add_contrast, name_any_thing, phrase_opening
 from shopwright.pipeline.evaluate import situation
@@ -139,6 +140,8 @@ def make_task(
     check_drawn(env, drawn)
     id, persona = world.task_id, drawn.goal.persona_id
     policies, split = world.policies_for(persona), world.split_of(persona)
+    if split != "test" and is_of_held_out_kind(drawn.goal, world.store):
+        raise CannotDraw("it is of a kind that stands in tests alone")
     speaker, words = draw_speaker(id, use=split, bank=bank and bank.phrases), Random(f"{id}/words")
     try:
         drawn = env.word(drawn, speaker, words)

@@ -3,19 +3,22 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
+from itertools import islice
 from itertools import product as cartesian
 from math import nan
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from shopwright.pipeline.envs import get_env, select_collection
 from shopwright.pipeline.envs.base import World
 from shopwright.pipeline.envs.baselines import PLAYERS as BASELINES
 from shopwright.pipeline.envs.conversation import run_env_conversations
 from shopwright.pipeline.envs.episode import Episode, draw_task
+from shopwright.pipeline.envs.kinds import is_of_held_out_kind
 from shopwright.pipeline.envs.learnt_words import learn_words
 from shopwright.pipeline.envs.readers import READERS
 from shopwright.pipeline.envs.unseen import measure_invented
 from shopwright.pipeline.evaluate.audit import AuditCell, describe_earnings, list_cheated, list_unsolved
+from shopwright.pipeline.evaluate.held_out import KindResult, summarize_kinds, tabulate_held_out_kinds
 from shopwright.pipeline.evaluate.situation import SOLVER, NothingToDraw, Situation, Trace, add_try_number
 from shopwright.pipeline.evaluate.statistics import Share, estimate_mean, measure_auc, measure_share
 from shopwright.pipeline.evaluate.table import Table
@@ -39,6 +42,8 @@ PAID_FROM, MOST_SUCCESS = 3, 0.15
 MOST_TOLD = 0.60
 # Episodes from which on a figure itself is judged, and not only the end of its interval: of a share, and of the mean in one cell.
 ENOUGH, ENOUGH_IN_A_CELL = 1_000, 100
+# Draws, at most, for each task of a kind that is held out.
+DRAWS = 400
 TASKS_PER_PIECE = 50
 """Tasks of an env and a level in one piece of an audit's work."""
 
@@ -56,6 +61,8 @@ class PlayedEpisode(EnvEpisode):
 
     shopper_error: str = ""
     """What the shopper said wrongly first; empty where nothing was, or nobody listened."""
+    kind: Literal["train", "test", "held out"] = "train"
+    """The task's split, or that it is of a kind of which no task is trained on."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +87,8 @@ class EnvTasks(Situation[EnvTask, Episode, PlayedEpisode]):
     listen: Callable[[World, Task, Sequence[Turn]], Sequence[str]] | None = None
     """What the shopper of an episode said wrongly."""
     tries: int = 1
+    held_out: bool = False
+    """Tasks of kinds alone that nobody trains on."""
 
     def __post_init__(self) -> None:
         if not (self.envs and self.levels and self.seeds):
@@ -92,7 +101,17 @@ class EnvTasks(Situation[EnvTask, Episode, PlayedEpisode]):
         return len(self.envs) * len(self.levels) * len(self.seeds)
 
     def tasks(self) -> Iterator[EnvTask]:
-        return map(EnvTask._make, cartesian(self.envs, self.levels, self.seeds))
+        for env, level in cartesian(self.envs, self.levels):
+            seeds = islice(self.list_held_out(env, level), len(self.seeds)) if self.held_out else self.seeds
+            yield from (EnvTask(env, level, seed) for seed in seeds)
+
+    def list_held_out(self, env: str, level: int) -> Iterator[int]:
+        """The seeds of tasks of a kind that is held out, as many as are found in so many draws for each that is asked for."""
+        for seed in range(self.seeds.start, self.seeds.start + DRAWS * len(self.seeds)):
+            with suppress(NothingToDraw):
+                task = draw_task(get_env(env), self.world, level, seed, side=self.side)
+                if is_of_held_out_kind(get_env(env).Goal.model_validate_json(task.goal), self.world.store):
+                    yield seed
 
     def begin(self, task: EnvTask) -> Episode:
         """Raises NothingToDraw where the shop is too small for the level."""
@@ -107,14 +126,19 @@ class EnvTasks(Situation[EnvTask, Episode, PlayedEpisode]):
 
     def keep(self, trace: Trace[Episode]) -> PlayedEpisode:
         row = make_episode_record(trace)
-        wrong = self.listen(self.world, trace.episode.task, row.turns) if self.listen else ()
-        return PlayedEpisode(**dict(row), shopper_error=next(iter(wrong), ""))
+        episode = trace.episode
+        wrong = self.listen(self.world, episode.task, row.turns) if self.listen else ()
+        held_out = is_of_held_out_kind(episode.goal, self.world.store)
+        kind = "held out" if held_out else episode.task.split
+        return PlayedEpisode(**dict(row), shopper_error=next(iter(wrong), ""), kind=kind)
 
     def tables(self, rows: Sequence[PlayedEpisode]) -> list[Table]:
-        return [tabulate_env_scores(self.scores(rows)), tabulate_env_passes(rows)]
+        kinds = tabulate_held_out_kinds(list_kind_results(rows))
+        return [tabulate_env_scores(self.scores(rows)), tabulate_env_passes(rows), kinds]
 
     def figures(self, rows: Sequence[PlayedEpisode]) -> dict[str, Any]:
-        return {"rows": [asdict(each) for each in self.scores(rows)]}
+        held_out = [each._asdict() for each in summarize_kinds(list_kind_results(rows))]
+        return {"rows": [asdict(each) for each in self.scores(rows)], "held_out": held_out}
 
     def facts(self) -> dict[str, str]:
         levels = ",".join(map(str, self.levels))
@@ -201,6 +225,15 @@ def list_lucky(played: Iterable[AuditCell]) -> list[str]:
         if whole.low > MOST_SUCCESS or (whole.share > MOST_SUCCESS and count >= ENOUGH):
             found.append(f"{env}: {policy} succeeds in {whole.format_interval('%')}")
     return found
+
+
+def list_kind_results(rows: Iterable[PlayedEpisode]) -> list[KindResult]:
+    """Of tasks of the test, without those in which the shopper said something wrong."""
+    return [
+        KindResult(each.policy, each.env, each.kind == "held out", each.reward.success)
+        for each in rows
+        if each.kind != "train" and not each.shopper_error
+    ]
 
 
 def score_episodes(rows: Sequence[PlayedEpisode], cells: Iterable[tuple[str, int]], asked: int) -> "list[EnvScore]":

@@ -658,7 +658,10 @@ def measure_policy_payoffs(steps: Steps, *, rule: Rule = Rule()) -> list[Payoff]
     if not steps:
         raise Problem("There are no steps that policies could be paid for.")
     steps = [(seen, parse_true_action(true)) for seen, true in steps]
-    return [measure_policy_payoff(name, policy, steps, rule) for name, policy in make_constant_policies(steps).items()]
+    return [
+        measure_drawn_payoff(name, [(policy(seen), true) for seen, true in steps], rule)
+        for name, policy in make_constant_policies(steps).items()
+    ]
 
 
 def make_constant_policies(steps: Steps) -> dict[str, Policy]:
@@ -672,8 +675,8 @@ def make_constant_policies(steps: Steps) -> dict[str, Policy]:
     }
 
 
-def measure_policy_payoff(name: str, policy: Policy, steps: Steps, rule: Rule) -> Payoff:
-    drawn = [(policy(seen), true) for seen, true in steps]
+def measure_drawn_payoff(name: str, drawn: Sequence[tuple[Sequence[Action], Action]], rule: Rule = Rule()) -> Payoff:
+    """drawn: of each step the actions of which one is said, each with the same chance, and the true one."""
     reward, half = estimate_mean([compute_expected_reward(actions, true, rule) for actions, true in drawn])
     gated, _ = estimate_mean(
         [compute_expected_reward(actions, true, replace(rule, gated=True)) for actions, true in drawn]

@@ -14,14 +14,17 @@ from pydantic import ValidationError
 from shopwright.pipeline.budgets import format_budget, parse_budget
 from shopwright.pipeline.dataset import Dataset
 from shopwright.pipeline.evaluate.audit import AuditCell, describe_earnings, list_unsolved
+from shopwright.pipeline.evaluate.held_out import KindResult, summarize_kinds, tabulate_held_out_kinds
 from shopwright.pipeline.evaluate.progress import collect_answered
 from shopwright.pipeline.evaluate.selection import limit_evenly, read_split
 from shopwright.pipeline.evaluate.situation import SOLVER, Player, Situation, Trace
 from shopwright.pipeline.evaluate.table import Table
 from shopwright.pipeline.evaluate.verdict import AuditVerdict
+from shopwright.pipeline.held_out import is_held_out
 from shopwright.pipeline.models.base import Sampling
 from shopwright.pipeline.models.role import Role
 from shopwright.pipeline.problem import Problem
+from shopwright.pipeline.questions.choose_shapes import TESTS
 from shopwright.pipeline.questions.engines import TrajectoryReader
 from shopwright.pipeline.rewards.matching import LONGEST
 from shopwright.pipeline.rollouts import scores
@@ -122,10 +125,19 @@ class Questions(Situation[tuple[Mode, Question], AnsweredQuestion, Attempt]):
             scores.tabulate_question_passes,
             scores.tabulate_groups,
         )
-        return [*(tabulate(found) for tabulate in tables), scores.tabulate_faults(rows)]
+        kinds = [tabulate_held_out_kinds(self.list_kind_results(rows))] if self.plan.split in TESTS else []
+        return [*(tabulate(found) for tabulate in tables), *kinds, scores.tabulate_faults(rows)]
 
     def figures(self, rows: Sequence[Attempt]) -> dict[str, Any]:
-        return {"rows": [asdict(each) for each in scores.score_attempts(rows)]}
+        held_out = [each._asdict() for each in summarize_kinds(self.list_kind_results(rows))]
+        return {"rows": [asdict(each) for each in scores.score_attempts(rows)], "held_out": held_out}
+
+    def list_kind_results(self, rows: Sequence[Attempt]) -> list[KindResult]:
+        """Each try by the form of its question."""
+        return [
+            KindResult(each.policy, scores.MODE_LABELS[each.mode], is_held_out("shapes", [each.shape]), each.right)
+            for each in rows
+        ]
 
     def facts(self) -> dict[str, str]:
         return {"text_answers": count_text_answerable(self.questions, self.plan), "asked": str(self.asked * self.tries)}
@@ -245,6 +257,7 @@ def make_attempt(trace: Trace[AnsweredQuestion]) -> Attempt:
         trajectory_id=question.trajectory_id,
         budget=question.budget,
         kind=question.kind,
+        shape=question.shape,
         answerable_from=question.answerable_from,
         difficulty=question.difficulty,
         position=question.position or "",

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from random import Random
 
+from shopwright.pipeline.held_out import is_held_out
 from shopwright.pipeline.phrases.speaker import Speaker, order_parts
 from shopwright.pipeline.shop.policies import ShopPolicies, list_accepted_answers
 from shopwright.pipeline.shop.policy_families import load_impossible_cases, load_policy_facts
@@ -160,7 +161,11 @@ def mean_fact(name: str, value: Told) -> tuple[str, dict[str, str]]:
 
 def draw_quick_question(policies: ShopPolicies, random: Random, speaker: Speaker) -> tuple[str, list[str]]:
     """A short question about the policies with everything that it needs in it, as somebody asks it, and every answer that is right."""
-    numbers = [topic for topic in policies.topics.values() if topic.kind == "number"]
+    numbers = [
+        topic
+        for topic in policies.topics.values()
+        if topic.kind == "number" and not is_held_out("topics", [topic.name])
+    ]
     short = sorted(numbers, key=lambda topic: len(topic.facts))[:SHORT]
     while True:
         topic = random.choice(short)

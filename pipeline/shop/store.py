@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from shopwright.pipeline.arrow import decimal_to_cents
 from shopwright.pipeline.catalog.fits import Fits, by_kind, covers
 from shopwright.pipeline.catalog.wishes import find_unwished_names
+from shopwright.pipeline.held_out import is_held_out
 from shopwright.pipeline.languages import ENGLISH, ShopLanguage
 from shopwright.pipeline.shop.sellers import assign_sellers, draw_sellers
 from shopwright.schemas.certificates import Constraint
@@ -37,6 +38,8 @@ OWN = ("brand", "color", "category", *NUMBERS)
 # The nodes of a category path; no text of a catalog has it.
 PATH_SEPARATOR = "\x1f"
 INDEX_STEP = 64
+# Share of a shop's products of which no task is trained on, at most: a shop of games alone keeps no games back.
+MOST_HELD_OUT = 0.25
 # Bytes of text that one Arrow array holds.
 LARGE = 2**31 - 1
 
@@ -222,6 +225,7 @@ class Store:
         nodes = encode_dictionary(pc.binary_join(catalog["category_path"], PATH_SEPARATOR))
         self.paths = [tuple(path.split(PATH_SEPARATOR)) if path else () for path in nodes.dictionary.to_pylist()]
         self.path_of = nodes.indices.to_numpy().astype(np.int32)
+        self.held_out_leaves = pick_held_out_leaves(self.leaves, paths, np.diff(self.leaf_edges).tolist())
         self.rows_by_id = TextIndex(self.ids)
         variants, owners = sort_variants(variants, self.ids)
         self.variant_ids = merge_column_chunks(variants, "id")
@@ -485,6 +489,21 @@ def merge_column_chunks(table: pa.Table, name: str) -> Any:
     if pa.types.is_string(column.type) and column.nbytes > LARGE:
         column = column.cast(pa.large_string())
     return column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks or [column.combine_chunks()])
+
+
+def pick_held_out_leaves(
+    leaves: Sequence[str], paths: Sequence[Sequence[str] | None], sizes: Sequence[int]
+) -> frozenset[str]:
+    """The categories of which tasks stand in tests alone; none where they are too much of the shop to be missed in training.
+
+    >>> pick_held_out_leaves(["Puzzles", "Mugs"], [["Games & Puzzles", "Puzzles"], ["Kitchen", "Mugs"]], [10, 90])
+    frozenset({'Puzzles'})
+    """
+    held = [is_held_out("categories", path or ()) for path in paths]
+    count = sum(size for size, out in zip(sizes, held, strict=True) if out)
+    if count > MOST_HELD_OUT * sum(sizes):
+        return frozenset()
+    return frozenset(leaf for leaf, out in zip(leaves, held, strict=True) if out)
 
 
 def encode_dictionary(column: pa.Array | pa.ChunkedArray) -> pa.DictionaryArray:

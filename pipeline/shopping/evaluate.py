@@ -7,10 +7,11 @@ As in the paper, `average_scenarios` is the mean of the scenarios that were play
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Literal
 
 from shopwright.pipeline.dataset import Dataset
 from shopwright.pipeline.evaluate.audit import AuditCell, list_unsolved
+from shopwright.pipeline.evaluate.held_out import KindResult, summarize_kinds, tabulate_held_out_kinds
 from shopwright.pipeline.evaluate.selection import limit_evenly, read_split
 from shopwright.pipeline.evaluate.situation import SOLVER, Player, Situation, Trace
 from shopwright.pipeline.evaluate.statistics import Share, average_shares, chance_of_at_least, measure_share
@@ -70,6 +71,9 @@ class Outcome(Record):
     errors: list[ErrorLabel]
     shopper_error: str = ""
     """What the shopper said wrongly first; empty where nothing was, or nobody listened."""
+    split: Literal["train", "test"] = "test"
+    held_out: bool = False
+    """Whether its category is one of which no task is trained on."""
 
 
 # Which tasks
@@ -169,6 +173,7 @@ class ShoppingTasks(Situation[tuple[ShoppingTask, Scenario], Play, Outcome]):
         return {
             "rows": [asdict(each) for each in summarize_outcomes(rows)],
             "errors": [asdict(each) for each in count_errors(rows)],
+            "held_out": [each._asdict() for each in summarize_kinds(list_kind_results(rows))],
         }
 
     def group(self, task: tuple[ShoppingTask, Scenario]) -> Mapping[str, Any]:
@@ -217,6 +222,8 @@ def summarize_episode(play: Play, episode: ShoppingEpisode) -> Outcome:
         idle=sum(bool(step.fault) for step in episode.steps),
         bought_product=episode.bought_product,
         bought_variant=episode.bought_variant,
+        split=task.split,
+        held_out=task.category in play.shop.store.held_out_leaves,
         typed=episode.typed,
         literal=episode.literal,
         errors=episode.errors,
@@ -353,6 +360,16 @@ def tabulate_outcomes(found: Sequence[Outcome]) -> list[Table]:
         tabulate_shopping_passes(rows),
         tabulate_grades(found),
         tabulate_errors(count_errors(found)),
+        tabulate_held_out_kinds(list_kind_results(found)),
+    ]
+
+
+def list_kind_results(found: Iterable[Outcome]) -> list[KindResult]:
+    """Of tasks of the test, without those in which the shopper said something wrong."""
+    return [
+        KindResult(each.policy, each.scenario, each.held_out, bool(each.typed.success))
+        for each in found
+        if each.split == "test" and not each.shopper_error
     ]
 
 

@@ -1,7 +1,7 @@
 """Shopping tasks: instructions that one product of the whole catalog satisfies, or a few (ShopSimulator, arXiv 2601.18225)."""
 
 from collections import defaultdict, deque
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import cached_property
 from itertools import accumulate, islice, pairwise, product
 from random import Random
@@ -108,19 +108,20 @@ def group_products_by_leaf(catalog_fine: Dataset[Product]) -> dict[str, LeafProd
     return dict(found)
 
 
-def quotas(sizes: list[int], count: int, held_out: float) -> list[tuple[int, int]]:
-    """Tasks of each leaf by its size, and how many of them are held out; the sums are exact.
+def quotas(sizes: list[int], count: int, held_out: float, whole: Collection[int] = ()) -> list[tuple[int, int]]:
+    """Tasks of each leaf by its size, and how many of them are held out; whole: places of leaves of which all are. The sums are exact.
 
-    >>> quotas([120, 60, 0], 50, 0.1)
-    [(33, 3), (17, 2), (0, 0)]
+    >>> quotas([120, 60, 0], 50, 0.1), quotas([120, 6, 60], 62, 0.1, [1])
+    ([(33, 3), (17, 2), (0, 0)], [(40, 2), (2, 2), (20, 2)])
     """
-    whole, test = max(1, sum(sizes)), round(count * held_out)
-    upto = [count * each // whole for each in accumulate(sizes, initial=0)]
-    held = [test * each // max(1, count) for each in upto]
-    return [
-        (after - before, late - early)
-        for (before, after), (early, late) in zip(pairwise(upto), pairwise(held), strict=True)
-    ]
+    everything, test = max(1, sum(sizes)), round(count * held_out)
+    upto = [count * each // everything for each in accumulate(sizes, initial=0)]
+    counts = [after - before for before, after in pairwise(upto)]
+    some = [0 if place in whole else size for place, size in enumerate(counts)]
+    left = max(0, test - sum(counts) + sum(some))
+    held = [left * each // max(1, sum(some)) for each in accumulate(some, initial=0)]
+    of_some = [late - early for early, late in pairwise(held)]
+    return [(size, size if place in whole else of_some[place]) for place, size in enumerate(counts)]
 
 
 VIEWS = Views(
@@ -186,10 +187,11 @@ def shopping_tasks(
     for name, shelf in found.items():
         liked = sum(each.tell(name, shelf) for each in tastes)
         crowds.append(liked * len(shelf.ids))
-    with_profiles = quotas(crowds, private, HELD_OUT[1])
-    shares = zip(quotas(sizes, standard, HELD_OUT[0]), with_profiles, strict=True)
-    homes = assign_customers(found, people, tastes, [own for own, _ in with_profiles])
     counters = catalog.once(make_counters)
+    whole = [place for place, name in enumerate(found) if name in counters.store.held_out_leaves]
+    with_profiles = quotas(crowds, private, HELD_OUT[1], whole)
+    shares = zip(quotas(sizes, standard, HELD_OUT[0], whole), with_profiles, strict=True)
+    homes = assign_customers(found, people, tastes, [own for own, _ in with_profiles])
     language = find_language(catalog)
     short = open_short_shop(catalog, variants) if wording == "short" else None
     of_leaf = list(zip(found.items(), shares, strict=True))
@@ -233,6 +235,8 @@ class LeafTasks:
         """So many of each sort, of which the second number is held out."""
         # more products than held-out tasks: some cannot be told from their siblings, and few are what a profile says
         upto = min(max(8 * standard[1], 12 * personal[1]), len(self.rows) // 2)
+        if self.name in self.counters.store.held_out_leaves:
+            upto = len(self.rows)
         yield from self.of_split("test", self.rows[:upto], standard[1], personal[1])
         yield from self.of_split("train", self.rows[upto:], standard[0] - standard[1], personal[0] - personal[1])
 

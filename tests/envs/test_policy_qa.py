@@ -183,7 +183,8 @@ def test_the_same_question_has_other_answers_in_other_shops(tasks):
         if goal.feasible and goal.topic == "return window":
             answers.setdefault(len(goal.chain), []).append(goal.answer)
     for found in answers.values():
-        assert len({*found}) > min(8, len(found) / 3)
+        some = [answer for answer in found if answer != "0"]  # where no days are left, shops agree
+        assert len({*some}) > min(8, len(some) / 2)
 
 
 @pytest.mark.parametrize("level", LEVELS)

@@ -269,7 +269,7 @@ def test_every_line_of_a_table_has_a_cell_for_each_column():
     found = done("first-result") + done("solver")
     cells = audit([situation_of(BOTH)], ["first-result", "solver"])
     shown = [*evaluate.tabulate_outcomes(found), tabulate_audit(cells, ShoppingTasks.audited)]
-    assert len(shown) == 6
+    assert len(shown) == 7
     for table in shown:
         assert {len(line) for line in table.rows} == {len(table.columns)}
 

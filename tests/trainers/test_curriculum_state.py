@@ -450,8 +450,8 @@ def write_calls(calls):
 # As verl asks
 
 
-@needs("verl", "datasets")
-def test_verls_loop_plays_rows_of_a_curriculum(shop, name, tmp_path):
+def open_verl(training, shop, folder, count):
+    """So many rows as verl's dataset reads them, and how its loop plays one: by a policy that succeeds up to a level, if it tries."""
     from datasets import Dataset
     from omegaconf import OmegaConf
     from verl.experimental.agent_loop.agent_loop import DictConfigWrap
@@ -461,14 +461,13 @@ def test_verls_loop_plays_rows_of_a_curriculum(shop, name, tmp_path):
     from shopwright.pipeline.trainers.verl import AgentLoop
     from tests.trainers import tiny
 
-    training = begin_training(shop, name, EASY, group=2, controller=LEVEL_BY_LEVEL)
-    file = tmp_path / "train.parquet"
-    Dataset.from_list(training.rows(9)).to_parquet(str(file))
+    file = folder / "train.parquet"
+    Dataset.from_list(training.rows(count)).to_parquet(str(file))
     tokens = tiny.tokenizer(training.rows(2), "qwen3")
     found = RLHFDataset(
         [str(file)],
         tokens,
-        OmegaConf.create({"cache_dir": str(tmp_path), "max_prompt_length": 100_000, "filter_overlong_prompts": False}),
+        OmegaConf.create({"cache_dir": str(folder), "max_prompt_length": 100_000, "filter_overlong_prompts": False}),
     )
     turns = {
         "max_user_turns": None,
@@ -484,15 +483,18 @@ def test_verls_loop_plays_rows_of_a_curriculum(shop, name, tmp_path):
     class Server:
         lines = None
 
+        def __init__(self, tries):
+            self.tries = tries
+
         async def generate(self, **given):
             if self.lines is None:
-                self.lines = write_calls(choose_calls(self.loop.env._rollout.task, shop))
+                self.lines = write_calls(choose_calls(self.loop.env._rollout.task, shop)) if self.tries else []
             text = self.lines.pop(0) if self.lines else "Done."
             ids = tokens(f"{text}<|im_end|>", add_special_tokens=False)["input_ids"]
             return TokenOutput(token_ids=ids, log_probs=None, num_preempted=0)
 
-    async def played(row):
-        server = Server()
+    async def played(row, tries=True):
+        server = Server(tries)
         server.loop = AgentLoop(
             folder=shop,
             trainer_config=DictConfigWrap(config),
@@ -505,18 +507,93 @@ def test_verls_loop_plays_rows_of_a_curriculum(shop, name, tmp_path):
         )
         output = await server.loop.run({}, **{key: row[key] for key in row if key != "dummy_tensor"})
         env = server.loop.env
-        assert output.extra_fields["reward_extra_info"] == {"acc": float(env._rollout.level <= 5)}
+        assert output.extra_fields["reward_extra_info"] == {"acc": float(tries and env._rollout.level <= 5)}
         opening = json.dumps(env._episode.task.opening, ensure_ascii=False)[1:-1]
         assert opening in tokens.decode(output.prompt_ids)
-        return env._rollout.task
+        return env._rollout.task, output
+
+    return found, played
+
+
+@needs("verl", "datasets")
+def test_verls_loop_plays_rows_of_a_curriculum(shop, name, tmp_path):
+    training = begin_training(shop, name, EASY, group=2, controller=LEVEL_BY_LEVEL)
+    found, played = open_verl(training, shop, tmp_path, 9)
 
     async def group(row):
         return await asyncio.gather(played(row), played(row))
 
-    tasks = [asyncio.run(group(found[place])) for place in range(9)]
-    assert all(one == other for one, other in tasks)
-    assert [one["difficulty"] for one, _ in tasks] == [0, 1, 2, 3, 4, 5, 6, 6, 6]
+    pairs = [asyncio.run(group(found[place])) for place in range(9)]
+    assert all(one == other for (one, _), (other, _) in pairs)
+    assert [task["difficulty"] for (task, _), _ in pairs] == [0, 1, 2, 3, 4, 5, 6, 6, 6]
     assert levels(training) == {EASY: 6}
+
+
+@pytest.fixture
+def queue():
+    """Where verl's trainer keeps rollouts, on a Ray of this test's own."""
+    import ray
+    import transfer_queue
+
+    ray.init(address="local", num_cpus=4, include_dashboard=False, log_to_driver=False)
+    transfer_queue.init()
+    yield transfer_queue
+    transfer_queue.close()
+    ray.shutdown()
+
+
+@needs("verl", "datasets", "transfer_queue")
+def test_verls_own_sampler_drops_groups_that_all_succeed_or_all_fail(shop, name, tmp_path, queue):
+    """`algorithm.filter_groups` by `acc`: it takes the uniform groups out, has others played in their place, and trains on mixed ones alone.
+
+    That is the sampler of verl's trainer with the queue that it reads from; actor and servers of models need a GPU.
+    """
+    import torch
+    from omegaconf import OmegaConf
+    from tensordict import TensorDict
+    from tensordict.tensorclass import NonTensorData, NonTensorStack
+    from verl.trainer.ppo.v1.replay_buffer import ReplayBuffer
+
+    training = begin_training(shop, name, EASY, group=2, controller=LEVEL_BY_LEVEL)
+    found, played = open_verl(training, shop, tmp_path, 16)
+    numbers, succeeded = iter(range(16)), {}
+
+    def play_group(*tries):
+        """A group as verl's workers put it into the queue."""
+        number = next(numbers)
+        uid = f"group{number}"
+        played_group = [asyncio.run(played(found[number], each)) for each in tries]
+        outputs = [output for _, output in played_group]
+        succeeded[uid] = [output.extra_fields["reward_extra_info"]["acc"] for output in outputs]
+        more = [NonTensorData(output.extra_fields) for output in outputs]
+        scores = torch.tensor([[output.reward_score] for output in outputs])
+        fields = TensorDict({"rm_scores": scores, "extra_fields": NonTensorStack(*more)}, batch_size=[len(outputs)])
+        keys = [f"{uid}_{place}_0" for place in range(len(outputs))]
+        queue.kv_batch_put(keys=keys, partition_id="train", fields=fields, tags=[{"status": "success"} for _ in keys])
+        tag = {"is_prompt": True, "status": "finished", "global_steps": 0}
+        queue.kv_put(key=uid, partition_id="train", tag=tag)
+
+    for tries in ((True, True), (False, False), (True, False)):
+        play_group(*tries)
+    buffer = ReplayBuffer(
+        "sync",
+        OmegaConf.create({}),
+        None,
+        "drop",
+        OmegaConf.create({}),
+        poll_interval=0.1,
+        refill_fn=lambda count: [play_group(True, False) for _ in range(count)],
+        filter_groups_metric="acc",
+        train_batch_size=3,
+        gen_batch_size=1,
+    )
+    batch, metrics = buffer.sample(0, "train", 3)
+    taken = {key.partition("_")[0] for key in batch.keys}
+    assert metrics["training/filter_groups/evicted_samples"] == 2
+    assert metrics["_dapo_filtered_reward_counts"] == {1.0: 1, 0.0: 1}
+    assert len(taken) == 3
+    assert all(sorted(succeeded[uid]) == [0.0, 1.0] for uid in taken)
+    assert {"group0", "group1"} & taken == set()
 
 
 # As an OpenEnv client asks
