@@ -155,13 +155,13 @@ def draw_existing_order(store: Store, axes: Axes, random: Random, *, indirect: b
 
 def pick_order(orders: list[Order], random: Random) -> Order:
     """One of them, half the time of the newer ones, which are not all delivered."""
-    return random.choice(orders[: len(orders) // 5 + 1] if random.random() < 0.5 else orders)
+    return random.choice(orders[: len(orders) // 4 + 1] if random.random() < 0.5 else orders)
 
 
 def draw_tracking_moment(order: Order, shown: Span, random: Random) -> datetime:
-    """A time of one of its steps, each as likely, but half the time before the last: of several orders most have arrived."""
+    """A time of one of its steps, each as likely, but mostly before the last: of several orders most have arrived."""
     spans = list_status_spans(order, shown)
-    return draw_moment(random.choice(spans[:-1] or spans if random.random() < 0.5 else spans), random)
+    return draw_moment(random.choice(spans[:-1] or spans if random.random() < 0.75 else spans), random)
 
 
 def list_status_spans(order: Order, shown: Span) -> list[Span]:
