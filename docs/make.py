@@ -1,4 +1,4 @@
-"""Writes the pages of the datasets, `docs/datasets/`, from schemas and stages: `python -m docs.make`.
+"""Writes the pages of the datasets, `docs/datasets/`, from schemas and stages, and the README's picture: `python -m docs.make`.
 
 It builds a small run for their rows, some 30 s; a test holds that the pages are what is made here.
 """
@@ -19,6 +19,7 @@ from typing import Any, Literal, NewType, Union, get_args, get_origin
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from pydantic import BaseModel
 
+from docs.picture import draw_picture
 from shopwright.pipeline.commands.build import build_example
 from shopwright.pipeline.commands.output import format_option_value
 from shopwright.pipeline.evaluate.realism.figures import GOALS
@@ -75,7 +76,9 @@ def fill_figures(page: str) -> str:
 
 def main() -> None:
     with TemporaryDirectory() as folder:
-        made = pages(small_run(folder))
+        run = small_run(folder)
+        made, picture = pages(run), draw_picture(run)
+    (FOLDER / "picture.svg").write_text(picture, encoding="utf-8")
     for name, page in made.items():
         (FOLDER / "datasets" / f"{name}.md").write_text(page, encoding="utf-8")
     realism = FOLDER / "realism.md"

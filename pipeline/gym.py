@@ -19,20 +19,23 @@ from shopwright.pipeline.dataset import Dataset
 from shopwright.pipeline.envs import get_env
 from shopwright.pipeline.envs.base import World
 from shopwright.pipeline.envs.episode import Episode, draw_task
-from shopwright.pipeline.envs.load_world import MOST_CUSTOMERS, NEEDS, build_world
+from shopwright.pipeline.envs.load_world import MOST_CUSTOMERS, NEEDS, build_world, is_drawn_member, load_customers
 from shopwright.pipeline.files import path_of
 from shopwright.pipeline.models.role import Models, Role
 from shopwright.pipeline.problem import Problem
 from shopwright.pipeline.run import Run
 from shopwright.pipeline.shards import in_batches
+from shopwright.pipeline.shop.store import Customer
 from shopwright.pipeline.stage import ROLES, Shard
 from shopwright.pipeline.stages import all_stages, upstream
 from shopwright.schemas.record import Record
+from shopwright.schemas.shop import Persona
 
 T = TypeVar("T")
 # In a world that is made in memory.
 CUSTOMERS = 60
-TOKENS = "64k"
+LIVES: dict[str, dict[str, Any]] = {"trajectories": {"tokens": "64k"}, "orders": {}}
+"""Datasets that are made for one customer at a time, when an episode asks for it."""
 
 
 def make(
@@ -72,21 +75,46 @@ def world(
 def from_run(folder: str, customers: int, prints: tuple[str, ...], vectors: bool) -> World:
     """`prints` tell when a dataset was made again."""
     have = {name: Run(folder).read(name) for name in NEEDS}
-    return build_world(have, customers, (world, (folder, 0, customers, 0, vectors)), vectors=vectors)
+    people = load_customers(have, customers)
+    return build_world(have, people, (world, (folder, 0, customers, 0, vectors)), vectors=vectors)
 
 
 @lru_cache(4)
 def build_world_in_memory(products: int, customers: int, seed: int) -> World:
     """The stages as they are, on datasets that no file holds; for speed their checks are left out."""
-    given: dict[str, dict[str, Any]] = {
-        "catalog": {"products": products},
-        "personas": {"count": customers},
-        "trajectories": {"tokens": TOKENS},
-    }
+    given: dict[str, dict[str, Any]] = {"catalog": {"products": products}, "personas": {"count": customers}}
     have: dict[str, Dataset[Any]] = {}
     for name in upstream("orders"):
-        have[name] = build_dataset_in_memory(name, have, given.get(name, {}), seed)
-    return build_world(have, customers, (world, (None, products, customers, seed)), seed=seed)
+        if name not in LIVES:
+            have[name] = build_dataset_in_memory(name, have, given.get(name, {}), seed)
+    people = [SimulatedCustomer(place, person, have, seed) for place, person in enumerate(have["personas"])]
+    return build_world(have, people, (world, (None, products, customers, seed)), seed=seed)
+
+
+class SimulatedCustomer(Customer):
+    """One whose months are simulated when an episode first asks what it looked at or ordered."""
+
+    def __init__(self, place: int, person: Persona, have: Mapping[str, Dataset[Any]], seed: int) -> None:
+        """place: of the person among all personas."""
+        for name, value in {"id": person.id, "member": is_drawn_member(person), "origin": (place, have, seed)}.items():
+            object.__setattr__(self, name, value)  # the class is frozen
+
+    def __getattr__(self, name: str) -> Any:
+        """Asked for nothing but what is not there yet."""
+        if name not in ("visited", "visited_at", "orders"):
+            raise AttributeError(name)
+        place, have, seed = self.origin
+        found = dict(have)
+        for dataset, settings in LIVES.items():
+            slice_of_work = Shard(place, len(have["personas"]), seed) if dataset == "trajectories" else None
+            found[dataset] = build_dataset_in_memory(dataset, found, settings, seed, slice_of_work)
+        [lived] = load_customers(found, len(have["personas"]))
+        for each in ("visited", "visited_at", "orders"):
+            object.__setattr__(self, each, getattr(lived, each))
+        return getattr(lived, name)
+
+    def __reduce__(self) -> Any:
+        return Customer, (self.id, self.visited, self.visited_at, self.orders, self.member)
 
 
 class MemoryDataset(Dataset[Record]):
@@ -131,14 +159,14 @@ class MemoryDataset(Dataset[Record]):
 
 
 def build_dataset_in_memory(
-    name: str, have: dict[str, Dataset[Any]], given: dict[str, Any], seed: int
+    name: str, have: dict[str, Dataset[Any]], given: Mapping[str, Any], seed: int, shard: Shard | None = None
 ) -> MemoryDataset:
-    """A dataset as its stage makes it from others in memory, in one piece and without any model."""
+    """A dataset as its stage makes it from others in memory, in one piece or a slice of it, and without any model."""
     stage = all_stages()[name]
     settings = {key: setting.parse(given.get(key, setting.default)) for key, setting in stage.settings.items()}
     roles = {role: Role(role, Models(), Path()) for role in ROLES}
     plan = stage.plan(have, settings)
-    inputs: dict[str, Any] = {**have, **roles, "shard": Shard(0, 1, seed), "plan": plan}
+    inputs: dict[str, Any] = {**have, **roles, "shard": shard or Shard(0, 1, seed), "plan": plan}
     values = {key: stage.settings[key].adapter.validate_python(value) for key, value in settings.items()}
     found = in_batches(stage, stage.function(*map(inputs.get, stage.needs), **values))
     shop = have["catalog"].catalog_settings if "catalog" in have else values

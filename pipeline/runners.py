@@ -11,6 +11,7 @@ import multiprocessing
 import os
 import signal
 import socket
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -166,6 +167,7 @@ def open_process_pool(workers: int) -> Iterator[ProcessPoolExecutor]:
     """Worker processes that end with this one, whatever ends it."""
     context = multiprocessing.get_context("forkserver")
     start_deaf_to_ctrl_c()
+    forget_file_of_piped_script()
     others = multiprocessing.active_children()
     executor = ProcessPoolExecutor(workers, mp_context=context, initializer=follow_the_parent)
     try:
@@ -184,6 +186,13 @@ def open_process_pool(workers: int) -> Iterator[ProcessPoolExecutor]:
         raise
     finally:
         executor.shutdown(wait=True, cancel_futures=True)
+
+
+def forget_file_of_piped_script() -> None:
+    """Python says that a script from a pipe (`python - <<END`) is the file "<stdin>", which each worker would try to read and end."""
+    main = sys.modules["__main__"]
+    if getattr(main, "__file__", None) == "<stdin>":
+        del main.__file__
 
 
 @cache

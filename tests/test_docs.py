@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from docs.make import pages
+from docs.picture import draw_picture
 from shopwright.pipeline.__main__ import parse_arguments
 from shopwright.pipeline.stages import all_stages
 from tests.pages import blocks, commands
@@ -95,6 +96,10 @@ def test_each_dataset_has_its_page_and_it_is_what_schema_and_stage_say(small):
     assert {page.stem for page in DOCS if page.parent.name == "datasets"} == set(made) == set(all_stages())
     changed = [name for name, page in made.items() if (HOME / "docs" / "datasets" / f"{name}.md").read_text() != page]
     assert not changed, "make them again: python -m docs.make"
+
+
+def test_the_readmes_picture_is_of_a_question_of_the_run(small):
+    assert (HOME / "docs" / "picture.svg").read_text() == draw_picture(small), "make it again: python -m docs.make"
 
 
 def test_a_dataset_is_loaded_as_its_page_says(small, tmp_path):

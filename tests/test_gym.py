@@ -305,3 +305,7 @@ def test_a_store_made_by_hand_is_not_sent():
     found = store([product("a")], [], [Customer("me", np.zeros(0), np.zeros(0), ())])
     with pytest.raises(TypeError, match="made by hand"):
         pickle.dumps(found)
+
+
+def test_a_journey_of_a_shop_in_memory_is_at_one_time():
+    assert gym.make("journey", difficulty=3, seed=1).reset()["user"]

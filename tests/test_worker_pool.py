@@ -3,6 +3,8 @@
 import contextlib
 import os
 import signal
+import subprocess
+import sys
 import time
 from concurrent.futures import BrokenExecutor, CancelledError, ThreadPoolExecutor
 
@@ -19,6 +21,16 @@ def test_a_call_in_time_gives_what_it_made_and_its_clock_is_off():
     with open_process_pool(1) as executor:
         assert executor.submit(run_with_deadline, 0.5, sum, (1, 2)).result() == 3
         executor.submit(time.sleep, 1).result()
+
+
+def test_workers_start_for_a_script_that_comes_through_a_pipe(tmp_path):
+    code = """from shopwright import build
+if __name__ == "__main__":
+    print(len(build("catalog", "run", products=3200, workers=2)))
+"""
+    words, pipe = [sys.executable, "-"], {"input": code, "capture_output": True, "text": True}
+    done = subprocess.run(words, cwd=tmp_path, check=False, **pipe)
+    assert (done.returncode, done.stdout) == (0, "3200\n"), done.stderr
 
 
 def test_a_process_whose_call_takes_too_long_ends_even_inside_a_library():

@@ -205,7 +205,7 @@ def draw_journey_parts(world: World, axes: Axes, random: Random) -> list[tuple[s
             took = draw_fitting_part(name, world, one, axes, random, found, sells_out=name == chosen[0])
             if took is not None:
                 found[name] = took
-                one = one and replace(one, now=took.goal.now)
+                one = one and one.at(took.goal.now)
     if len(found) < count:
         raise CannotDraw(f"no customer of it has {count} different things to ask at one time")
     last = [name for name, drawn in found.items() if drawn.goal.event]

@@ -55,22 +55,26 @@ def load_world_beside(dataset: Dataset[Any]) -> World:
 def load_run_world(folder: str, prints: tuple[str, ...]) -> World:
     """`prints` tell when a dataset was made again."""
     have = {name: Dataset(path_of(folder), name, makes) for name, makes in NEEDS.items()}
-    return build_world(have, MOST_CUSTOMERS, (load_run_world, (folder, prints)))
+    return build_world(have, load_customers(have, MOST_CUSTOMERS), (load_run_world, (folder, prints)))
 
 
 def build_world(
-    have: Mapping[str, Dataset[Any]], customers: int, origin: Origin, *, vectors: bool = False, seed: int | None = None
+    have: Mapping[str, Dataset[Any]],
+    customers: Iterable[Customer],
+    origin: Origin,
+    *,
+    vectors: bool = False,
+    seed: int | None = None,
 ) -> World:
     """The world of these datasets; who sells what is drawn by the seed, that of the catalog where none is given."""
     catalog = have["catalog"].table([*SHOWN_COLUMNS, *NUMBER_COLUMNS])
-    people = tuple(load_customers(have, catalog["id"], customers))
     made = have["catalog"].manifest
     if seed is None:
         seed = made.recipe.seed if made else 0
     found = Store(
         catalog,
         have["variants"].table(),
-        people,
+        tuple(customers),
         origin=(load_world_store, origin),
         seed=seed,
         language=find_language(have["catalog"]),
@@ -109,8 +113,9 @@ def load_world_search(world: Callable[..., World], arguments: tuple[Any, ...]) -
     return world(*arguments).finder
 
 
-def load_customers(have: Mapping[str, Dataset[Any]], ids: pa.ChunkedArray, most: int) -> Iterator[Customer]:
+def load_customers(have: Mapping[str, Dataset[Any]], most: int) -> Iterator[Customer]:
     """The first personas that have a log, with their visits and orders."""
+    ids = have["catalog"].table(["id"])["id"]
     people = {one.id: one for one in have["personas"].head(most)}
     ordered: dict[str, list[Order]] = defaultdict(list)
     for order in read_orders_of_people(have["orders"], people):

@@ -13,7 +13,7 @@ from shopwright.pipeline.experts.orders import Return, Tracking
 from shopwright.pipeline.experts.policy import NO_DAY, Policy, read_topic_of_question
 from shopwright.pipeline.experts.products import Discovery, Substitution
 from shopwright.pipeline.experts.recognize import CART, MY_ORDER, STATUS, asks_about_rule, recognize, respell_cues
-from shopwright.pipeline.reading.wishes import ShopVocabulary
+from shopwright.pipeline.reading.wishes import ShopVocabulary, leave_out_contrast
 
 EXPERTS: dict[str, Callable[..., Any]] = {
     "bundle_planning": Bundle,
@@ -27,6 +27,8 @@ EXPERTS: dict[str, Callable[..., Any]] = {
     "voucher": VoucherList,
 }
 """By the situation that an opening begins."""
+ALONE = ("one_seller", "voucher")
+"""Situations that are no part of a conversation about several things."""
 
 
 def name_situation(opening: str, lexicon: ShopVocabulary) -> str:
@@ -56,17 +58,19 @@ def recognize_text(text: str, lexicon: ShopVocabulary) -> tuple[str, bool]:
 
 def play(opening: str, calls: int, lexicon: ShopVocabulary) -> Acts:
     """The calls of the expert for an opening: yields steps, is sent what the tools said. It ends when an answer is handed in."""
+    opening = leave_out_contrast(opening)
 
     def find(text: str) -> str:
         situation, sure = recognize_text(text, lexicon)
         return situation if sure else ""
 
-    requests = split_requests(opening, find, lexicon)
-    plain = respell_cues(" ".join(opening.lower().split()), lexicon.words)
+    plain = respell_cues(opening.lower(), lexicon.words)
+    whole = name_situation(opening, lexicon)
+    requests = [] if whole in ALONE else split_requests(opening, find, lexicon)
     expert: Any
     if len(requests) > 1 or (requests and MORE_LATER.search(plain)):
         guess = partial(name_situation, lexicon=lexicon)
         expert = Journey(opening, calls, lexicon, requests=requests, experts=EXPERTS, find=find, guess=guess)
     else:
-        expert = EXPERTS[name_situation(opening, lexicon)](opening, calls, lexicon)
+        expert = EXPERTS[whole](opening, calls, lexicon)
     yield from expert.play()

@@ -65,7 +65,8 @@ PIECES = re.compile(
 PIECES_OF = re.compile(r"\b(\d+) pieces? of (?:this|that|it|them|these|those)\b")
 # How a sentence begins that is about something else; what it says up to its end is nobody's wish.
 ELSEWHERE = re.compile(
-    r"(?:^|(?<=[.!?] ))(?=[^.!?:]*\b(?:different|not|don'?t|unlike)\b)[^.!?:]*\b(?:an)?other one\b[^.!?:]*: .*?[.!?](?= |$)"
+    r"(?:^|(?<=[.!?] ))(?=[^.!?:]*\b(?:different|not|don'?t|unlike)\b)[^.!?:]*\b(?:an)?other one\b[^.!?:]*: .*?[.!?](?= |$)",
+    re.IGNORECASE,
 )
 # Which of several things something is said of.
 WHICH = re.compile(r"\bfor (?:item|number) \d+")
@@ -574,6 +575,15 @@ CASES: tuple[tuple[str, str, str], ...] = (
     ("registered", "no", r"(?:not|n'?t|never) register(?:ed)?\b"),
     ("registered", "yes", r"\bregister(?:ed)?\b"),
 )
+
+
+def leave_out_contrast(text: str) -> str:
+    """A text without its sentences about something else, which is not what is wanted.
+
+    >>> leave_out_contrast("A red lamp. Don't take it for the other one: it costs $9. Thanks.")
+    'A red lamp. Thanks.'
+    """
+    return " ".join(ELSEWHERE.sub("", " ".join(text.split())).split())
 
 
 def make_fit(fact: str, found: re.Match[str]) -> Wish:

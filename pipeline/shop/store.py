@@ -169,6 +169,10 @@ class Customer:
     now: datetime | None = None
     """The one moment at which tasks may be set; None: any."""
 
+    def at(self, now: datetime) -> "Customer":
+        """The same customer, of whom tasks may be set at this moment alone."""
+        return Customer(self.id, self.visited, self.visited_at, self.orders, self.member, now)
+
 
 class Store:
     """

@@ -23,7 +23,7 @@ from shopwright.pipeline.envs.base import dump_compact_json
 from shopwright.pipeline.envs.baselines import ENV_BASELINES
 from shopwright.pipeline.envs.difficulty import compute_axes
 from shopwright.pipeline.envs.episode import Episode, draw_task, play_episode, play_solution
-from shopwright.pipeline.envs.load_world import NEEDS, build_world
+from shopwright.pipeline.envs.load_world import NEEDS, build_world, load_customers
 from shopwright.pipeline.envs.wording import UNFILLED
 from shopwright.pipeline.problem import Problem
 from shopwright.pipeline.stages import upstream
@@ -278,7 +278,7 @@ def moved(datasets, request):
         ids = [row["id"] for row in datasets["catalog"].table().to_pylist()]
         order = dict(zip(ids, Random(3).sample(range(len(ids)), len(ids)), strict=True))
         have = {**datasets, **{each: changed(datasets[each], shuffled(order)) for each in ("catalog", "variants")}}
-    one, other = (build_world(each, 12, (gym.world, ())) for each in (datasets, have))
+    one, other = (build_world(each, load_customers(each, 12), (gym.world, ())) for each in (datasets, have))
     return one, other, renamed if request.param == "other ids" else str
 
 
