@@ -1,4 +1,4 @@
-"""Whether it can be told from a task's first words that it cannot be done: AUC of a naive Bayes classifier of words and pairs of words.
+"""Whether it can be told from a task's first words that it cannot be done: AUC of the audit's ridge regression on words and pairs of words.
 
     python -m benchmarks.feasibility                # every env that has such tasks, 1,300 of each
     python -m benchmarks.feasibility --tasks 5200   # a learner that has seen more
@@ -8,57 +8,33 @@ Digits count as one another, tasks are of all levels, and each is judged by what
 
 import argparse
 from collections.abc import Sequence
-
-import numpy as np
+from statistics import fmean
 
 from benchmarks.trajectories import machine, write
 from shopwright.pipeline import gym
 from shopwright.pipeline.envs import all_envs, get_env
 from shopwright.pipeline.envs.base import World
 from shopwright.pipeline.envs.episode import draw_task
-from shopwright.pipeline.envs.learnt_words import list_features
+from shopwright.pipeline.envs.learnt_words import RefusalReader
+from shopwright.pipeline.evaluate.statistics import measure_auc
 from shopwright.schemas.tasks import Task
 
 LEVELS, FOLDS = range(13), 5
 GOAL = 0.6
 
 
-def measure_auc(scores: np.ndarray, wanted: np.ndarray) -> float:
-    """The chance that a wanted one has more than another; a tie is half.
-
-    >>> measure_auc(np.array([3, 1, 1, 0]), np.array([True, True, False, False]))
-    0.875
-    """
-    _, place, counts = np.unique(scores, return_inverse=True, return_counts=True)
-    ranks = (np.cumsum(counts) - (counts - 1) / 2)[place]
-    many, few = int(wanted.sum()), int((~wanted).sum())
-    return float((ranks[wanted].sum() - many * (many + 1) / 2) / (many * few))
-
-
 def cross_validate(texts: Sequence[str], wanted: Sequence[bool]) -> float:
-    """The mean AUC over the folds of a classifier of texts. Raises ValueError where a fold has tasks of one kind only."""
-    known: dict[str, int] = {}
-    rows = [np.array([known.setdefault(each, len(known)) for each in sorted(list_features(text))]) for text in texts]
-    labels, fold = np.array(wanted, bool), np.arange(len(texts)) % FOLDS
+    """The mean AUC over the folds of what the audit reads texts by. Raises ValueError where a fold has tasks of one kind only."""
     found = []
     for number in range(FOLDS):
-        learnt = [(rows[place], labels[place]) for place in np.flatnonzero(fold != number)]
-        tested = np.flatnonzero(fold == number)
-        if len({*labels[tested].tolist()}) < 2:
+        learnt = [place for place in range(len(texts)) if place % FOLDS != number]
+        tested = range(number, len(texts), FOLDS)
+        labels = [wanted[place] for place in tested]
+        if len(set(labels)) < 2:
             raise ValueError("Too few tasks: a fold has none that can be done, or none that cannot.")
-        weights = weigh_features(learnt, len(known))
-        found.append(measure_auc(np.array([weights[rows[place]].sum() for place in tested]), labels[tested]))
-    return float(np.mean(found))
-
-
-def weigh_features(learnt: Sequence[tuple[np.ndarray, np.bool_]], count: int) -> np.ndarray:
-    """How much more common each feature is in the wanted texts, as a logarithm; each was seen once before."""
-    seen, texts = np.ones((2, count)), np.full(2, 2.0)
-    for row, label in learnt:
-        seen[int(label), row] += 1
-        texts[int(label)] += 1
-    shares: np.ndarray = np.log(seen / texts[:, None])
-    return shares[1] - shares[0]
+        reader = RefusalReader([texts[place] for place in learnt], [wanted[place] for place in learnt])
+        found.append(measure_auc([reader.rate(texts[place]) for place in tested], labels).share)
+    return fmean(found)
 
 
 def draw_tasks(world: World, name: str, count: int) -> list[Task]:

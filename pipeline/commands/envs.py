@@ -12,7 +12,7 @@ ABOUT = (
 )
 EXAMPLE = "shopwright evaluate envs --agent openai:NAME@http://127.0.0.1:8000/v1 --envs C2 --levels 0,6,12"
 AUDIT_ABOUT = (
-    "play the solver, eight baselines and seven players that read, in the words of the test split; exit 1 if the solver fails, or another"
+    "play the solver, eight baselines and eight players that read, in the words of the test split; exit 1 if the solver fails, or another"
     " earns 0 or more, or succeeds in over 15 %% of an env's tasks, from level 3 on"
 )
 AUDIT = "shopwright audit envs --levels 0-12 --episodes 200"
@@ -65,10 +65,11 @@ def open_situation(
     native: bool = False,
     tries: int = 1,
     split: str | None = None,
-) -> tuple[Any, None]:
+) -> tuple[Any, Any]:
     from shopwright.pipeline.checks.shopper_replies import list_shopper_errors
     from shopwright.pipeline.envs.evaluate import EnvTasks, parse_env_names, parse_levels
     from shopwright.pipeline.gym import world
+    from shopwright.pipeline.run import Run
 
     names, wanted = parse_env_names(envs), parse_levels(levels)
     shopper = open_shopper(models, run or NO_RUN)
@@ -86,7 +87,7 @@ def open_situation(
         tries=tries,
         held_out=split == "held-out",
     )
-    return tasks, None
+    return tasks, Run(run).read("orders") if run is not None else None
 
 
 def open_shopper(models: Any, folder: str) -> Any:

@@ -28,6 +28,11 @@ def add(commands: Any, folder: Parser, as_json: Parser) -> None:
         help="a public test set that the data must not contain",
     )
     options.add_argument("--unverified", action="store_true", help="skip the checks of `shopwright verify`")
+    options.add_argument(
+        "--unaudited",
+        action="store_true",
+        help="publish environments whose audit failed (shopwright audit envs --run FOLDER); without a current one a small audit is made first",
+    )
 
 
 def run(**options: Any) -> int:

@@ -89,8 +89,9 @@ def run_audit(kind: Any, what: str, run: str | None, workers: int | None, json: 
 
 
 def tell_made(dataset: Any, given: dict[str, Any]) -> dict[str, str]:
-    """Of which rows of a dataset results are."""
-    return {"split": given["split"], "made": dataset.manifest.fingerprint} if dataset else {}
+    """Of which rows of a dataset results are; of environments the last dataset of their shop."""
+    split = {"split": given["split"]} if "split" in given else {}
+    return {**split, "made": dataset.manifest.fingerprint} if dataset else {}
 
 
 def write_report_again(run: str) -> Path:

@@ -6,7 +6,7 @@ from math import exp, floor
 from shopwright.pipeline.problem import Problem
 
 # Orders that are shown, at most, but for what the published formula asks.
-MOST_ORDERS = 7
+MOST_ORDERS = 14
 
 
 def compute_sigmoid(x: float) -> float:
@@ -53,14 +53,14 @@ class Axes:
         """Orders among which one is meant, where the customer has so many: of the few published, who guesses is right too often.
 
         >>> [compute_axes(level).orders_shown for level in (0, 1, 3, 6, 12)]
-        [1, 3, 7, 7, 7]
+        [1, 5, 13, 14, 14]
         """
-        return max(self.orders, min(MOST_ORDERS, 1 + 2 * self.difficulty))
+        return max(self.orders, min(MOST_ORDERS, 1 + 4 * self.difficulty))
 
     @property
     def contrast(self) -> float:
         """Chance that the shopper also says what it does not mean, or what it had before."""
-        return 0.9 * compute_sigmoid(2 * (self.difficulty - 2))
+        return 0.97 * compute_sigmoid(4 * (self.difficulty - 2))
 
     @property
     def slack(self) -> float:

@@ -34,6 +34,7 @@ from shopwright.pipeline.envs.referring_expressions import (
     find_near_memory,
     intersect_spans,
     list_memories,
+    make_clue,
     slot_of_clue,
 )
 from shopwright.pipeline.envs.wording import Opening, list_said, make_slot, pick_stated
@@ -49,6 +50,8 @@ EXACT = ("number", "date")
 VAGUE = ("category", "when", "brand", "products", "total")
 # Orders that are looked at until one can be told from the others shown.
 TRIES = 400
+# Orders of others that are looked at for something that none of the customer's has.
+OTHERS_LOOKED_AT = 20
 
 
 class OrderTrackingGoal(Goal):
@@ -152,13 +155,13 @@ def draw_existing_order(store: Store, axes: Axes, random: Random, *, indirect: b
 
 def pick_order(orders: list[Order], random: Random) -> Order:
     """One of them, half the time of the newer ones, which are not all delivered."""
-    return random.choice(orders[: len(orders) // 3 + 1] if random.random() < 0.5 else orders)
+    return random.choice(orders[: len(orders) // 4 + 1] if random.random() < 0.5 else orders)
 
 
 def draw_tracking_moment(order: Order, shown: Span, random: Random) -> datetime:
-    """A time of one of its steps, each as likely, but half the time before the last: of several orders most have arrived."""
+    """A time of one of its steps, each as likely, but mostly before the last: of several orders most have arrived."""
     spans = list_status_spans(order, shown)
-    return draw_moment(random.choice(spans[:-1] or spans if random.random() < 0.5 else spans), random)
+    return draw_moment(random.choice(spans[:-1] or spans if random.random() < 0.75 else spans), random)
 
 
 def list_status_spans(order: Order, shown: Span) -> list[Span]:
@@ -175,21 +178,18 @@ def find_arrival_day(order: Order) -> str:
 def draw_missing_order(store: Store, axes: Axes, random: Random, *, indirect: bool) -> DrawnTask | None:
     """A task about an order that the customer does not have; None where nothing that is remembered shows it.
 
-    It is another customer's, placed at about the time of one that is shown. All is drawn as of an order that is there, so that neither
-    the facts nor the words tell.
+    All is drawn as of an order that is there, and one clue spoilt then, so that neither the facts nor the words tell.
     """
     customer, orders, shown = draw_order_history(store, axes, random)
     nearest = pick_order(orders, random)
     now = draw_tracking_moment(nearest, shown, random)
     memories = list_memories(orders, now, store, lines=False)
-    it = imagine_order(nearest, now, store, random)
-    if it is None:
+    it = next(each for each in memories if each.order is nearest)
+    fitting = draw_order_clues(it, memories, axes, random, indirect=indirect)
+    wrong = fitting and spoil_clue(fitting, it, list_memories(customer.orders, now, store, lines=False), random)
+    if not fitting or not wrong:
         return None
-    clues = draw_order_clues(it, memories, axes, random, indirect=indirect)
-    everything = list_memories(customer.orders, now, store, lines=False)
-    wrong = [each for each in clues or () if each.fact != "when" and not find_fitting_memories([each], everything)]
-    if not clues or not wrong:
-        return None
+    clues = [wrong if each.name == wrong.name else each for each in fitting]
     asks = len(orders) == 1 or random.random() < 0.5
     goal = OrderTrackingGoal(
         persona_id=customer.id,
@@ -198,13 +198,25 @@ def draw_missing_order(store: Store, axes: Axes, random: Random, *, indirect: bo
         refusal="not_found",
         clues=clues,
         asks_arrival=asks,
-        contrast=contrast_orders(it, memories, clues, axes, random),
+        contrast=contrast_orders(it, memories, fitting, axes, random),
     )
     ids = [each.order.id for each in memories]
-    proof = NoOrder(orders=ids, fact=wrong[0].fact, value=wrong[0].value)
+    proof = NoOrder(orders=ids, fact=wrong.fact, value=wrong.value)
     other = Answer(selected_order_id=nearest.id, order_status=status_at(nearest, now))
-    miss = Miss(breaks=[wrong[0].name], end=End(answer=other))
+    miss = Miss(breaks=[wrong.name], end=End(answer=other))
     return DrawnTask(goal, {}, Infeasible(refusal=goal.refusal, proof=proof), miss)
+
+
+def spoil_clue(clues: list[Clue], it: Memory, everything: list[Memory], random: Random) -> Clue | None:
+    """One of the clues as it holds of somebody else's order, and of nothing that the customer ordered; None where that fails."""
+    known = [each.fact for each in clues if each.fact != "when"]
+    fact = random.choice(known) if known else ""
+    for _ in range(OTHERS_LOOKED_AT if fact else 0):
+        other = imagine_order(it.order, it.now, it.store, random)
+        found = other and make_clue(other, fact, random)
+        if found and not find_fitting_memories([found], everything):
+            return found
+    return None
 
 
 def imagine_order(nearest: Order, now: datetime, store: Store, random: Random) -> Memory | None:
@@ -221,15 +233,21 @@ def draw_order_clues(
 ) -> list[Clue] | None:
     """What is remembered of an order; None where it cannot be told from those that are shown."""
     if indirect:
-        vague = VAGUE[:-1] if len(memories) > 2 else VAGUE
+        vague = list_vague_facts(memories)
         first, *more = random.sample(vague, len(vague))
         return draw_referring_clues(it, memories, first, more, random, count=axes.constraints, alone=False)
     return draw_referring_clues(it, memories, random.choice(EXACT), (), random, count=1, alone=True)
 
 
+def list_vague_facts(shown: list[Memory]) -> tuple[str, ...]:
+    return VAGUE[:-1] if len(shown) > 2 else VAGUE
+
+
 def contrast_orders(it: Memory, shown: list[Memory], clues: list[Clue], axes: Axes, random: Random) -> list[Slot]:
     """By chance something of an order that is not meant."""
-    return draw_contrast(it, shown, clues, VAGUE, random, lines=False) if random.random() < axes.contrast else []
+    if random.random() >= axes.contrast:
+        return []
+    return draw_contrast(it, shown, clues, list_vague_facts(shown), random, lines=False)
 
 
 def list_tracking_slots(clues: list[Clue], now: datetime, asks: bool, axes: Axes, random: Random) -> list[Slot]:

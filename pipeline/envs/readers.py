@@ -176,6 +176,11 @@ def rate_nothing(heard: Heard) -> Callable[[Candidate], float]:
     return lambda it: Random(f"{heard.texts[0]}/{it.id}").random()
 
 
+def rate_ids(heard: Heard) -> Callable[[Candidate], float]:
+    """The higher an id, the better: what was made last."""
+    return lambda it: int(re.sub(r"[^0-9a-z]", "", "".join(it.id).lower()) or "0", 36)
+
+
 # Playing
 
 
@@ -525,6 +530,7 @@ READERS: dict[str, Player] = {
     "lexical": play_reader(Reader(rate_words, asks=False)),
     "phrase-book": play_reader(Reader(rate_book)),
     "lists-and-guesses": play_reader(Reader(rate_nothing, asks=False, many=True)),
+    "last-id": play_reader(Reader(rate_ids, asks=False)),
     "classifier": play_reader(Reader(rate_by(read_all), refuses=is_refused_by_words)),
     "refuses-by-cues": play_reader(Reader(rate_words, asks=False, refuses=is_refused_by_words)),
 }

@@ -208,9 +208,7 @@ def draw_referring_clues(
         clue = make_clue(it, fact, random)
         if clue is None or alone or len(shown) < 3:
             return clue
-        others = [each for each in find_fitting_memories([clue], shown, loosely=True) if each is not it]
-        # Something of an order that is not there may fit none: by that it is known.
-        return clue if others or (it not in shown and fact != "when") else None
+        return clue if len(find_fitting_memories([clue], shown, loosely=True)) > 1 else None
 
     opening = make(first)
     if opening is None:
@@ -247,21 +245,27 @@ def find_near_memory(clues: Sequence[Clue], shown: Iterable[Memory]) -> tuple[Me
 def draw_contrast(
     it: Memory, shown: Sequence[Memory], clues: Sequence[Clue], facts: Sequence[str], random: Random, *, lines: bool
 ) -> list[Slot]:
-    """As much of something else that is shown as is said of what is meant, and nothing that holds of it; empty where nothing is left."""
-    others = (
-        [each for each in shown if each is not it and each.line is not it.line]
-        if lines
-        else [each for each in shown if each is not it and each.order.id != it.order.id]
-    )
-    if not others:
-        return []
-    other = others[random.randrange(len(others))]
-    found: list[Slot] = []
-    for fact in random.sample(facts, len(facts)):
-        each = make_clue(other, fact, random)
-        if each and len(found) < len(clues) and not it.fits(each, loosely=True) and each not in clues:
-            found.append(slot_of_clue(each, it.now.date(), lines=lines))
-    return found
+    """What is said of what is shown and most easily taken for it, and does not hold of it; empty where nothing is left."""
+    others = [each for each in shown if each is not it]
+    # In the one most easily taken for it, who counts what fits finds the most: what is said of both, and of it alone.
+    best, most = list[Clue](), 0
+    for other in random.sample(others, len(others)):
+        told = list_unlike_clues(it, other, clues, facts, random)
+        count = sum(map(other.fits, clues)) + len(told)
+        if told and count > most:
+            best, most = told, count
+    return [slot_of_clue(each, it.now.date(), lines=lines) for each in best]
+
+
+def list_unlike_clues(
+    it: Memory, other: Memory, clues: Sequence[Clue], facts: Sequence[str], random: Random
+) -> list[Clue]:
+    """Of the same facts where that can be, and of these others, and one more than there are clues; none holds of what is meant."""
+    own = [each.fact for each in clues]
+    rest = [fact for fact in random.sample(facts, len(facts)) if fact not in own]
+    made = [make_clue(other, fact, random) for fact in (*own, *rest)]
+    found = [each for each in made if each and not it.fits(each, loosely=True) and each not in clues]
+    return found[: len(clues) + 1]
 
 
 def draw_order_history(store: Store, axes: Axes, random: Random) -> tuple[Customer, list[Order], Span]:

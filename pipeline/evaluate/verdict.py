@@ -1,7 +1,7 @@
 """What an audit found: whether all can be solved, and nothing be cheated."""
 
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 TITLES = {
@@ -49,3 +49,12 @@ class AuditVerdict:
         """
         for name, found in self.to_json().items():
             yield f"{TITLES[name]}: {', '.join(found) or 'none'}"
+
+
+def parse_verdict(found: Mapping[str, Any]) -> AuditVerdict:
+    """A verdict as it was kept beside other facts.
+
+    >>> parse_verdict({"unsolved": [], "cheated": ["level 3"], "cells": []}).failed
+    True
+    """
+    return AuditVerdict(**{each.name: found[each.name] for each in fields(AuditVerdict) if each.name in found})

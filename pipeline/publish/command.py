@@ -1,6 +1,6 @@
 """`shopwright publish`: a run's datasets and their training forms, on the Hub or in a folder.
 
-Every check again, the leak guard and the card come before the first byte goes up; what fails one of them goes nowhere.
+Every check again, the audit of the environments, the leak guard and the card come before the first byte goes up; what fails one of them goes nowhere.
 """
 
 import fcntl
@@ -40,6 +40,7 @@ def publish_run(
     only: str | None,
     against: Sequence[str],
     unverified: bool,
+    unaudited: bool,
     json: bool,
     *,
     endpoint: str | None = None,
@@ -60,6 +61,8 @@ def publish_run(
     try:
         if not unverified:
             require_verified(made)
+        if not unaudited:
+            require_audited(made, [each.name for each in configs])
         with open_laying_folder(made, None if dry_run else to) as where:
             laid = laid_in(where, made, configs, repo, [Path(each) for each in against])
             outcome: dict[str, Any] = {"configs": list(list_laid_splits(laid))}
@@ -106,6 +109,23 @@ def require_verified(made: Run) -> None:
     if failed := [f"{each.dataset}: {each.check}" for each in found if each.failed]:
         raise Unfit(
             f"{len(failed)} of {len(found)} checks fail, first {failed[0]}. See: shopwright verify {made.folder}"
+        )
+
+
+def require_audited(made: Run, configs: Sequence[str]) -> None:
+    """Raises Unfit where the solver fails in the environments, or a cheap player passes its bound."""
+    from shopwright.pipeline.publish import audited
+
+    if not audited.has_environments(made, configs):
+        return
+    verdict = audited.read_verdict(made)
+    if verdict is None:
+        print_publish_progress(f"{made.folder}: a small audit of its environments; --unaudited goes without")
+        verdict = audited.audit_small(made)
+    if verdict.failed:
+        found = "; ".join(line for line in verdict.lines() if not line.endswith(": none"))
+        raise Unfit(
+            f"The environments fail their audit: {found}. See: shopwright audit envs --run {made.folder}. To publish all the same: --unaudited"
         )
 
 

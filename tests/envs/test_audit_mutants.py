@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import pytest
 
-from shopwright.pipeline.envs import all_envs, difficulty
+from shopwright.pipeline.envs import all_envs, difficulty, order_tracking
 from shopwright.pipeline.envs.base import GoalScore
 from shopwright.pipeline.envs.bundle_planning import BundlePlanning
 from shopwright.pipeline.envs.evaluate import EnvTasks
@@ -83,6 +83,26 @@ def test_a_list_of_the_cheapest_that_is_right_is_named(shop, monkeypatch):
     assert any("asks-everything" in line for line in found.cheated)
 
 
+def test_an_order_that_its_id_tells_is_named(shop, monkeypatch):
+    """Ids count up, and the last one is meant."""
+    monkeypatch.setattr(order_tracking, "pick_order", lambda orders, random: orders[0])
+    found = audit_env(shop, "order_tracking", "last-id")
+    assert any("last-id succeeds in" in line for line in found.cheated)
+
+
+class TellsTheNumberWhenAsked(OrderTracking):
+    """One question is enough, and costs nothing."""
+
+    def draw(self, world, axes, random):
+        return super().draw(world, replace(axes, difficulty=0, omission=1.0), random)
+
+
+def test_asking_that_is_free_is_named(shop, monkeypatch):
+    plant(monkeypatch, TellsTheNumberWhenAsked())
+    found = audit_env(shop, "order_tracking", "asks-everything")
+    assert any("asks-everything succeeds in" in line for line in found.cheated)
+
+
 class TellsInTheWords(PolicyQA):
     """Who asks what has no answer is sorry."""
 
@@ -103,7 +123,7 @@ def test_words_that_tell_what_cannot_be_done_are_named(shop, monkeypatch):
 
 def test_as_it_is_none_of_them_is_named(shop):
     for name, players in {
-        "order_tracking": ["lists-and-guesses"],
+        "order_tracking": ["lists-and-guesses", "last-id", "asks-everything"],
         "bundle_planning": ["lexical"],
         "policy_qa": ["do-nothing"],
     }.items():

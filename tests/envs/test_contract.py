@@ -507,7 +507,7 @@ def test_axis_orders_more_are_shown(world):
         each.reset()
         return len(each.shop.order_list()["orders"])
 
-    assert three(shown) == [1, 7, 7]
+    assert three(shown) == [1, 14, 14]
 
 
 def test_axis_clauses_a_question_goes_through_more_rules(world):
