@@ -4,7 +4,7 @@ from collections.abc import Collection
 from typing import Any
 
 from shopwright.pipeline.envs.evaluate import PAID_FROM, EnvTasks
-from shopwright.pipeline.evaluate.audit import AuditCell, audit, audit_to_json, read_audit, write_audit
+from shopwright.pipeline.evaluate.audit import AuditCell, audit, read_audit, write_audit
 from shopwright.pipeline.evaluate.verdict import AuditVerdict, parse_verdict
 from shopwright.pipeline.gym import world
 from shopwright.pipeline.run import Run
@@ -54,6 +54,6 @@ def audit_small(made: Run) -> AuditVerdict:
     write_audit(
         made.folder,
         situation.name,
-        {"made": fingerprint_shop(made), **verdict.to_json(), "cells": audit_to_json(cells)},
+        {"made": fingerprint_shop(made), **verdict.to_json(), "cells": [cell.to_json() for cell in cells]},
     )
     return verdict

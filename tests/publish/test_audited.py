@@ -3,7 +3,7 @@
 import pytest
 
 from shopwright.pipeline.envs.evaluate import EnvTasks
-from shopwright.pipeline.evaluate.audit import AuditCell, audit_to_json, write_audit
+from shopwright.pipeline.evaluate.audit import AuditCell, write_audit
 from shopwright.pipeline.evaluate.statistics import measure_share
 from shopwright.pipeline.publish import audited
 
@@ -20,7 +20,7 @@ def keep_audit(copy):
         cells = [AuditCell({"env": env, "level": level}, "lexical", share, parts) for env in envs]
         verdict = EnvTasks(None, envs, [level], range(1)).judge(cells)
         facts = {"made": made or audited.fingerprint_shop(copy), **verdict.to_json()}
-        write_audit(copy.folder, EnvTasks.name, facts | {"cells": audit_to_json(cells)})
+        write_audit(copy.folder, EnvTasks.name, facts | {"cells": [cell.to_json() for cell in cells]})
 
     return keep
 
