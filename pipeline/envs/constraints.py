@@ -215,40 +215,28 @@ def schedule_sell_out(store: Store, row: int, random: Random) -> SellOut:
 def contrast_products(
     shelf: Shelf, constraints: Iterable[Constraint], axes: Axes, random: Random, *, category: str = ""
 ) -> list[Slot]:
-    """By chance what something else was like, which is easily taken for it: its values, another limit. category: of a thing of a list."""
-    asked = list(constraints)
-    if random.random() >= axes.contrast or not asked:
+    """By chance what something else was like: another value or limit for each of some constraints. category: of a thing of a list."""
+    if random.random() >= axes.contrast:
         return []
-    near = draw_near_place(shelf, asked, random)
     found = []
-    for each in asked:
-        other = draw_other_constraint(shelf, each, near, random)
+    for each in constraints:
+        other = draw_other_constraint(shelf, each, random)
         if other is not None:
             slot = slot_of_constraint(other)
             found.append(slot_of_thing(slot, category) if category else slot)
     return found
 
 
-def draw_near_place(shelf: Shelf, constraints: Sequence[Constraint], random: Random) -> int:
-    """One of the products that miss a value that is asked for, and nothing else where there is such."""
-    worded = [each for each in constraints if each.op == "is"] or constraints
-    meets = np.array([shelf.meets(each) for each in worded]).sum(axis=0)
-    meets[meets == len(worded)] = -1
-    place = draw_place(meets == meets.max(), random)
-    assert place is not None
-    return place
-
-
-def draw_other_constraint(shelf: Shelf, it: Constraint, near: int, random: Random) -> Constraint | None:
-    """The same fact as another product has it, or with another limit; None where it has the same, or none that is said so."""
+def draw_other_constraint(shelf: Shelf, it: Constraint, random: Random) -> Constraint | None:
+    """The same fact with another value that the shelf has; None where it has none that is said so."""
     if it.fact == "price" and it.op == "at most":
         limit = round_price_limit(int((it.number or 0) * random.choice((0.4, 0.6, 1.5, 2.5))), up=True)
         return it.model_copy(update={"value": format_limit(limit), "number": limit}) if limit != it.number else None
-    code = int(shelf.codes[it.fact][near]) if it.op == "is" else -1
-    value = shelf.values[it.fact][code] if code >= 0 else ""
-    return (
-        it.model_copy(update={"value": value}) if is_said_easily(value) and value.lower() != it.value.lower() else None
-    )
+    if it.op != "is":
+        return None
+    others = sorted({value for value in shelf.values[it.fact] if value.lower() != it.value.lower()})
+    others = [value for value in others if is_said_easily(value)]
+    return it.model_copy(update={"value": random.choice(others)}) if others else None
 
 
 def is_said_easily(value: str) -> bool:

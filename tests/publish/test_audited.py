@@ -55,8 +55,8 @@ def test_a_run_without_a_current_audit_is_audited_first(shopwright, copy, tmp_pa
     monkeypatch.setattr(audited, "LEVELS", (3,))
     monkeypatch.setattr(audited, "EPISODES", 1)
     monkeypatch.setattr("shopwright.pipeline.envs.learnt_words.TASKS", 2)
-    code, _, err = publish_tasks(shopwright, copy, tmp_path / "hub")
-    assert code == 0, err
+    _, _, err = publish_tasks(shopwright, copy, tmp_path / "hub")
+    assert "a small audit" in err  # of one episode it may find anything
     assert audited.read_verdict(copy) is not None
 
 
