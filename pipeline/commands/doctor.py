@@ -34,6 +34,8 @@ FOUND = 38
 ABOUT = {
     "aiohttp": "requests to model servers",
     "babel": "currencies: their names, digits and signs, for prices of a catalog",
+    "beautifulsoup4": "descriptions of a catalog that are HTML",
+    "charset-normalizer": "catalogs in another encoding than UTF-8",
     "duckdb": "SQL over the datasets, and one of three engines that prove answers",
     "jinja2": "prompts, pages, the report",
     "numpy": "columns of numbers",

@@ -90,7 +90,7 @@ def run_audit(kind: Any, what: str, run: str | None, workers: int | None, json: 
 
 def tell_made(dataset: Any, given: dict[str, Any]) -> dict[str, str]:
     """Of which rows of a dataset results are; of environments the last dataset of their shop."""
-    split = {"split": given["split"]} if "split" in given else {}
+    split = {"split": given["split"]} if given.get("split") else {}
     return {**split, "made": dataset.manifest.fingerprint} if dataset else {}
 
 

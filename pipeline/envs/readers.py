@@ -242,7 +242,7 @@ def play_reader(how: Reader) -> Player:
         seat = Seat(episode, how, Heard([episode.task.opening], learnt, env), left=episode.most)
         answer = Answer()
         if not (how.refuses(seat.heard) and env in learnt.refusals):
-            answer = yield from PLAYS[env](seat)
+            answer = yield from PLAYS.get(env, ask_and_give_up)(seat)
         else:
             counts = learnt.refusals[env].totals
             answer = Answer(refusal=max((each for each in counts if each), key=lambda each: counts[each], default=""))
@@ -503,6 +503,12 @@ def play_parts(seat: Seat) -> Play:
     ids = yield from find_products(seat)
     told = {"policy_answer": policy.policy_answer, "recommended_product_ids": ids[:1]}
     return order.model_copy(update=told)
+
+
+def ask_and_give_up(seat: Seat) -> Play:
+    """In an environment that somebody has added, of which no reader knows what is to be done."""
+    yield from seat.ask(1)
+    return Answer()
 
 
 PLAYS: dict[str, Callable[[Seat], Play]] = {

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Any
 
+from shopwright.pipeline.reading.short_instructions import UNIT_WORDS
 from shopwright.pipeline.reading.wishes import COMMON, ShopVocabulary, Wish, WishReader
-from shopwright.pipeline.shopping.facts import parse_measurement
 
 WORD = re.compile(r"\d+(?:\.\d+)+|\w+")
 NUMBER = re.compile(r"\d+(?:\.\d+)?")
@@ -169,10 +169,11 @@ def compare_measures(one: str, other: str) -> tuple[float, float]:
     >>> compare_measures("12 oz", "1 lb"), compare_measures("8 cup", "10 cup")
     ((0.340194278, 0.45359237), (8.0, 10.0))
     """
-    left, right = parse_measurement(one), parse_measurement(other)
-    if left and right and left[1] == right[1]:
-        return left[0], right[0]
-    return float(NUMBER.findall(one)[0]), float(NUMBER.findall(other)[0])
+    numbers = [float(NUMBER.findall(each)[0]) for each in (one, other)]
+    units = [UNIT_WORDS.get(NUMBER.sub("", each, count=1).strip().lower(), ("", 1.0)) for each in (one, other)]
+    if units[0][0] == units[1][0]:
+        numbers = [round(number * size, 9) for number, (_, size) in zip(numbers, units, strict=True)]
+    return numbers[0], numbers[1]
 
 
 def has_words(text: str, words: str) -> bool:

@@ -223,7 +223,11 @@ class WishReader:
         self.read_voucher()
         if found := ONE_SELLER.search(self.text):
             self.take(*found.span(), Wish("one seller", ""))
-        liked = {name: self.text.find(cue) for name, cue in LIKES.items() if cue in self.text}
+        ranked = [
+            {name: said.find(cue) for name, cue in LIKES.items() if cue in said}
+            for said in re.split(r"(?<=[.!?]) ", self.text)
+        ]
+        liked = max(ranked, key=len)
         if len(liked) > 1:
             self.wishes.append(Wish("likes", " ".join(sorted(liked, key=lambda name: liked[name]))))
         self.wishes += [Wish("wants", wanted) for wanted, pattern in WANTS if pattern.search(self.text)]

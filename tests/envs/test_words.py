@@ -16,6 +16,7 @@ from shopwright.pipeline.phrases.grammar import REGISTERS
 from shopwright.pipeline.phrases.speaker import Speaker, draw_speaker
 from shopwright.pipeline.reading import wishes
 from shopwright.pipeline.shop.user_simulator import UserSimulator
+from shopwright.schemas.tasks import Slot
 
 BANK = load_grammar_bank("envs")
 OPENINGS = {
@@ -155,7 +156,8 @@ def test_the_reader_shares_nothing_with_the_writer():
 def test_nobody_says_what_no_person_would(tasks):
     for task in tasks:
         said = f"{task.opening} {' '.join(slot.said for slot in task.slots)}"
-        for slot in task.slots:
+        contrast = [Slot.model_validate(each) for each in json.loads(task.goal).get("contrast", [])]
+        for slot in [*task.slots, *contrast]:
             if "brand" in slot.name:  # a maker may have two names, a category not
                 said = said.replace(slot.value, "it")
         assert not re.search(

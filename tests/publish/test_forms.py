@@ -470,6 +470,8 @@ def test_no_secret_of_an_env_stands_in_its_prompt(rows):
         prompt = "\n".join(message["content"] for message in row["prompt"])
         secret = f"{task.goal} {task.acceptable} {task.solution} {task.nearest_miss}"
         said = {clue["value"] for clue in json.loads(task.goal).get("clues", []) if clue["fact"] == "number"}
+        # The opening may name another order, which is not meant.
+        said |= {slot["value"] for slot in json.loads(task.goal).get("contrast", []) if slot["name"] == "order number"}
         assert not (set(IDS.findall(secret)) - said) & set(IDS.findall(prompt))
         told = json.loads(row["prompt"][1]["content"])
         assert (told["shopper"], told.keys()) == (task.opening, {"shopper", "calls_left"})
