@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import FileSystemLoader
 
-from shopwright.pipeline.publish.pictures import clean_for_xml
+from shopwright.pipeline.publish.pictures import PICTURE_TEMPLATES
 from shopwright.pipeline.publish.report_charts import Dot, time_line
 from shopwright.pipeline.publish.report_customers import ACTIONS
 from shopwright.pipeline.run import Run
@@ -40,14 +40,7 @@ def fits_picture(question: Question, events: int) -> bool:
 def render_picture(question: Question, month: Trajectory) -> str:
     line = time_line([event.model_dump() for event in month.events], ACTIONS)
     assert line, month.id
-    pages = Environment(
-        loader=FileSystemLoader(Path(__file__).parent),
-        undefined=StrictUndefined,
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    pages.filters["visible"] = clean_for_xml
+    pages = PICTURE_TEMPLATES.overlay(loader=FileSystemLoader(Path(__file__).parent))
     return pages.get_template("picture.svg.j2").render(
         line=line,
         marks=[Mark(dot, row in question.evidence) for row, dot in enumerate(line.dots)],

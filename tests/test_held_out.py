@@ -27,7 +27,7 @@ def shop():
 
 
 @pytest.fixture(scope="module")
-def named(shop):
+def kept_names(shop):
     """The categories, and the ids of products, that are in a tree that is held out."""
     store = shop.store
     items = [store.item(row) for row in range(len(store.titles))]
@@ -36,7 +36,7 @@ def named(shop):
     return {item.category for item in kept} | {item.id for item in kept}
 
 
-def is_kept(task, named, shop):
+def is_kept(task, kept_names, shop):
     """Whether anything in a goal is named so, be it a product of an order; what is not meant is no part of it."""
     goal = json.loads(task.goal)
     goal.pop("contrast")
@@ -48,7 +48,7 @@ def is_kept(task, named, shop):
         else []
     )
     words = set(re.findall(r'"([^"\\]*)\\*"', said)) | set(bought if isinstance(bought, list) else [bought])
-    return bool(words & named) or goal.get("topic") in KEPT["topics"]
+    return bool(words & kept_names) or goal.get("topic") in KEPT["topics"]
 
 
 def draw(shop, env, side, seeds=SEEDS):
@@ -56,23 +56,23 @@ def draw(shop, env, side, seeds=SEEDS):
 
 
 @pytest.mark.parametrize("env", list(all_envs()))
-def test_no_task_of_training_is_of_a_kind_that_is_held_out(env, shop, named):
-    assert not [task.id for task in draw(shop, env, "train") if is_kept(task, named, shop)]
-    assert not [task.id for task in draw(shop, env, None) if task.split == "train" and is_kept(task, named, shop)]
+def test_no_task_of_training_is_of_a_kind_that_is_held_out(env, shop, kept_names):
+    assert not [task.id for task in draw(shop, env, "train") if is_kept(task, kept_names, shop)]
+    assert not [task.id for task in draw(shop, env, None) if task.split == "train" and is_kept(task, kept_names, shop)]
 
 
-def test_without_the_rule_there_would_be_such_tasks(shop, named, monkeypatch):
+def test_without_the_rule_there_would_be_such_tasks(shop, kept_names, monkeypatch):
     monkeypatch.setattr("shopwright.pipeline.envs.episode.is_of_held_out_kind", lambda goal, store: False)
-    found = {env: sum(is_kept(task, named, shop) for task in draw(shop, env, "train")) for env in all_envs()}
+    found = {env: sum(is_kept(task, kept_names, shop) for task in draw(shop, env, "train")) for env in all_envs()}
     assert sum(map(bool, found.values())) >= 6, found
 
 
 @pytest.mark.parametrize("env", list(all_envs()))
-def test_they_can_be_played_alone(env, shop, named):
+def test_they_can_be_played_alone(env, shop, kept_names):
     tasks = EnvTasks(shop, [env], [4], range(3), side="test", held_out=True)
     drawn = [draw_task(get_env(env), shop, task.level, task.seed, side="test") for task in tasks.tasks()]
     assert len(drawn) == 3
-    assert all(is_kept(task, named, shop) or env == "journey" for task in drawn)
+    assert all(is_kept(task, kept_names, shop) or env == "journey" for task in drawn)
 
 
 def test_everything_that_is_named_is_there():

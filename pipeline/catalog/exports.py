@@ -470,7 +470,7 @@ class Reader:
             return self.nested_offers(things, main, raw)
         if self.export.join is None and raw.get("stock") is None:
             return None
-        rows, listed = [main, *parts], self.listed(main)
+        rows, listed = [main, *parts], self.read_choice_lists(main)
         names = {way: follow(main, way) for way, _ in self.pairs}
         if self.export.join is not None and (self.export.join.parent or self.export.join.inside) and parts:
             rows = parts  # the parent cannot be bought itself
@@ -541,7 +541,7 @@ class Reader:
                 raw.pop("color", None)
         return found
 
-    def listed(self, main: Row) -> dict[str, list[tuple[str, str]]]:
+    def read_choice_lists(self, main: Row) -> dict[str, list[tuple[str, str]]]:
         """The choices of a configurable product's parts, by their keys."""
         join = self.export.join
         if join is None or not join.inside:

@@ -123,17 +123,17 @@ def test_without_training_sessions_something_is_said():
 
 
 @pytest.fixture(scope="module")
-def predicted(small):
+def predictions(small):
     return predict_steps(small.read("behaviors"), select_prediction_steps(small.read("behavior_steps"), "test"))
 
 
-def test_each_predicts_every_step_of_the_test(small, predicted):
+def test_each_predicts_every_step_of_the_test(small, predictions):
     steps = select_prediction_steps(small.read("behavior_steps"), "test")
-    assert list(predicted) == list(PREDICTORS)
-    assert all(set(said) == {each.id for each in steps} for said in predicted.values())
+    assert list(predictions) == list(PREDICTORS)
+    assert all(set(said) == {each.id for each in steps} for said in predictions.values())
 
 
-def test_they_learn_from_training_sessions_alone(small, predicted):
+def test_they_learn_from_training_sessions_alone(small, predictions):
     """What the test's shoppers did changes no prediction."""
     rows = small.read("behaviors").head(10_000)
     learnt = learn_predictors(
@@ -145,7 +145,7 @@ def test_they_learn_from_training_sessions_alone(small, predicted):
             for name in PREDICTORS:
                 mine = [
                     said
-                    for id, said in predicted[name].items()
+                    for id, said in predictions[name].items()
                     if id.startswith(f"{row.id}-") and int(id.rpartition("-")[2]) == place
                 ]
                 assert mine in ([], [learnt[name](moment)])

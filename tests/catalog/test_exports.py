@@ -522,7 +522,7 @@ def test_simple_products_of_a_configurable_one_are_its_variants(tmp_path):
 TEXT = "id,name,price\n" + "".join(f"{n},Müsli Schüssel {n},{n}.50\n" for n in range(1, 30))
 
 
-def packed(name, data):
+def pack(name, data):
     if name.endswith(".zip"):
         whole = io.BytesIO()
         with zipfile.ZipFile(whole, "w") as file:
@@ -540,7 +540,7 @@ def packed(name, data):
 
 @pytest.mark.parametrize("name", ["a.csv.gz", "a.csv.bz2", "a.csv.xz", "a.csv.zst", "a.zip"])
 def test_a_packed_file_is_read_from_any_place(tmp_path, name):
-    (tmp_path / name).write_bytes(packed(name, TEXT.encode()))
+    (tmp_path / name).write_bytes(pack(name, TEXT.encode()))
     source = open_source(str(tmp_path / name))
     assert [raw["title"] for raw in source.read(9, 11)] == ["Müsli Schüssel 10", "Müsli Schüssel 11"]
     assert len(source) == 29
