@@ -13,6 +13,7 @@ from shopwright.pipeline.envs.difficulty import compute_axes, scale_limits_to_ca
 from shopwright.pipeline.envs.episode import Episode, draw_task, play_episode, play_solution
 from shopwright.pipeline.envs.unseen import find_usage
 from shopwright.pipeline.experts.play import EXPERTS, name_situation
+from shopwright.pipeline.experts.play import play as plan_calls
 from shopwright.pipeline.experts.player import load_lexicon, play_by_expert
 from shopwright.pipeline.gym import world
 
@@ -120,3 +121,19 @@ def test_situations_are_told_apart_by_words(shop):
         ("A desk lamp and a tea kettle, one of each, with my vouhcer.", "voucher"),
     ):
         assert name_situation(opening, lexicon) == situation, opening
+
+
+def test_what_an_opening_says_of_something_else_is_neither_wished_nor_asked_for(shop):
+    lexicon = load_lexicon(shop.store)
+    opening = (
+        "Please find me a desk lamp made of glass, a tea kettle, a soft toy, one of each. I have $300 in total. "
+        "There happens to be another one that is different: I need a desk lamp colored navy, list 2 at most. Thank you."
+    )
+    plan = plan_calls(opening, 30, lexicon)
+    steps = [next(plan)]
+    while steps[-1].name != "submit":
+        steps.append(plan.send('{"answer": "That is all."}' if steps[-1].name == "ask_user" else "{}"))
+    searches = [step.arguments["query"].split() for step in steps if step.name == "catalog_search"]
+    assert any("glass" in words for words in searches)
+    assert not any("navy" in words for words in searches)
+    assert "more" not in steps[-1].arguments, "it is one request"
