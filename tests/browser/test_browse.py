@@ -112,8 +112,9 @@ def test_a_wrong_filter_is_told_beside_its_field_and_mended_by_keyboard_alone(wi
     assert is_in_view(page, ".skip:focus")
     page.get_by_role("link", name="catalog", exact=True).focus()
     page.keyboard.press("Enter")
-    page.get_by_label("Filter by SQL").focus()
-    assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
+    field = page.get_by_label("Filter by SQL")
+    field.focus()
+    playwright.expect(field).to_have_css("outline-style", "solid")  # once the sheet of the new page is there
     page.keyboard.type("price < 0")
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
@@ -130,8 +131,8 @@ def test_a_page_of_a_session_is_drawn_and_nothing_in_it_runs(window):
     page = window(DESKTOP)
     page.goto(page.url + "data/behaviors/0?step=1")
     frame = page.frame_locator("iframe")
-    assert frame.locator(".acted").count() == 1
-    assert frame.locator("body").evaluate("body => getComputedStyle(body).backgroundColor") == "rgb(255, 255, 255)"
+    playwright.expect(frame.locator(".acted")).to_have_count(1)
+    playwright.expect(frame.locator("body")).to_have_css("background-color", "rgb(255, 255, 255)")
     assert page.locator("iframe").bounding_box()["height"] > 200
 
 
