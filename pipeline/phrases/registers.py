@@ -36,10 +36,9 @@ def fill_registers(templates: Sequence[Template], settle: Callable[[str], str] =
     """
     if len({each.register for each in templates}) < 2 or templates[0].meaning.startswith("note/"):
         return list(templates)
-    frames = {
-        use: {frame for each in templates if each.use == use for frame in list_plain_frames(each, settle)}
-        for use in USES
-    }
+    frames: dict[Use, set[str]] = {use: set() for use in USES}
+    for each in templates:
+        frames[each.use].update(list_plain_frames(each, settle))
     added = []
     for use in reversed(USES):  # the tests have fewer templates, and lose none to training
         here = [each for each in templates if each.use == use]
