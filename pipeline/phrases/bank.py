@@ -10,7 +10,7 @@ from random import Random
 from typing import NamedTuple
 
 from shopwright.pipeline.phrases.grammar import SLOT, Malformed, Template, parse_phrase_files
-from shopwright.pipeline.phrases.registers import fill_registers
+from shopwright.pipeline.phrases.register_wording import fill_registers
 from shopwright.pipeline.phrases.synonyms import load_synonyms
 from shopwright.schemas.phrases import FamilyName, Use
 

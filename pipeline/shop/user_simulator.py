@@ -11,6 +11,7 @@ from random import Random
 from typing import NamedTuple, Protocol
 
 from shopwright.pipeline.phrases.speaker import Speaker, capitalize_first
+from shopwright.pipeline.shop.mistype_words import add_typos
 from shopwright.pipeline.shop.topics import (
     ParsedQuestion,
     SlotKeys,
@@ -19,7 +20,6 @@ from shopwright.pipeline.shop.topics import (
     parse_user_question,
     stem_words,
 )
-from shopwright.pipeline.shop.typing_errors import add_typos
 from shopwright.pipeline.words import content_words
 from shopwright.schemas.tasks import Slot
 

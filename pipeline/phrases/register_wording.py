@@ -1,4 +1,4 @@
-"""Plain templates as other registers write them (`data/reference/registers.toml`): for splits in which a register has no template of its own."""
+"""Plain templates as other registers write them (`data/reference/register_wording.toml`): for splits in which a register has no template of its own."""
 
 import re
 import tomllib
@@ -11,7 +11,7 @@ from typing import Any
 from shopwright.pipeline.phrases.grammar import REGISTERS, USES, Template, deal_uses, digest_text
 from shopwright.schemas.phrases import Register, Use
 
-FILE = Path(__file__).parents[2] / "data" / "reference" / "registers.toml"
+FILE = Path(__file__).parents[2] / "data" / "reference" / "register_wording.toml"
 CONTRACTION = re.compile(
     r"\{[^}]*\}|(?<=n)'(?=t\b)|(?<=\w)'(?=(?:m|re|ve|ll|d)\b)|(?:(?<=[Ii]t)|(?<=hat)|(?<=ere))'(?=s\b)"
 )
