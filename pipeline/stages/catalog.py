@@ -16,7 +16,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from shopwright.pipeline.arrow import arrow_schema, cents_to_decimal
 from shopwright.pipeline.catalog import chinese_shop, prices
-from shopwright.pipeline.catalog.exports import is_zero, says_nothing
+from shopwright.pipeline.catalog.exports.values import is_zero, says_nothing
 from shopwright.pipeline.catalog.fits import fits_of
 from shopwright.pipeline.catalog.grouping import Grouping, find_grouping, group_path, regroup
 from shopwright.pipeline.catalog.mined_attributes import add_mined_attributes
