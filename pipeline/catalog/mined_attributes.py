@@ -16,8 +16,14 @@ PACK = re.compile(
     r"(?<![\w.-])(?:(\d{1,4})[ -]?(packs?|pk|count|ct|pieces?|pcs|pairs?)|(?:pack|set|box|case) of (\d{1,4}))(?![\w-])"
 )
 PACKED = {"pack": "pack", "pk": "pack", "ct": "count", "count": "count", "pcs": "pieces", "piece": "pieces", "pair": "pairs"}  # fmt: skip
-# What stands before a number that is no measure of the thing alone: 8 x 10 in, 12-15 in, 1/2 in (also without its stroke), up to 32 gb.
-RANGE = r"(?<![\w./-])(?<!\b\d )(?<!\b\d\d )(?<!\dx)(?<!\d x )(?<!\dx )(?<!up to )"
+# What stands before a number that is no measure of the thing alone: 8 x 10 in, 12-15 in, 1/2 in (also without its stroke), up to 32 gb, projects 150
+# yards, usb 3.0 w window.
+RANGE = (
+    r"(?<![\w./-])(?<!\b\d )(?<!\b\d\d )(?<!\dx)(?<!\d x )(?<!\dx )(?<!\bto )(?<!\bprojects )(?<!\breaches )(?<!\breach )(?<!\brange )"
+    r"(?<!\brange of )(?<!\bwithin )(?<!\bover )(?<!\bunder )(?<!\busb )"
+)
+# Behind it: 8 in x 10, 15 in lcd, 5.8 in-dash, sata 3gb s (a rate).
+NO_UNIT = r"(?![\w/]|-\w| ?x ?\d| (?:lcd|display|screen|touch|s|sec)\b)"
 NUMBER = r"(\d{1,5}(?:\.\d{1,2})?)"
 
 
@@ -78,6 +84,8 @@ def read_attributes(text: str) -> Iterator[tuple[str, str, float | None, str | N
     [('material', 'leather', None, None)]
     >>> list(read_attributes("glass cleaner 32 oz, pack of 6"))
     [('pack', '6 pack', 6.0, 'pack'), ('volume', '32 oz', 32.0, 'oz')]
+    >>> list(read_attributes("copy paper 20lb")), list(read_attributes("sata 3gb s dock")), list(read_attributes("5.8 in-dash receiver"))
+    ([], [], [])
     """
     head = HEAD.split(text, maxsplit=1)[0]  # behind it stands what the thing is for, or comes with
     if material := read_material(head):
@@ -92,7 +100,8 @@ def read_attributes(text: str) -> Iterator[tuple[str, str, float | None, str | N
             yield "pack", f"{int(count)} {unit}", float(count), unit
     for name, shape, spellings in list_measures():
         found = {(float(each[1]), spellings[each[2]]) for each in shape.finditer(head)}
-        if len(found) == 1:
+        is_of_paper = name == "weight" and not load_papers().isdisjoint(WORD.findall(head))
+        if len(found) == 1 and not is_of_paper:
             number, unit = found.pop()
             if number > 0:
                 yield name, f"{number:.12g} {unit}", number, unit
@@ -119,6 +128,11 @@ def make_material_pattern() -> re.Pattern[str]:
 
 
 @cache
+def load_papers() -> frozenset[str]:
+    return frozenset(load_reference()["mined"]["papers"])
+
+
+@cache
 def list_measures() -> list[tuple[str, re.Pattern[str], Mapping[str, str]]]:
     """By name: how a measure is written, and the unit for each spelling."""
     found: list[tuple[str, re.Pattern[str], Mapping[str, str]]] = []
@@ -128,7 +142,7 @@ def list_measures() -> list[tuple[str, re.Pattern[str], Mapping[str, str]]]:
         found.append(
             (
                 name,
-                re.compile(rf"{RANGE}{NUMBER}[ -]?({words})(?![\w/]|-\d| ?x ?\d| (?:lcd|display|screen|touch)\b)"),
+                re.compile(rf"{RANGE}{NUMBER}[ -]?({words}){NO_UNIT}"),
                 spellings,
             )
         )

@@ -50,7 +50,7 @@ TOGETHER = 0.5
 # Nouns that are called as several are.
 ALWAYS_SEVERAL = re.compile(
     r"(?:pants|jeans|leggings|shorts|tights|scissors|glasses|goggles|pliers|headphones|earbuds|trousers|accessories|supplies|parts|components"
-    r"|electronics|products|media|discs|series|lens)$"
+    r"|electronics|products|media|discs|series|lens|\bups|\bgps)$"
 )
 # How often a category's plural is asked for as one thing.
 ONE_OF_SEVERAL = 0.75
@@ -337,8 +337,8 @@ def name_own_category(leaf: str, random: Random) -> str:
 def form_singular(noun: str) -> str:
     """The noun itself where it is no plural, or is called as several are.
 
-    >>> [form_singular(noun) for noun in ("cables", "batteries", "mice", "accessories", "headphones", "cases", "switches", "glass", "memory")]
-    ['cable', 'battery', 'mouse', 'accessories', 'headphones', 'case', 'switch', 'glass', 'memory']
+    >>> [form_singular(noun) for noun in ("cables", "batteries", "mice", "accessories", "headphones", "cases", "switches", "glass", "memory", "ups")]
+    ['cable', 'battery', 'mouse', 'accessories', 'headphones', 'case', 'switch', 'glass', 'memory', 'ups']
     """
     for plural, one in (("scarves", "scarf"), ("shelves", "shelf"), ("knives", "knife"), ("mice", "mouse")):
         if noun == plural:
