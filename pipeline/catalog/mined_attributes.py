@@ -1,13 +1,14 @@
 """Attributes that a catalog has no column for, read in titles, else in descriptions; and measures written in one way."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any
 
 from shopwright.pipeline.catalog.repair.category import HEAD
 from shopwright.pipeline.catalog.repair.color import WORD
-from shopwright.pipeline.catalog.wishes import load_reference
+from shopwright.pipeline.catalog.wishes import load_measures, load_reference
 
 Row = dict[str, Any]
 # Characters of a description that are read: what a thing is stands at its beginning.
@@ -27,8 +28,10 @@ NO_UNIT = r"(?![\w/]|-\w| ?x ?\d| (?:lcd|display|screen|touch|s|sec)\b)"
 NUMBER = r"(\d{1,5}(?:\.\d{1,2})?)"
 
 
-def add_mined_attributes(row: Row) -> Row:
+def add_mined_attributes(row: Row, rare: Collection[tuple[str, str]] = ()) -> Row:
     """The row with its measures in one spelling, and with what its texts say that no attribute of it does; each with a repair note.
+
+    rare: the attributes that are not read in a category, as pairs of both.
 
     >>> row = {"title": "Norrvik oak shelf, 24 inch, 2 pack", "brand": "Norrvik", "description": None, "attributes": [], "options": [], "repairs": []}
     >>> [(each["name"], each["value"]) for each in add_mined_attributes(row)["attributes"]], add_mined_attributes(row)["repairs"]
@@ -43,11 +46,25 @@ def add_mined_attributes(row: Row) -> Row:
     known = {each["name"].lower() for each in (*attributes, *row["options"])}
     for place, text in (("title", strip_brand(row)), ("description", (row["description"] or "")[:BEGINNING].lower())):
         for name, value, number, unit in read_attributes(text):
-            if not any(name in other for other in known):
+            if (row.get("category"), name) not in rare and not any(name in other for other in known):
                 known.add(name)
                 repairs.add(f"{name} taken from the {place}")
                 attributes.append({"name": name, "value": value, "number": number, "unit": unit})
     return row | {"attributes": attributes, "repairs": sorted(repairs)}
+
+
+def find_rare_attributes(products: Iterable[tuple[str, Iterable[str]]]) -> frozenset[tuple[str, str]]:
+    """Categories and attributes that few of their products have: they tell of other things that were put there, as of ink among printers.
+
+    >>> sorted(find_rare_attributes([("Printers", ["volume"]), *[("Printers", ["color"])] * 19, ("Inks", ["volume"])]))
+    [('Printers', 'volume')]
+    """
+    sizes: Counter[str] = Counter()
+    counts: Counter[tuple[str, str]] = Counter()
+    for category, names in products:
+        sizes[category] += 1
+        counts.update((category, name) for name in set(names))
+    return frozenset(pair for pair, count in counts.items() if count < load_measures()["rare"] * sizes[pair[0]])
 
 
 def strip_brand(row: Row) -> str:

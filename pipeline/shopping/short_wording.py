@@ -340,7 +340,13 @@ def form_singular(noun: str) -> str:
     >>> [form_singular(noun) for noun in ("cables", "batteries", "mice", "accessories", "headphones", "cases", "switches", "glass", "memory", "ups")]
     ['cable', 'battery', 'mouse', 'accessories', 'headphones', 'case', 'switch', 'glass', 'memory', 'ups']
     """
-    for plural, one in (("scarves", "scarf"), ("shelves", "shelf"), ("knives", "knife"), ("mice", "mouse")):
+    for plural, one in (
+        ("scarves", "scarf"),
+        ("shelves", "shelf"),
+        ("knives", "knife"),
+        ("mice", "mouse"),
+        ("lenses", "lens"),
+    ):
         if noun == plural:
             return one
     if not re.fullmatch(r"[a-z]+[^su\W]s", noun) or ALWAYS_SEVERAL.search(noun):
