@@ -22,7 +22,7 @@ SPACE_BEFORE = re.compile(r"\s+(?=[,.;:?!)])")
 # Two prepositions of the same kind in a row: "clicked on on May 3".
 TWICE = re.compile(r"\b(on|in) (?=\1\b)")
 AGAIN = re.compile(r"([,.;:?!])(?=\s*[.?!])|,(?=\s*,)")
-VOWEL = re.compile(r"(?:[aeio]|u(?!ni|s[abe]|ti|k)|8|11\b|18\b|hour|honest)", re.IGNORECASE)
+VOWEL = re.compile(r"(?:[aei]|o(?!n(?:e|ce)\b)|u(?!ni|s[abe]|ti|k)|8|11\b|18\b|hour|honest)", re.IGNORECASE)
 
 
 class Said(NamedTuple):
