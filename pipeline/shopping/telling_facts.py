@@ -44,7 +44,7 @@ FAMILY = 0.12
 # Values of a fact, at most, of which one is told by what it is not.
 MOST_VALUES = 12
 # How often nobody says for whom or for what a thing is, which takes many words, or how it is to be packed.
-UNSAID = {**dict.fromkeys(FOR, 0.65), "packaging": 0.85}
+UNSAID = {**dict.fromkeys(FOR, 0.6), "packaging": 0.85}
 # Facts that are named only in some tasks, or where a profile carries them: they alone tell nearly everything.
 NEVER_TELLS = ("brand",)
 # What everything comes as unless somebody says otherwise: nobody asks for it.
