@@ -185,13 +185,19 @@ class ShortWriter(TraitWriter):
             for _ in range(DRAWS):
                 text = self.phrase_trait(need)
                 agrees = agree_in_number(text) if self.is_several and self.hand.agrees else text
-                if agrees and placed.add(need, agrees, self.said):
+                if agrees and not self.repeats_noun(agrees) and placed.add(need, agrees, self.said):
                     self.said[need.fact] = agrees
                     break
             else:
                 return None
         placed.behind.sort(key=lambda fact: fact == "price")
         return placed
+
+    def repeats_noun(self, trait: str) -> bool:
+        """Whether it would stand before the thing with its word twice: "hardly used used skis"."""
+        found = HEAD.fullmatch(self.noun)
+        assert found
+        return not stands_behind(trait) and trait.split()[-1].lower() == found["noun"].split()[0].lower()
 
     def spare_sentence(self, placed: "Placed", stated: Sequence[Need]) -> tuple[list[str], list[Need]]:
         """What stays behind the thing, and what gets a sentence of its own: one need, or color and size."""
