@@ -188,7 +188,7 @@ def choose_telling_needs(
         return None
     tries = TRIES[grade or 1]
     insists = tries if several else INSIST * tries if pool.effects and manner.indirect else 0
-    brief = INSIST * tries if manner.brief and grade else 0
+    brief = INSIST * tries if manner.brief and grade and pool.can_tell_in_two(others, manner) else 0
     if not pool.can_tell(others, first, manner, MOST_RIGHT if several else 0):
         return None
     for number in range(tries):

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from random import Random
 from typing import Any, TypeVar, get_args
 
@@ -219,6 +220,20 @@ class TellingFacts:
         for mask in masks:
             others &= mask
         return others == 0 or len(set(self.counter.rows[unpack_bits(others, len(self.counter.rows))].tolist())) < most
+
+    def can_tell_in_two(self, others: int, manner: Manner) -> bool:
+        """Whether two needs, none of which denies something, are ever enough."""
+        able = [
+            (fact, plain.loose)
+            for fact, plain in self.plain.items()
+            if (manner.measures or not is_measure(plain.need)) and (manner.brand or fact not in NEVER_TELLS)
+        ]
+        able += [(fact, self.bounds[fact].loose) for fact in sorted(self.effects)]
+        if manner.price:
+            able += [("price", each.loose) for each in (*self.limits[:1], *([self.about] if self.about else []))]
+        return any(
+            not others & one & other for (fact, one), (another, other) in combinations(able, 2) if fact != another
+        )
 
     def draw(self, random: Random, grade: int, manner: "Manner", *, indirect: bool) -> list[Candidate]:
         """One candidate for each fact that may be told, and perhaps a price, in an order of chance. indirect: by its effect, what has one."""
