@@ -16,9 +16,9 @@ from shopwright.pipeline.evaluate.situation import play_offline
 from shopwright.pipeline.files import connect_duckdb
 from shopwright.pipeline.languages import find_language
 from shopwright.pipeline.shopping import wording
-from shopwright.pipeline.shopping.baselines import play_solver
 from shopwright.pipeline.shopping.facts import UNITS, load_color_words, parse_measurement
 from shopwright.pipeline.shopping.play import Play, ShopResources, format_turn, list_scenarios
+from shopwright.pipeline.shopping.players import play_solver
 from shopwright.pipeline.shopping.profile import describe_profile
 from shopwright.pipeline.stage import Fault
 from shopwright.schemas.certificates import AnyOf, Lines, Malformed, describe, parse_certificate, parse_miss

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from shopwright.pipeline.catalog.fits import OTHER_NAMES
 from shopwright.pipeline.phrases.speaker import Speaker, drop_article, order_parts, spell_dollars
 from shopwright.pipeline.questions.product_nouns import singularize_title_word
-from shopwright.pipeline.shop.typing_errors import add_typos
+from shopwright.pipeline.shop.mistype_words import add_typos
 from shopwright.pipeline.shopping.trait_words import PARTS
 from shopwright.schemas.certificates import Constraint
 from shopwright.schemas.shop import Choice

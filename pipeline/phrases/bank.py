@@ -10,7 +10,7 @@ from random import Random
 from typing import NamedTuple
 
 from shopwright.pipeline.phrases.grammar import SLOT, Malformed, Template, parse_phrase_files
-from shopwright.pipeline.phrases.registers import fill_registers
+from shopwright.pipeline.phrases.register_wording import fill_registers
 from shopwright.pipeline.phrases.synonyms import load_synonyms
 from shopwright.schemas.phrases import FamilyName, Use
 
@@ -150,7 +150,7 @@ def load_grammar_bank(family: str) -> PhraseBank:
     files = [*sorted(FOLDER.glob("*.txt")), *sorted(FOLDER.joinpath(family).glob("*.txt"))]
     # Small phrases of questions are exchanged for others when they are said.
     settle = load_synonyms().settle if family == QUESTIONS else str
-    meanings = parse_phrase_files(files, settle).values()
-    return PhraseBank(
-        each for found in meanings for each in (fill_registers(found, settle) if family in SPOKEN else found)
-    )
+    meanings = list(parse_phrase_files(files, settle).values())
+    if family in SPOKEN:
+        meanings = [fill_registers(found, settle) for found in meanings]
+    return PhraseBank(chain.from_iterable(meanings))
