@@ -7,7 +7,9 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from shopwright.pipeline.catalog.exports import Export, is_fact, is_listed, list_systems, says
+from shopwright.pipeline.catalog.exports.columns import is_fact
+from shopwright.pipeline.catalog.exports.systems import Export, is_listed, list_systems
+from shopwright.pipeline.catalog.exports.values import says
 from shopwright.pipeline.catalog.normalize import normalize
 from shopwright.pipeline.catalog.repair.money import PriceRules, survey_prices
 from shopwright.pipeline.catalog.sources import BadSource, open_source
