@@ -22,6 +22,9 @@ LONGEST_VALUE = 60
 
 # Characters of a value that is said of something else.
 LONGEST = 60
+# Limits that something else may have, too, as a fact and how it is bounded; and in tenths the lowest rating that anybody asks for.
+SAID_LIMITS = (("price", "at most"), ("rating", "at least"), ("shipping days", "at most"))
+LOWEST_RATING = 30
 
 
 class Requirement(Part):
@@ -218,25 +221,48 @@ def contrast_products(
     """By chance what something else was like: another value or limit for each of some constraints. category: of a thing of a list."""
     if random.random() >= axes.contrast:
         return []
-    found = []
+    constraints, found = list(constraints), []
+    right = shelf.where(constraints)
     for each in constraints:
-        other = draw_other_constraint(shelf, each, random)
+        other = draw_other_constraint(shelf, right, each, random)
         if other is not None:
             slot = slot_of_constraint(other)
             found.append(slot_of_thing(slot, category) if category else slot)
     return found
 
 
-def draw_other_constraint(shelf: Shelf, it: Constraint, random: Random) -> Constraint | None:
-    """The same fact with another value that the shelf has; None where it has none that is said so."""
-    if it.fact == "price" and it.op == "at most":
-        limit = round_price_limit(int((it.number or 0) * random.choice((0.4, 0.6, 1.5, 2.5))), up=True)
-        return it.model_copy(update={"value": format_limit(limit), "number": limit}) if limit != it.number else None
+def draw_other_constraint(shelf: Shelf, right: np.ndarray, it: Constraint, random: Random) -> Constraint | None:
+    """The same fact with another value that the shelf has; None where it has none that is said so.
+
+    right: which products of the shelf are wanted. None of them is within a narrower limit: who takes the narrower of two finds nothing by it.
+    """
+    if (it.fact, it.op) in SAID_LIMITS:
+        return draw_other_limit(shelf.numbers[it.fact], right, it, random)
     if it.op != "is":
         return None
     others = sorted({value for value in shelf.values[it.fact] if value.lower() != it.value.lower()})
     others = [value for value in others if is_said_easily(value)]
     return it.model_copy(update={"value": random.choice(others)}) if others else None
+
+
+def draw_other_limit(numbers: np.ndarray, right: np.ndarray, it: Constraint, random: Random) -> Constraint | None:
+    """A wider limit, or a narrower one that nothing right is within; None where there is none that somebody would say."""
+    limit, own = it.number or 0, numbers[right]
+    if it.fact == "price":
+        cheapest = int(own.min()) if len(own) else int(limit)
+        wider = {round_price_limit(int(limit * factor), up=True) for factor in (1.5, 2.5)}
+        narrower = {round_price_limit(int(cheapest * factor)) for factor in (0.6, 0.9)}
+        limits = {float(cents): format_limit(cents) for cents in sorted(wider | narrower)}
+    elif it.fact == "shipping days":
+        limits = {days: f"{days}" for days in range(1, 2 * round(limit) + 2) if days > limit or not (own <= days).any()}
+    else:
+        tenths = range(LOWEST_RATING, 50)
+        limits = {each / 10: f"{each / 10}" for each in tenths if each / 10 < limit or not (own >= each / 10).any()}
+    others = sorted(each for each in limits if 0 < each != limit)
+    if not others:
+        return None
+    number = random.choice(others)
+    return it.model_copy(update={"value": limits[number], "number": number})
 
 
 def is_said_easily(value: str) -> bool:

@@ -3,14 +3,14 @@
 Facts come from the task's slots; the words from the phrase bank, or from a model (`shopwright.pipeline.shop.rephrasing`).
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
 from itertools import chain
 from random import Random
 from typing import NamedTuple, Protocol
 
-from shopwright.pipeline.phrases.speaker import Speaker, capitalize_first
+from shopwright.pipeline.phrases.speaker import Speaker, append_sentence, capitalize_first, phrase_contrast
 from shopwright.pipeline.shop.topics import (
     ParsedQuestion,
     SlotKeys,
@@ -102,7 +102,8 @@ class UserSimulator:
     Facts are said clean, also those that the opening has mistyped, so that a question recovers them. avoid: says what no other word may be
     mistyped to. aside: after which turn something else is asked, and what. patience: poor turns in a row after which the shopper leaves. A turn is
     poor in which the agent calls no tool, asks nothing and has nothing to say, or only asks again what it was told.
-    Of more than TOPICS in a turn the shopper takes up the first alone: nobody fills in a form.
+    Of more than TOPICS in a turn the shopper takes up the first alone: nobody fills in a form. contrast: what the opening says beside of something
+    that is not meant; it is said again with what is told, else an answer would tell the one from the other.
     """
 
     part = "shopper"
@@ -113,6 +114,7 @@ class UserSimulator:
         slots: Sequence[Slot],
         *,
         seed: str,
+        contrast: Sequence[Slot] = (),
         noise: float = 0.0,
         avoid: Callable[[str], bool] | None = None,
         aside: tuple[int, str] | None = None,
@@ -120,7 +122,7 @@ class UserSimulator:
         speaker: Speaker | None = None,
     ) -> None:
         self.slots, self.seed, self.noise, self.aside, self.patience = slots, seed, noise, aside, patience
-        self.avoid = avoid
+        self.avoid, self.contrast = avoid, contrast
         self.speaker = speaker or Speaker()
         # Places of the slots that the agent has heard.
         self.told = {place for place, slot in enumerate(slots) if slot.known == "stated"}
@@ -261,7 +263,18 @@ class UserSimulator:
         said = self.say(
             "elaborate" if general and new else "clarify", how, fact, form=min(forms) if len(forms) == 1 else "plain"
         )
-        return said._replace(says=tuple(slot.said.rstrip(".") for slot in slots))
+        said = said._replace(says=tuple(slot.said.rstrip(".") for slot in slots))
+        return self.repeat_contrast(said, {slot.name for slot in slots})
+
+    def repeat_contrast(self, reply: SimulatorReply, names: Collection[str]) -> SimulatorReply:
+        """A reply with what else the opening says of these slots, which is not meant."""
+        unlike = [slot.said for slot in self.contrast if slot.name in names]
+        if not unlike:
+            return reply
+        sentence = phrase_contrast(unlike, self.speaker, self.dice)
+        return reply._replace(
+            text=append_sentence(reply.text, sentence), says=(*reply.says, sentence.rstrip("."))
+        )
 
     def name_owner(self, slot: Slot) -> str:
         """What a slot says, with the thing that it is about where its words do not tell."""
