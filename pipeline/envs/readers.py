@@ -36,7 +36,13 @@ MORE = (
 BY_NAME = tuple(
     f"What about the {one}? What about the {other}?"
     for one, other in (
-        *(("price", "brand"), ("order date", "order total"), ("item", "color"), ("size", "material"), ("rating", "shipping")),
+        *(
+            ("price", "brand"),
+            ("order date", "order total"),
+            ("item", "color"),
+            ("size", "material"),
+            ("rating", "shipping"),
+        ),
         *(("quantity", "replacement"), ("variant", "style"), ("condition", "budget")),
     )
 )

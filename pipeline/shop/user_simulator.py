@@ -131,7 +131,7 @@ class UserSimulator:
         self.messages: set[frozenset[str]] = set()
         self.noticed: set[str] = set()
         self.poor = self.taken_up = 0
-        self.news = self.fresh = self.repeated = False
+        self.news = self.fresh = self.repeated = self.contrasted = False
         # Everything, in its order.
         self.said: list[SimulatorReply] = []
         self.random: Random | None = None
@@ -267,14 +267,13 @@ class UserSimulator:
         return self.repeat_contrast(said, {slot.name for slot in slots})
 
     def repeat_contrast(self, reply: SimulatorReply, names: Collection[str]) -> SimulatorReply:
-        """A reply with what else the opening says of these slots, which is not meant."""
-        unlike = [slot.said for slot in self.contrast if slot.name in names]
+        """A reply with what the opening says of something else: all of it the first time, then what it says of these slots."""
+        unlike = [slot.said for slot in self.contrast if not self.contrasted or slot.name in names]
         if not unlike:
             return reply
+        self.contrasted = True
         sentence = phrase_contrast(unlike, self.speaker, self.dice)
-        return reply._replace(
-            text=append_sentence(reply.text, sentence), says=(*reply.says, sentence.rstrip("."))
-        )
+        return reply._replace(text=append_sentence(reply.text, sentence), says=(*reply.says, sentence.rstrip(".")))
 
     def name_owner(self, slot: Slot) -> str:
         """What a slot says, with the thing that it is about where its words do not tell."""
