@@ -15,11 +15,15 @@ from typing import NamedTuple
 
 from shopwright.pipeline.checks.openings import expect_wishes, find_category, find_misreading, find_today, list_texts
 from shopwright.pipeline.checks.openings import make_vocabulary as make_shop_vocabulary
+from shopwright.pipeline.checks.record_cache import RecordCache
+from shopwright.pipeline.dataset import Dataset
 from shopwright.pipeline.envs.base import World
+from shopwright.pipeline.envs.load_world import load_world_beside
 from shopwright.pipeline.envs.unseen import list_calls
 from shopwright.pipeline.reading.wishes import ShopVocabulary, Wish
 from shopwright.pipeline.shop.store import Store
-from shopwright.schemas.tasks import Slot, Task, Turn
+from shopwright.schemas.shop import Product
+from shopwright.schemas.tasks import EnvEpisode, Slot, Task, Turn
 
 # Topics that a shopper takes up in one turn of the agent's.
 TOPICS = 2
@@ -37,6 +41,8 @@ ALL_SAID = re.compile(
     r"|told you the whole|you have it all|know everything"
 )
 ANYTHING_ELSE = re.compile(r"anything else\W*$|(?:is|are) there (?:any )?(?:other|more|further) \w+\W*$")
+# Letters of a reason.
+LONGEST = 300
 # A part of a sentence that denies.
 SENTENCE = re.compile(r"(?<=[.!?])\s+")
 
@@ -217,3 +223,12 @@ def make_vocabulary(store: Store) -> ShopVocabulary:
 def list_shopper_errors(world: World, task: Task, turns: Iterable[Turn]) -> list[str]:
     """What the shopper of an episode said wrongly; empty where it said all as it is."""
     return list(ReplyReader(task, world.store, make_vocabulary(world.store)).list_errors(turns))
+
+
+def shopper_makes_no_mistake(episode: EnvEpisode, env_tasks: Dataset[Task], catalog: Dataset[Product]) -> str | None:
+    """By its words alone, whoever put them."""
+    task = env_tasks.once(RecordCache).of(episode.task_id)
+    if task is None:
+        return None  # said by another check
+    wrong = list_shopper_errors(load_world_beside(catalog), task, episode.turns)
+    return f"the shopper says something wrong: {wrong[0]}"[:LONGEST] if wrong else None

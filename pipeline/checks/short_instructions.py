@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from shopwright.pipeline.catalog.chinese_shop import map_leaves
 from shopwright.pipeline.checks.openings import list_nouns
+from shopwright.pipeline.checks.record_cache import RecordCache
 from shopwright.pipeline.checks.shopping import (
     Catalog,
     Offers,
@@ -30,6 +31,7 @@ from shopwright.pipeline.reading.short_instructions import (
 )
 from shopwright.pipeline.shopping.expert import EXPERT
 from shopwright.pipeline.shopping.profile import describe_profile
+from shopwright.pipeline.shopping.reply_reader import ReplyReader
 from shopwright.pipeline.shopping.seen_words import list_unseen
 from shopwright.pipeline.words import split_words
 from shopwright.schemas.shopping import Need, Profile, ShoppingEpisode, ShoppingTask
@@ -141,6 +143,18 @@ def expert_uses_what_it_saw(
     texts = [play.opening, describe_profile(play.profile, play.task.language) if play.profile else "", play.first.text]
     unseen = next(list_unseen(texts, play.first.clickables, episode.steps, things), "")
     return f"it uses what it has not seen: {unseen}" if unseen else None
+
+
+def shopper_makes_no_mistake(
+    episode: ShoppingEpisode, shopping_tasks: Dataset[ShoppingTask], catalog: Catalog, variants: Variants
+) -> str | None:
+    """By its words alone."""
+    task = shopping_tasks.once(RecordCache).of(episode.task_id)
+    if task is None:
+        return None  # said by another check
+    reader = ReplyReader(task, episode.scenario, open_short_shop(catalog, variants))
+    wrong = next(reader.list_errors(episode.steps), "")
+    return f"the shopper says something wrong: {wrong}" if wrong else None
 
 
 def short_instruction_is_read_back(batch: pa.RecordBatch, catalog: Catalog, variants: Variants) -> Iterator[str | None]:

@@ -12,7 +12,7 @@ ABOUT = (
 )
 EXAMPLE = "shopwright evaluate envs --agent openai:NAME@http://127.0.0.1:8000/v1 --envs C2 --levels 0,6,12"
 AUDIT_ABOUT = (
-    "play the solver, eight baselines and eight players that read, in the words of the test split; exit 1 if the solver fails, or another"
+    "play the solver, eight baselines and nine players that read, in the words of the test split; exit 1 if the solver fails, or another"
     " earns 0 or more, or succeeds in over 15 %% of an env's tasks, from level 3 on"
 )
 AUDIT = "shopwright audit envs --levels 0-12 --episodes 200"

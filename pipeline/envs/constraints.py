@@ -1,6 +1,6 @@
 """What a shopper asks of a product: drawn from products that have it, so that it can be had."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from itertools import chain
 from math import isnan
 from random import Random
@@ -22,6 +22,11 @@ LONGEST_VALUE = 60
 
 # Characters of a value that is said of something else.
 LONGEST = 60
+# Limits that something else may have, too, as a fact and how it is bounded; and in tenths the lowest rating that anybody asks for.
+SAID_LIMITS = (("price", "at most"), ("rating", "at least"), ("shipping days", "at most"))
+LOWEST_RATING = 30
+# Products that are looked at for the one most easily taken for what is wanted.
+MOST_OTHERS = 20
 
 
 class Requirement(Part):
@@ -215,28 +220,80 @@ def schedule_sell_out(store: Store, row: int, random: Random) -> SellOut:
 def contrast_products(
     shelf: Shelf, constraints: Iterable[Constraint], axes: Axes, random: Random, *, category: str = ""
 ) -> list[Slot]:
-    """By chance what something else was like: another value or limit for each of some constraints. category: of a thing of a list."""
-    if random.random() >= axes.contrast:
+    """By chance what another product is like, the one most easily taken for what is wanted. category: of a thing of a list.
+
+    Who counts what fits finds as much in it: what it has in common with what is wanted, its own value or limit of all else, and one fact more.
+    """
+    constraints = list(constraints)
+    if random.random() >= axes.contrast or not constraints:
         return []
-    found = []
-    for each in constraints:
-        other = draw_other_constraint(shelf, each, random)
-        if other is not None:
-            slot = slot_of_constraint(other)
-            found.append(slot_of_thing(slot, category) if category else slot)
-    return found
+    meets = match_requirements(shelf, [Requirement(name=each.fact, constraints=[each]) for each in constraints])
+    right: np.ndarray = meets.all(axis=0)
+    wrong = np.flatnonzero(~right).tolist()
+    best, other, most = list[Constraint](), -1, 0
+    for place in random.sample(wrong, min(len(wrong), MOST_OTHERS)):
+        told = [found for each in constraints if (found := draw_own_constraint(shelf, right, place, each, random))]
+        # What all that is wanted is within, too, tells nobody anything.
+        count = int(meets[:, place].sum()) + sum(not (shelf.meets(each) & right).any() for each in told)
+        if told and count > most:
+            best, other, most = told, place, count
+    if best:
+        best = [*best, *draw_own_value(shelf, right, other, {each.fact for each in constraints}, axes, random)]
+    slots = map(slot_of_constraint, best)
+    return [slot_of_thing(slot, category) for slot in slots] if category else list(slots)
 
 
-def draw_other_constraint(shelf: Shelf, it: Constraint, random: Random) -> Constraint | None:
-    """The same fact with another value that the shelf has; None where it has none that is said so."""
-    if it.fact == "price" and it.op == "at most":
-        limit = round_price_limit(int((it.number or 0) * random.choice((0.4, 0.6, 1.5, 2.5))), up=True)
-        return it.model_copy(update={"value": format_limit(limit), "number": limit}) if limit != it.number else None
-    if it.op != "is":
+def draw_own_constraint(
+    shelf: Shelf, right: np.ndarray, place: int, it: Constraint, random: Random
+) -> Constraint | None:
+    """The same fact as this product has it; None where it is the same, or would not be said.
+
+    right: which products of the shelf are wanted. None of them is within a narrower limit: who takes the narrower of two finds nothing by it.
+    """
+    if (it.fact, it.op) in SAID_LIMITS:
+        return draw_own_limit(shelf.numbers[it.fact], right, place, it, random)
+    value = get_shelf_value(shelf, it.fact, place) if it.op == "is" else ""
+    return (
+        it.model_copy(update={"value": value}) if is_said_easily(value) and value.lower() != it.value.lower() else None
+    )
+
+
+def get_shelf_value(shelf: Shelf, fact: str, place: int) -> str:
+    """Of a product; empty where it has none."""
+    codes = shelf.codes.get(fact)
+    return shelf.values[fact][int(codes[place])] if codes is not None and codes[place] >= 0 else ""
+
+
+def draw_own_limit(
+    numbers: np.ndarray, right: np.ndarray, place: int, it: Constraint, random: Random
+) -> Constraint | None:
+    """A wider limit, or a narrower one that nothing right is within, but this product is; None where there is none that somebody would say."""
+    limit, own, wanted = it.number or 0, float(numbers[place]), numbers[right]
+    if it.fact == "price":
+        cheapest = int(wanted.min()) if len(wanted) else int(limit)
+        wider = {round_price_limit(int(limit * factor), up=True) for factor in (1.5, 2.5)}
+        narrower = {round_price_limit(int(cheapest * factor)) for factor in (0.6, 0.9)}
+        limits = {float(cents): format_limit(cents) for cents in sorted(wider | narrower) if cents >= own}
+    elif it.fact == "shipping days":
+        among = [days for days in range(1, 2 * round(limit) + 2) if days >= own]
+        limits = {days: f"{days}" for days in among if days > limit or not (wanted <= days).any()}
+    else:
+        tenths = [each / 10 for each in range(LOWEST_RATING, 50) if each / 10 <= own]
+        limits = {least: f"{least}" for least in tenths if least < limit or not (wanted >= least).any()}
+    others = sorted(each for each in limits if 0 < each != limit)
+    if not others:
         return None
-    others = sorted({value for value in shelf.values[it.fact] if value.lower() != it.value.lower()})
-    others = [value for value in others if is_said_easily(value)]
-    return it.model_copy(update={"value": random.choice(others)}) if others else None
+    number = random.choice(others)
+    return it.model_copy(update={"value": limits[number], "number": number})
+
+
+def draw_own_value(
+    shelf: Shelf, right: np.ndarray, place: int, but: Collection[str], axes: Axes, random: Random
+) -> list[Constraint]:
+    """A value of this product, of another fact than these, that nothing right has; none where there is none."""
+    among = [each.constraints[0] for each in list_shared_requirements(shelf, [place], axes, random)]
+    others = [each for each in among if each.op == "is" and each.fact not in but and is_said_easily(each.value)]
+    return next(([each] for each in random.sample(others, len(others)) if not (shelf.meets(each) & right).any()), [])
 
 
 def is_said_easily(value: str) -> bool:

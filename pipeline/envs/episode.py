@@ -27,7 +27,7 @@ from shopwright.pipeline.envs.base import (
 from shopwright.pipeline.envs.difficulty import Axes, compute_axes
 from shopwright.pipeline.envs.kinds import is_of_held_out_kind
 from shopwright.pipeline.envs.mistyped_facts import mistype_facts, say_as_typed
-from shopwright.pipeline.envs.wording import add_contrast, name_any_thing, phrase_opening
+from shopwright.pipeline.envs.wording import add_contrast, name_any_thing, phrase_opening, word_contrast
 from shopwright.pipeline.evaluate import situation
 from shopwright.pipeline.evaluate.situation import TRY_APART, NothingToDraw, Score, Step, play_offline
 from shopwright.pipeline.languages import check_offered
@@ -159,7 +159,9 @@ def make_task(
         begins = env.open(typed, drawn.facts, speaker, words)
         avoid = partial(would_be_taken_for_fact, world.store)
         opening = phrase_opening(begins, typed.slots, speaker, noise=at.noise, random=words, avoid=avoid)
-        opening = add_contrast(opening, goal.contrast, speaker, Random(f"{id}/contrast"))
+        unlike = Random(f"{id}/contrast")
+        goal = goal.model_copy(update={"contrast": word_contrast(goal.contrast, speaker, unlike)})
+        opening = add_contrast(opening, goal.contrast, speaker, unlike)
     except (AssertionError, Malformed) as error:
         raise InvalidDraw(f"{env.name}.open: {plain_reason(str(error))}") from None
     return Task(
@@ -253,6 +255,7 @@ class Episode(situation.Episode):
         aside, speaker = self.goal.aside, draw_speaker(self.task.id, use=self.task.split)
         self.shopper = UserSimulator(
             self.goal.slots,
+            contrast=self.goal.contrast,
             seed=self.task.id,
             noise=self.axes.noise,
             avoid=partial(would_be_taken_for_fact, self.world.store),

@@ -48,6 +48,8 @@ TRIES = 12
 CONSTRAINT_DRAWS = 8
 # So many products for each right one have the words that the shopper says, so that a search for these is not enough.
 DECOYS = 3
+# Constraints, where there are so many, that each have as many products that meet all but them as there are right ones: to leave one out is to guess.
+DECIDING = 3
 # Right products; of more nobody needs help to find one.
 MOST = 300
 # Characters of a value that a shopper says.
@@ -182,18 +184,20 @@ def make_discovery_task(
     sells_out: bool = False,
 ) -> DrawnTask | None:
     """The task of these constraints; None where it is too easy, has no nearest miss, or nothing that could be sold out."""
-    category = store.leaves[int(store.leaf_of[shelf.rows[0]])]
+    category, stocked = store.leaves[int(store.leaf_of[shelf.rows[0]])], store.in_stock[shelf.rows]
+    meets = np.array([shelf.meets(each) for each in constraints])
+    feasible = bool(meets.all(axis=0).any())
+    if feasible and not has_deciding_constraints(meets, stocked):
+        return None
     wanted = [make_slot("category", "thing", {"category": category}, "thing", category)]
     for each in constraints:
         exact = each.fact != "price" or bool((shelf.numbers["price"] == each.number).any())
         wanted.append(slot_of_constraint(each, exact=exact))
     slots = draw_disclosure(wanted, axes, random, always=["category"])
-    meets = np.array([shelf.meets(each) for each in constraints])
     miss = find_nearest_product(store, shelf, constraints, meets)
-    feasible = bool(meets.all(axis=0).any())
     if miss is None:
         return None
-    if feasible and not is_hard_search(meets, store.in_stock[shelf.rows], constraints, slots):
+    if feasible and not is_hard_search(meets, stocked, constraints, slots):
         return None
     goal = make_discovery_goal(store, who, shelf, category, constraints, slots, axes, random)
     goal = goal if feasible else goal.model_copy(update={"refusal": "not_found"})
@@ -347,6 +351,14 @@ def is_hard_search(
     worded = int((meets[words].all(axis=0) & stocked).sum())
     right = int((meets.all(axis=0) & stocked).sum())
     return 0 < right <= MOST and worded >= (1 + DECOYS) * right
+
+
+def has_deciding_constraints(meets: np.ndarray, stocked: np.ndarray) -> bool:
+    """Whether the constraints that matter most cannot be left out."""
+    right = int((meets.all(axis=0) & stocked).sum())
+    one_short = stocked & (meets.sum(axis=0) == len(meets) - 1)
+    near = sorted((~meets & one_short).sum(axis=1).tolist())
+    return all(count >= right for count in near[-DECIDING:])
 
 
 def find_last_viewed(store: Store, who: VisitingCustomer, shelf: Shelf) -> Item | None:

@@ -33,6 +33,20 @@ MORE = (
     *("Do you have any other preference?", "Is there any additional detail?", "Is there any other information?"),
     *("Is there something else that is important?", "Any further wish?", "Is there any other constraint?"),
 )
+BY_NAME = tuple(
+    f"What about the {one}? What about the {other}?"
+    for one, other in (
+        *(
+            ("price", "brand"),
+            ("order date", "order total"),
+            ("item", "color"),
+            ("size", "material"),
+            ("rating", "shipping"),
+        ),
+        *(("quantity", "replacement"), ("variant", "style"), ("condition", "budget")),
+    )
+)
+"""As many topics a turn as a shopper takes up."""
 DAYS = {"today": (0, 0), "yesterday": (1, 1), "week": (1, 13), "month": (14, 61)}
 SPAN = re.compile(r"\b(today|yesterday)\b|\blast (week|month)\b")
 # Turns that a player keeps for acting once it has asked.
@@ -64,10 +78,12 @@ class Heard:
     learnt: LearntWords
     env: str
     today: str = ""
+    doubts: bool = False
+    """Believes answers alone, where there are some."""
 
     @property
     def text(self) -> str:
-        return " ".join(self.texts)
+        return " ".join(self.texts[1:] if self.doubts and len(self.texts) > 1 else self.texts)
 
 
 def fits(meant: Meant, it: Candidate, heard: Heard) -> float:
@@ -186,10 +202,13 @@ def rate_ids(heard: Heard) -> Callable[[Candidate], float]:
 
 @dataclass(frozen=True)
 class Reader:
-    """How a player asks, rates and refuses."""
+    """What a player asks, and how it rates and refuses."""
 
     rate: Rate
-    asks: bool = True
+    questions: Sequence[str] = (EVERYTHING, *MORE)
+    """What it asks, turn by turn."""
+    doubts: bool = False
+    """Believes answers alone."""
     refuses: Callable[[Heard], bool] = lambda heard: False
     many: bool = False
     """Recommends as many products as it may."""
@@ -207,11 +226,9 @@ class Seat:
     results: list[Any] = field(default_factory=list)
 
     def turn(self, calls: Sequence[tuple[str, dict[str, Any]]] = ()) -> Play:
-        """One turn: calls, and a question beside them where it asks."""
-        question = ""
-        if self.how.asks and self.asked <= len(MORE):
-            question = EVERYTHING if not self.asked else MORE[self.asked - 1]
-            self.asked += 1
+        """One turn: calls, and beside them the next question."""
+        question = next(iter(self.how.questions[self.asked :]), "")
+        self.asked += 1
         seen = yield Action(assistant_message=question, tool_calls=[Call(name=name, args=args) for name, args in calls])
         self.left = seen["turns_left"]
         if seen["user"]:
@@ -228,7 +245,7 @@ class Seat:
         return found
 
     def ask(self, keep: int) -> Play:
-        while self.how.asks and self.left > keep and self.asked <= len(MORE):
+        while self.left > keep and self.asked < len(self.how.questions):
             yield from self.turn()
 
     def best(self, candidates: Iterable[Candidate]) -> list[Candidate]:
@@ -239,7 +256,7 @@ class Seat:
 def play_reader(how: Reader) -> Player:
     def play(episode: Episode) -> Generator[Action, dict[str, Any], None]:
         learnt, env = learn_words(episode.world), episode.task.env
-        seat = Seat(episode, how, Heard([episode.task.opening], learnt, env), left=episode.most)
+        seat = Seat(episode, how, Heard([episode.task.opening], learnt, env, doubts=how.doubts), left=episode.most)
         answer = Answer()
         if not (how.refuses(seat.heard) and env in learnt.refusals):
             answer = yield from PLAYS.get(env, ask_and_give_up)(seat)
@@ -533,11 +550,12 @@ def is_refused_by_words(heard: Heard) -> bool:
 READERS: dict[str, Player] = {
     "pattern-bot": play_reader(Reader(rate_patterns)),
     "asks-everything": play_reader(Reader(rate_words)),
-    "lexical": play_reader(Reader(rate_words, asks=False)),
+    "asks-twice": play_reader(Reader(rate_by(read_all), questions=BY_NAME, doubts=True)),
+    "lexical": play_reader(Reader(rate_words, questions=())),
     "phrase-book": play_reader(Reader(rate_book)),
-    "lists-and-guesses": play_reader(Reader(rate_nothing, asks=False, many=True)),
-    "last-id": play_reader(Reader(rate_ids, asks=False)),
+    "lists-and-guesses": play_reader(Reader(rate_nothing, questions=(), many=True)),
+    "last-id": play_reader(Reader(rate_ids, questions=())),
     "classifier": play_reader(Reader(rate_by(read_all), refuses=is_refused_by_words)),
-    "refuses-by-cues": play_reader(Reader(rate_words, asks=False, refuses=is_refused_by_words)),
+    "refuses-by-cues": play_reader(Reader(rate_words, questions=(), refuses=is_refused_by_words)),
 }
 """By the name that a table has them under."""

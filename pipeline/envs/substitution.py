@@ -62,6 +62,8 @@ FEWEST = 3
 LEAST = 2
 # At most one in so many of them does.
 MOST_FIT = 6
+# Of the products in stock that are most like the original, at most one in so many does: likeness alone finds no substitute.
+LOOK_ALIKES, MOST_OF_THEM = 8, 8
 # Choices of demands until so few do.
 SAMPLES = 6
 # Products that are in stock and of which the one most like the original shows what can be asked for.
@@ -351,10 +353,18 @@ def draw_substitute_requirements(here: OriginalOnShelf, axes: Axes, random: Rand
         free = range(len(sure), len(known))
         taken = [*sure, *random.sample(free, min(len(free), max(0, axes.constraints - len(sure))))]
         found = [known[each] for each in taken]
-        few = int(np.count_nonzero(meets[taken].all(axis=0) & here.stocked)) <= most
-        if few and sum(len(each.constraints) for each in found) >= LEAST:
+        does: np.ndarray = meets[taken].all(axis=0)
+        few = int(np.count_nonzero(does & here.stocked)) <= most
+        if few and not is_found_by_likeness(here, does) and sum(len(each.constraints) for each in found) >= LEAST:
             return found
     raise CannotDraw("the products of a category have too little in common, or too much")
+
+
+def is_found_by_likeness(here: OriginalOnShelf, does: np.ndarray) -> bool:
+    """Whether more of what looks most like the original does than can be left to chance."""
+    others = np.flatnonzero(here.stocked)
+    alike = others[np.argsort(-here.alike[others], kind="stable")[:LOOK_ALIKES]]
+    return int(np.count_nonzero(does[alike])) > max(1, len(alike) // MOST_OF_THEM)
 
 
 def find_decisive_attribute(here: OriginalOnShelf) -> str:

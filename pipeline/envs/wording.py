@@ -7,7 +7,14 @@ from random import Random
 from typing import NamedTuple
 
 from shopwright.pipeline.catalog.fits import OTHER_NAMES
-from shopwright.pipeline.phrases.speaker import Speaker, drop_article, order_parts, spell_dollars
+from shopwright.pipeline.phrases.speaker import (
+    Speaker,
+    append_sentence,
+    drop_article,
+    order_parts,
+    phrase_contrast,
+    spell_dollars,
+)
 from shopwright.pipeline.questions.product_nouns import singularize_title_word
 from shopwright.pipeline.shop.mistype_words import add_typos
 from shopwright.pipeline.shopping.trait_words import PARTS
@@ -274,14 +281,15 @@ def phrase_opening(
     return text
 
 
+def word_contrast(contrast: Iterable[Slot], speaker: Speaker, random: Random) -> list[Slot]:
+    """What is said of something that is not meant, without what a sentence would end in."""
+    said = word_slots(contrast, speaker, random)
+    return [each for each in said if not SENTENCE_END.search(each.said.rstrip("."))]
+
+
 def add_contrast(opening: str, contrast: Sequence[Slot], speaker: Speaker, random: Random) -> str:
     """First words with a sentence, before or behind them, of something that is not meant. Its facts are typed as they are."""
-    said = [slot.said.rstrip(".") for slot in word_slots(contrast, speaker, random)]
-    said = [each for each in said if not SENTENCE_END.search(each)]
-    if not said:
+    if not contrast:
         return opening
-    sentence = speaker.sentence("contrast", {"facts": ", ".join(said)}, random).fill()
-    if random.random() < 0.5:
-        return f"{sentence} {opening}"
-    ends = "" if opening.endswith((".", "!", "?")) else "."
-    return f"{opening}{ends} {sentence}"
+    sentence = phrase_contrast([slot.said for slot in contrast], speaker, random)
+    return f"{sentence} {opening}" if random.random() < 0.5 else append_sentence(opening, sentence)

@@ -8,7 +8,7 @@ from itertools import product as combine
 from typing import Any, NamedTuple
 
 from shopwright.pipeline.experts.beliefs import Memory, Product, Said, has_words, read_placed
-from shopwright.pipeline.reading.wishes import ShopVocabulary, Wish
+from shopwright.pipeline.reading.wishes import ShopVocabulary, Wish, leave_out_contrast
 
 MORE = (
     "Is there anything else that matters to you?",
@@ -82,7 +82,7 @@ class Expert:
 
     def ask(self, question: str, thought: str) -> Acts:
         found = yield from self.call("ask_user", thought, question=question)
-        answer = str(found.get("answer", ""))
+        answer = leave_out_contrast(str(found.get("answer", "")))
         self.memory.heard.append(answer)
         return answer
 

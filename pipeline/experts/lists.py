@@ -401,12 +401,20 @@ class VoucherList(Bundle):
             yield {**limits, "page": page}
         for _ in range(4):
             yield from self.complement(need, room, why)
+            yield from self.complement(need, room, why, widely=True)
             yield from make_cheaper(self.candidates(need))
         for page in range(2, PAGES + 1):
             yield {**limits, "page": page}
 
     def compute_room(self) -> tuple[int, str]:
-        """The most that all may cost before the voucher is taken off, and how that comes about."""
+        """The most that all may cost before the voucher is taken off, and how that comes about; without it where that is too little for it."""
+        room, why = self.add_voucher()
+        least = int(self.voucher.get("least", 0) or 0)
+        if self.budget and least > room:
+            return self.budget, f"{why}, and the voucher needs {format_cents(least)}"
+        return room, why
+
+    def add_voucher(self) -> tuple[int, str]:
         off, most = self.voucher.get("off", "0"), int(self.voucher.get("most", 0) or 0)
         added = most if off.endswith("%") else int(off)
         room = self.budget + added
@@ -419,8 +427,8 @@ class VoucherList(Bundle):
             return room, why
         return share, f"100 - {off[:-1]} = {left}; {format_cents(self.budget)} x 100 / {left} = {format_cents(share)}"
 
-    def complement(self, need: Need, room: int, why: str) -> Iterator[dict[str, Any]]:
-        """What goes with the cheapest of the others: enough for the voucher and no more than may be paid."""
+    def complement(self, need: Need, room: int, why: str, *, widely: bool = False) -> Iterator[dict[str, Any]]:
+        """What goes with the cheapest of the others, or widely with any that was found: enough for the voucher and no more than may be paid."""
         others = [self.candidates(each) for each in self.needs if each is not need]
         if not all(others) or not self.budget:
             return
@@ -431,7 +439,10 @@ class VoucherList(Bundle):
         taken = " - ".join(map(format_cents, prices))
         plan = {"max_price": (room - rest) / 100}
         sums = f"{why}; {format_cents(room)} - {taken} = {format_cents(room - rest)}"
-        if least > rest:
+        if widely:
+            dear = [max(each.cents for each in found) for found in others]
+            rest, taken = sum(dear), " - ".join(map(format_cents, dear))
+        if room >= least > rest:
             plan["min_price"] = (least - rest) / 100
             sums += f"; {format_cents(least)} - {taken} = {format_cents(least - rest)}"
         yield {**plan, "sums": sums}

@@ -5,13 +5,22 @@ from collections.abc import Sequence
 from datetime import date, timedelta
 from typing import Any
 
-from shopwright.pipeline.experts.beliefs import Said, pick_product_wishes
+from shopwright.pipeline.experts.beliefs import Said, find_words, pick_product_wishes, realign
 from shopwright.pipeline.experts.expert import Acts
 from shopwright.pipeline.experts.products import ProductExpert
+from shopwright.pipeline.experts.recognize import respell_cues
 from shopwright.pipeline.reading.wishes import Wish
 
 ARRIVAL = re.compile(r"arriv|(?:day|date|when) it (?:comes|gets|arrives|is here)")
 TOTAL = re.compile(r"total|altogether|whole order|in all|sum\b|all together")
+
+NEW = re.compile(
+    r"for \w+ (?:new|other|replacement)\b|the new\b|instead\b|swap|other version|another version|exchange|the other one"
+    r"|replace(?:d|ment)? (?:it )?(?:with|by|must|should)"
+)
+"""How it begins what is said of what is wanted instead."""
+OF_ORDERS = ("span", "date", "order", "kinds", "pieces", "thing", "title")
+"""Kinds of wishes that are about an order or a line of one, wherever they stand."""
 
 
 class OrderExpert(ProductExpert):
@@ -25,7 +34,11 @@ class OrderExpert(ProductExpert):
     def category_of(self, line: dict[str, Any]) -> str:
         """The category of a line, by the nouns of its title; the noun that stands last before its first comma decides."""
         said = [each for each in self.read(str(line["title"])) if each.wish.kind == "thing"]
-        return said[0].wish.value if said else ""
+        if said:
+            return said[0].wish.value
+        # In "used film camera" the title may say what film, between these words.
+        words = set(find_words(str(line["title"])))
+        return next((leaf for noun, leaf in self.memory.lexicon.names if words.issuperset(find_words(noun))), "")
 
     def is_placed(self, order: dict[str, Any], wish: Wish) -> bool:
         placed = date.fromisoformat(order["placed"])
@@ -156,6 +169,9 @@ class Return(OrderExpert):
         lines = [(order, line) for order in orders for line in order["lines"]]
         things = [each for each in clues if each.wish.kind in ("thing", "title")]
         fitting = [pair for pair in lines if self.is_line(*pair, things[:1], clues)]
+        if len(fitting) > 1:
+            strictly = [pair for pair in fitting if all(self.exact(pair[0], each.wish) for each in clues)]
+            fitting = strictly or fitting
         if not fitting:
             fitting = [pair for pair in lines if self.is_line(*pair, things[:1], [])]
         if not fitting:
@@ -198,11 +214,9 @@ class Return(OrderExpert):
 
     def split_new(self, text: str, said: list[Said]) -> tuple[list[Said], list[Said]]:
         """What is said of the line that goes back, and of what is wanted instead."""
-        plain = " ".join(text.split()).lower()
-        cue = re.search(
-            r"for the new|the new (?:one|must)|the new\b|for the other|for the replacement|instead\b|swap|other version|another version|exchange|the other one|replace(?:d|ment)? (?:it )?(?:with|by|must|should)",
-            plain,
-        )
+        typed = " ".join(text.split()).lower()
+        plain = respell_cues(typed, self.memory.lexicon.words)
+        cue = NEW.search(plain)
         if cue is None:
             own = [
                 each
@@ -212,7 +226,9 @@ class Return(OrderExpert):
                 and "brand" not in each.wish.facts
             ]
             return [each for each in said if each not in own], own
-        return [each for each in said if each.start < cue.start()], [each for each in said if each.start >= cue.start()]
+        begin = realign(typed, plain, range(len(typed) + 1))[cue.start()]
+        new = [each for each in said if each.start >= begin and each.wish.kind not in OF_ORDERS]
+        return [each for each in said if each not in new], new
 
     def is_line(
         self, order: dict[str, Any], line: dict[str, Any], things: Sequence[Said], clues: Sequence[Said]

@@ -8,11 +8,11 @@ from shopwright.pipeline.reading.wishes import ONE_SELLER, VOUCHER, WANTS
 RULE = dict(WANTS)["rule"]
 EACH = re.compile(r"\bone (?:of |from |off |pf )?(?:each|ea|every)\b|\beach one\b|\bone per\b|\bof each\b")
 BACK = re.compile(
-    r"\breturn(?:ing|s|ed)?\b|\bback\b|\bnot keeping\b|\bchanged my mind\b|\bgood for me\b|\bget along\b|\bswap\b"
+    r"\breturn(?:ing|s|ed)?\b|\bback\b|\bnot keeping\b|\bchanged my mind\b|\bgood for me\b|\bget along\b|\bswap\b|\bexchanged?\b"
 )
 SOLD_OUT = re.compile(
     r"\bsold ?-?out\b|out of stock|no longer|\bunavailable\b|(?:none|nothing) left|not (?:in stock|available)|\bgone\b|\brun out\b|ran out|any ?more of|\bno more (?!than\b)\w"
-    r"|\b(?:similar|substitute|closest|nearest|alternative|twin|sibling|cousin|lookalike|dupe)\b|most like|like it\b|next best|(?:close|near) (?:to|as)\b|same (?:kind|sort)\b"
+    r"|\b(?:similar|substitute|closest|nearest|alternative|twin|sibling|cousin|lookalike|dupe)\b|most like|(?<!should )(?<!would )like it\b|next best|(?:close|near) (?:to|as)\b|same (?:kind|sort)\b"
     r"|another of the kind|is finish\b|more alike|had my heart|nowhere"
 )
 ORDER = re.compile(r"\b(?:orders?|ordered|parcels?|packages?|stuff|delivery|tracking)\b")

@@ -126,6 +126,19 @@ def spell_dollars(cents: int) -> dict[str, str]:
     return {"limit": f"${number}", "dollars": f"{number} dollars", "bucks": f"{spelled} bucks"}
 
 
+def phrase_contrast(facts: Iterable[str], speaker: Speaker, random: Random) -> str:
+    """A sentence that says these facts of something that is not meant."""
+    return speaker.sentence("contrast", {"facts": ", ".join(each.rstrip(".") for each in facts)}, random).fill()
+
+
+def append_sentence(text: str, sentence: str) -> str:
+    """
+    >>> append_sentence("it is red", "Not the other one: it is blue.")
+    'it is red. Not the other one: it is blue.'
+    """
+    return f"{text}{'' if text.endswith(('.', '!', '?')) else '.'} {sentence}"
+
+
 def drop_article(thing: str) -> str:
     """
     >>> drop_article("a pair of jeans"), drop_article("something from Covers & Skins")

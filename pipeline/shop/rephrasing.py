@@ -81,8 +81,10 @@ def parse_rephrasing(shopper: UserSimulator, heard: SimulatorReply, reply: Reply
 def find_rephrasing_fault(said: str, heard: SimulatorReply, hidden: list[str]) -> str | None:
     """What is wrong with words that are to say what was heard, in words that their writer can act on; nothing hidden may be in them."""
     low, plain = said.lower(), heard.text.lower()
-    if not said or len(said) > LONGEST:
-        return f"say something, in at most {LONGEST} characters."
+    # What has to be said word for word does not count.
+    most = LONGEST + sum(map(len, heard.says))
+    if not said or len(said) > most:
+        return f"say something, in at most {most} characters."
     if said == heard.text:
         return None
     if left := [fact for fact in heard.says if fact.lower() not in low]:

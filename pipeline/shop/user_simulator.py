@@ -3,14 +3,14 @@
 Facts come from the task's slots; the words from the phrase bank, or from a model (`shopwright.pipeline.shop.rephrasing`).
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
 from itertools import chain
 from random import Random
 from typing import NamedTuple, Protocol
 
-from shopwright.pipeline.phrases.speaker import Speaker, capitalize_first
+from shopwright.pipeline.phrases.speaker import Speaker, append_sentence, capitalize_first, phrase_contrast
 from shopwright.pipeline.shop.mistype_words import add_typos
 from shopwright.pipeline.shop.topics import (
     ParsedQuestion,
@@ -104,7 +104,8 @@ class UserSimulator:
     Facts are said clean, also those that the opening has mistyped, so that a question recovers them. avoid: says what no other word may be
     mistyped to. aside: after which turn something else is asked, and what. patience: poor turns in a row after which the shopper leaves; the speaker's where none is given. A turn is
     poor in which the agent calls no tool, asks nothing and has nothing to say, or only asks again what it was told.
-    Of more than TOPICS in a turn the shopper takes up the first alone: nobody fills in a form.
+    Of more than TOPICS in a turn the shopper takes up the first alone: nobody fills in a form. contrast: what the opening says beside of something
+    that is not meant; it is said again with what is told, else an answer would tell the one from the other.
     """
 
     part = "shopper"
@@ -115,6 +116,7 @@ class UserSimulator:
         slots: Sequence[Slot],
         *,
         seed: str,
+        contrast: Sequence[Slot] = (),
         noise: float = 0.0,
         avoid: Callable[[str], bool] | None = None,
         aside: tuple[int, str] | None = None,
@@ -122,7 +124,7 @@ class UserSimulator:
         speaker: Speaker | None = None,
     ) -> None:
         self.slots, self.seed, self.noise, self.aside = slots, seed, noise, aside
-        self.avoid = avoid
+        self.avoid, self.contrast = avoid, contrast
         self.speaker = speaker or Speaker()
         self.patience = patience or PATIENCE[int(self.speaker.temper * len(PATIENCE))]
         # Places of the slots that the agent has heard.
@@ -132,7 +134,7 @@ class UserSimulator:
         self.messages: set[frozenset[str]] = set()
         self.noticed: set[str] = set()
         self.poor = self.taken_up = 0
-        self.news = self.fresh = self.repeated = False
+        self.news = self.fresh = self.repeated = self.contrasted = False
         # Everything, in its order.
         self.said: list[SimulatorReply] = []
         self.random: Random | None = None
@@ -264,7 +266,17 @@ class UserSimulator:
         said = self.say(
             "elaborate" if general and new else "clarify", how, fact, form=min(forms) if len(forms) == 1 else "plain"
         )
-        return said._replace(says=tuple(slot.said.rstrip(".") for slot in slots))
+        said = said._replace(says=tuple(slot.said.rstrip(".") for slot in slots))
+        return self.repeat_contrast(said, {slot.name for slot in slots})
+
+    def repeat_contrast(self, reply: SimulatorReply, names: Collection[str]) -> SimulatorReply:
+        """A reply with what the opening says of something else: all of it the first time, then what it says of these slots."""
+        unlike = [slot.said for slot in self.contrast if not self.contrasted or slot.name in names]
+        if not unlike:
+            return reply
+        self.contrasted = True
+        sentence = phrase_contrast(unlike, self.speaker, self.dice)
+        return reply._replace(text=append_sentence(reply.text, sentence), says=(*reply.says, sentence.rstrip(".")))
 
     def name_owner(self, slot: Slot) -> str:
         """What a slot says, with the thing that it is about where its words do not tell."""

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from shopwright.pipeline.checks import tasks as check
+from shopwright.pipeline.checks.shopper_replies import shopper_makes_no_mistake
 from shopwright.pipeline.checks.unique import ids_are_unique
 from shopwright.pipeline.dataset import Dataset
 from shopwright.pipeline.envs import get_env
@@ -46,7 +47,12 @@ VIEWS = Views(
 @stage(
     makes=EnvEpisode,
     plan=plan_env_episodes,
-    checks=[check.task_is_there, check.actions_bring_it_about, check.expert_uses_what_it_saw],
+    checks=[
+        check.task_is_there,
+        check.actions_bring_it_about,
+        check.expert_uses_what_it_saw,
+        shopper_makes_no_mistake,
+    ],
     across=[ids_are_unique],
     per_shard=(50, 5_000),
     views=VIEWS,

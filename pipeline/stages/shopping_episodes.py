@@ -6,7 +6,11 @@ from typing import Annotated
 from pydantic import BeforeValidator, Field
 
 from shopwright.pipeline.checks import shopping as check
-from shopwright.pipeline.checks.short_instructions import expert_uses_what_it_saw, open_short_shop
+from shopwright.pipeline.checks.short_instructions import (
+    expert_uses_what_it_saw,
+    open_short_shop,
+    shopper_makes_no_mistake,
+)
 from shopwright.pipeline.checks.unique import ids_are_unique
 from shopwright.pipeline.dataset import Dataset
 from shopwright.pipeline.evaluate.situation import play_or_reject
@@ -57,6 +61,7 @@ VIEWS = Views(
         check.actions_bring_it_about,
         check.solver_buys_what_is_wanted,
         expert_uses_what_it_saw,
+        shopper_makes_no_mistake,
         check.shared_nodes_are_one_type,
         check.strict_is_never_above_loose,
     ],

@@ -14,6 +14,7 @@ from shopwright.pipeline.envs.order_tracking import OrderTracking
 from shopwright.pipeline.envs.policy_qa import PolicyQA
 from shopwright.pipeline.evaluate.audit import audit
 from shopwright.pipeline.gym import world
+from shopwright.pipeline.shop.user_simulator import UserSimulator
 
 EPISODES, LEVEL = 40, 3
 
@@ -103,6 +104,13 @@ def test_asking_that_is_free_is_named(shop, monkeypatch):
     assert any("asks-everything succeeds in" in line for line in found.cheated)
 
 
+def test_answers_that_leave_out_what_is_not_meant_are_named(shop, monkeypatch):
+    """Who asks what it was told is told the wish alone."""
+    monkeypatch.setattr(UserSimulator, "repeat_contrast", lambda self, reply, names: reply)
+    found = audit_env(shop, "order_tracking", "asks-twice")
+    assert any("asks-twice succeeds in" in line for line in found.cheated)
+
+
 class TellsInTheWords(PolicyQA):
     """Who asks what has no answer is sorry."""
 
@@ -123,7 +131,7 @@ def test_words_that_tell_what_cannot_be_done_are_named(shop, monkeypatch):
 
 def test_as_it_is_none_of_them_is_named(shop):
     for name, players in {
-        "order_tracking": ["lists-and-guesses", "last-id", "asks-everything"],
+        "order_tracking": ["lists-and-guesses", "last-id", "asks-everything", "asks-twice"],
         "bundle_planning": ["lexical"],
         "policy_qa": ["do-nothing"],
     }.items():

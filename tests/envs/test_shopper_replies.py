@@ -106,8 +106,9 @@ def test_a_simulator_that_is_wrong_is_found(shop, name, monkeypatch):
 
 def lie(body, *, brand):
     """What is to be said as it is; one time in ten with a brand that nobody named."""
-    plain = json.loads(last(body))["plain words"]
-    return {"content": json.dumps({"words": f"{plain} made by {brand}" if drawn(body) < 0.1 else plain})}
+    asked = [each["content"] for each in body["messages"] if each["content"].startswith("{") and each["role"] == "user"]
+    plain, again = json.loads(asked[-1])["plain words"], asked[-1] != last(body)
+    return {"content": json.dumps({"words": f"{plain} made by {brand}" if drawn(body) < 0.1 and not again else plain})}
 
 
 def test_a_served_shopper_that_lies_in_one_reply_of_ten_is_found_and_not_charged_to_the_agent(shop, tmp_path):

@@ -112,6 +112,11 @@ def test_an_episode_of_which_one_thing_is_wrong_is_rejected(find_reasons, episod
     assert reason in find_reasons(change(episode))[0]
 
 
+def test_a_shopper_that_says_something_wrong_is_found(find_reasons, episode):
+    said = changed(episode, find_spoken_turn(episode), user="And it must not cost more than $4,321.")
+    assert any(each.startswith("the shopper says something wrong: turn ") for each in find_reasons(said)[0])
+
+
 def test_a_model_plays_only_where_there_is_one(run):
     with pytest.raises(Problem, match="needs a model for the agent"):
         Run(run.folder, workers=1).build("env_episodes", rebuild=True, played_by="model")

@@ -97,6 +97,12 @@ def test_what_the_expert_has_not_seen_and_uses_is_found(find_row_reasons, row):
     assert not any(reason.startswith(UNSEEN) for reason in find_row_reasons(row))
 
 
+def test_a_shopper_that_says_something_wrong_is_found(find_row_reasons, row):
+    asked = next(step for step in row["steps"] if step["action"].startswith("ask["))
+    asked["observation"] += " It has to cost less than 4321 dollars."
+    assert any(reason.startswith("the shopper says something wrong: ") for reason in find_row_reasons(row))
+
+
 def test_a_task_that_the_solver_cannot_solve_is_found(find_row_reasons, row, monkeypatch):
     monkeypatch.setattr(check, "play_solver", PLAYERS["nothing"])
     assert find_row_reasons(row) == {"the solver does not succeed"}
