@@ -127,6 +127,8 @@ def tidy_sentence(text: str) -> str:
 
     >>> tidy_sentence("a  apple , , please .")
     'an apple, please.'
+    >>> tidy_sentence("put a one-piece suit in the cart and and a old hat pls pls")
+    'put a one-piece suit in the cart and an old hat pls'
     """
     text = AGAIN.sub("", SPACE_BEFORE.sub("", TWICE.sub("", " ".join(text.split()))))
     return re.sub(r"\b([Aa]) (?=(\S+))", lambda found: f"{found[1]}n " if VOWEL.match(found[2]) else found[0], text)

@@ -83,7 +83,8 @@ class ChineseWriter:
         leaf = map_leaves().get(self.counter.leaf)
         if leaf is None or any(map(is_never_said, needs)):
             return None
-        noun = leaf.nouns[int(self.random.random() * len(leaf.nouns))]
+        nouns = [noun for noun in leaf.nouns if not any(is_opposite(noun, need.value) for need in needs)] or leaf.nouns
+        noun = nouns[int(self.random.random() * len(nouns))]
         said = {need.fact: self.phrase_trait(need) for need in needs}
         stated = [need for need in needs if need.known == "stated"]
         first = self.draw_first(stated, noun)
@@ -200,6 +201,16 @@ def is_never_said(need: Need) -> bool:
         return need.value[0] in LACKS
     more = need.op == "at most" and need.fact != "price" and find_bound_effect(need, "at least")
     return bool(more and not find_bound_effect(need, "at most"))
+
+
+def is_opposite(one: str, other: str) -> bool:
+    """Whether one is without what the other is with.
+
+    >>> is_opposite("无线鼠标", "有线款"), is_opposite("无线鼠标", "静音按键")
+    (True, False)
+    """
+    pairs = {pair.translate(str.maketrans("有无", "无有")) for pair in list_pairs(one) if pair[0] in "有无"}
+    return bool(pairs & list_pairs(other))
 
 
 def is_for_somebody(fact: str) -> bool:

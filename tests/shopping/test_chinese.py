@@ -1,6 +1,8 @@
 """The Chinese shop: its products, its searches and pages, and instructions that are read back by a reader of their own."""
 
 from itertools import chain
+from random import Random
+from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
@@ -14,10 +16,11 @@ from shopwright.pipeline.reading.short_instructions import CategoryFacts, ReadNe
 from shopwright.pipeline.render.pages import list_clickables, render_page_text
 from shopwright.pipeline.run import Run
 from shopwright.pipeline.shop.browser import Browser
-from shopwright.pipeline.shopping.chinese_wording import list_templates, list_ways
+from shopwright.pipeline.shopping.chinese_wording import ChineseWriter, list_templates, list_ways
 from shopwright.pipeline.shopping.effects import load_effects
 from shopwright.pipeline.shopping.facts import parse_measurement
 from shopwright.pipeline.words import hash_word, hashed_words, split_words
+from shopwright.schemas.shopping import Need
 from tests.shopping.shops import shop, tasks
 
 LEAVES = pytest.mark.parametrize("leaf", map_leaves().values(), ids=lambda leaf: leaf.name)
@@ -181,3 +184,23 @@ def test_a_catalog_of_ones_own_is_in_english(tmp_path):
 
 def test_a_catalog_without_a_language_is_english():
     assert language_of({}) is LANGUAGES["en"]
+
+
+def test_no_reason_is_given_for_what_is_not_wanted():
+    writer = ChineseWriter(SimpleNamespace(leaf="电饭煲", values={}), "", "train", Random(1))
+    denied = Need(
+        fact="功能", op="is not", value="低糖煮饭", number=None, unit=None, kind="attribute", known="stated", said=""
+    )
+    reasons = ["我妈血糖有点高", "家里的老锅用了十年"]
+    assert {writer.draw_reason(reasons, [denied]) for _ in range(20)} == {reasons[1]}
+    assert {writer.draw_reason(reasons, []) for _ in range(20)} == set(reasons)
+
+
+def test_a_value_that_names_its_fact_is_said_without_its_name():
+    writer = ChineseWriter(SimpleNamespace(leaf="瑜伽垫", values={}), "", "train", Random(1))
+    wanted = Need(
+        fact="防滑", op="is", value="双面防滑", number=None, unit=None, kind="attribute", known="stated", said=""
+    )
+    assert not any(writer.phrase_trait(wanted).startswith("防滑") for _ in range(60))
+    other = wanted.model_copy(update={"fact": "款式"})
+    assert any(writer.phrase_trait(other).startswith("款式") for _ in range(60))

@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 
 from shopwright.pipeline.gym import world
-from shopwright.pipeline.shopping.draw import GRADES, MOST_RIGHT, draft_task, draw_grade
+from shopwright.pipeline.shopping.draw import GRADES, MOST_RIGHT, draft_task, draw_grade, list_possible_needs
 from shopwright.pipeline.shopping.effects import find_effect, find_effect_bounds, load_effects
 from shopwright.pipeline.shopping.facts import VariantTables, compute_price_ceiling, is_need_met, parse_measurement
+from shopwright.pipeline.shopping.right_products import pack_bits
 from shopwright.pipeline.shopping.score import list_product_variants
-from shopwright.pipeline.shopping.telling_facts import HABITS, TellingFacts, list_offered_values
+from shopwright.pipeline.shopping.telling_facts import HABITS, TellingFacts, draw_manner, list_offered_values
 from shopwright.schemas.certificates import parse_certificate
 from shopwright.schemas.shopping import Need
 
@@ -170,3 +171,36 @@ def test_an_effect_is_for_its_own_measure_department_and_end():
     assert find_effect("Food", "Trail Mixes", "weight", "at most", "kg") != light
     assert find_effect("Clothing", "Crew Neck T-Shirts", "weight", "at most", "W") is None
     assert parse_measurement("5 oz")[1] == "kg"
+
+
+def test_who_tells_no_brand_and_no_price_tells_none_whatever_would_decide(counters):
+    """The manner is the person's: a product that it cannot tell has no task."""
+    manner = replace(
+        draw_manner(HABITS["en"], 1, Random(3), freely=False), brand=False, price=False, several=False, measures=0
+    )
+    found = [draft_task(counters, row, Random(row), grade=1, manner=manner) for row in range(0, 8_000, 29)]
+    told = {need.fact for one in found if one for need in one.needs}
+    assert 20 < sum(one is not None for one in found) < len(found)
+    assert "brand" not in told
+    priced = [one for one in found if one and any(need.fact == "price" for need in one.needs)]
+    assert all(look_up_told(counters, one).is_told_by_title for one in priced)
+
+
+def look_up_told(counters, one):
+    counter = counters.of(counters.store.place_of_leaf[one.category])
+    return TellingFacts(counter, one.thing, list_possible_needs(counter, one.thing))
+
+
+def test_where_two_needs_are_never_enough_no_task_has_two(counters):
+    manner = replace(draw_manner(HABITS["en"], 1, Random(3), freely=True), brand=True, price=True, several=False)
+    seen = {True: 0, False: 0}
+    for row in range(0, 8_000, 11):
+        one = draft_task(counters, row, Random(row), grade=1, manner=manner)
+        if one is None or any(need.op == "is not" for need in one.needs):
+            continue
+        counter = counters.of(counters.store.place_of_leaf[one.category])
+        others = pack_bits(counter.stocked & (counter.rows != row))
+        enough = look_up_told(counters, one).can_tell_in_two(others, manner)
+        seen[enough] += 1
+        assert enough or len(one.needs) > 2
+    assert min(seen.values()) > 0

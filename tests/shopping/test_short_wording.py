@@ -2,6 +2,7 @@
 
 from itertools import chain
 from random import Random
+from types import SimpleNamespace
 from typing import get_args
 
 import pytest
@@ -10,8 +11,8 @@ from shopwright.pipeline.checks.short_instructions import find_title_run, list_c
 from shopwright.pipeline.phrases.bank import load_grammar_bank
 from shopwright.pipeline.reading.short_instructions import CategoryFacts, ShortReader
 from shopwright.pipeline.shopping.effects import load_effects
-from shopwright.pipeline.shopping.short_wording import name_own_category
-from shopwright.pipeline.shopping.trait_words import OWN_PLACE, stands_behind
+from shopwright.pipeline.shopping.short_wording import ShortWriter, name_own_category
+from shopwright.pipeline.shopping.trait_words import OWN_PLACE, draw_hand, stands_behind
 from shopwright.schemas.phrases import Use
 
 PANS = CategoryFacts(
@@ -185,3 +186,15 @@ def test_somebodys_own_room_is_any_such_room():
 def test_places_that_people_call_their_own(value, own):
     found = OWN_PLACE.fullmatch(value)
     assert (found and found[1]) == own
+
+
+def test_no_word_stands_twice_where_a_trait_meets_the_thing():
+    """Nobody asks for "hardly used used skis"."""
+    writer = ShortWriter(SimpleNamespace(leaf="Used Skis"), "", "train", Random(1), draw_hand(Random(1)))
+    writer.noun = "a used ski set"
+    assert [writer.repeats_noun(trait) for trait in ("hardly used", "used", "black", "that is hardly used")] == [
+        True,
+        True,
+        False,
+        False,
+    ]

@@ -1,13 +1,16 @@
 """How single needs are said: in words that the reader takes for that value and no other."""
 
 from itertools import chain
+from random import Random
+from types import SimpleNamespace
 
 import pytest
 
 from shopwright.pipeline.phrases.bank import load_grammar_bank
 from shopwright.pipeline.reading.purposes import find_purpose
 from shopwright.pipeline.reading.short_instructions import CategoryFacts, ShortReader
-from shopwright.pipeline.shopping.trait_words import stands_behind
+from shopwright.pipeline.shopping.trait_words import Hand, TraitWriter, stands_behind
+from shopwright.schemas.shopping import Need
 
 TEMPLATES = load_grammar_bank("shopping").templates
 SAYINGS = sorted(meaning for meaning in TEMPLATES if meaning.startswith("means "))
@@ -62,3 +65,33 @@ def test_a_purpose_that_a_fact_could_mean_is_none():
 def test_what_is_said_of_several_things_is_read_as_of_one():
     facts = CategoryFacts({"feet": {"non-slip feet": None}, "lid": {"glass lid": None}})
     assert read("pans that dont slip and have a glass lid", facts)[0] == [("is", "non-slip feet"), ("is", "glass lid")]
+
+
+def say_all(fact, value):
+    """All ways in which a value is said that twenty people find."""
+    counter = SimpleNamespace(values={fact: [value, "another"]}, columns={}, group="", leaf="")
+    need = Need(fact=fact, op="is", value=value, number=None, unit=None, kind="attribute", known="stated", said="")
+    hands = (Hand(plain, 1, True, True, True) for plain in (0.0, 1.0) for _ in range(10))
+    return {
+        TraitWriter(counter, "", "train", Random(number), hand).phrase_trait(need) for number, hand in enumerate(hands)
+    }
+
+
+@pytest.mark.parametrize(("fact", "value"), [("mechanic", "bluffing"), ("frequency", "twice daily")])
+def test_what_is_neither_a_part_nor_a_state_is_said_as_it_is(fact, value):
+    """Nobody says of a game that it is bluffing, or of visits that they have twice daily."""
+    assert say_all(fact, value) == {value}
+
+
+def test_what_is_wanted_of_it_is_what_it_is_for():
+    assert all("for a brighter look" in said for said in say_all("goal", "brighter look"))
+    assert not any("that is" in said for said in say_all("caps", "front cap only"))
+
+
+def test_a_size_of_men_or_women_is_read_however_it_is_said():
+    facts = CategoryFacts({"size": {"men's 9": None, "men's 10": None, "women's 9": None}})
+    ways = say_all("size", "men's 9")
+    assert any("size 9" in said for said in ways)
+    for said in ways:
+        text = f"i need a pan {said}" if stands_behind(said) else f"i need a {said} pan"
+        assert read(text, facts) == ([("is", "men's 9")], []), said
