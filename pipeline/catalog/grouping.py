@@ -109,8 +109,8 @@ def is_department(leaf: str) -> bool:
 
     >>> [is_department(name) for name in ("Garden - General", "Board Games", "Electronics", "Stationery & Office Machinery", "Cases Sleeves", "Printer Ink")]
     [True, False, True, True, True, False]
-    >>> [is_department(name) for name in ("Electronics-Inflexible Kit", "Accessories Apparel", "MP3", "Walkie-Talkies")]
-    [True, True, True, False]
+    >>> [is_department(name) for name in ("Electronics-Inflexible Kit", "Accessories Apparel", "MP3", "Walkie-Talkies", "Printer Labels Laser Inkjet")]
+    [True, True, True, False, True]
     """
     words = leaf.lower().split()
     first, sign, _ = words[0].partition("-")
@@ -119,7 +119,7 @@ def is_department(leaf: str) -> bool:
     odd = not all(re.fullmatch(r"[\w'-]+", word) for word in words) or "-" in words
     # Cases & Sleeves without its sign: two kinds of things in one name.
     several = [word for word in words[:-1] if re.fullmatch(r"[a-z]{2,}[^sui']s", word) and word not in ONE_KIND]
-    odd = odd or (bool(several) and (words[-1].endswith("s") or words[-1] in DEPARTMENTS))
+    odd = odd or bool(several)
     # Games and accessories are things where a word before says which: board games are, "games" are not.
     countable = len(words) > 1 and words[-1] in ("games", "accessories")
     return odd or (words[-1] in DEPARTMENTS and not countable)
