@@ -4,6 +4,7 @@
     python -m benchmarks.own_shop --only csv --rows 100000
     python -m benchmarks.own_shop --only packed --gb 5
     python -m benchmarks.own_shop --only open --run data/runs/mine   # a shop that is there
+    python -m benchmarks.own_shop --goals FILE --run data/runs/mine  # what of people's instructions the shop's attributes know
 
 Beside the build stands what Arrow needs to read the same CSV and to write it as Parquet; beside the packed file, what gzip needs to unpack it.
 Seconds are on the clock; those of CPU are of all processes of a step. Figures go into benchmarks/README.md.
@@ -14,6 +15,7 @@ import gzip
 import json
 import os
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import redirect_stdout
 from itertools import islice
@@ -27,9 +29,12 @@ import pyarrow.parquet as pq
 from benchmarks.steps import measured
 from benchmarks.trajectories import machine, write
 from shopwright.pipeline.catalog.sources import open_source
+from shopwright.pipeline.catalog.wishes import find_unwished_names
 from shopwright.pipeline.checks.shopping import Offers
 from shopwright.pipeline.commands import inspect
 from shopwright.pipeline.run import Run
+from shopwright.pipeline.shopping.instruction_comparison import parse_instruction, read_instructions
+from shopwright.pipeline.words import content_words
 
 ROWS, GB, LARGE = 1_000_000, 1.0, 1_300_000
 HEADER = "id,title,category,brand,price,description\n"
@@ -121,6 +126,45 @@ STEPS = {
 }
 
 
+# Words of people
+
+
+def list_shop_words(run: Run) -> dict[str, set[str]]:
+    """The content words of its attributes and options, of which somebody may wish; and with those of titles and descriptions, too."""
+    catalog = run.read("catalog")
+    unwished = find_unwished_names(catalog.table(["attributes"])["attributes"])
+    wished, told = set[str](), set[str]()
+    for product in catalog:
+        facts = [f"{each.name} {each.value}" for each in product.attributes if each.name not in unwished]
+        facts += [f"{each.name} {value}" for each in product.options for value in each.values]
+        wished.update(content_words(" ".join([*facts, product.color or ""])))
+        told.update(content_words(f"{product.title} {product.description or ''} {' '.join(product.bullets)}"))
+    return {"attributes": wished, "attributes, titles and descriptions": wished | told}
+
+
+def words_table(goals: Path, run: str) -> str:
+    theirs: Counter[str] = Counter()
+    for text in read_instructions(goals):
+        wishes = (
+            each.said for each in parse_instruction(text).constraints if each.kind in ("color", "size", "feature")
+        )
+        theirs.update(word for said in wishes for word in content_words(said) if word.isalpha())
+    made = Run(run)
+    lines = [
+        f"`python -m benchmarks.own_shop --goals {goals.name} --run RUN`: {theirs.total():,} words ({len(theirs):,} different ones) of colors, sizes",
+        f"and features in people's instructions; the catalog has {len(made.read('catalog')):,} products of {made.read('catalog').head(1)[0].source}",
+        "",
+        "| known to | of all words | of different ones | commonest unknown |",
+        "| --- | --- | --- | --- |",
+    ]
+    for what, known in list_shop_words(made).items():
+        of_all = sum(count for word, count in theirs.items() if word in known) / theirs.total()
+        strange = [word for word, _ in theirs.most_common() if word not in known]
+        different = 1 - len(strange) / len(theirs)
+        lines.append(f"| {what} | {of_all:.0%} | {different:.0%} | {', '.join(strange[:12])} |")
+    return "\n".join([*lines, "", machine()])
+
+
 def measure(step: str, path: Path) -> dict[str, float]:
     return measured("benchmarks.own_shop", "--step", step, str(path))
 
@@ -186,8 +230,12 @@ def main() -> None:
     parser.add_argument("--gb", type=float, default=GB, help=f"of the packed file, unpacked (default: {GB:g})")
     parser.add_argument("--products", type=int, default=LARGE, help=f"of the large catalog (default: {LARGE:,})")
     parser.add_argument("--run", help="a folder with a catalog and its variants, or the place where they are built")
+    parser.add_argument("--goals", type=Path, help="people's instructions, as a list in JSON; with --run")
     parser.add_argument("--step", nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if options.goals:
+        print(words_table(options.goals, options.run))
+        return
     if options.step:
         print(json.dumps(STEPS[options.step[0]](options.step[1])))
         return
