@@ -4,14 +4,11 @@ import argparse
 from fractions import Fraction
 from typing import Any
 
-from shopwright.pipeline.commands.options import Parser, add_command, parse_positive
-
-EXAMPLE = "shopwright serve --run data/runs/mine --curriculum C4"
+from shopwright.pipeline.commands.options import Parser, add_listed_command, parse_positive
 
 
 def add(commands: Any, folder: Parser, as_json: Parser) -> None:
-    about = "serve the environments of a run to trainers, by OpenEnv; it needs: pip install 'shopwright[openenv]'"
-    options = add_command(commands, "serve", about, [folder], EXAMPLE)
+    options = add_listed_command(commands, "serve", [folder])
     options.add_argument("--host", default="127.0.0.1", help="the address to listen on (default: this machine only)")
     options.add_argument("--port", type=int, default=8000, help="the port to listen on (default: 8000)")
     options.add_argument("--sessions", type=int, default=64, help="most episodes at the same time (default: 64)")

@@ -19,10 +19,10 @@ QUESTIONS: FamilyName = "questions"
 SPOKEN = ("envs", QUESTIONS)
 FOLDER = Path(__file__).parents[2] / "data" / "reference" / "phrases"
 SPACE_BEFORE = re.compile(r"\s+(?=[,.;:?!)])")
-# Two prepositions of the same kind in a row: "clicked on on May 3".
-TWICE = re.compile(r"\b(on|in) (?=\1\b)")
+# What two pieces may both say where they meet: "clicked on on May 3", "in the cart and and", "pls pls".
+TWICE = re.compile(r"\b(on|in|and|pls) (?=\1\b)|\bpls,? (?=please\b)|\bplease,? (?=pls\b)", re.IGNORECASE)
 AGAIN = re.compile(r"([,.;:?!])(?=\s*[.?!])|,(?=\s*,)")
-VOWEL = re.compile(r"(?:[aeio]|u(?!ni|s[abe]|ti|k)|8|11\b|18\b|hour|honest)", re.IGNORECASE)
+VOWEL = re.compile(r"(?:[aei]|o(?!n(?:e|ce)\b)|u(?!ni|s[abe]|ti|k)|8|11\b|18\b|hour|honest)", re.IGNORECASE)
 
 
 class Said(NamedTuple):
