@@ -59,7 +59,7 @@ def test_measures_are_written_in_one_way_and_that_is_noted():
 def test_what_few_of_a_category_have_is_not_read_in_its_titles(tmp_path):
     printers = [f"P{n},Norrvik laser printer model {n},Printers,99.00,Tall style" for n in range(30)]
     inks = [f"I{n},Norrvik blue ink A{n} bottle {n + 20} ml,Inks,9.00,Flat" for n in range(10)]
-    stray = ["X,Norrvik refill for copies 130 ml,Printers,9.00,Flat"]
+    stray = ["X,Norrvik refill bottle 130 ml,Printers,9.00,Flat"]
     path = tmp_path / "shop.csv"
     path.write_text("\n".join(["id,name,category,price,Style", *printers, *inks, *stray]) + "\n")
     run = Run(tmp_path / "run", seed=5, workers=1)
