@@ -177,7 +177,7 @@ def csv_table(folder: Path, rows: int) -> str:
     write_csv(path, rows)
     arrow, told, made = (measure(step, path) for step in ("read_with_arrow", "inspect_file", "build_catalog"))
     lines = [
-        f"`python -m benchmarks.own_shop --only csv`: a CSV of {rows:,} rows, {path.stat().st_size / 1e6:,.0f} MB",
+        f"`python -m benchmarks.own_shop --only csv --rows {rows}`: a CSV of {rows:,} rows, {path.stat().st_size / 1e6:,.0f} MB",
         "",
         "| step | seconds | CPU seconds | most MB of a process | times Arrow's CPU |",
         "| --- | --- | --- | --- | --- |",
