@@ -118,6 +118,14 @@ ALL = (
         r"\| ours \|.*\| ([^|]+) \|",
         r"\| price-parser \|.*\| ([^|]+) \|",
     ),
+    Benchmark(
+        "own_shop",
+        "CPU seconds of building a catalog from a CSV; pyarrow reads it and writes Parquet",
+        r"\| `build catalog`[^|]*\| [^|]+ \| ([^|]+) \|",
+        r"\| peer: pyarrow reads it and writes Parquet \| \| ([^|]+) \|",
+        arguments=("--only", "csv"),
+        quick=("--rows", "20000"),
+    ),
 )
 
 

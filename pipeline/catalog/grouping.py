@@ -40,12 +40,14 @@ OWN, TITLED = "category of its own dropped", "category taken from the title"
 SEVERAL = {one: several for several, one in sorted(ODD.items()) if one != several}
 # Words that end the name of a department, which is no thing: nobody asks for "an electronics".
 DEPARTMENTS = frozenset(
-    """accessories audio automotive bath beauty care clothing electronics furniture games garden general gps grocery health home kitchen machinery memory
-    music networking other pet photography printing repair security software stationery storage surveillance video wares ware housewares""".split()
+    """accessories apparel audio automotive bath beauty care clothing distribution electronics furniture games garden general gps grocery health home kitchen machinery materials
+    memory music networking organization other pet presentation photography printing repair security software stationery storage surveillance theater video wares ware housewares""".split()
 )
 NEVER_LAST = (
     frozenset("series serie brand tech edition model version style size color window rule cart".split()) | SMALL
 )
+# Words that end what is said before a thing: heavy weight, letter size.
+NEVER_FIRST = frozenset("weight duty size sized quality gauge capacity style count pack strength grade speed".split())
 # Words with an s that stand before a thing and are no thing beside it.
 ONE_KIND = frozenset(
     "kids mens womens girls boys babies sports series graphics lens permanent tools ladies games computers cds dvds news goods arts".split()
@@ -107,12 +109,17 @@ def is_department(leaf: str) -> bool:
 
     >>> [is_department(name) for name in ("Garden - General", "Board Games", "Electronics", "Stationery & Office Machinery", "Cases Sleeves", "Printer Ink")]
     [True, False, True, True, True, False]
+    >>> [is_department(name) for name in ("Electronics-Inflexible Kit", "Accessories Apparel", "MP3", "Walkie-Talkies", "Printer Labels Laser Inkjet")]
+    [True, True, True, False, True]
     """
     words = leaf.lower().split()
+    first, sign, _ = words[0].partition("-")
+    if (len(words) == 1 and re.search(r"\d", leaf)) or (sign and first in DEPARTMENTS):
+        return True  # MP3: what of it, no name says
     odd = not all(re.fullmatch(r"[\w'-]+", word) for word in words) or "-" in words
     # Cases & Sleeves without its sign: two kinds of things in one name.
     several = [word for word in words[:-1] if re.fullmatch(r"[a-z]{2,}[^sui']s", word) and word not in ONE_KIND]
-    odd = odd or (bool(several) and words[-1].endswith("s"))
+    odd = odd or bool(several)
     # Games and accessories are things where a word before says which: board games are, "games" are not.
     countable = len(words) > 1 and words[-1] in ("games", "accessories")
     return odd or (words[-1] in DEPARTMENTS and not countable)
@@ -157,7 +164,7 @@ def learn_kinds(titles: Sequence[tuple[str, str | None]]) -> dict[Ending, Path]:
     """
     counts = Counter(ending for title, brand in titles for ending in list_endings(title, brand))
     least = max(TITLES, len(titles) // ONE_IN)
-    kept = {ending: count for ending, count in counts.items() if count >= least}
+    kept = {ending: count for ending, count in counts.items() if count >= least and ending[0] not in NEVER_FIRST}
     # Of words that stand before an ending, those that half of its titles have.
     kept = {ending: count for ending, count in kept.items() if len(ending) == 1 or count * HALF >= counts[ending[1:]]}
     return {ending: (spell_category(" ".join([*ending[:-1], pluralize_noun(ending[-1])])),) for ending in kept}

@@ -39,9 +39,12 @@ def add_mined_attributes(row: Row, rare: Collection[tuple[str, str]] = ()) -> Ro
     """
     attributes, repairs = [], set(row["repairs"])
     for each in row["attributes"]:
-        tidy = tidy_measure(each)
-        if tidy != each:
+        named = tidy_name(each)
+        tidy = tidy_measure(named)
+        if tidy != named:
             repairs.add("unit written in one way")
+        if named["value"] != each["value"]:
+            repairs.add("attribute's name dropped from its value")
         attributes.append(tidy)
     known = {each["name"].lower() for each in (*attributes, *row["options"])}
     for place, text in (("title", strip_brand(row)), ("description", (row["description"] or "")[:BEGINNING].lower())):
@@ -70,6 +73,21 @@ def find_rare_attributes(products: Iterable[tuple[str, Iterable[str]]]) -> froze
 def strip_brand(row: Row) -> str:
     title: str = row["title"].lower()
     return title.replace(row["brand"].lower(), " ", 1) if row["brand"] else title
+
+
+def tidy_name(attribute: Row) -> Row:
+    """A name in lower case where it is no abbreviation; a value without the noun that the name says already.
+
+    >>> tidy = lambda name, value: tidy_name({"name": name, "value": value, "number": None, "unit": None})
+    >>> [(each["name"], each["value"]) for each in (tidy("Desk Style", "modern style"), tidy("USB Version", "3.0"), tidy("Scent", "lemon scent"))]
+    [('desk style', 'modern'), ('USB version', '3.0'), ('scent', 'lemon')]
+    """
+    name = " ".join(word.lower() if word.istitle() else word for word in attribute["name"].split())
+    value, noun = attribute["value"], name.split()[-1].lower() if name else ""
+    shorter = value[: -len(noun)].rstrip() if value.lower().endswith(f" {noun}") else ""
+    if attribute["number"] is None and len(shorter) > 2:
+        value = shorter
+    return attribute | {"name": name, "value": value}
 
 
 def tidy_measure(attribute: Row) -> Row:

@@ -1,6 +1,7 @@
 """`shopwright inspect`: what a file of products is, how each column is read and why, and what would become of its rows."""
 
 import json
+import shlex
 from collections import Counter
 from collections.abc import Iterator
 from itertools import chain, islice
@@ -140,13 +141,15 @@ def find_repeats(product: dict[str, Any], seen: dict[str, set[str]]) -> Iterator
 def show_product(product: dict[str, Any]) -> dict[str, Any]:
     kept = ("id", "title", "brand", "category_path", "color", "price_written")
     return {name: product[name] for name in kept} | {
-        "variants": [
-            ", ".join(f"{each['name']} {each['value']}" for each in offer["choices"])
-            + f" {offer['price']} ({offer['stock']})"
-            for offer in product["variants"][:5]
-        ],
+        "variants": [describe_variant(offer) for offer in product["variants"][:5] if offer["choices"]],
         "attributes": {each["name"]: each["value"] for each in product["attributes"][:8]},
     }
+
+
+def describe_variant(offer: dict[str, Any]) -> str:
+    choices = ", ".join(f"{each['name']} {each['value']}" for each in offer["choices"])
+    stock = "stock unknown" if offer["stock"] is None else f"{offer['stock']} in stock"
+    return f"{choices}: {offer['price']:.2f}, {stock}"
 
 
 def describe_column(name: str, rows: list[dict[str, Any]], source: Catalog) -> dict[str, Any]:
@@ -206,10 +209,13 @@ def find_language(rows: list[dict[str, Any]], export: Export) -> str:
 
 def list_questions(source: Catalog, missing: int) -> list[str]:
     """What a build stops for, and what to type."""
-    found = [f"{name!r} may be a price and is not used: --columns price={name}" for name in source.unused_prices]
+    found = [
+        f"{name!r} may be a price and is not used: --columns {shlex.quote(f'price={name}')}"
+        for name in source.unused_prices
+    ]
     if missing:
         found.append(
-            f"{missing:,} products have no price: --invent-prices draws one for each, --invent-prices no leaves them out"
+            f"{missing:,} without a price: --invent-prices draws one for each, --invent-prices no leaves them out"
         )
     return found
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
@@ -274,7 +275,7 @@ def ask_about_unused_prices(opened: Source) -> None:
     if unused := getattr(opened, "unused_prices", []):
         raise BadSource(
             f"{opened.files[0]} has {' and '.join(map(repr, unused))}, which may be a price and is not used. Say which column is the price: "
-            f"--columns price={unused[0]} or another. `shopwright inspect {opened.files[0]}` shows how each column is read."
+            f"--columns {shlex.quote(f'price={unused[0]}')} or another. `shopwright inspect {opened.files[0]}` shows how each column is read."
         )
 
 

@@ -16,12 +16,14 @@ from shopwright.pipeline.run import Run
 from tests.catalog.exported_shops import (
     DIRTY,
     FORMS,
+    SHOPIFY,
     WITHOUT_PRICES,
     list_products,
     magento,
     nested,
     shopify,
     woocommerce,
+    write_table,
 )
 from tests.outside.exports import compare
 
@@ -204,3 +206,122 @@ def test_a_mapping_with_a_mistake_says_where_it_is(tmp_path):
     (tmp_path / "a.toml").write_text('source = "a.csv"\n[columns]\ntitle = ["nmae"]\n')
     with pytest.raises(BadSource, match=r"has no column 'nmae'. Did you mean name"):
         open_source(str(tmp_path / "a.toml"))
+
+
+NEW_SHOPIFY = (
+    "Title,URL handle,Description,Vendor,Product category,Type,Tags,Published on online store,Status,SKU,Barcode,Option1 name,Option1 value,"
+    "Option1 Linked To,Option2 name,Option2 value,Option2 Linked To,Option3 name,Option3 value,Option3 Linked To,Price,Compare-at price,"
+    "Cost per item,Charge tax,Tax code,Unit price total measure,Inventory tracker,Inventory quantity,Continue selling when out of stock,"
+    "Weight value (grams),Weight unit for display,Requires shipping,Fulfillment service,Product image URL,Image position,Image alt text,"
+    "Variant image URL,Gift card,SEO title,SEO description"
+)
+
+
+def test_the_new_headers_of_shopify_are_read(tmp_path):
+    tee = {"URL handle": "tee", "Option1 name": "Size", "Charge tax": "TRUE"}
+    first = tee | {
+        "Title": "Cotton tee",
+        "Description": "<p>Soft &amp; warm</p>",
+        "Vendor": "Norrvik",
+        "Type": "Shirts",
+    }
+    first |= {"Status": "Active", "Option1 value": "S", "Price": "19.99", "Compare-at price": "25.00"}
+    first |= {"Cost per item": "8.00", "Inventory quantity": "5", "SKU": "T-S", "Weight value (grams)": "200"}
+    second = tee | {"Option1 value": "M", "Price": "21.99", "Inventory quantity": "0", "SKU": "T-M"}
+    path = write_table(tmp_path / "products.csv", NEW_SHOPIFY, [first, second])
+    raw, broken = open_source(str(path)).read(0, 9)
+    assert broken["unreadable"] == "wrong number of fields"
+    assert (raw["id"], raw["title"], raw["brand"], raw["price"]) == ("tee", "Cotton tee", "Norrvik", "19.99")
+    assert [(dict(each["choices"]), each["price"], each["stock"]) for each in raw["offers"]] == [
+        ({"Size": "S"}, "19.99", "5"),
+        ({"Size": "M"}, "21.99", "0"),
+    ]
+    assert "refused" not in raw
+
+
+BIGCOMMERCE_2 = (
+    "Item Type,Product ID,Product Name,Product Type,Product Code/SKU,Bin Picking Number,Brand Name,Option Set,Option Set Align,"
+    "Product Description,Price,Cost Price,Retail Price,Sale Price,Fixed Shipping Cost,Free Shipping,Product Warranty,Product Weight,"
+    "Product Width,Product Height,Product Depth,Allow Purchases?,Product Visible?,Product Availability,Track Inventory,Current Stock Level,"
+    "Low Stock Level,Category,Product Image File - 1,Search Keywords,Page Title,Product Condition"
+)
+
+
+def test_the_second_form_of_bigcommerce_is_read_with_its_rows_of_skus(tmp_path):
+    shirt = {"Item Type": "Product", "Product ID": "77", "Product Name": "Cotton shirt", "Product Code/SKU": "CS"}
+    shirt |= {
+        "Price": "30.00",
+        "Cost Price": "10.00",
+        "Retail Price": "35.00",
+        "Sale Price": "0.00",
+        "Brand Name": "Norrvik",
+    }
+    shirt |= {"Product Visible?": "Y", "Category": "Clothes/Shirts", "Product Description": "<p>Soft</p>"}
+    small = {"Item Type": "  SKU", "Product Name": "[S]Size=Small,[RT]Color=Red", "Product Code/SKU": "CS-S"}
+    large = {
+        "Item Type": "  SKU",
+        "Product Name": "[S]Size=Large,[RT]Color=Red",
+        "Product Code/SKU": "CS-L",
+        "Price": "32.00",
+    }
+    rule = {"Item Type": "  Rule", "Product Code/SKU": "CS-R", "Price": "[FIXED]99"}
+    mug = {
+        "Item Type": "Product",
+        "Product ID": "78",
+        "Product Name": "Mug",
+        "Product Code/SKU": "MG",
+        "Price": "12.00",
+    }
+    hidden = mug | {"Product ID": "79", "Product Name": "Hidden mug", "Product Code/SKU": "HM", "Product Visible?": "N"}
+    rows = [shirt, small | {"Current Stock Level": "4"}, large, rule, mug | {"Sale Price": "9.99"}, hidden]
+    path = write_table(tmp_path / "products.csv", BIGCOMMERCE_2, rows)
+    one, other, third, _ = open_source(str(path)).read(0, 9)
+    assert (one["id"], one["title"], one["brand"], one["category_path"]) == (
+        "CS",
+        "Cotton shirt",
+        "Norrvik",
+        ["Clothes", "Shirts"],
+    )
+    assert [(dict(each["choices"]), each["price"], each["stock"]) for each in one["offers"]] == [
+        ({"Size": "Small", "Color": "Red"}, "30.00", "4"),
+        ({"Size": "Large", "Color": "Red"}, "32.00", None),
+    ]
+    assert other["price"] == "9.99"
+    assert third["refused"] == "not for sale: Product Visible? is N"
+
+
+PAGE = """<!doctype html><html><head><meta property="og:title" content="Oak lamp"><meta property="og:type" content="product">
+<meta property="product:price:amount" content="19.99"><meta property="product:price:currency" content="USD">{}</head><body><p>Buy</p></body></html>"""
+LINKED = """<script type="application/ld+json">{"@context": "https://schema.org", "@graph": [{"@type": "WebPage", "name": "Shop"},
+{"@type": "Product", "name": "Oak lamp & shade", "sku": "L1", "offers": {"@type": "Offer", "price": "24.50", "priceCurrency": "USD"}}]}</script>"""
+
+
+def test_pages_are_read_by_what_they_say_to_machines(tmp_path):
+    (tmp_path / "a.html").write_text(PAGE.replace("{}", LINKED))
+    (tmp_path / "b.html").write_text(PAGE.replace("{}", ""))
+    (tmp_path / "c.html").write_text("<html><body>About us</body></html>")
+    linked, *_ = open_source(str(tmp_path / "a.html")).read(0, 9)
+    assert (linked["title"], linked["id"], linked["price"], linked["currency"]) == (
+        "Oak lamp & shade",
+        "L1",
+        "24.50",
+        "USD",
+    )
+    graph, *_ = open_source(str(tmp_path / "b.html")).read(0, 9)
+    assert (graph["title"], graph["price"], graph["currency"]) == ("Oak lamp", "19.99", "USD")
+    with pytest.raises(BadSource):
+        open_source(str(tmp_path / "c.html"))
+
+
+BODY = """<div class="rte"><style>.a{color:red}</style><h2>Soft &amp; warm</h2><ul><li>Cotton</li><li>Washable</li></ul><!-- old -->
+<script>track("<p>no</p>")</script><p>Größe: M&nbsp;–&nbsp;L<br>Made in Portugal</p><img src=x onerror=alert(1)></div>"""
+
+
+def test_a_body_of_html_becomes_the_words_that_a_shopper_reads(tmp_path):
+    row = {"Handle": "tee", "Title": "Cotton tee", "Body (HTML)": BODY, "Type": "Shirts", "Variant Price": "19.99"}
+    row |= {"Option1 Name": "Title", "Option1 Value": "Default Title"}
+    path = write_table(tmp_path / "shopify.csv", SHOPIFY, [row])
+    run = Run(tmp_path / "run", seed=5, workers=1)
+    run.build("catalog", source=str(path))
+    (product,) = run.read("catalog")
+    assert product.description.split() == "Soft & warm Cotton Washable Größe: M – L Made in Portugal".split()

@@ -3,6 +3,7 @@
 import pytest
 
 from shopwright.pipeline.catalog.mined_attributes import add_mined_attributes
+from shopwright.pipeline.run import Run
 
 
 def mine(title, description=None, attributes=(), brand=None):
@@ -53,3 +54,19 @@ def test_measures_are_written_in_one_way_and_that_is_noted():
     )
     assert found == {"height": "12 in"}
     assert repairs == ["unit written in one way"]
+
+
+def test_what_few_of_a_category_have_is_not_read_in_its_titles(tmp_path):
+    printers = [f"P{n},Norrvik laser printer model {n},Printers,99.00,Tall style" for n in range(30)]
+    inks = [f"I{n},Norrvik blue ink A{n} bottle {n + 20} ml,Inks,9.00,Flat" for n in range(10)]
+    stray = ["X,Norrvik refill bottle 130 ml,Printers,9.00,Flat"]
+    path = tmp_path / "shop.csv"
+    path.write_text("\n".join(["id,name,category,price,Style", *printers, *inks, *stray]) + "\n")
+    run = Run(tmp_path / "run", seed=5, workers=1)
+    run.build("catalog", source=str(path))
+    facts = {row.id: {each.name: each.value for each in row.attributes} for row in run.read("catalog")}
+    assert facts["I5"]["volume"] == "25 ml"
+    assert "volume" not in facts["X"]
+    assert (facts["P1"]["style"], facts["I5"]["style"]) == ("Tall", "Flat")
+    notes = {row.id: row.repairs for row in run.read("catalog")}
+    assert "attribute's name dropped from its value" in notes["P1"]

@@ -169,9 +169,12 @@ class stream:
 
     def __enter__(self) -> IO[bytes]:
         try:
-            binary = self.unpack(self.keep(self.file.path.open("rb")))
+            binary = self.keep(self.file.path.open("rb"))
+            if not is_here(self.file.path):  # where a line is not read by its greatest length
+                binary = self.keep(io.BufferedReader(binary, 1 << 20))
+            binary = self.unpack(binary)
         except OSError as error:
-            raise BadSource(f"{self.file} cannot be opened: {error.strerror}.") from None
+            raise BadSource(f"{self.file} cannot be opened: {error.strerror or error}.") from None
         except (zipfile.BadZipFile, KeyError):
             raise BadSource(f"{self.file} ends too early or is no zip file. Copy it again.") from None
         if self.encoding in ("utf-8", "utf8", "ascii"):
