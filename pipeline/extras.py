@@ -14,6 +14,7 @@ EXTRA_OF = {
     "model2vec": "embedders",
     "openenv": "openenv",
     "prefect": "flows",
+    "prometheus_client": "metrics",
     "sentence_transformers": "embedders",
     "tokenizers": "hub",
 }

@@ -4,7 +4,7 @@ import argparse
 from fractions import Fraction
 from typing import Any
 
-from shopwright.pipeline.commands.options import Parser, add_command, parse_positive
+from shopwright.pipeline.commands.options import Parser, add_command, parse_amount, parse_positive
 
 EXAMPLE = "shopwright serve --run data/runs/mine --curriculum C4"
 
@@ -14,7 +14,36 @@ def add(commands: Any, folder: Parser, as_json: Parser) -> None:
     options = add_command(commands, "serve", about, [folder], EXAMPLE)
     options.add_argument("--host", default="127.0.0.1", help="the address to listen on (default: this machine only)")
     options.add_argument("--port", type=int, default=8000, help="the port to listen on (default: 8000)")
-    options.add_argument("--sessions", type=int, default=64, help="most episodes at the same time (default: 64)")
+    options.add_argument(
+        "--workers", type=parse_positive, default=1, help="processes, which share the port and the shop (default: 1)"
+    )
+    options.add_argument(
+        "--sessions",
+        type=parse_positive,
+        default=4096,
+        help="most episodes at the same time; a reset waits for a place (default: 4096)",
+    )
+    options.add_argument(
+        "--idle",
+        type=parse_amount,
+        default=600.0,
+        metavar="SECONDS",
+        help="without a call, after which a session is freed (default: 600)",
+    )
+    options.add_argument(
+        "--grace",
+        type=parse_amount,
+        default=30.0,
+        metavar="SECONDS",
+        help="for episodes that are under way, when it is stopped (default: 30)",
+    )
+    options.add_argument(
+        "--per-client",
+        type=parse_positive,
+        default=0,
+        metavar="NUMBER",
+        help="most connections of one address (default: any number)",
+    )
     levels = options.add_argument_group(
         "a curriculum",
         'tasks at the level that a training run\'s results call for, for clients that reset(training="NAME"); the levels are shown at /curriculum',
