@@ -1,7 +1,8 @@
-"""What a session of `shopwright serve` costs, beside an empty OpenEnv environment of the same version that is driven in the same way.
+"""What a session of `shopwright serve` costs, beside an empty OpenEnv environment, or a tool of MCP's SDK, of the same version that is driven in the same way.
 
     python -m benchmarks.serve data/runs/mine                        # needs openenv; a minute or two
     python -m benchmarks.serve data/runs/mine --sessions 4000 --workers 2
+    python -m benchmarks.serve data/runs/mine --protocol mcp         # needs mcp 2: what a call costs
 
 Real clients, in processes of their own, open so many sessions at once, reset each, keep all of them, make calls, and leave. Processor time is the
 servers' alone, of all their processes; so is memory (proportional set size: what workers share counts once). Both servers
@@ -30,8 +31,8 @@ TICK = os.sysconf("SC_CLK_TCK")
 CALLS: tuple[tuple[str, dict[str, Any]], ...] = (("cart_view", {}), ("datetime_now", {}))
 SEARCH: tuple[tuple[str, dict[str, Any]], ...] = (("catalog_search", {"query": "desk lamp"}),)
 """Few enough that the limit of no task is reached."""
-CLIENTS = 2
-"""Processes."""
+CLIENTS, TOOL_CALLS = 2, 500
+"""Processes; calls of MCP."""
 
 
 @dataclass
@@ -68,11 +69,15 @@ def main() -> None:
     options.add_argument(
         "--workers", type=int, nargs="*", default=[1, 2], help="of our server, one run for each number"
     )
-    options.add_argument("--empty", type=int, metavar="PORT", help="be the empty environment's server")
+    options.add_argument("--protocol", choices=("openenv", "mcp"), default="openenv")
+    options.add_argument("--empty", type=int, metavar="PORT", help="be the server of the empty environment or tool")
     options.add_argument("--keep", action="store_true", help="write the figures into benchmarks/README.md")
     given = options.parse_args()
     if given.empty:
-        serve_empty(given.empty)
+        (serve_empty_tool if given.protocol == "mcp" else serve_empty)(given.empty)
+        return
+    if given.protocol == "mcp":
+        compare_tools(given.run, given.keep)
         return
     found: dict[str, Measured] = {}
     with run_server([sys.executable, "-m", "benchmarks.serve", "--empty"]) as (pid, port):
@@ -86,6 +91,45 @@ def main() -> None:
     print("\n".join(lines))
     if given.keep:
         write("serve", lines)
+
+
+def compare_tools(run: str, keep: bool) -> None:
+    """Calls of one tool after the other, by the SDK's own client."""
+    empty = [sys.executable, "-m", "benchmarks.serve", "--protocol", "mcp", "--empty"]
+    ours = [sys.executable, "-m", "shopwright.pipeline", "serve", "--run", run, "--protocol", "mcp", "--port"]
+    found = {}
+    for name, command in (("an empty tool of the SDK", empty), ("`shopwright serve --protocol mcp`", ours)):
+        with run_server(command) as (pid, port):
+            asyncio.run(call_tools(port, name.startswith("`"), 20))
+            before = read_cpu(pid)
+            count = asyncio.run(call_tools(port, name.startswith("`"), TOOL_CALLS))
+            found[name] = (read_cpu(pid) - before) * 1e3 / count
+    first = next(iter(found.values()))
+    lines = [f"`python -m benchmarks.serve RUN --protocol mcp`: {TOOL_CALLS} calls, each an episode's `cart_view`", ""]
+    lines += ["| server | ms of the processor a call | of the empty |", "| --- | --- | --- |"]
+    lines += [f"| {name} | {each:.2f} | {each / first:.2f} |" for name, each in found.items()]
+    lines += ["", machine()]
+    print("\n".join(lines))
+    if keep:
+        write("serve mcp", lines)
+
+
+async def call_tools(port: int, ours: bool, count: int) -> int:
+    """Some calls of each episode, so that none comes to its end; how many were made."""
+    import aiohttp
+    from mcp import Client  # type: ignore[import-not-found, unused-ignore]
+
+    address, made = f"http://127.0.0.1:{port}", 0
+    while made < count:
+        path = "/mcp"
+        if ours:
+            async with aiohttp.ClientSession() as http, http.post(f"{address}/episodes", json={"index": made}) as reply:
+                path = (await reply.json())["path"]
+        async with Client(address + path) as client:
+            for _ in range(5):
+                await client.call_tool("cart_view", {})
+                made += 1
+    return made
 
 
 def render_table(sessions: int, rounds: int, found: dict[str, Measured]) -> list[str]:
@@ -282,6 +326,21 @@ def serve_empty(port: int) -> None:
 
     app = create_app(Empty, CallToolAction, CallToolObservation, env_name="empty", max_concurrent_envs=100_000)
     uvicorn.run(app, port=port, log_level="warning", ws_per_message_deflate=False)
+
+
+def serve_empty_tool(port: int) -> None:
+    """A tool that does nothing, by MCP's own server, with the settings that ours has."""
+    import uvicorn
+    from mcp.server import MCPServer  # type: ignore[attr-defined, unused-ignore]
+
+    server = MCPServer("empty")
+
+    @server.tool()  # type: ignore[misc, unused-ignore]
+    def cart_view() -> str:
+        return ""
+
+    app = server.streamable_http_app(json_response=True, stateless_http=True)
+    uvicorn.run(app, port=port, log_level="warning")
 
 
 @contextmanager

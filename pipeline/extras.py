@@ -11,6 +11,7 @@ EXTRA_OF = {
     "faiss": "search",
     "gradio": "play",
     "huggingface_hub": "hub",
+    "mcp_types": "mcp",
     "model2vec": "embedders",
     "openenv": "openenv",
     "prefect": "flows",

@@ -1,4 +1,4 @@
-"""`shopwright serve`: the environments of a run for trainers on other machines, by OpenEnv."""
+"""`shopwright serve`: the environments of a run for trainers and agents on other machines, by OpenEnv or MCP."""
 
 import argparse
 from fractions import Fraction
@@ -10,8 +10,16 @@ EXAMPLE = "shopwright serve --run data/runs/mine --curriculum C4"
 
 
 def add(commands: Any, folder: Parser, as_json: Parser) -> None:
-    about = "serve the environments of a run to trainers, by OpenEnv; it needs: pip install 'shopwright[openenv]'"
+    about = "serve the environments of a run to trainers, by OpenEnv or MCP; it needs: pip install 'shopwright[openenv]', or 'shopwright[mcp]'"
     options = add_command(commands, "serve", about, [folder], EXAMPLE)
+    options.add_argument(
+        "--protocol",
+        choices=("openenv", "mcp", "stdio"),
+        default="openenv",
+        help="stdio: MCP for one client, which starts this command, and one episode (default: openenv)",
+    )
+    options.add_argument("--environment", default="envs", help="of stdio's episode (default: envs)")
+    options.add_argument("--index", type=parse_index, default=0, help="the number of its task (default: 0)")
     options.add_argument("--host", default="127.0.0.1", help="the address to listen on (default: this machine only)")
     options.add_argument("--port", type=int, default=8000, help="the port to listen on (default: 8000)")
     options.add_argument(
@@ -65,6 +73,12 @@ def add(commands: Any, folder: Parser, as_json: Parser) -> None:
         default=32,
         help="rollouts at the hardest level after which it is decided (default: 32)",
     )
+
+
+def parse_index(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text} is not a whole number from 0 on")
+    return int(text)
 
 
 def parse_share(text: str) -> Fraction:

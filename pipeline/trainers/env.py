@@ -176,7 +176,8 @@ class ShopEnv(TaskEnvironment):
     def _begin(self, task: str | Mapping[str, Any]) -> None:
         self._rollout, self._recorded = None, False
         text = task if isinstance(task, str) else json.dumps(task)
-        if (asked := json.loads(text) if '"training"' in text else {}).get("training"):
+        asked = json.loads(text) if '"training"' in text else {}
+        if "training" in asked:
             rollout = Training(self._run, asked["training"]).take(get_run_world(self._run), asked.get("number"))
             text, self._rollout = json.dumps(rollout.task), rollout
         prepared = prepare_episode(self._run, text, read_reward_rule())
@@ -425,6 +426,11 @@ class QuestionsEnv(BoxedEnv):
 ENVIRONMENTS: dict[str, type[TaskEnvironment]] = {}
 for views in views_in_place().values():
     ENVIRONMENTS |= {name: cast(Any, resolve_reference(kind)) for name, kind in views.environments.items()}
+
+
+def find_environment_name(env: TaskEnvironment) -> str:
+    return next(name for name, kind in ENVIRONMENTS.items() if kind is type(env))
+
 
 # What the instances of a process share
 

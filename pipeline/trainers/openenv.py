@@ -17,15 +17,21 @@ import os
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs
 
 from shopwright.pipeline.browse.guard import App, Receive, Scope, Send
-from shopwright.pipeline.extras import explain_missing
 from shopwright.pipeline.problem import Problem
 from shopwright.pipeline.trainers.curriculum_page import render_curriculum_page
 from shopwright.pipeline.trainers.curriculum_state import Training, list_trainings, summarize_group, summarize_training
-from shopwright.pipeline.trainers.env import ENVIRONMENTS, RUN, count_env_tasks, get_env_task
-from shopwright.pipeline.trainers.metrics import render_metrics
+from shopwright.pipeline.trainers.env import ENVIRONMENTS, RUN, count_env_tasks, find_environment_name, get_env_task
+from shopwright.pipeline.trainers.replies import (
+    Forward,
+    Reply,
+    make_json_reply,
+    read_body,
+    read_query,
+    render_state_page,
+    send_reply,
+)
 from shopwright.pipeline.trainers.sessions import (
     Answer,
     Opened,
@@ -40,8 +46,6 @@ from shopwright.pipeline.trainers.sessions import (
 # What JSON-RPC calls the reasons.
 PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, SERVER_ERROR = -32700, -32600, -32601, -32602, -32000
 ACTION = {"type", "tool_name", "arguments", "metadata"}
-# Passes a request on to the worker of this number, which has its session.
-Forward = Callable[[int, Mapping[bytes, bytes], bytes], Awaitable[tuple[int, bytes]]]
 
 
 def __getattr__(name: str) -> Any:
@@ -71,18 +75,20 @@ class Talk:
         self.rest, self.sessions, self.forward = rest, sessions, forward
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        kind, path = scope["type"], scope.get("path")
+        kind, path = scope["type"], scope.get("path", "")
         if kind == "websocket" and path in ("/ws", "/mcp"):
             await self.serve_connection(scope, receive, send)
         elif kind == "http" and path == "/mcp" and scope["method"] == "POST":
-            await self.serve_request(scope, receive, send)
+            await send_reply(send, await self.answer_request(scope, await read_body(receive)))
+        elif kind == "http" and (page := render_state_page(self.sessions, path)):
+            await send_reply(send, page)
         else:
             await self.rest(scope, receive, send)
 
     async def serve_connection(self, scope: Scope, receive: Receive, send: Send) -> None:
         await receive()
         await send({"type": "websocket.accept"})
-        (key,) = parse_qs(scope["query_string"].decode("latin-1")).get("session_id", [""])
+        key = read_query(scope, "session_id")
         session = self.sessions.live.get(key) if key else self.sessions.open()
         if session is None:
             await send({"type": "websocket.send", "text": dump_error("SESSION_ERROR", self.explain_unknown(key))})
@@ -106,25 +112,14 @@ class Talk:
             "or the worker that had it died."
         )
 
-    async def serve_request(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request of JSON-RPC, about a session that an earlier one has made."""
-        body = b""
-        while (message := await receive())["type"] == "http.request":
-            body += message.get("body", b"")
-            if not message.get("more_body"):
-                break
-        status, text = 200, b""
+    async def answer_request(self, scope: Scope, body: bytes) -> Reply:
+        """A request of JSON-RPC, about a session that an earlier one has made."""
         request = parse_rpc(body)
-        params = request.get("params") or {}
-        key = params.get("session_id") if isinstance(params, dict) else None
-        owner = find_owner(str(key), self.sessions.owners) if key else self.sessions.owner
+        key = str((request.get("params") or {}).get("session_id") or "")
+        owner = find_owner(key, self.sessions.owners) if key else self.sessions.owner
         if owner != self.sessions.owner and self.forward:
-            status, text = await self.forward(owner, dict(scope["headers"]), body)
-        else:
-            text = json.dumps(await self.answer_keyed_rpc(request)).encode()
-        headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(text))]
-        await send({"type": "http.response.start", "status": status, "headers": headers})
-        await send({"type": "http.response.body", "body": text})
+            return await self.forward(owner, scope, body)
+        return make_json_reply(await self.answer_keyed_rpc(request))
 
     async def answer_keyed_rpc(self, request: dict[str, Any]) -> dict[str, Any]:
         method, params = request.get("method"), request.get("params") or {}
@@ -262,9 +257,8 @@ def parse_object(text: str) -> dict[str, Any]:
 
 def dump_openenv_tools(session: Session) -> str:
     """Of the session's environment; before its first reset, of the one that a reset without a name plays."""
-    env = session.env
-    name = next((name for name, kind in ENVIRONMENTS.items() if type(env) is kind), "")
-    return flatten_tools(dump_tools(name) if name else list_default_tools(session.sessions.run))
+    run, env = session.sessions.run, session.env
+    return flatten_tools(dump_tools(find_environment_name(env)) if env else list_default_tools(run))
 
 
 def flatten_tools(tools: str) -> str:
@@ -339,7 +333,7 @@ async def ask_rpc(session: Session, method: str, params: Mapping[str, Any]) -> d
 
 
 def make_rest(sessions: Sessions) -> Any:
-    """OpenEnv's application: its pages, schemas and tasks, and requests that stand for themselves; with readiness, metrics and the curriculum."""
+    """OpenEnv's application: its pages, schemas and tasks, and requests that stand for themselves; with the curriculum."""
     from openenv.core.env_server.http_server import create_app
     from openenv.core.env_server.interfaces import Environment
     from openenv.core.env_server.mcp_types import (
@@ -396,30 +390,9 @@ def make_rest(sessions: Sessions) -> Any:
     app = create_app(
         Served, CallToolAction, CallToolObservation, env_name="shopwright", max_concurrent_envs=sessions.most
     )
-    add_state_pages(app, sessions)
     if sessions.begin is not None:
         add_curriculum_pages(app, sessions.run)
     return app
-
-
-def add_state_pages(app: Any, sessions: Sessions) -> None:
-    """Whether the server takes episodes, and what Prometheus reads; OpenEnv has `/health`, whether it lives."""
-    from fastapi.responses import JSONResponse, PlainTextResponse, Response
-
-    async def ready() -> Any:
-        taken = len(sessions.live)
-        known = {"ready": not sessions.stopping, "sessions": taken, "places": sessions.most}
-        return JSONResponse(known, 503 if sessions.stopping else 200)
-
-    async def metrics() -> Any:
-        found = render_metrics()
-        if found is None:
-            why = explain_missing("prometheus_client", "/metrics") or "Nothing is counted outside of shopwright serve."
-            return PlainTextResponse(f"{why}\n", 501)
-        return Response(found, media_type="text/plain; version=0.0.4; charset=utf-8")
-
-    app.add_api_route("/ready", ready, response_class=Response)
-    app.add_api_route("/metrics", metrics, response_class=Response)
 
 
 def add_curriculum_pages(app: Any, folder: str) -> None:

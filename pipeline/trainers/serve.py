@@ -1,4 +1,4 @@
-"""`shopwright serve`: the environments of a run for trainers on other machines, by OpenEnv."""
+"""`shopwright serve`: the environments of a run for trainers and agents on other machines, by OpenEnv or MCP."""
 
 import asyncio
 import os
@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -27,6 +28,14 @@ ECOMRLVE = make_ecomrlve_controller()
 # Holds the token for a server that others reach.
 TOKEN = "SHOPWRIGHT_TOKEN"
 GRACE = 30.0
+# What each protocol needs. Their packages exclude one another, so an environment has one of them.
+PACKAGES = {"openenv": "openenv", "mcp": "mcp_types", "stdio": "mcp_types"}
+PROTOCOLS = tuple(PACKAGES)
+# What their servers are made of: imported before the workers begin, it takes the time and the memory once.
+MODULES = {
+    "openenv": ("openenv.core.env_server.http_server", "aiohttp"),
+    "mcp": ("mcp.server.lowlevel", "aiohttp"),
+}
 
 
 @dataclass(frozen=True)
@@ -34,6 +43,7 @@ class Service:
     """What the workers of a server have in common."""
 
     run: str
+    protocol: str
     host: str
     workers: int
     sessions: int
@@ -48,8 +58,6 @@ class Service:
         asyncio.run(self.answer(index, control))
 
     async def answer(self, index: int, control: socket.socket) -> None:
-        from shopwright.pipeline.trainers.openenv import make_openenv_app
-
         sessions = Sessions(
             self.run,
             begin=self.begin,
@@ -58,9 +66,19 @@ class Service:
             owner=index,
             owners=self.workers,
         )
-        app = make_openenv_app(self.run, sessions, Forwarding(self.folder))
-        place = place_of(self.folder, index)
-        await answer_connections(self.protect(app), control, place, partial(sessions.drain, self.grace))
+        forward, place = Forwarding(self.folder), place_of(self.folder, index)
+        app = self.protect(self.make_app(sessions, forward))
+        await answer_connections(app, control, place, partial(sessions.drain, self.grace))
+        await forward.close()
+
+    def make_app(self, sessions: Sessions, forward: Forwarding) -> App:
+        if self.protocol == "mcp":
+            from shopwright.pipeline.trainers.mcp import make_mcp_app
+
+            return make_mcp_app(sessions, forward, self.host)
+        from shopwright.pipeline.trainers.openenv import make_openenv_app
+
+        return make_openenv_app(self.run, sessions, forward)
 
     def protect(self, app: App) -> App:
         return TokenGuard(app, self.token) if self.token else guard_app(app, self.host)
@@ -71,6 +89,9 @@ def serve_environments(
     run: str,
     host: str,
     port: int,
+    protocol: str = PROTOCOLS[0],
+    environment: str = "envs",
+    index: int = 0,
     sessions: int = SESSIONS,
     workers: int = 1,
     idle: float = IDLE,
@@ -82,8 +103,9 @@ def serve_environments(
     threshold: Fraction = ECOMRLVE.threshold,
     rollouts: int = ECOMRLVE.count,
 ) -> int:
-    """Serves until it is stopped. Raises Problem where openenv, or all that could be played, is missing.
+    """Serves until it is stopped. Raises Problem where the protocol's package, or all that could be played, is missing.
 
+    environment, index: the task of `stdio`, which serves one client and one episode.
     curriculum: a collection or env, of which each training run gets tasks at its own level; the settings behind it are the curriculum's.
     """
     counts = {name: number for name in ENVIRONMENTS if (number := count_env_tasks(run, name))}
@@ -95,22 +117,34 @@ def serve_environments(
         begin = partial(begin_training, run, collection=curriculum, group=group, controller=controller)
     elif not counts:
         raise Problem(f"{run} has no tasks to play. Build some: shopwright build env_tasks --run {run}")
-    require("openenv", "shopwright serve")
+    require(PACKAGES[protocol], f"shopwright serve --protocol {protocol}")
+    if protocol == "stdio":
+        if environment not in counts or not 0 <= index < counts[environment]:
+            raise Problem(f"{run} has no task {index} of {environment}. It has: {describe_counts(counts)}.")
+        from shopwright.pipeline.trainers.mcp import serve_stdio
+
+        return serve_stdio(run, environment, index)
     listener = open_listener(host, port)
     open_shop(run, counts)
+    for module in ("uvicorn", *MODULES[protocol]):
+        import_module(module)
     with TemporaryDirectory(prefix="shopwright-serve-") as folder:
         token = "" if is_loopback(host) else os.environ.get(TOKEN) or secrets.token_urlsafe(24)
-        service = Service(run, host, workers, sessions, idle, grace, begin, token, Path(folder))
+        service = Service(run, protocol, host, workers, sessions, idle, grace, begin, token, Path(folder))
         front = Front(
             listener, workers, service.work, grace=grace, per_client=per_client, metrics=open_metrics(Path(folder))
         )
-        tasks = ", ".join(f"{name} ({number:,})" for name, number in counts.items())
+        tasks = describe_counts(counts)
         levels = f"; levels of training runs: http://{host}:{port}/curriculum" if curriculum else ""
         served = ", ".join(filter(None, [tasks, curriculum and f"the curriculum {curriculum}"]))
         print(f"Serving {served} at http://{host}:{port}{levels}. Stop with Ctrl-C.", flush=True)
         if token and not os.environ.get(TOKEN):
             print(f"Others reach it, so it asks for a token, here a new one: Authorization: Bearer {token}", flush=True)
         return front.run()
+
+
+def describe_counts(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} ({number:,})" for name, number in counts.items())
 
 
 def open_shop(run: str, counts: Mapping[str, int]) -> None:

@@ -36,6 +36,8 @@ from shopwright.pipeline.trainers.metrics import Metrics
 SESSIONS = 4_096
 IDLE = 600.0
 PATIENCE = 50.0
+# Clients of OpenEnv connect again by themselves where their connection has ended, and go on with a step.
+NOT_BEGUN = "This session has no episode. Reset it first; an episode is lost with its connection, and with the worker that had it."
 # Begins a training run of this name, or finds it as it was left.
 Begin = Callable[[str], Training]
 
@@ -152,7 +154,16 @@ class Session:
         self.episode, self.steps, self.used = "", 0, time.monotonic()
         self.labels = ("", "")
         self.busy, self.lock = False, asyncio.Lock()
-        self.gone = "Reset it before the first step."
+        self.gone = NOT_BEGUN
+
+    @property
+    def done(self) -> bool:
+        return self.env is not None and self.env._done
+
+    @property
+    def earned(self) -> float:
+        """What an episode that has ended earned, 0 before."""
+        return self.env.get_reward() if self.env is not None and self.env._done else 0.0
 
     async def take_place(self) -> None:
         """Waits while all places are taken, at most so long as `patience` says. Raises Refused."""

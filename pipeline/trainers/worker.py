@@ -5,7 +5,7 @@ import asyncio
 import hmac
 import socket
 import struct
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
 from types import FrameType
@@ -13,9 +13,12 @@ from typing import Any
 
 from shopwright.pipeline.browse.guard import App, Receive, Scope, Send
 from shopwright.pipeline.trainers.front import NUMBER, STOP
+from shopwright.pipeline.trainers.replies import Reply, make_text_reply
 
 # Bytes of a client's message: the longest action has 100,000 characters.
 LONGEST = 4 * 1024 * 1024
+# Headers that are about a connection, and not about what is asked.
+OF_THE_LINE = (b"connection", b"content-length", b"transfer-encoding")
 # What may be asked without a token: whether the server lives and takes episodes.
 OPEN_PATHS = ("/health", "/ready")
 
@@ -131,22 +134,30 @@ class Forwarding:
         self.folder = folder
         self.clients: dict[int, Any] = {}
 
-    async def __call__(self, owner: int, headers: Mapping[bytes, bytes], body: bytes) -> tuple[int, bytes]:
+    async def __call__(self, owner: int, scope: Scope, body: bytes) -> Reply:
         import aiohttp
+        from yarl import URL
 
         if owner not in self.clients:
             connector = aiohttp.UnixConnector(str(place_of(self.folder, owner)))
             self.clients[owner] = aiohttp.ClientSession(connector=connector)
-        kept = {
-            name.decode("latin-1"): value.decode("latin-1")
-            for name, value in headers.items()
-            if name in (b"host", b"authorization", b"content-type")
-        }
+        headers = [
+            (name.decode("latin-1"), value.decode("latin-1"))
+            for name, value in scope["headers"]
+            if name not in OF_THE_LINE
+        ]
+        address = URL.build(
+            scheme="http", host="worker", path=scope["path"], query_string=scope["query_string"].decode("latin-1")
+        )
         try:
-            async with self.clients[owner].post("http://worker/mcp", data=body, headers=kept) as reply:
-                return reply.status, await reply.read()
+            async with self.clients[owner].request(scope["method"], address, data=body, headers=headers) as reply:
+                return reply.status, reply.headers.get("content-type", "text/plain"), await reply.read()
         except aiohttp.ClientError as error:
-            return 503, f"The worker that has this session does not answer: {error}\n".encode()
+            return make_text_reply(f"The worker that has this session does not answer: {error}", 503)
+
+    async def close(self) -> None:
+        for client in self.clients.values():
+            await client.close()
 
 
 def place_of(folder: Path, index: int) -> Path:

@@ -127,7 +127,8 @@ def test_a_client_of_a_killed_worker_is_told_by_name(small):
     with serve(small.folder, "--workers", "2") as (server, address):
         said, found, again = asyncio.run(kill(server, address))
     assert len(said) == 2
-    assert all("The worker that had this session died" in text for text in said)
+    # A client that had a call under way reads the reason of the close; one that calls later has connected again by itself.
+    assert all("worker that had" in text for text in said)
     assert sum(not isinstance(one, Exception) and not one.done for one in found) == 2
     assert all("prompt" in opened.metadata for opened in again)
 

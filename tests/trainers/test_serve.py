@@ -12,7 +12,8 @@ from shopwright.pipeline.trainers.front import open_listener
 
 LEVELS = {"curriculum": "", "group": 8, "window": 5, "threshold": Fraction(9, 10), "rollouts": 32}
 SIZES = {"sessions": 4096, "workers": 1, "idle": 600.0, "grace": 30.0, "per_client": 0}
-OPTIONS = {"host": "127.0.0.1", "port": 8000, **SIZES, **LEVELS}
+TASK = {"protocol": "openenv", "environment": "envs", "index": 0}
+OPTIONS = {"host": "127.0.0.1", "port": 8000, **TASK, **SIZES, **LEVELS}
 
 
 def test_it_listens_to_its_own_machine_unless_told_otherwise():
@@ -22,7 +23,7 @@ def test_it_listens_to_its_own_machine_unless_told_otherwise():
 
 def test_the_commands_curriculum_is_the_papers():
     known = inspect.signature(serve.serve_environments).parameters
-    assert {name: known[name].default for name in (*LEVELS, *SIZES)} == {**LEVELS, **SIZES}
+    assert {name: known[name].default for name in (*LEVELS, *SIZES, *TASK)} == {**LEVELS, **SIZES, **TASK}
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 from shopwright.pipeline.problem import Problem
 from shopwright.pipeline.trainers.env import ENVIRONMENTS, ShopEnv, get_env_task, list_tool_schemas
 from shopwright.pipeline.trainers.openenv import Connection, Talk
-from shopwright.pipeline.trainers.sessions import Refused, Sessions, find_owner, make_key
+from shopwright.pipeline.trainers.sessions import NOT_BEGUN, Refused, Sessions, find_owner, make_key
 
 
 def open_sessions(small, **settings):
@@ -191,7 +191,7 @@ def test_many_are_reset_and_stepped_at_once_as_each_alone(small):
             assert stepped[str(number)] == (await tell(one, "step", **LOOK))["data"]
         assert "no task -1" in opened["data"]["x"]["error"]["message"]
         assert opened["data"]["y"]["error"]["code"] == "VALIDATION_ERROR"
-        assert stepped["none"]["error"]["message"] == "Reset it before the first step."
+        assert stepped["none"]["error"]["message"] == NOT_BEGUN
         taken = len(sessions.live)
         await many.answer(json.dumps({"type": "close_many", "data": ["0", "1"]}))
         assert len(sessions.live) == taken - 2
