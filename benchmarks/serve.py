@@ -100,7 +100,7 @@ def compare_tools(run: str, keep: bool) -> None:
     found = {}
     for name, command in (("an empty tool of the SDK", empty), ("`shopwright serve --protocol mcp`", ours)):
         with run_server(command) as (pid, port):
-            asyncio.run(call_tools(port, name.startswith("`"), 20))
+            asyncio.run(call_tools(port, name.startswith("`"), 100))
             before = read_cpu(pid)
             count = asyncio.run(call_tools(port, name.startswith("`"), TOOL_CALLS))
             found[name] = (read_cpu(pid) - before) * 1e3 / count
@@ -115,7 +115,7 @@ def compare_tools(run: str, keep: bool) -> None:
 
 
 async def call_tools(port: int, ours: bool, count: int) -> int:
-    """Some calls of each episode, so that none comes to its end; how many were made."""
+    """Five calls of each episode of twenty tasks, so that none comes to its end; how many were made."""
     import aiohttp
     from mcp import Client  # type: ignore[import-not-found, unused-ignore]
 
@@ -123,7 +123,10 @@ async def call_tools(port: int, ours: bool, count: int) -> int:
     while made < count:
         path = "/mcp"
         if ours:
-            async with aiohttp.ClientSession() as http, http.post(f"{address}/episodes", json={"index": made}) as reply:
+            async with (
+                aiohttp.ClientSession() as http,
+                http.post(f"{address}/episodes", json={"index": made // 5 % 20}) as reply,
+            ):
                 path = (await reply.json())["path"]
         async with Client(address + path) as client:
             for _ in range(5):
