@@ -31,12 +31,12 @@ from shopwright.pipeline.run import Run
 from shopwright.pipeline.shop.browser import Browser
 from shopwright.pipeline.shop.store import Store
 from shopwright.pipeline.shopping import wording
-from shopwright.pipeline.shopping.baselines import play_solver
 from shopwright.pipeline.shopping.draw import GRADES, TaskDraft, draft_task
 from shopwright.pipeline.shopping.evaluate import PHRASE_BOOK
 from shopwright.pipeline.shopping.expert import EXPERT
 from shopwright.pipeline.shopping.facts import VariantTables, is_need_met
 from shopwright.pipeline.shopping.play import Play, ShopResources, make_episode
+from shopwright.pipeline.shopping.players import play_solver
 from shopwright.pipeline.shopping.score import list_product_variants
 from shopwright.schemas.shopping import Scenario, ShoppingEpisode, ShoppingTask
 

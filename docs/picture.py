@@ -5,8 +5,8 @@ from pathlib import Path
 
 from jinja2 import FileSystemLoader
 
+from shopwright.pipeline.publish.chart_shapes import Dot, time_line
 from shopwright.pipeline.publish.pictures import PICTURE_TEMPLATES
-from shopwright.pipeline.publish.report_charts import Dot, time_line
 from shopwright.pipeline.publish.report_customers import ACTIONS
 from shopwright.pipeline.run import Run
 from shopwright.schemas.questions import Question

@@ -16,7 +16,7 @@ from shopwright.flows.release import commands
 from shopwright.flows.release_options import ReleaseOptions
 from shopwright.pipeline.__main__ import parse_arguments
 from shopwright.pipeline.commands import build
-from shopwright.pipeline.problem import Problem
+from shopwright.pipeline.problem import Lacking, Problem
 from shopwright.pipeline.publish import command as publishing
 from shopwright.pipeline.run import Run
 
@@ -79,12 +79,22 @@ def explain_failure(error: Exception, wanted: ReleaseOptions) -> str:
 
 
 def perform(wanted: ReleaseOptions, steps: dict[str, Any]) -> dict[str, Any]:
-    """Each command of the release; gives what the last one told. Raises Problem for what stops it."""
+    """Each command of the release; gives what the last one told. Raises Problem for what stops it.
+
+    A dataset that cannot be made of this catalog does not stop the others: they are made and verified, and nothing is published.
+    """
     told: dict[str, Any] = {}
-    for words in commands(wanted):
-        options = parse_arguments(words)
+    lacking: dict[str, Lacking] = {}
+    for name, *words in commands(wanted):
+        options = parse_arguments([name, *words] if name == "build" or not lacking else ["verify", words[0]])
         command = options.pop("command")
-        told = build_as_subflow(wanted, options) if command == "build" else steps[command](**options)
+        try:
+            told = build_as_subflow(wanted, options) if command == "build" else steps[command](**options)
+        except Lacking as error:
+            lacking[options["dataset"]] = error
+    if lacking:
+        reasons = " ".join(f"{dataset}: {error}" for dataset, error in lacking.items())
+        raise ReleaseStopped(f"Not made of this catalog: {reasons} The others are whole. Nothing is published.")
     return told
 
 

@@ -10,32 +10,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from shopwright import __version__
-from shopwright.pipeline.commands.options import Parser, add_run
+from shopwright.pipeline.commands.options import Parser, add_listed_command, add_run
+from shopwright.pipeline.commands.overview import COMMANDS
 from shopwright.pipeline.problem import LACKING, STOPS, Ended, Lacking, Problem, closest, harmless, stop
 
 if TYPE_CHECKING:
     from shopwright.pipeline.dataset import Manifest
     from shopwright.pipeline.models.role import Models
     from shopwright.pipeline.progress import Progress
-
-# What is typed -> its file in `commands/`.
-COMMANDS = {
-    "list": "listing",
-    "build": "build",
-    "show": "show",
-    "browse": "browse",
-    "report": "report",
-    "verify": "verify",
-    "audit": "audit",
-    "evaluate": "evaluate",
-    "publish": "publish",
-    "serve": "serve",
-    "play": "play",
-    "inspect": "inspect",
-    "init": "init",
-    "doctor": "doctor",
-    "completion": "completion",
-}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -88,7 +70,7 @@ def explain_exit(error: BaseException) -> tuple[int, str]:
 
 
 def parse_arguments(arguments: Sequence[str] | None) -> dict[str, Any]:
-    words = list(sys.argv[1:] if arguments is None else arguments)
+    words = list(sys.argv[1:] if arguments is None else arguments) or ["--help"]
     found, unknown = make_parser(words).parse_known_args(words)
     options = vars(found)
     if unknown:
@@ -138,32 +120,32 @@ def build_dataset(
 
 
 def make_parser(words: Sequence[str] = ()) -> Parser:
-    """Of all commands; where the words name one, of that one alone, and of none for `--version`: files that are not imported take no time."""
-    first = words[0] if words else ""
-    if first == "--version":
-        return parser_of((), ())
+    """Of all commands with their options; where the words name one, of that one alone. Where they name none, what all are for: no file of
+    a command is imported.
+    """
+    first = words[0] if words else "completion"  # which completes all the others
+    if first not in COMMANDS:
+        return make_overview()
     from shopwright.pipeline.stages import all_stages
 
-    alone = first in COMMANDS and first != "completion"  # which completes all the others
-    return parser_of((first,) if alone else tuple(COMMANDS), tuple(all_stages()))
+    return parser_of(tuple(COMMANDS) if first == "completion" else (first,), tuple(all_stages()))
 
 
 def import_command(name: str) -> Any:
-    return import_module(f"shopwright.pipeline.commands.{COMMANDS[name]}")
+    return import_module(f"shopwright.pipeline.commands.{COMMANDS[name].file}")
+
+
+def make_overview() -> Parser:
+    top, commands = begin_parser()
+    for name in COMMANDS:
+        add_listed_command(commands, name, [])
+    return top
 
 
 @lru_cache(16)
 def parser_of(names: tuple[str, ...], datasets: tuple[str, ...]) -> Parser:
     """It takes a quarter of a second to make, and is the same for the same commands and datasets."""
-    examples = list_examples() if len(names) > 1 else []
-    top = Parser(
-        prog="shopwright",
-        description="Verified synthetic data for shopping agents.",
-        epilog="\n".join(["examples:", *(f"  {example}" for example in examples)]),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    top.add_argument("--version", action="version", version=f"shopwright {__version__}")
-    commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    top, commands = begin_parser()
     folder = Parser(add_help=False)
     add_run(folder)
     as_json = Parser(add_help=False)
@@ -173,31 +155,17 @@ def parser_of(names: tuple[str, ...], datasets: tuple[str, ...]) -> Parser:
     return top
 
 
-def list_examples() -> list[str]:
-    from shopwright.pipeline.commands import (
-        audit,
-        browse,
-        build,
-        completion,
-        doctor,
-        evaluate,
-        init,
-        listing,
-        play,
-        publish,
-        report,
-        serve,
-        show,
-        verify,
+def begin_parser() -> tuple[Parser, Any]:
+    """A parser, and where its commands are added."""
+    examples = [example for command in COMMANDS.values() for example in command.examples]
+    top = Parser(
+        prog="shopwright",
+        description="Verified synthetic data for shopping agents.",
+        epilog="\n".join(["examples:", *(f"  {example}" for example in examples)]),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-
-    return [
-        *(each.EXAMPLE for each in (listing, build, show, browse, report, verify)),
-        *audit.list_examples(),
-        *evaluate.list_examples(),
-        *(*publish.EXAMPLES, serve.EXAMPLE, *play.EXAMPLES),
-        *(each.EXAMPLE for each in (init, doctor, completion)),
-    ]
+    top.add_argument("--version", action="version", version=f"shopwright {__version__}")
+    return top, top.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
 
 if __name__ == "__main__":

@@ -350,6 +350,4 @@ def reasons_against(
         records = [stage.makes.model_validate(row) for row in batch.to_pylist()]
     said = judge_batch(stage.checks, batch, records or [], datasets)
     # Without checks `zip` gives no rows at all.
-    return [[reason for reason in row if reason] for row in zip(*said, strict=True)] or [
-        [] for _ in range(batch.num_rows)
-    ]
+    return [list(filter(None, row)) for row in zip(*said, strict=True)] or [[] for _ in range(batch.num_rows)]

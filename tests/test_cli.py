@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from shopwright.flows import release
-from shopwright.pipeline.__main__ import COMMANDS, build_dataset, make_parser, parse_arguments
+from shopwright.pipeline.__main__ import build_dataset, make_parser, parse_arguments
 from shopwright.pipeline.commands.completion import list_completion_places
+from shopwright.pipeline.commands.overview import COMMANDS
 from shopwright.pipeline.progress import LineProgress
 from shopwright.pipeline.recipe import read_recipe
 from shopwright.pipeline.run import Run, setting_names
@@ -215,6 +216,20 @@ def help_of(capfd, *words):
         parse_arguments([*words, "--help"])
     assert ended.value.code == 0
     return capfd.readouterr().out
+
+
+def test_bare_words_help_and_no_command_is_imported_for_it(capfd):
+    asks = "import sys; from shopwright.pipeline.__main__ import main; main(sys.argv[1:])"
+    names = "print(*sys.modules)"
+    found = []
+    for words in ([], ["--help"], ["-h"]):
+        told = f"import atexit, sys; atexit.register(lambda: {names}); {asks}"
+        ran = subprocess.run([sys.executable, "-c", told, *words], capture_output=True, check=True, text=True)
+        help, modules = ran.stdout.rsplit("\n", 2)[:2]
+        assert not re.search(r"pipeline\.(stages|commands\.build)|pydantic|numpy", modules)
+        found.append(help)
+    assert found[0] == found[1] == found[2]
+    assert all(re.search(rf"^    {name}\b", found[0], re.MULTILINE) for name in COMMANDS)
 
 
 PLACES = {tuple(place.path.split()): place for place in list_completion_places(make_parser())}

@@ -286,6 +286,21 @@ def test_a_check_that_fails_stops_a_release_and_says_why(released, server, tmp_p
     assert told.startswith("**Failed, nothing was published:**")
 
 
+def test_what_cannot_be_made_of_a_catalog_does_not_stop_the_rest_of_a_release(released, tmp_path):
+    from shopwright.flows.deployed import release
+
+    good, _ = released
+    text = OWN.replace('"personas", "variants"', '"catalog_fine", "variants"') + '"catalog_fine.leaves" = 500\n'
+    (tmp_path / "own.toml").write_text(text)
+    places = {"recipe": str(tmp_path / "own.toml"), "run": str(tmp_path / "run"), "to": str(tmp_path / "hub")}
+    state = release(good.model_copy(update=places), return_state=True)
+    assert state.is_failed()
+    assert state.message.count("Not made of this catalog: catalog_fine: ") == 1
+    assert "Lower --leaves" in state.message
+    assert len(Run(places["run"]).read("variants"))
+    assert not (tmp_path / "hub").exists()
+
+
 @pytest.mark.slow
 def test_a_release_that_takes_too_long_is_ended_and_goes_on_later(released, tmp_path):
     from shopwright.flows.deployed import release

@@ -13,7 +13,7 @@ rewards                                     what an attempt earned
 questions                                   tree, SQL, answers, words, engines
 sandbox
 world · shop · catalog · render · models · evaluate (shares, tables, results kept: what every evaluation has in common)
-words · languages · phrases · reading · budgets · tokens · prompts · arrow · dataset · files · stage · extras · hub_files · problem
+words · languages · phrases · reading · budget_names · tokens · prompts · arrow · dataset · files · stage · extras · hub_files · problem
 schemas                                     imports pydantic only
 """
 
@@ -35,7 +35,7 @@ FOUNDATION = (
     "languages",
     "phrases",
     "reading",
-    "budgets",
+    "budget_names",
     "tokens",
     "prompts",
     "arrow",

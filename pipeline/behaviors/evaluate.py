@@ -186,8 +186,8 @@ def collect_page_contexts(behaviors: Dataset[Behavior], steps: Sequence[Step]) -
 
 def predict_steps(behaviors: Dataset[Behavior], steps: Sequence[Step]) -> dict[str, dict[str, Action]]:
     """By predictor and step; each learns from training sessions of other customers, so many by chance."""
-    names = read_split(behaviors, "train", ["id", "split"])
-    sessions = {each.id for each in limit_evenly([SessionName(row["id"]) for row in names], SESSIONS_LEARNT)}
+    names = [SessionName(row["id"]) for row in read_split(behaviors, "train", ["id", "split"])]
+    sessions = {each.id for each in limit_evenly(names, SESSIONS_LEARNT)}
     examples = list(
         chain.from_iterable(read_moments(row["steps"]) for row in read_with_ids(behaviors, sessions, COLUMNS))
     )
@@ -198,7 +198,7 @@ def predict_steps(behaviors: Dataset[Behavior], steps: Sequence[Step]) -> dict[s
             if id := wanted.get((row["id"], place)):
                 moments[id] = moment
     return {
-        name: {id: predict(moment) for id, moment in moments.items()}
+        name: dict(zip(moments, map(predict, moments.values()), strict=True))
         for name, predict in learn_predictors(examples).items()
     }
 

@@ -97,6 +97,8 @@ class Vocabulary(NamedTuple):
     glued: re.Pattern[str]
     """A name and a model in one word: `ipad2`."""
     vehicles: Mapping[str, frozenset[str]]
+    cars: frozenset[str]
+    """Their models, whoever makes them."""
     accessories: re.Pattern[str]
     devices: frozenset[str]
     cues: frozenset[tuple[str, ...]]
@@ -128,6 +130,7 @@ def load_fit_vocabulary() -> Vocabulary:
         found,
         re.compile(rf"({'|'.join(reversed(single))})-?(\d[a-z0-9]*)"),
         {maker: frozenset(models) for maker, models in read["vehicles"].items()},
+        frozenset(chain.from_iterable(read["vehicles"].values())),
         re.compile(rf"\b(?:{accessories})\b"),
         frozenset(read["words"]["devices"].split()),
         frozenset(tuple(cue.split()) for cue in read["words"]["cues"]),
@@ -275,7 +278,7 @@ def follows_cue(words: Sequence[str], begin: int) -> bool:
 
 def find_model_codes(words: Sequence[str], taken: Sequence[tuple[int, int]]) -> Iterator[str]:
     """Models by their codes alone, after `for` and a maker: `for optoma ep757 756`."""
-    cars = set(chain.from_iterable(load_fit_vocabulary().vehicles.values()))
+    cars = load_fit_vocabulary().cars
     at = 0
     while at < len(words):
         at += 1

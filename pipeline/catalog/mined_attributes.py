@@ -1,13 +1,14 @@
 """Attributes that a catalog has no column for, read in titles, else in descriptions; and measures written in one way."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any
 
 from shopwright.pipeline.catalog.repair.category import HEAD
 from shopwright.pipeline.catalog.repair.color import WORD
-from shopwright.pipeline.catalog.wishes import load_reference
+from shopwright.pipeline.catalog.wishes import load_measures, load_reference
 
 Row = dict[str, Any]
 # Characters of a description that are read: what a thing is stands at its beginning.
@@ -16,13 +17,21 @@ PACK = re.compile(
     r"(?<![\w.-])(?:(\d{1,4})[ -]?(packs?|pk|count|ct|pieces?|pcs|pairs?)|(?:pack|set|box|case) of (\d{1,4}))(?![\w-])"
 )
 PACKED = {"pack": "pack", "pk": "pack", "ct": "count", "count": "count", "pcs": "pieces", "piece": "pieces", "pair": "pairs"}  # fmt: skip
-# What stands before a number that is no measure of the thing alone: 8 x 10 in, 12-15 in, 1/2 in (also without its stroke), up to 32 gb.
-RANGE = r"(?<![\w./-])(?<!\b\d )(?<!\b\d\d )(?<!\dx)(?<!\d x )(?<!\dx )(?<!up to )"
+# What stands before a number that is no measure of the thing alone: 8 x 10 in, 12-15 in, 1/2 in (also without its stroke), up to 32 gb, projects 150
+# yards, usb 3.0 w window.
+RANGE = (
+    r"(?<![\w./-])(?<!\b\d )(?<!\b\d\d )(?<!\dx)(?<!\d x )(?<!\dx )(?<!\bto )(?<!\bprojects )(?<!\breaches )(?<!\breach )(?<!\brange )"
+    r"(?<!\brange of )(?<!\bwithin )(?<!\bover )(?<!\bunder )(?<!\busb )"
+)
+# Behind it: 8 in x 10, 15 in lcd, 5.8 in-dash, sata 3gb s (a rate).
+NO_UNIT = r"(?![\w/]|-\w| ?x ?\d| (?:lcd|display|screen|touch|s|sec)\b)"
 NUMBER = r"(\d{1,5}(?:\.\d{1,2})?)"
 
 
-def add_mined_attributes(row: Row) -> Row:
+def add_mined_attributes(row: Row, rare: Collection[tuple[str, str]] = ()) -> Row:
     """The row with its measures in one spelling, and with what its texts say that no attribute of it does; each with a repair note.
+
+    rare: the attributes that are not read in a category, as pairs of both.
 
     >>> row = {"title": "Norrvik oak shelf, 24 inch, 2 pack", "brand": "Norrvik", "description": None, "attributes": [], "options": [], "repairs": []}
     >>> [(each["name"], each["value"]) for each in add_mined_attributes(row)["attributes"]], add_mined_attributes(row)["repairs"]
@@ -37,11 +46,25 @@ def add_mined_attributes(row: Row) -> Row:
     known = {each["name"].lower() for each in (*attributes, *row["options"])}
     for place, text in (("title", strip_brand(row)), ("description", (row["description"] or "")[:BEGINNING].lower())):
         for name, value, number, unit in read_attributes(text):
-            if not any(name in other for other in known):
+            if (row.get("category"), name) not in rare and not any(name in other for other in known):
                 known.add(name)
                 repairs.add(f"{name} taken from the {place}")
                 attributes.append({"name": name, "value": value, "number": number, "unit": unit})
     return row | {"attributes": attributes, "repairs": sorted(repairs)}
+
+
+def find_rare_attributes(products: Iterable[tuple[str, Iterable[str]]]) -> frozenset[tuple[str, str]]:
+    """Categories and attributes that few of their products have: they tell of other things that were put there, as of ink among printers.
+
+    >>> sorted(find_rare_attributes([("Printers", ["volume"]), *[("Printers", ["color"])] * 19, ("Inks", ["volume"])]))
+    [('Printers', 'volume')]
+    """
+    sizes: Counter[str] = Counter()
+    counts: Counter[tuple[str, str]] = Counter()
+    for category, names in products:
+        sizes[category] += 1
+        counts.update((category, name) for name in set(names))
+    return frozenset(pair for pair, count in counts.items() if count < load_measures()["rare"] * sizes[pair[0]])
 
 
 def strip_brand(row: Row) -> str:
@@ -78,6 +101,8 @@ def read_attributes(text: str) -> Iterator[tuple[str, str, float | None, str | N
     [('material', 'leather', None, None)]
     >>> list(read_attributes("glass cleaner 32 oz, pack of 6"))
     [('pack', '6 pack', 6.0, 'pack'), ('volume', '32 oz', 32.0, 'oz')]
+    >>> list(read_attributes("copy paper 20lb")), list(read_attributes("sata 3gb s dock")), list(read_attributes("5.8 in-dash receiver"))
+    ([], [], [])
     """
     head = HEAD.split(text, maxsplit=1)[0]  # behind it stands what the thing is for, or comes with
     if material := read_material(head):
@@ -92,7 +117,8 @@ def read_attributes(text: str) -> Iterator[tuple[str, str, float | None, str | N
             yield "pack", f"{int(count)} {unit}", float(count), unit
     for name, shape, spellings in list_measures():
         found = {(float(each[1]), spellings[each[2]]) for each in shape.finditer(head)}
-        if len(found) == 1:
+        is_of_paper = name == "weight" and not load_papers().isdisjoint(WORD.findall(head))
+        if len(found) == 1 and not is_of_paper:
             number, unit = found.pop()
             if number > 0:
                 yield name, f"{number:.12g} {unit}", number, unit
@@ -119,6 +145,11 @@ def make_material_pattern() -> re.Pattern[str]:
 
 
 @cache
+def load_papers() -> frozenset[str]:
+    return frozenset(load_reference()["mined"]["papers"])
+
+
+@cache
 def list_measures() -> list[tuple[str, re.Pattern[str], Mapping[str, str]]]:
     """By name: how a measure is written, and the unit for each spelling."""
     found: list[tuple[str, re.Pattern[str], Mapping[str, str]]] = []
@@ -128,7 +159,7 @@ def list_measures() -> list[tuple[str, re.Pattern[str], Mapping[str, str]]]:
         found.append(
             (
                 name,
-                re.compile(rf"{RANGE}{NUMBER}[ -]?({words})(?![\w/]|-\d| ?x ?\d| (?:lcd|display|screen|touch)\b)"),
+                re.compile(rf"{RANGE}{NUMBER}[ -]?({words}){NO_UNIT}"),
                 spellings,
             )
         )

@@ -669,7 +669,7 @@ def find_contradiction(
 def find_false_claim(story: SessionStory, at: int, reading: Reading, reason: str) -> str | None:
     things = [[thing for thing in story.known.values() if thing.title == title] for title in reading.things]
     plain = Sentence(at, things, reading.amounts, reading.numbers, {})
-    caught = {name: text for claim in reading.claims for name, text in claim.facts.items()}
+    caught = dict(chain.from_iterable(claim.facts.items() for claim in reading.claims))
     for holds in GENERAL:
         if fault := holds(story, replace(plain, facts=caught)):
             return fault

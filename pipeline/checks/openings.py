@@ -48,7 +48,7 @@ def make_vocabulary(store: Store) -> ShopVocabulary:
         if place is None:
             return {}
         shelf = store.shelf(place)
-        found = {fact: [value for value in values if value] for fact, values in shelf.values.items()}
+        found = {fact: list(filter(None, values)) for fact, values in shelf.values.items()}
         for fits in shelf.fits:
             for kind, made_for in fits.items():
                 said = chain.from_iterable(spell_fit(kind, value) for value in sorted(made_for))

@@ -179,7 +179,9 @@ class ReplyReader:
             if option := self.store.option_of(variant):
                 pieces[option.product_id] += count
                 found += [Wish("value", each.value.lower()) for each in option.choices]
-        return found + [Wish(kind, f"{count}") for count in pieces.values() for kind in ("number", "pieces")]
+        for count in pieces.values():
+            found += [Wish("number", f"{count}"), Wish("pieces", f"{count}")]
+        return found
 
     def fill_cart(self, action: str) -> None:
         for name, given, _ in list_calls(action):

@@ -6,19 +6,21 @@ from decimal import Decimal
 from itertools import chain
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from shopwright.pipeline.checks.record_cache import RecordCache
 from shopwright.pipeline.checks.unique import find_repeated_rows, find_rows_in_two_splits
-from shopwright.pipeline.dataset import Dataset, escape_glob
+from shopwright.pipeline.dataset import Dataset
 from shopwright.pipeline.envs.load_world import load_world_beside
 from shopwright.pipeline.evaluate.situation import play_offline
 from shopwright.pipeline.files import connect_duckdb
 from shopwright.pipeline.languages import find_language
 from shopwright.pipeline.shopping import wording
-from shopwright.pipeline.shopping.baselines import play_solver
 from shopwright.pipeline.shopping.facts import UNITS, load_color_words, parse_measurement
 from shopwright.pipeline.shopping.play import Play, ShopResources, format_turn, list_scenarios
+from shopwright.pipeline.shopping.players import play_solver
 from shopwright.pipeline.shopping.profile import describe_profile
 from shopwright.pipeline.stage import Fault
 from shopwright.schemas.certificates import AnyOf, Lines, Malformed, describe, parse_certificate, parse_miss
@@ -37,21 +39,48 @@ class Offers:
     """Everything that can be bought, with each of its facts as a row: what a need is looked up in.
 
     A choice of the variant stands for the product's fact of the same name; a measure is in its base unit; prices are dollars.
+    A category's facts become rows when it is asked for, so that a catalog of a million products is open in seconds.
     """
 
     def __init__(self, catalog: Catalog, variants: Variants) -> None:
-        self.connection = connection = connect_duckdb([*catalog.files, *variants.files])
+        self.products, self.variants = catalog.table(PRODUCT_COLUMNS), variants.table(VARIANT_COLUMNS)
+        coded = pc.dictionary_encode(self.products["category"]).combine_chunks()
+        self.categories: list[str] = coded.dictionary.to_pylist()
+        self.category_of = coded.indices.to_numpy()
+        self.owner_of = pc.index_in(self.variants["product_id"], self.products["id"].combine_chunks()).to_numpy()
+        self.loaded = set[str]()
+        self.connection = connection = connect_duckdb()
         connection.execute("SET threads = 1")
         connection.execute("SET preserve_insertion_order = false")
-        for name, dataset in (("product", catalog), ("variant", variants)):
-            files = [escape_glob(path) for path in dataset.files]
-            connection.execute(f"CREATE VIEW {name} AS SELECT * FROM read_parquet({files!r})")
+        connection.execute("CREATE SEQUENCE offers")
         units = [{"unit": unit, "base": base, "factor": factor} for unit, (base, factor) in UNITS.items()]
         connection.register("units", pa.Table.from_pylist(units))
         families = [{"color": color, "family": each["family"]} for color, each in load_color_words().items()]
         connection.register("families", pa.Table.from_pylist(families))
-        for statement in OFFERS:
-            connection.execute(statement)
+        self.fill(self.products.slice(0, 0), self.variants.slice(0, 0), "CREATE OR REPLACE TABLE {} AS {}")
+
+    def load(self, categories: Iterable[str]) -> None:
+        """Makes rows of all that these categories sell."""
+        wanted = {*categories}.intersection(self.categories)
+        if wanted <= self.loaded:
+            return
+        ((held,),) = self.connection.execute("SELECT COUNT(*) FROM offer").fetchall()
+        how = "INSERT INTO {} {}"
+        if held > MOST_OFFERS:
+            how = "CREATE OR REPLACE TABLE {} AS {}"
+            self.loaded.clear()
+        codes = [code for code, leaf in enumerate(self.categories) if leaf in wanted - self.loaded]
+        chosen = np.isin(self.category_of, codes)
+        self.fill(self.products.filter(pa.array(chosen)), self.variants.filter(pa.array(chosen[self.owner_of])), how)
+        self.loaded |= wanted
+
+    def fill(self, products: pa.Table, variants: pa.Table, how: str) -> None:
+        self.connection.register("product", products)
+        self.connection.register("variant", variants)
+        for name, query in OFFERS.items():
+            self.connection.execute(how.format(name, query))
+        self.connection.unregister("product")
+        self.connection.unregister("variant")
 
     def few(self, tasks: list[dict[str, Any]], most: int) -> Met:
         """For each task what breaks at most so many of its needs."""
@@ -62,6 +91,7 @@ class Offers:
                 rows.append({**about, **convert_need_to_row(need)})
         if not rows:
             return {}
+        self.load(task["category"] for task in tasks)
         self.connection.register("need", pa.Table.from_pylist(rows, schema=NEEDS))
         found: Met = defaultdict(list)
         for task, product, variant, broken in self.connection.execute(BROKEN, {"most": most}).fetchall():
@@ -76,21 +106,23 @@ NEEDS = pa.schema(
         ("value", pa.string()), ("amount", pa.float64()), ("base", pa.string()),
     ]
 )  # fmt: skip
-OFFERS = (
-    """CREATE TABLE offer AS
-    SELECT ROW_NUMBER() OVER () AS offer, p.id AS product, COALESCE(v.id, '') AS variant, p.category,
-      COALESCE(v.stock, 1) > 0 AS stocked
+PRODUCT_COLUMNS = ["id", "category", "brand", "color", "price", "rating", "shipping_days", "review_count", "attributes"]
+VARIANT_COLUMNS = ["id", "product_id", "choices", "stock", "price"]
+# Offers that are kept as rows beside those that are asked for: half a gigabyte.
+MOST_OFFERS = 200_000
+OFFERS = {
+    "offer": """SELECT NEXTVAL('offers') AS offer, p.id AS product,
+      COALESCE(v.id, '') AS variant, p.category, COALESCE(v.stock, 1) > 0 AS stocked
     FROM product p LEFT JOIN variant v ON v.product_id = p.id""",
-    r"""CREATE TABLE said AS
-    SELECT product, variant, fact, ARG_MAX(value, rank) AS value FROM (
-      SELECT o.product, o.variant, LOWER(REPLACE(a.name, '_', ' ')) AS fact, a.value AS value, 1 AS rank
-      FROM offer o JOIN (SELECT id, UNNEST(attributes) AS a FROM product) p ON p.id = o.product
-      UNION ALL SELECT o.product, o.variant, 'brand', p.brand, 2 FROM offer o JOIN product p ON p.id = o.product
-      UNION ALL SELECT o.product, o.variant, 'color', p.color, 2 FROM offer o JOIN product p ON p.id = o.product
-      UNION ALL SELECT v.product_id, v.id, LOWER(REPLACE(c.name, '_', ' ')), c.value, 3
-      FROM (SELECT product_id, id, UNNEST(choices) AS c FROM variant) v
-    ) WHERE value IS NOT NULL GROUP BY ALL""",
-    r"""CREATE TABLE fact AS
+    "fact": r"""WITH said AS (
+      SELECT product, variant, fact, ARG_MAX(value, rank) AS value FROM (
+        SELECT o.product, o.variant, LOWER(REPLACE(a.name, '_', ' ')) AS fact, a.value AS value, 1 AS rank
+        FROM offer o JOIN (SELECT id, UNNEST(attributes) AS a FROM product) p ON p.id = o.product
+        UNION ALL SELECT o.product, o.variant, 'brand', p.brand, 2 FROM offer o JOIN product p ON p.id = o.product
+        UNION ALL SELECT o.product, o.variant, 'color', p.color, 2 FROM offer o JOIN product p ON p.id = o.product
+        UNION ALL SELECT v.product_id, v.id, LOWER(REPLACE(c.name, '_', ' ')), c.value, 3
+        FROM (SELECT product_id, id, UNNEST(choices) AS c FROM variant) v
+      ) WHERE value IS NOT NULL GROUP BY ALL)
     SELECT o.offer, o.category, s.fact, LOWER(TRIM(s.value)) AS value, c.family,
       TRY_CAST(m[1] AS DOUBLE) * COALESCE(u.factor, 1) AS amount, COALESCE(u.base, TRIM(m[2])) AS base
     FROM (SELECT *, REGEXP_EXTRACT_ALL(value, '^\s*(-?\d+(?:\.\d+)?)\s*(\D.*)?$', 1) || REGEXP_EXTRACT_ALL(value,
@@ -103,7 +135,7 @@ OFFERS = (
     FROM offer o JOIN (UNPIVOT (SELECT id, ROUND(rating, 2)::DOUBLE AS rating, shipping_days::DOUBLE AS "shipping days",
       review_count::DOUBLE AS "review count" FROM product) ON rating, "shipping days", "review count"
       INTO NAME fact VALUE amount) f ON f.id = o.product""",
-)
+}
 BROKEN = """
     WITH size AS (SELECT task, ANY_VALUE(category) AS category, COUNT(*) AS needs FROM need GROUP BY task),
     met AS (

@@ -46,9 +46,8 @@ class ShortShop:
 
     @cached_property
     def names(self) -> list[tuple[str, str]]:
-        rows = self.offers.connection.execute("SELECT DISTINCT category FROM offer ORDER BY ALL").fetchall()
         found = set[tuple[str, str]]()
-        for (leaf,) in rows:
+        for leaf in self.offers.categories:
             found |= {(name, leaf) for name in list_category_names(leaf)}
         return sorted(found, key=lambda pair: (-len(pair[0]), pair))
 
@@ -63,6 +62,7 @@ class ShortShop:
 
     def facts_of(self, category: str) -> CategoryFacts:
         if category not in self.facts:
+            self.offers.load([category])
             rows = self.offers.connection.execute(
                 "SELECT DISTINCT fact, value, amount, base FROM fact WHERE category = ? AND value IS NOT NULL ORDER BY ALL",
                 [category],

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from decimal import Decimal, InvalidOperation
+from itertools import chain
 from typing import Any
 
 from shopwright.pipeline.checks.question_words import DAY, parse_day_match
@@ -331,11 +332,7 @@ def find_false_counts(thought: str, actions: Counter[str]) -> Iterator[str]:
 
 def find_repeated_sentence(thoughts: list[str]) -> str | None:
     """No sentence comes twice in an episode."""
-    found = Counter(
-        " ".join(sentence.split())
-        for thought in thoughts
-        for sentence in SENTENCE.split(thought)
-        if len(sentence.split()) > 3
-    )
+    sentences = map(str.split, chain.from_iterable(map(SENTENCE.split, thoughts)))
+    found = Counter(" ".join(words) for words in sentences if len(words) > 3)
     again = [sentence for sentence, times in found.items() if times > 1]
     return f"a thought twice: {again[0]}" if again else None

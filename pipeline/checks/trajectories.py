@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shopwright.pipeline.arrow import decimal_to_cents
-from shopwright.pipeline.budgets import parse_budget
+from shopwright.pipeline.budget_names import parse_budget
 from shopwright.pipeline.checks.people import PersonaColumns
 from shopwright.pipeline.checks.text_lines import TextLines, parse_texts
 from shopwright.pipeline.dataset import Dataset

@@ -2,21 +2,13 @@
 
 from typing import Any
 
-from shopwright.pipeline.commands import envs
 from shopwright.pipeline.commands.evaluate import list_situations
-from shopwright.pipeline.commands.options import Parser, add_command
+from shopwright.pipeline.commands.options import Parser, add_listed_command
 from shopwright.pipeline.commands.situations import add_audit, run_audit
 
 
-def list_examples() -> list[str]:
-    return [kind.AUDIT for kind in list_situations().values()]
-
-
 def add(commands: Any, folder: Parser, as_json: Parser) -> None:
-    about = "check that the solver solves every task and that simple baselines do not"
-    kinds = add_command(commands, "audit", about, [], envs.AUDIT).add_subparsers(
-        dest="what", required=True, metavar="WHAT"
-    )
+    kinds = add_listed_command(commands, "audit", []).add_subparsers(dest="what", required=True, metavar="WHAT")
     for name, kind in list_situations().items():
         add_audit(kind, kinds, name, as_json)
 

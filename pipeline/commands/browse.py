@@ -3,15 +3,12 @@
 import threading
 from typing import Any
 
-from shopwright.pipeline.commands.options import RUN, Parser, add_command
+from shopwright.pipeline.commands.options import RUN, Parser, add_listed_command
 from shopwright.pipeline.problem import Problem
-
-EXAMPLE = "shopwright browse data/runs/mine --open"
 
 
 def add(commands: Any, folder: Parser, as_json: Parser) -> None:
-    about = "look at a run in a web browser: every row, rejected rows with reasons, SQL queries"
-    options = add_command(commands, "browse", about, [], EXAMPLE)
+    options = add_listed_command(commands, "browse", [])
     options.add_argument("folder", nargs="?", default=RUN, help=f"the run's folder (default: {RUN})")
     options.add_argument("--port", type=int, default=0, help="the port to listen at (default: a free one)")
     options.add_argument("--open", action="store_true", help="open it in your web browser")

@@ -8,7 +8,7 @@ from shlex import quote
 from typing import Any
 
 from shopwright.pipeline.commands.models import add_models, models_given
-from shopwright.pipeline.commands.options import Parser, add_command, parse_amount, parse_positive
+from shopwright.pipeline.commands.options import Parser, add_command, add_listed_command, parse_amount, parse_positive
 from shopwright.pipeline.commands.output import NOTHING, format_option_value, print_json
 from shopwright.pipeline.dataset import Manifest
 from shopwright.pipeline.models.role import PromptUsage
@@ -18,12 +18,9 @@ from shopwright.pipeline.recipe import read_recipe
 from shopwright.pipeline.run import Run, owners_of
 from shopwright.pipeline.stages import all_stages, upstream
 
-EXAMPLE = "shopwright build questions --count 100 --tokens 32k,64k --per-trajectory 10 --run data/runs/mine"
-
 
 def add(commands: Any, folder: Parser, as_json: Parser) -> None:
-    about = "make a dataset, and first the datasets it reads that are missing"
-    datasets = add_command(commands, "build", about, [], EXAMPLE).add_subparsers(
+    datasets = add_listed_command(commands, "build", []).add_subparsers(
         dest="dataset", required=True, metavar="DATASET"
     )
     for name in all_stages():

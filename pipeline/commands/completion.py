@@ -9,17 +9,11 @@ from typing import Any, Literal, get_args, get_origin
 
 from jinja2 import Environment, FileSystemLoader
 
-from shopwright.pipeline.commands.options import Parser, add_command
+from shopwright.pipeline.commands.options import Parser, add_listed_command
 from shopwright.pipeline.envs import all_envs
 from shopwright.pipeline.runners import KINDS
 from shopwright.pipeline.stages import all_stages
 
-EXAMPLE = 'eval "$(shopwright completion bash)"'
-EXAMPLES = (
-    "shopwright completion bash > ~/.local/share/bash-completion/completions/shopwright",
-    "shopwright completion zsh > ~/.zfunc/_shopwright",
-    "shopwright completion fish > ~/.config/fish/completions/shopwright.fish",
-)
 SHELLS = ("bash", "zsh", "fish")
 TOP = {"-h": "what can be typed", "--help": "what can be typed", "--version": "which version this is"}
 
@@ -41,8 +35,7 @@ class Place:
 
 
 def add(commands: Any, folder: Parser, as_json: Parser) -> None:
-    about = "print a script that lets your shell complete commands, datasets and settings"
-    options = add_command(commands, "completion", about, [], *EXAMPLES)
+    options = add_listed_command(commands, "completion", [])
     options.add_argument("shell", choices=SHELLS, help="the shell it is for")
     options.set_defaults(commands=commands)
 

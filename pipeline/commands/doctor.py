@@ -19,13 +19,12 @@ from urllib.parse import urlsplit
 from urllib.request import urlopen
 
 from shopwright import __version__
-from shopwright.pipeline.commands.options import Parser, add_command
+from shopwright.pipeline.commands.options import Parser, add_listed_command
 from shopwright.pipeline.commands.output import print_json
 from shopwright.pipeline.files import is_here, path_of
 from shopwright.pipeline.run import count_cores
 from shopwright.pipeline.sandbox.kernel import MEANS, read_waived_means
 
-EXAMPLE = "shopwright doctor"
 State = Literal["ok", "look", "none", "bad"]
 # There; there, but not as it should be; not there, and only needed for some things; not there, and nothing works without it.
 MARKS: dict[State, str] = {"ok": "ok", "look": "look", "none": "-", "bad": "BAD"}
@@ -80,10 +79,7 @@ class Finding:
 
 
 def add(commands: Any, folder: Parser, as_json: Parser) -> None:
-    about = (
-        "print what is installed, what each extra adds, and what this machine can do; exit 1 if nothing can be built"
-    )
-    add_command(commands, "doctor", about, [folder, as_json], EXAMPLE, "shopwright doctor --json")
+    add_listed_command(commands, "doctor", [folder, as_json])
 
 
 def run(run: str, json: bool) -> int:

@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import Any
 
 from shopwright.pipeline.commands import envs, instructions, realism, words
-from shopwright.pipeline.commands.options import Parser, add_command
+from shopwright.pipeline.commands.options import Parser, add_listed_command
 from shopwright.pipeline.commands.situations import add_evaluation, run_evaluation
 from shopwright.pipeline.stages import views_in_place
 
@@ -18,15 +18,8 @@ def list_situations() -> dict[str, Any]:
     return {"envs": envs, **{name: import_module(f"shopwright.pipeline.{module}") for name, module in named.items()}}
 
 
-def list_examples() -> list[str]:
-    return [kind.EXAMPLE for kind in (*list_situations().values(), *OTHERS.values())]
-
-
 def add(commands: Any, folder: Parser, as_json: Parser) -> None:
-    about = "measure how well a model or a player without a model does"
-    kinds = add_command(commands, "evaluate", about, [], envs.EXAMPLE).add_subparsers(
-        dest="what", required=True, metavar="WHAT"
-    )
+    kinds = add_listed_command(commands, "evaluate", []).add_subparsers(dest="what", required=True, metavar="WHAT")
     for name, kind in list_situations().items():
         add_evaluation(kind, kinds, name, as_json)
     for other in OTHERS.values():

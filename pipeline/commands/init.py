@@ -7,14 +7,13 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from shopwright.pipeline.commands.models import add_players
-from shopwright.pipeline.commands.options import Parser, add_command
+from shopwright.pipeline.commands.options import Parser, add_listed_command
 from shopwright.pipeline.models.role import Models
 from shopwright.pipeline.problem import Problem, suggest_name
 from shopwright.pipeline.recipe import ModelsOf, SamplingOf
 from shopwright.pipeline.stage import ROLES, Setting
 from shopwright.pipeline.stages import all_stages, views_in_place
 
-EXAMPLE = "shopwright init my-recipe.toml --datasets questions,env_episodes"
 FILE = "my-recipe.toml"
 # Settings that say how many; `--scale` of a release makes them smaller.
 SIZES = ("products", "count", "sessions", "personal")
@@ -24,8 +23,7 @@ EXAMPLES = {"products": "2400", "max_tokens": "5000000", "max_cost": "20.0"}
 
 
 def add(commands: Any, folder: Parser, as_json: Parser) -> None:
-    about = "write a recipe file to edit: every setting of every dataset, with its meaning and default"
-    options = add_command(commands, "init", about, [], "shopwright init", EXAMPLE)
+    options = add_listed_command(commands, "init", [])
     options.add_argument("file", nargs="?", default=FILE, help=f"the new file (default: {FILE})")
     # What agents are evaluated on first is what most people come for.
     first = next(name for name, views in views_in_place().items() if views.command)

@@ -7,16 +7,17 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from shopwright.pipeline.catalog.exports import Export, is_fact, is_listed, list_systems, says
+from shopwright.pipeline.catalog.exports.columns import is_fact
+from shopwright.pipeline.catalog.exports.systems import Export, is_listed, list_systems
+from shopwright.pipeline.catalog.exports.values import says
 from shopwright.pipeline.catalog.normalize import normalize
 from shopwright.pipeline.catalog.repair.money import PriceRules, survey_prices
 from shopwright.pipeline.catalog.sources import BadSource, open_source
 from shopwright.pipeline.catalog.sources.file import Catalog
-from shopwright.pipeline.commands.options import Parser, add_command
+from shopwright.pipeline.commands.options import Parser, add_listed_command
 from shopwright.pipeline.commands.output import print_json
 from shopwright.pipeline.problem import Problem, harmless
 
-EXAMPLE = "shopwright inspect my-shop.csv --write my-shop.toml"
 # Products that are shown.
 SHOWN = 20
 # Rows by which columns are described.
@@ -28,8 +29,7 @@ COUNTED = 200_000
 
 
 def add(commands: Any, folder: Parser, as_json: Parser) -> None:
-    about = "say what a file of products is, how each column is read, and what would be rejected"
-    options = add_command(commands, "inspect", about, [as_json], EXAMPLE)
+    options = add_listed_command(commands, "inspect", [as_json])
     options.add_argument("files", nargs="+", metavar="FILE", help="a file, folder, pattern, address or mapping")
     options.add_argument("--write", metavar="FILE.toml", help="write the mapping, to be edited and given as --source")
     options.add_argument(

@@ -2,17 +2,14 @@
 
 from typing import Any
 
-from shopwright.pipeline.commands.options import Parser, add_command
+from shopwright.pipeline.commands.options import Parser, add_listed_command
 from shopwright.pipeline.commands.output import NOTHING, format_option_value, print_json
 from shopwright.pipeline.run import Run
 from shopwright.pipeline.stages import all_stages
 
-EXAMPLE = "shopwright list"
-
 
 def add(commands: Any, folder: Parser, as_json: Parser) -> None:
-    about = "list every dataset: content, inputs, settings"
-    add_command(commands, "list", about, [folder, as_json], EXAMPLE)
+    add_listed_command(commands, "list", [folder, as_json])
 
 
 def run(run: str, json: bool) -> int:

@@ -39,7 +39,7 @@ def add_models(options: Any, roles: list[str], *, plans: bool = True) -> None:
         "--patience",
         type=parse_amount,
         metavar="S",
-        help="seconds without a valid reply after which a server counts as unreachable (default: 120)",
+        help="seconds without a valid reply after which a server counts as unreachable, and that one request may take (default: 300)",
     )
     group.add_argument("--fresh", action="store_true", help="send every request again; use no stored replies")
     if not plans:

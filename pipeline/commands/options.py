@@ -4,6 +4,7 @@ import argparse
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
+from shopwright.pipeline.commands.overview import COMMANDS
 from shopwright.pipeline.problem import Problem, suggest_name
 
 RUN = "data/runs/demo"
@@ -70,3 +71,8 @@ def add_command(commands: Any, name: str, about: str, parents: Sequence[Parser],
         formatter_class=argparse.RawDescriptionHelpFormatter,
         parents=parents,
     )
+
+
+def add_listed_command(commands: Any, name: str, parents: Sequence[Parser]) -> Any:
+    """A command of the overview, with what it says there."""
+    return add_command(commands, name, COMMANDS[name].about, parents, *COMMANDS[name].examples)

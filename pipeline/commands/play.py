@@ -2,18 +2,11 @@
 
 from typing import Any
 
-from shopwright.pipeline.commands.options import Parser, add_command
-
-EXAMPLES = (
-    "shopwright play --open",
-    "shopwright play --run data/runs/mine --port 7860",
-    "shopwright play --space build/space",
-)
+from shopwright.pipeline.commands.options import Parser, add_listed_command
 
 
 def add(commands: Any, folder: Parser, as_json: Parser) -> None:
-    about = "act as the agent in a web browser; needs: pip install 'shopwright[play]'"
-    options = add_command(commands, "play", about, [], *EXAMPLES)
+    options = add_listed_command(commands, "play", [])
     options.add_argument(
         "--run", metavar="FOLDER", help="use shop and tasks of this run (default: a small shop, made at the start)"
     )

@@ -2,17 +2,11 @@
 
 from typing import Any
 
-from shopwright.pipeline.commands.options import RUN, Parser, add_command
-
-EXAMPLES = (
-    "shopwright publish data/runs/mine --to build/hub",
-    "shopwright publish data/runs/mine --repo user/name --private --dry-run",
-)
+from shopwright.pipeline.commands.options import RUN, Parser, add_listed_command
 
 
 def add(commands: Any, folder: Parser, as_json: Parser) -> None:
-    about = "publish a run's datasets and training forms on the Hub, or write the same files into a folder"
-    options = add_command(commands, "publish", about, [as_json], *EXAMPLES)
+    options = add_listed_command(commands, "publish", [as_json])
     options.add_argument("folder", nargs="?", default=RUN, help=f"the run's folder (default: {RUN})")
     options.add_argument("--repo", metavar="USER/NAME", help="the dataset on the Hub; created if it does not exist")
     options.add_argument("--to", metavar="FOLDER", help="write what would be on the Hub into this folder")

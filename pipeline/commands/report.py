@@ -2,16 +2,13 @@
 
 from typing import Any
 
-from shopwright.pipeline.commands.options import RUN, Parser, add_command
+from shopwright.pipeline.commands.options import RUN, Parser, add_listed_command
 from shopwright.pipeline.commands.output import print_json
 from shopwright.pipeline.run import Run
 
-EXAMPLE = "shopwright report data/runs/demo"
-
 
 def add(commands: Any, folder: Parser, as_json: Parser) -> None:
-    about = "write a run's report.html, one page that needs no network, and print its path"
-    options = add_command(commands, "report", about, [as_json], EXAMPLE)
+    options = add_listed_command(commands, "report", [as_json])
     options.add_argument("folder", nargs="?", default=RUN, help=f"the run's folder, local or s3://... (default: {RUN})")
 
 

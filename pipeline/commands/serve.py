@@ -4,14 +4,11 @@ import argparse
 from fractions import Fraction
 from typing import Any
 
-from shopwright.pipeline.commands.options import Parser, add_command, parse_amount, parse_positive
-
-EXAMPLE = "shopwright serve --run data/runs/mine --curriculum C4"
+from shopwright.pipeline.commands.options import Parser, add_listed_command, parse_amount, parse_positive
 
 
 def add(commands: Any, folder: Parser, as_json: Parser) -> None:
-    about = "serve the environments of a run to trainers, by OpenEnv or MCP; it needs: pip install 'shopwright[openenv]', or 'shopwright[mcp]'"
-    options = add_command(commands, "serve", about, [folder], EXAMPLE)
+    options = add_listed_command(commands, "serve", [folder])
     options.add_argument(
         "--protocol",
         choices=("openenv", "mcp", "stdio"),

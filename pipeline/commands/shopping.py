@@ -49,7 +49,7 @@ def open_situation(
     from shopwright.pipeline.checks.short_instructions import open_short_shop
     from shopwright.pipeline.shopping import evaluate
     from shopwright.pipeline.shopping.expert import copy_vocabulary
-    from shopwright.pipeline.shopping.reading_baselines import make_phrase_book
+    from shopwright.pipeline.shopping.lexical_baselines import make_phrase_book
 
     wanted, tasks = evaluate.parse_scenario_names(scenarios), open_finished_dataset(run, what)
     chosen = evaluate.select_shopping_tasks(tasks, split, wanted, limit)

@@ -3,17 +3,15 @@
 from json import dumps
 from typing import Any
 
-from shopwright.pipeline.commands.options import Parser, add_command, parse_positive
+from shopwright.pipeline.commands.options import Parser, add_listed_command, parse_positive
 from shopwright.pipeline.commands.output import print_json
 from shopwright.pipeline.problem import Problem, harmless
 from shopwright.pipeline.run import Run
 from shopwright.pipeline.stages import all_stages
 
-EXAMPLE = "shopwright show personas -n 3"
-
 
 def add(commands: Any, folder: Parser, as_json: Parser) -> None:
-    options = add_command(commands, "show", "print a dataset's first rows", [folder, as_json], EXAMPLE)
+    options = add_listed_command(commands, "show", [folder, as_json])
     options.add_argument("dataset", help=f"one of: {', '.join(all_stages())}")
     options.add_argument("-n", type=parse_positive, default=3, metavar="ROWS", help="how many rows (default: 3)")
     options.add_argument(

@@ -2,17 +2,14 @@
 
 from typing import Any
 
-from shopwright.pipeline.commands.options import RUN, Parser, add_command, parse_positive
+from shopwright.pipeline.commands.options import RUN, Parser, add_listed_command, parse_positive
 from shopwright.pipeline.commands.output import print_json
 from shopwright.pipeline.problem import harmless
 from shopwright.pipeline.run import Run
 
-EXAMPLE = "shopwright verify data/runs/demo"
-
 
 def add(commands: Any, folder: Parser, as_json: Parser) -> None:
-    about = "recompute every check from the Parquet files alone; exit 1 if any fails"
-    options = add_command(commands, "verify", about, [as_json], EXAMPLE)
+    options = add_listed_command(commands, "verify", [as_json])
     options.add_argument("folder", nargs="?", default=RUN, help=f"the run's folder (default: {RUN})")
     options.add_argument(
         "--workers", type=parse_positive, metavar="N", help="number of processes (default: one for each core)"

@@ -257,7 +257,6 @@ class Episode(situation.Episode):
             noise=self.axes.noise,
             avoid=partial(would_be_taken_for_fact, self.world.store),
             aside=(aside.after, aside.question) if aside else None,
-            patience=speaker.patience,
             speaker=speaker,
         )
         self.shop.ask = self.shopper.answer

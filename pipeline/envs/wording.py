@@ -9,7 +9,8 @@ from typing import NamedTuple
 from shopwright.pipeline.catalog.fits import OTHER_NAMES
 from shopwright.pipeline.phrases.speaker import Speaker, drop_article, order_parts, spell_dollars
 from shopwright.pipeline.questions.product_nouns import singularize_title_word
-from shopwright.pipeline.shop.typing_errors import add_typos
+from shopwright.pipeline.shop.mistype_words import add_typos
+from shopwright.pipeline.shopping.trait_words import PARTS
 from shopwright.schemas.certificates import Constraint
 from shopwright.schemas.shop import Choice
 from shopwright.schemas.tasks import Slot
@@ -113,10 +114,13 @@ def mean_value(fact: str, value: str) -> tuple[str, dict[str, str], str]:
     ('value named', {'fact': 'carafe', 'value': 'thermal carafe', 'be': 'is', 'a value': 'a thermal carafe'})
     >>> mean_value("power", "900 W")[0], mean_value("presets", "6 presets")[0], mean_value("motif", "harbor at dawn")[0]
     ('value measured', 'value counted', 'value other')
+    >>> mean_value("ply", "3 ply")[0], mean_value("case", "bamboo box")[1]["a value"]
+    ('value counted', 'a bamboo box')
     """
     facts = {"fact": fact, "value": value, "be": "are" if fact.endswith("s") else "is"}
     words = value.lower().split()
-    if words[-1] == fact.split()[-1] and len(words) > 1 and not words[0][0].isdigit():
+    named, counted = words[-1] == fact.split()[-1] and len(words) > 1, words[0][0].isdigit()
+    if (named or is_kind_of_part(words)) and not counted:
         single = not words[-1].endswith("s")
         article = "an" if words[0][0] in "aeio" else "a"
         return "value named", {**facts, "a value": f"{article} {value}" if single else value}, value
@@ -124,9 +128,18 @@ def mean_value(fact: str, value: str) -> tuple[str, dict[str, str], str]:
     several = fact.startswith(("pack", "piece")) and words[-1].endswith("s")  # "a 3 pack", but no "a 6 pairs"
     if Speaker().knows(f"value {fact}") and not (odd_size or several):
         return f"value {fact}", facts, value
-    if MEASURE.fullmatch(value):
+    if MEASURE.fullmatch(value) and not named:  # "3 ply" says of itself what it is
         return "value measured", facts, value
-    return ("value counted" if COUNT.fullmatch(value) else "value other"), facts, value
+    return ("value counted" if named or COUNT.fullmatch(value) else "value other"), facts, value
+
+
+def is_kind_of_part(words: Sequence[str]) -> bool:
+    """Whether a value is a part that a thing has, whatever its fact is called: nobody says that the case is a bamboo box.
+
+    >>> is_kind_of_part(["bamboo", "box"]), is_kind_of_part(["goose", "down"])
+    (True, False)
+    """
+    return len(words) > 1 and bool({words[-1], words[-1].removesuffix("s")} & PARTS)
 
 
 def name_thing(category: str, speaker: Speaker) -> str:

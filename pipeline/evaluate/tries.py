@@ -46,7 +46,7 @@ def average_by_task(tasks: Iterable[list[RowT]], value: Callable[[RowT], float])
     >>> average_by_task([[1, 0], [1, 1]], float)
     [0.5, 1.0]
     """
-    return [estimate_mean([value(row) for row in rows])[0] for rows in tasks]
+    return [estimate_mean(list(map(value, rows)))[0] for rows in tasks]
 
 
 def measure_passes(tasks: Iterable[list[RowT]], is_right: Callable[[RowT], bool]) -> Passes:
@@ -68,18 +68,22 @@ def measure_passes(tasks: Iterable[list[RowT]], is_right: Callable[[RowT], bool]
 
 def average_passes(found: Sequence[Passes]) -> Passes:
     """The mean of some that have nothing to do with one another, of each k that all have."""
-    tried = [k for k in found[0].pass_at if all(k in each.pass_at for each in found)]
     return Passes(
         sum(each.tasks for each in found),
         max(each.tries for each in found),
-        {k: average_shares([each.pass_at[k] for each in found]) for k in tried},
-        {k: average_shares([each.pass_all[k] for each in found]) for k in tried},
+        average_each([each.pass_at for each in found]),
+        average_each([each.pass_all for each in found]),
     )
+
+
+def average_each(found: Sequence[Mapping[int, Share]]) -> dict[int, Share]:
+    shared = set(found[0]).intersection(*found)
+    return {k: average_shares([each[k] for each in found]) for k in sorted(shared)}
 
 
 def tabulate_passes(names: Sequence[str], groups: Mapping[tuple[str, ...], Passes]) -> Table:
     """In percent with intervals, a line for each group; no rows where each task was tried once."""
-    tried = sorted({k for each in groups.values() for k in each.pass_at})
+    tried = sorted(set().union(*(each.pass_at for each in groups.values())))
     more = [k for k in tried if k > 1]  # pass^1 is pass@1
     lines = []
     for group, each in groups.items() if more else ():

@@ -3,6 +3,8 @@
 aiohttp, because it costs a tenth of what other clients do. What may pass (429, 5xx, cut connections, time-outs) is tried again
 after a pause that grows, or as long as the server says; what will not (other 4xx) becomes the reply's fault. Concurrency falls when the
 server says it is too much, and comes back; a server that says so to one in twenty at random keeps it up.
+
+Whatever a server sends, a request takes no longer than `patience`, and an answer no more memory than LARGEST: more is a refusal.
 """
 
 import asyncio
@@ -10,8 +12,9 @@ import json
 import os
 import random
 import re
+import zlib
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import replace
 from time import monotonic
 from typing import Any
@@ -20,17 +23,25 @@ from shopwright.pipeline.models.base import Chances, Prompt, Reply, Sampling, Se
 
 # Seconds before a second try, at first and at most.
 PAUSE = (0.25, 30.0)
-# Seconds for one request: a long reply is slow.
+# Seconds for one request, of which most pass before the first byte: a long reply is slow.
 DEADLINE = 300.0
+# Seconds to a connection, and from one piece of an answer to the next.
+CONNECT, PAUSED = 30.0, 60.0
 # Of a request that gets a bad answer, or whose connection is cut.
 TRIES = 8
+# A time-out is half of what a request may try: each costs as long as the longest good answer.
+TIME_OUT = TRIES // 2
 # Seconds of nothing but bad answers after which the server counts as away.
-PATIENCE = 120.0
+PATIENCE = 300.0
+# Bytes of an answer, packed or not; those beyond LARGE are read by so few at a time.
+LARGEST, LARGE, LARGE_AT_ONCE = 16 << 20, 1 << 20, 4
+# Lists and objects, and commas, of an answer: the chances of 4,096 tokens have a quarter of them. Parsed, each costs up to a hundred bytes.
+BRACKETS, COMMAS = 400_000, 2_500_000
 # Of the statuses from 400 on those that another try may not meet; below 400 and from 500 on every one may pass.
 PASSES = {408, 409, 425, 429}
 # Nothing that the request can help: it waits for as long as the server is not away.
 BUSY = {429, 502, 503, 529}
-AWAY = -1
+AWAY, LATE, TOO_MUCH = -1, -2, -3
 # No request is answered here: no key, no money, no such model.
 NOBODY = {401, 402, 404}
 # Templates that open the thought themselves leave only its end in the reply.
@@ -43,7 +54,7 @@ CALLS = json.JSONDecoder(strict=False)
 
 
 class OpenAI:
-    """`patience`: seconds of nothing but bad answers after which it gives up."""
+    """`patience`: seconds of nothing but bad answers after which it gives up; no request takes longer, nor than `deadline`."""
 
     def __init__(
         self,
@@ -56,10 +67,12 @@ class OpenAI:
     ) -> None:
         self.spec, self.sampling = spec, sampling
         self.lane = Lane(at_once)
-        self.patience, self.deadline = patience, deadline
+        self.patience, self.deadline = patience, min(patience, deadline)
         self.bad: float | None = None
         """Since when there have been only bad answers."""
-        self.idle = monotonic()
+        self.good = self.idle = monotonic()
+        """When the last good answer came, and when the last request ended."""
+        self.large = asyncio.Semaphore(LARGE_AT_ONCE)
         self.under_way = 0
         self.session: Any = None
         self.tell: Callable[[], None] | None = None
@@ -93,11 +106,14 @@ class OpenAI:
         while True:
             tries += 1
             async with self.lane:
+                began = monotonic()
                 status, wait, text = await self.post(body)
             if status == 200 and (found := parse_completion(text)) is not None:
-                self.bad = None
+                self.bad, self.good = None, monotonic()
                 self.lane.widen()
                 return found
+            if status == TOO_MUCH:
+                return Reply("", fault=text, finish="refused")
             if status in NOBODY:
                 raise ServerUnreachable(
                     f"{self.spec.url} answers no request for {self.spec.model}: HTTP {status}: {summarize_server_error(text)}. What is done is "
@@ -108,16 +124,16 @@ class OpenAI:
                 return Reply("", fault=f"HTTP {status}: {summarize_server_error(text)}", finish="refused")
             if status in (429, 503):
                 self.lane.narrow()
-            bad += status not in BUSY and status != AWAY
+            bad += TIME_OUT if status == LATE else status not in BUSY and status != AWAY
             why = text if status <= 0 else "an answer that is no chat completion" if status == 200 else f"HTTP {status}"
-            self.bad = self.bad or monotonic()
-            if monotonic() - self.bad > self.patience:
+            self.bad = self.bad or max(began, self.good)
+            if monotonic() - self.bad >= self.patience:
                 raise ServerUnreachable(
                     f"{self.spec.url} gave no good answer for {self.patience:.0f} seconds (last: {why}). What is done is "
                     "kept: run the same command again to go on."
                 )
-            if bad == TRIES:
-                return Reply("", fault=f"{why}, {TRIES} times", finish="unanswered")
+            if bad >= TRIES:
+                return Reply("", fault=f"{why}, {tries} times", finish="unanswered")
             if self.tell:
                 self.tell()
             await asyncio.sleep(
@@ -125,23 +141,49 @@ class OpenAI:
             )
 
     async def post(self, body: bytes) -> tuple[int, float | None, str]:
-        """Status (0 where there was no whole answer, AWAY where there is no server), how long the server asks to wait, and the text."""
+        """Status (0 where there was no whole answer, or one of AWAY, LATE, TOO_MUCH), how long the server asks to wait, and the text."""
         import aiohttp
 
         await self.ready()
         try:
             async with self.session.post(f"{self.spec.url}/chat/completions", data=body) as answer:
-                text = await answer.text(encoding="utf-8", errors="replace")
+                text = (await self.read(answer)).decode("utf-8", "replace")
+                if text.count("[") + text.count("{") > BRACKETS or text.count(",") > COMMAS:
+                    return TOO_MUCH, None, "an answer of far more parts than a chat completion has"
                 # Some servers repeat the key that they were given, and what they say goes into replies, rows and errors.
                 if key := api_key():
                     text = text.replace(key, "…")
                 return answer.status, parse_retry_after(answer.headers.get("Retry-After")), text
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
             return AWAY, None, summarize_server_error(str(error))
+        except OverflowError:
+            return TOO_MUCH, None, f"an answer of more than {LARGEST >> 20} MB"
         except TimeoutError:
-            return 0, None, f"no answer in {self.deadline:.0f} seconds"
-        except (aiohttp.ClientError, OSError, ValueError) as error:  # ValueError: sent on to what is no address
+            return LATE, None, f"no whole answer in {self.deadline:.0f} seconds"
+        except (
+            aiohttp.ClientError,
+            OSError,
+            ValueError,
+            zlib.error,
+        ) as error:  # ValueError: sent on to what is no address
             return 0, None, summarize_server_error(f"{type(error).__name__}: {error}")
+
+    async def read(self, answer: Any) -> bytes:
+        """The body of an answer. Raises OverflowError beyond LARGEST, TimeoutError where a piece is long in coming."""
+        body = bytearray()
+        pieces = unpack_body(answer, min(PAUSED, self.deadline))
+        async for piece in pieces:
+            body += piece
+            if len(body) > LARGE:
+                break
+        else:
+            return bytes(body)
+        async with self.large:
+            async for piece in pieces:
+                body += piece
+                if len(body) > LARGEST:
+                    raise OverflowError
+        return bytes(body)
 
     def open(self) -> Any:
         import aiohttp
@@ -151,9 +193,9 @@ class OpenAI:
             headers["Authorization"] = f"Bearer {key}"
         return aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=60),
-            timeout=aiohttp.ClientTimeout(total=self.deadline, sock_connect=30),
+            timeout=aiohttp.ClientTimeout(total=self.deadline, sock_connect=min(CONNECT, self.deadline)),
             headers=headers,
-            auto_decompress=True,
+            auto_decompress=False,
         )
 
     def body(self, prompt: Prompt) -> dict[str, Any]:
@@ -181,6 +223,23 @@ class OpenAI:
         if self.session is not None:
             await self.session.close()
             self.session = None
+
+
+async def unpack_body(answer: Any, longest: float) -> AsyncIterator[bytes]:
+    """The pieces of a body, unpacked a little at a time: a packed one may be a thousand times as large. Raises ValueError for a strange encoding."""
+    encoding = answer.headers.get("Content-Encoding", "identity").lower()
+    if encoding not in ("identity", "gzip", "deflate"):
+        raise ValueError(f"an answer in the encoding {encoding}")
+    unpacker = None if encoding == "identity" else zlib.decompressobj(wbits=47)
+    while piece := await asyncio.wait_for(answer.content.readany(), longest):
+        if unpacker is None:
+            yield piece
+            continue
+        while piece:
+            yield unpacker.decompress(piece, LARGE)
+            piece = unpacker.unconsumed_tail
+    if unpacker:
+        yield unpacker.flush()
 
 
 class Lane:

@@ -60,8 +60,8 @@ class Models:
     """Dollars, likewise; each model then needs its price."""
     prices: Mapping[str, Price] = field(default_factory=dict)
     """By the model's name."""
-    patience: float = 120.0
-    """Seconds without any good answer after which a server counts as away."""
+    patience: float = 300.0
+    """Seconds without any good answer after which a server counts as away; no request takes longer."""
     deadline: float = 300.0
     """Seconds after which a request that has no answer counts as lost."""
     engine: Mapping[str, Any] = field(default_factory=dict)

@@ -10,7 +10,7 @@ from random import Random
 from typing import NamedTuple
 
 from shopwright.pipeline.phrases.grammar import SLOT, Malformed, Template, parse_phrase_files
-from shopwright.pipeline.phrases.registers import fill_registers
+from shopwright.pipeline.phrases.register_wording import fill_registers
 from shopwright.pipeline.phrases.synonyms import load_synonyms
 from shopwright.schemas.phrases import FamilyName, Use
 
@@ -19,10 +19,10 @@ QUESTIONS: FamilyName = "questions"
 SPOKEN = ("envs", QUESTIONS)
 FOLDER = Path(__file__).parents[2] / "data" / "reference" / "phrases"
 SPACE_BEFORE = re.compile(r"\s+(?=[,.;:?!)])")
-# Two prepositions of the same kind in a row: "clicked on on May 3".
-TWICE = re.compile(r"\b(on|in) (?=\1\b)")
+# What two pieces may both say where they meet: "clicked on on May 3", "in the cart and and", "pls pls".
+TWICE = re.compile(r"\b(on|in|and|pls) (?=\1\b)|\bpls,? (?=please\b)|\bplease,? (?=pls\b)", re.IGNORECASE)
 AGAIN = re.compile(r"([,.;:?!])(?=\s*[.?!])|,(?=\s*,)")
-VOWEL = re.compile(r"(?:[aeio]|u(?!ni|s[abe]|ti|k)|8|11\b|18\b|hour|honest)", re.IGNORECASE)
+VOWEL = re.compile(r"(?:[aei]|o(?!n(?:e|ce)\b)|u(?!ni|s[abe]|ti|k)|8|11\b|18\b|hour|honest)", re.IGNORECASE)
 
 
 class Said(NamedTuple):
@@ -150,7 +150,7 @@ def load_grammar_bank(family: str) -> PhraseBank:
     files = [*sorted(FOLDER.glob("*.txt")), *sorted(FOLDER.joinpath(family).glob("*.txt"))]
     # Small phrases of questions are exchanged for others when they are said.
     settle = load_synonyms().settle if family == QUESTIONS else str
-    meanings = parse_phrase_files(files, settle).values()
-    return PhraseBank(
-        each for found in meanings for each in (fill_registers(found, settle) if family in SPOKEN else found)
-    )
+    meanings = list(parse_phrase_files(files, settle).values())
+    if family in SPOKEN:
+        meanings = [fill_registers(found, settle) for found in meanings]
+    return PhraseBank(chain.from_iterable(meanings))

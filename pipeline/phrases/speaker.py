@@ -1,4 +1,4 @@
-"""Somebody who speaks: one register for all that is said, an own impatience, and the words of one side of the split."""
+"""Somebody who speaks: one register for all that is said, an own temper, and the words of one side of the split."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,8 +11,6 @@ from shopwright.schemas.phrases import Register, Use
 
 # Nobody is marked more often than not: a third are plain, the others share the rest.
 PLAIN = 0.3
-# Poor turns in a row after which somebody leaves; the first is always warned of.
-PATIENCE = (2, 2, 2, 3, 3, 4)
 # Where a fact stands until the sentence around it is done; no keyboard has these.
 FIRST_MARK = 0xE000
 MARK = re.compile(r"(?P<mark>[\ue000-\uf8ff])(?P<sign>[.,;:]?)")
@@ -29,7 +27,8 @@ class Speaker:
     """How somebody speaks; what is said is drawn elsewhere."""
 
     register: Register = "plain"
-    patience: int = 2
+    temper: float = 0.0
+    """From 0 to 1: how much somebody bears."""
     use: Use = "train"
     key: str = ""
     """Whose words these are, such as a task's id: what this person always calls alike hangs on it."""
@@ -111,7 +110,7 @@ def draw_speaker(key: str, *, use: Use = "train", bank: PhraseBank | None = None
     random = Random(f"{key}/speaker")
     plain = random.random() < PLAIN
     register = "plain" if plain else REGISTERS[1 + int(random.random() * (len(REGISTERS) - 1))]
-    return Speaker(register, PATIENCE[int(random.random() * len(PATIENCE))], use, key, bank)
+    return Speaker(register, random.random(), use, key, bank)
 
 
 def spell_dollars(cents: int) -> dict[str, str]:

@@ -6,8 +6,8 @@ from shopwright.pipeline.evaluate.situation import play_offline
 from shopwright.pipeline.playground.shop import PlaygroundShop
 from shopwright.pipeline.problem import Problem
 from shopwright.pipeline.render import pages
-from shopwright.pipeline.shopping.baselines import play_solver
 from shopwright.pipeline.shopping.play import Play, format_turn, list_scenarios
+from shopwright.pipeline.shopping.players import play_solver
 from shopwright.pipeline.shopping.profile import describe_profile
 from shopwright.schemas.shopping import ShoppingEpisode
 

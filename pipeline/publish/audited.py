@@ -1,6 +1,7 @@
 """What keeps environments that can be cheated from being published: the run's audit, or a small one where it has none that is current."""
 
 from collections.abc import Collection
+from itertools import chain
 from typing import Any
 
 from shopwright.pipeline.envs.evaluate import PAID_FROM, EnvTasks
@@ -20,7 +21,7 @@ def has_environments(made: Run, configs: Collection[str]) -> bool:
     """Whether any of these configs of a run is made from its tasks of the environments."""
     if made.read("env_tasks").manifest is None:
         return False
-    forms = {name_of(form) for name in DATASETS for form in views_in_place()[name].forms}
+    forms = set(map(name_of, chain.from_iterable(views_in_place()[name].forms for name in DATASETS)))
     return not forms.union(DATASETS).isdisjoint(configs)
 
 

@@ -10,8 +10,8 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from shopwright.pipeline.dataset import Dataset
+from shopwright.pipeline.publish.chart_shapes import nice
 from shopwright.pipeline.publish.report_catalog import catalog_facts
-from shopwright.pipeline.publish.report_charts import nice
 from shopwright.pipeline.publish.report_customers import DAYS, gather_trajectory_facts
 from shopwright.pipeline.run import Run
 from shopwright.pipeline.stages import views_in_place

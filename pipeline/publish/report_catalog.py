@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from shopwright.pipeline.dataset import Dataset
-from shopwright.pipeline.publish.report_charts import Histogram, histogram
+from shopwright.pipeline.publish.chart_shapes import Histogram, histogram
 from shopwright.pipeline.publish.report_sample import Rows
 from shopwright.schemas.shop import Product
 

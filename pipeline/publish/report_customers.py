@@ -6,7 +6,7 @@ from itertools import product
 from typing import Any
 
 from shopwright.pipeline.dataset import Dataset
-from shopwright.pipeline.publish.report_charts import Histogram, bin_values, histogram, time_line
+from shopwright.pipeline.publish.chart_shapes import Histogram, bin_values, histogram, time_line
 from shopwright.pipeline.publish.report_sample import Sample, sample
 from shopwright.pipeline.world.actions import ACTIONS, QUOTA
 from shopwright.schemas.samples import Trajectory

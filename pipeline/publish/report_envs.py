@@ -14,7 +14,7 @@ from shopwright.pipeline.envs.evaluate import (
 from shopwright.pipeline.evaluate.audit import AuditCell, arrange_by_level, read_audit
 from shopwright.pipeline.evaluate.storage import read_all_results
 from shopwright.pipeline.evaluate.table import Table
-from shopwright.pipeline.publish.report_charts import audits
+from shopwright.pipeline.publish.chart_shapes import audits
 from shopwright.pipeline.publish.report_sample import sample
 from shopwright.pipeline.run import Run
 from shopwright.schemas.tasks import Task

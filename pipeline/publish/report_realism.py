@@ -10,7 +10,7 @@ from shopwright.pipeline.evaluate.realism.timing import GAPS
 from shopwright.pipeline.evaluate.storage import FOLDER
 from shopwright.pipeline.files import write_whole
 from shopwright.pipeline.problem import Problem
-from shopwright.pipeline.publish.report_charts import HIGH, WIDE, Column, Tick, bin_values, format_compact, histogram
+from shopwright.pipeline.publish.chart_shapes import HIGH, WIDE, Column, Tick, bin_values, format_compact, histogram
 from shopwright.pipeline.run import Run
 
 KEPT = "realism.json"

@@ -545,7 +545,7 @@ def longest_session(draw: Draw) -> Sessions:
 
 @register_shape("temporal")
 def longest_pause(draw: Draw) -> Pause:
-    """The longest time between two purchases, clicks or actions in a row, in a range of days."""
+    """The longest time between two purchases, two additions to the cart or two actions of any kind in a row, in a range of days."""
     action = draw.one_of([BUY, CART, None])
     return Pause(of=Pick(action=action, **draw.days(draw.event(Pick(action=action)), 12, 3)), what="length")
 

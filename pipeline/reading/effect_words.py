@@ -222,7 +222,7 @@ EFFECT_WORDS: tuple[tuple[str, str, frozenset[str]], ...] = (
         LENGTH,
     ),
     (
-        "that isn't too long|not too long|on the short side|that is quite short|with less length|shorter|short",
+        "that isn't too long|not too long|on the short side|that is quite short|shorter|short",
         "at most",
         LENGTH,
     ),

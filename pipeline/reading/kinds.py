@@ -4,7 +4,7 @@ import re
 from functools import cache
 from pathlib import Path
 
-NAMES = Path(__file__).parents[2] / "data" / "reference" / "phrases" / "questions" / "kinds.txt"
+NAMES = Path(__file__).parents[2] / "data/reference/phrases/questions/kinds.txt"
 # One of them is called as several are.
 ALIKE = re.compile(
     r"(?:pants|jeans|leggings|shorts|tights|scissors|glasses|goggles|pliers|headphones|earbuds|trousers|pajamas|chinos|ss)$"

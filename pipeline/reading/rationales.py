@@ -10,7 +10,7 @@ anything; a thing that is named has to be one product.
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from itertools import chain, count
@@ -189,18 +189,15 @@ def read_rationale(text: str, seen: Seen) -> Reading:
 def read_claims(found: Reading, place: str) -> None:
     """Finds the claims, the reasons that they speak for, and the words that none of them explains."""
     found.reasons, claims, strange = match_cues(found.text, place)
-    found.claims = [
-        claim._replace(facts={name: put_amount(name, text, found.amounts) for name, text in claim.facts.items()})
-        for claim in claims
-    ]
+    found.claims = [claim._replace(facts=put_amounts(claim.facts, found.amounts)) for claim in claims]
     if not found.reasons:
         found.fault = "claims nothing that could be said here"
     elif strange:
         found.fault = f"says {strange!r}, which is not understood"
 
 
-def put_amount(name: str, text: str, amounts: Sequence[str]) -> str:
-    return amounts[int(text)] if name in AMOUNTS else text
+def put_amounts(facts: Mapping[str, str], amounts: Sequence[str]) -> dict[str, str]:
+    return {name: amounts[int(text)] if name in AMOUNTS else text for name, text in facts.items()}
 
 
 @lru_cache(100_000)

@@ -372,12 +372,14 @@ def list_effect_patterns() -> list[tuple[re.Pattern[str], str, frozenset[str]]]:
 
 @cache
 def write_as_typed(value: str) -> list[str]:
-    """A value without apostrophes, with a small number as a word, and somebody's own for any one.
+    """A value without apostrophes, with a small number as a word, and somebody's own for any one; the longest first.
 
     >>> write_as_typed("men's 9"), write_as_typed("5 pieces"), write_as_typed("a guest room")
-    (['mens 9'], ['5 pieces', 'five pieces'], ['a guest room', 'my guest room', 'our guest room', 'the guest room'])
+    (['mens size 9', 'size 9 mens', 'mens 9'], ['5 pieces', 'five pieces'], ['a guest room', 'my guest room', 'our guest room', 'the guest room'])
     """
     bare = value.replace("'", "")
+    if whose := re.fullmatch(rf"(mens|womens|kids|boys|girls) ({NUMBER})", bare):
+        return [f"{whose[1]} size {whose[2]}", f"size {whose[2]} {whose[1]}", bare]
     number, _, rest = bare.partition(" ")
     if number in ("a", "an"):
         return [bare, *(f"{whose} {rest}" for whose in ("my", "our", "the"))]

@@ -85,8 +85,8 @@ def join_nouns(nouns: Iterable[str]) -> str:
     return "|".join(sorted(every, key=lambda word: (-len(word), word)))
 
 
-ROW, ROWS = (join_nouns(each[number] for each in ROW_NOUNS.values()) for number in (0, 1))
-THING, THINGS = (join_nouns(each[number] for each in COLUMN_NOUNS.values()) for number in (0, 1))
+ROW, ROWS = map(join_nouns, zip(*ROW_NOUNS.values(), strict=True))
+THING, THINGS = map(join_nouns, zip(*COLUMN_NOUNS.values(), strict=True))
 PLACE = r"(?:\w+-to-)?(?:first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|eleventh|twelfth|last|\d+(?:st|nd|rd|th))(?:-to-last)?"
 CODE = r"`[^`\s]+`"
 COLUMN = r"`(?:timestamp|action_type|asin|product_name|brand|color|product_types|price|search_query)`"
@@ -146,7 +146,8 @@ def load_harmless() -> frozenset[str]:
 @cache
 def load_cues() -> dict[str, tuple[Cue, ...]]:
     """By meaning its expressions."""
-    lines = [line for file in sorted(FOLDER.glob("thoughts.*.cues")) for line in file.read_text("utf-8").splitlines()]
+    files = sorted(FOLDER.glob("thoughts.*.cues"))
+    lines = chain.from_iterable(file.read_text("utf-8").splitlines() for file in files)
     rules: dict[str, str] = {}
     found: dict[str, list[Cue]] = {}
     meaning = ""

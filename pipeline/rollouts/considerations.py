@@ -125,8 +125,8 @@ def list_considerations(tree: Any, speaker: Speaker, *, first: bool) -> list[Rem
         found += list_border_considerations(pick, other, speaker)
     found += list_pick_considerations(pick)
     for part in list_side_picks(tree):
-        conditions = list_pick_considerations(part)
-        found += [each for each in conditions if each.meaning not in {one.meaning for one in found} | ACTION_REMARKS]
+        heard = {each.meaning for each in found} | ACTION_REMARKS
+        found += [each for each in list_pick_considerations(part) if each.meaning not in heard]
     if kind == "duration":
         found.append(remark("mind duration"))
     if tree.node in ORDERED:

@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from shopwright.pipeline.budgets import format_budget, parse_budget
+from shopwright.pipeline.budget_names import format_budget, parse_budget
 from shopwright.pipeline.dataset import Dataset
 from shopwright.pipeline.evaluate.audit import AuditCell, describe_earnings, list_unsolved
 from shopwright.pipeline.evaluate.held_out import KindResult, summarize_kinds, tabulate_held_out_kinds

@@ -4,6 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import chain
 from pathlib import Path
 from random import Random
 from typing import Any, Literal, get_args
@@ -167,7 +168,7 @@ def draw_log_pairs(
 
 def read_run_logs(trajectories: Dataset[Trajectory], *, lines: int = LINES) -> list[str]:
     """The beginnings of the run's trajectories."""
-    texts = (text for batch in trajectories.batches(["text"]) for text in batch["text"].to_pylist())
+    texts = chain.from_iterable(batch["text"].to_pylist() for batch in trajectories.batches(["text"]))
     return ["\n".join(text.split("\n", lines)[:lines]) for text in texts]
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, get_args
 
-from shopwright.pipeline.budgets import parse_budget
+from shopwright.pipeline.budget_names import parse_budget
 from shopwright.pipeline.evaluate.statistics import Share, estimate_mean, measure_share
 from shopwright.pipeline.evaluate.table import Table
 from shopwright.pipeline.evaluate.tries import Passes, average_by_task, group_by_task, measure_passes, tabulate_passes

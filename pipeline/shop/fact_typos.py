@@ -16,8 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shopwright.pipeline.phrases.bank import FOLDER
+from shopwright.pipeline.shop.mistype_words import load_slang, mistype_letter
 from shopwright.pipeline.shop.store import Store
-from shopwright.pipeline.shop.typing_errors import load_slang, mistype_letter
 from shopwright.pipeline.words import STOP, list_single_edits
 
 REFERENCE = Path(__file__).parents[2] / "data" / "reference"

@@ -11,6 +11,7 @@ from random import Random
 from typing import NamedTuple, Protocol
 
 from shopwright.pipeline.phrases.speaker import Speaker, capitalize_first
+from shopwright.pipeline.shop.mistype_words import add_typos
 from shopwright.pipeline.shop.topics import (
     ParsedQuestion,
     SlotKeys,
@@ -19,7 +20,6 @@ from shopwright.pipeline.shop.topics import (
     parse_user_question,
     stem_words,
 )
-from shopwright.pipeline.shop.typing_errors import add_typos
 from shopwright.pipeline.words import content_words
 from shopwright.schemas.tasks import Slot
 
@@ -27,6 +27,8 @@ from shopwright.schemas.tasks import Slot
 SOLD_OUT = "sold out"
 # How the key of a notice begins by which the shopper brings up what else is wanted.
 NEXT = "next"
+# Poor turns in a row after which a shopper leaves, by temper; the first is always warned of.
+PATIENCE = (2, 2, 2, 3, 3, 4)
 # Topics that a shopper has patience for in one turn of the agent's.
 TOPICS = 2
 # What a shopper weighs, with its parameter of the Dirichlet distribution (EcomRLVE-GYM, simulated user).
@@ -100,7 +102,7 @@ class UserSimulator:
     """Somebody who wants something: `answer` is the tool `ask_user`, `hear` what is said at the end of an agent's turn.
 
     Facts are said clean, also those that the opening has mistyped, so that a question recovers them. avoid: says what no other word may be
-    mistyped to. aside: after which turn something else is asked, and what. patience: poor turns in a row after which the shopper leaves. A turn is
+    mistyped to. aside: after which turn something else is asked, and what. patience: poor turns in a row after which the shopper leaves; the speaker's where none is given. A turn is
     poor in which the agent calls no tool, asks nothing and has nothing to say, or only asks again what it was told.
     Of more than TOPICS in a turn the shopper takes up the first alone: nobody fills in a form.
     """
@@ -116,12 +118,13 @@ class UserSimulator:
         noise: float = 0.0,
         avoid: Callable[[str], bool] | None = None,
         aside: tuple[int, str] | None = None,
-        patience: int = 2,
+        patience: int | None = None,
         speaker: Speaker | None = None,
     ) -> None:
-        self.slots, self.seed, self.noise, self.aside, self.patience = slots, seed, noise, aside, patience
+        self.slots, self.seed, self.noise, self.aside = slots, seed, noise, aside
         self.avoid = avoid
         self.speaker = speaker or Speaker()
+        self.patience = patience or PATIENCE[int(self.speaker.temper * len(PATIENCE))]
         # Places of the slots that the agent has heard.
         self.told = {place for place, slot in enumerate(slots) if slot.known == "stated"}
         self.answered: set[int] = set()

@@ -29,8 +29,8 @@ BEFORE, LONGEST_BEFORE = 0.55, 6
 FEWEST = 4
 # Base units of what is not counted.
 CONTINUOUS = ("m", "kg", "L", "W", "毫安时")
-# How values begin that say what is not there.
-LACKS = "无不免未"
+# How values begin that say what is not there, and what the buyer would have to do: nobody asks for "has to be turned by hand".
+LACKS, TROUBLES = "无不免未", "需"
 CODE = re.compile(r"[A-Za-z0-9.]+")
 
 
@@ -95,13 +95,19 @@ class ChineseWriter:
         )
         want = self.say("want", thing=f"{first.value if first else ''}{noun}")
         clauses = [said[need.fact] for need in rest]
-        why = leaf.why[int(self.random.random() * len(leaf.why))]
+        why = self.draw_reason(leaf.why, stated)
         text = self.join(want, clauses, why)
         text += self.say("usual") if usual else self.say("closing") if self.random.random() < CLOSING else ""
         # The opening that goes with the reason; the first of a leaf goes with any.
         vague = max(leaf.vague, key=lambda each: len(list_pairs(each) & list_pairs(why)))
         worded = [need.model_copy(update={"said": said[need.fact]}) for need in needs]
         return ShortText(text, self.say("opening", vague=vague), "", worded, sorted(set(self.phrases)), [])
+
+    def draw_reason(self, reasons: Sequence[str], stated: Sequence[Need]) -> str:
+        """Why it is wanted; not a reason for what is not wanted: for somebody with high blood sugar no cooker "but with less sugar"."""
+        denied = set("".join(need.value for need in stated if need.op == "is not"))
+        able = [why for why in reasons if not denied & set(why)] or reasons
+        return able[int(self.random.random() * len(able))]
 
     def draw_first(self, stated: Sequence[Need], noun: str) -> Need | None:
         """The one that stands before the thing: a short value as it is, unless the noun repeats it."""
@@ -146,7 +152,10 @@ class ChineseWriter:
         meaning = find_meaning(need)
         if meaning == "measure" and self.random.random() < ABOUT and self.stands_apart(need):
             meaning = "measure about"
-        return self.draw(traits[meaning]).format(**facts)
+        ways = traits[meaning]
+        if meaning == "value" and list_pairs(need.fact) & list_pairs(need.value):  # the value names it itself
+            ways = [way for way in ways if "{name}" not in way]
+        return self.draw(ways).format(**facts)
 
     def stands_apart(self, need: Need) -> bool:
         """Whether about so much is no other value of the category: none is within a fifth. Nobody says about of pieces and days."""
@@ -184,7 +193,9 @@ def find_bound_effect(need: Need, op: str) -> Effect | None:
 
 
 def is_never_said(need: Need) -> bool:
-    """Not without something, and at most so much of what people only want more of."""
+    """Not without something, no trouble, and at most so much of what people only want more of."""
+    if need.op == "is" and need.value[0] in TROUBLES:
+        return True
     if need.op == "is not":
         return need.value[0] in LACKS
     more = need.op == "at most" and need.fact != "price" and find_bound_effect(need, "at least")

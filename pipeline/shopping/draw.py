@@ -8,6 +8,7 @@ import numpy as np
 
 from shopwright.pipeline.catalog.wishes import is_ordinary
 from shopwright.pipeline.phrases.bank import load_grammar_bank
+from shopwright.pipeline.shop.store import Store
 from shopwright.pipeline.shopping.facts import (
     ProductVariant,
     VariantTable,
@@ -25,7 +26,14 @@ from shopwright.pipeline.shopping.right_products import (
     meets_all,
     pack_bits,
 )
-from shopwright.pipeline.shopping.telling_facts import HABITS, TellingFacts, build_price_limit, draw_manner, weigh
+from shopwright.pipeline.shopping.telling_facts import (
+    HABITS,
+    Manner,
+    TellingFacts,
+    build_price_limit,
+    draw_manner,
+    weigh,
+)
 from shopwright.pipeline.shopping.trait_words import draw_place
 from shopwright.pipeline.shopping.wording import MOST_TITLE_OVERLAP, compute_copied_share
 from shopwright.schemas.certificates import certificate_to_text
@@ -35,12 +43,12 @@ from shopwright.schemas.shopping import Need, Profile, Right
 GRADES = {1: range(2, 4), 2: range(4, 6), 3: range(6, 20)}
 # Choices of needs that are tried for a variant, by grade: many that are all needed are rare.
 TRIES = {1: 20, 2: 16, 3: 40}
-# Share of tasks that are to have a need which is said by its effect, where there is one, and of their tries those that insist on it.
-INDIRECT, INSIST = 0.85, 0.9
-# Share of tasks, by grade, in which few words are to fit several products, any of which is right; and these products, at most. Such words
-# tell an effect and no brand: with one, whoever matches words finds some of them.
-SEVERAL_RIGHT = {1: 0.09, 2: 0.07, 3: 0.03}
+# Share of the tries that insist on an effect, or on few needs, where the manner has it.
+INSIST = 0.9
+# Products that few words fit, at most.
 MOST_RIGHT = 5
+# Variants of a category of which the facts are kept; a real shop has more than there is memory for.
+MOST_KNOWN = 1_000
 # Words of a value that is copied from the title where it is said at all.
 LONG_RUN = 3
 
@@ -96,13 +104,13 @@ def draft_task(
     grade: int | None = None,
     carried: ProfileDemands = NO_DEMANDS,
     but: Iterable[str] = (),
-    freely: bool = True,
+    manner: Manner | None = None,
     titled: bool = False,
 ) -> TaskDraft | None:
     """A task for the product of this row; None where nothing tells it from its siblings in as many needs as the grade has.
 
     grade: None takes any. carried: what the customer's profile says, which is then needed and not stated. but: variants that are
-    tasks already. freely: whatever is needed may be told, not just what people tell most often. titled: the title may tell all of it in
+    tasks already. manner: what is told beside what it is like; None for whatever is needed. titled: the title may tell all of it in
     the same words.
     """
     store = counters.store
@@ -111,10 +119,12 @@ def draft_task(
     here = np.flatnonzero((counter.rows == row) & counter.stocked)
     order = sorted(here.tolist(), key=lambda _: random.random())
     for place in order:
-        thing = get_variant_at(store, counter, place)
+        thing, known, pool = look_up_facts(store, counter, place)
         if thing.option and thing.option.id in but:
             continue
-        needs = choose_telling_needs(counter, row, thing, random, carried, grade, freely, titled)
+        if carried.facts:
+            pool = TellingFacts(counter, thing, {fact: known[fact] for fact in known if fact not in carried.facts})
+        needs = choose_telling_needs(pool, row, known, random, carried, grade, manner, titled)
         if needs is not None:
             rows = list_right_rows(counter, needs)
             return TaskDraft(
@@ -130,19 +140,34 @@ def draft_task(
     return None
 
 
+def look_up_facts(
+    store: Store, counter: VariantTable, place: int
+) -> tuple[ProductVariant, dict[str, Need], TellingFacts]:
+    """A variant, all that can be needed of it, and what can be told: kept, as products are tried again and again."""
+    known = counter.known_facts
+    if place not in known:
+        if len(known) >= MOST_KNOWN:
+            known.clear()
+        thing = get_variant_at(store, counter, place)
+        needs = list_possible_needs(counter, thing)
+        known[place] = thing, needs, TellingFacts(counter, thing, needs)
+    found: tuple[ProductVariant, dict[str, Need], TellingFacts] = known[place]
+    return found
+
+
 def choose_telling_needs(
-    counter: VariantTable,
+    pool: TellingFacts,
     row: int,
-    thing: ProductVariant,
+    known: Mapping[str, Need],
     random: Random,
     carried: ProfileDemands,
     grade: int | None,
-    freely: bool,
+    manner: Manner | None,
     titled: bool,
 ) -> list[Need] | None:
     """Needs that only this product satisfies, or only a few do, none of which can be left out; None where no try comes to as many as
     the grade has."""
-    known = list_possible_needs(counter, thing)
+    counter, thing = pool.counter, pool.thing
     from_profile = [
         known[fact].model_copy(update={"known": "profile"})
         for fact, value in carried.facts.items()
@@ -153,21 +178,17 @@ def choose_telling_needs(
     if carried.most is not None and thing.cents <= carried.most:
         from_profile.append(build_price_limit(carried.most, known="profile"))
     first = [weigh(counter, need) for need in from_profile]
-    pool = TellingFacts(counter, thing, {fact: known[fact] for fact in known if fact not in carried.facts})
-    free_price = all(need.fact != "price" for need in from_profile)
+    manner = manner or draw_manner(HABITS[counter.language], grade or 1, random, freely=True)
     # Of a title that tells nearly everything the price has to be told, too, or who compares words has the product.
-    priced = free_price and pool.is_told_by_title
+    price = all(need.fact != "price" for need in from_profile) and (manner.price or pool.is_told_by_title)
+    manner = replace(manner, price=price)
     others = pack_bits(counter.stocked & (counter.rows != row))
-    tries = TRIES[grade or 1]
-    insists = INSIST * tries if pool.effects and random.random() < INDIRECT else 0
-    several = not carried.facts and random.random() < SEVERAL_RIGHT[grade or 1]
+    several = manner.several and not carried.facts
     if several and not pool.effects:
         return None
-    insists = tries if several else insists
-    habits = HABITS[counter.language]
-    brief = INSIST * tries if grade == 1 and not several and random.random() < habits.brief else 0
-    manner = draw_manner(habits, grade or 1, random, price=free_price, freely=freely, brand=not several)
-    manner = replace(manner, price=True) if priced else manner
+    tries = TRIES[grade or 1]
+    insists = tries if several else INSIST * tries if pool.effects and manner.indirect else 0
+    brief = INSIST * tries if manner.brief and grade and pool.can_tell_in_two(others, manner) else 0
     if not pool.can_tell(others, first, manner, MOST_RIGHT if several else 0):
         return None
     for number in range(tries):
@@ -215,6 +236,8 @@ def select_smallest(
 
     Few strong ones make a small set, weak ones a large one. Nothing else may meet them, loosely taken, either.
     """
+    if meets_all(others, [each.loose for each in (*first, *rest)]):
+        return None
     strength = {id(each): (others & ~each.met).bit_count() * (0.5 + random.random()) for each in rest}
     # Of a small set the strong come first and the weak go first, of a large one the other way round.
     rank = {id(each): {1: -1, 2: 0, 3: 1}[grade] * strength[id(each)] for each in rest}
@@ -226,8 +249,6 @@ def select_smallest(
         if left and left & ~each.loose:
             chosen.append(each)
             left &= each.loose
-    if left:
-        return None
     # What is stated goes before what the profile carries.
     keep = sorted(chosen, key=lambda each: (each.need.known == "profile", -rank.get(id(each), 0)))
     for each in tuple(keep):

@@ -26,12 +26,12 @@ from shopwright.pipeline.evaluate.tries import (
 )
 from shopwright.pipeline.evaluate.verdict import AuditVerdict
 from shopwright.pipeline.problem import Problem
-from shopwright.pipeline.shopping.baselines import PLAYERS
 from shopwright.pipeline.shopping.draw import GRADES
 from shopwright.pipeline.shopping.error_taxonomy import ERRORS
 from shopwright.pipeline.shopping.expert import EXPERT, ShopVocabulary, play_by_expert
+from shopwright.pipeline.shopping.lexical_baselines import PhraseBook, play_by_phrase_book
 from shopwright.pipeline.shopping.play import SCENARIOS, Play, ShopResources, count_siblings, list_scenarios
-from shopwright.pipeline.shopping.reading_baselines import PhraseBook, play_by_phrase_book
+from shopwright.pipeline.shopping.players import PLAYERS
 from shopwright.pipeline.shopping.reply_reader import ReplyReader
 from shopwright.schemas.record import Record
 from shopwright.schemas.shopping import ErrorLabel, Language, Match, Profile, Scenario, ShoppingEpisode, ShoppingTask

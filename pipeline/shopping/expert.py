@@ -25,8 +25,7 @@ from shopwright.pipeline.shopping.facts import (
     is_within_bound,
     parse_measurement,
 )
-from shopwright.pipeline.shopping.play import Observation, Play, TurnGenerator, format_turn
-from shopwright.pipeline.shopping.reading_baselines import (
+from shopwright.pipeline.shopping.lexical_baselines import (
     BUY,
     SEP,
     ResultLine,
@@ -35,6 +34,7 @@ from shopwright.pipeline.shopping.reading_baselines import (
     parse_results,
     stands_in,
 )
+from shopwright.pipeline.shopping.play import Observation, Play, TurnGenerator, format_turn
 from shopwright.pipeline.shopping.seen_words import SeenWords
 from shopwright.pipeline.shopping.wording import draw_wording
 from shopwright.pipeline.words import HAN, content_words

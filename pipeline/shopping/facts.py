@@ -175,6 +175,11 @@ class VariantTable:
         """The same for what is made of a fact's value: its bound, what it is not."""
         return {}
 
+    @cached_property
+    def known_facts(self) -> dict[int, Any]:
+        """The same for all that can be told of a variant, by its place."""
+        return {}
+
     def where(self, needs: Iterable[Need]) -> np.ndarray:
         """Which can be bought and meet all."""
         found: np.ndarray = self.stocked.copy()

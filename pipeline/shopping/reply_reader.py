@@ -52,7 +52,7 @@ class ReplyReader:
         self.told |= {need.fact for need in told}
         return (
             self.find_invented(rest)
-            or self.find_denied(low, question, untold)
+            or self.find_denied(low, rest, question, untold)
             or self.find_silence(question, {need.fact for need in told})
         )
 
@@ -67,8 +67,8 @@ class ReplyReader:
         found = [f"{'/'.join(sorted(one.facts))} {one.op} {one.value}" for one in read]
         return f"{found[0]} was read and is not wanted" if found else None
 
-    def find_denied(self, low: str, question: str, untold: Sequence[Need]) -> str | None:
-        """What is agreed to too early, refused too late, or not minded and is."""
+    def find_denied(self, low: str, rest: str, question: str, untold: Sequence[Need]) -> str | None:
+        """What is agreed to too early, refused too late, or not minded and is; rest: beside its needs, which may say "anything but"."""
         if AGREES.search(low) and untold:
             return f"it agrees before it told the {untold[0].fact}"
         if REFUSES.search(low) and not untold:
@@ -76,7 +76,7 @@ class ReplyReader:
         if ALL_SAID.search(low) and untold:
             return f"it has not told the {untold[0].fact}"
         asked = self.list_asked(question)
-        return f"it minds the {asked[0].fact}" if asked and UNMINDED.search(low) else None
+        return f"it minds the {asked[0].fact}" if asked and UNMINDED.search(rest) else None
 
     def find_silence(self, question: str, told: set[str]) -> str | None:
         """What a question names and the reply does not tell; a question whether to buy gets an answer of its own."""

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from shopwright.pipeline.catalog.grouping import is_department
 from shopwright.pipeline.phrases.bank import load_grammar_bank, tidy_sentence
-from shopwright.pipeline.shopping.trait_words import LONGEST_SIZE, TraitWriter, is_adjective, stands_behind
+from shopwright.pipeline.shopping.trait_words import LONGEST_SIZE, WHOSE_SIZE, TraitWriter, is_adjective, stands_behind
 from shopwright.schemas.shopping import Need
 
 CLAUSE = re.compile(r"(?:that|so|which|whose) ")
@@ -24,7 +24,7 @@ NEVER_LINKED = re.compile(
     rf"{OWN_VERB.pattern}|(?:by|from|under|less|for (?:under|around|about|roughly|less|\$|\d)|around|about|like|\w+ than) "
 )
 # Traits before the thing, at most, and their words; clauses behind it.
-MOST_BEFORE, MOST_WORDS_BEFORE, MOST_CLAUSES = 3, 7, 2
+MOST_BEFORE, MOST_WORDS_BEFORE, MOST_CLAUSES = 3, 5, 2
 # Words that are tried for a trait until they have room.
 DRAWS = 12
 # Traits behind the thing in the first sentence, at most.
@@ -32,13 +32,14 @@ MOST_BEHIND = 3
 # How often something is left for a sentence of its own, by the number of needs that it does not deny.
 OWN_SENTENCE = {0: 0.0, 1: 0.0, 2: 0.06, 3: 0.12, 4: 0.3, 5: 0.45}
 HEAD = re.compile(r"(?P<start>(?:an?|some|the) (?:\w+ of )?)?(?P<noun>.+)")
-# "a pair of", "a pack of": what is there in numbers or in bulk is named without in some texts, and always where it is what a pack holds.
-MEASURE_WORD = re.compile(r"an? (?:pair|pack|set|box|bag|bottle|jar|can|tube|roll|tin|sheet) of ")
-BARE, SOME = 0.8, 0.15
+# "a pair of", "a jar of": what is there in numbers or in bulk is named without in some texts, and always where it is what a pack holds.
+MEASURE_WORD = re.compile(r"an? (?P<measure>pair|pack|set|box|bag|bottle|jar|can|tube|roll|tin|sheet) of ")
+BARE, SOME = {"pair": 0.4, "pack": 0.5, "set": 0.5}, 0.15
+BARE_BULK = 0.85
 # One thing is asked for as several, without its article ("i need red desk lamp"), and begins as most people begin; shares of texts.
-PLURAL, NO_ARTICLE, PLAIN_BEGINNING = 0.4, 0.12, 0.85
+PLURAL, NO_ARTICLE, PLAIN_BEGINNING = 0.25, 0.08, 0.9
 # How often a purpose is told that narrows nothing, and where its words are kept.
-PURPOSE, PURPOSE_KEY = 0.15, "for what"
+PURPOSE, PURPOSE_KEY = 0.08, "for what"
 # How often a conversation begins with one of the needs; else with the thing alone.
 TELLS_FIRST = 0.35
 # Shares of texts with a slip: of a letter in a word of the frame, of an article.
@@ -50,7 +51,7 @@ TOGETHER = 0.5
 # Nouns that are called as several are.
 ALWAYS_SEVERAL = re.compile(
     r"(?:pants|jeans|leggings|shorts|tights|scissors|glasses|goggles|pliers|headphones|earbuds|trousers|accessories|supplies|parts|components"
-    r"|electronics|products|media|discs|series|lens)$"
+    r"|electronics|products|media|discs|series|lens|\bups|\bgps)$"
 )
 # How often a category's plural is asked for as one thing.
 ONE_OF_SEVERAL = 0.75
@@ -147,7 +148,7 @@ class ShortWriter(TraitWriter):
         said = things.say(meaning, {}, self.random)
         self.phrases += said.templates
         several, point = MEASURE_WORD.match(said.text), self.random.random()
-        if several and point < BARE:
+        if several and point < BARE.get(several["measure"], BARE_BULK):
             return f"{'some ' if point < SOME else ''}{said.text[several.end() :]}"
         article = re.match(r"an? ", said.text)
         if not article or several:
@@ -184,13 +185,19 @@ class ShortWriter(TraitWriter):
             for _ in range(DRAWS):
                 text = self.phrase_trait(need)
                 agrees = agree_in_number(text) if self.is_several and self.hand.agrees else text
-                if agrees and placed.add(need, agrees, self.said):
+                if agrees and not self.repeats_noun(agrees) and placed.add(need, agrees, self.said):
                     self.said[need.fact] = agrees
                     break
             else:
                 return None
         placed.behind.sort(key=lambda fact: fact == "price")
         return placed
+
+    def repeats_noun(self, trait: str) -> bool:
+        """Whether it would stand before the thing with its word twice: "hardly used used skis"."""
+        found = HEAD.fullmatch(self.noun)
+        assert found
+        return not stands_behind(trait) and trait.split()[-1].lower() == found["noun"].split()[0].lower()
 
     def spare_sentence(self, placed: "Placed", stated: Sequence[Need]) -> tuple[list[str], list[Need]]:
         """What stays behind the thing, and what gets a sentence of its own: one need, or color and size."""
@@ -218,7 +225,7 @@ class ShortWriter(TraitWriter):
 
     def is_named_size(self, need: Need) -> bool:
         """Whether it is said as a size, not by other words."""
-        plain = self.said[need.fact].startswith(("size", "in size", "in a size"))
+        plain = self.said[need.fact].startswith(("size", "in size", "in a size")) and not WHOSE_SIZE.match(need.value)
         return need.op == "is" and len(need.value) <= LONGEST_SIZE and plain
 
     def say_together(self, needs: Sequence[Need]) -> str:
@@ -266,7 +273,7 @@ class ShortWriter(TraitWriter):
             if text and OWN_VERB.match(part.lower()) and OWN_VERB.match(last.lower()):
                 self.said[fact] = drop_shared_verb(last, part)
                 text = f"{text} and {self.said[fact]}"
-            elif last.startswith("with ") and part.startswith("with "):
+            elif last.startswith("with ") and part.startswith("with ") and fact != "price":
                 self.said[fact] = part.removeprefix("with ")
                 text = f"{text} {self.say('between', {})} {self.said[fact]}"
             elif not text or NEVER_LINKED.match(part) or needs_no_link(last, part):
@@ -337,10 +344,16 @@ def name_own_category(leaf: str, random: Random) -> str:
 def form_singular(noun: str) -> str:
     """The noun itself where it is no plural, or is called as several are.
 
-    >>> [form_singular(noun) for noun in ("cables", "batteries", "mice", "accessories", "headphones", "cases", "switches", "glass", "memory")]
-    ['cable', 'battery', 'mouse', 'accessories', 'headphones', 'case', 'switch', 'glass', 'memory']
+    >>> [form_singular(noun) for noun in ("cables", "batteries", "mice", "accessories", "headphones", "cases", "switches", "glass", "memory", "ups")]
+    ['cable', 'battery', 'mouse', 'accessories', 'headphones', 'case', 'switch', 'glass', 'memory', 'ups']
     """
-    for plural, one in (("scarves", "scarf"), ("shelves", "shelf"), ("knives", "knife"), ("mice", "mouse")):
+    for plural, one in (
+        ("scarves", "scarf"),
+        ("shelves", "shelf"),
+        ("knives", "knife"),
+        ("mice", "mouse"),
+        ("lenses", "lens"),
+    ):
         if noun == plural:
             return one
     if not re.fullmatch(r"[a-z]+[^su\W]s", noun) or ALWAYS_SEVERAL.search(noun):

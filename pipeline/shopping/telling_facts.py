@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from random import Random
 from typing import Any, TypeVar, get_args
 
@@ -34,12 +35,17 @@ LIMITED = 0.15
 NEGATION = {1: (0.0, 0.03), 2: (0.0, 0.06), 3: (0.05, 0.3)}
 # A price that is about so much is nearer to it than this share of it, and no other product that would do is as near as twice the tenth.
 NEAR = 0.05
+# Share of tasks that are to have a need which is said by its effect, where there is one.
+INDIRECT = 0.85
+# Share of tasks, by grade, in which few words are to fit several products, any of which is right. Such words tell an effect and no brand:
+# with one, whoever matches words finds some of them.
+SEVERAL_RIGHT = {1: 0.09, 2: 0.07, 3: 0.03}
 # How often a color is needed by its family, where several of it are there.
 FAMILY = 0.12
 # Values of a fact, at most, of which one is told by what it is not.
 MOST_VALUES = 12
 # How often nobody says for whom or for what a thing is, which takes many words, or how it is to be packed.
-UNSAID = {**dict.fromkeys(FOR, 0.5), "packaging": 0.85}
+UNSAID = {**dict.fromkeys(FOR, 0.6), "packaging": 0.85}
 # Facts that are named only in some tasks, or where a profile carries them: they alone tell nearly everything.
 NEVER_TELLS = ("brand",)
 # What everything comes as unless somebody says otherwise: nobody asks for it.
@@ -125,17 +131,30 @@ class Manner:
     """How often a price is about so much rather than a limit."""
     measures: int
     untitled: float
+    several: bool
+    """Whether few words are to fit several products."""
+    indirect: bool
+    """Whether something is to be said by its effect, where there is something."""
+    brief: bool
+    """Whether two needs are to be enough."""
 
 
-def draw_manner(habits: Habits, grade: int, random: Random, *, price: bool, freely: bool, brand: bool) -> Manner:
-    """price, brand: it may be told. freely: whatever is needed, for a product that cannot be told sparingly."""
+def draw_manner(habits: Habits, grade: int, random: Random, *, freely: bool) -> Manner:
+    """freely: whatever is needed is told, for a product that cannot be told sparingly."""
     few = habits.measures if not freely else None
+    several = random.random() < SEVERAL_RIGHT[grade]
+    brand, price = habits.brand[grade], habits.price[grade]
+    if freely:
+        brand, price = max(FREELY_BRANDED, brand), max(FREELY_PRICED, price)
     return Manner(
-        brand=brand and random.random() < (max(FREELY_BRANDED, habits.brand[grade]) if freely else habits.brand[grade]),
-        price=price and random.random() < (max(FREELY_PRICED, habits.price[grade]) if freely else habits.price[grade]),
+        brand=not several and random.random() < brand,
+        price=random.random() < price,
         about=habits.about,
         measures=draw_place(few[grade], random) if few else MANY,
         untitled=habits.untitled,
+        several=several,
+        indirect=random.random() < INDIRECT,
+        brief=grade == 1 and not several and random.random() < habits.brief,
     )
 
 
@@ -201,6 +220,20 @@ class TellingFacts:
         for mask in masks:
             others &= mask
         return others == 0 or len(set(self.counter.rows[unpack_bits(others, len(self.counter.rows))].tolist())) < most
+
+    def can_tell_in_two(self, others: int, manner: Manner) -> bool:
+        """Whether two needs, none of which denies something, are ever enough."""
+        able = [
+            (fact, plain.loose)
+            for fact, plain in self.plain.items()
+            if (manner.measures or not is_measure(plain.need)) and (manner.brand or fact not in NEVER_TELLS)
+        ]
+        able += [(fact, self.bounds[fact].loose) for fact in sorted(self.effects)]
+        if manner.price:
+            able += [("price", each.loose) for each in (*self.limits[:1], *([self.about] if self.about else []))]
+        return any(
+            not others & one & other for (fact, one), (another, other) in combinations(able, 2) if fact != another
+        )
 
     def draw(self, random: Random, grade: int, manner: "Manner", *, indirect: bool) -> list[Candidate]:
         """One candidate for each fact that may be told, and perhaps a price, in an order of chance. indirect: by its effect, what has one."""

@@ -36,8 +36,16 @@ SIDES = ("height", "width", "length", "depth", "diameter")
 SIDE_UNITS = ("in", "ft", "cm", "yd", "mm", "m")
 FOR = frozenset(
     "use|room|skin type|hair type|players|guests|pets|garment|learner|age|language|recipient|occasion|gender|department|age range|target audience"
+    "|benefit|goal|scope|original"
     .split("|")
 )  # fmt: skip
+# Facts whose values are said as they are: nobody says "that is bluffing" of a game, or "that has twice daily" of visits.
+SAID_BARE = frozenset(
+    "absorbency|blend|caffeine|claim|clippings|company|crystal|delivery|drain|drive|element|firmness|flour|format|formula|frequency|grain|kind|level"
+    "|mechanic|mix|navigation|network|prep|ruling|sound mode|source|speed class|spf|stone|switches|thickness".split("|")
+)  # fmt: skip
+# Facts whose values go behind "with", whatever they look like: "with front cap only".
+SAID_WITH = frozenset(("meter", "caps"))
 MATERIALS = frozenset("material fabric wood yarn fiber upholstery leather upper shell".split())
 # Measures of the whole thing, which need no name beside them.
 WHOLE = frozenset(
@@ -47,7 +55,7 @@ WHOLE = frozenset(
 PEOPLE = frozenset({"sleeps", "guests"})
 STATE = re.compile(r".*(?:free|ed|ing|able|less|grade|style|proof|only)")
 # What comes with a thing, and is no state of it: "packaging removal".
-ADDED = frozenset("extra included scope feature benefit goal retouch treatment job storage inclusion".split())
+ADDED = frozenset("extra included feature retouch treatment job storage inclusion".split())
 # A thing is of these, and does not come with them: "letter size".
 KINDS = frozenset("size shape level style fit finish roast weave print tuning rise grain grind".split())
 # Facts that say what the whole of a thing is like: "with a coral reef theme".
@@ -75,6 +83,10 @@ OWN_PLACE = re.compile(
 )
 # Facts whose names nobody would say.
 FACT_NAMES = {"fits up to": "head size"}
+# What one wants one of: "for a brighter look".
+WANTED = frozenset("look feel texture".split())
+# A size that is of men or of women: "men's 10".
+WHOSE_SIZE = re.compile(r"(?P<whose>men's|women's|kids|boys'|girls') (?P<number>\d[\d.]*)")
 # What there is no "a" of.
 MASS = frozenset(
     "packaging insulation coverage storage heat wax leather denim cotton foam yarn protection water control care content paper wood glass"
@@ -107,7 +119,11 @@ def add_article(named: str, fact: str) -> str:
     last = named.split()[-1].lower()
     if named.split()[0] in NUMBER_WORDS.values() or named.startswith("one "):
         return named
-    one = last in PARTS or (last == fact.split()[-1] and not last.endswith("s") and last not in MASS)
+    one = (
+        last in PARTS
+        or (fact == "goal" and last in WANTED)
+        or (last == fact.split()[-1] and not last.endswith("s") and last not in MASS)
+    )
     return f"a {named}" if one else named
 
 
@@ -139,7 +155,7 @@ class Hand(NamedTuple):
 
 
 # Most people are brief; some say it in their own words, few of them at length: `plain`, `wordings`, and the share of such writers.
-HANDS = ((0.9, 3, 0.65), (0.55, 2, 0.23), (0.15, 1, 0.12))
+HANDS = ((0.93, 3, 0.7), (0.7, 2, 0.2), (0.25, 1, 0.1))
 # How people type: in lower case, without apostrophes, with verbs that do not agree.
 LOWER_CASE, NO_APOSTROPHE, WRONG_VERB = 0.85, 0.85, 0.15
 
@@ -264,16 +280,20 @@ class TraitWriter:
         if fact in ("brand", "color", "condition", "flavor"):
             named = value if fact == "brand" else value.lower()
             return self.say_need(fact, {"value": named})
+        if whose := WHOSE_SIZE.fullmatch(value):
+            return self.say_need("whose size", whose.groupdict())
         if fact.endswith("size") and len(value) <= LONGEST_SIZE and not MEASURE.match(value):
             return self.say_need("size", {"value": value.removeprefix("size ")})
-        if MEASURED.fullmatch(value) and parse_measurement(value):
+        if MEASURED.fullmatch(value) and parse_measurement(value) and fact != "players":
             meaning, facts = self.measure_meaning(need)
             return self.say_need(meaning, facts)
         named = self.name_value(need)
         if fact in FOR and not named.startswith(("for ", "in ", "at ", "on ", "with ")):
             own = OWN_PLACE.fullmatch(named)
             return (
-                self.say_need("for room", {"value": own[1]}) if own else self.say_need("for somebody", {"value": named})
+                self.say_need("for room", {"value": own[1]})
+                if own
+                else self.say_need("for somebody", {"value": add_article(named, fact)})
             )
         if BEHIND.match(named):
             return named
@@ -285,8 +305,10 @@ class TraitWriter:
             return self.say_need("sold in", {"value": named, "a value": add_article(named, fact)})
         if fact in LOOKS and named == value and value.split()[-1].lower() not in {fact, f"{fact}d", *KINDS, *PARTS}:
             return self.say_need("look", {"value": named, "fact": fact})
-        if named.split()[-1].lower() in KINDS or COUNT_OF_ONE.fullmatch(value):
+        if fact in SAID_BARE or named.split()[-1].lower() in KINDS or COUNT_OF_ONE.fullmatch(value):
             return named
+        if fact in SAID_WITH:
+            return self.say_need("value parts", {"value": named})
         plural = "parts" if named.endswith("s") else "part"
         how = plural if is_part(named, fact) else "state" if is_state(named, fact) or is_adjective(named) else "bare"
         if how == "bare":
@@ -330,6 +352,8 @@ class TraitWriter:
             return "pack" if digits != "1" else "single pack", facts
         if counts or need.fact.split()[-1].rstrip("s") in need.value.lower():
             return "counted" if counts or digits == "1" or need.op != "is" else "measure", facts
+        if " " in unit and unit not in UNITS and unit[-1].isalpha():  # it names what is measured: "8 GB RAM"
+            return "counted", facts
         return ("measure" if need.fact in WHOLE and self.is_only_one_in(unit) else "measure of"), facts
 
     def word_number(self, digits: str) -> str:

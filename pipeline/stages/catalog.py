@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,14 +16,15 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from shopwright.pipeline.arrow import arrow_schema, cents_to_decimal
 from shopwright.pipeline.catalog import chinese_shop, prices
-from shopwright.pipeline.catalog.exports import is_zero, says_nothing
+from shopwright.pipeline.catalog.exports.values import is_zero, says_nothing
 from shopwright.pipeline.catalog.fits import fits_of
 from shopwright.pipeline.catalog.grouping import Grouping, find_grouping, group_path, regroup
-from shopwright.pipeline.catalog.mined_attributes import add_mined_attributes
+from shopwright.pipeline.catalog.mined_attributes import add_mined_attributes, find_rare_attributes
 from shopwright.pipeline.catalog.normalize import normalize
 from shopwright.pipeline.catalog.queries import RealQueries, read_queries
 from shopwright.pipeline.catalog.repair.money import SHOP, PriceRules, load_money_lists, survey_prices
 from shopwright.pipeline.catalog.sources import BadSource, Source, open_sources, sample
+from shopwright.pipeline.catalog.wishes import load_measures
 from shopwright.pipeline.checks.page_words import page_tells_all_facts
 from shopwright.pipeline.checks.prices import price_is_as_written
 from shopwright.pipeline.checks.unique import find_repeated_rows, ids_are_unique
@@ -212,6 +213,10 @@ class Facts:
     may_invent: bool = True
     """Products without a price get one; else they are rejected."""
     grouping: Grouping = field(default_factory=Grouping)
+    rare: frozenset[tuple[str, str]] = frozenset()
+    """What is not read in the titles of a category, as pairs of both."""
+    source: Source | None = None
+    """Opened, with what is known of where its rows begin; the sample is made."""
 
 
 def plan_catalog(
@@ -235,25 +240,32 @@ def plan_catalog(
         raise BadSource("--language goes with the sample: a catalog of your own makes a shop in English.")
     opened = open_licensed_source(source, columns, licence)
     units = min(len(opened), products or len(opened))
-    rules = price_rules(opened, units, currency, rates)
+    rules, missing = read_price_rules(opened, units, currency, rates)
     invent = getattr(opened, "invent_prices", None) if invent_prices is None else invent_prices
     ask_about_unused_prices(opened)
-    if invent is None and (missing := count_missing_prices(opened, units)):
+    if invent is None and missing:
         raise BadSource(
             f"{missing:,} of {units:,} products of {opened.files[0]} have no price. Say what to do: --invent-prices draws one for each "
             "from the prices of its category and marks it; --invent-prices no leaves these products out. "
             f"`shopwright inspect {opened.files[0]}` shows how each column is read."
         )
     rows = (row for row in normalize_source_rows(opened, range(units), rules) if isinstance(row, dict))
-    known = [(tuple(row["category_path"]), row["title"], row["brand"], row["price"]) for row in rows]
+    step = -(-units // load_measures()["sample"])
+    mined: list[tuple[int, list[str]]] = []  # of products evenly spread
+    known = []
+    for place, row in enumerate(rows):
+        known.append((tuple(row["category_path"]), row["title"], row["brand"], row["price"]))
+        if place % step == 0:
+            mined.append((place, [each["name"] for each in add_mined_attributes(row)["attributes"]]))
     grouping = find_grouping((path, title, brand) for path, title, brand, _ in known)
     levels = prices.compute_price_levels(
         (group_path(path, title, brand, grouping)[-1], price)
         for path, title, brand, price in known
         if price is not None
     )
+    rare = find_rare_attributes((group_path(*known[place][:3], grouping)[-1], names) for place, names in mined)
     stats = {} if grouping.depth is None else {"levels of categories that group products": grouping.depth}
-    facts = Facts(levels, real, rules, may_invent=invent is not False, grouping=grouping)
+    facts = Facts(levels, real, rules, may_invent=invent is not False, grouping=grouping, rare=rare, source=opened)
     return Plan(units, (*files, *opened.files), facts, stats=stats)
 
 
@@ -264,11 +276,6 @@ def ask_about_unused_prices(opened: Source) -> None:
             f"{opened.files[0]} has {' and '.join(map(repr, unused))}, which may be a price and is not used. Say which column is the price: "
             f"--columns price={unused[0]} or another. `shopwright inspect {opened.files[0]}` shows how each column is read."
         )
-
-
-def count_missing_prices(opened: Source, units: int) -> int:
-    """Products for which the source writes no price, or one of zero."""
-    return sum(map(lacks_price, opened.read(0, units)))
 
 
 def lacks_price(raw: dict[str, Any]) -> bool:
@@ -302,10 +309,18 @@ def open_licensed_source(source: str | list[str], columns: dict[str, str], licen
     return opened
 
 
-def price_rules(opened: Source, units: int, currency: str, rates: dict[str, float]) -> PriceRules:
-    """How the source's prices are read; stops where most of them would have to be rejected for their currency."""
-    said = chain.from_iterable(map(list_written_prices, opened.read(0, units)))
-    rules, counts = survey_prices(said, currency or opened.currency)
+def read_price_rules(opened: Source, units: int, currency: str, rates: dict[str, float]) -> tuple[PriceRules, int]:
+    """How the source's prices are read, and how many products have none or one of zero; stops where most prices would have to be rejected
+    for their currency."""
+    missing = 0
+
+    def list_all_prices() -> Iterator[tuple[Any, Any]]:
+        nonlocal missing
+        for raw in opened.read(0, units):
+            missing += lacks_price(raw)
+            yield from list_written_prices(raw)
+
+    rules, counts = survey_prices(list_all_prices(), currency or opened.currency)
     unrated = {code: times for code, times in counts.items() if code not in ("", SHOP, *rates)}
     most = counts.total() / 2
     if counts[""] > most:
@@ -320,7 +335,7 @@ def price_rules(opened: Source, units: int, currency: str, rates: dict[str, floa
             f"Prices of {opened.files[0]} are in {named}, and the shop's customers and policies count in US dollars. "
             f"Give your rates: --rates {wanted} (dollars for one)."
         )
-    return replace(rules, rates=rates)
+    return replace(rules, rates=rates), missing
 
 
 def list_written_prices(raw: dict[str, Any]) -> list[tuple[Any, Any]]:
@@ -390,8 +405,8 @@ def catalog(
     if source == "sample":
         rows: Iterator[dict[str, Any] | Rejected] = SAMPLES[language][1](shard.seed, numbers)
     else:
-        opened = open_licensed_source(source, columns, licence)
-        rows = normalize_source_rows(opened, numbers, plan.facts.rules)
+        assert plan.facts.source is not None
+        rows = normalize_source_rows(plan.facts.source, numbers, plan.facts.rules)
         rows = rows if plan.facts.may_invent else reject_unpriced(rows)
     while chunk := list(islice(rows, BATCH)):
         yield from (row for row in chunk if isinstance(row, Rejected))
@@ -412,7 +427,7 @@ def reject_unpriced(rows: Iterable[dict[str, Any] | Rejected]) -> Iterator[dict[
 
 def complete_row(row: dict[str, Any], facts: Facts) -> dict[str, Any]:
     """The row with what only the whole source, or its own texts, can tell."""
-    return add_mined_attributes(regroup(row, facts.grouping))
+    return add_mined_attributes(regroup(row, facts.grouping), facts.rare)
 
 
 def add_price_and_queries(row: dict[str, Any], seed: int, facts: Facts, promoted: float) -> dict[str, Any]:

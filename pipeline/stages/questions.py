@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 import pyarrow as pa
 from pydantic import Field
 
-from shopwright.pipeline.budgets import parse_budget
+from shopwright.pipeline.budget_names import parse_budget
 from shopwright.pipeline.checks import question_sets, question_words
 from shopwright.pipeline.checks import questions as check
 from shopwright.pipeline.checks.question_sets import Roster, load_roster

@@ -43,6 +43,7 @@ from shopwright.pipeline.shopping.draw import (
 )
 from shopwright.pipeline.shopping.facts import VariantTables, compute_price_ceiling
 from shopwright.pipeline.shopping.short_wording import ShortText, ShortWriter
+from shopwright.pipeline.shopping.telling_facts import HABITS, Manner, draw_manner
 from shopwright.pipeline.shopping.trait_words import draw_hand
 from shopwright.pipeline.stage import Key, Plan, Section, Shard, Views, stage
 from shopwright.schemas.phrases import Use
@@ -67,6 +68,8 @@ VARIANTS = 8
 AGAIN = 8
 # Products that are tried for a task without all that may be told of one.
 SPARING = 32
+# And so many people with their manners.
+PERSONS = 2
 # So many products of a category are what the profile says, at least.
 GUESSES = 10
 Count = Annotated[int, Field(description="standard tasks", ge=0)]
@@ -256,7 +259,8 @@ class LeafTasks:
     def standard(self, rows: list[int], split: Half) -> Iterator[ShoppingTask]:
         """One of each product, then another variant of each, and so on; in the end the same ones with other needs.
 
-        The grade is drawn before the product: a product that has no task of a grade waits for the next one.
+        The grade and the manner are drawn before the product: a product that has no such task waits for the next one. Drawn again with
+        each try, a manner that tells much (a brand, a price) would be the one that is kept.
         """
         random = self.shard.random("shopping_tasks", self.name, split, "grades")
         waiting = deque((row, turn) for turn, row in product(range(VARIANTS + AGAIN), rows))
@@ -265,24 +269,27 @@ class LeafTasks:
         while waiting and len(without) < len(GRADES):
             grade = draw_grade(random, self.counter.language)
             wanted = min(GRADES.keys() - without, key=lambda each: abs(each - grade))
-            task = next(self.first_of_grade(waiting, SPARING, wanted, split, freely=False), None)
+            habits = HABITS[self.counter.language]
+            sparing = (draw_manner(habits, wanted, random, freely=False) for _ in range(PERSONS))
+            tasks = (next(self.first_of_grade(waiting, SPARING, wanted, split, each), None) for each in sparing)
+            task = next(filter(None, tasks), None)
             if task is None:
                 # of the last grade every turn of every product is looked at
                 tries = len(waiting) if len(without) == len(GRADES) - 1 else len(rows)
-                task = next(self.first_of_grade(waiting, tries, wanted, split, freely=True), None)
+                task = next(self.first_of_grade(waiting, tries, wanted, split, None), None)
             if task is None:
                 without.add(wanted)
             else:
                 yield task
 
     def first_of_grade(
-        self, waiting: deque[tuple[int, int]], tries: int, grade: int, split: Half, *, freely: bool
+        self, waiting: deque[tuple[int, int]], tries: int, grade: int, split: Half, manner: Manner | None
     ) -> Iterator[ShoppingTask]:
         """Tasks of this grade, of which one is taken; the products looked at in vain are put behind the others."""
         for _ in range(min(tries, len(waiting))):
             row, turn = waiting.popleft()
             for attempt in range(DRAFTS):
-                found = self.draw(row, turn, NO_DEMANDS, "", grade, freely=freely, attempt=attempt)
+                found = self.draw(row, turn, NO_DEMANDS, "", grade, manner=manner, attempt=attempt)
                 if found and (task := self.row(found, split, None, turn)):
                     self.taken |= self.name_taken(found, "")
                     yield task
@@ -313,7 +320,7 @@ class LeafTasks:
         self, profile: Profile, says: ProfileDemands, rows: list[int], random: Random, split: Half
     ) -> ShoppingTask | None:
         """A task for this customer and one of these products; None where it is none, or could be guessed."""
-        found = self.draw(rows[int(random.random() * len(rows))], 0, says, profile.id, freely=True) if rows else None
+        found = self.draw(rows[int(random.random() * len(rows))], 0, says, profile.id) if rows else None
         if found is None or self.can_be_guessed(found):
             return None
         task = self.row(found, split, profile)
@@ -354,7 +361,7 @@ class LeafTasks:
         profile: str,
         grade: int | None = None,
         *,
-        freely: bool = False,
+        manner: Manner | None = None,
         attempt: int = 0,
     ) -> TaskDraft | None:
         id = self.counters.store.ids[row].as_py()
@@ -366,7 +373,7 @@ class LeafTasks:
         but = () if profile or turn >= VARIANTS else self.taken
         # a profile tells the rest; and what a dense category has no other task for is told as its titles do
         titled = bool(profile) or turn >= VARIANTS
-        found = draft_task(self.counters, row, random, grade=grade, carried=says, but=but, freely=freely, titled=titled)
+        found = draft_task(self.counters, row, random, grade=grade, carried=says, but=but, manner=manner, titled=titled)
         if found is None:
             return None
         return None if not profile and self.name_taken(found, "") & self.taken else found

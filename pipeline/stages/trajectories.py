@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from shopwright.pipeline.arrow import arrow_schema, cents_to_decimal
-from shopwright.pipeline.budgets import parse_budget, parse_budgets
+from shopwright.pipeline.budget_names import parse_budget, parse_budgets
 from shopwright.pipeline.checks import trajectories as check
 from shopwright.pipeline.checks.near_duplicates import trajectories_are_distinct
 from shopwright.pipeline.checks.unique import ids_are_unique

@@ -15,7 +15,7 @@ from typing import Any
 
 from shopwright.pipeline.dataset import Dataset
 from shopwright.pipeline.languages import ENGLISH, ShopLanguage
-from shopwright.pipeline.shop.typing_errors import mistype_word
+from shopwright.pipeline.shop.mistype_words import mistype_word
 from shopwright.pipeline.words import STOP
 from shopwright.pipeline.world.catalog_columns import MODEL, CatalogColumns, load_reference_nouns
 from shopwright.pipeline.world.category_terms import CategoryTermIndex

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from shopwright.pipeline.catalog.normalize import normalize
 from shopwright.pipeline.catalog.sources import BadSource, open_source
-from shopwright.pipeline.catalog.tables import STEP
+from shopwright.pipeline.catalog.tables.table import STEP
 from tests.catalog.hub import Hub
 
 ROOT = Path(__file__).parents[2]

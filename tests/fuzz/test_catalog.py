@@ -8,7 +8,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from shopwright.pipeline.catalog.exports import Reader, guess_export, list_systems, resolve, says_nothing
+from shopwright.pipeline.catalog.exports.columns import guess_export
+from shopwright.pipeline.catalog.exports.reader import Reader
+from shopwright.pipeline.catalog.exports.systems import list_systems, resolve
+from shopwright.pipeline.catalog.exports.values import says_nothing
 from shopwright.pipeline.catalog.normalize import normalize
 from shopwright.pipeline.catalog.queries import read_queries
 from shopwright.pipeline.catalog.repair.lists import unpack_value

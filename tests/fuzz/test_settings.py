@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from shopwright.flows.release_options import ReleaseOptions
-from shopwright.pipeline.budgets import LEAST, format_budget, parse_budget, parse_budgets
+from shopwright.pipeline.budget_names import LEAST, format_budget, parse_budget, parse_budgets
 from shopwright.pipeline.commands.options import parse_amount, parse_positive
 from shopwright.pipeline.problem import Problem
 from shopwright.pipeline.recipe import read_recipe

@@ -185,10 +185,10 @@ def test_a_server_that_goes_in_the_midst_is_away():
 
 def test_time_in_which_nothing_is_asked_is_not_held_against_the_server():
     async def run():
-        model = client(server, patience=0.5)
+        model = client(server, patience=2.0)
         try:
             await model.reply(prompt(1))
-            await asyncio.sleep(0.7)
+            await asyncio.sleep(2.2)
             return await model.reply(prompt(2))
         finally:
             await model.close()

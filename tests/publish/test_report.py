@@ -23,8 +23,8 @@ from shopwright.pipeline.publish import (
     report_search,
     report_shopping,
 )
+from shopwright.pipeline.publish.chart_shapes import LONG, MONTH, audits, histogram, time_line
 from shopwright.pipeline.publish.report import PAGES, list_sections, rank_reasons, render_report, write_report
-from shopwright.pipeline.publish.report_charts import LONG, MONTH, audits, histogram, time_line
 from shopwright.pipeline.publish.report_envs import arrange_audit
 from shopwright.pipeline.publish.report_sample import find_titles, sample, with_ids
 from shopwright.pipeline.run import Run
@@ -292,7 +292,7 @@ def test_numbers_from_a_hundred_up_are_small_enough_for_their_dots(small, monkey
 def test_the_ends_of_an_axis_have_room(low):
     """A letter of 10.5 is some 6.2 wide."""
     drawn = report_customers.tokens_histogram({low + 10 * step: 1 for step in range(17)})
-    page = PAGES.from_string('{% from "report_charts.j2" import histogram %}{{ histogram("x", drawn, "") }}').render(
+    page = PAGES.from_string('{% from "chart_shapes.j2" import histogram %}{{ histogram("x", drawn, "") }}').render(
         drawn=drawn
     )
     x, _, wide, _ = map(float, re.search(r'viewBox="([^"]*)"', page)[1].split())

@@ -72,7 +72,7 @@ ALLOWED = {
     ("pipeline/catalog/sources/__init__.py", "import_module"): "only a name that is a file of pipeline/catalog/sources",
     ("pipeline/hub_files.py", "snapshot_download"): "data files of a catalog that was named, by their patterns",
     (
-        "pipeline/catalog/tables.py",
+        "pipeline/catalog/tables/files.py",
         "zipfile",
     ): "one table of an archive is read as a stream, and nothing is unpacked by a name in it",
     ("pipeline/catalog/embed.py", "from_pretrained"): "an embedder that was named; model2vec reads safetensors",

@@ -19,7 +19,7 @@ from shopwright.pipeline.shop.fact_typos import (
     mistype_fact,
     mistype_title,
 )
-from shopwright.pipeline.shop.typing_errors import add_typos
+from shopwright.pipeline.shop.mistype_words import add_typos
 
 COLORS = frozenset("red navy green gray grape olive orange white".split())
 TITLES = [

@@ -9,7 +9,9 @@ import pytest
 from shopwright.pipeline.run import Run
 from shopwright.pipeline.stages import all_stages
 from shopwright.pipeline.verify import verify
+from tests.catalog.exported_shops import FORMS, WITHOUT_PRICES, google, list_products, woocommerce
 from tests.catalog.real_shops import SHOPS, write_shop
+from tests.outside.exports import compare
 
 SMALL = {
     "personas": {"count": 12},
@@ -28,19 +30,31 @@ PLUMBING = re.compile(
     re.IGNORECASE,
 )
 FEWEST = {"shopping_tasks": 8, "shopping_episodes": 8, "env_tasks": 6, "questions": 20}
+# Products of a shop that everything has to work on.
+PRODUCTS = 300
 
 
-def build_all(folder, source):
+def build_all(folder, source, names=(), **settings):
+    """All datasets of a source, or those of these names."""
     run = Run(folder / "run", seed=1, workers=1)
-    for name in all_stages():
-        run.build(name, **({"source": str(source)} if name == "catalog" else SMALL.get(name, {})))
+    for name in names or all_stages():
+        run.build(name, **({"source": str(source), **settings} if name == "catalog" else SMALL.get(name, {})))
     return run
 
 
-def check(run):
-    rows = {name: run.read(name).manifest.rows for name in all_stages()}
+def check(run, names=()):
+    rows = {name: run.read(name).manifest.rows for name in names or all_stages()}
     assert [name for name, count in rows.items() if count < FEWEST.get(name, 1)] == []
     assert [(verdict.dataset, verdict.check) for verdict in verify(run) if verdict.failed] == []
+    assert list_plumbing(run) == []
+
+
+def list_plumbing(run):
+    """Texts of tasks in which somebody asks for what the shop keeps for itself."""
+    tasks, openings = run.read("shopping_tasks"), run.read("env_tasks")
+    said = [f"{task.instruction} {task.simple_instruction} {task.needs}" for task in tasks]
+    said += [f"{task.opening} {task.slots}" for task in openings]
+    return [text for text in said if PLUMBING.search(text)]
 
 
 @pytest.mark.slow
@@ -63,6 +77,27 @@ def test_every_dataset_is_made_of_real_tables_and_of_both_side_by_side(tmp_path,
                         table.writeheader()
                     table.writerow(row | {"id": f"{name[20]}{row['id']}"})
     check(build_all(tmp_path, tmp_path / "shop.csv"))
+
+
+def build_export(folder, form, names=()):
+    path, read = form(folder, list_products(PRODUCTS))
+    run = build_all(folder, path, names, invent_prices=form in WITHOUT_PRICES)
+    products = run.read("catalog").table().to_pylist()
+    assert len(products) >= PRODUCTS
+    assert compare.list_faults(read(path), products, run.read("variants").table().to_pylist()) == []
+    return run
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("form", FORMS, ids=lambda form: form.__name__)
+def test_every_dataset_is_made_of_an_export_of_any_system(tmp_path, form):
+    check(build_export(tmp_path, form))
+
+
+@pytest.mark.parametrize("form", [woocommerce, google], ids=lambda form: form.__name__)
+def test_tasks_and_questions_are_made_of_an_export(tmp_path, form):
+    names = ("catalog", "personas", "trajectories", "variants", "questions", "env_tasks", "shopping_tasks")
+    check(build_export(tmp_path, form, names), names)
 
 
 def add_plumbing(path):
@@ -97,10 +132,7 @@ def test_no_task_asks_for_what_the_shop_keeps_for_itself(tmp_path):
     run = Run(tmp_path / "run", seed=1, workers=1)
     run.build("shopping_tasks", source=str(source), tokens="6k", **{"personas.count": 12}, count=40, personal=8)
     run.build("env_tasks", count=1, levels="0,3,6")
-    tasks, openings = list(run.read("shopping_tasks")), list(run.read("env_tasks"))
-    assert len(tasks) > 30
-    assert len(openings) > 8
-    said = [*(f"{task.instruction} {task.simple_instruction} {task.needs}" for task in tasks)]
-    said += [f"{task.opening} {task.slots}" for task in openings]
-    assert [text for text in said if PLUMBING.search(text)] == []
+    assert len(run.read("shopping_tasks")) > 30
+    assert len(run.read("env_tasks")) > 8
+    assert list_plumbing(run) == []
     assert any("GTIN" in str(row.attributes) for row in run.read("catalog")), "what is not asked for stays on the page"

@@ -12,11 +12,11 @@ from shopwright.pipeline.gym import build_dataset_in_memory
 from shopwright.pipeline.languages import LANGUAGES
 from shopwright.pipeline.shop.store import Store
 from shopwright.pipeline.shopping import wording
-from shopwright.pipeline.shopping.baselines import PLAYERS
 from shopwright.pipeline.shopping.chinese_wording import ChineseWriter
 from shopwright.pipeline.shopping.draw import ProfileDemands, draft_task
 from shopwright.pipeline.shopping.facts import VariantTables, compute_price_ceiling
 from shopwright.pipeline.shopping.play import Play, ShopResources, make_episode
+from shopwright.pipeline.shopping.players import PLAYERS
 from shopwright.pipeline.shopping.short_wording import ShortText
 from shopwright.pipeline.stages import upstream
 from shopwright.schemas.shopping import (

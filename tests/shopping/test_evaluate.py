@@ -17,7 +17,6 @@ from shopwright.pipeline.problem import Problem
 from shopwright.pipeline.publish.report import write_report
 from shopwright.pipeline.run import Run
 from shopwright.pipeline.shopping import evaluate
-from shopwright.pipeline.shopping.baselines import PLAYERS
 from shopwright.pipeline.shopping.evaluate import (
     ShoppingTasks,
     count_errors,
@@ -27,6 +26,7 @@ from shopwright.pipeline.shopping.evaluate import (
 )
 from shopwright.pipeline.shopping.expert import EXPERT
 from shopwright.pipeline.shopping.play import SCENARIOS
+from shopwright.pipeline.shopping.players import PLAYERS
 from shopwright.pipeline.stages import all_stages, upstream
 from shopwright.schemas.shopping import ErrorLabel, Match
 from tests.models.server import Plan, Server

@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from shopwright.pipeline.evaluate.situation import play_offline, play_through
 from shopwright.pipeline.models.base import Reply
 from shopwright.pipeline.prompts import render_messages
-from shopwright.pipeline.shopping.baselines import play_solver
 from shopwright.pipeline.shopping.play import (
     ACTIONS,
     FORM,
@@ -20,6 +19,7 @@ from shopwright.pipeline.shopping.play import (
     make_episode,
     parse_turn,
 )
+from shopwright.pipeline.shopping.players import play_solver
 from tests.shopping.shops import begin_task, play_task, tasks
 
 PLAIN = tasks(4)

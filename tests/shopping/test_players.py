@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from shopwright.pipeline.evaluate.situation import play_offline
-from shopwright.pipeline.shopping.baselines import PLAYERS, list_top_likes
 from shopwright.pipeline.shopping.evaluate import MOST_BASELINE_SUCCESS, MOST_READING_SUCCESS
 from shopwright.pipeline.shopping.play import Play, list_scenarios, make_episode
+from shopwright.pipeline.shopping.players import PLAYERS, list_top_likes
 from tests.shopping.shops import begin_task, customer, play_task, shop, tasks
 
 SAMPLE = [*tasks(), *tasks(language="zh"), *tasks(8, personal=True)]

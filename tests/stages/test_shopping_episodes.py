@@ -9,8 +9,8 @@ from shopwright.pipeline.checks import shopping as check
 from shopwright.pipeline.checks.shopping import shop_of, text_contains_value
 from shopwright.pipeline.models.role import Models
 from shopwright.pipeline.run import Run
-from shopwright.pipeline.shopping.baselines import PLAYERS
 from shopwright.pipeline.shopping.play import list_scenarios
+from shopwright.pipeline.shopping.players import PLAYERS
 from shopwright.pipeline.stages import all_stages
 from tests.models.server import Plan, Server
 

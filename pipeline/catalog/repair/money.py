@@ -1,6 +1,6 @@
 """What a price is, however it is written: an amount and its currency, or the reason why neither is sure.
 
-A price is read as a line of signs from closed lists (`data/reference/price_notations.toml`, currency codes from CLDR): digits, marks
+A price is read as a line of signs from closed lists (`data/reference/price_signs.toml`, currency codes from CLDR): digits, marks
 of a currency, magnitudes, words. Only the lines that `FORMS` names are prices; a sign from no list makes it unreadable.
 """
 
@@ -148,7 +148,7 @@ class MoneyLists:
 def load_money_lists() -> MoneyLists:
     from babel.core import get_global  # a tenth of a second, and only for a catalog of one's own
 
-    lists = tomllib.loads((FOLDER.parent / "price_notations.toml").read_text(encoding="utf-8"))
+    lists = tomllib.loads((FOLDER.parent / "price_signs.toml").read_text(encoding="utf-8"))
     spans = chain.from_iterable(get_global("territory_currencies").values())
     codes = {code for code, _, ended, is_tender in spans if ended is None and is_tender}
     fractions = get_global("currency_fractions")

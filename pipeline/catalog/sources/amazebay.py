@@ -6,10 +6,10 @@ columns: main_category, title, average_rating, rating_number, features, descript
 author. Guessed: that `categories` is a list from broad to narrow. The card names no licence that could be found.
 """
 
-from shopwright.pipeline.catalog.exports import list_systems, resolve
+from shopwright.pipeline.catalog.exports.systems import list_systems, resolve
 from shopwright.pipeline.catalog.sources import locate_files
 from shopwright.pipeline.catalog.sources.file import Catalog, read_by
-from shopwright.pipeline.catalog.tables import Parquet
+from shopwright.pipeline.catalog.tables.parquet import Parquet
 
 
 def amazebay(where: str) -> Catalog:

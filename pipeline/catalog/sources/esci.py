@@ -12,7 +12,9 @@ from pathlib import Path
 
 from shopwright.pipeline.catalog.sources import BadSource, locate_files
 from shopwright.pipeline.catalog.sources.file import Catalog
-from shopwright.pipeline.catalog.tables import Parquet, Row, name_cached
+from shopwright.pipeline.catalog.tables.cache import name_cached
+from shopwright.pipeline.catalog.tables.parquet import Parquet
+from shopwright.pipeline.catalog.tables.table import Row
 
 JUDGED = """
     SELECT product_id, list({{'text': query, 'grade': {label}}} ORDER BY file_index, file_row_number) AS queries

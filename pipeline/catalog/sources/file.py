@@ -7,21 +7,24 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from shopwright.pipeline.catalog.exports import (
+from shopwright.pipeline.catalog.exports.columns import guess_export, list_unused_prices
+from shopwright.pipeline.catalog.exports.joining import join_rows
+from shopwright.pipeline.catalog.exports.reader import Reader
+from shopwright.pipeline.catalog.exports.systems import (
     FIELDS,
     Export,
-    Reader,
-    guess_export,
     identify,
     join_column_names,
-    join_rows,
-    list_unused_prices,
     read_mapping,
     resolve,
     suggestion,
 )
 from shopwright.pipeline.catalog.sources import BadSource
-from shopwright.pipeline.catalog.tables import File, Parquet, Row, Spooled, Table, open_table
+from shopwright.pipeline.catalog.tables.cache import Spooled
+from shopwright.pipeline.catalog.tables.files import File
+from shopwright.pipeline.catalog.tables.opening import open_table
+from shopwright.pipeline.catalog.tables.parquet import Parquet
+from shopwright.pipeline.catalog.tables.table import Row, Table
 
 # Rows by which a file's columns are known.
 SEEN = 200

@@ -9,7 +9,8 @@ Its card names no licence. Guessed: full_description and small_description, whic
 
 from shopwright.pipeline.catalog.sources import locate_files
 from shopwright.pipeline.catalog.sources.file import Catalog
-from shopwright.pipeline.catalog.tables import Row, open_table
+from shopwright.pipeline.catalog.tables.opening import open_table
+from shopwright.pipeline.catalog.tables.table import Row
 
 ITEMS = ["fine_items_eval_train_all.jsonl", "*items*all.jsonl"]
 

@@ -7,10 +7,12 @@ list_price. Guessed: that product_category is "A › B › C", product_informati
 `query` is what the crawler searched for, which no person judged a product for, so it is no judged query here.
 """
 
-from shopwright.pipeline.catalog.exports import is_fact, is_scalar
+from shopwright.pipeline.catalog.exports.columns import is_fact
+from shopwright.pipeline.catalog.exports.values import is_scalar
 from shopwright.pipeline.catalog.sources import BadSource, locate_files
 from shopwright.pipeline.catalog.sources.file import Catalog
-from shopwright.pipeline.catalog.tables import Row, open_table
+from shopwright.pipeline.catalog.tables.opening import open_table
+from shopwright.pipeline.catalog.tables.table import Row
 
 
 def webshop(where: str) -> Catalog:

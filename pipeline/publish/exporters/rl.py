@@ -25,7 +25,6 @@ from shopwright.pipeline.rollouts.conversation import CALLS, TURNS
 from shopwright.pipeline.run import Run
 from shopwright.pipeline.sandbox.data_loader import describe_events_table
 from shopwright.pipeline.sandbox.execute import Limits
-from shopwright.pipeline.shopping.baselines import play_solver
 from shopwright.pipeline.shopping.expert import EXPERT
 from shopwright.pipeline.shopping.play import (
     ACTIONS,
@@ -35,6 +34,7 @@ from shopwright.pipeline.shopping.play import (
     format_observation,
     list_scenarios,
 )
+from shopwright.pipeline.shopping.players import play_solver
 from shopwright.pipeline.shopping.profile import describe_profile
 from shopwright.pipeline.trainers.env import ShopEnv, make_talk_call, solve_env_task
 from shopwright.schemas.behaviors import NextAction

@@ -4,6 +4,7 @@ Reads the file with csv and json alone, and the rows as dictionaries; knows wher
 """
 
 import csv
+import html
 import json
 import re
 from collections import defaultdict
@@ -20,7 +21,7 @@ def amount(text):
 
 def table(path, delimiter=","):
     with open(path, newline="", encoding="utf-8") as file:
-        return list(csv.DictReader(file, delimiter=delimiter))
+        return list(csv.DictReader(file, delimiter=delimiter, restval=""))
 
 
 def shopify(path):
@@ -91,9 +92,8 @@ def by_paths(title, *prices):
         return value
 
     def read(path):
-        rows = [
-            json.loads(line) for line in Path(path).read_text(encoding="utf-8").splitlines() if line.startswith("{")
-        ]
+        lines = Path(path).read_text(encoding="utf-8").split("\n")
+        rows = [json.loads(line) for line in lines if line.endswith("}")]
         return {
             follow(row, title): [next((each for price in prices if (each := amount(follow(row, price)))), None)]
             for row in rows
@@ -103,8 +103,8 @@ def by_paths(title, *prices):
 
 
 def plain(title):
-    """Without markup, which no product keeps."""
-    return " ".join(re.sub(r"<[^>]*>", " ", title).split())
+    """Without markup and what commands a terminal, which no product keeps."""
+    return " ".join(html.unescape(re.sub(r"<[^>]*>|\x1b", " ", title)).split())
 
 
 def list_faults(written, products, variants):

@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from shopwright.pipeline.shop.typing_errors import add_typos, load_slang
+from shopwright.pipeline.shop.mistype_words import add_typos, load_slang
 
 FILLER = "hello there could someone look around because everything seems rather expensive these mornings " * 40
 

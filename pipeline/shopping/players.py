@@ -7,8 +7,8 @@ from shopwright.pipeline.evaluate.situation import SOLVER, add_try_number
 from shopwright.pipeline.languages import LANGUAGES
 from shopwright.pipeline.prompts import render_phrases
 from shopwright.pipeline.shopping.facts import normalize_attribute_name
+from shopwright.pipeline.shopping.lexical_baselines import play_lexical
 from shopwright.pipeline.shopping.play import Observation, Play, TurnGenerator, format_turn
-from shopwright.pipeline.shopping.reading_baselines import play_lexical
 from shopwright.pipeline.shopping.wording import draw_wording, phrase_fact_name
 from shopwright.schemas.shopping import Profile
 
@@ -180,7 +180,7 @@ def play_nothing(play: Play) -> TurnGenerator:
         yield ""
 
 
-# By name, but for the one that needs the training tasks (`reading_baselines.play_by_phrase_book`). `never asks` is `first-result` in the scenarios of a conversation.
+# By name, but for the one that needs the training tasks (`lexical_baselines.play_by_phrase_book`). `never asks` is `first-result` in the scenarios of a conversation.
 PLAYERS: dict[str, Callable[[Play], TurnGenerator]] = {
     SOLVER: play_solver,
     "first-result": play_first_result,

@@ -1,4 +1,4 @@
-"""Plain templates as other registers write them (`data/reference/registers.toml`): for splits in which a register has no template of its own."""
+"""Plain templates as other registers write them (`data/reference/register_wording.toml`): for splits in which a register has no template of its own."""
 
 import re
 import tomllib
@@ -11,7 +11,7 @@ from typing import Any
 from shopwright.pipeline.phrases.grammar import REGISTERS, USES, Template, deal_uses, digest_text
 from shopwright.schemas.phrases import Register, Use
 
-FILE = Path(__file__).parents[2] / "data" / "reference" / "registers.toml"
+FILE = Path(__file__).parents[2] / "data" / "reference" / "register_wording.toml"
 CONTRACTION = re.compile(
     r"\{[^}]*\}|(?<=n)'(?=t\b)|(?<=\w)'(?=(?:m|re|ve|ll|d)\b)|(?:(?<=[Ii]t)|(?<=hat)|(?<=ere))'(?=s\b)"
 )
@@ -36,10 +36,9 @@ def fill_registers(templates: Sequence[Template], settle: Callable[[str], str] =
     """
     if len({each.register for each in templates}) < 2 or templates[0].meaning.startswith("note/"):
         return list(templates)
-    frames = {
-        use: {frame for each in templates if each.use == use for frame in list_plain_frames(each, settle)}
-        for use in USES
-    }
+    frames: dict[Use, set[str]] = {use: set() for use in USES}
+    for each in templates:
+        frames[each.use].update(list_plain_frames(each, settle))
     added = []
     for use in reversed(USES):  # the tests have fewer templates, and lose none to training
         here = [each for each in templates if each.use == use]

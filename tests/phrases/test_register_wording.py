@@ -7,7 +7,7 @@ import pytest
 
 from shopwright.pipeline.phrases.bank import PhraseBank, load_grammar_bank, parse_texts
 from shopwright.pipeline.phrases.grammar import USES
-from shopwright.pipeline.phrases.registers import fill_registers
+from shopwright.pipeline.phrases.register_wording import fill_registers
 
 ASKS = (
     "asks\n"
