@@ -11,9 +11,11 @@ EXTRA_OF = {
     "faiss": "search",
     "gradio": "play",
     "huggingface_hub": "hub",
+    "mcp_types": "mcp",
     "model2vec": "embedders",
     "openenv": "openenv",
     "prefect": "flows",
+    "prometheus_client": "metrics",
     "sentence_transformers": "embedders",
     "tokenizers": "hub",
 }

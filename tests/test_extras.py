@@ -15,7 +15,7 @@ from shopwright.pipeline.problem import Problem
 
 HOME = Path(__file__).parents[1]
 PROJECT = tomllib.loads((HOME / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-PACKAGES = {"faiss": "faiss-cpu", "sentence_transformers": "sentence-transformers"}
+PACKAGES = {"faiss": "faiss-cpu", "mcp_types": "mcp", "sentence_transformers": "sentence-transformers"}
 """Of modules that are called otherwise."""
 
 
@@ -126,6 +126,8 @@ def test_each_module_is_brought_by_its_extra_and_not_by_the_core(module):
 def test_every_file_that_imports_such_a_package_asks_for_it_first():
     """Or is only reached through one that does."""
     after = {  # file -> why nobody gets there without
+        "pipeline/trainers/mcp.py": "serve.py asks",
+        "pipeline/trainers/metrics.py": "nothing is counted where it is missing, and /metrics says what to install",
         "pipeline/trainers/openenv.py": "serve.py asks",
         **{f"flows/{name}.py": "build, deploy, deployed and serve ask" for name in ("artifacts", "limits")},
     }

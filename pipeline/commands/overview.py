@@ -53,7 +53,7 @@ COMMANDS = {
     ),
     "serve": Command(
         "serve",
-        "serve the environments of a run to trainers, by OpenEnv; it needs: pip install 'shopwright[openenv]'",
+        "serve the environments of a run to trainers, by OpenEnv or MCP; it needs: pip install 'shopwright[openenv]', or 'shopwright[mcp]'",
         ("shopwright serve --run data/runs/mine --curriculum C4",),
     ),
     "play": Command(

@@ -1,17 +1,54 @@
-"""`shopwright serve`: the environments of a run for trainers on other machines, by OpenEnv."""
+"""`shopwright serve`: the environments of a run for trainers and agents on other machines, by OpenEnv or MCP."""
 
 import argparse
 from fractions import Fraction
 from typing import Any
 
-from shopwright.pipeline.commands.options import Parser, add_listed_command, parse_positive
+from shopwright.pipeline.commands.options import Parser, add_listed_command, parse_amount, parse_positive
 
 
 def add(commands: Any, folder: Parser, as_json: Parser) -> None:
     options = add_listed_command(commands, "serve", [folder])
+    options.add_argument(
+        "--protocol",
+        choices=("openenv", "mcp", "stdio"),
+        default="openenv",
+        help="stdio: MCP for one client, which starts this command, and one episode (default: openenv)",
+    )
+    options.add_argument("--environment", default="envs", help="of stdio's episode (default: envs)")
+    options.add_argument("--index", type=parse_index, default=0, help="the number of its task (default: 0)")
     options.add_argument("--host", default="127.0.0.1", help="the address to listen on (default: this machine only)")
     options.add_argument("--port", type=int, default=8000, help="the port to listen on (default: 8000)")
-    options.add_argument("--sessions", type=int, default=64, help="most episodes at the same time (default: 64)")
+    options.add_argument(
+        "--workers", type=parse_positive, default=1, help="processes, which share the port and the shop (default: 1)"
+    )
+    options.add_argument(
+        "--sessions",
+        type=parse_positive,
+        default=4096,
+        help="most episodes at the same time; a reset waits for a place (default: 4096)",
+    )
+    options.add_argument(
+        "--idle",
+        type=parse_amount,
+        default=600.0,
+        metavar="SECONDS",
+        help="without a call, after which a session is freed (default: 600)",
+    )
+    options.add_argument(
+        "--grace",
+        type=parse_amount,
+        default=30.0,
+        metavar="SECONDS",
+        help="for episodes that are under way, when it is stopped (default: 30)",
+    )
+    options.add_argument(
+        "--per-client",
+        type=parse_positive,
+        default=0,
+        metavar="NUMBER",
+        help="most connections of one address (default: any number)",
+    )
     levels = options.add_argument_group(
         "a curriculum",
         'tasks at the level that a training run\'s results call for, for clients that reset(training="NAME"); the levels are shown at /curriculum',
@@ -33,6 +70,12 @@ def add(commands: Any, folder: Parser, as_json: Parser) -> None:
         default=32,
         help="rollouts at the hardest level after which it is decided (default: 32)",
     )
+
+
+def parse_index(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text} is not a whole number from 0 on")
+    return int(text)
 
 
 def parse_share(text: str) -> Fraction:

@@ -16,7 +16,8 @@ import inspect
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
+from copy import copy
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache, wraps
 from pathlib import Path
 from threading import RLock
@@ -59,8 +60,12 @@ REWARD = "SHOPWRIGHT_REWARD"
 NAME_THE_RUN = f"Give the folder of its run: ShopEnv(run=FOLDER), or {RUN}=FOLDER."
 OVER = "The episode is over."
 NO_TOOLS = ("reset", "get_reward")
+# Of each class, found once: a server looks for them at each call.
+TOOL_NAMES: dict[type, list[str]] = {}
 # A tool's name and its arguments.
 Call = tuple[str, dict[str, Any]]
+# Tasks of which an episode is kept as it begins: a group plays the same one, and a server many at once.
+PREPARED = 1_024
 # Sessions of a server begin in threads: what all share is made by one of them.
 LOCK = RLock()
 RecordT = TypeVar("RecordT", bound=Record)
@@ -109,6 +114,9 @@ class TaskEnvironment:
     Of names that begin with an underscore the adapters read `_prompt`, `_done`, `_succeeds`, `_rollout`, and `_hear` for words without a call.
     """
 
+    _waits = False
+    """Whether a call waits for another process, so that a server makes it in a thread."""
+
     def __init__(self, run: str | Path | None = None) -> None:
         self._run = str(run or os.environ.get(RUN, ""))
         self._done = True
@@ -123,9 +131,8 @@ class TaskEnvironment:
         known = json.loads(extra_info) if isinstance(extra_info, str) else extra_info or {}
         if not known.get("task"):
             raise Problem('The row has no task. An environment is reset by extra_info["task"] of an rl_* dataset.')
-        task = known["task"]
         self._done = True
-        self._begin(json.loads(task) if isinstance(task, str) else dict(task))
+        self._begin(known["task"])
         self._done = False
         return self._prompt[-1]["content"] if self._rollout else None
 
@@ -133,7 +140,8 @@ class TaskEnvironment:
         """What the episode earned; of one that was broken off, what it earns as it stands."""
         return self._earned()
 
-    def _begin(self, task: dict[str, Any]) -> None:
+    def _begin(self, task: str | Mapping[str, Any]) -> None:
+        """task: as a row has it, an object or its JSON."""
         raise NotImplementedError
 
     def _earned(self) -> float:
@@ -142,6 +150,10 @@ class TaskEnvironment:
     def _succeeds(self) -> bool:
         """Whether all that was asked for is done, whatever it earned."""
         raise NotImplementedError
+
+    def _labels(self, name: str) -> tuple[str, str]:
+        """Under which environment and level a server counts its episode; name: in `ENVIRONMENTS`."""
+        return name, ""
 
     def _refused(self, why: str) -> str:
         """The answer to a call that no tool takes."""
@@ -161,24 +173,18 @@ class ShopEnv(TaskEnvironment):
 
     _recorded = True
 
-    def _begin(self, task: dict[str, Any]) -> None:
-        shop = get_run_world(self._run)
+    def _begin(self, task: str | Mapping[str, Any]) -> None:
         self._rollout, self._recorded = None, False
-        if "training" in task:
-            self._rollout = Training(self._run, task["training"]).take(shop, task.get("number"))
-            task = self._rollout.task
-        env = get_env(task["env"])
-        known = (
-            parse_task_record(Task, task) if "goal" in task else draw_task(env, shop, task["difficulty"], task["seed"])
-        )
-        if not is_task_of_shop(self._run, known.env, known.difficulty, known.seed, known.goal, bool(known.bank)):
-            raise Problem(f"{known.id} is a task of another shop. {NAME_THE_RUN}")
-        at = scale_limits_to_calls(compute_axes(known.difficulty))
-        self._episode = Episode(env, shop, known, at=at, rule=read_reward_rule())
-        # Turns are calls here (`scale_limits_to_calls`).
-        calls = self._episode.reset()["turns_left"]
+        text = task if isinstance(task, str) else json.dumps(task)
+        asked = json.loads(text) if '"training"' in text else {}
+        if "training" in asked:
+            rollout = Training(self._run, asked["training"]).take(get_run_world(self._run), asked.get("number"))
+            text, self._rollout = json.dumps(rollout.task), rollout
+        prepared = prepare_episode(self._run, text, read_reward_rule())
+        self._episode = copy(prepared.episode)
+        self._episode.reset()
         self._parts: list[Answer] = []
-        self._prompt = render_messages("trainers/envs", opening=known.opening, calls=calls)
+        self._prompt = [dict(message) for message in prepared.prompt]
 
     def _earned(self) -> float:
         if self._rollout and not self._recorded:
@@ -188,6 +194,9 @@ class ShopEnv(TaskEnvironment):
 
     def _succeeds(self) -> bool:
         return self._episode.score().success
+
+    def _labels(self, name: str) -> tuple[str, str]:
+        return self._episode.task.env, str(self._episode.task.difficulty)
 
     def _refused(self, why: str) -> str:
         self._episode.over(penalize_illegal_action(why), [], "", "")
@@ -269,9 +278,10 @@ class ShoppingEnv(TaskEnvironment):
 
     _talks = False
 
-    def _begin(self, task: dict[str, Any]) -> None:
-        scenario = task.pop("scenario", None)
-        known = parse_task_record(ShoppingTask, task)
+    def _begin(self, task: str | Mapping[str, Any]) -> None:
+        row = read_task(task)
+        scenario = row.pop("scenario", None)
+        known = parse_task_record(ShoppingTask, row)
         one = play.list_scenarios(known)[self._talks] if scenario is None else scenario
         if one not in play.list_scenarios(known) or one.startswith("multi") != self._talks:
             raise Problem(f"{known.id} is not played as {one} in this environment. See its column `environment`.")
@@ -352,9 +362,10 @@ class BoxedEnv(TaskEnvironment):
     """
 
     _boxed = True
+    _waits = True
 
-    def _begin(self, task: dict[str, Any]) -> None:
-        self._task = task
+    def _begin(self, task: str | Mapping[str, Any]) -> None:
+        self._task = task = read_task(task)
         self._sandbox = open_run_sandbox(self._run, task["trajectory_id"])
         self._called = self._executed = 0
         self._said: str | None = None
@@ -416,6 +427,11 @@ ENVIRONMENTS: dict[str, type[TaskEnvironment]] = {}
 for views in views_in_place().values():
     ENVIRONMENTS |= {name: cast(Any, resolve_reference(kind)) for name, kind in views.environments.items()}
 
+
+def find_environment_name(env: TaskEnvironment) -> str:
+    return next(name for name, kind in ENVIRONMENTS.items() if kind is type(env))
+
+
 # What the instances of a process share
 
 
@@ -440,7 +456,12 @@ def read_reward_rule() -> str:
 
 def get_run_world(run: str) -> World:
     with LOCK:
-        return load_world_beside(get_run_dataset(run, "catalog")) if run and get_run_dataset(run, "orders") else world()
+        return open_run_world(run)
+
+
+@cache
+def open_run_world(run: str) -> World:
+    return load_world_beside(get_run_dataset(run, "catalog")) if run and get_run_dataset(run, "orders") else world()
 
 
 def open_run_sandbox(run: str, trajectory: str) -> Sandbox:
@@ -457,6 +478,31 @@ def is_task_of_shop(run: str, env: str, difficulty: int, seed: int, goal: str, r
     """reworded: its words are from another bank than the package's."""
     found = draw_task(get_env(env), get_run_world(run), difficulty, seed).goal
     return drop_said(found) == drop_said(goal) if reworded else found == goal
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """An episode as it stands before its reset, and what an agent is told first."""
+
+    episode: Episode
+    prompt: list[dict[str, str]]
+
+
+@lru_cache(PREPARED)
+def prepare_episode(run: str, text: str, rule: str) -> Prepared:
+    """Of a task of the envs, as JSON. Raises Problem where it is a task of another shop."""
+    task, shop = json.loads(text), get_run_world(run)
+    env = get_env(task["env"])
+    known = parse_task_record(Task, task) if "goal" in task else draw_task(env, shop, task["difficulty"], task["seed"])
+    if not is_task_of_shop(run, known.env, known.difficulty, known.seed, known.goal, bool(known.bank)):
+        raise Problem(f"{known.id} is a task of another shop. {NAME_THE_RUN}")
+    episode = Episode(env, shop, known, at=scale_limits_to_calls(compute_axes(known.difficulty)), rule=rule)
+    # Turns are calls here (`scale_limits_to_calls`).
+    return Prepared(episode, render_messages("trainers/envs", opening=known.opening, calls=episode.most))
+
+
+def read_task(task: str | Mapping[str, Any]) -> dict[str, Any]:
+    return json.loads(task) if isinstance(task, str) else dict(task)
 
 
 def parse_task_record(kind: type[RecordT], task: Mapping[str, Any]) -> RecordT:
@@ -483,11 +529,20 @@ def count_env_tasks(run: str, environment: str) -> int:
 
 def get_env_task(run: str, environment: str, number: int) -> dict[str, Any]:
     """What `reset` takes of the task of this number. Raises IndexError where there is none."""
-    if not 0 <= number < count_env_tasks(run, environment):
+    return json.loads(read_env_task(run, environment, number))
+
+
+@lru_cache(4_096)
+def read_env_task(run: str, environment: str, number: int) -> str:
+    """The same as JSON, which `reset` takes as well."""
+    dataset = get_run_dataset(run, find_task_dataset(environment))
+    with LOCK:
+        size = dataset.once(len)
+    if not 0 <= number < size:
         raise IndexError(f"There is no task {number} of {environment}.")
-    (row,) = get_run_dataset(run, find_task_dataset(environment)).rows(range(number, number + 1))
+    (row,) = dataset.rows(range(number, number + 1))
     found: dict[str, Any] = row.model_dump(mode="json")
-    return {**found, "answer": found["ground_truth"]} if "ground_truth" in found else found
+    return json.dumps({**found, "answer": found["ground_truth"]} if "ground_truth" in found else found)
 
 
 def list_env_calls(actions: Iterable[Mapping[str, Any]]) -> Iterator[Call]:
@@ -572,21 +627,26 @@ def make_talk_call(action: str) -> Call:
 
 def list_env_tools(env: TaskEnvironment) -> dict[str, Callable[..., str]]:
     """The tools by name, as TRL finds them."""
-    names = [name for name, _ in inspect.getmembers(type(env), inspect.isfunction) if name not in NO_TOOLS]
-    return {name: getattr(env, name) for name in names if not name.startswith("_")}
+    return {name: getattr(env, name) for name in list_tool_names(type(env))}
+
+
+def list_tool_names(kind: type[TaskEnvironment]) -> list[str]:
+    if kind not in TOOL_NAMES:
+        names = [name for name, _ in inspect.getmembers(kind, inspect.isfunction) if name not in NO_TOOLS]
+        TOOL_NAMES[kind] = [name for name in names if not name.startswith("_")]
+    return TOOL_NAMES[kind]
 
 
 def call_env_tool(env: TaskEnvironment, name: str, arguments: Mapping[str, Any]) -> str:
     """What a tool says, where there is such a tool."""
-    found = list_env_tools(env).get(name)
-    if found is None:
+    if name not in list_tool_names(type(env)):
         return make_error_result(OVER) if env._done else refuse_unknown_tool(env, name)
-    return found(**arguments)
+    return getattr(env, name)(**arguments)
 
 
 def refuse_unknown_tool(env: TaskEnvironment, name: str) -> str:
     """What a call of a tool that there is not comes to, the same in every trainer; nothing is said where there is such a tool."""
-    return "" if name in list_env_tools(env) else env._refused(f"there is no tool {name[:60]}")
+    return "" if name in list_tool_names(type(env)) else env._refused(f"there is no tool {name[:60]}")
 
 
 def list_tool_schemas(kind: type[TaskEnvironment]) -> list[dict[str, Any]]:

@@ -5,6 +5,7 @@ import re
 import socket
 import subprocess
 import sys
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
@@ -272,22 +273,34 @@ def test_play_hands_the_guard_and_the_limit_to_gradio():
         assert words in text
 
 
-def test_the_environments_are_served_through_the_guard(monkeypatch):
-    """With uvicorn and OpenEnv in their places, which are not installed everywhere."""
+def test_the_environments_are_served_through_the_guard_or_a_token(monkeypatch, tmp_path):
+    """With OpenEnv and the front in their places: the first is not installed everywhere."""
     from shopwright.pipeline.trainers import serve
+    from shopwright.pipeline.trainers.worker import TokenGuard
 
-    given = {}
-    monkeypatch.setitem(sys.modules, "uvicorn", SimpleNamespace(run=lambda app, **more: given.update(app=app, **more)))
-    monkeypatch.setitem(
-        sys.modules,
-        "shopwright.pipeline.trainers.openenv",
-        SimpleNamespace(make_openenv_app=lambda run, sessions, begin: welcome),
+    services = []
+    monkeypatch.setattr(
+        serve,
+        "Front",
+        lambda listener, workers, work, **more: SimpleNamespace(run=partial(services.append, work.__self__)),
     )
+    monkeypatch.setattr(serve, "open_listener", lambda host, port: None)
+    monkeypatch.setattr(serve, "open_shop", lambda run, counts: None)
+    monkeypatch.setattr(serve, "open_metrics", lambda folder: None)
+    monkeypatch.setattr(serve, "import_module", lambda name: None)
     monkeypatch.setattr(serve, "count_env_tasks", lambda run, name: 1)
     monkeypatch.setattr(serve, "require", lambda module, purpose: None)
-    for host, kind in (("127.0.0.1", Guard), ("0.0.0.0", type(welcome))):
-        serve.serve_environments(run="x", host=host, port=1, sessions=1)
-        assert (type(given["app"]), given["host"]) == (kind, host)
+    monkeypatch.delenv("SHOPWRIGHT_TOKEN", raising=False)
+    for host in ("127.0.0.1", "0.0.0.0", "0.0.0.0"):
+        serve.serve_environments(run="x", host=host, port=1)
+    monkeypatch.setenv("SHOPWRIGHT_TOKEN", "mine")
+    serve.serve_environments(run="x", host="0.0.0.0", port=1)
+    kinds = [type(service.protect(welcome)) for service in services]
+    assert kinds == [Guard, TokenGuard, TokenGuard, TokenGuard]
+    invented = [service.token for service in services[1:3]]
+    assert len(set(invented)) == 2
+    assert all(len(token) >= 32 for token in invented)
+    assert services[3].token == "mine"
 
 
 @pytest.mark.parametrize("command", ["play", "serve"])

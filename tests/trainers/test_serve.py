@@ -1,4 +1,5 @@
 import inspect
+import socket
 from fractions import Fraction
 from importlib.util import find_spec
 
@@ -7,9 +8,12 @@ import pytest
 from shopwright.pipeline.__main__ import parse_arguments
 from shopwright.pipeline.problem import Problem
 from shopwright.pipeline.trainers import serve
+from shopwright.pipeline.trainers.front import open_listener
 
 LEVELS = {"curriculum": "", "group": 8, "window": 5, "threshold": Fraction(9, 10), "rollouts": 32}
-OPTIONS = {"host": "127.0.0.1", "port": 8000, "sessions": 64, **LEVELS}
+SIZES = {"sessions": 4096, "workers": 1, "idle": 600.0, "grace": 30.0, "per_client": 0}
+TASK = {"protocol": "openenv", "environment": "envs", "index": 0}
+OPTIONS = {"host": "127.0.0.1", "port": 8000, **TASK, **SIZES, **LEVELS}
 
 
 def test_it_listens_to_its_own_machine_unless_told_otherwise():
@@ -19,7 +23,24 @@ def test_it_listens_to_its_own_machine_unless_told_otherwise():
 
 def test_the_commands_curriculum_is_the_papers():
     known = inspect.signature(serve.serve_environments).parameters
-    assert {name: known[name].default for name in LEVELS} == LEVELS
+    assert {name: known[name].default for name in (*LEVELS, *SIZES, *TASK)} == {**LEVELS, **SIZES, **TASK}
+
+
+@pytest.mark.parametrize(
+    ("option", "value"), [("--workers", "0"), ("--idle", "0"), ("--grace", "x"), ("--sessions", "-1")]
+)
+def test_a_size_that_makes_no_sense_is_refused(shopwright, option, value):
+    code, _, said = shopwright("serve", option, value)
+    assert code == 2
+    assert value in said
+
+
+def test_a_port_that_is_taken_is_one_line():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        with pytest.raises(Problem, match=r"Cannot listen on .* Choose another --port\."):
+            open_listener("127.0.0.1", taken.getsockname()[1])
 
 
 @pytest.mark.skipif(find_spec("openenv") is not None, reason="openenv is installed here")
