@@ -228,7 +228,7 @@ def contrast_products(
     if random.random() >= axes.contrast or not constraints:
         return []
     meets = match_requirements(shelf, [Requirement(name=each.fact, constraints=[each]) for each in constraints])
-    right: np.ndarray = meets.all(axis=0)
+    right = np.asarray(meets.all(axis=0))
     wrong = np.flatnonzero(~right).tolist()
     best, other, most = list[Constraint](), -1, 0
     for place in random.sample(wrong, min(len(wrong), MOST_OTHERS)):

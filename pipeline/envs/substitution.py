@@ -353,7 +353,7 @@ def draw_substitute_requirements(here: OriginalOnShelf, axes: Axes, random: Rand
         free = range(len(sure), len(known))
         taken = [*sure, *random.sample(free, min(len(free), max(0, axes.constraints - len(sure))))]
         found = [known[each] for each in taken]
-        does: np.ndarray = meets[taken].all(axis=0)
+        does = np.asarray(meets[taken].all(axis=0))
         few = int(np.count_nonzero(does & here.stocked)) <= most
         if few and not is_found_by_likeness(here, does) and sum(len(each.constraints) for each in found) >= LEAST:
             return found
