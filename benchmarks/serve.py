@@ -31,8 +31,8 @@ TICK = os.sysconf("SC_CLK_TCK")
 CALLS: tuple[tuple[str, dict[str, Any]], ...] = (("cart_view", {}), ("datetime_now", {}))
 SEARCH: tuple[tuple[str, dict[str, Any]], ...] = (("catalog_search", {"query": "desk lamp"}),)
 """Few enough that the limit of no task is reached."""
-CLIENTS, TOOL_CALLS = 2, 500
-"""Processes; calls of MCP."""
+CLIENTS, TOOL_CALLS, TASKS = 2, 500, 500
+"""Processes; calls of MCP; different tasks at most, so that each was begun before it is measured."""
 
 
 @dataclass
@@ -79,6 +79,9 @@ def main() -> None:
     if given.protocol == "mcp":
         compare_tools(given.run, given.keep)
         return
+    from shopwright.pipeline.trainers.env import count_env_tasks
+
+    tasks = min(TASKS, count_env_tasks(given.run, "envs"))
     found: dict[str, Measured] = {}
     with run_server([sys.executable, "-m", "benchmarks.serve", "--empty"]) as (pid, port):
         found["an empty OpenEnv environment"] = measure(pid, port, {}, given.sessions, given.rounds)
@@ -86,7 +89,7 @@ def main() -> None:
         ours = [sys.executable, "-m", "shopwright.pipeline", "serve", "--run", given.run, "--workers", str(workers)]
         with run_server([*ours, "--port"]) as (pid, port):
             name = f"`shopwright serve --workers {workers}`"
-            found[name] = measure(pid, port, {"split": "envs"}, given.sessions, given.rounds)
+            found[name] = measure(pid, port, {"split": "envs"}, given.sessions, given.rounds, tasks)
     lines = render_table(given.sessions, given.rounds, found)
     print("\n".join(lines))
     if given.keep:
@@ -153,9 +156,9 @@ def render_table(sessions: int, rounds: int, found: dict[str, Measured]) -> list
     return [*lines, "", machine()]
 
 
-def measure(pid: int, port: int, asked: dict[str, Any], sessions: int, rounds: int) -> Measured:
+def measure(pid: int, port: int, asked: dict[str, Any], sessions: int, rounds: int, tasks: int = 1) -> Measured:
     """Warm first, so that what is made once is not counted for anybody."""
-    index = [place % 500 for place in range(sessions)] if asked else None
+    index = [place % tasks for place in range(sessions)] if asked else None
     with ProcessPoolExecutor(CLIENTS, get_context("spawn")) as clients:
         pace = Pace(clients, port, asked, index)
         pace.drive(min(sessions, 500), 1)

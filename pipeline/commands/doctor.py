@@ -56,7 +56,7 @@ EXTRAS = {
     "embedders": ("search that understands other words, with --embedder", ""),
     "train": ("TRL: docs/training.md", "make trainers"),
     "openenv": ("serves the environments by OpenEnv: shopwright serve; not beside vllm", ""),
-    "mcp": ("serves the environments by MCP: shopwright serve --protocol mcp; not beside openenv", ""),
+    "mcp": ("serves the environments by MCP; not beside openenv", ""),
     "metrics": ("what Prometheus reads of shopwright serve", ""),
     "gymnasium": ("the environments as Gymnasium's", ""),
     "dask": ("shards made on a Dask cluster, with --runner dask", ""),

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -31,11 +30,6 @@ GRACE = 30.0
 # What each protocol needs. Their packages exclude one another, so an environment has one of them.
 PACKAGES = {"openenv": "openenv", "mcp": "mcp_types", "stdio": "mcp_types"}
 PROTOCOLS = tuple(PACKAGES)
-# What their servers are made of: imported before the workers begin, it takes the time and the memory once.
-MODULES = {
-    "openenv": ("openenv.core.env_server.http_server", "aiohttp"),
-    "mcp": ("mcp.server.lowlevel", "aiohttp"),
-}
 
 
 @dataclass(frozen=True)
@@ -126,8 +120,7 @@ def serve_environments(
         return serve_stdio(run, environment, index)
     listener = open_listener(host, port)
     open_shop(run, counts)
-    for module in ("uvicorn", *MODULES[protocol]):
-        import_module(module)
+    import_server(protocol)
     with TemporaryDirectory(prefix="shopwright-serve-") as folder:
         token = "" if is_loopback(host) else os.environ.get(TOKEN) or secrets.token_urlsafe(24)
         service = Service(run, protocol, host, workers, sessions, idle, grace, begin, token, Path(folder))
@@ -154,6 +147,17 @@ def open_shop(run: str, counts: Mapping[str, int]) -> None:
             dump_tools(name)
             if not kind._waits:
                 kind(run).reset(extra_info={"task": get_env_task(run, name, 0)})
+
+
+def import_server(protocol: str) -> None:
+    """What a server is made of, before the workers begin: it takes the time and the memory once."""
+    import aiohttp  # noqa: F401
+    import uvicorn  # type: ignore[import-not-found, unused-ignore]  # noqa: F401
+
+    if protocol == "mcp":
+        pass  # type: ignore[import-not-found, unused-ignore]
+    else:
+        import openenv.core.env_server.http_server  # type: ignore[import-not-found, unused-ignore]  # noqa: F401
 
 
 def open_metrics(folder: Path) -> Metrics:

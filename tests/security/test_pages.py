@@ -287,7 +287,7 @@ def test_the_environments_are_served_through_the_guard_or_a_token(monkeypatch, t
     monkeypatch.setattr(serve, "open_listener", lambda host, port: None)
     monkeypatch.setattr(serve, "open_shop", lambda run, counts: None)
     monkeypatch.setattr(serve, "open_metrics", lambda folder: None)
-    monkeypatch.setattr(serve, "import_module", lambda name: None)
+    monkeypatch.setattr(serve, "import_server", lambda protocol: None)
     monkeypatch.setattr(serve, "count_env_tasks", lambda run, name: 1)
     monkeypatch.setattr(serve, "require", lambda module, purpose: None)
     monkeypatch.delenv("SHOPWRIGHT_TOKEN", raising=False)

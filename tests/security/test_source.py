@@ -197,7 +197,7 @@ def test_no_dependency_comes_from_an_address():
     assert [each.name for each in requirements() if each.url] == []
 
 
-ELSEWHERE = {"vllm", "embedders", "train", "openenv", "gymnasium", "ray"}
+ELSEWHERE = {"vllm", "embedders", "train", "openenv", "mcp", "gymnasium", "ray"}
 """Extras that one environment cannot hold together with the others: their ranges are all there is."""
 
 
@@ -224,7 +224,7 @@ def test_what_is_installed_by_default_is_pinned_within_its_range():
 
 def test_every_extra_is_pinned_or_said_to_be_elsewhere():
     assert set(EXTRAS) >= ELSEWHERE
-    assert set(EXTRAS) - ELSEWHERE == {"flows", "hub", "search", "play", "dask", "s3", "dev"}
+    assert set(EXTRAS) - ELSEWHERE == {"flows", "hub", "search", "play", "metrics", "dask", "s3", "dev"}
 
 
 def test_the_targets_of_make_install_by_the_pins():
