@@ -163,7 +163,6 @@ def test_a_setting_that_there_is_not_is_told_with_those_that_there_are(refused, 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ((), "the following arguments are required: COMMAND"),
         (("bild",), "There is no command bild. Did you mean build?"),
         (("build",), "the following arguments are required: DATASET"),
         (

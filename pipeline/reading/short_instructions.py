@@ -188,7 +188,8 @@ class ShortReader:
         return list(dict.fromkeys(found))
 
     def stands_alone(self, start: int, end: int) -> bool:
-        before, after = self.text[start - 1], self.text[end]
+        # A hostile value may begin or end with the space that stands around every text.
+        before, after = self.text[max(0, start - 1) : start] or " ", self.text[end : end + 1] or " "
         return not (before.isalnum() or before in "-'." or after.isalnum() or after == "-") and not (
             after == "." and self.text[end + 1 : end + 2].isdigit()
         )

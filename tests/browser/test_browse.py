@@ -93,6 +93,7 @@ def test_from_the_first_page_to_the_evidence_of_a_question_and_back(small, windo
     assert fits(page)
     page.get_by_role("link", name="the trajectory, at the evidence").click()
     marked = page.locator("tr.marked")
+    playwright.expect(marked).to_have_count(len(question.evidence))
     assert [each.get_attribute("id") for each in marked.all()] == [f"event-{row}" for row in question.evidence]
     assert "evidence" in marked.first.inner_text()
     assert is_in_view(page, f"#event-{question.evidence[0]}")
