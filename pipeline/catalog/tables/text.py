@@ -60,9 +60,10 @@ class Text:
         return stream(self.file, self.encoding)
 
     def go_to(self, binary: IO[bytes], offset: int) -> None:
-        if self.is_plain:
+        if self.is_plain and binary.seekable():  # a file may have become a pipe since
             binary.seek(offset)
-        while not self.is_plain and offset > 0 and (chunk := binary.read(min(offset, 1 << 20))):
+            return
+        while offset > 0 and (chunk := binary.read(min(offset, 1 << 20))):
             offset -= len(chunk)
 
     def spans(self, offset: int) -> Iterator[tuple[int, Any]]:
