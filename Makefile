@@ -54,15 +54,18 @@ soak: $(READY) ## an hour of faults, bad input and comparisons, with figures at 
 test-trainers: trainers ## the trainers themselves on the training forms, on the CPU; installs them first
 	@.venv-trainers/bin/python -m pytest tests/trainers
 	@.venv-trainers-mcp/bin/python -m pytest tests/trainers/test_mcp.py
+	@.venv-trainers-verifiers/bin/python -m pytest tests/trainers/test_verifiers.py
 	@.venv-trainers/bin/python -m pytest tests/test_docs.py -m slow -k tutorial
 
-trainers: # TRL, verl, OpenEnv and Gymnasium in an environment of their own, MCP in another; verl asks for older ones than it needs
+trainers: # TRL, verl, OpenEnv and Gymnasium in an environment of their own, MCP and verifiers in one each; verl asks for older ones than it needs
 	@test -x .venv-trainers/bin/python || $(PYTHON) -m venv .venv-trainers
 	@echo "Installing the trainers into .venv-trainers, which takes some minutes ..."
 	@.venv-trainers/bin/python -m pip install --quiet --disable-pip-version-check --requirement tests/trainers/requirements.txt --editable '.[hub,search]'
 	@.venv-trainers/bin/python -m pip install --quiet --disable-pip-version-check --no-deps verl==0.9.1
 	@test -x .venv-trainers-mcp/bin/python || $(PYTHON) -m venv .venv-trainers-mcp
 	@.venv-trainers-mcp/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[hub,mcp,metrics,search]' 'pytest>=8.3,<10' 'hypothesis>=6.100,<7'
+	@test -x .venv-trainers-verifiers/bin/python || $(PYTHON) -m venv .venv-trainers-verifiers
+	@.venv-trainers-verifiers/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[hub,search,verifiers]' --editable shopwright-taskset uv 'pytest>=8.3,<10' 'hypothesis>=6.100,<7'
 
 test-cluster: cluster ## builds on Dask, Ray and object storage on this machine, with workers killed; installs Ray first
 	@$(BIN)/python -m pytest tests/scale
@@ -86,4 +89,4 @@ benchmarks: $(READY) ## measure everything, an hour or more, and write the figur
 	@$(BIN)/python -m benchmarks $(ARGS)
 
 clean: ## remove what was installed and built
-	rm -rf $(VENV) .venv-trainers .venv-trainers-mcp .prefect build dist *.egg-info
+	rm -rf $(VENV) .venv-trainers .venv-trainers-mcp .venv-trainers-verifiers .prefect build dist *.egg-info

@@ -121,6 +121,14 @@ async def begin_episode(sessions: Sessions, body: bytes) -> dict[str, Any]:
     return {"episode": session.id, "path": f"/mcp?episode={session.id}", **json.loads(opened.metadata)}
 
 
+def make_mcp_tools(tools: str) -> list[Any]:
+    """tools: as JSON, from `dump_tools`."""
+    from mcp_types import Tool
+
+    told = [each["function"] for each in json.loads(tools)]
+    return [Tool(name=each["name"], description=each["description"], input_schema=each["parameters"]) for each in told]
+
+
 def make_mcp_server(sessions: Sessions, find: Find) -> Any:
     """The SDK's server, whose tools are those of the episode that a request is about."""
     from mcp.server.lowlevel import Server
@@ -133,7 +141,6 @@ def make_mcp_server(sessions: Sessions, find: Find) -> Any:
         Prompt,
         PromptMessage,
         TextContent,
-        Tool,
     )
 
     def require_session(context: Any) -> Session:
@@ -159,13 +166,7 @@ def make_mcp_server(sessions: Sessions, find: Find) -> Any:
             else list_default_tools(sessions.run)
         )
         if tools not in known:
-            told = [each["function"] for each in json.loads(tools)]
-            known[tools] = ListToolsResult(
-                tools=[
-                    Tool(name=each["name"], description=each["description"], input_schema=each["parameters"])
-                    for each in told
-                ]
-            )
+            known[tools] = ListToolsResult(tools=make_mcp_tools(tools))
         return known[tools]
 
     async def call_tool(context: Any, params: Any) -> Any:
