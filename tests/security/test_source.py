@@ -197,7 +197,7 @@ def test_no_dependency_comes_from_an_address():
     assert [each.name for each in requirements() if each.url] == []
 
 
-ELSEWHERE = {"vllm", "embedders", "train", "openenv", "mcp", "gymnasium", "ray"}
+ELSEWHERE = {"vllm", "embedders", "train", "openenv", "mcp", "verifiers", "gymnasium", "ray"}
 """Extras that one environment cannot hold together with the others: their ranges are all there is."""
 
 
