@@ -80,7 +80,7 @@ PLANTED = (
         "pipeline/run.py",
         "        if again or old is None:\n            self.clear(name)",
         "        if True:\n            self.clear(name)",
-        f"{KILLS} while_shards_were_made",
+        "tests/test_run.py rebuild_after_a_kill",
     ),
     Planted(
         "the lock is ignored",
