@@ -23,6 +23,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from multiprocessing import get_context
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any, Self
 
 from benchmarks.trajectories import machine, write
@@ -204,14 +205,13 @@ class Barriers:
 
     def __init__(self, count: int) -> None:
         self.count, self.stage = count, 0
-        self.folder = Path(f"/tmp/shopwright-bench-{os.getpid()}-{time.monotonic_ns()}")
+        self.folder = Path(mkdtemp(prefix="shopwright-bench-"))
 
     @property
     def names(self) -> str:
         return str(self.folder)
 
     def __enter__(self) -> Self:
-        self.folder.mkdir()
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -101,7 +101,7 @@ class ShopTask(vf.Task[ShopData, ShopState, vf.TaskConfig]):
         return trace.state.done
 
     @vf.reward
-    async def earned(self, trace: vf.Trace) -> float:
+    async def score_episode(self, trace: vf.Trace) -> float:
         """What the episode earned; as it stands, where it was broken off, or never began."""
         if trace.state.reward is None:
             return await asyncio.to_thread(lambda: begin_env_task(self.data.run, self.data.number).get_reward())

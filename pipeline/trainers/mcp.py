@@ -101,7 +101,7 @@ class Episodes:
             return make_text_reply(str(error), 503 if error.code == "CAPACITY_REACHED" else 404)
         except (Problem, ValueError, TypeError, IndexError) as error:
             return make_text_reply(str(error), 400)
-        known = {"done": session.done, "reward": session.earned, "steps": session.steps}
+        known = {"done": session.done, "reward": session.reward, "steps": session.steps}
         if method == "DELETE":
             session.close()
         return make_json_reply(known)
@@ -175,7 +175,7 @@ def make_mcp_server(sessions: Sessions, find: Find) -> Any:
             answer = await session.step(params.name, params.arguments or {})
         except Refused as error:
             raise MCPError(INVALID_PARAMS, str(error)) from None
-        about = {DONE: answer.done, REWARD: session.earned}
+        about = {DONE: answer.done, REWARD: session.reward}
         return CallToolResult(content=[TextContent(type="text", text=answer.text)], _meta=about)
 
     async def list_prompts(context: Any, params: Any) -> Any:
@@ -216,5 +216,5 @@ async def answer_stdio(run: str, environment: str, index: int) -> int:
     server = make_mcp_server(sessions, lambda context: session)
     async with stdio_server() as (read, write):
         await server.run(read, write, server.create_initialization_options())
-    print(json.dumps({"done": session.done, "reward": session.earned, "steps": session.steps}), file=sys.stderr)
+    print(json.dumps({"done": session.done, "reward": session.reward, "steps": session.steps}), file=sys.stderr)
     return 0

@@ -13,6 +13,7 @@ through models. So what is said over connections (`/ws`, `/mcp`) is answered her
 
 import asyncio
 import json
+import logging
 import os
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
@@ -241,11 +242,16 @@ def explain(error: Exception) -> tuple[str, str]:
     """The code and the words for what went wrong."""
     if isinstance(error, Refused):
         return error.code, str(error)
-    return (
-        ("INVALID_JSON", f"Invalid JSON: {error}")
-        if isinstance(error, json.JSONDecodeError)
-        else ("EXECUTION_ERROR", str(error))
-    )
+    if isinstance(error, json.JSONDecodeError):
+        return "INVALID_JSON", f"Invalid JSON: {error}"
+    tell_unexpected(error)
+    return "EXECUTION_ERROR", str(error)
+
+
+def tell_unexpected(error: Exception) -> None:
+    """A fault of ours, not the client's: where the server runs it is told whole."""
+    if not isinstance(error, Problem):
+        logging.getLogger(__name__).error("A request failed.", exc_info=error)
 
 
 def parse_object(text: str) -> dict[str, Any]:
@@ -314,6 +320,7 @@ async def answer_rpc(
     except Malformed as error:
         return make_rpc_error(request, INVALID_PARAMS, str(error))
     except Exception as error:  # noqa: BLE001 - the client's to know, as above
+        tell_unexpected(error)
         return make_rpc_error(request, SERVER_ERROR, str(error))
 
 

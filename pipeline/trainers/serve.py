@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -30,6 +31,8 @@ GRACE = 30.0
 # What each protocol needs. Their packages exclude one another, so an environment has one of them.
 PACKAGES = {"openenv": "openenv", "mcp": "mcp_types", "stdio": "mcp_types"}
 PROTOCOLS = tuple(PACKAGES)
+# The heaviest that each of the served ones is made of; by name, as an import that nobody uses is taken for a mistake.
+MADE_OF = {"openenv": "openenv.core.env_server.http_server", "mcp": "mcp.server.lowlevel"}
 
 
 @dataclass(frozen=True)
@@ -151,13 +154,8 @@ def open_shop(run: str, counts: Mapping[str, int]) -> None:
 
 def import_server(protocol: str) -> None:
     """What a server is made of, before the workers begin: it takes the time and the memory once."""
-    import aiohttp  # noqa: F401
-    import uvicorn  # type: ignore[import-not-found, unused-ignore]  # noqa: F401
-
-    if protocol == "mcp":
-        pass  # type: ignore[import-not-found, unused-ignore]
-    else:
-        import openenv.core.env_server.http_server  # type: ignore[import-not-found, unused-ignore]  # noqa: F401
+    for name in ("aiohttp", "uvicorn", MADE_OF[protocol]):
+        import_module(name)
 
 
 def open_metrics(folder: Path) -> Metrics:

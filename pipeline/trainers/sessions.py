@@ -161,7 +161,7 @@ class Session:
         return self.env is not None and self.env._done
 
     @property
-    def earned(self) -> float:
+    def reward(self) -> float:
         """What an episode that has ended earned, 0 before."""
         return self.env.get_reward() if self.env is not None and self.env._done else 0.0
 

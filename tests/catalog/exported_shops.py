@@ -291,7 +291,7 @@ def icecat(folder, products):
     return write_lines(folder / "icecat.jsonl", rows), compare.by_paths("GeneralInfo/Title")
 
 
-def nested(folder, products):
+def nested_json(folder, products):
     rows = []
     for each in products:
         fields = {"name": each["title"], "price": {"amount": each["price"], "currency": "USD"}}
@@ -312,6 +312,6 @@ FORMS = [
     esci,
     best_buy,
     icecat,
-    nested,
+    nested_json,
 ]
 WITHOUT_PRICES = (esci, icecat)

@@ -20,7 +20,7 @@ from tests.catalog.exported_shops import (
     WITHOUT_PRICES,
     list_products,
     magento,
-    nested,
+    nested_json,
     shopify,
     woocommerce,
     write_table,
@@ -190,7 +190,7 @@ def test_a_column_that_may_be_a_price_and_is_not_used_stops_the_build(tmp_path):
     assert [row.price for row in run.read("catalog")] == [Decimal("4.00"), Decimal("3.00")]
 
 
-@pytest.mark.parametrize("form", [shopify, woocommerce, magento, nested], ids=lambda form: form.__name__)
+@pytest.mark.parametrize("form", [shopify, woocommerce, magento, nested_json], ids=lambda form: form.__name__)
 def test_a_mapping_that_is_written_builds_the_same_catalog(tmp_path, form):
     path, _ = form(tmp_path, list_products(40))
     write_mapping(str(path), str(tmp_path / "my-shop.toml"))

@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import signal
+import subprocess
 import sys
 from contextlib import asynccontextmanager
 from importlib.util import find_spec
@@ -221,3 +222,8 @@ def test_a_task_that_there_is_not_is_one_line(shopwright, small):
     code, out, said = shopwright("serve", "--protocol", "stdio", "--run", small.folder, "--index", "9999")
     assert (code, out, said.count("\n")) == (2, "", 1)
     assert "has no task 9999 of envs" in said
+
+
+def test_workers_begin_with_the_sdk_in_memory():
+    asks = "import sys; from shopwright.pipeline.trainers.serve import import_server; import_server('mcp'); assert 'mcp.server' in sys.modules"
+    subprocess.run([sys.executable, "-c", asks], check=True)

@@ -9,6 +9,8 @@ from shopwright.pipeline.__main__ import parse_arguments
 from shopwright.pipeline.problem import Problem
 from shopwright.pipeline.trainers import serve
 from shopwright.pipeline.trainers.front import open_listener
+from shopwright.pipeline.trainers.openenv import explain
+from shopwright.pipeline.trainers.sessions import Refused
 
 LEVELS = {"curriculum": "", "group": 8, "window": 5, "threshold": Fraction(9, 10), "rollouts": 32}
 SIZES = {"sessions": 4096, "workers": 1, "idle": 600.0, "grace": 30.0, "per_client": 0}
@@ -52,3 +54,11 @@ def test_what_is_not_installed_is_named(small):
 def test_a_run_without_tasks_is_told_how_to_get_some(tmp_path):
     with pytest.raises(Problem, match="shopwright build env_tasks"):
         serve.serve_environments(run=str(tmp_path), **OPTIONS)
+
+
+def test_a_fault_of_the_server_is_told_whole_where_it_runs_and_one_of_the_client_is_not(caplog):
+    assert explain(Refused("SESSION_ERROR", "It is over.")) == ("SESSION_ERROR", "It is over.")
+    assert explain(Problem("There is no such task.")) == ("EXECUTION_ERROR", "There is no such task.")
+    assert caplog.records == []
+    assert explain(ZeroDivisionError("by zero")) == ("EXECUTION_ERROR", "by zero")
+    assert [each.exc_info[0] for each in caplog.records] == [ZeroDivisionError]

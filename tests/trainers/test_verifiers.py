@@ -62,7 +62,7 @@ def test_every_task_is_valid_on_gold_and_earns_less_untouched(small, tmp_path):
     found = read_lines(tmp_path, "results.jsonl")
     assert len(found) == count_env_tasks(folder, "envs")
     assert {row["reason"] for row in found} == {"valid"}
-    untouched = {row["task_position"]: row["noop"]["rewards"]["earned"] for row in found}
+    untouched = {row["task_position"]: row["noop"]["rewards"]["score_episode"] for row in found}
     assert untouched == {number: begin(folder, number).get_reward() for number in untouched}
 
 
@@ -92,5 +92,5 @@ def test_rollouts_by_its_own_loop_score_as_in_process(small, tmp_path):
     assert len(found) == 2 * count
     for trace in found:
         number = trace["task"]["data"]["number"]
-        assert trace["rewards"]["earned"]["score"] == rewards[number], trace["errors"]
+        assert trace["rewards"]["score_episode"]["score"] == rewards[number], trace["errors"]
         assert (trace["stop_condition"] == "over") == (number % 2 == 0)
