@@ -57,6 +57,7 @@ EXTRAS = {
     "train": ("TRL: docs/training.md", "make trainers"),
     "openenv": ("serves the environments by OpenEnv: shopwright serve; not beside vllm", ""),
     "mcp": ("serves the environments by MCP; not beside openenv", ""),
+    "verifiers": ("the environments as a taskset of verifiers; in an environment of its own", "see docs/serving.md"),
     "metrics": ("what Prometheus reads of shopwright serve", ""),
     "gymnasium": ("the environments as Gymnasium's", ""),
     "dask": ("shards made on a Dask cluster, with --runner dask", ""),
