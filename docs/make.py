@@ -20,11 +20,11 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from pydantic import BaseModel
 
 from docs.picture import draw_picture
+from shopwright.pipeline.code_digest import HOME
 from shopwright.pipeline.commands.build import build_example
 from shopwright.pipeline.commands.output import format_option_value
 from shopwright.pipeline.evaluate.realism.figures import GOALS
 from shopwright.pipeline.run import Run
-from shopwright.pipeline.shards import HOME
 from shopwright.pipeline.stage import Check
 from shopwright.pipeline.stages import all_stages
 

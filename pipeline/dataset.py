@@ -19,7 +19,7 @@ from typing import Any, Generic, TypeVar
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, field_validator
 
 from shopwright import __version__
 from shopwright.pipeline.arrow import arrow_schema
@@ -75,9 +75,15 @@ class Recipe(JsonModel):
     """Files outside the run that it was made from, with their SHA-256."""
     models: dict[str, str] = {}
     """Which model played each role."""
-    code: str
-    """Fingerprint of the code, prompts and reference facts."""
+    code: dict[str, str]
+    """What decides the rows beside all this: part of the project -> digest of what the dataset uses of it (`pipeline.code_digest`)."""
     version: str
+
+    @field_validator("code", mode="before")
+    @classmethod
+    def take_code_of_before(cls, found: object) -> object:
+        """A manifest of 0.1.0 has one digest, of all files together."""
+        return {"all": found} if isinstance(found, str) else found
 
 
 class Manifest(JsonModel):

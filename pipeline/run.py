@@ -4,7 +4,7 @@ import hashlib
 import inspect
 import json
 import os
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
@@ -14,6 +14,7 @@ from time import perf_counter
 from typing import Any
 
 from shopwright import __version__
+from shopwright.pipeline.code_digest import digest_code
 from shopwright.pipeline.dataset import (
     Dataset,
     Manifest,
@@ -44,7 +45,6 @@ from shopwright.pipeline.shards import (
     OURS,
     Build,
     ShardMade,
-    code_version,
     describe_damage,
     draft_path,
     finish,
@@ -191,7 +191,7 @@ class Run:
             recipe = recipe.model_copy(update={"files": checksums(plan.files)})
         recipe = recipe.model_copy(
             # What is made now is made by this code, whatever made the shards that stay.
-            update={"code": code_version(), "models": self.describe_models(stage, recipe.settings)}
+            update={"code": digest_code(stage), "models": self.describe_models(stage, recipe.settings)}
         )
         models, roles = self.models or Models(), stage.asks(recipe.settings)
         for role in roles:
@@ -260,7 +260,7 @@ class Run:
             inputs={read: found.manifest.fingerprint for read, found in inputs.items() if found.manifest},
             files=old.files if old else {},
             # A whole dataset that this one is made from is taken as it is, whichever code made it.
-            code=old.code if old and whole and not target else code_version(),
+            code=old.code if old and whole and not target else digest_code(stage),
             version=__version__,
             models=old.models
             if old and whole and (self.models is None or not target)
@@ -462,19 +462,29 @@ def setting_names(name: str) -> list[str]:
 def describe_changes(before: Recipe, now: Recipe) -> str:
     """What differs, in words; empty when nothing does.
 
-    >>> one = Recipe(dataset="a", settings={"count": 10}, seed=0, inputs={}, files={}, code="x", version="1")
+    >>> one = Recipe(dataset="a", settings={"count": 10}, seed=0, inputs={}, files={}, code={"pipeline": "x"}, version="1")
     >>> describe_changes(one, one.model_copy(update={"settings": {"count": 20}}))
     'count 10 -> 20'
+    >>> describe_changes(one, one.model_copy(update={"code": {"pipeline": "y", "prompts": "z"}}))
+    'the code in pipeline, prompts'
     """
     old, new = flatten_recipe(before), flatten_recipe(now)
-    differ = [key for key in dict.fromkeys([*old, *new]) if old.get(key) != new.get(key)]
-    return ", ".join(f"{key} {format_setting(old.get(key))} -> {format_setting(new.get(key))}" for key in differ)
+    found = [
+        f"{key} {format_setting(old.get(key))} -> {format_setting(new.get(key))}" for key in list_differences(old, new)
+    ]
+    if parts := list_differences(before.code, now.code):
+        found.append(f"the code in {', '.join(parts)}")
+    return ", ".join(found)
+
+
+def list_differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
+    return [key for key in dict.fromkeys([*old, *new]) if old.get(key) != new.get(key)]
 
 
 def flatten_recipe(recipe: Recipe) -> dict[str, Any]:
     inputs = {f"input {name}": fingerprint for name, fingerprint in recipe.inputs.items()}
     files = {f"file {name}": checksum[:12] for name, checksum in recipe.files.items()}
-    return {**recipe.settings, **recipe.models, "seed": recipe.seed, **inputs, **files, "code": recipe.code}
+    return {**recipe.settings, **recipe.models, "seed": recipe.seed, **inputs, **files}
 
 
 def format_setting(value: Any) -> str:

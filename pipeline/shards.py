@@ -1,11 +1,9 @@
 """The shards of a dataset: each made alone and noted, then judged as a whole, which its manifest says."""
 
-import hashlib
 import json
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from socket import gethostname
 from typing import Any
@@ -15,6 +13,7 @@ import pyarrow.compute as pc
 from pydantic import TypeAdapter
 
 from shopwright.pipeline.arrow import to_batch
+from shopwright.pipeline.code_digest import digest_code
 from shopwright.pipeline.dataset import (
     Dataset,
     FileFacts,
@@ -37,9 +36,6 @@ from shopwright.schemas.record import Record, Rejected
 
 # Each batch becomes a row group.
 ROWS_PER_BATCH = 1_000
-HOME = Path(__file__).parents[1]
-# Files and folders that decide no row.
-ONLY_SHOW = ("__main__.py", "progress.py", "verify.py", "commands", "publish", "browse", "playground", "trainers")
 # The only names that a build gives to files in a dataset's folders.
 OURS = re.compile(r"\.?part-\d{5,}(-across)?\.parquet(\.[0-9a-f]{8}\.tmp)?")
 
@@ -200,7 +196,7 @@ def forget(run: Path, name: str) -> None:
 def make_shard(build: Build, index: int) -> ShardMade:
     """Makes one shard: the rows that pass into it, the others into quarantine with their reasons."""
     stage, datasets = build.stage, build.datasets
-    if build.recipe.code != code_version():
+    if build.recipe.code != digest_code(stage):
         raise Problem(
             f"The code has changed since this build began, or {gethostname()} has another. Use the same one everywhere."
         )
@@ -406,15 +402,3 @@ def quarantine_faults(build: Build, faults: list[Fault]) -> None:
             first += batch.num_rows
         held.commit()
         kept.commit()
-
-
-@cache
-def code_version() -> str:
-    """Fingerprint of everything that decides the rows: code (less what only shows them), prompts, reference facts."""
-    found = hashlib.sha256()
-    for folder, pattern in (("pipeline", "*.py"), ("schemas", "*.py"), ("prompts", "*.j2"), ("data/reference", "*.*")):
-        for path in sorted((HOME / folder).rglob(pattern)):
-            if path.is_file() and not {path.name, path.parent.name} & set(ONLY_SHOW):
-                # Zeros, so that no name runs into a text.
-                found.update(path.relative_to(HOME).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
-    return found.hexdigest()[:12]

@@ -66,6 +66,7 @@ LAYERS = [
     ("shopwright.pipeline.stages",),
     (
         "shopwright.pipeline.run",
+        "shopwright.pipeline.code_digest",
         "shopwright.pipeline.shards",
         "shopwright.pipeline.worker_pool",
         "shopwright.pipeline.runners",

@@ -16,11 +16,12 @@ from random import Random
 import pytest
 
 from shopwright.pipeline import run as run_module
+from shopwright.pipeline.code_digest import digest_code
 from shopwright.pipeline.dataset import Manifest
 from shopwright.pipeline.problem import Ended, Problem, Stale
 from shopwright.pipeline.run import Run, checksums
 from shopwright.pipeline.runners import open_process_pool
-from shopwright.pipeline.shards import code_version, make_shard
+from shopwright.pipeline.shards import make_shard
 from shopwright.pipeline.stages import all_stages, upstream
 from tests.folders import checksums as files_in
 from tests.folders import listing, times
@@ -394,8 +395,9 @@ def test_a_half_built_dataset_is_not_gone_on_with_in_another_way(tmp_path, toys)
 
 
 def test_code_that_changed_is_named(boxes_run, monkeypatch):
-    monkeypatch.setattr(run_module, "code_version", lambda: "0123456789ab")
-    with pytest.raises(Stale, match=rf"boxes in .*: code {code_version()} -> 0123456789ab"):
+    changed = digest_code(all_stages()["boxes"]) | {"pipeline": "0123456789ab", "prompts": "0123456789ab"}
+    monkeypatch.setattr(run_module, "digest_code", lambda stage: changed)
+    with pytest.raises(Stale, match=r"boxes in .*: the code in pipeline, prompts\. Build with"):
         boxes_run.build("boxes")
 
 
@@ -563,7 +565,7 @@ def test_the_manifest_tells_how_a_dataset_was_made(undisturbed):
     made = Run(undisturbed).read("trajectories").manifest
     assert made.recipe.settings["tokens"] == ["6k"]
     assert made.recipe.inputs.keys() == {"catalog", "personas", "queries"}
-    assert made.recipe.code == code_version()
+    assert made.recipe.code == digest_code(all_stages()["trajectories"])
     assert made.tokens == sum(row.tokens for row in Run(undisturbed).read("trajectories"))
     assert made.seconds > 0
     assert made.workers == 1

@@ -9,12 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shopwright.pipeline.code_digest import HOME
 from shopwright.pipeline.envs import all_envs
 from shopwright.pipeline.phrases.bank import FOLDER as PHRASES
 from shopwright.pipeline.problem import Problem
 from shopwright.pipeline.prompts import FOLDER as PROMPTS
 from shopwright.pipeline.run import Run
-from shopwright.pipeline.shards import HOME, Build, finish, make_shard
+from shopwright.pipeline.shards import Build, finish, make_shard
 from shopwright.pipeline.stage import GIVEN, ROLES, Setting, Shard
 from shopwright.pipeline.stages import all_stages
 from tests.toys import boxes, toys

@@ -6,12 +6,12 @@ from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from shopwright.pipeline.code_digest import HOME
 from shopwright.pipeline.envs.load_world import NEEDS
 from shopwright.pipeline.extras import require
 from shopwright.pipeline.playground.shop import PLAYED
 from shopwright.pipeline.problem import Problem
 from shopwright.pipeline.run import Run
-from shopwright.pipeline.shards import HOME
 
 CODE = ("pipeline", "schemas", "prompts", "data/reference")
 PACKAGE = ("__init__.py", "py.typed")

@@ -1,5 +1,6 @@
 """The dataset's card: what the Hub reads of it, and what a person should know before using it."""
 
+import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import chain
@@ -8,7 +9,7 @@ from typing import Any, get_args
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from shopwright.pipeline.dataset import Dataset, Manifest, list_counted_reasons
+from shopwright.pipeline.dataset import Dataset, Manifest, digest, list_counted_reasons
 from shopwright.pipeline.extras import require
 from shopwright.pipeline.files import write_whole
 from shopwright.pipeline.hub_files import HUB_ID
@@ -169,7 +170,7 @@ def gather_card_facts(run: Run, laid: Laid, repo: str) -> dict[str, Any]:
         "manifests": manifests,
         "version": manifests[0].recipe.version,
         "seed": manifests[0].recipe.seed,
-        "code": sorted({each.recipe.code for each in manifests}),
+        "code": sorted({digest(json.dumps(each.recipe.code, sort_keys=True)) for each in manifests}),
         "settings": {each.dataset: describe_settings(each) for each in manifests},
         "models": {each.dataset: describe_models(each) for each in manifests},
         "rejects": list(list_counted_reasons(manifests)),
