@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from shopwright.pipeline.checks.certificates import JUDGES
 from shopwright.pipeline.checks.devices import is_for_another
 from shopwright.pipeline.checks.openings import find_misread_words
+from shopwright.pipeline.checks.product_facts import filter_items_by, has_unsold_variant, list_items_in
 from shopwright.pipeline.checks.record_cache import RecordCache
 from shopwright.pipeline.checks.titles import find_denied_choice
 from shopwright.pipeline.dataset import Dataset
@@ -32,6 +33,7 @@ from shopwright.pipeline.shop.rephrasing import find_rephrasing_fault
 from shopwright.pipeline.shop.store import Store
 from shopwright.pipeline.shop.tools import Shop
 from shopwright.pipeline.shop.user_simulator import SimulatorReply, UserSimulator
+from shopwright.pipeline.words import split_words
 from shopwright.schemas.certificates import (
     AnyOf,
     Certificate,
@@ -239,6 +241,25 @@ def substitutes_are_for_the_same_device(task: Task, catalog: Dataset[Product]) -
         for other in sorted(set(chain.from_iterable(end.some_of for end in ends))):
             if is_for_another(find_title_in_store(store, str(original)), find_title_in_store(store, other)):
                 return "a substitute for another device"
+    return None
+
+
+@report_unreadable
+def titles_tell_no_substitute(task: Task, catalog: Dataset[Product]) -> str | None:
+    """Within the price that is asked for as many products as the level has do not do, and share as much of the original's title."""
+    store = load_world_beside(catalog).store
+    for goal, certificate in split_task_into_parts(task):
+        if goal.get("original") and isinstance(certificate, AnyOf):
+            right = set(certificate.ends[0].some_of)
+            words = set(split_words(find_title_in_store(store, goal["original"])))
+            limits = [each for each in goal["constraints"] if each["fact"] == "price"]
+            near = filter_items_by(list_items_in(store, goal["category"]), limits)
+            stocked = [item for item in near if has_unsold_variant(store, item, set(goal["sold_out"]))]
+            shared = {item.id: len(words.intersection(split_words(item.title))) for item in stocked}
+            most = max(shared[id] for id in right)
+            as_like = sum(count >= most for id, count in shared.items() if id not in right)
+            if as_like < compute_axes(task.difficulty).look_alikes:
+                return "a substitute that the title of the original tells"
     return None
 
 

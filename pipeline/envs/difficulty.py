@@ -7,6 +7,8 @@ from shopwright.pipeline.problem import Problem
 
 # Orders that are shown, at most, but for what the published formula asks.
 MOST_ORDERS = 14
+# Products that are as like what was said as the right one, at most.
+MOST_LOOK_ALIKES = 8
 
 
 def compute_sigmoid(x: float) -> float:
@@ -56,6 +58,15 @@ class Axes:
         [1, 5, 13, 14, 14]
         """
         return max(self.orders, min(MOST_ORDERS, 1 + 4 * self.difficulty))
+
+    @property
+    def look_alikes(self) -> int:
+        """Products that do not do and have no fewer of the words that were said than one that does.
+
+        >>> [compute_axes(level).look_alikes for level in (0, 1, 3, 12)]
+        [2, 4, 8, 8]
+        """
+        return min(MOST_LOOK_ALIKES, 2 + 2 * self.difficulty)
 
     @property
     def contrast(self) -> float:

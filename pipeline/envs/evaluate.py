@@ -213,17 +213,27 @@ def bound_mean_reward(cell: AuditCell) -> float:
 
 def list_lucky(played: Iterable[AuditCell]) -> list[str]:
     """Where a cheap player succeeds too often: over all levels from one on, or at one of them beyond doubt."""
-    found, sums = [], dict[tuple[str, str], list[Share]]()
-    for cell in played:
-        if cell.group["level"] >= PAID_FROM:
-            sums.setdefault((cell.group["env"], cell.policy), []).append(cell.success)
-            if cell.success.low > MOST_SUCCESS:
-                found.append(f"{cell.where}: {cell.policy} succeeds in {cell.success.format_interval('%')}")
-    for (env, policy), shares in sums.items():
-        count = sum(each.count for each in shares)
-        whole = measure_share(sum(each.share * each.count for each in shares), count)
-        if whole.low > MOST_SUCCESS or (whole.share > MOST_SUCCESS and count >= ENOUGH):
+    bounded = [cell for cell in played if cell.group["level"] >= PAID_FROM]
+    found = [
+        f"{cell.where}: {cell.policy} succeeds in {cell.success.format_interval('%')}"
+        for cell in bounded
+        if cell.success.low > MOST_SUCCESS
+    ]
+    for (env, policy), whole in measure_over_levels(bounded).items():
+        if whole.low > MOST_SUCCESS or (whole.share > MOST_SUCCESS and whole.count >= ENOUGH):
             found.append(f"{env}: {policy} succeeds in {whole.format_interval('%')}")
+    return found
+
+
+def measure_over_levels(cells: Iterable[AuditCell]) -> dict[tuple[str, str], Share]:
+    """The success of each player in each env, at whatever level."""
+    sums = dict[tuple[str, str], list[Share]]()
+    for cell in cells:
+        sums.setdefault((cell.group["env"], cell.policy), []).append(cell.success)
+    found = {}
+    for key, shares in sums.items():
+        count = sum(each.count for each in shares)
+        found[key] = measure_share(sum(each.share * each.count for each in shares), count)
     return found
 
 

@@ -62,7 +62,7 @@ FEWEST = 3
 LEAST = 2
 # At most one in so many of them does.
 MOST_FIT = 6
-# Of the products in stock that are most like the original, at most one in so many does: likeness alone finds no substitute.
+# Of the products in stock that have most facts of the original, at most one in so many does: likeness alone finds no substitute.
 LOOK_ALIKES, MOST_OF_THEM = 8, 8
 # Choices of demands until so few do.
 SAMPLES = 6
@@ -70,7 +70,7 @@ SAMPLES = 6
 LOOKED_AT = 3
 # One more than can be recommended: the best may be sold out on the way.
 MOST_RANKED = 11
-# Products that fit and are all sold out, where the right answer says so.
+# Products that fit and are sold out: all, where the right answer says so, or those that the original's title finds.
 MOST_SOLD_OUT = 40
 
 
@@ -104,8 +104,12 @@ class OriginalOnShelf(NamedTuple):
     """Which of the other products are in stock."""
     alike: np.ndarray
     """How many facts each has in common with the original."""
+    title_words: np.ndarray
+    """How many words of its title."""
     fits: Fits
     """What the original is made for; a substitute must be, too."""
+    doubtful: np.ndarray
+    """Which others nobody knows to fit what the original does."""
 
     @property
     def others(self) -> np.ndarray:
@@ -126,17 +130,18 @@ class Substitution(Env):
     def draw(self, world: World, axes: Axes, random: Random) -> DrawnTask:
         refusal = random.choice(("sold_out", "not_found")) if random.random() < INFEASIBLE else ""
         here = draw_original(world.store, random)
-        demands = draw_substitute_requirements(here, axes, random)
+        demands, plain = draw_substitute_requirements(here, axes, random)
         doubts = find_doubtful_substitutes(here, demands)
         fits = match_requirements(here.shelf, demands).all(axis=0) & here.others & (~doubts if not here.fits else True)
         if refusal == "sold_out" and np.count_nonzero(fits | doubts) > MOST_SOLD_OUT:
             refusal = "not_found"
         if refusal == "not_found":
-            return make_price_infeasible(world, here, demands, axes, random)
-        gone = [here.at, *np.flatnonzero(fits | doubts if refusal else doubts & (not here.fits)).tolist()]
+            return make_price_infeasible(world, here, demands, plain, axes, random)
+        unfit = fits | doubts if refusal else plain | (doubts & (not here.fits))
+        gone = [here.at, *np.flatnonzero(unfit).tolist()]
         if len(gone) > 1 + MOST_SOLD_OUT:
             raise CannotDraw("too many products are made for something that the original says nothing of")
-        ends = np.flatnonzero(fits & here.stocked)
+        ends = np.flatnonzero(fits & here.stocked & (True if refusal else ~plain))
         here.stocked[gone] = False
         ends = ends[np.lexsort((ends, -here.alike[ends]))]
         goal = make_substitution_goal(
@@ -306,7 +311,8 @@ def draw_original(store: Store, random: Random) -> OriginalOnShelf:
     fits = store.fits.get(row, NO_FITS)
     if not is_sayable(fits):
         raise CannotDraw("the original is made for more than a shopper would say")
-    return OriginalOnShelf(store, shelf, at, stocked, alike, fits)
+    words, doubtful = shelf.count_shared_title_words(at), find_doubtful_fits(shelf, fits)
+    return OriginalOnShelf(store, shelf, at, stocked, alike, words, fits, doubtful)
 
 
 def find_doubtful_substitutes(here: OriginalOnShelf, demands: Sequence[Requirement]) -> np.ndarray:
@@ -316,55 +322,90 @@ def find_doubtful_substitutes(here: OriginalOnShelf, demands: Sequence[Requireme
     out too, or too dear, where the right answer is that there is none.
     """
     rest = [each for each in demands if each.constraints[0].op != "fits"]
-    found: np.ndarray = (
-        match_requirements(here.shelf, rest).all(axis=0) & here.others & find_doubtful_fits(here.shelf, here.fits)
-    )
+    found: np.ndarray = match_requirements(here.shelf, rest).all(axis=0) & here.others & here.doubtful
     return found
 
 
-def draw_substitute_requirements(here: OriginalOnShelf, axes: Axes, random: Random) -> list[Requirement]:
+def draw_substitute_requirements(
+    here: OriginalOnShelf, axes: Axes, random: Random
+) -> tuple[list[Requirement], np.ndarray]:
     """As many constraints as the level has, if the original and another product have so much in common, such that few do.
 
-    What tells whether a substitute can be used at all (connector, size, material) is always among them.
+    What tells whether a substitute can be used at all (connector, size, material) is always among them. Beside them what does and is
+    found by the words of the original's title: it has to be sold out, too.
     """
-    shelf, at = here.shelf, here.at
-    decisive, must = find_decisive_attribute(here), require_compatibility(here.fits)
-    usable = here.stocked & (shelf.codes[decisive] == shelf.codes[decisive][at]) if decisive else here.stocked
-    usable = usable & (match_requirements(shelf, must).all(axis=0) if must else ~find_doubtful_fits(shelf, here.fits))
-    models = [model for _ in range(LOOKED_AT) if (model := draw_place(usable, random)) is not None]
+    decisive = find_decisive_attribute(here)
+    must = require_compatibility(here.fits)
+    models = draw_models(here, decisive, must, random)
+    if decisive and decisive not in here.fits:
+        shelf = here.shelf
+        must.append(require_value(decisive, shelf.values[decisive][int(shelf.codes[decisive][here.at])]))
+    for model in models:
+        known, meets = list_requirements_met(here, model, decisive, must, axes, random)
+        sure = [place for place, each in enumerate(known) if each in must]
+        free = range(len(sure), len(known))
+        for _ in range(SAMPLES):
+            taken = [*sure, *random.sample(free, min(len(free), max(0, axes.constraints - len(sure))))]
+            found = [known[each] for each in taken]
+            met = np.asarray(meets[taken].all(axis=0)) & here.stocked
+            does = met if here.fits else met & ~here.doubtful
+            plain = find_plain_substitutes(here, does, ~met, found, axes)
+            if does[~plain].any() and is_hard_to_meet(here, does, plain, found):
+                return found, plain
+    raise CannotDraw("the products of a category have too little in common, or too much, or are found by their titles")
+
+
+def draw_models(here: OriginalOnShelf, decisive: str, must: Sequence[Requirement], random: Random) -> list[int]:
+    """Products in stock that do for what the original does, and show what can be asked for: those most like it first."""
+    shelf = here.shelf
+    usable = here.stocked & (shelf.codes[decisive] == shelf.codes[decisive][here.at]) if decisive else here.stocked
+    usable = usable & (match_requirements(shelf, must).all(axis=0) if must else ~here.doubtful)
+    models = {model for _ in range(LOOKED_AT) if (model := draw_place(usable, random)) is not None}
     if not models:
         raise CannotDraw("nothing else in stock fits what the original does")
-    model = max(models, key=lambda each: int(here.alike[each]))
-    cents = [int(shelf.numbers["price"][each]) for each in (at, model)]
-    common = [
-        each
-        for each in list_shared_requirements(shelf, [at, model], axes, random)
-        if each.name not in (decisive, *here.fits)
-    ]
-    if decisive and decisive not in here.fits:
-        must.append(require_value(decisive, shelf.values[decisive][int(shelf.codes[decisive][at])]))
+    return sorted(models, key=lambda each: (-int(here.alike[each]), each))
+
+
+def list_requirements_met(
+    here: OriginalOnShelf, model: int, decisive: str, must: Sequence[Requirement], axes: Axes, random: Random
+) -> tuple[list[Requirement], np.ndarray]:
+    """What the original and this product meet and another does not, and for each a row: which products do."""
+    shelf, pair = here.shelf, [here.at, model]
+    cents = [int(shelf.numbers["price"][each]) for each in pair]
+    known = (decisive, *here.fits)
+    common = [each for each in list_shared_requirements(shelf, pair, axes, random) if each.name not in known]
     span = len(common) + 1 + len(must) < axes.constraints
-    known, meets = select_telling_requirements(
-        shelf, [*must, *common, require_price_around(cents, axes, random, span=span)]
-    )
-    sure = [place for place, each in enumerate(known) if each in must]
-    most = max(1, int(np.count_nonzero(here.stocked)) // MOST_FIT)
-    for _ in range(SAMPLES):
-        free = range(len(sure), len(known))
-        taken = [*sure, *random.sample(free, min(len(free), max(0, axes.constraints - len(sure))))]
-        found = [known[each] for each in taken]
-        does = np.asarray(meets[taken].all(axis=0))
-        few = int(np.count_nonzero(does & here.stocked)) <= most
-        if few and not is_found_by_likeness(here, does) and sum(len(each.constraints) for each in found) >= LEAST:
-            return found
-    raise CannotDraw("the products of a category have too little in common, or too much")
+    return select_telling_requirements(shelf, [*must, *common, require_price_around(cents, axes, random, span=span)])
 
 
-def is_found_by_likeness(here: OriginalOnShelf, does: np.ndarray) -> bool:
-    """Whether more of what looks most like the original does than can be left to chance."""
-    others = np.flatnonzero(here.stocked)
+def find_plain_substitutes(
+    here: OriginalOnShelf, does: np.ndarray, unfit: np.ndarray, demands: Sequence[Requirement], axes: Axes
+) -> np.ndarray:
+    """Of what does, what has more words of the original's title than all but a few that do not, within the price that is asked for.
+
+    Where so few do not that it would be found by elimination, that is all.
+    """
+    near = here.stocked & here.shelf.where(list_price_limits(demands))
+    wrong = np.sort(here.title_words[near & unfit])[::-1]
+    if len(wrong) < axes.look_alikes:
+        return does
+    return does & (here.title_words > wrong[axes.look_alikes - 1])
+
+
+def list_price_limits(demands: Sequence[Requirement]) -> list[Constraint]:
+    return [one for one in chain.from_iterable(each.constraints for each in demands) if one.fact == "price"]
+
+
+def is_hard_to_meet(here: OriginalOnShelf, does: np.ndarray, plain: np.ndarray, demands: Sequence[Requirement]) -> bool:
+    """Whether few do, once what is plain is sold out, and few of those most like the original by its facts; and enough is asked."""
+    left, right = here.stocked & ~plain, does & ~plain
+    most = max(1, np.count_nonzero(here.stocked) // MOST_FIT)
+    if np.count_nonzero(right) > most or np.count_nonzero(plain) > MOST_SOLD_OUT:
+        return False
+    others = np.flatnonzero(left)
     alike = others[np.argsort(-here.alike[others], kind="stable")[:LOOK_ALIKES]]
-    return int(np.count_nonzero(does[alike])) > max(1, len(alike) // MOST_OF_THEM)
+    by_likeness = int(np.count_nonzero(right[alike]))
+    return by_likeness <= max(1, len(alike) // MOST_OF_THEM) and sum(len(each.constraints) for each in demands) >= LEAST
 
 
 def find_decisive_attribute(here: OriginalOnShelf) -> str:
@@ -420,7 +461,12 @@ def list_substitution_slots(
 
 
 def make_price_infeasible(
-    world: World, here: OriginalOnShelf, demands: Sequence[Requirement], axes: Axes, random: Random
+    world: World,
+    here: OriginalOnShelf,
+    demands: Sequence[Requirement],
+    plain: np.ndarray,
+    axes: Axes,
+    random: Random,
 ) -> DrawnTask:
     """The same with a limit of price that is below all that fit otherwise, in stock or not."""
     rest = [each for each in demands if each.name != "price"]
@@ -429,10 +475,19 @@ def make_price_infeasible(
     limit = draw_limit_below(int(prices[fits | find_doubtful_substitutes(here, rest)].min()), random)
     if limit is None:
         raise CannotDraw("everything is so cheap that nobody could ask for less")
-    others = np.flatnonzero(fits & here.stocked)
+    others = np.flatnonzero(fits & here.stocked & ~plain)
     miss = int(others[np.argmin(prices[others])])
     demands = [*rest, require_price(limit)]
-    goal = make_substitution_goal(world, here, demands, axes, random, refusal="not_found", gone=[here.at], best=[])
+    goal = make_substitution_goal(
+        world,
+        here,
+        demands,
+        axes,
+        random,
+        refusal="not_found",
+        gone=[here.at, *np.flatnonzero(plain).tolist()],
+        best=[],
+    )
     proof = prove_nothing_fits(goal, here, but_for_price=int(np.count_nonzero(fits)), cheapest=int(prices[fits].min()))
     return DrawnTask(
         goal,

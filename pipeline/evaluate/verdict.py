@@ -33,7 +33,14 @@ class AuditVerdict:
 
     @property
     def failed(self) -> bool:
-        return bool(self.unsolved or self.cheated or self.told or self.guessed)
+        return bool(self.list_failures())
+
+    def list_failures(self) -> list[str]:
+        """
+        >>> AuditVerdict([], ["level 3"], told=["policy_qa"], undrawn=["level 12"]).list_failures()
+        ['level 3', 'policy_qa']
+        """
+        return [*self.unsolved, *self.cheated, *(self.told or ()), *(self.guessed or ())]
 
     def to_json(self) -> dict[str, Any]:
         """

@@ -26,11 +26,12 @@ def has_environments(made: Run, configs: Collection[str]) -> bool:
 
 
 def read_verdict(made: Run) -> AuditVerdict | None:
-    """Of the last audit; None where the shop was built anew since, or not all its environments were played where bounds hold."""
+    """Of the last audit; None where the shop was built anew since, or it passed and not all environments were played where bounds hold."""
     found = read_audit(made.folder, EnvTasks.name)
     if found is None or found[0].get("made") != fingerprint_shop(made):
         return None
-    return parse_verdict(found[0]) if list_envs(made) <= list_bounded_envs(found[1]) else None
+    verdict = parse_verdict(found[0])
+    return verdict if verdict.failed or list_envs(made) <= list_bounded_envs(found[1]) else None
 
 
 def fingerprint_shop(made: Run) -> str:

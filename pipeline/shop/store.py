@@ -21,6 +21,7 @@ from shopwright.pipeline.catalog.wishes import find_unwished_names
 from shopwright.pipeline.held_out import is_held_out
 from shopwright.pipeline.languages import ENGLISH, ShopLanguage
 from shopwright.pipeline.shop.sellers import assign_sellers, draw_sellers
+from shopwright.pipeline.words import hashed_words
 from shopwright.schemas.certificates import Constraint
 from shopwright.schemas.shop import Attribute, Choice, Order
 
@@ -123,6 +124,20 @@ class Shelf:
     """By fact: the number itself, NaN where there is none."""
     fits: tuple[Fits, ...] = ()
     """Of each."""
+    titles: pa.Array | None = None
+
+    @cached_property
+    def title_words(self) -> tuple[np.ndarray, np.ndarray]:
+        """Each word of each title once, as the place of the product and the number of the word."""
+        places, hashes = hashed_words(self.titles)
+        words = np.unique(hashes, return_inverse=True)[1]
+        found = np.unique(np.stack([places, words]), axis=1)
+        return found[0], found[1]
+
+    def count_shared_title_words(self, at: int) -> np.ndarray:
+        """How many words the title of each has in common with this one's."""
+        places, words = self.title_words
+        return np.bincount(places[np.isin(words, words[places == at])], minlength=len(self.rows))
 
     def where(self, constraints: Iterable[Constraint]) -> np.ndarray:
         """Which of them meet all constraints."""
@@ -349,7 +364,8 @@ class Store:
             codes[name] = coded.indices.fill_null(-1).to_numpy().astype(np.int32)
             values[name] = coded.dictionary.to_pylist()
         self.facts.arrange(rows, codes, values, numbers, but=self.unwished)
-        return Shelf(rows, codes, values, numbers, tuple(self.fits.get(row, NO_FITS) for row in rows.tolist()))
+        fits = tuple(self.fits.get(row, NO_FITS) for row in rows.tolist())
+        return Shelf(rows, codes, values, numbers, fits, self.titles.take(pa.array(rows)))
 
 
 def index_product_fits(lists: pa.ChunkedArray) -> dict[int, Fits]:

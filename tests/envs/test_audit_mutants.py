@@ -3,9 +3,10 @@
 from dataclasses import replace
 from fractions import Fraction
 
+import numpy as np
 import pytest
 
-from shopwright.pipeline.envs import all_envs, difficulty, order_tracking
+from shopwright.pipeline.envs import all_envs, difficulty, order_tracking, substitution
 from shopwright.pipeline.envs.base import GoalScore
 from shopwright.pipeline.envs.bundle_planning import BundlePlanning
 from shopwright.pipeline.envs.evaluate import EnvTasks
@@ -91,6 +92,19 @@ def test_an_order_that_its_id_tells_is_named(shop, monkeypatch):
     assert any("last-id succeeds in" in line for line in found.cheated)
 
 
+def test_a_substitute_that_the_title_tells_is_named(shop, monkeypatch):
+    """Of what does only that is left in stock which has most words of the title, however few look like it."""
+
+    def find_all_but_the_likest(here, does, unfit, demands, axes):
+        plain = does.copy()
+        plain[np.argmax(np.where(does, here.title_words, -1))] = False
+        return plain
+
+    monkeypatch.setattr(substitution, "find_plain_substitutes", find_all_but_the_likest)
+    found = audit_env(shop, "substitution", "lexical")
+    assert any("lexical succeeds in" in line for line in found.cheated)
+
+
 class TellsTheNumberWhenAsked(OrderTracking):
     """One question is enough, and costs nothing."""
 
@@ -131,6 +145,7 @@ def test_words_that_tell_what_cannot_be_done_are_named(shop, monkeypatch):
 
 def test_as_it_is_none_of_them_is_named(shop):
     for name, players in {
+        "substitution": ["lexical"],
         "order_tracking": ["lists-and-guesses", "last-id", "asks-everything", "asks-twice"],
         "bundle_planning": ["lexical"],
         "policy_qa": ["do-nothing"],

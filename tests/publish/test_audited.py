@@ -14,8 +14,8 @@ EPISODES = 200
 def keep_audit(copy):
     """Leaves an audit in the run, in which a player succeeds in so many of 200 tasks of each environment."""
 
-    def keep(successes, *, made="", level=3):
-        envs = sorted(audited.list_envs(copy))
+    def keep(successes, *, made="", level=3, envs=()):
+        envs = sorted(envs or audited.list_envs(copy))
         share, parts = measure_share(successes, EPISODES), {"reward": -0.5}
         cells = [AuditCell({"env": env, "level": level}, "lexical", share, parts) for env in envs]
         verdict = EnvTasks(None, envs, [level], range(1)).judge(cells)
@@ -48,6 +48,14 @@ def test_an_audit_of_another_shop_or_of_levels_without_bounds_does_not_count(cop
     keep_audit(10)
     assert not audited.read_verdict(copy).failed
     keep_audit(10, **other)
+    assert audited.read_verdict(copy) is None
+
+
+def test_an_audit_of_some_environments_counts_where_it_fails(copy, keep_audit):
+    some = sorted(audited.list_envs(copy))[:1]
+    keep_audit(100, envs=some)
+    assert audited.read_verdict(copy).failed
+    keep_audit(10, envs=some)
     assert audited.read_verdict(copy) is None
 
 

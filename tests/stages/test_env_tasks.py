@@ -128,6 +128,17 @@ def test_a_task_of_which_one_thing_is_wrong_is_rejected(find_reasons, task, chan
     assert any(each.startswith(reason) for each in find_reasons(change(task))[0])
 
 
+def test_a_substitute_that_the_title_of_the_original_tells_is_rejected(find_reasons, run, rows):
+    """Everything else is sold out, so that nothing looks as like what is to be replaced."""
+    row = next(row for row in rows if row["env"] == "substitution" and row["feasible"] and row["difficulty"] == 5)
+    right = set(json.loads(row["acceptable"])["ends"][0]["some_of"])
+    variants = run.read("variants").table(["id", "product_id"]).to_pylist()
+    others = sorted(each["id"] for each in variants if each["product_id"] not in right)
+    reason = "a substitute that the title of the original tells"
+    assert reason not in find_reasons(row)[0]
+    assert reason in find_reasons(with_goal(row, sold_out=others))[0]
+
+
 def nearly(row):
     """What is right, said to break something."""
     (end, *_) = json.loads(row["acceptable"])["ends"]
