@@ -2,6 +2,8 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache, partial
+from itertools import chain, combinations
 from typing import Any, NamedTuple
 
 from shopwright.pipeline.experts.beliefs import Said
@@ -9,7 +11,7 @@ from shopwright.pipeline.experts.cart import ITEM
 from shopwright.pipeline.experts.expert import Acts, Expert
 from shopwright.pipeline.experts.lists import BUDGET
 from shopwright.pipeline.experts.orders import ARRIVAL
-from shopwright.pipeline.experts.recognize import ASKS_RULE, LONG, STATUS, count_slips, respell_cues
+from shopwright.pipeline.experts.recognize import ASKS_RULE, LONG, RULE, STATUS, count_slips, respell_cues
 from shopwright.pipeline.reading.wishes import ShopVocabulary
 
 COLON = re.compile(r"(?:^|(?<=[.!?:)]))(?P<words>[^.!?:]*):\s+(?=\S)")
@@ -17,7 +19,7 @@ COLON = re.compile(r"(?:^|(?<=[.!?:)]))(?P<words>[^.!?:]*):\s+(?=\S)")
 NEXT_WORDS = frozenset(
     "next then after that and up when done once this with out of the way also besides another thing one more something else moving on to while"
     " we're at it as are since here now different change topic quick plus oh list is there furthermore you have please second other if i may add in"
-    " addition not too much would ask afterwards dear might my request you're guess what there's so where was okay go we for"
+    " addition not too much would ask afterwards dear might my request smth sth stuff you're guess what there's so where was okay go we for"
     " first begin start things several few number a let's".split()
 )
 STRONG_WORDS = frozenset("next then also plus and thing".split())
@@ -42,8 +44,11 @@ SAID_BEFORE = re.compile(
 """That something is told once more, which was only asked for by chance."""
 IN_ORDER = re.compile(
     r"\b(?:in|with|inside) it\b|\bpart of it\b|\bin that order\b|\bsame order\b|\bin total\b|\btotal\b|\baltogether\b|\ball together it\b|\bordered\b|\bplaced it\b|\bshopping\b"
-    r"|\beach\b|\ba piece\b|\bapiece\b|\bdifferent (?:things|products|articles|items)\b|\bamong the things\b"
+    r"|\beach\b|\ba piece\b|\bapiece\b|\bdifferent (?:things|products|articles|items)\b|\bamong the things\b|\bcontain\w*\b|\bincluded\b"
 )
+VIEWED = re.compile(r"\b(?:viewed|looked at|had open|clicked|opened|i saw)\b")
+INSTEAD = re.compile(r"\b(?:instead|replacement|replace|exchange|swap|refund|another one|just the return)\b")
+LIMITS = ("price", "price at most", "price between", "rating", "shipping days")
 OF_LINE = re.compile(
     r"\beach\b|\ba piece\b|\bapiece\b|\bcame with it\b|\bsame order\b|\bthat order\b|\bpaid for it\b|\bit cost\b"
 )
@@ -62,6 +67,15 @@ SHORT = 4
 """Letters of a word that a slip may make of any other."""
 
 
+UNLIKELY = 5
+"""The rank of a request that nothing in an answer speaks for."""
+MOST_REQUESTS = 5
+UNCLEAR = 0.6
+"""Against a way to cut: a piece of which it is not clear what it asks for."""
+PASSED_OVER = 0.3
+"""Against it: words that may begin a request, and were not taken so."""
+
+
 class Request(NamedTuple):
     """One of the things that are asked."""
 
@@ -69,58 +83,70 @@ class Request(NamedTuple):
     text: str
 
 
-def split_requests(text: str, find: Callable[[str], str], lexicon: ShopVocabulary) -> list[Request]:
-    """The requests of a text, in their order. `find` says what a text is about; empty where it is about nothing."""
+def split_requests(text: str, judge: Callable[[str], tuple[str, bool]], lexicon: ShopVocabulary) -> list[Request]:
+    """The requests of a text, in their order: of all ways to cut it where something else may follow, the one whose pieces make the most sense.
+
+    judge: what a text is about, and whether its words say so.
+    """
     plain = " ".join(text.split())
-    starts = [(start, found.end()) for found in COLON.finditer(plain) if (start := find_next(found, lexicon)) >= 0]
-    edges = [0, *(end for _, end in starts), len(plain)]
-    stops = [*(start for start, _ in starts), len(plain)]
-    pieces = [plain[start:stop].strip() for start, stop in zip(edges, stops, strict=False)]
-    found: list[Request] = []
-    before = ""
-    for piece in pieces:
-        situation = find(f"{before} {piece}".strip())
-        if found and situation == "order_tracking" and found[-1].situation in OF_ORDERS:
-            # What is told of an order does not ask for another.
-            asks = respell_cues(piece.lower(), lexicon.words)
-            situation = situation if STATUS.search(asks) or ARRIVAL.search(asks) else ""
-        if found and situation == "policy_qa" and "?" not in piece and not ASKS_RULE.search(piece.lower()):
-            situation = ""  # it tells of a case
-        if found and (not situation or situation == found[-1].situation):
-            joined = f"{found[-1].text} {piece}"
-            found[-1] = Request(find(joined) or found[-1].situation, joined)
-        elif situation:
-            found.append(Request(situation, f"{before} {piece}".strip()))
-            before = ""
-        else:
-            before = f"{before} {piece}".strip()
-    return found
+    cuts = [(start, found.end()) for found in COLON.finditer(plain) if (start := find_next(found, lexicon)) > 0]
+    judged = cache(partial(judge_request, judge=judge, lexicon=lexicon))
+    ways = chain.from_iterable(combinations(cuts, count) for count in range(min(len(cuts), MOST_REQUESTS - 1) + 1))
+    cut = [cut_text(plain, way) for way in ways]
+    best = max(cut, key=lambda pieces: weigh_pieces([judged(piece) for piece in pieces], len(cuts)))
+    return [Request(judged(piece)[0], piece) for piece in best]
+
+
+def cut_text(text: str, cuts: Sequence[tuple[int, int]]) -> list[str]:
+    """The pieces between the cuts, each of which begins and ends somewhere."""
+    begins, ends = [0, *(end for _, end in cuts)], [*(start for start, _ in cuts), len(text)]
+    return [text[begin:end].strip() for begin, end in zip(begins, ends, strict=True)]
+
+
+def judge_request(text: str, *, judge: Callable[[str], tuple[str, bool]], lexicon: ShopVocabulary) -> tuple[str, bool]:
+    """What a piece asks for, and whether its words say so: what only tells of a case or an order does not ask."""
+    situation, sure = judge(text)
+    asks = respell_cues(text.lower(), lexicon.words)
+    if situation == "order_tracking" and not STATUS.search(asks) and not ARRIVAL.search(asks):
+        sure = False
+    if situation == "policy_qa" and "?" not in text and not ASKS_RULE.search(asks):
+        sure = False
+    return situation, sure
+
+
+def weigh_pieces(pieces: Sequence[tuple[str, bool]], cuts: int) -> float:
+    """How much sense it makes: each request is clear and of its own kind, and nothing was passed over that says that another follows."""
+    kinds = len({situation for situation, _ in pieces})
+    clear = sum(sure for _, sure in pieces)
+    return clear - UNCLEAR * (len(pieces) - clear) - 2 * (len(pieces) - kinds) - PASSED_OVER * (cuts + 1 - len(pieces))
 
 
 def find_next(found: re.Match[str], lexicon: ShopVocabulary) -> int:
     """Where the words before a colon begin that only say that something else follows; -1 where there are none."""
-    words = list(re.finditer(r"[A-Za-z']+", found["words"]))
-    kinds = [weigh_next_word(word[0].lower(), lexicon) for word in words]
+    words = list(re.finditer(r"[\w']+", found["words"]))
+    meant = [respell_next_word(word[0].lower(), lexicon) for word in words]
     run = 0
-    while run < len(words) and kinds[-1 - run] is not None:
+    while run < len(words) and meant[-1 - run] is not None:
         run += 1
-    while run and not kinds[-run]:  # what may be anything does not begin it
+    while run and not meant[-run]:  # what may be anything does not begin it
         run -= 1
-    clear = sum(filter(None, kinds[len(kinds) - run :]))
+    clear = len(list(filter(None, meant[len(meant) - run :])))
     whole = run == len(words) and clear > 0
-    if not whole and not (clear > 1 and 2 * clear >= run) and not (run and words[-1][0].lower() in STRONG_WORDS):
+    if not whole and not (clear > 1 and 2 * clear >= run) and not (run and meant[-1] in STRONG_WORDS):
         return -1
     return found.start("words") + words[-run].start()
 
 
-def weigh_next_word(word: str, lexicon: ShopVocabulary) -> int | None:
-    """1 for a word that goes from one request to the next, perhaps mistyped; 0 for one too short to tell; None for another."""
+def respell_next_word(word: str, lexicon: ShopVocabulary) -> str | None:
+    """The word that is meant of those which go from one request to the next; empty for one that may be anything, None for another."""
     if word in NEXT_WORDS:
-        return 1
-    near = min(count_slips(word, other) for other in NEXT_WORDS if abs(len(other) - len(word)) <= 2)
-    if word not in lexicon.words and len(word) > 2 and near <= (2 if len(word) > LONG else 1):
-        return 1
-    return 0 if len(word) <= SHORT and near <= 1 and word not in PLAIN else None
+        return word
+    known = word in lexicon.words or word in PLAIN or word.isdigit()
+    near = min((count_slips(word, other), other) for other in sorted(NEXT_WORDS) if abs(len(other) - len(word)) <= 2)
+    if not known and len(word) > 2 and near[0] <= (2 if len(word) > LONG else 1):
+        return near[1]
+    short = len(word) <= SHORT and near[0] <= 1 and word not in PLAIN and not word.isdigit()
+    return "" if short or not known else None
 
 
 class Journey(Expert):
@@ -145,10 +171,11 @@ class Journey(Expert):
         answers: list[str] = []
 
         def read(answer: str) -> bool:
-            answers.append(answer)
             self.add_late_request()
             heard = self.read(answer, self.list_things(), case=True)
-            return bool(heard or ARRIVAL.search(answer.lower()))
+            news = bool(heard or ARRIVAL.search(answer.lower()))
+            answers.extend([answer] if news else [])
+            return news
 
         yield from self.ask_for_more(read, keep=SPARE * len(self.requests))
         routed = self.route(answers)
@@ -163,8 +190,10 @@ class Journey(Expert):
             yield from self.submit(**answer, more=number < len(done))
 
     def add_late_request(self) -> None:
-        """What the shopper brings up on the way is the last request."""
+        """What the shopper brings up on the way is the last request; there is one at most."""
         for said in list(self.asides):
+            if len(self.requests) > self.first:
+                return
             _, colon, rest = said.partition(": ")
             text = rest if colon and len(said) - len(rest) < 60 else said
             situation = self.find(text) or (self.guess(text) if self.expects_more(text) else "")
@@ -173,10 +202,9 @@ class Journey(Expert):
                 self.asides.remove(said)
 
     def expects_more(self, text: str) -> bool:
-        """Whether it was said that more comes later, and this is more than a remark."""
+        """Whether it was said that more comes later, and this asks for something or is more than a remark."""
         opening = respell_cues(" ".join(self.opening.lower().split()), self.memory.lexicon.words)
-        late = len(self.requests) == self.first and MORE_LATER.search(opening)
-        return bool(late) and len(text.split()) > LONGEST_REMARK
+        return MORE_LATER.search(opening) is not None and ("?" in text or len(text.split()) > LONGEST_REMARK)
 
     def serve(self, request: Request, told: Sequence[str], *, keep: int) -> Acts:
         """Its answer; so many calls are kept for those that follow."""
@@ -191,54 +219,78 @@ class Journey(Expert):
         return answer
 
     def route(self, answers: Sequence[str]) -> dict[int, list[str]]:
-        """Which request each answer is about: as it says, else by what it says; they come in the order of the requests."""
+        """Which request each answer is about: as it says, else as all of them fit best together, for they come in the order of the requests."""
         found: dict[int, list[str]] = {}
-        now = 0
-        for answer in answers:
-            takers = self.list_takers(answer)
-            if not takers:
-                continue
-            later = [place for place in takers if place >= now]
-            place = later[0] if later else takers[0]
-            now = max(now, place)
-            found.setdefault(place, []).append(answer)
+        told = [(answer, self.list_labelled(answer)) for answer in answers]
+        loose = [answer for answer, labelled in told if labelled is None]
+        places = iter(self.place_in_order([self.weigh_takers(answer) for answer in loose]))
+        for answer, labelled in told:
+            for place in [next(places)] if labelled is None else labelled[:1]:
+                found.setdefault(place, []).append(answer)
         return found
 
-    def list_takers(self, answer: str) -> list[int]:
-        """The requests that an answer may be about."""
+    def place_in_order(self, doubts: Sequence[Sequence[int]]) -> list[int]:
+        """For each answer the place of its request, none before that of the answer before, with the least doubt in all."""
+        best: list[tuple[int, list[int]]] = [(0, []) for _ in self.requests]
+        for each in doubts:
+            until = [min(best[: place + 1], key=lambda way: way[0]) for place in range(len(best))]
+            best = [(doubt + each[place], [*way, place]) for place, (doubt, way) in enumerate(until)]
+        return min(best, key=lambda way: way[0])[1]
+
+    def list_labelled(self, answer: str) -> list[int] | None:
+        """The requests that an answer names, or none if it is no news; None where it does not say what it is about."""
         said = respell_cues(" ".join(answer.lower().split()), self.memory.lexicon.words)
         labelled = [
             place
             for place, request in enumerate(self.requests)
             if re.search(LABELS.get(request.situation, r"(?!)"), said)
         ]
-        heard = self.read(answer, case=True)
-        if labelled or SAID_BEFORE.search(said) or any(each.wish.kind == "likes" for each in heard):
-            return labelled
-        named = {each.wish.value for each in heard if each.wish.kind == "thing"}
-        kinds = {each.wish.kind for each in heard}
-        takers = next(filter(None, map(self.find_all, self.rank_situations(said, named, kinds))), [])
-        return [place for place in takers if self.knows_values(place, heard)] or takers
+        likes = any(each.wish.kind == "likes" for each in self.read(answer, case=True))
+        return labelled if labelled or likes or SAID_BEFORE.search(said) else None
+
+    def weigh_takers(self, answer: str) -> list[int]:
+        """For each request how doubtful it is that an answer without a label is about it."""
+        said = respell_cues(" ".join(answer.lower().split()), self.memory.lexicon.words)
+        heard = self.read(answer, self.list_things(), case=True)
+        ranked = self.rank_situations(said, heard)
+        doubts = []
+        for place, request in enumerate(self.requests):
+            rank = next((rank for rank, group in enumerate(ranked) if request.situation in group), UNLIKELY)
+            doubts.append(2 * rank + (not self.knows_values(place, heard)) + self.says_otherwise(place, heard))
+        return doubts
 
     def knows_values(self, place: int, heard: Sequence[Said]) -> bool:
-        """Whether things that a request names come with the values that were said."""
+        """Whether things that a request names come with the values that were said; also where it was not read what it names."""
         things = {each.wish.value for each in self.read(self.requests[place].text) if each.wish.kind == "thing"}
         facts = [self.memory.lexicon.values(thing) for thing in things]
         held = {value.lower() for each in facts for values in each.values() for value in values}
-        return all(each.wish.value in held or "brand" in each.wish.facts for each in heard if each.wish.kind == "value")
+        values = [each.wish for each in heard if each.wish.kind == "value"]
+        return not things or all(wish.value in held or "brand" in wish.facts for wish in values)
 
-    def rank_situations(self, said: str, named: set[str], kinds: set[str]) -> list[tuple[str, ...]]:
+    def says_otherwise(self, place: int, heard: Sequence[Said]) -> bool:
+        """Whether a request has its own word already on what was said."""
+        own = [
+            each.wish for each in self.read(self.requests[place].text) if each.wish.facts or each.wish.kind in LIMITS
+        ]
+        return any(each.wish.kind == wish.kind and each.wish.facts == wish.facts for each in heard for wish in own)
+
+    def rank_situations(self, said: str, heard: Sequence[Said]) -> list[tuple[str, ...]]:
         """What an answer without a label is about, the likeliest first."""
-        listed = named & self.list_things("bundle_planning")
+        kinds = {each.wish.kind for each in heard}
+        listed = {each.wish.value for each in heard if each.wish.kind == "thing"} & self.list_things("bundle_planning")
         ranked: list[tuple[str, ...]] = []
-        if ITEM.search(said):
+        if ITEM.search(said) or RULE.search(said) or VIEWED.search(said):
             ranked.append(("cart_building",))
+        if INSTEAD.search(said):
+            ranked.append(("return_replacement",))
         if BUDGET.search(said) and "price at most" in kinds:  # what an order came to is said to the cent
+            ranked.append(("bundle_planning",))
+        if sum(each.wish.kind == "thing" for each in heard) > 2:
             ranked.append(("bundle_planning",))
         if IN_ORDER.search(said) or kinds & {"date", "span", "kinds", "order"}:
             ranked += [("return_replacement",)] if OF_LINE.search(said) else []
-            ranked.append(("return_replacement", "order_tracking"))
-        if listed:
+            ranked.append(("return_replacement", "order_tracking", *(["policy_qa"] if "case" in kinds else [])))
+        if listed and kinds != {"thing"}:
             ranked.append(("bundle_planning",))
         if ARRIVAL.search(said) and not kinds & {"shipping days"}:
             ranked.append(("order_tracking",))
@@ -247,9 +299,6 @@ class Journey(Expert):
         if "case" in kinds:
             ranked.append(("policy_qa",))
         return [*ranked, ("product_discovery", "substitution"), ("return_replacement",), ("order_tracking",)]
-
-    def find_all(self, situations: Sequence[str]) -> list[int]:
-        return [place for place, request in enumerate(self.requests) if request.situation in situations]
 
     def list_things(self, situation: str = "") -> set[str]:
         """The categories that the requests of a situation name, or all of them."""

@@ -66,7 +66,7 @@ def play(opening: str, calls: int, lexicon: ShopVocabulary) -> Acts:
 
     plain = respell_cues(opening.lower(), lexicon.words)
     whole = name_situation(opening, lexicon)
-    requests = [] if whole in ALONE else split_requests(opening, find, lexicon)
+    requests = [] if whole in ALONE else split_requests(opening, partial(recognize_text, lexicon=lexicon), lexicon)
     expert: Any
     if len(requests) > 1 or (requests and MORE_LATER.search(plain)):
         guess = partial(name_situation, lexicon=lexicon)

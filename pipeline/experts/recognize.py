@@ -2,7 +2,9 @@
 
 import re
 from collections.abc import Collection
+from functools import lru_cache
 
+from shopwright.pipeline.reading.spelling import Speller
 from shopwright.pipeline.reading.wishes import ONE_SELLER, VOUCHER, WANTS
 
 RULE = dict(WANTS)["rule"]
@@ -15,18 +17,19 @@ SOLD_OUT = re.compile(
     r"|\b(?:similar|substitute|closest|nearest|alternative|twin|sibling|cousin|lookalike|dupe)\b|most like|(?<!should )(?<!would )like it\b|next best|(?:close|near) (?:to|as)\b|same (?:kind|sort)\b"
     r"|another of the kind|is finish\b|more alike|had my heart|nowhere"
 )
-ORDER = re.compile(r"\b(?:orders?|ordered|parcels?|packages?|stuff|delivery|tracking)\b")
+ORDER = re.compile(r"(?<!\bin )\b(?:orders?|ordered|parcels?|packages?|stuff|delivery|tracking)\b")
 MY_ORDER = re.compile(
     r"\b(?:my|mine|the|an|that|any) (?:\w+ )?(?:orders?|parcels?|packages?|delivery)\b|\border of mine\b|\bmy stuff\b|\bordered (?:it|yesterday|today|last|in|on|some)\b|\border status\b"
 )
 STATUS = re.compile(
     r"\bwhere(?:s|'s)?\b|\bstatus\b|\btrac(?:k|king|e)\b|\bcheck\b|\blook up\b|\bnews\b|\bupdate\b|\bwhat(?:'s| is|s)? (?:happened|about|up|became|has become|with)\b|\bhappened\b"
-    r"|\bhow far\b|\bwonder(?:ing)?\b|\b(?:writing|asking|calling|know) about\b|\bbecame\b|\bbecome\b|\bastray\b|\bhas my\b|\bhow (?:is it|it is|my order is)\b"
+    r"|\bwere my\b|\bhere is my (?:order|parcel|package|stuff)\b|\bhow far\b|\bwonder(?:ing)?\b|\b(?:writing|asking|calling|know) about\b|\bbecame\b|\bbecome\b|\bastray\b|\bhas my\b|\bhow (?:is it|it is|my order is)\b"
 )
+HAS_COME = re.compile(r"\bhas my (?:\w+ )?(?:orders?|parcels?|packages?|stuff|delivery)\b")
 ASKS_RULE = re.compile(
     r"\bhow (?:long|many|much|often|fast|late)\b|\buntil when\b|\bwhat (?:do i|does|will|would|kind|form|must|fee|compensation|do you|is your|is the (?!status))\b|\bsign(?:ature)?\b"
     r"|\b(?:left|leave)\b.*\b(?:parcel|door|locker)\b|\b(?:parcel|package)\b.*\b(?:left|end up|does .* go)\b|\bwill the driver\b|\bpost office\b|\blocker\b|\bparcel (?:drop|go)\b"
-    r"|\bdelivery time\b|\breferral\b|\bwhen will\b"
+    r"|\bdelivery time\b|\breferral\b|\bwhen will\b|\bwhat (?:an?|the) [\w ]{2,40} costs?\b|\bwhat (?:do|does|would|will) (?:u|it|an?) (?:[\w ]{2,30} )?(?:charge|cost)\b"
 )
 CART = re.compile(
     r"\bcart\b|\bbasket\b|\b(?:put|add|throw|drop|toss|pop)\b[^.!?]{0,80}\b(?:viewed|looked at|had open|clicked on|saw)\b"
@@ -36,10 +39,10 @@ WEAK_TOPICS = frozenset(
 )
 """What people may seem to ask about who ask about something else."""
 CUES = frozenset(
-    "return returning back send sending take keeping mind swap instead replacement sold stock longer unavailable gone none left"
+    "return returning back send sending take keeping mind changed swap instead replacement sold stock longer unavailable gone none left"
     " similar substitute closest nearest alternative twin sibling cousin kind close near possible like"
-    " order orders ordered parcel package stuff delivery where status track trace check news update happened wonder wondering became about"
-    " voucher each cart seller long many much until match days method form drop arrive arrives arrival day date know"
+    " order orders ordered parcel package stuff delivery has where status track trace check news update happened wonder wondering became about"
+    " voucher each cart seller long many much until match days method form drop arrive arrives arrived shipped arrival day date know"
     " refund shipping warranty repair restocking currency parcel membership compensation prices invoice signature"
     " cancel engraving installation pickup claim proof purchase damage damaged delay".split()
 )
@@ -59,6 +62,8 @@ def recognize(text: str, *, things: int, products: bool, topic: str) -> str:
         return "cart_building"
     if things > 1 and EACH.search(text):
         return "bundle_planning"
+    if not products and HAS_COME.search(text):
+        return "order_tracking"
     if not products:
         return "order_tracking" if ORDER.search(text) and not asks_about_rule(text, topic) else "policy_qa"
     if BACK.search(text):
@@ -83,15 +88,23 @@ def respell_cues(text: str, words: Collection[str]) -> str:
     >>> respell_cues("my oderr is wher, a vouhhre", {"my", "is", "a"})
     'my order is where, a voucher'
     """
-    return TYPED.sub(lambda found: found[0] if found[0] in words else find_cue(found[0]), text)
+    speller = make_speller(frozenset(words))
+    return TYPED.sub(lambda found: found[0] if found[0] in words else find_cue(found[0], speller), text)
 
 
-def find_cue(typed: str) -> str:
+@lru_cache(maxsize=4)
+def make_speller(words: frozenset[str]) -> Speller:
+    return Speller(words)
+
+
+def find_cue(typed: str, speller: Speller) -> str:
+    """The cue that is meant by a word that is none; the word as it is where another one is nearer."""
     near = sorted((count_slips(typed, cue), cue) for cue in CUES if abs(len(cue) - len(typed)) <= 2)
     most = 2 if len(typed) >= LONG else 1
     if not near or near[0][0] > most or near[0][0] * 2 >= len(near[0][1]):
         return typed
-    return near[0][1]
+    nearer = near[0][0] > 1 and speller.find_neighbors(typed)
+    return typed if nearer else near[0][1]
 
 
 def count_slips(one: str, other: str) -> int:

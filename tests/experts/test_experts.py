@@ -12,7 +12,8 @@ from shopwright.pipeline.envs import get_env
 from shopwright.pipeline.envs.difficulty import compute_axes, scale_limits_to_calls
 from shopwright.pipeline.envs.episode import Episode, draw_task, play_episode, play_solution
 from shopwright.pipeline.envs.unseen import find_usage
-from shopwright.pipeline.experts.play import EXPERTS, name_situation
+from shopwright.pipeline.experts.journey import Journey, Request, split_requests
+from shopwright.pipeline.experts.play import EXPERTS, name_situation, recognize_text
 from shopwright.pipeline.experts.play import play as plan_calls
 from shopwright.pipeline.experts.player import load_lexicon, play_by_expert
 from shopwright.pipeline.gym import world
@@ -137,3 +138,32 @@ def test_what_an_opening_says_of_something_else_is_neither_wished_nor_asked_for(
     assert any("glass" in words for words in searches)
     assert not any("navy" in words for words in searches)
     assert "more" not in steps[-1].arguments, "it is one request"
+
+
+def split(shop, text):
+    lexicon = load_lexicon(shop.store)
+    return [each.situation for each in split_requests(text, partial(recognize_text, lexicon=lexicon), lexicon)]
+
+
+def test_requests_are_told_apart_where_the_words_between_them_are_badly_typed(shop):
+    text = "Few things. How many samples may I add to my order? After rhhst: Is there anny news abot my order? It had something by Tuckmere in it."
+    assert split(shop, text) == ["policy_qa", "order_tracking"]
+
+
+def test_a_remark_with_a_colon_begins_no_request(shop):
+    text = "Please put the table lamp for $54.49 that I viewed into my cart. One thing: no substitutes, skip what's gone, say why if empty."
+    assert split(shop, text) == ["cart_building"]
+
+
+def test_a_word_that_is_nearer_to_another_is_no_cue(shop):
+    text = "I'd just llove to find a used film camera, where the lens is 38 mm."
+    assert name_situation(text, load_lexicon(shop.store)) == "product_discovery"
+
+
+def test_answers_without_a_label_are_placed_in_the_order_of_the_requests(shop):
+    lexicon = load_lexicon(shop.store)
+    requests = [Request("order_tracking", "Where is my order?"), Request("product_discovery", "I want a face serum.")]
+    journey = Journey("", 40, lexicon, requests=requests, experts=EXPERTS, find=str, guess=str)
+    answers = ["It contained a cuddly toy.", "Priced below $47.", "With niacinamide in it."]
+    assert journey.route(answers) == {0: answers[:1], 1: answers[1:]}
+    assert journey.place_in_order([[0, 1], [0, 0], [1, 0], [0, 1]]) == [0, 0, 0, 0]
