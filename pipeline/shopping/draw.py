@@ -34,7 +34,7 @@ from shopwright.pipeline.shopping.telling_facts import (
     draw_manner,
     weigh,
 )
-from shopwright.pipeline.shopping.trait_words import draw_place
+from shopwright.pipeline.shopping.trait_words import FOR, draw_place
 from shopwright.pipeline.shopping.wording import MOST_TITLE_OVERLAP, compute_copied_share
 from shopwright.schemas.certificates import certificate_to_text
 from shopwright.schemas.shopping import Need, Profile, Right
@@ -43,6 +43,8 @@ from shopwright.schemas.shopping import Need, Profile, Right
 GRADES = {1: range(2, 4), 2: range(4, 6), 3: range(6, 20)}
 # Choices of needs that are tried for a variant, by grade: many that are all needed are rare.
 TRIES = {1: 20, 2: 16, 3: 40}
+# Grades of which all choices of needs are looked at before any is tried; of a larger one there are too many.
+MOST_TRIED = (1, 2)
 # Share of the tries that insist on an effect, or on few needs, where the manner has it.
 INSIST = 0.9
 # Products that few words fit, at most.
@@ -123,7 +125,7 @@ def draft_task(
         if thing.option and thing.option.id in but:
             continue
         if carried.facts:
-            pool = TellingFacts(counter, thing, {fact: known[fact] for fact in known if fact not in carried.facts})
+            pool = pool.leave_out(carried.facts)
         needs = choose_telling_needs(pool, row, known, random, carried, grade, manner, titled)
         if needs is not None:
             rows = list_right_rows(counter, needs)
@@ -188,9 +190,12 @@ def choose_telling_needs(
         return None
     tries = TRIES[grade or 1]
     insists = tries if several else INSIST * tries if pool.effects and manner.indirect else 0
-    brief = INSIST * tries if manner.brief and grade and pool.can_tell_in_two(others, manner) else 0
     if not pool.can_tell(others, first, manner, MOST_RIGHT if several else 0):
         return None
+    # Most products cannot be told in so few words, and trying them is what takes time.
+    if grade in MOST_TRIED and not several and not pool.can_tell_in(GRADES[grade][-1], others, manner):
+        return None
+    brief = INSIST * tries if manner.brief and grade and pool.can_tell_in(2, others, manner) else 0
     for number in range(tries):
         wanted, indirect = grade or draw_grade(random, counter.language), number < insists
         candidates = pool.draw(random, wanted, manner, indirect=indirect)
@@ -217,6 +222,8 @@ def must_copy_title(title: str, leaf: str, needs: Sequence[Need]) -> bool:
     >>> values = [Need(fact="use", op="is", value="a coffee break", kind="attribute", known="stated", said="")]
     >>> must_copy_title("Drift chocolate bars for a coffee break", "Chocolate Bars", values)
     True
+    >>> must_copy_title("Drift roasted almond bars for hikers", "Chocolate Bars", values)
+    False
     """
     bank = load_grammar_bank("shopping").templates
     plain = [
@@ -226,7 +233,8 @@ def must_copy_title(title: str, leaf: str, needs: Sequence[Need]) -> bool:
     ]
     if compute_copied_share(title, " ".join([leaf, *plain])) > MOST_TITLE_OVERLAP:
         return True
-    return any(len(value.split()) >= LONG_RUN and value.lower() in title.lower() for value in plain)
+    runs = [f"for {need.value}" if need.fact in FOR else need.value for need in needs if need.value in plain]
+    return any(len(run.split()) >= LONG_RUN and run.lower() in title.lower() for run in runs)
 
 
 def select_smallest(

@@ -1,6 +1,7 @@
 """What can be told of a variant: each fact as it is, by its effect, or by what it is not; its brand, and its price."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from itertools import combinations
 from random import Random
@@ -19,7 +20,7 @@ from shopwright.pipeline.shopping.facts import (
     is_within_bound,
     parse_measurement,
 )
-from shopwright.pipeline.shopping.right_products import Candidate, pack_bits, unpack_bits
+from shopwright.pipeline.shopping.right_products import Candidate, meets_all, pack_bits, unpack_bits
 from shopwright.pipeline.shopping.trait_words import FOR, draw_place
 from shopwright.schemas.shopping import Need
 
@@ -170,6 +171,7 @@ class TellingFacts:
         self.counter, self.thing = counter, thing
         known = {fact: need for fact, need in known.items() if need.value not in NEVER_ASKED}
         self.plain = {fact: weigh(counter, need) for fact, need in known.items()}
+        self.measures = frozenset(fact for fact, need in known.items() if is_measure(need))
         self.bounds = {
             fact: found for fact, need in known.items() if (found := self.look_up("bound", need, self.weigh_bound))
         }
@@ -184,9 +186,21 @@ class TellingFacts:
         self.titled = frozenset(
             fact for fact, need in known.items() if fact not in NEVER_TELLS and self.stands_in_title(need)
         )
-        # Whether whoever compares words with titles knows all that there is to know.
-        self.is_told_by_title = not self.effects and all(map(self.stands_in_title, known.values()))
         self.limits, self.about = list_price_limits(counter, thing.cents), weigh_about_price(counter, thing.cents)
+
+    def leave_out(self, facts: Collection[str]) -> "TellingFacts":
+        """The same without these."""
+        rest = copy(self)
+        rest.plain = {fact: each for fact, each in self.plain.items() if fact not in facts}
+        rest.effects = self.effects.difference(facts)
+        rest.measures, rest.titled = self.measures.difference(facts), self.titled.difference(facts)
+        rest.family = None if "color" in facts else self.family
+        return rest
+
+    @property
+    def is_told_by_title(self) -> bool:
+        """Whether whoever compares words with titles knows all that there is to know."""
+        return not self.effects and all(self.stands_in_title(each.need) for each in self.plain.values())
 
     def stands_in_title(self, need: Need) -> bool:
         """Whether the list of results shows it in the same words."""
@@ -209,7 +223,7 @@ class TellingFacts:
         """Whether all that may be told leaves no other variant, or those of so few products that the words may fit them, too."""
         masks = [each.met for each in first]
         for fact, plain in self.plain.items():
-            if not is_measure(plain.need):
+            if fact not in self.measures:
                 masks += [plain.met] if manner.brand or fact not in NEVER_TELLS else []
             elif manner.measures:
                 masks.append(plain.met)
@@ -221,18 +235,20 @@ class TellingFacts:
             others &= mask
         return others == 0 or len(set(self.counter.rows[unpack_bits(others, len(self.counter.rows))].tolist())) < most
 
-    def can_tell_in_two(self, others: int, manner: Manner) -> bool:
-        """Whether two needs, none of which denies something, are ever enough."""
+    def can_tell_in(self, count: int, others: int, manner: "Manner") -> bool:
+        """Whether so many needs are ever enough, with no more measures than the manner has. What denies a value tells less than the value."""
         able = [
-            (fact, plain.loose)
+            (plain.loose, fact in self.measures)
             for fact, plain in self.plain.items()
-            if (manner.measures or not is_measure(plain.need)) and (manner.brand or fact not in NEVER_TELLS)
+            if (manner.measures or fact not in self.measures) and (manner.brand or fact not in NEVER_TELLS)
         ]
-        able += [(fact, self.bounds[fact].loose) for fact in sorted(self.effects)]
+        able += [(self.bounds[fact].loose, False) for fact in sorted(self.effects)]
         if manner.price:
-            able += [("price", each.loose) for each in (*self.limits[:1], *([self.about] if self.about else []))]
+            able += [(each.loose, False) for each in (*self.limits[:1], *([self.about] if self.about else []))]
         return any(
-            not others & one & other for (fact, one), (another, other) in combinations(able, 2) if fact != another
+            sum(measure for _, measure in some) <= manner.measures and not meets_all(others, [met for met, _ in some])
+            for size in range(1, count + 1)
+            for some in combinations(able, size)
         )
 
     def draw(self, random: Random, grade: int, manner: "Manner", *, indirect: bool) -> list[Candidate]:
@@ -254,7 +270,7 @@ class TellingFacts:
                 found.append(self.family)
             elif fact in hidden:
                 continue
-            elif is_measure(plain.need):
+            elif fact in self.measures:
                 if measures:
                     limited = fact in self.bounds and pick < LIMITED
                     found.append(self.bounds[fact] if limited else plain)

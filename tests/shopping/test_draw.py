@@ -200,7 +200,22 @@ def test_where_two_needs_are_never_enough_no_task_has_two(counters):
             continue
         counter = counters.of(counters.store.place_of_leaf[one.category])
         others = pack_bits(counter.stocked & (counter.rows != row))
-        enough = look_up_told(counters, one).can_tell_in_two(others, manner)
+        enough = look_up_told(counters, one).can_tell_in(2, others, manner)
         seen[enough] += 1
         assert enough or len(one.needs) > 2
     assert min(seen.values()) > 0
+
+
+def test_needs_that_are_enough_are_never_taken_for_too_few(counters):
+    """Of a draw that takes any number of needs: else products would be given up that have a task."""
+    sizes = set()
+    for row in range(0, 8_000, 17):
+        manner = draw_manner(HABITS["en"], 1 + row % 3, Random(row), freely=False)
+        one = draft_task(counters, row, Random(row), manner=manner)
+        if one is None or one.right == "any of several":
+            continue
+        counter, told = counters.of(counters.store.place_of_leaf[one.category]), look_up_told(counters, one)
+        manner = replace(manner, price=manner.price or told.is_told_by_title)
+        assert told.can_tell_in(len(one.needs), pack_bits(counter.stocked & (counter.rows != row)), manner)
+        sizes.add(len(one.needs))
+    assert len(sizes) > 2
