@@ -246,20 +246,20 @@ def substitutes_are_for_the_same_device(task: Task, catalog: Dataset[Product]) -
 
 @report_unreadable
 def titles_tell_no_substitute(task: Task, catalog: Dataset[Product]) -> str | None:
-    """Within the price that is asked for as many products as the level has do not do, and share as much of the original's title."""
+    """Within the price that is asked for, for each as many products as the level has do not do, and share as much of the original's title."""
     store = load_world_beside(catalog).store
     for goal, certificate in split_task_into_parts(task):
         if goal.get("original") and isinstance(certificate, AnyOf):
             right = set(certificate.ends[0].some_of)
-            words = set(split_words(find_title_in_store(store, goal["original"])))
+            title = set(split_words(find_title_in_store(store, goal["original"])))
             limits = [each for each in goal["constraints"] if each["fact"] == "price"]
             near = filter_items_by(list_items_in(store, goal["category"]), limits)
             stocked = [item for item in near if has_unsold_variant(store, item, set(goal["sold_out"]))]
-            shared = {item.id: len(words.intersection(split_words(item.title))) for item in stocked}
-            most = max(shared[id] for id in right)
-            as_like = sum(count >= most for id, count in shared.items() if id not in right)
-            if as_like < compute_axes(task.difficulty).look_alikes:
-                return "a substitute that the title of the original tells"
+            shared = {item.id: len(title.intersection(split_words(item.title))) for item in stocked}
+            wrong = [count for id, count in shared.items() if id not in right]
+            for number, words in enumerate(sorted((shared[id] for id in right), reverse=True), 1):
+                if sum(count >= words for count in wrong) < compute_axes(task.difficulty).look_alikes * number:
+                    return "a substitute that the title of the original tells"
     return None
 
 

@@ -7,7 +7,7 @@ from shopwright.pipeline.problem import Problem
 
 # Orders that are shown, at most, but for what the published formula asks.
 MOST_ORDERS = 14
-# Products that are as like what was said as the right one, at most.
+# Products that are as like what was said as a right one, at most.
 MOST_LOOK_ALIKES = 8
 
 
@@ -61,7 +61,7 @@ class Axes:
 
     @property
     def look_alikes(self) -> int:
-        """Products that do not do and have no fewer of the words that were said than one that does.
+        """For each product that does, so many do not and have no fewer of the words that were said.
 
         >>> [compute_axes(level).look_alikes for level in (0, 1, 3, 12)]
         [2, 4, 8, 8]

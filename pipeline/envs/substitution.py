@@ -381,15 +381,18 @@ def list_requirements_met(
 def find_plain_substitutes(
     here: OriginalOnShelf, does: np.ndarray, unfit: np.ndarray, demands: Sequence[Requirement], axes: Axes
 ) -> np.ndarray:
-    """Of what does, what has more words of the original's title than all but a few that do not, within the price that is asked for.
+    """Of what does, what the words of the original's title find: it has more of them than enough others within the price asked for.
 
-    Where so few do not that it would be found by elimination, that is all.
+    For each that does and is not found so there are as many more that do not, and have no fewer of these words.
     """
     near = here.stocked & here.shelf.where(list_price_limits(demands))
-    wrong = np.sort(here.title_words[near & unfit])[::-1]
-    if len(wrong) < axes.look_alikes:
-        return does
-    return does & (here.title_words > wrong[axes.look_alikes - 1])
+    wrong: np.ndarray = np.sort(here.title_words[near & unfit])
+    plain, kept = np.zeros_like(does), 0
+    for place in sorted(np.flatnonzero(does).tolist(), key=lambda each: -int(here.title_words[each])):
+        as_like = len(wrong) - int(np.searchsorted(wrong, here.title_words[place]))
+        plain[place] = as_like < axes.look_alikes * (kept + 1)
+        kept += not plain[place]
+    return plain
 
 
 def list_price_limits(demands: Sequence[Requirement]) -> list[Constraint]:
@@ -399,8 +402,8 @@ def list_price_limits(demands: Sequence[Requirement]) -> list[Constraint]:
 def is_hard_to_meet(here: OriginalOnShelf, does: np.ndarray, plain: np.ndarray, demands: Sequence[Requirement]) -> bool:
     """Whether few do, once what is plain is sold out, and few of those most like the original by its facts; and enough is asked."""
     left, right = here.stocked & ~plain, does & ~plain
-    most = max(1, np.count_nonzero(here.stocked) // MOST_FIT)
-    if np.count_nonzero(right) > most or np.count_nonzero(plain) > MOST_SOLD_OUT:
+    most = max(1, int(np.count_nonzero(here.stocked)) // MOST_FIT)
+    if int(np.count_nonzero(right)) > most or int(np.count_nonzero(plain)) > MOST_SOLD_OUT:
         return False
     others = np.flatnonzero(left)
     alike = others[np.argsort(-here.alike[others], kind="stable")[:LOOK_ALIKES]]

@@ -9,6 +9,7 @@ import pytest
 from shopwright.pipeline.envs import all_envs, difficulty, order_tracking, substitution
 from shopwright.pipeline.envs.base import GoalScore
 from shopwright.pipeline.envs.bundle_planning import BundlePlanning
+from shopwright.pipeline.envs.difficulty import Axes
 from shopwright.pipeline.envs.evaluate import EnvTasks
 from shopwright.pipeline.envs.learnt_words import LearntWords, draw_training_tasks, learn_words
 from shopwright.pipeline.envs.order_tracking import OrderTracking
@@ -123,6 +124,13 @@ def test_answers_that_leave_out_what_is_not_meant_are_named(shop, monkeypatch):
     monkeypatch.setattr(UserSimulator, "repeat_contrast", lambda self, reply, names: reply)
     found = audit_env(shop, "order_tracking", "asks-twice")
     assert any("asks-twice succeeds in" in line for line in found.cheated)
+
+
+def test_a_shopper_who_says_nothing_of_what_is_not_meant_is_named(shop, monkeypatch):
+    """Who finds what was said in an order has the right one."""
+    monkeypatch.setattr(Axes, "contrast", 0.0)
+    found = audit_env(shop, "order_tracking", "pattern-bot")
+    assert any("pattern-bot succeeds in" in line for line in found.cheated)
 
 
 class TellsInTheWords(PolicyQA):
