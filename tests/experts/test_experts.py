@@ -184,3 +184,10 @@ def test_what_a_search_would_have_put_first_is_not_read(shop):
     assert not memory.is_outranked(other, [purple])
     memory.products["first"].shown["color"] = "purple"
     assert not memory.is_outranked(second, [purple])
+
+
+def test_a_thing_that_is_called_a_basket_is_no_shopping_basket(shop):
+    lexicon = load_lexicon(shop.store)
+    text = "I need a wooden block set with a pull-along cart, a table lamp, a gel pen, one of each."
+    assert name_situation(text, lexicon) == "bundle_planning"
+    assert name_situation("Put the table lamp for $54.49 that I viewed into my cart.", lexicon) == "cart_building"
