@@ -4,10 +4,11 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
-from typing import Any
+from typing import Any, NamedTuple
 
 from shopwright.pipeline.reading.short_instructions import UNIT_WORDS
 from shopwright.pipeline.reading.wishes import COMMON, ShopVocabulary, Wish, WishReader
+from shopwright.pipeline.words import content_words
 
 WORD = re.compile(r"\d+(?:\.\d+)+|\w+")
 NUMBER = re.compile(r"\d+(?:\.\d+)?")
@@ -108,6 +109,14 @@ class Product:
         return bool(self.shown.get("in_stock", True)) and not self.gone
 
     @property
+    def words(self) -> frozenset[str]:
+        """By which a search finds it, as far as they were seen."""
+        named = [self.shown.get(name) for name in ("title", "brand", "color", "category")]
+        return frozenset(
+            content_words(" ".join(map(str, filter(None, [*named, *self.shown.get("attributes", {}).values()]))))
+        )
+
+    @property
     def is_read(self) -> bool:
         """Whether its own page was read."""
         return "attributes" in self.shown
@@ -184,6 +193,13 @@ def has_words(text: str, words: str) -> bool:
     return re.search(rf"(?<![\w.-]){re.escape(words)}(?![\w-]|\.\d)", text.lower()) is not None
 
 
+class Ranking(NamedTuple):
+    """A search: its words, and what it showed, the best first."""
+
+    words: frozenset[str]
+    ids: tuple[str, ...]
+
+
 @dataclass
 class Memory:
     """All that was said and seen, and the words that are understood."""
@@ -194,6 +210,7 @@ class Memory:
     products: dict[str, Product] = field(default_factory=dict)
     seen: list[str] = field(default_factory=list)
     """What tools returned, in lower case."""
+    rankings: list[Ranking] = field(default_factory=list)
     today: date = date(2000, 1, 1)
 
     def see(self, found: Any) -> None:
@@ -213,6 +230,21 @@ class Memory:
     def categories(self) -> set[str]:
         """Those that a search or a page has shown."""
         return {product.category for product in self.products.values() if "in_stock" in product.shown}
+
+    def is_outranked(self, product: Product, wishes: Iterable[Wish]) -> bool:
+        """Whether it would stand before another product of a search if it did all that is wished.
+
+        A search puts first what has more of its words. A page tells all words of a product: what stands below it, and has those too and
+        would have more with the wishes, cannot do what is wished.
+        """
+        wished = " ".join(wish.value for wish in wishes if wish.kind == "value")
+        words = product.words | frozenset(content_words(wished))
+        for ranking in self.rankings:
+            place = ranking.ids.index(product.id) if product.id in ranking.ids else 0
+            above = [self.products[id] for id in ranking.ids[:place]]
+            if any(other.is_read and other.words & ranking.words < words & ranking.words for other in above):
+                return True
+        return False
 
     def know_titles(self) -> ShopVocabulary:
         """The words with the titles that were seen."""

@@ -7,8 +7,9 @@ from datetime import date
 from itertools import product as combine
 from typing import Any, NamedTuple
 
-from shopwright.pipeline.experts.beliefs import Memory, Product, Said, has_words, read_placed
+from shopwright.pipeline.experts.beliefs import Memory, Product, Ranking, Said, has_words, read_placed
 from shopwright.pipeline.reading.wishes import ShopVocabulary, Wish, leave_out_contrast
+from shopwright.pipeline.words import content_words
 
 MORE = (
     "Is there anything else that matters to you?",
@@ -137,14 +138,17 @@ class Expert:
             filters["category"] = category
         elif category:
             query = " ".join([words, *values])
+        query = self.memory.keep_seen_words(query)
         found = yield from self.call(
             "catalog_search",
             thought,
-            query=self.memory.keep_seen_words(query),
+            query=query,
             **filters,
             **({"page": page} if page > 1 else {}),
         )
         ids = [each["product_id"] for each in found.get("results", ())]
+        asked = frozenset(content_words(str(found.get("searched_for", query))))
+        self.memory.rankings.append(Ranking(asked, tuple(dict.fromkeys(ids))))
         return [self.memory.products[id] for id in dict.fromkeys(ids)], int(found.get("found", 0))
 
     def name_brand(self, wishes: Sequence[Wish]) -> str:

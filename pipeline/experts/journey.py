@@ -67,6 +67,10 @@ SHORT = 4
 """Letters of a word that a slip may make of any other."""
 
 
+VALUE_APART = 3
+"""How doubtful it is that an answer belongs to a request none of whose things has what it says."""
+THING_APART = 4
+"""How doubtful it is that an answer about one kind of thing belongs to a request for another."""
 UNLIKELY = 5
 """The rank of a request that nothing in an answer speaks for."""
 MOST_REQUESTS = 5
@@ -256,8 +260,18 @@ class Journey(Expert):
         doubts = []
         for place, request in enumerate(self.requests):
             rank = next((rank for rank, group in enumerate(ranked) if request.situation in group), UNLIKELY)
-            doubts.append(2 * rank + (not self.knows_values(place, heard)) + self.says_otherwise(place, heard))
+            other = THING_APART * self.names_other_thing(place, heard)
+            strange = VALUE_APART * (not self.knows_values(place, heard))
+            doubts.append(2 * rank + strange + self.says_otherwise(place, heard) + other)
         return doubts
+
+    def names_other_thing(self, place: int, heard: Sequence[Said]) -> bool:
+        """Whether an answer names a kind of thing of which a request for one product does not speak."""
+        if self.requests[place].situation not in ("product_discovery", "substitution"):
+            return False
+        own = {each.wish.value for each in self.read(self.requests[place].text) if each.wish.kind == "thing"}
+        named = {each.wish.value for each in heard if each.wish.kind == "thing"}
+        return bool(own and named) and own.isdisjoint(named)
 
     def knows_values(self, place: int, heard: Sequence[Said]) -> bool:
         """Whether things that a request names come with the values that were said; also where it was not read what it names."""
@@ -265,7 +279,7 @@ class Journey(Expert):
         facts = [self.memory.lexicon.values(thing) for thing in things]
         held = {value.lower() for each in facts for values in each.values() for value in values}
         values = [each.wish for each in heard if each.wish.kind == "value"]
-        return not things or all(wish.value in held or "brand" in wish.facts for wish in values)
+        return not things or all(wish.value in held for wish in values)
 
     def says_otherwise(self, place: int, heard: Sequence[Said]) -> bool:
         """Whether a request has its own word already on what was said."""

@@ -28,6 +28,8 @@ class Need:
         self.wishes: list[Wish] = []
         self.found: list[Product] = []
         """Products of its kind that were seen."""
+        self.made: list[dict[str, Any]] = []
+        """What its searches were limited to."""
         self.last: list[Product] = []
         self.total = 0
         """How many the first search found."""
@@ -96,6 +98,10 @@ class ListExpert(ProductExpert):
         """What to look for, the likeliest first, one search after another."""
         yield from ({"page": page} for page in range(1, PAGES + 1))
 
+    def count_next_page(self, need: Need) -> int:
+        """The page after the first search: without its kind, which was not shown yet, that is another search than those that follow."""
+        return 2 if need.category in self.memory.categories else 1
+
     def choose(self) -> list[Product] | None:
         """The best list of what was seen: of what is known to do rather than of what may do."""
         raise NotImplementedError
@@ -128,15 +134,21 @@ class ListExpert(ProductExpert):
         """One more search for each of these things; False where nothing is left to search."""
         searched = False
         for need in needs:
-            plan = next(plans[need.category], None) if self.left > 1 else None
+            new = (plan for plan in plans[need.category] if not self.was_made(need, plan))
+            plan = next(new, None) if self.left > 1 else None
             if plan is None:
                 continue
             searched = True
             yield from self.search_once(need, plan)
         return searched
 
+    def was_made(self, need: Need, plan: Mapping[str, Any]) -> bool:
+        """Whether the same was looked for before."""
+        return {name: value for name, value in plan.items() if name != "sums"} in need.made
+
     def search_once(self, need: Need, plan: Mapping[str, Any]) -> Acts:
         given = {name: value for name, value in plan.items() if name != "sums"}
+        need.made.append(given)
         shown, found = yield from self.search(
             need.words, need.wishes, describe_search(need, plan), category=need.category, **given
         )
@@ -152,8 +164,13 @@ class ListExpert(ProductExpert):
         return [product.meets(wish) for wish in need.wishes]
 
     def candidates(self, need: Need) -> list[Product]:
-        """Those that may do, the surest and cheapest first."""
-        return order_candidates(need.found, need.wishes, need.category)
+        """Those that may do, the surest and cheapest first; without those that a search would have put before others if they did."""
+        found = order_candidates(need.found, need.wishes, need.category)
+        return [
+            each
+            for each in found
+            if None not in self.met(each, need) or not self.memory.is_outranked(each, need.wishes)
+        ]
 
     def count_unread(self, chosen: Sequence[Product]) -> int:
         return sum(None in self.met(each, need) for each, need in zip(chosen, self.needs, strict=True))
@@ -235,6 +252,7 @@ class Bundle(ListExpert):
 
     def list_searches(self, need: Need) -> Iterator[dict[str, Any]]:
         """Within its share of the budget, then within the whole; page by page while none does; then cheaper and cheaper ones."""
+        first = self.count_next_page(need)
         share = self.budget // max(1, len(self.needs))
         plain = not any(wish.kind == "value" for wish in need.wishes)
         divided = f"{format_cents(self.budget)} / {len(self.needs)} = {format_cents(share)}"
@@ -242,7 +260,7 @@ class Bundle(ListExpert):
         for cap, sums in caps:
             limit: dict[str, Any] = {"max_price": cap / 100, "sums": sums} if cap else {}
             yield limit
-            for page in range(2, PAGES + 1):
+            for page in range(first, PAGES + 1):
                 if self.candidates(need) or need.count <= (page - 1) * PAGE:
                     break
                 yield {**limit, "page": page}
@@ -292,11 +310,11 @@ class OneSeller(ListExpert):
 
     def list_searches(self, need: Need) -> Iterator[dict[str, Any]]:
         """All of the kind of which there are the fewest; of the others, seller by seller, what those have who have that; then what is left."""
+        page = self.count_next_page(need)
         yield {}
         need.total = need.count
-        page = 2
         while need is self.find_rarest() and page <= PAGES and need.total > (page - 1) * PAGE:
-            if self.candidates(need) and not any(each in self.candidates(need) for each in need.last):
+            if page > 1 and self.is_past(need):
                 break
             yield {"page": page}
             page += 1
@@ -313,6 +331,12 @@ class OneSeller(ListExpert):
                 page += 1
             else:
                 return
+
+    def is_past(self, need: Need) -> bool:
+        """Whether what comes after the last page cannot do: nothing on it may, and the words of the search are what was wished."""
+        bounds = any(wish.kind in ("at most", "at least") for wish in need.wishes)
+        found = self.candidates(need)
+        return not any(each in found for each in need.last) and (bool(found) or not bounds)
 
     def find_rarest(self) -> Need:
         """The kind of which the fewest may be expected to do: of those found, the share that has one of so many values; else that of the most wishes."""
@@ -341,7 +365,8 @@ class OneSeller(ListExpert):
         sure = [each for each in self.candidates(rarest) if None not in self.met(each, rarest)]
         for seller in dict.fromkeys(str(each.shown.get("seller")) for each in sure):
             lacking = [need for need in self.needs if not self.has_seller(need, seller)]
-            if seller not in self.looked and lacking and len(lacking) < self.left:
+            lacking = [need for need in lacking if not self.was_made(need, {"seller": seller})]
+            if seller not in self.looked and lacking and len(lacking) + 1 < self.left:
                 self.looked.add(seller)
                 for need in lacking:
                     yield from self.search_once(need, {"seller": seller})
@@ -387,6 +412,7 @@ class VoucherList(Bundle):
 
     def list_searches(self, need: Need) -> Iterator[dict[str, Any]]:
         """Of the voucher's seller; within a share of the most that all may cost; then what goes with the cheapest of the others; then cheaper ones."""
+        first = self.count_next_page(need)
         room, why = self.compute_room()
         seller = next((each for each in self.memory.lexicon.sellers if each.lower() == self.voucher.get("seller")), "")
         limits: dict[str, Any] = {"max_price": room / 100, "sums": why} if self.budget else {}
@@ -395,7 +421,7 @@ class VoucherList(Bundle):
         share = room // len(self.needs)
         divided = f"{why}; {format_cents(room)} / {len(self.needs)} = {format_cents(share)}"
         yield {"max_price": share / 100, "sums": divided} if self.budget and not need.wishes else limits
-        for page in range(2, PAGES + 1):
+        for page in range(first, PAGES + 1):
             if self.candidates(need) or need.count <= (page - 1) * PAGE:
                 break
             yield {**limits, "page": page}
@@ -403,7 +429,7 @@ class VoucherList(Bundle):
             yield from self.complement(need, room, why)
             yield from self.complement(need, room, why, widely=True)
             yield from make_cheaper(self.candidates(need))
-        for page in range(2, PAGES + 1):
+        for page in range(first, PAGES + 1):
             yield {**limits, "page": page}
 
     def compute_room(self) -> tuple[int, str]:

@@ -1,10 +1,10 @@
 """Which expert takes an opening, and how it begins."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from shopwright.pipeline.experts.beliefs import read_placed
+from shopwright.pipeline.experts.beliefs import Said, read_placed
 from shopwright.pipeline.experts.cart import Cart
 from shopwright.pipeline.experts.expert import Acts
 from shopwright.pipeline.experts.journey import MORE_LATER, Journey, split_requests
@@ -49,11 +49,20 @@ def recognize_text(text: str, lexicon: ShopVocabulary) -> tuple[str, bool]:
         return found, asks_about_rule(plain, topic)
     if found == "order_tracking":
         return found, STATUS.search(plain) is not None or MY_ORDER.search(plain) is not None
-    if CART.search(plain) and products and found in ("product_discovery", "bundle_planning"):
+    beside = respell_cues(blank_out(" ".join(text.lower().split()), said), lexicon.words)
+    if CART.search(beside) and products and found in ("product_discovery", "bundle_planning"):
         return "cart_building", True
     if found == "product_discovery":
         return found, any(each.wish.kind == "number" for each in said)
     return found, products
+
+
+def blank_out(text: str, said: Sequence[Said]) -> str:
+    """A text without the things and values that it names: a storage basket is no shopping basket."""
+    for each in said:
+        if each.wish.kind in ("thing", "value") and each.start >= 0:
+            text = text[: each.start] + " " * (each.end - each.start) + text[each.end :]
+    return text
 
 
 def play(opening: str, calls: int, lexicon: ShopVocabulary) -> Acts:

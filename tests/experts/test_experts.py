@@ -12,11 +12,13 @@ from shopwright.pipeline.envs import get_env
 from shopwright.pipeline.envs.difficulty import compute_axes, scale_limits_to_calls
 from shopwright.pipeline.envs.episode import Episode, draw_task, play_episode, play_solution
 from shopwright.pipeline.envs.unseen import find_usage
+from shopwright.pipeline.experts.beliefs import Memory, Ranking
 from shopwright.pipeline.experts.journey import Journey, Request, split_requests
 from shopwright.pipeline.experts.play import EXPERTS, name_situation, recognize_text
 from shopwright.pipeline.experts.play import play as plan_calls
 from shopwright.pipeline.experts.player import load_lexicon, play_by_expert
 from shopwright.pipeline.gym import world
+from shopwright.pipeline.reading.wishes import Wish
 
 CODE = Path(__file__).parents[2] / "pipeline" / "experts"
 # Of six tasks of level 3, how many it must serve at least: two fewer than it does.
@@ -167,3 +169,25 @@ def test_answers_without_a_label_are_placed_in_the_order_of_the_requests(shop):
     answers = ["It contained a cuddly toy.", "Priced below $47.", "With niacinamide in it."]
     assert journey.route(answers) == {0: answers[:1], 1: answers[1:]}
     assert journey.place_in_order([[0, 1], [0, 0], [1, 0], [0, 1]]) == [0, 0, 0, 0]
+
+
+def test_what_a_search_would_have_put_first_is_not_read(shop):
+    lexicon = load_lexicon(shop.store)
+    memory = Memory(lexicon)
+    purple = Wish("value", "purple", frozenset(["color"]))
+    for id, more in (("first", {"color": "blue", "attributes": {"grip": "soft"}}), ("second", {}), ("other", {})):
+        memory.see({"product_id": id, "title": f"Yundt gel pen {id}", "category": "Gel Pens", **more})
+    memory.rankings.append(Ranking(frozenset(["gel", "pen", "purple"]), ("first", "second")))
+    second, other = memory.products["second"], memory.products["other"]
+    assert memory.is_outranked(second, [purple])
+    assert not memory.is_outranked(second, [])
+    assert not memory.is_outranked(other, [purple])
+    memory.products["first"].shown["color"] = "purple"
+    assert not memory.is_outranked(second, [purple])
+
+
+def test_a_thing_that_is_called_a_basket_is_no_shopping_basket(shop):
+    lexicon = load_lexicon(shop.store)
+    text = "I need a wooden block set with a pull-along cart, a table lamp, a gel pen, one of each."
+    assert name_situation(text, lexicon) == "bundle_planning"
+    assert name_situation("Put the table lamp for $54.49 that I viewed into my cart.", lexicon) == "cart_building"
