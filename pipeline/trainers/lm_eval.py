@@ -1,4 +1,4 @@
-"""Next actions as a task of lm-eval: one reply each, paid as Shop-R1 pays it. Its folder is written by
+"""Next actions as a task of lm-eval: one reply each, paid as Shop-R1 pays it. Its folder is written by:
 
     python -m shopwright.pipeline.trainers.lm_eval data/runs/mine build/lm-eval
     lm_eval run --model local-chat-completions --model_args model=NAME,base_url=http://127.0.0.1:8000/v1/chat/completions \\

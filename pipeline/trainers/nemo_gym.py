@@ -1,4 +1,4 @@
-"""The environments for NeMo Gym: a resources server, whose folder is written by
+"""The environments for NeMo Gym: a resources server, whose folder is written by:
 
     python -m shopwright.pipeline.trainers.nemo_gym data/runs/mine build/nemo
 
