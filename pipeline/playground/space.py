@@ -47,6 +47,7 @@ def write_space(folder: str | Path, run: str | None = None) -> Path:
 def write_openenv_space(folder: str | Path, run: str) -> Path:
     """The same for a server of OpenEnv, in a container. Raises Problem where the run has no tasks of the envs."""
     found = open_new_folder(folder, "shopwright serve --space FOLDER")
+    Run(run).stands_alone()
     if Run(run).read("env_tasks").manifest is None:
         raise Problem(f"{run} has no tasks to play. Build some: shopwright build env_tasks --run {run}")
     copy_played_datasets(Run(run), found / "run", ["env_tasks"])
