@@ -5,6 +5,8 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 RUN    ?= data/runs/demo
 RECIPE ?= everything
+# Each has an environment of its own; NeMo Gym wants Python 3.12.
+STANDARDS := inspect lm-eval nemo-gym skyrl
 READY  := $(VENV)/.ready
 export DO_NOT_TRACK = 1
 unexport PYTHONDONTWRITEBYTECODE  # else each process compiles all that it imports
@@ -55,9 +57,12 @@ test-trainers: trainers ## the trainers themselves on the training forms, on the
 	@.venv-trainers/bin/python -m pytest tests/trainers
 	@.venv-trainers-mcp/bin/python -m pytest tests/trainers/test_mcp.py
 	@.venv-trainers-verifiers/bin/python -m pytest tests/trainers/test_verifiers.py
+	@for each in $(STANDARDS); do \
+	  test -x .venv-trainers-$$each/bin/python || { echo "$$each could not be installed here, so it was not tested."; continue; }; \
+	  .venv-trainers-$$each/bin/python -m pytest tests/trainers/test_$$(echo $$each | tr - _).py || exit 1; done
 	@.venv-trainers/bin/python -m pytest tests/test_docs.py -m slow -k tutorial
 
-trainers: # TRL, verl, OpenEnv and Gymnasium in an environment of their own, MCP and verifiers in one each; verl asks for older ones than it needs
+trainers: # TRL, verl, OpenEnv and Gymnasium in an environment of their own, the other standards in one each; verl asks for older ones than it needs
 	@test -x .venv-trainers/bin/python || $(PYTHON) -m venv .venv-trainers
 	@echo "Installing the trainers into .venv-trainers, which takes some minutes ..."
 	@.venv-trainers/bin/python -m pip install --quiet --disable-pip-version-check --requirement tests/trainers/requirements.txt --editable '.[hub,search]'
@@ -66,6 +71,13 @@ trainers: # TRL, verl, OpenEnv and Gymnasium in an environment of their own, MCP
 	@.venv-trainers-mcp/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[hub,mcp,metrics,search]' 'pytest>=8.3,<10' 'hypothesis>=6.100,<7'
 	@test -x .venv-trainers-verifiers/bin/python || $(PYTHON) -m venv .venv-trainers-verifiers
 	@.venv-trainers-verifiers/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[hub,search,verifiers]' --editable shopwright-taskset uv 'pytest>=8.3,<10' 'hypothesis>=6.100,<7'
+
+	@for each in $(STANDARDS); do \
+	  made=.venv-trainers-$$each; test -x $$made/bin/python || $(PYTHON) -m venv $$made; \
+	  $$made/bin/python -m pip install --quiet --disable-pip-version-check uv 'pytest>=8.3,<10' 'hypothesis>=6.100,<7' && \
+	  $$made/bin/uv pip install --quiet --python $$made/bin/python --editable ".[$$each,hub,search]" && \
+	  $$made/bin/python -c 'import sys; from importlib.util import find_spec; sys.exit(not find_spec(sys.argv[1]))' $$(echo $$each | sed 's/inspect/inspect_ai/; s/skyrl/skyrl_gym/; s/-/_/') \
+	  || { echo "$$each could not be installed here."; rm -rf $$made; }; done
 
 test-cluster: cluster ## builds on Dask, Ray and object storage on this machine, with workers killed; installs Ray first
 	@$(BIN)/python -m pytest tests/scale
@@ -89,4 +101,4 @@ benchmarks: $(READY) ## measure everything, an hour or more, and write the figur
 	@$(BIN)/python -m benchmarks $(ARGS)
 
 clean: ## remove what was installed and built
-	rm -rf $(VENV) .venv-trainers .venv-trainers-mcp .venv-trainers-verifiers .prefect build dist *.egg-info
+	rm -rf $(VENV) .venv-trainers .venv-trainers-mcp .venv-trainers-verifiers $(STANDARDS:%=.venv-trainers-%) .prefect build dist *.egg-info

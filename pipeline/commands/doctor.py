@@ -58,6 +58,13 @@ EXTRAS = {
     "openenv": ("serves the environments by OpenEnv: shopwright serve; not beside vllm", ""),
     "mcp": ("serves the environments by MCP; not beside openenv", ""),
     "verifiers": ("the environments as a taskset of verifiers; in an environment of its own", "see docs/serving.md"),
+    "nemo-gym": (
+        "the environments as a resources server of NeMo Gym; Python 3.12, an environment of its own",
+        "see docs/serving.md",
+    ),
+    "skyrl": ("the environments for SkyRL-gym", ""),
+    "inspect": ("the environments as a task of Inspect, for evaluation", ""),
+    "lm-eval": ("next actions as a task of lm-eval", ""),
     "metrics": ("what Prometheus reads of shopwright serve", ""),
     "gymnasium": ("the environments as Gymnasium's", ""),
     "dask": ("shards made on a Dask cluster, with --runner dask", ""),

@@ -54,7 +54,10 @@ COMMANDS = {
     "serve": Command(
         "serve",
         "serve the environments of a run to trainers, by OpenEnv or MCP; it needs: pip install 'shopwright[openenv]', or 'shopwright[mcp]'",
-        ("shopwright serve --run data/runs/mine --curriculum C4",),
+        (
+            "shopwright serve --run data/runs/mine --curriculum C4",
+            "shopwright serve --run data/runs/mine --space build/space",
+        ),
     ),
     "play": Command(
         "play",

@@ -49,6 +49,9 @@ def add(commands: Any, folder: Parser, as_json: Parser) -> None:
         metavar="NUMBER",
         help="most connections of one address (default: any number)",
     )
+    options.add_argument(
+        "--space", metavar="FOLDER", help="write the files of an OpenEnv Space, with the run, instead of serving"
+    )
     levels = options.add_argument_group(
         "a curriculum",
         'tasks at the level that a training run\'s results call for, for clients that reset(training="NAME"); the levels are shown at /curriculum',
@@ -88,7 +91,12 @@ def parse_share(text: str) -> Fraction:
     return found
 
 
-def run(**options: Any) -> int:
+def run(space: str | None, **options: Any) -> int:
+    if space is not None:
+        from shopwright.pipeline.playground.space import write_openenv_space
+
+        print(f"A Space is in {write_openenv_space(space, options['run'])}. Try it: docker build {space}")
+        return 0
     from shopwright.pipeline.trainers import serve
 
     return serve.serve_environments(**options)

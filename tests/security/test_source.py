@@ -198,7 +198,10 @@ def test_no_dependency_comes_from_an_address():
     assert [each.name for each in requirements() if each.url] == []
 
 
-ELSEWHERE = {"vllm", "embedders", "train", "openenv", "mcp", "verifiers", "gymnasium", "ray"}
+ELSEWHERE = {
+    *("vllm", "embedders", "train", "openenv", "mcp", "verifiers", "gymnasium", "ray"),
+    *("inspect", "lm-eval", "nemo-gym", "skyrl"),
+}
 """Extras that one environment cannot hold together with the others: their ranges are all there is."""
 
 

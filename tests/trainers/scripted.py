@@ -5,10 +5,12 @@ import threading
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+from shopwright.pipeline.trainers.env import ENVIRONMENTS, ShopEnv, call_env_tool, get_env_task, solve_env_task
+
 
 @contextmanager
 def serve_script(scripts):
-    """scripts: calls by what the shopper says first; a model that has no more calls says that it is done. Yields the address and what came."""
+    """scripts: calls, or words, by what the shopper says first; a model that has no more says that it is done. Yields the address and what came."""
     came = []
 
     class Handler(BaseHTTPRequestHandler):
@@ -44,9 +46,10 @@ def answer(scripts, messages):
     first = next(read_text(message) for message in messages if message["role"] == "user")
     place = sum(message["role"] == "assistant" for message in messages)
     calls = scripts[first]
-    if place >= len(calls):
-        return {"role": "assistant", "content": "Done."}
-    name, arguments = calls[place]
+    now = calls[place] if place < len(calls) else "Done."
+    if isinstance(now, str):
+        return {"role": "assistant", "content": now}
+    name, arguments = now
     function = {"name": name, "arguments": json.dumps(arguments)}
     return {
         "role": "assistant",
@@ -82,3 +85,44 @@ def make_choice(delta, finish=None):
 
 def write_event(chunk):
     return f"data: {json.dumps({**ABOUT, 'object': 'chat.completion.chunk', **chunk})}\n\n"
+
+
+# What is scripted
+
+
+def begin(run, environment, index):
+    env = ENVIRONMENTS[environment](run)
+    env.reset(extra_info={"task": get_env_task(run, environment, index)})
+    return env
+
+
+def write_scripts(run, environment):
+    """Scripts of a few tasks by what is said first, and of each what it earns in process: solved, broken off, and with wrong calls."""
+    scripts, earned = {}, {}
+    for index, script in enumerate(list_scripts(run, environment)):
+        env = begin(run, environment, index)
+        for each in script:
+            env._hear(each) if isinstance(each, str) else call_env_tool(env, *each)
+        scripts[env._prompt[1]["content"]] = script
+        earned[index] = {"reward": env.get_reward(), "success": float(env._succeeds())}
+    assert len(scripts) == len(earned), "Two tasks begin with the same words."
+    return scripts, earned
+
+
+def list_scripts(run, environment):
+    tasks = [get_env_task(run, environment, index) for index in range(5)]
+    if environment == "envs":
+        solved = [solve_env_task(ShopEnv(run), task) for task in tasks]
+        return [
+            solved[0],
+            [("datetime_now", {})],
+            [("teleport", {})],
+            [*solved[3][:1], ("catalog_search", {"x": 1})],
+            solved[4],
+        ]
+    if environment == "questions":
+        return [[("submit", {"answer": task["answer"]})] for task in tasks[:2]] + [[("submit", {"answer": "no"})], []]
+    if environment == "questions_boxed":
+        code = ("code_interpreter", {"code": "print(1)"})
+        return [[code, f"It is \\boxed{{{tasks[0]['answer']}}}."], ["\\boxed{no}"], [code]]
+    return [[("search", {"words": "lamp"}), ("click", {"thing": "Buy Now"})], [("search", {})], []]

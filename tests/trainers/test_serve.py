@@ -19,7 +19,12 @@ OPTIONS = {"host": "127.0.0.1", "port": 8000, **TASK, **SIZES, **LEVELS}
 
 
 def test_it_listens_to_its_own_machine_unless_told_otherwise():
-    assert parse_arguments(["serve"]) == {"command": "serve", "run": "data/runs/demo", **OPTIONS}
+    assert parse_arguments(["serve"]) == {
+        "command": "serve",
+        "run": "data/runs/demo",
+        "space": None,
+        **OPTIONS,
+    }
     assert parse_arguments(["serve", "--port", "9", "--host", "0.0.0.0", "--sessions", "2", "--run", "x"])["port"] == 9
 
 
