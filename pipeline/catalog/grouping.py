@@ -46,9 +46,9 @@ DEPARTMENTS = frozenset(
 NEVER_LAST = (
     frozenset("series serie brand tech edition model version style size color window rule cart".split()) | SMALL
 )
-# Words that end what is said before a thing: heavy weight, letter size, 6 inch.
+# Words that end what is said before a thing: heavy weight, letter size, 6 inch, new.
 NEVER_FIRST = frozenset(
-    "weight duty size sized quality gauge capacity style count pack strength grade speed inch foot feet ft mm cm meter watt volt gb ounce lb".split()
+    "weight duty size sized quality gauge capacity style count pack strength grade speed new inch foot feet ft mm cm meter watt volt gb ounce lb".split()
 )
 # Words with an s that stand before a thing and are no thing beside it.
 ONE_KIND = frozenset(

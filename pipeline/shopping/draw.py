@@ -7,6 +7,7 @@ from random import Random
 
 import numpy as np
 
+from shopwright.pipeline.catalog.variants import list_varying_options
 from shopwright.pipeline.catalog.wishes import is_ordinary
 from shopwright.pipeline.phrases.bank import load_grammar_bank
 from shopwright.pipeline.shop.store import Store
@@ -290,6 +291,15 @@ def is_sayable(counter: VariantTable, need: Need) -> bool:
     """Whether somebody could ask for it: not for what comes anyway, not for a firm by its legal form, and not for a measure that
     few things of a kind have, which is of something else on their pages, as how far a camera sees is no length of it."""
     if is_ordinary(need.value) or (need.fact == "brand" and LEGAL_FORM.search(need.value)):
+        return False
+    # In a shop that the reference does not know choices may be invented, and packs for all that stands below "Accessories & Supplies".
+    known = f"thing {counter.leaf}" in load_grammar_bank("envs").templates
+    if (
+        need.fact == "pack"
+        and need.kind == "option"
+        and not known
+        and "pack" not in list_varying_options((counter.leaf,))
+    ):
         return False
     return not is_measure(need) or bool((counter.columns[need.fact] >= 0).mean() >= COMMON_MEASURE)
 
