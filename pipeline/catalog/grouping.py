@@ -46,8 +46,10 @@ DEPARTMENTS = frozenset(
 NEVER_LAST = (
     frozenset("series serie brand tech edition model version style size color window rule cart".split()) | SMALL
 )
-# Words that end what is said before a thing: heavy weight, letter size.
-NEVER_FIRST = frozenset("weight duty size sized quality gauge capacity style count pack strength grade speed".split())
+# Words that end what is said before a thing: heavy weight, letter size, 6 inch, new.
+NEVER_FIRST = frozenset(
+    "weight duty size sized quality gauge capacity style count pack strength grade speed new inch foot feet ft mm cm meter watt volt gb ounce lb".split()
+)
 # Words with an s that stand before a thing and are no thing beside it.
 ONE_KIND = frozenset(
     "kids mens womens girls boys babies sports series graphics lens permanent tools ladies games computers cds dvds news goods arts".split()

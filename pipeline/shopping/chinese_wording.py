@@ -81,7 +81,7 @@ class ChineseWriter:
     def write(self, needs: Sequence[Need], *, usual: bool) -> ShortText | None:
         """usual: there is more, which the shop knows from the profile."""
         leaf = map_leaves().get(self.counter.leaf)
-        if leaf is None or any(map(is_never_said, needs)):
+        if leaf is None or any(is_never_said(need) or self.is_lack(need) for need in needs):
             return None
         nouns = [noun for noun in leaf.nouns if not any(is_opposite(noun, need.value) for need in needs)] or leaf.nouns
         noun = nouns[int(self.random.random() * len(nouns))]
@@ -157,6 +157,14 @@ class ChineseWriter:
         if meaning == "value" and list_pairs(need.fact) & list_pairs(need.value):  # the value names it itself
             ways = [way for way in ways if "{name}" not in way]
         return self.draw(ways).format(**facts)
+
+    def is_lack(self, need: Need) -> bool:
+        """Whether it is without what its fact names or other things have: who needs no 减震 says nothing of it. 无糖 is a kind of its own."""
+        what = need.value[1:]
+        if need.op != "is" or need.value[0] not in LACKS or len(what) < 2:
+            return False
+        others = (value for value in self.counter.values.get(need.fact, ()) if value != need.value)
+        return any(what in text for text in (need.fact, *others))
 
     def stands_apart(self, need: Need) -> bool:
         """Whether about so much is no other value of the category: none is within a fifth. Nobody says about of pieces and days."""

@@ -1,11 +1,13 @@
 """A task drawn for one product: what is needed of it, so that no other product of the catalog will do."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 
 import numpy as np
 
+from shopwright.pipeline.catalog.variants import list_varying_options
 from shopwright.pipeline.catalog.wishes import is_ordinary
 from shopwright.pipeline.phrases.bank import load_grammar_bank
 from shopwright.pipeline.shop.store import Store
@@ -32,6 +34,7 @@ from shopwright.pipeline.shopping.telling_facts import (
     TellingFacts,
     build_price_limit,
     draw_manner,
+    is_measure,
     weigh,
 )
 from shopwright.pipeline.shopping.trait_words import FOR, draw_place
@@ -51,6 +54,10 @@ INSIST = 0.9
 MOST_RIGHT = 5
 # Variants of a category of which the facts are kept; a real shop has more than there is memory for.
 MOST_KNOWN = 1_000
+# Share of a category's variants that have a measure, at least.
+COMMON_MEASURE = 0.2
+# How a firm signs, and nobody calls it.
+LEGAL_FORM = re.compile(r",? (?:inc|llc|ltd|corp|co|gmbh|company|corporation|limited|incorporated)\.?$", re.IGNORECASE)
 # Words of a value that is copied from the title where it is said at all.
 LONG_RUN = 3
 
@@ -277,7 +284,24 @@ def sort_needs(needs: Iterable[Need]) -> list[Need]:
 def list_possible_needs(counter: VariantTable, thing: ProductVariant) -> dict[str, Need]:
     """What can be needed of it, by fact."""
     found = {fact: build_need(fact, thing, known="stated", said="") for fact in sorted(counter.columns)}
-    return {fact: need for fact, need in found.items() if need is not None and not is_ordinary(need.value)}
+    return {fact: need for fact, need in found.items() if need is not None and is_sayable(counter, need)}
+
+
+def is_sayable(counter: VariantTable, need: Need) -> bool:
+    """Whether somebody could ask for it: not for what comes anyway, not for a firm by its legal form, and not for a measure that
+    few things of a kind have, which is of something else on their pages, as how far a camera sees is no length of it."""
+    if is_ordinary(need.value) or (need.fact == "brand" and LEGAL_FORM.search(need.value)):
+        return False
+    # In a shop that the reference does not know choices may be invented, and packs for all that stands below "Accessories & Supplies".
+    known = f"thing {counter.leaf}" in load_grammar_bank("envs").templates
+    if (
+        need.fact == "pack"
+        and need.kind == "option"
+        and not known
+        and "pack" not in list_varying_options((counter.leaf,))
+    ):
+        return False
+    return not is_measure(need) or bool((counter.columns[need.fact] >= 0).mean() >= COMMON_MEASURE)
 
 
 def derive_profile_demands(profile: Profile, counter: VariantTable, category: str) -> ProfileDemands:

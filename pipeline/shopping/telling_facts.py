@@ -45,8 +45,10 @@ SEVERAL_RIGHT = {1: 0.09, 2: 0.07, 3: 0.03}
 FAMILY = 0.12
 # Values of a fact, at most, of which one is told by what it is not.
 MOST_VALUES = 12
-# How often nobody says for whom or for what a thing is, which takes many words, or how it is to be packed.
-UNSAID = {**dict.fromkeys(FOR, 0.6), "packaging": 0.85}
+# How often nobody says for whom or for what a thing is, which takes many words.
+UNSAID = dict.fromkeys(FOR, 0.6)
+# Share of tasks in which somebody says how it is to be packed, where it comes in several ways: few people ask for gift wrapping.
+PACKED = 0.03
 # Facts that are named only in some tasks, or where a profile carries them: they alone tell nearly everything.
 NEVER_TELLS = ("brand",)
 # What everything comes as unless somebody says otherwise: nobody asks for it.
@@ -138,6 +140,12 @@ class Manner:
     """Whether something is to be said by its effect, where there is something."""
     brief: bool
     """Whether two needs are to be enough."""
+    packed: bool
+    """Whether it is told how the thing is to be packed."""
+
+    def allows(self, fact: str) -> bool:
+        """Whether it tells such a fact at all."""
+        return (self.brand or fact not in NEVER_TELLS) and (self.packed or fact != "packaging")
 
 
 def draw_manner(habits: Habits, grade: int, random: Random, *, freely: bool) -> Manner:
@@ -156,6 +164,7 @@ def draw_manner(habits: Habits, grade: int, random: Random, *, freely: bool) -> 
         several=several,
         indirect=random.random() < INDIRECT,
         brief=grade == 1 and not several and random.random() < habits.brief,
+        packed=random.random() < PACKED,
     )
 
 
@@ -224,7 +233,7 @@ class TellingFacts:
         masks = [each.met for each in first]
         for fact, plain in self.plain.items():
             if fact not in self.measures:
-                masks += [plain.met] if manner.brand or fact not in NEVER_TELLS else []
+                masks += [plain.met] if manner.allows(fact) else []
             elif manner.measures:
                 masks.append(plain.met)
             elif fact in self.effects:
@@ -240,7 +249,7 @@ class TellingFacts:
         able = [
             (plain.loose, fact in self.measures)
             for fact, plain in self.plain.items()
-            if (manner.measures or fact not in self.measures) and (manner.brand or fact not in NEVER_TELLS)
+            if (manner.measures or fact not in self.measures) and manner.allows(fact)
         ]
         able += [(self.bounds[fact].loose, False) for fact in sorted(self.effects)]
         if manner.price:
@@ -275,7 +284,7 @@ class TellingFacts:
                     limited = fact in self.bounds and pick < LIMITED
                     found.append(self.bounds[fact] if limited else plain)
                 measures -= 1 if measures else 0
-            elif manner.brand or fact not in NEVER_TELLS:
+            elif manner.allows(fact):
                 found.append(plain)
         about, pick = random.random() < manner.about, random.random()
         if manner.price and about and self.about:

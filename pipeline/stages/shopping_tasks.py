@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
+from shopwright.pipeline.catalog.naming import mark_called_products
 from shopwright.pipeline.checks import shopping as check
 from shopwright.pipeline.checks.short_instructions import (
     ShortShop,
@@ -22,6 +23,7 @@ from shopwright.pipeline.checks.unique import ids_are_unique
 from shopwright.pipeline.dataset import Dataset
 from shopwright.pipeline.envs.load_world import load_world_beside
 from shopwright.pipeline.languages import check_offered, find_language
+from shopwright.pipeline.phrases.bank import load_grammar_bank
 from shopwright.pipeline.problem import Lacking
 from shopwright.pipeline.shopping import wording as wording_of
 from shopwright.pipeline.shopping.chinese_wording import ChineseWriter
@@ -100,10 +102,15 @@ def plan_shopping_tasks(
 
 
 def group_products_by_leaf(catalog_fine: Dataset[Product]) -> dict[str, LeafProducts]:
-    """By leaf category, in the catalog's order."""
+    """By leaf category, in the catalog's order: those that people would call by the category's everyday noun, or by its name."""
+    rows = catalog_fine.table(["id", "category", "brand", "color", "title"]).to_pylist()
+    nouns = load_grammar_bank("envs").templates
+    named = [find_language(catalog_fine).code == "zh" or f"thing {row['category']}" in nouns for row in rows]
+    others = [row for row, known in zip(rows, named, strict=True) if not known]
+    called = iter(mark_called_products([row["title"] for row in others], [row["category"] for row in others]))
     found: dict[str, LeafProducts] = defaultdict(LeafProducts)
-    for batch in catalog_fine.batches(["id", "category", "brand", "color"]):
-        for row in batch.to_pylist():
+    for row, known in zip(rows, named, strict=True):
+        if known or next(called):
             shelf = found[row["category"]]
             shelf.ids.append(row["id"])
             shelf.brands |= {row["brand"]} - {None}

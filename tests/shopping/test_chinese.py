@@ -186,6 +186,25 @@ def test_a_catalog_without_a_language_is_english():
     assert language_of({}) is LANGUAGES["en"]
 
 
+@pytest.mark.parametrize(
+    ("fact", "value", "others", "lacks"),
+    [
+        ("减震", "无减震", ["四轮减震"], True),
+        ("灯光", "无背光", ["白光背光"], True),
+        ("甜度", "无糖", ["低糖"], False),
+        ("电机", "无刷电机", ["高速电机"], False),
+        ("弹力", "高弹", ["无弹"], False),
+    ],
+)
+def test_nobody_asks_for_the_lack_of_what_others_have(fact, value, others, lacks):
+    need = Need(fact=fact, op="is", value=value, number=None, unit=None, kind="attribute", known="stated", said="")
+    table = SimpleNamespace(leaf="婴儿推车", values={fact: [value, *others]})
+    writer = ChineseWriter(table, "", "train", Random(1))
+    assert writer.is_lack(need) == lacks
+    assert not writer.is_lack(need.model_copy(update={"op": "is not"}))
+    assert writer.write([need], usual=False) is None or not lacks
+
+
 def test_no_reason_is_given_for_what_is_not_wanted():
     writer = ChineseWriter(SimpleNamespace(leaf="电饭煲", values={}), "", "train", Random(1))
     denied = Need(

@@ -2,12 +2,20 @@
 
 from dataclasses import replace
 from random import Random
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from shopwright.pipeline.gym import world
-from shopwright.pipeline.shopping.draw import GRADES, MOST_RIGHT, draft_task, draw_grade, list_possible_needs
+from shopwright.pipeline.shopping.draw import (
+    GRADES,
+    MOST_RIGHT,
+    draft_task,
+    draw_grade,
+    is_sayable,
+    list_possible_needs,
+)
 from shopwright.pipeline.shopping.effects import find_effect, find_effect_bounds, load_effects
 from shopwright.pipeline.shopping.facts import VariantTables, compute_price_ceiling, is_need_met, parse_measurement
 from shopwright.pipeline.shopping.right_products import pack_bits
@@ -176,14 +184,39 @@ def test_an_effect_is_for_its_own_measure_department_and_end():
 def test_who_tells_no_brand_and_no_price_tells_none_whatever_would_decide(counters):
     """The manner is the person's: a product that it cannot tell has no task."""
     manner = replace(
-        draw_manner(HABITS["en"], 1, Random(3), freely=False), brand=False, price=False, several=False, measures=0
+        draw_manner(HABITS["en"], 1, Random(3), freely=False),
+        brand=False,
+        price=False,
+        several=False,
+        measures=0,
+        packed=False,
     )
     found = [draft_task(counters, row, Random(row), grade=1, manner=manner) for row in range(0, 8_000, 29)]
     told = {need.fact for one in found if one for need in one.needs}
     assert 20 < sum(one is not None for one in found) < len(found)
-    assert "brand" not in told
+    assert told.isdisjoint({"brand", "packaging"})
     priced = [one for one in found if one and any(need.fact == "price" for need in one.needs)]
     assert all(look_up_told(counters, one).is_told_by_title for one in priced)
+
+
+@pytest.mark.parametrize(
+    ("leaf", "fact", "value", "kind", "sayable"),
+    [
+        ("Headsets", "pack", "6 pack", "option", False),
+        ("Headsets", "pack", "6 pack", "attribute", True),
+        ("Photo Paper", "pack", "6 pack", "option", True),
+        ("Headsets", "brand", "Zalman USA Inc", "attribute", False),
+        ("Headsets", "brand", "Zalman", "attribute", True),
+        ("Headsets", "length", "75 ft", "attribute", False),
+        ("Headsets", "power", "75 W", "attribute", True),
+    ],
+)
+def test_nobody_asks_for_invented_packs_legal_forms_and_measures_of_something_else(leaf, fact, value, kind, sayable):
+    columns = {"length": np.array([0, *[-1] * 9]), "power": np.array([0, 0, *[-1] * 8])}
+    table = SimpleNamespace(leaf=leaf, columns=columns)
+    measure = {"number": 75.0, "unit": value.split()[1]} if value.startswith("75") else {}
+    need = Need(fact=fact, op="is", value=value, kind=kind, known="stated", said="", **measure)
+    assert is_sayable(table, need) == sayable
 
 
 def look_up_told(counters, one):

@@ -2,6 +2,7 @@
 
 import copy
 from collections import defaultdict
+from itertools import groupby
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -16,8 +17,18 @@ from shopwright.pipeline.checks.shopping import (
 from shopwright.pipeline.dataset import Dataset
 from shopwright.pipeline.problem import Problem
 from shopwright.pipeline.run import Run
+from shopwright.pipeline.shopping.customers import LeafCustomers
+from shopwright.pipeline.stage import Shard
 from shopwright.pipeline.stages import all_stages
-from shopwright.pipeline.stages.shopping_tasks import HELD_OUT, PAPER, quotas
+from shopwright.pipeline.stages.shopping_tasks import (
+    HELD_OUT,
+    PAPER,
+    PERSONS,
+    LeafTasks,
+    group_products_by_leaf,
+    make_counters,
+    quotas,
+)
 from shopwright.pipeline.verify import verify_dataset
 from shopwright.schemas.certificates import AnyOf, End, Lines, Miss, certificate_to_text, parse_certificate, parse_miss
 from shopwright.schemas.shopping import ShoppingTask
@@ -62,6 +73,32 @@ def test_the_papers_sizes_are_exact():
         assert sum(each for _, each in found) == held_out
         assert max(found)[0] - min(found)[0] <= 1
     assert PAPER == (23_421, 4_726)
+
+
+class ManneredTasks(LeafTasks):
+    """Notes the manner with which each product was tried."""
+
+    def draw(self, *args, manner=None, **settings):
+        self.manners.append(manner)
+        return super().draw(*args, manner=manner, **settings)
+
+
+def test_a_task_has_one_manner_whatever_products_are_tried(small):
+    """A manner drawn again with each product would mostly be one that tells much: with it nearly any product has a task."""
+    ids, tried = group_products_by_leaf(small.read("catalog_fine")), []
+    counters = make_counters(small.read("catalog"))
+    for leaf in sorted(ids)[::4]:
+        nobody = LeafCustomers([], [], {}, "en")
+        made = ManneredTasks(counters, leaf, ids[leaf].ids, nobody, Shard(0, 1, 0), "en", None)
+        made.manners = []
+        for _ in made.standard(made.rows, "train"):
+            # None, whatever is needed, comes when all who tell little have been tried; after it another grade may be.
+            for sparing, group in groupby(made.manners, key=lambda manner: manner is not None):
+                one_after_another = [who for who, _ in groupby(map(id, group))]
+                assert not sparing or len(one_after_another) <= PERSONS
+            tried.append(len(made.manners))
+            made.manners = []
+    assert max(tried) > 2 * PERSONS
 
 
 def test_rows_as_they_were_made_pass(find_row_reasons, rows):
