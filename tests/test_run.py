@@ -401,6 +401,22 @@ def test_code_that_changed_is_named(boxes_run, monkeypatch):
         boxes_run.build("boxes")
 
 
+def test_a_run_of_0_1_0_opens_and_is_made_from_but_not_gone_on_with(tmp_path, toys):
+    """Its manifests have one digest of all code."""
+    run = Run(tmp_path, workers=1)
+    made = run.build("toys", count=20)
+    path = run.read("toys").manifest_path
+    found = json.loads(path.read_text())
+    found["recipe"]["code"] = "0123456789ab"
+    path.write_text(json.dumps({**found, "sum": None}))
+    assert run.read("toys").manifest.rows == len(list(run.read("toys"))) == made.rows
+    run.build("boxes")
+    with pytest.raises(
+        Stale, match=r"toys in .* was made differently: the code in all, .*pipeline, .*\. Build with --rebuild"
+    ):
+        run.build("toys")
+
+
 def test_a_source_file_whose_content_changed_is_named(tmp_path):
     shop = tmp_path / "shop.csv"
     shop.write_text("title,price\nRed lamp,12\nBlue lamp,13\n")

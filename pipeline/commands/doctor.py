@@ -58,10 +58,7 @@ EXTRAS = {
     "openenv": ("serves the environments by OpenEnv: shopwright serve; not beside vllm", ""),
     "mcp": ("serves the environments by MCP; not beside openenv", ""),
     "verifiers": ("the environments as a taskset of verifiers; in an environment of its own", "see docs/serving.md"),
-    "nemo-gym": (
-        "the environments as a resources server of NeMo Gym; Python 3.12, an environment of its own",
-        "see docs/serving.md",
-    ),
+    "nemo-gym": ("the environments for NeMo Gym; Python 3.12, an environment of its own", "see docs/serving.md"),
     "skyrl": ("the environments for SkyRL-gym", ""),
     "inspect": ("the environments as a task of Inspect, for evaluation", ""),
     "lm-eval": ("next actions as a task of lm-eval", ""),
@@ -143,6 +140,8 @@ def check_extras() -> list[Finding]:
 def check_extra(name: str, asked: list[Any]) -> Finding:
     about, install = EXTRAS.get(name, ("", ""))
     parts = [check_package(each) for each in asked if each.marker is None or each.marker.evaluate({"extra": name})]
+    if not parts:
+        return Finding(name, "none", "not for this Python", about, install)
     lacking = [each for each in parts if each.state != "ok"]
     if not lacking:
         return Finding(name, "ok", ", ".join(f"{each.name} {each.found}" for each in parts[:2]), about)

@@ -168,14 +168,12 @@ def test_damage_to_what_other_code_made_is_named_and_not_mended_silently(toybox,
     folder = toybox.whole(tmp_path / "run")
     path = folder / "manifests" / "toys.json"
     found = json.loads(path.read_text())
-    found["recipe"]["code"] = "0123456789ab"
+    found["recipe"]["code"]["pipeline"] = "0123456789ab"
     path.unlink()
     path.write_text(json.dumps({**found, "sum": None}))
     (folder / "toys" / "part-00001.parquet").unlink()
     for name in ("toys", "boxes"):
-        told = (
-            r"toys in .* is damaged \(toys/part-00001\.parquet: missing\) and was made differently: code 0123456789ab"
-        )
+        told = r"toys in .* is damaged \(toys/part-00001\.parquet: missing\) and was made differently: the code in pipeline\."
         with pytest.raises(Stale, match=told):
             Run(folder, workers=1).build(name)
 

@@ -290,8 +290,8 @@ PLANTED = (
     Planted(
         "a refusal is right where something can be had",
         "pipeline/envs/substitution.py",
-        "        gone = [here.at, *np.flatnonzero(fits | doubts if refusal else doubts & (not here.fits)).tolist()]",
-        "        gone = [here.at, *np.flatnonzero(fits | doubts if refusal else doubts & (not here.fits)).tolist()[:-1]]",
+        "        gone = [here.at, *np.flatnonzero(unfit).tolist()]",
+        "        gone = [here.at, *np.flatnonzero(unfit).tolist()[:-1]]",
         f"{CERTIFICATES} outsider_finds substitution",
     ),
     Planted(
