@@ -37,7 +37,9 @@ def tabulate_audits(audits: Sequence[dict[str, Any]]) -> str:
     for env in dict.fromkeys(cell.group["env"] for cell in cells):
         lines.append(f"| {' | '.join(describe_env([cell for cell in cells if cell.group['env'] == env]))} |")
     failed = [line for audit in audits for line in parse_verdict(audit).list_failures()]
-    return "\n".join([*lines, "", f"Fails: {'; '.join(failed) or 'nothing'}."])
+    over_levels = [line for line in failed if " level " not in line]
+    at_levels = f"{len(failed) - len(over_levels)} bounds at single levels" if len(failed) > len(over_levels) else ""
+    return "\n".join([*lines, "", f"Fails: {'; '.join(filter(None, [*over_levels, at_levels])) or 'nothing'}."])
 
 
 def describe_env(cells: Sequence[AuditCell]) -> list[str]:
