@@ -18,9 +18,9 @@ from urllib.request import Request, urlopen
 
 import pytest
 
+from shopwright.pipeline.playground.space import write_openenv_space
 from shopwright.pipeline.publish.exporters.forms import configs
 from shopwright.pipeline.publish.layout import lay
-from shopwright.pipeline.trainers import env as environments
 from shopwright.pipeline.trainers.env import ENVIRONMENTS, get_env_task, list_env_tools, list_tool_schemas
 from shopwright.pipeline.trainers.trl import last_words
 from tests.trainers import tiny
@@ -459,8 +459,8 @@ def test_a_server_tells_its_tasks_by_their_ids_alone(served, small):
     assert asked("shopwright/task", split="envs", index=2)["task"] == {"id": ids[2], "index": 2}
 
 
-def test_the_package_is_valid_for_openenv():
-    folder = Path(environments.__file__).parent
+def test_a_space_is_valid_for_openenv(small, tmp_path):
+    folder = write_openenv_space(tmp_path / "space", str(small.folder))
     words = [sys.executable, "-m", "openenv.cli", "validate", str(folder), "--level", "static"]
     done = subprocess.run(words, check=False, capture_output=True, text=True, cwd=tempfile.mkdtemp())
     assert done.returncode == 0, done.stdout + done.stderr
