@@ -47,6 +47,8 @@ T = TypeVar("T")
 # Of memory for a query over a whole dataset; what needs more goes to the folder for temporary files.
 DUCKDB_MEMORY = "2GB"
 SHARD = re.compile(r"part-\d{5,}(-across)?\.parquet")
+# The part of the code that a manifest of 0.1.0 names.
+ALL_CODE = "all"
 # What `Dataset.once` made in this process, by folder, state of the files and function.
 VIEWS: dict[tuple[Any, ...], Any] = {}
 
@@ -83,7 +85,7 @@ class Recipe(JsonModel):
     @classmethod
     def take_code_of_before(cls, found: object) -> object:
         """A manifest of 0.1.0 has one digest, of all files together."""
-        return {"all": found} if isinstance(found, str) else found
+        return {ALL_CODE: found} if isinstance(found, str) else found
 
 
 class Manifest(JsonModel):

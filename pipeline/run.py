@@ -16,6 +16,7 @@ from typing import Any
 from shopwright import __version__
 from shopwright.pipeline.code_digest import digest_code
 from shopwright.pipeline.dataset import (
+    ALL_CODE,
     Dataset,
     Manifest,
     Recipe,
@@ -473,7 +474,7 @@ def describe_changes(before: Recipe, now: Recipe) -> str:
         f"{key} {format_setting(old.get(key))} -> {format_setting(new.get(key))}" for key in list_differences(old, new)
     ]
     if parts := list_differences(before.code, now.code):
-        found.append(f"the code in {', '.join(parts)}")
+        found.append("the code" if ALL_CODE in before.code else f"the code in {', '.join(parts)}")
     return ", ".join(found)
 
 

@@ -411,9 +411,7 @@ def test_a_run_of_0_1_0_opens_and_is_made_from_but_not_gone_on_with(tmp_path, to
     path.write_text(json.dumps({**found, "sum": None}))
     assert run.read("toys").manifest.rows == len(list(run.read("toys"))) == made.rows
     run.build("boxes")
-    with pytest.raises(
-        Stale, match=r"toys in .* was made differently: the code in all, .*pipeline, .*\. Build with --rebuild"
-    ):
+    with pytest.raises(Stale, match=r"toys in .* was made differently: the code\. Build with --rebuild"):
         run.build("toys")
 
 
