@@ -55,11 +55,9 @@ soak: $(READY) ## an hour of faults, bad input and comparisons, with figures at 
 
 test-trainers: trainers ## the trainers themselves on the training forms, on the CPU; installs them first
 	@.venv-trainers/bin/python -m pytest tests/trainers
-	@.venv-trainers-mcp/bin/python -m pytest tests/trainers/test_mcp.py
-	@.venv-trainers-verifiers/bin/python -m pytest tests/trainers/test_verifiers.py
-	@for each in $(STANDARDS); do \
-	  test -x .venv-trainers-$$each/bin/python || { echo "$$each could not be installed here, so it was not tested."; continue; }; \
-	  .venv-trainers-$$each/bin/python -m pytest tests/trainers/test_$$(echo $$each | tr - _).py || exit 1; done
+	@printf '%s\n' mcp verifiers $(STANDARDS) | xargs -P 2 -n 1 sh -c '\
+	  test -x .venv-trainers-$$1/bin/python || { echo "$$1 could not be installed here, so it was not tested."; exit 0; }; \
+	  .venv-trainers-$$1/bin/python -m pytest tests/trainers/test_$$(echo $$1 | tr - _).py || exit 1' _
 	@.venv-trainers/bin/python -m pytest tests/test_docs.py -m slow -k tutorial
 
 trainers: # TRL, verl, OpenEnv and Gymnasium in an environment of their own, the other standards in one each; verl asks for older ones than it needs
