@@ -5,7 +5,6 @@ before such a change goes on after it.
 """
 
 import ast
-import hashlib
 import importlib.util
 import json
 import os
@@ -16,6 +15,7 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 
+from shopwright.pipeline.dataset import digest
 from shopwright.pipeline.files import write_whole
 from shopwright.pipeline.stage import Stage
 
@@ -33,8 +33,12 @@ SAID = ("pipeline/shop/tools.py", "pipeline/questions/")
 NAME = re.compile(r"[\w-]+")
 TAKEN_IN = re.compile(r"""["']([\w/.-]+\.j2)["']""")
 # Reading the syntax of all files takes some seconds. This lies beside what Python keeps of them itself, or with the user's own.
-CACHES = (Path(importlib.util.cache_from_source(__file__)).parent, Path("~/.cache/shopwright").expanduser())
-CACHE = next((each for each in CACHES if os.access(each, os.W_OK)), CACHES[-1]) / "code_digest.json"
+BESIDE = Path(importlib.util.cache_from_source(__file__)).parent
+HOME_OF_USER = os.path.expanduser(
+    "~"
+)  # as it stands where there is none, as in a container with a user of a number alone
+KEEP_BESIDE = os.access(BESIDE, os.W_OK) or HOME_OF_USER == "~"
+CACHE = (BESIDE if KEEP_BESIDE else Path(HOME_OF_USER, ".cache", PACKAGE)) / "code_digest.json"
 
 
 @dataclass(frozen=True)
@@ -62,8 +66,8 @@ def digest_code(stage: Stage) -> dict[str, str]:
         parts.setdefault(part_of(path), []).append(f"{path} {sources[path].digest}")
     named = {name for each in reached for name in sources[each].names}
     for path in sorted(reach_assets({stage.name} | named, sources, assets)):
-        parts.setdefault(part_of(path), []).append(f"{path} {hash_bytes((HOME / path).read_bytes())}")
-    return {part: hash_bytes("\n".join(lines).encode()) for part, lines in sorted(parts.items())}
+        parts.setdefault(part_of(path), []).append(f"{path} {digest((HOME / path).read_text('utf-8'))}")
+    return {part: digest("\n".join(lines)) for part, lines in sorted(parts.items())}
 
 
 def part_of(path: str) -> str:
@@ -73,10 +77,6 @@ def part_of(path: str) -> str:
     """
     parts = path.split("/")
     return "/".join(parts[: min(2, len(parts) - 1)])
-
-
-def hash_bytes(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()[:12]
 
 
 def reach_code(roots: Iterable[str], sources: Mapping[str, Source]) -> set[str]:
@@ -149,16 +149,16 @@ def reach_assets(named: set[str], sources: Mapping[str, Source], assets: Mapping
 def read_sources() -> dict[str, Source]:
     """Every file of code that may decide a row."""
     names = frozenset().union(*list_assets().values())
-    salt = hash_bytes(Path(__file__).read_bytes() + "\n".join(sorted(names)).encode())
+    salt = digest(Path(__file__).read_text("utf-8") + "\n".join(sorted(names)))
     known = read_cache()
     found, keys = {}, {}
     for folder in ("pipeline", "schemas"):
         for path in sorted((HOME / folder).rglob("*.py")):
             inside = path.relative_to(HOME)
             if not ONLY_SHOW & {*inside.parts}:
-                text = path.read_bytes()
-                key = keys[inside.as_posix()] = f"{inside.as_posix()} {salt} {hash_bytes(text)}"
-                found[inside.as_posix()] = known.get(key) or read_source(inside.as_posix(), text.decode(), names)
+                text = path.read_text("utf-8")
+                key = keys[inside.as_posix()] = f"{inside.as_posix()} {salt} {digest(text)}"
+                found[inside.as_posix()] = known.get(key) or read_source(inside.as_posix(), text, names)
     if not set(keys.values()) <= known.keys():
         with suppress(OSError):  # nobody may write in either: it is only slower
             write_whole(CACHE, json.dumps({keys[path]: asdict(source) for path, source in found.items()}))
@@ -183,7 +183,7 @@ def read_source(path: str, text: str, names: frozenset[str]) -> Source:
     strings = list(list_strings(tree))
     words = {name for each in strings for name in NAME.findall(each)}
     return Source(
-        hash_bytes(repr(outline(tree)).encode()),
+        digest(repr(outline(tree))),
         sorted({*list_imports(tree), *(each for each in strings if each.startswith(f"{PACKAGE}."))}),
         sorted(words & names),
         any(isinstance(node, ast.Attribute) and node.attr == "iter_modules" for node in ast.walk(tree)),

@@ -108,6 +108,14 @@ def test_each_dataset_has_its_own():
     assert made["catalog"]["schemas"] != made["questions"]["schemas"]
 
 
+def test_nothing_is_asked_of_a_user_without_a_home():
+    """As in a container with a user of a number alone; nor is a folder `~` made in the one that is current."""
+    words = "import os, pathlib; del os.environ['HOME']; os.getuid = lambda: 54321; import shopwright.pipeline.code_digest as each; print(each.CACHE)"
+    done = subprocess.run([sys.executable, "-c", words], cwd=HOME, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert Path(done.stdout.strip()).is_absolute()
+
+
 # --- a run goes on after a change ---------------------------------------------------------------------------------------
 
 
