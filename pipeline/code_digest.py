@@ -34,9 +34,8 @@ NAME = re.compile(r"[\w-]+")
 TAKEN_IN = re.compile(r"""["']([\w/.-]+\.j2)["']""")
 # Reading the syntax of all files takes some seconds. This lies beside what Python keeps of them itself, or with the user's own.
 BESIDE = Path(importlib.util.cache_from_source(__file__)).parent
-HOME_OF_USER = os.path.expanduser(
-    "~"
-)  # as it stands where there is none, as in a container with a user of a number alone
+# "~" where there is none, as in a container whose user is a number alone.
+HOME_OF_USER = os.path.expanduser("~")
 KEEP_BESIDE = os.access(BESIDE, os.W_OK) or HOME_OF_USER == "~"
 CACHE = (BESIDE if KEEP_BESIDE else Path(HOME_OF_USER, ".cache", PACKAGE)) / "code_digest.json"
 
