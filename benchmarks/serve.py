@@ -2,6 +2,8 @@
 
     python -m benchmarks.serve data/runs/mine                        # needs openenv; a minute or two
     python -m benchmarks.serve data/runs/mine --sessions 4000 --workers 2
+    python -m benchmarks.serve data/runs/mine --endure               # memory over 100,000 episodes and 10,000 clients that vanish
+    python -m benchmarks.serve data/runs/mine --batches              # what a second worker adds, by clients that cost next to nothing
     python -m benchmarks.serve data/runs/mine --protocol mcp         # needs mcp 2: what a call costs
 
 Real clients, in processes of their own, open so many sessions at once, reset each, keep all of them, make calls, and leave. Processor time is the
@@ -11,6 +13,7 @@ run under uvicorn with the same settings, without compression. Figures go into b
 
 import argparse
 import asyncio
+import json
 import os
 import signal
 import socket
@@ -25,6 +28,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any, Self
+from urllib.request import urlopen
 
 from benchmarks.trajectories import machine, write
 
@@ -32,8 +36,8 @@ TICK = os.sysconf("SC_CLK_TCK")
 CALLS: tuple[tuple[str, dict[str, Any]], ...] = (("cart_view", {}), ("datetime_now", {}))
 SEARCH: tuple[tuple[str, dict[str, Any]], ...] = (("catalog_search", {"query": "desk lamp"}),)
 """Few enough that the limit of no task is reached."""
-CLIENTS, TOOL_CALLS, TASKS = 2, 500, 500
-"""Processes; calls of MCP; different tasks at most, so that each was begun before it is measured."""
+CLIENTS, TOOL_CALLS, TASKS, VANISHING, BATCH = 2, 500, 500, 1_000, 100
+"""Processes; calls of MCP; different tasks at most, so that each was begun before it is measured; clients that vanish at once, of each process; episodes of a batch."""
 
 
 @dataclass
@@ -71,6 +75,8 @@ def main() -> None:
         "--workers", type=int, nargs="*", default=[1, 2], help="of our server, one run for each number"
     )
     options.add_argument("--protocol", choices=("openenv", "mcp"), default="openenv")
+    options.add_argument("--batches", action="store_true", help="steps a second, in batches")
+    options.add_argument("--endure", action="store_true", help="look for what is not given back")
     options.add_argument("--empty", type=int, metavar="PORT", help="be the server of the empty environment or tool")
     options.add_argument("--keep", action="store_true", help="write the figures into benchmarks/README.md")
     given = options.parse_args()
@@ -83,6 +89,12 @@ def main() -> None:
     from shopwright.pipeline.trainers.env import count_env_tasks
 
     tasks = min(TASKS, count_env_tasks(given.run, "envs"))
+    if given.batches:
+        compare_workers(given.run, given.workers, tasks, given.keep)
+        return
+    if given.endure:
+        endure(given.run, given.workers[0], tasks, given.keep)
+        return
     found: dict[str, Measured] = {}
     with run_server([sys.executable, "-m", "benchmarks.serve", "--empty"]) as (pid, port):
         found["an empty OpenEnv environment"] = measure(pid, port, {}, given.sessions, given.rounds)
@@ -94,7 +106,7 @@ def main() -> None:
     lines = render_table(given.sessions, given.rounds, found)
     print("\n".join(lines))
     if given.keep:
-        write("serve", lines)
+        write("serve", "\n".join(lines))
 
 
 def compare_tools(run: str, keep: bool) -> None:
@@ -115,7 +127,7 @@ def compare_tools(run: str, keep: bool) -> None:
     lines += ["", machine()]
     print("\n".join(lines))
     if keep:
-        write("serve mcp", lines)
+        write("serve mcp", "\n".join(lines))
 
 
 async def call_tools(port: int, ours: bool, count: int) -> int:
@@ -299,6 +311,116 @@ async def play_together(
     return found
 
 
+def compare_workers(run: str, counts: Sequence[int], tasks: int, keep: bool) -> None:
+    """Steps a second in batches: the client sends the same text again and again, so that the cores are left to the workers."""
+    lines = ["| workers | steps a second | of one worker | ms of the processor a step |", "| --- | --- | --- | --- |"]
+    first = 0.0
+    for workers in counts:
+        ours = [sys.executable, "-m", "shopwright.pipeline", "serve", "--run", run, "--workers", str(workers), "--port"]
+        with run_server(ours) as (pid, port):
+            asyncio.run(step_in_batches(port, workers, tasks, 5))
+            before, begun = read_cpu(pid), time.perf_counter()
+            steps = asyncio.run(step_in_batches(port, workers, tasks, 40))
+            speed = steps / (time.perf_counter() - begun)
+            first = first or speed
+            cost = (read_cpu(pid) - before) * 1e3 / steps
+            lines.append(f"| {workers} | {speed:,.0f} | {speed / first:.2f} | {cost:.3f} |")
+    table = [
+        f"`python -m benchmarks.serve RUN --batches`: each worker has two lines of {BATCH} episodes, begun anew after eight steps; the time of the resets is in it",
+        "",
+        *lines,
+        "",
+        machine(),
+    ]
+    print("\n".join(table))
+    if keep:
+        write("serve batches", "\n".join(table))
+
+
+async def step_in_batches(port: int, workers: int, tasks: int, rounds: int) -> int:
+    import aiohttp
+
+    reset = json.dumps(
+        {"type": "reset_many", "data": {str(n): {"split": "envs", "index": n % tasks} for n in range(BATCH)}}
+    )
+    step = json.dumps(
+        {"type": "step_many", "data": {str(n): {"tool_name": "cart_view", "arguments": {}} for n in range(BATCH)}}
+    )
+
+    async def play(line: aiohttp.ClientWebSocketResponse) -> None:
+        for _ in range(rounds):
+            for text in (reset, *[step] * 8):
+                await line.send_str(text)
+                if '"error": {' in await line.receive_str():
+                    raise RuntimeError("An episode did not go on.")
+
+    async with aiohttp.ClientSession() as http:
+        lines = [await http.ws_connect(f"http://127.0.0.1:{port}/ws", max_msg_size=0) for _ in range(2 * workers)]
+        await asyncio.gather(*map(play, lines))
+    return 2 * workers * rounds * 8 * BATCH
+
+
+def endure(run: str, workers: int, tasks: int, keep: bool) -> None:
+    """Memory after each fifth of 100,000 episodes, and then of 10,000 clients whose lines are cut in the middle of an episode."""
+    asked, index = {"split": "envs"}, [place % tasks for place in range(VANISHING)]
+    ours = [sys.executable, "-m", "shopwright.pipeline", "serve", "--run", run, "--workers", str(workers), "--port"]
+    lines = ["| after | MB | sessions that the server counts |", "| --- | --- | --- |"]
+
+    def look(what: str) -> None:
+        settle(pid)
+        lines.append(f"| {what} | {read_memory(pid):.0f} | {count_sessions(port)} |")
+        print(lines[-1], flush=True)
+
+    with run_server(ours) as (pid, port), ProcessPoolExecutor(CLIENTS, get_context("spawn")) as clients:
+        pace = Pace(clients, port, asked, index)
+        pace.drive(1_000, 1)
+        look("1,000 episodes, to warm it")
+        for part in range(1, 6):
+            pace.drive(1_000, 19)  # and the first of each, as it opens
+            look(f"{part * 20_000:,} episodes of 1,000 sessions at once")
+        for part in range(1, 6):
+            crowd = [get_context("spawn").Process(target=vanish, args=(port, asked, index)) for _ in range(CLIENTS)]
+            for each in crowd:
+                each.start()
+            for each in crowd:
+                each.join()
+            if any(each.exitcode for each in crowd):
+                raise RuntimeError("Not all clients began an episode.")
+            look(f"{part * CLIENTS * VANISHING:,} clients that vanished, {CLIENTS * VANISHING:,} at once")
+    table = [f"`python -m benchmarks.serve RUN --endure --workers {workers}`", "", *lines, "", machine()]
+    print("\n".join(table))
+    if keep:
+        write("serve endurance", "\n".join(table))
+
+
+def vanish(port: int, asked: dict[str, Any], index: Sequence[int]) -> None:
+    """Begins an episode over each of so many lines, makes a call, and is gone without a word, as a process that is killed."""
+    asyncio.run(begin_many(port, asked, index))
+
+
+async def begin_many(port: int, asked: dict[str, Any], index: Sequence[int]) -> None:
+    import aiohttp
+
+    async def begin(http: aiohttp.ClientSession, number: int) -> None:
+        line = await http.ws_connect(f"http://127.0.0.1:{port}/ws")
+        for kind, data in (
+            ("reset", {**asked, "index": number}),
+            ("step", {"tool_name": "cart_view", "arguments": {}}),
+        ):
+            await line.send_json({"type": kind, "data": data})
+            if (await line.receive_json())["type"] != "observation":
+                raise RuntimeError("An episode did not begin.")
+
+    http = aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0))
+    await asyncio.gather(*(begin(http, number) for number in index))
+    os._exit(0)
+
+
+def count_sessions(port: int) -> int:
+    with urlopen(f"http://127.0.0.1:{port}/ready") as reply:
+        return int(json.load(reply)["sessions"])
+
+
 async def reach(stages: str, name: str, first: int, number: int) -> None:
     if stages:
         (Path(stages) / f"{name}-{first}").touch()
@@ -393,7 +515,8 @@ def read_memory(pid: int) -> float:
 
 
 def settle(pid: int) -> None:
-    """Waits until the server does nothing any more."""
+    """Waits until the server does nothing any more: what all have left it looks through every five seconds."""
+    time.sleep(5)
     before = read_cpu(pid)
     for _ in range(60):
         time.sleep(1)

@@ -527,8 +527,12 @@ def count_env_tasks(run: str, environment: str) -> int:
     return len(found) if found.manifest else 0
 
 
+class NoTask(Problem, IndexError):
+    """An environment has no task of this number."""
+
+
 def get_env_task(run: str, environment: str, number: int) -> dict[str, Any]:
-    """What `reset` takes of the task of this number. Raises IndexError where there is none."""
+    """What `reset` takes of the task of this number. Raises NoTask where there is none."""
     return json.loads(read_env_task(run, environment, number))
 
 
@@ -539,7 +543,7 @@ def read_env_task(run: str, environment: str, number: int) -> str:
     with LOCK:
         size = dataset.once(len)
     if not 0 <= number < size:
-        raise IndexError(f"There is no task {number} of {environment}.")
+        raise NoTask(f"There is no task {number} of {environment}. There are {size:,}, from 0.")
     (row,) = dataset.rows(range(number, number + 1))
     found: dict[str, Any] = row.model_dump(mode="json")
     return json.dumps({**found, "answer": found["ground_truth"]} if "ground_truth" in found else found)

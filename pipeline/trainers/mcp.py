@@ -99,7 +99,7 @@ class Episodes:
             session = find_episode(self.sessions, key)
         except Refused as error:
             return make_text_reply(str(error), 503 if error.code == "CAPACITY_REACHED" else 404)
-        except (Problem, ValueError, TypeError, IndexError) as error:
+        except (Problem, ValueError, TypeError) as error:
             return make_text_reply(str(error), 400)
         known = {"done": session.done, "reward": session.reward, "steps": session.steps}
         if method == "DELETE":
@@ -203,7 +203,7 @@ def make_mcp_server(sessions: Sessions, find: Find) -> Any:
 
 
 def serve_stdio(run: str, environment: str, index: int) -> int:
-    """One episode over stdin and stdout, until the client leaves; then done and reward on stderr, as JSON. Raises Problem and IndexError."""
+    """One episode over stdin and stdout, until the client leaves; then done and reward on stderr, as JSON. Raises Problem."""
     return asyncio.run(answer_stdio(run, environment, index))
 
 

@@ -11,6 +11,8 @@ sandbox run in threads, the others where they are: they take less time than a th
 """
 
 import asyncio
+import ctypes
+import gc
 import json
 import time
 from collections.abc import Callable, Mapping
@@ -111,6 +113,8 @@ class Sessions:
         self.places = asyncio.Semaphore(most)
         self.live: dict[str, Session] = {}
         """Those that have a place, by their id."""
+        self.left = False
+        """Whether a session has left since memory was given back."""
         self.stopping = False
         self.sweeper: asyncio.Task[None] | None = None
 
@@ -123,10 +127,13 @@ class Sessions:
         return sum(session.env is not None and not session.env._done for session in self.live.values())
 
     async def sweep(self) -> None:
-        """Frees again and again what was idle for too long."""
+        """Frees again and again what was idle for too long; and when all have left, what memory they had."""
         while True:
             await asyncio.sleep(min(self.idle / 4, 5.0))
             await self.free_idle()
+            if self.left and not self.live:
+                self.left = False
+                give_back_memory()
 
     async def free_idle(self) -> None:
         now = time.monotonic()
@@ -268,8 +275,17 @@ class Session:
         """Frees the episode and the place; what is asked of it afterwards is answered by `why`."""
         self.env, self.gone = None, why
         if self.sessions.live.pop(self.id, None):
+            self.sessions.left = True
             self.sessions.places.release()
             self.sessions.metrics.set_sessions(len(self.sessions.live))
+
+
+def give_back_memory() -> None:
+    """To the system, as far as Python's allocator has let go of it; only glibc is asked."""
+    gc.collect()
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim:
+        trim(0)
 
 
 def call_and_judge(env: TaskEnvironment, name: str, arguments: Mapping[str, Any]) -> tuple[str, float]:

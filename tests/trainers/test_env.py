@@ -15,6 +15,7 @@ from shopwright.pipeline.shop.tools import TOOLS, build_tool_schemas
 from shopwright.pipeline.trainers.env import (
     ENVIRONMENTS,
     BoxedEnv,
+    NoTask,
     QuestionsEnv,
     ShopEnv,
     ShoppingEnv,
@@ -508,7 +509,7 @@ def test_a_task_is_found_by_its_number(small):
     ids = small.read("env_tasks").table(["id"])["id"].to_pylist()
     assert [get_env_task(small.folder, "envs", n)["id"] for n in (0, len(ids) - 1)] == [ids[0], ids[-1]]
     for number in (-1, len(ids)):
-        with pytest.raises(IndexError, match="no task"):
+        with pytest.raises(NoTask, match="no task"):
             get_env_task(small.folder, "envs", number)
 
 

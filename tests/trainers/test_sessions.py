@@ -140,6 +140,34 @@ def test_what_is_idle_is_freed_and_says_so(small):
     assert kept["type"] == again["type"] == "observation"
 
 
+def test_when_all_have_left_what_nobody_refers_to_is_freed(small):
+    """By the sweeper, as a server at rest makes nothing new that would set the collector off."""
+
+    class Loop:
+        pass
+
+    async def leave():
+        sessions = open_sessions(small, idle=2)
+        session = sessions.open()
+        await session.reset(index=0)
+        left = Loop()
+        left.itself = left
+        seen = weakref.ref(left)
+        del left
+        session.close()
+        for _ in range(200):
+            if seen() is None:
+                return True
+            await asyncio.sleep(0.05)
+        return False
+
+    gc.disable()
+    try:
+        assert asyncio.run(leave())
+    finally:
+        gc.enable()
+
+
 def test_a_session_that_is_at_work_is_not_idle(small):
     async def wait():
         sessions = open_sessions(small, idle=100)
