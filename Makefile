@@ -13,7 +13,7 @@ unexport PYTHONDONTWRITEBYTECODE  # else each process compiles all that it impor
 export HF_HUB_DISABLE_TELEMETRY = 1
 export UV_SYSTEM_CERTS = 1
 
-.PHONY: help setup trajectories release publish serve deploy test soak test-slow test-trainers trainers test-cluster cluster docs check metrics benchmarks clean
+.PHONY: help setup trajectories release publish serve deploy test soak test-slow test-trainers trainers test-cluster cluster site docs check metrics benchmarks clean
 
 help: ## print this
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -82,6 +82,10 @@ test-cluster: cluster ## builds on Dask, Ray and object storage on this machine,
 
 cluster: $(READY)
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --constraint constraints.txt --editable '.[dev,ray]'
+
+site: $(READY) ## the docs as a site in build/site: menu, search, reference of Python and commands
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --constraint constraints.txt --requirement docs/requirements.txt
+	@$(BIN)/python -m docs.site $(ARGS)
 
 docs: $(READY) ## the pages of the datasets, made again from schemas and stages
 	@$(BIN)/python -m docs.make
