@@ -13,7 +13,7 @@ unexport PYTHONDONTWRITEBYTECODE  # else each process compiles all that it impor
 export HF_HUB_DISABLE_TELEMETRY = 1
 export UV_SYSTEM_CERTS = 1
 
-.PHONY: help setup trajectories release publish serve deploy test soak test-slow test-trainers trainers test-cluster cluster site docs check metrics benchmarks clean
+.PHONY: help setup trajectories release publish serve deploy test test-quick soak test-slow test-trainers trainers test-cluster cluster site docs check metrics benchmarks clean
 
 help: ## print this
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -47,6 +47,10 @@ deploy: $(READY) ## register the releases of flows/prefect.yaml: nightly, weekly
 test: $(READY) ## the tests, some minutes; one process more than cores, because many wait for processes of their own
 	@$(BIN)/python -m pytest -m "not slow" -n $$(($$(nproc) + 1)) --dist loadfile
 
+test-quick: $(READY) ## a minute or so: what holds of every file and every stage, and the tests of the folders that differ from main
+	@$(BIN)/python -m pytest -m "not slow" -n $$(nproc) --dist loadfile tests/test_layers.py tests/test_stage.py tests/rewards \
+	  $$(git diff --name-only $(or $(SINCE),origin/main) | sed -nE 's#^(pipeline|tests)/([a-z]+)/.*#tests/\2#p' | sort -u | xargs -r ls -d 2>/dev/null)
+
 test-slow: $(READY) ## the tests that take longer
 	@$(BIN)/python -m pytest -m slow
 
@@ -54,11 +58,14 @@ soak: $(READY) ## an hour of faults, bad input and comparisons, with figures at 
 	@$(BIN)/python -m tests.faults.soak --minutes $(or $(MINUTES),60) $(ARGS)
 
 test-trainers: trainers ## the trainers themselves on the training forms, on the CPU; installs them first
-	@.venv-trainers/bin/python -m pytest tests/trainers
-	@printf '%s\n' mcp verifiers $(STANDARDS) | xargs -P 2 -n 1 sh -c '\
-	  test -x .venv-trainers-$$1/bin/python || { echo "$$1 could not be installed here, so it was not tested."; exit 0; }; \
-	  .venv-trainers-$$1/bin/python -m pytest tests/trainers/test_$$(echo $$1 | tr - _).py || exit 1' _
-	@.venv-trainers/bin/python -m pytest tests/test_docs.py -m slow -k tutorial
+	@printf '%s\n' trainers mcp verifiers $(STANDARDS) | OMP_NUM_THREADS=1 xargs -P 2 -n 1 sh -c '\
+	  case $$1 in \
+	    trainers) python=.venv-trainers/bin/python; tests="tests/trainers --ignore=tests/trainers/test_env.py";; \
+	    *) python=.venv-trainers-$$1/bin/python; tests=tests/trainers/test_$$(echo $$1 | tr - _).py;; \
+	  esac; \
+	  test -x $$python || { echo "$$1 could not be installed here, so it was not tested."; exit 0; }; \
+	  $$python -m pytest $$tests || exit 1; \
+	  test $$1 != trainers || $$python -m pytest tests/test_docs.py -m slow -k tutorial || exit 1' _
 
 trainers: # TRL, verl, OpenEnv and Gymnasium in an environment of their own, the other standards in one each; verl asks for older ones than it needs
 	@test -x .venv-trainers/bin/python || $(PYTHON) -m venv .venv-trainers

@@ -27,7 +27,7 @@ from shopwright.pipeline.run import Run
 from shopwright.pipeline.shards import in_batches
 from shopwright.pipeline.shop.store import Customer
 from shopwright.pipeline.stage import ROLES, Shard
-from shopwright.pipeline.stages import all_stages, upstream
+from shopwright.pipeline.stages import find_stage, upstream
 from shopwright.schemas.record import Record
 from shopwright.schemas.shop import Persona
 
@@ -162,7 +162,7 @@ def build_dataset_in_memory(
     name: str, have: dict[str, Dataset[Any]], given: Mapping[str, Any], seed: int, shard: Shard | None = None
 ) -> MemoryDataset:
     """A dataset as its stage makes it from others in memory, in one piece or a slice of it, and without any model."""
-    stage = all_stages()[name]
+    stage = find_stage(name)
     settings = {key: setting.parse(given.get(key, setting.default)) for key, setting in stage.settings.items()}
     roles = {role: Role(role, Models(), Path()) for role in ROLES}
     plan = stage.plan(have, settings)

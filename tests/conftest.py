@@ -1,12 +1,15 @@
 import fcntl
 import gc
+import hashlib
 import json
 import os
 import shutil
 import signal
 import subprocess
 import sys
-from functools import partial
+from functools import cache, partial
+from importlib import metadata
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -34,6 +37,8 @@ LONGEST = """
     test_text_alone.py test_cli.py test_report.py test_audit.py test_browse.py test_any_catalog.py test_unanswered.py
 """.split()
 """Begun first where several processes share the files: one that is begun last keeps the others waiting."""
+HOME = Path(__file__).parents[1]
+KEPT = HOME / ".pytest_cache" / "runs"
 settings.register_profile("shopwright", deadline=None, derandomize=True, max_examples=200)
 settings.load_profile("shopwright")
 
@@ -56,18 +61,13 @@ def pytest_collection_modifyitems(items):
 @pytest.fixture(scope="session")
 def small(tmp_path_factory):
     """A small finished run; tests look at it and change nothing. Each process of the tests has a copy of one."""
-    mine = tmp_path_factory.getbasetemp()
-    shared = mine.parent if "PYTEST_XDIST_WORKER" in os.environ else mine
-    made = once(shared / "small-made", partial(small_run, workers=1))
-    return Run(shutil.copytree(made, mine / "small"), workers=1)
+    return copy_of("small", partial(small_run, workers=1), tmp_path_factory)
 
 
 @pytest.fixture(scope="session")
 def untuned(tmp_path_factory):
     """A run with many questions, on customers on whom no threshold was tuned; tests look at it and change nothing."""
-    mine = tmp_path_factory.getbasetemp()
-    shared = mine.parent if "PYTEST_XDIST_WORKER" in os.environ else mine
-    return Run(once(shared / "untuned-made", build_untuned), workers=1)
+    return copy_of("untuned", build_untuned, tmp_path_factory)
 
 
 def build_untuned(folder):
@@ -76,14 +76,36 @@ def build_untuned(folder):
     run.build("questions", per_trajectory=40)
 
 
-def once(folder, make):
-    """Made by the first of several processes that ask for it, while the others wait."""
-    with open(f"{folder}.lock", "w") as lock:
+def copy_of(name, make, tmp_path_factory):
+    """A copy of a run that is made by the first of several processes that ask for it, while the others wait; and that is there for the
+    next tests of the same project, those of the trainers for example.
+    """
+    folder = KEPT / digest_project() / name
+    for old in sorted(KEPT.glob("*"), key=os.path.getmtime)[:-8]:
+        shutil.rmtree(old, ignore_errors=True)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with open(folder.with_suffix(".lock"), "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not folder.exists():
+            shutil.rmtree(folder.with_suffix(".begun"), ignore_errors=True)
             make(folder.with_suffix(".begun"))
             folder.with_suffix(".begun").rename(folder)
-    return folder
+    return Run(shutil.copytree(folder, tmp_path_factory.getbasetemp() / name), workers=1)
+
+
+@cache
+def digest_project():
+    """Of all that may decide a byte of a run: the code, its data, this file, and the libraries that write."""
+    versions = [
+        sys.version,
+        *(metadata.version(name) for name in ("duckdb", "numpy", "pyarrow", "pydantic", "sqlglot")),
+    ]
+    found = hashlib.sha256(repr(versions).encode())
+    files = (path for top in ("pipeline", "schemas", "prompts", "data/reference") for path in (HOME / top).rglob("*.*"))
+    for path in sorted([*files, HOME / "docs" / "make.py", Path(__file__)]):
+        if path.is_file() and path.suffix != ".pyc":
+            found.update(f"{path.relative_to(HOME)} {hashlib.sha256(path.read_bytes()).hexdigest()}".encode())
+    return found.hexdigest()[:16]
 
 
 @pytest.fixture

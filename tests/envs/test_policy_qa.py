@@ -8,6 +8,7 @@ from collections import Counter
 from dataclasses import replace
 from datetime import datetime
 from fractions import Fraction
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -31,13 +32,14 @@ from shopwright.schemas.tasks import Action, Answer, Call
 
 ENV = PolicyQA()
 LEVELS = range(13)
-A_LEVEL = 300
+A_LEVEL = 200
 
 
 def customer(number, member):
     return Customer(f"c{number}", np.zeros(1, np.int64), np.array([1_700_000_000 + number]), (), member)
 
 
+@cache
 def world(customers=()):
     """All that this env needs of a shop: the names of its groups, and who shops there."""
     places = {each.id: place for place, each in enumerate(customers)}
@@ -47,13 +49,10 @@ def world(customers=()):
     return World(store, finder=None)
 
 
-WORLD = world()
-
-
 @pytest.fixture(scope="module")
 def tasks():
     """By level, each with its goal."""
-    found = {level: [draw_task(ENV, WORLD, level, seed) for seed in range(A_LEVEL)] for level in LEVELS}
+    found = {level: [draw_task(ENV, world(), level, seed) for seed in range(A_LEVEL)] for level in LEVELS}
     return {
         level: [(task, PolicyQuestion.model_validate_json(task.goal)) for task in some] for level, some in found.items()
     }
@@ -70,17 +69,9 @@ def answering(**answer):
     return play
 
 
-def test_the_solver_earns_everything_at_every_level(tasks):
-    for level in LEVELS:
-        for task, _ in tasks[level][:60]:
-            reward = play_episode(Episode(ENV, WORLD, task), play_solution)
-            assert reward.success
-            assert reward.task == 1
-
-
 def test_the_solver_asks_for_all_that_was_left_out(tasks):
-    for task, goal in everything(tasks)[::7]:
-        episode = Episode(ENV, WORLD, task)
+    for task, goal in everything(tasks)[::29]:
+        episode = Episode(ENV, world(), task)
         play_episode(episode, play_solution)
         assert "untold" not in episode.shopper.disclosure.values(), (task.opening, goal.slots)
 
@@ -94,7 +85,7 @@ def test_an_opening_with_what_is_told_has_one_answer(tasks):
             whole = goal.policies, task.opening
             assert stated.setdefault(whole, (goal.answer, goal.refusal)) == (goal.answer, goal.refusal)
     assert len(everything(tasks)) > 2_000
-    assert len(stated) > 500
+    assert len(stated) > 300
 
 
 def test_the_case_has_every_fact_that_the_answer_depends_on(tasks):
@@ -169,7 +160,7 @@ def test_a_question_goes_through_as_many_rules_as_its_level_says(tasks):
 
 
 def test_beyond_the_deepest_rules_questions_are_as_deep_as_they_go():
-    goals = [PolicyQuestion.model_validate_json(draw_task(ENV, WORLD, 60, seed).goal) for seed in range(40)]
+    goals = [PolicyQuestion.model_validate_json(draw_task(ENV, world(), 60, seed).goal) for seed in range(40)]
     assert {len(outcome_of(goal).chain) for goal in goals} == {DEEPEST}
 
 
@@ -180,10 +171,12 @@ def test_nearly_every_task_is_in_a_shop_of_its_own(tasks):
 def test_the_same_question_has_other_answers_in_other_shops(tasks):
     answers = {}
     for _, goal in everything(tasks):
-        if goal.feasible and goal.topic == "return window":
+        if (
+            goal.feasible and goal.topic == "return window" and goal.answer != "0"
+        ):  # where no days are left, shops agree
             answers.setdefault(len(goal.chain), []).append(goal.answer)
-    for found in answers.values():
-        some = [answer for answer in found if answer != "0"]  # where no days are left, shops agree
+    assert len(answers) > 2
+    for some in answers.values():
         assert len({*some}) > min(8, len(some) / 2)
 
 
@@ -205,7 +198,7 @@ def find_ids(goal, query):
 
 @pytest.mark.parametrize("level", LEVELS[::3])
 def test_the_policies_are_found(tasks, level):
-    feasible = [(task, goal) for task, goal in tasks[level][:120] if goal.feasible]
+    feasible = [(task, goal) for task, goal in tasks[level][:60] if goal.feasible]
     whole = [set(goal.chain) <= find_ids(goal, goal.query) for _, goal in feasible]
     first = [goal.chain[0] in find_ids(goal, task.slots[0].said) for task, goal in feasible]
     assert np.mean(whole) >= 0.95
@@ -322,7 +315,7 @@ def silent(episode):
 )
 @pytest.mark.parametrize("level", [1, 2, 3, 6, 12])
 def test_cheap_policies_earn_nothing(tasks, level, policy):
-    totals = [play_episode(Episode(ENV, WORLD, task), policy).total for task, _ in tasks[level][:80]]
+    totals = [play_episode(Episode(ENV, world(), task), policy).total for task, _ in tasks[level][:40]]
     assert np.mean(totals) <= 0
 
 
@@ -334,8 +327,9 @@ def test_an_episode_has_no_question_in_between(tasks):
 def test_who_asks_is_a_member_if_the_question_says_so_and_meets_policies_of_the_own_split():
     customers = tuple(customer(number, number % 3 == 0) for number in range(60))
     met, sides = set(), set()
-    for seed in range(200):
-        task = draw_task(ENV, world(customers), 6, seed)
+    found = world.__wrapped__(customers)
+    for seed in range(120):
+        task = draw_task(ENV, found, 6, seed)
         goal = PolicyQuestion.model_validate_json(task.goal)
         met.add(goal.persona_id)
         if "member" in goal.facts:
@@ -362,7 +356,7 @@ def test_a_shop_without_customers_has_visitors(tasks):
 
 def digest():
     """Of some tasks, whole."""
-    tasks = [draw_task(ENV, WORLD, level, seed) for level in (0, 5, 9, 12) for seed in range(25)]
+    tasks = [draw_task(ENV, world(), level, seed) for level in (0, 5, 9, 12) for seed in range(25)]
     return hashlib.sha256("".join(dump_compact_json(task.model_dump()) for task in tasks).encode()).hexdigest()
 
 
@@ -383,6 +377,6 @@ def test_another_process_draws_the_same_tasks():
 
 
 def test_typing_gets_worse_and_the_question_stays_readable():
-    task = draw_task(ENV, WORLD, 12, 4, at=replace(compute_axes(12), noise=0.9))
+    task = draw_task(ENV, world(), 12, 4, at=replace(compute_axes(12), noise=0.9))
     assert task.slots[0].said.lower() in task.opening.lower()
-    assert task.opening != draw_task(ENV, WORLD, 12, 4, at=replace(compute_axes(12), noise=0.0)).opening
+    assert task.opening != draw_task(ENV, world(), 12, 4, at=replace(compute_axes(12), noise=0.0)).opening

@@ -12,7 +12,7 @@ SETTINGS = {
     "trajectories": {"written_by": "model", "tokens": ["2k"]},
     "behaviors": {"written_by": "model", "sessions": 12},
     "env_episodes": {"played_by": "both"},
-    "phrases": {"written_by": "model", "per_template": 1, "per_register": 1},
+    "phrases": {"written_by": "model", "families": "behaviors", "per_template": 1, "per_register": 1},
     "questions": {"written_by": "model", "per_trajectory": 2},
     "rl_prompts": {"tries": 2},
     "rollouts": {},

@@ -36,7 +36,7 @@ FEW = {
     "shopping_tasks": {"count": 12, "personal": 4},
     "behaviors": {"sessions": 16},
     "behavior_steps": {"customer_facts": "intent"},
-    "phrases": {"per_template": 1},
+    "phrases": {"families": "behaviors", "per_template": 1},
 }
 """Settings of small datasets of each stage."""
 NAME = "<img src=x onerror=window.__pwned=30> {{ 6521 * 7919 }} --- [x](y)"

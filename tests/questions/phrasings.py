@@ -12,13 +12,17 @@ def phrasings(shape, tree, asked_on=date(2024, 6, 30), notes=(), dice=0):
     """All of them, in the order of the file; other `dice` put other dates, persons and synonyms into them."""
     bank = load_grammar_bank("questions")
     meaning = name_meaning(shape, tree)
-    others = [each for name, templates in bank.templates.items() if name != meaning for each in templates]
     return [
-        phrase_question(
-            shape, tree, asked_on, "rl", Random(f"{template.id}/{dice}"), notes, PhraseBank([template, *others])
-        ).question
-        for template in bank.templates[meaning]
+        phrase_question(shape, tree, asked_on, "rl", Random(f"{each.id}/{dice}"), notes, say_only(bank, each)).question
+        for each in bank.templates[meaning]
     ]
+
+
+def say_only(bank, template):
+    """The bank, in which a meaning is said by one template alone."""
+    found = PhraseBank(())
+    found.templates = {**bank.templates, template.meaning: [template]}
+    return found
 
 
 def needed_notes(tree, log, value):

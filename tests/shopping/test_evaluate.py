@@ -424,8 +424,8 @@ def test_the_instructions_are_compared_with_peoples_and_nothing_is_played(shopwr
 
 def test_the_audit_is_printed_kept_and_in_the_report(shopwright, tmp_path):
     """Of a shop with as many products of a kind as the default one: where there are six, whoever takes the first is often right."""
-    run = Run(tmp_path, seed=3, workers=2)
-    run.build("shopping_tasks", count=30, personal=20, tokens="32k", **{"personas.count": 20})
+    run = Run(tmp_path, seed=3, workers=1)
+    run.build("shopping_tasks", count=30, personal=20, tokens="8k", **{"personas.count": 20})
     code, out, err = shopwright("audit", "shopping_tasks", "--run", tmp_path, "--split", "train", "--limit", 40)
     assert code == 0, out + err
     assert "\nnot solved: none\n" in out
