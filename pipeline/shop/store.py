@@ -128,16 +128,21 @@ class Shelf:
 
     @cached_property
     def title_words(self) -> tuple[np.ndarray, np.ndarray]:
-        """Each word of each title once, as the place of the product and the number of the word."""
+        """Each word of each title once, as the place of the product and the word's hash."""
         places, hashes = hashed_words(self.titles)
-        words = np.unique(hashes, return_inverse=True)[1]
-        found = np.unique(np.stack([places, words]), axis=1)
-        return found[0], found[1]
+        words, numbers = np.unique(hashes, return_inverse=True)
+        found = np.unique(np.stack([places, numbers]), axis=1)
+        return found[0], words[found[1]]
 
     def count_shared_title_words(self, at: int) -> np.ndarray:
         """How many words the title of each has in common with this one's."""
         places, words = self.title_words
         return np.bincount(places[np.isin(words, words[places == at])], minlength=len(self.rows))
+
+    def count_words_in_titles(self, text: str) -> np.ndarray:
+        """How many words of a text the title of each has."""
+        places, words = self.title_words
+        return np.bincount(places[np.isin(words, hashed_words(pa.array([text]))[1])], minlength=len(self.rows))
 
     def where(self, constraints: Iterable[Constraint]) -> np.ndarray:
         """Which of them meet all constraints."""
