@@ -399,7 +399,7 @@ class FactColumns:
         if flat.type.get_field_index("number") >= 0:
             self.numbers = np.asarray(pc.struct_field(flat, "number"), np.float64)
             units = encode_dictionary(pc.struct_field(flat, "unit"))
-            self.units = [*units.dictionary.to_pylist(), None]
+            self.units = [*merge_plurals(units.dictionary.to_pylist()), None]
             self.unit_of = shrink_integers(units.indices.fill_null(len(units.dictionary)).to_numpy())
 
     def value(self, code: int) -> str:
@@ -464,8 +464,17 @@ class FactColumns:
         places, owners = places[measured], owners[measured]
         for unit in np.unique(self.unit_of[places]).tolist():
             here = self.unit_of[places] == unit
-            column = numbers[f"{name} ({self.units[unit]})"] = np.full(count, np.nan)
+            column = numbers.setdefault(f"{name} ({self.units[unit]})", np.full(count, np.nan))
             column[owners[here]] = self.numbers[places[here]]
+
+
+def merge_plurals(units: Sequence[str]) -> list[str]:
+    """One unit for what is counted, whether there is one of it or more: 1 worker can be held against 3 workers.
+
+    >>> merge_plurals(["worker", "workers", "in", "person", "oz"])
+    ['workers', 'workers', 'in', 'person', 'oz']
+    """
+    return [f"{each}s" if len(each) > 2 and f"{each}s" in units else each for each in units]
 
 
 def shrink_integers(numbers: np.ndarray) -> np.ndarray:
