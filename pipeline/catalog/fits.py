@@ -29,7 +29,7 @@ UNITS = frozenset(
     " megapixel megapixels megapixels port ports hour hours year years channel channels cell cells lb lbs oz ct count wh".split()
 )
 MEASURE = re.compile(r"\d+(?:\.\d+)?(?:-?(?:gb|tb|mb|in|inch|inches|mm|cm|ft|feet|foot|m|mah|mp|w|watts?|v|volts?|a|amps?|pk|pack|pc|pcs|x|hz|ghz|mhz|p|i|d|th|st|nd|rd|"
-    r"page|pages|sheet|sheets|port|ports|oz|lb|lbs|ct|k|bit|way|pin|cell|wh|rpm|dpi|ohm|u|db|gbps|mbps|yield|hours?|days?|minutes?|pieces?|persons?|cups?))+|80211[a-z]*|802\.11[a-z]*|usb\d.*|ddr\d?|mp[34]|cat\d[a-z]?|wi-?fi.*|\d+x\d+.*|\d+-in-\d+|.*-?bit|h\.26\d|mpeg\d|pc-?\d{4,5}")  # fmt: skip
+    r"page|pages|sheet|sheets|port|ports|oz|lb|lbs|ct|k|bit|way|pin|cell|wh|rpm|dpi|ohm|u|db|gbps|mbps|yield|hours?|days?|minutes?|pieces?|persons?|cups?))+|80211[a-z]*|802\.11[a-z]*|usb\d.*|ddr\d?|mp[34]|cat\d[a-z]?|wi-?fi.*|\d+x\d+.*|\d+-in-\d+|.*-?bit|h\.26\d|mpeg\d|pc-?\d{4,5}|ipx?\d{1,2}k?|(?:19|20)\d0s")  # fmt: skip
 QUANTITY = re.compile(r"\d+(?:\.\d+)?-?(?:gb|tb|mb|in|inch|mm|cm|ft|mah|mp|w|v|pk|pack|pc|pcs|hz|x)")
 # Letters and digits, as makers name their models.
 CODE = re.compile(r"(?=[a-z0-9-]*\d)(?=[a-z0-9-]*[a-z])[a-z0-9]+(?:-[a-z0-9]+)*")
@@ -49,7 +49,7 @@ CARTRIDGE = re.compile(
     r"[cq][a-z]?\d{3,4}[a-z]{1,2}|(?:cli|pgi|pg|cl|bci|crg|tn|dr|lc|t0|mlt|clt)-?[a-z]?\d{1,4}[a-z]*|\d{3}r\d{5}|\d\d[a-z]\d{4}[a-z]*"
 )
 CELL = re.compile(
-    r"\b(?:a{2,4}|9v|cr\d{3,4}|lr\d{2,4}|18650|14500|16340|21700|cr123a?|(?:[cd])(?= (?:cell|size|batter)))(?= |$)"
+    r"\b(?<!usb-)(?:a{2,4}|9v|cr\d{3,4}|lr\d{2,4}|18650|14500|16340|21700|cr123a?|(?:[cd])(?= (?:cell|size|batter)))(?= |$)"
 )
 BULB = re.compile(
     r"\b(?:e26|e27|e12|e14|e17|gu10|gu24|gu5\.3|g9|g4|b22|mr16|mr11|par\d\d|a19|a21|br30|br40|r20|r30|r40|g25|t5|t8|t12|candelabra)\b"
@@ -71,7 +71,7 @@ CLOTHES = re.compile(
     r"\b(?:shirts?|hoodie|hoodies|sweater|jacket|coat|dress|pants|jeans|leggings|shorts|gloves?|socks?|blouse|skirt|underwear|bra|suit|uniform|apron|tee|t-shirt|sweatshirt|vest)\b"
 )
 SHOES = re.compile(r"\b(?:shoes?|sneakers?|boots?|sandals?|slippers?|heels|loafers?|clogs?)\b")
-WORN = re.compile(r"\b(?:size )?(xxs|xs|xxl|xl|[2-5]xl|x-large|xx-large|x-small|small|medium|large)\b|\bsize (s|m|l|\d{1,2}(?:\.5)?)\b|, (s|m|l)$")  # fmt: skip
+WORN = re.compile(r"\b(?:size )?(xxs|xs|xxl|xl|[2-5]xl|x-large|xx-large|x-small|small|medium|large)\b(?! (?:cushion|weight|support|compression|coverage|rise))|\bsize (s|m|l|\d{1,2}(?:\.5)?)\b|, (s|m|l)$")  # fmt: skip
 SHOE = re.compile(r"\b(?:size|us|uk|eu) (\d{1,2}(?:\.5)?)\b|\b(\d{1,2}(?:\.5)?)(?= (?:m us|w us|us\b|d\(m\)|b\(m\)))")
 WORN_AS = {"x-large": "xl", "xx-large": "xxl", "2xl": "xxl", "x-small": "xs", "small": "s", "medium": "m", "large": "l"}
 PAPER = ((re.compile(r"\bletter\b|8(?:\.5| 1[ /]2|-1[ /]2)\s?x\s?11\b"), "letter"), (re.compile(r"\blegal\b|8(?:\.5| 1[ /]2|-1[ /]2)\s?x\s?14\b"), "legal"),
@@ -419,7 +419,9 @@ def find_memory_types(text: str, near: str) -> Iterator[str]:
         r"\bso-?dimm|\bdimm\b|\b\d{3}-pin|memory (?:module|kit|upgrade)|(?:desktop|laptop|notebook|server) memory|\bram\b",
         text,
     ):
-        if re.search(r"graphics|video card|motherboard|laptop pc|netbook", text):
+        if re.search(
+            r"graphics|video card|motherboard|laptop pc|netbook|laptop computer|laptop\b.*, \d+ ?gb ram", text
+        ):
             return
         yield from (found.replace(" ", "") for found in re.findall(r"\bddr ?\d?(?=\b|-)", text))
         if re.search(r"so-?dimm|\b20[04]-pin|laptop|notebook", text):
@@ -447,7 +449,7 @@ def find_screen_sizes(text: str, near: str) -> Iterator[str]:
     carried = re.search(
         r"\b(?:sleeve|case|bag|backpack|briefcase|brief|cover|protector|filter|privacy|skin|messenger|tote)s?\b", near
     )
-    if not carried and not re.search(r"\b(?:mounts?|bracket|stand)\b", near):
+    if not carried and not re.search(r"\b(?:mounts?|bracket|stand(?!-up))\b", near):
         return
     if found := SPAN.search(text):
         low, high = int(found[1]), int(found[2])

@@ -2,7 +2,9 @@
 
 import json
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from fractions import Fraction
 from functools import wraps
 from itertools import chain
 from pathlib import Path
@@ -30,7 +32,7 @@ from shopwright.pipeline.experts.player import EXPERT
 from shopwright.pipeline.models.base import LONGEST, plain_reason
 from shopwright.pipeline.problem import Problem
 from shopwright.pipeline.shop.rephrasing import find_rephrasing_fault
-from shopwright.pipeline.shop.store import Store
+from shopwright.pipeline.shop.store import Item, Store
 from shopwright.pipeline.shop.tools import Shop
 from shopwright.pipeline.shop.user_simulator import SimulatorReply, UserSimulator
 from shopwright.pipeline.words import split_words
@@ -261,6 +263,39 @@ def titles_tell_no_substitute(task: Task, catalog: Dataset[Product]) -> str | No
                 if sum(count >= words for count in wrong) < compute_axes(task.difficulty).look_alikes * number:
                     return "a substitute that the title of the original tells"
     return None
+
+
+@report_unreadable
+def sellers_are_not_guessed(task: Task, catalog: Dataset[Product]) -> str | None:
+    """Who takes a seller that seems to have all, and of it what seems right, is right at most once for as many look-alikes as the level has."""
+    store = load_world_beside(catalog).store
+    for goal, certificate in split_task_into_parts(task):
+        if isinstance(certificate, OneOfEach) and certificate.sellers:
+            right = Counter[str]()
+            seeming = Counter[str]()
+            for number, need in enumerate(goal["needs"]):
+                items = find_seeming_items(store, need, set(goal["sold_out"]))
+                own = Counter(store.seller_of(item.row) for item in items)
+                fine = {id for each in certificate.sellers for id in each.product_ids[number]}
+                does = Counter(store.seller_of(item.row) for item in items if item.id in fine)
+                for seller in own if not number else [*seeming]:
+                    right[seller] = does[seller] * (right[seller] if number else 1)
+                    seeming[seller] = own[seller] * (seeming[seller] if number else 1)
+            shares = [Fraction(right[each], count) for each, count in seeming.items() if count]
+            if shares and sum(shares) * (1 + compute_axes(task.difficulty).look_alikes) > len(shares):
+                return "a list that is guessed too easily"
+    return None
+
+
+def find_seeming_items(store: Store, need: dict[str, Any], gone: set[str]) -> list[Item]:
+    """What is in stock, not above the price, of the brand, and has as many words of what is asked for in its title as what does."""
+    asked = need["constraints"]
+    shown = [each for each in asked if each["fact"] == "brand" or (each["fact"] == "price" and each["op"] == "at most")]
+    words = set(split_words(" ".join(each["value"] for each in asked if each["op"] == "is")))
+    stocked = [item for item in list_items_in(store, need["category"]) if has_unsold_variant(store, item, gone)]
+    shared = {item.id: len(words.intersection(split_words(item.title))) for item in stocked}
+    most = max((shared[item.id] for item in filter_items_by(stocked, asked)), default=0)
+    return [item for item in filter_items_by(stocked, shown) if shared[item.id] >= most]
 
 
 @report_unreadable

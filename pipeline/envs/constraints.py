@@ -155,6 +155,12 @@ def require_measure(fact: str, column: np.ndarray, numbers: Sequence[float], axe
 
 
 def make_bound(fact: str, op: str, number: float, unit: str = "") -> Constraint:
+    """
+    >>> [make_bound("crew (workers)", "at most", number, "workers").value for number in (1, 2)]
+    ['1 worker', '2 workers']
+    """
+    if number == 1 and len(unit) > 3:
+        unit = unit.removesuffix("s")
     return Constraint.model_validate(
         {"fact": fact, "op": op, "value": f"{number:.12g} {unit}".strip(), "number": number}
     )

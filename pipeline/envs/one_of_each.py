@@ -240,12 +240,18 @@ def count_lists(needs: Iterable[CategoryNeed]) -> int:
 
 
 def narrow_need(
-    need: CategoryNeed, axes: Axes, random: Random, *, among: np.ndarray | None = None, least: int = 2
+    need: CategoryNeed,
+    axes: Axes,
+    random: Random,
+    *,
+    among: np.ndarray | None = None,
+    least: int = 2,
+    span: bool = False,
 ) -> CategoryNeed:
-    """The same with one demand more; as it is where fewer products than `least` would do, or none of `among` does."""
+    """The same with one demand more; as it is where fewer products than `least` would do, or none of `among` does. span: of a price, both ends."""
     if among is not None and not (need.fits & among).any():
         raise CannotDraw("nothing of a category is left to ask for")
-    picked = add_constraint(need, axes, random, among=among)
+    picked = add_constraint(need, axes, random, among=among, span=span)
     return picked if np.count_nonzero(picked.fits) >= least else need
 
 
@@ -310,7 +316,9 @@ def add_compatibility(needs: Sequence[CategoryNeed], random: Random) -> list[Cat
     return found
 
 
-def add_constraint(need: CategoryNeed, axes: Axes, random: Random, *, among: np.ndarray | None = None) -> CategoryNeed:
+def add_constraint(
+    need: CategoryNeed, axes: Axes, random: Random, *, among: np.ndarray | None = None, span: bool = False
+) -> CategoryNeed:
     """The same with one demand more, which some product meets that did so far, and another does not; as it is where there is none.
 
     among: of these products one has to meet it; there is one that did so far.
@@ -319,7 +327,7 @@ def add_constraint(need: CategoryNeed, axes: Axes, random: Random, *, among: np.
     for _ in range(LOOKED_AT):
         model = draw_place(need.fits if among is None else need.fits & among, random)
         assert model is not None
-        price = require_price_around([int(need.cents[model])], axes, random)
+        price = require_price_around([int(need.cents[model])], axes, random, span=span)
         more = [
             each
             for each in [*list_shared_requirements(need.shelf, [model], axes, random), price]

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import chain
 from random import Random
@@ -18,6 +19,7 @@ from shopwright.pipeline.envs.base import (
     World,
     draw_disclosure,
 )
+from shopwright.pipeline.envs.constraints import list_variant_ids
 from shopwright.pipeline.envs.customers import draw_customer
 from shopwright.pipeline.envs.difficulty import Axes
 from shopwright.pipeline.envs.one_of_each import (
@@ -66,9 +68,11 @@ class OneSeller(ListEnv):
 
     def draw(self, world: World, axes: Axes, random: Random) -> DrawnTask:
         store, impossible = world.store, random.random() < INFEASIBLE
-        needs = try_draws(partial(draw_things_for_sellers, store, axes, random, impossible=impossible))
+        needs, gone = try_draws(partial(draw_things_for_sellers, store, axes, random, impossible=impossible))
         sellers = [list_sellers_of(store, each) for each in needs]
-        goal = make_sellers_goal(store, needs, axes, random)
+        goal = make_sellers_goal(store, needs, axes, random).model_copy(
+            update={"sold_out": list_variant_ids(store, gone)}
+        )
         items = list_bundle_items(goal.needs, needs)
         if impossible:
             near = pick_by_largest_part(store, needs)
@@ -157,59 +161,88 @@ def name_sellers(store: Store, places: set[int]) -> list[str]:
     return sorted(store.seller_names[each] for each in places)
 
 
-def draw_things_for_sellers(store: Store, axes: Axes, random: Random, *, impossible: bool) -> list[CategoryNeed]:
-    """Things that few sellers have all of, or none, and each of which has two sellers or more."""
+def draw_things_for_sellers(
+    store: Store, axes: Axes, random: Random, *, impossible: bool
+) -> tuple[list[CategoryNeed], list[int]]:
+    """Things that few sellers have all of, and each of which has two sellers or more; rows of what is sold out, lest one has all."""
     needs = draw_things(store, axes, random, among=list_categories_of(store, random.randrange(len(store.seller_names))))
-    narrow = leave_no_seller if impossible else leave_few_sellers
-    narrow(store, needs, axes, random)
+    leave_few_sellers(store, needs, axes, random)
     random.shuffle(needs)
     if min(len(list_sellers_of(store, each)) for each in needs) < 2:
         raise CannotDraw("a thing has one seller only")
-    return needs
+    # Of a task that can be done, too: what is asked for does not tell which is which.
+    complete = list_complete_sellers(store, needs)
+    places = [place for place, each in enumerate(needs) if len(list_sellers_of(store, each) - {*complete}) > 1]
+    if not places:
+        raise CannotDraw("no thing has two sellers beside those that have all")
+    return needs, sell_out_at(store, needs, random.choice(places), complete) if impossible else []
+
+
+def sell_out_at(store: Store, needs: list[CategoryNeed], place: int, sellers: list[int]) -> list[int]:
+    """Sells out what fits of one of the things at these sellers; its rows."""
+    need = needs[place]
+    gone = need.fits & np.isin(find_sellers(store, need), sellers)
+    needs[place] = replace(need, stocked=need.stocked & ~gone, fits=need.fits & ~gone)
+    found: list[int] = need.shelf.rows[gone].tolist()
+    return found
 
 
 def leave_few_sellers(store: Store, needs: list[CategoryNeed], axes: Axes, random: Random) -> None:
-    """Adds demands that one seller meets everywhere, until few others do. Raises CannotDraw where that does not come about."""
+    """Adds demands that one seller meets everywhere, until few others do and guessing finds none. Raises CannotDraw where that does not come about.
+
+    Of some demands that by which a guess succeeds least: on a shop with few facts most demands leave everything right that seems so.
+    """
     complete = list_complete_sellers(store, needs)
     if not complete:
         raise CannotDraw("no seller has something of each category")
     seller = random.choice(complete)
     for number in range(axes.constraints - 1 + MORE_DEMANDS):
         few = len(list_complete_sellers(store, needs)) <= FEW_SELLERS
-        if number >= axes.constraints - 1 and few and not is_cheapest_of_one(store, needs):
-            return
-        place = number % len(needs)
-        narrow_for_sellers(store, needs, place, axes, random, find_sellers(store, needs[place]) == seller)
-    raise CannotDraw("too many sellers have something for each thing")
-
-
-def leave_no_seller(store: Store, needs: list[CategoryNeed], axes: Axes, random: Random) -> None:
-    """Adds demands until no seller has something for each. Raises CannotDraw where that does not come about.
-
-    Of some demands that of which the fewest sellers are left, so that such a task asks for no more than others.
-    """
-    for number in range(axes.constraints - 1 + MORE_DEMANDS):
-        complete = list_complete_sellers(store, needs)
-        if number >= axes.constraints - 1 and not complete:
+        if number >= axes.constraints - 1 and few and is_hard_to_guess(store, needs, axes):
             return
         place = number % len(needs)
         tried: list[list[CategoryNeed]] = []
-        others = ~np.isin(find_sellers(store, needs[place]), complete)
-        for _ in range(TRIES if (needs[place].fits & others).any() else 0):
+        for _ in range(TRIES):
             tried.append(needs.copy())
-            narrow_for_sellers(store, tried[-1], place, axes, random, others)
-        best: list[CategoryNeed] = min(tried, key=lambda each: len(list_complete_sellers(store, each)), default=needs)
-        needs[:] = best
-    raise CannotDraw("some seller has something for each thing, whatever is asked for")
+            narrow_for_sellers(store, tried[-1], place, axes, random, find_sellers(store, needs[place]) == seller)
+        needs[:] = min(tried, key=lambda each: measure_guess(store, each))
+    raise CannotDraw("too many sellers have something for each thing, or a guess finds one that does")
 
 
 def narrow_for_sellers(
     store: Store, needs: list[CategoryNeed], place: int, axes: Axes, random: Random, among: np.ndarray
 ) -> None:
     """One demand more at a place that one of these products meets; none where it would have one seller only."""
-    picked = narrow_need(needs[place], axes, random, among=among)
+    picked = narrow_need(needs[place], axes, random, among=among, span=True)
     if len(list_sellers_of(store, picked)) > 1:
         needs[place] = picked
+
+
+def is_hard_to_guess(store: Store, needs: Sequence[CategoryNeed], axes: Axes) -> bool:
+    """Whether a guess is right at most once for so many look-alikes as the level has, and the cheapest that seems right is not."""
+    return measure_guess(store, needs) * (1 + axes.look_alikes) <= 1 and not is_cheapest_of_one(store, needs)
+
+
+def measure_guess(store: Store, needs: Iterable[CategoryNeed]) -> float:
+    """How often a guess is right that takes a seller who seems to have all, and for each thing something of it that seems right."""
+    count = len(store.seller_names)
+    seems, share = np.ones(count, dtype=bool), np.ones(count)
+    for each in needs:
+        sellers, near = find_sellers(store, each), find_seeming(each)
+        of_seller = np.bincount(sellers[near], minlength=count)
+        right = np.bincount(sellers[near & each.fits], minlength=count)
+        seems &= of_seller > 0
+        share *= right / np.maximum(of_seller, 1)
+    return float(share[seems].mean()) if seems.any() else 1.0
+
+
+def find_seeming(need: CategoryNeed) -> np.ndarray:
+    """What is in stock, not above the price asked for, of the brand, and has as many words of what is asked for in its title as what does."""
+    asked = list(chain.from_iterable(each.constraints for each in need.demands))
+    shown = [each for each in asked if each.fact == "brand" or (each.fact == "price" and each.op == "at most")]
+    words = need.shelf.count_words_in_titles(" ".join(each.value for each in asked if each.op == "is"))
+    near: np.ndarray = need.stocked & need.shelf.where(shown)
+    return near & (words >= words[need.fits].max(initial=0))
 
 
 def is_cheapest_of_one(store: Store, needs: Sequence[CategoryNeed]) -> bool:

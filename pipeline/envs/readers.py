@@ -359,13 +359,15 @@ def answer_policy(seat: Seat) -> Play:
     return Answer(policy_answer=numbers[0] if guess[:1].isdigit() and numbers else guess)
 
 
-def limit_of(seat: Seat, text: str = "") -> float:
-    """The price limit that was read, if there is one."""
+def limits_of(seat: Seat, text: str = "") -> dict[str, Any]:
+    """For a search the limits of the price that were read, if there are some: one from above, or both ends of a span."""
     heard = seat.heard
-    for meant in heard.learnt.numbers[heard.env].read(text or heard.text):
-        if meant.meaning in ("price at most", "price under") and (number := read_number(meant.value)):
-            return number
-    return 0.0
+    found = heard.learnt.numbers[heard.env].read(text or heard.text)
+    limits = [read_number(each.value) or 0 for each in found if each.meaning in ("price at most", "price under")]
+    span = sorted(read_number(each.value) or 0 for each in found if each.meaning == "price between")
+    if limits and limits[0]:
+        return {"max_price": limits[0]}
+    return {"min_price": span[0], "max_price": span[-1]} if len(span) > 1 else {}
 
 
 def to_candidates(results: Iterable[Mapping[str, Any]]) -> list[Candidate]:
@@ -386,8 +388,7 @@ def find_products(seat: Seat, but: str = "") -> Play:
     args: dict[str, Any] = {"query": " ".join([*values, *(noun for noun, _ in things[-1:])])[:400] or heard.text[:400]}
     if things:
         args["category"] = things[-1][1]
-    if limit := limit_of(seat):
-        args["max_price"] = limit
+    args |= limits_of(seat)
     results = yield from seat.call(("catalog_search", args))
     shown = [each for each in (results[0]["results"] if results else []) if each["in_stock"]]
     best = seat.best(to_candidates(shown))[:PAGES_READ]
@@ -415,8 +416,7 @@ def replace_product(seat: Seat) -> Play:
     if original is None:
         return Answer(refusal="not_found")
     args: dict[str, Any] = {"query": original.shown["title"], "category": original.shown["category"]}
-    if limit := limit_of(seat):
-        args["max_price"] = limit
+    args |= limits_of(seat)
     results = yield from seat.call(("catalog_search", args))
     shown = [each for each in (results[0]["results"] if results else []) if each["in_stock"]]
     best = [each for each in seat.best(to_candidates(shown)) if each.id != original.id][:PAGES_READ]
@@ -494,9 +494,7 @@ def list_things(seat: Seat) -> Play:
     for category in categories:
         values = [meant.value for meant in heard.learnt.read_values(about[category])]
         args: dict[str, Any] = {"query": " ".join(values) or category.lower(), "category": category}
-        if limit := limit_of(seat, about[category] or " "):
-            args["max_price"] = limit
-        calls.append(("catalog_search", args))
+        calls.append(("catalog_search", {**args, **limits_of(seat, about[category] or " ")}))
     results = yield from seat.call(*calls)
     shelves = [
         [each for each in to_candidates(found.get("results", [])) if each.shown["in_stock"]] for found in results

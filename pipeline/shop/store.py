@@ -128,16 +128,21 @@ class Shelf:
 
     @cached_property
     def title_words(self) -> tuple[np.ndarray, np.ndarray]:
-        """Each word of each title once, as the place of the product and the number of the word."""
+        """Each word of each title once, as the place of the product and the word's hash."""
         places, hashes = hashed_words(self.titles)
-        words = np.unique(hashes, return_inverse=True)[1]
-        found = np.unique(np.stack([places, words]), axis=1)
-        return found[0], found[1]
+        words, numbers = np.unique(hashes, return_inverse=True)
+        found = np.unique(np.stack([places, numbers]), axis=1)
+        return found[0], words[found[1]]
 
     def count_shared_title_words(self, at: int) -> np.ndarray:
         """How many words the title of each has in common with this one's."""
         places, words = self.title_words
         return np.bincount(places[np.isin(words, words[places == at])], minlength=len(self.rows))
+
+    def count_words_in_titles(self, text: str) -> np.ndarray:
+        """How many words of a text the title of each has."""
+        places, words = self.title_words
+        return np.bincount(places[np.isin(words, hashed_words(pa.array([text]))[1])], minlength=len(self.rows))
 
     def where(self, constraints: Iterable[Constraint]) -> np.ndarray:
         """Which of them meet all constraints."""
@@ -394,7 +399,7 @@ class FactColumns:
         if flat.type.get_field_index("number") >= 0:
             self.numbers = np.asarray(pc.struct_field(flat, "number"), np.float64)
             units = encode_dictionary(pc.struct_field(flat, "unit"))
-            self.units = [*units.dictionary.to_pylist(), None]
+            self.units = [*merge_plurals(units.dictionary.to_pylist()), None]
             self.unit_of = shrink_integers(units.indices.fill_null(len(units.dictionary)).to_numpy())
 
     def value(self, code: int) -> str:
@@ -459,8 +464,17 @@ class FactColumns:
         places, owners = places[measured], owners[measured]
         for unit in np.unique(self.unit_of[places]).tolist():
             here = self.unit_of[places] == unit
-            column = numbers[f"{name} ({self.units[unit]})"] = np.full(count, np.nan)
+            column = numbers.setdefault(f"{name} ({self.units[unit]})", np.full(count, np.nan))
             column[owners[here]] = self.numbers[places[here]]
+
+
+def merge_plurals(units: Sequence[str]) -> list[str]:
+    """One unit for what is counted, whether there is one of it or more: 1 worker can be held against 3 workers.
+
+    >>> merge_plurals(["worker", "workers", "in", "person", "oz"])
+    ['workers', 'workers', 'in', 'person', 'oz']
+    """
+    return [f"{each}s" if len(each) > 2 and f"{each}s" in units else each for each in units]
 
 
 def shrink_integers(numbers: np.ndarray) -> np.ndarray:

@@ -83,6 +83,7 @@ VIEWS = Views(
         check.certificate_is_computed_twice,
         check.substitutes_are_for_the_same_device,
         check.titles_tell_no_substitute,
+        check.sellers_are_not_guessed,
         check.titles_agree_with_what_is_asked,
         check.opening_has_no_open_place,
         check.every_slot_can_be_learnt,

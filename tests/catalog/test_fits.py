@@ -59,6 +59,14 @@ def test_what_a_title_says_is_read(title, fits):
         "San Diego Chargers mouse",
         "Shirt for men",
         "4 in 1 card reader, accepts SD and MMC memory cards",
+        "Wireless speaker for the beach, IP67, rubber shell",
+        "Bike light for dark commutes, IPX5, USB charging",
+        "Vintage analog wristwatch for everyday wear, quartz, 1980s",
+        "Kids puzzle for a preschool classroom: galaxy, 2.5 ft",
+        "Headlamp for night trail races, 3.3 oz, USB-C battery",
+        "Mid-calf bamboo socks, medium cushion",
+        "Stand-up paddle, reinforced plastic blade, up to 82 in",
+        "Refurbished laptop computer for a home desk, 13.3 in, 16 GB RAM",
     ],
 )
 def test_a_device_itself_and_what_is_for_everything_fit_nothing(title):

@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from shopwright.pipeline.envs import all_envs, difficulty, order_tracking, substitution
+from shopwright.pipeline.envs import all_envs, difficulty, one_seller, order_tracking, substitution
 from shopwright.pipeline.envs.base import GoalScore
 from shopwright.pipeline.envs.bundle_planning import BundlePlanning
 from shopwright.pipeline.envs.difficulty import Axes
@@ -106,6 +106,13 @@ def test_a_substitute_that_the_title_tells_is_named(shop, monkeypatch):
     assert any("lexical succeeds in" in line for line in found.cheated)
 
 
+def test_a_seller_whose_things_all_do_is_named(shop, monkeypatch):
+    """Nothing of a seller that has something of each kind looks right and is not."""
+    monkeypatch.setattr(one_seller, "leave_few_sellers", lambda store, needs, axes, random: None)
+    found = audit_env(shop, "one_seller", "asks-everything")
+    assert any("asks-everything succeeds in" in line for line in found.cheated)
+
+
 class TellsTheNumberWhenAsked(OrderTracking):
     """One question is enough, and costs nothing."""
 
@@ -156,6 +163,7 @@ def test_as_it_is_none_of_them_is_named(shop):
         "substitution": ["lexical"],
         "order_tracking": ["lists-and-guesses", "last-id", "asks-everything", "asks-twice"],
         "bundle_planning": ["lexical"],
+        "one_seller": ["asks-everything"],
         "policy_qa": ["do-nothing"],
     }.items():
         found = audit_env(shop, name, *players)

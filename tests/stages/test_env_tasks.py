@@ -5,12 +5,16 @@ from collections import Counter
 
 import pytest
 
-from shopwright.pipeline.envs import ENV_ORDER
+from shopwright.pipeline.checks.tasks import sellers_are_not_guessed
+from shopwright.pipeline.envs import ENV_ORDER, get_env
 from shopwright.pipeline.envs.base import dump_compact_json
+from shopwright.pipeline.envs.episode import draw_task
+from shopwright.pipeline.envs.load_world import load_world_beside
 from shopwright.pipeline.problem import Problem
 from shopwright.pipeline.run import Run
 from shopwright.pipeline.stage import Shard
 from shopwright.pipeline.stages import all_stages
+from shopwright.schemas.certificates import parse_certificate
 
 STAGE = all_stages()["env_tasks"]
 DRAWN = "drawn again it is another task"
@@ -137,6 +141,17 @@ def test_a_substitute_that_the_title_of_the_original_tells_is_rejected(find_reas
     reason = "a substitute that the title of the original tells"
     assert reason not in find_reasons(row)[0]
     assert reason in find_reasons(with_goal(row, sold_out=others))[0]
+
+
+def test_a_list_that_is_guessed_is_rejected(find_reasons, run):
+    """Everything else is sold out, so that all that is left of a seller who has all is right."""
+    task = draw_task(get_env("one_seller"), load_world_beside(run.read("env_tasks")), 5, 3)
+    right = {id for each in parse_certificate(task.acceptable).sellers for ids in each.product_ids for id in ids}
+    variants = run.read("variants").table(["id", "product_id"]).to_pylist()
+    others = sorted(each["id"] for each in variants if each["product_id"] not in right)
+    assert sellers_are_not_guessed(task, run.read("catalog")) is None
+    changed = task.model_copy(update=with_goal(task.model_dump(), sold_out=others))
+    assert sellers_are_not_guessed(changed, run.read("catalog")) == "a list that is guessed too easily"
 
 
 def nearly(row):
