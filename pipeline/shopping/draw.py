@@ -34,6 +34,7 @@ from shopwright.pipeline.shopping.telling_facts import (
     TellingFacts,
     build_price_limit,
     draw_manner,
+    is_detail,
     is_measure,
     weigh,
 )
@@ -56,6 +57,8 @@ MOST_RIGHT = 5
 MOST_KNOWN = 1_000
 # Share of a category's variants that have a measure, at least.
 COMMON_MEASURE = 0.2
+# Weight of what people seldom name against what they name readily, where either would tell a thing.
+SELDOM_NAMED = 0.5
 # How a firm signs, and nobody calls it.
 LEGAL_FORM = re.compile(r",? (?:inc|llc|ltd|corp|co|gmbh|company|corporation|limited|incorporated)\.?$", re.IGNORECASE)
 # Words of a value that is copied from the title where it is said at all.
@@ -254,8 +257,15 @@ def select_smallest(
     if meets_all(others, [each.loose for each in (*first, *rest)]):
         return None
     strength = {id(each): (others & ~each.met).bit_count() * (0.5 + random.random()) for each in rest}
-    # Of a small set the strong come first and the weak go first, of a large one the other way round.
-    rank = {id(each): {1: -1, 2: 0, 3: 1}[grade] * strength[id(each)] for each in rest}
+    # Of a small set the strong come first and the weak go first, of a large one the other way round; between them it is chance.
+    rank = {
+        id(each): {
+            1: -weigh_habit(each.need) * strength[id(each)],
+            2: -weigh_habit(each.need) * random.random(),
+            3: strength[id(each)],
+        }[grade]
+        for each in rest
+    }
     order = sorted(rest, key=lambda each: rank[id(each)])
     chosen, left = list(first), others
     for each in first:
@@ -273,6 +283,11 @@ def select_smallest(
     # Strictly taken, each must still be needed.
     idle = any(not meets_all(others, [one.met for one in keep if one is not each]) for each in keep)
     return None if idle else keep
+
+
+def weigh_habit(need: Need) -> float:
+    """How readily people name it, beside what it tells: what a part is, how many there are and what it costs come last."""
+    return SELDOM_NAMED if need.op in ("is not", "about") or need.kind == "price" or is_detail(need) else 1.0
 
 
 def sort_needs(needs: Iterable[Need]) -> list[Need]:
