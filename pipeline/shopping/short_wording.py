@@ -182,7 +182,7 @@ class ShortWriter(TraitWriter):
     def is_several(self) -> bool:
         found = HEAD.fullmatch(self.noun)
         assert found
-        return not re.match(r"an? ", found["start"] or "") and found["noun"].endswith("s")
+        return not re.match(r"an? ", found["start"] or "") and bool(re.search(r"[^s]s$", found["noun"]))
 
     @property
     def numbers(self) -> Mapping[str, str]:
@@ -248,7 +248,7 @@ class ShortWriter(TraitWriter):
         able = [
             fact
             for fact in (*adjectives, *behind)
-            if fact != "price" and not self.said[fact].startswith(("by ", "from "))
+            if fact != "price" and not self.said[fact].startswith(("by ", "from ", "just "))
         ]
         wanted = self.random.random() < OWN_SENTENCE[min(count, 5)] or len(behind) + len(placed.clause) > MOST_BEHIND
         if not able or not wanted:
@@ -323,6 +323,7 @@ class ShortWriter(TraitWriter):
         if had := re.match(r"(?:with|having) ", text):
             self.said[need.fact] = text[had.end() :]
             return self.say("sentence have", {"traits": self.said[need.fact], **numbers})
+        text = f"in a {text}" if text.startswith("pack of") else text
         return self.say("sentence go" if stands_behind(text) else "sentence be", {"traits": text, **numbers})
 
     def join(self, facts: Sequence[str]) -> str:

@@ -87,6 +87,8 @@ FACT_NAMES = {"fits up to": "head size"}
 WANTED = frozenset("look feel texture".split())
 # A size that is of men or of women: "men's 10".
 WHOSE_SIZE = re.compile(r"(?P<whose>men's|women's|kids|boys'|girls') (?P<number>\d[\d.]*)")
+# Where what a value names ends, and what is said of it begins.
+HEAD_END = re.compile(r" (?:with|for|of|in|on|to) ")
 # What there is no "a" of.
 MASS = frozenset(
     "packaging insulation coverage storage heat wax leather denim cotton foam yarn protection water control care content paper wood glass"
@@ -122,8 +124,10 @@ def add_article(named: str, fact: str) -> str:
 
     >>> add_article("thermal carafe", "carafe"), add_article("wooden box", "storage"), add_article("plain packaging", "packaging")
     ('a thermal carafe', 'a wooden box', 'plain packaging')
+    >>> add_article("mirrorless users with an adapter", "use")
+    'mirrorless users with an adapter'
     """
-    last = named.split()[-1].lower()
+    last = HEAD_END.split(named)[0].split()[-1].lower()
     if named.split()[0] in NUMBER_WORDS.values() or named.startswith("one "):
         return named
     one = (
