@@ -57,8 +57,6 @@ MOST_RIGHT = 5
 MOST_KNOWN = 1_000
 # Share of a category's variants that have a measure, at least.
 COMMON_MEASURE = 0.2
-# Weight of what people seldom name against what they name readily, where either would tell a thing.
-SELDOM_NAMED = 0.5
 # How a firm signs, and nobody calls it.
 LEGAL_FORM = re.compile(r",? (?:inc|llc|ltd|corp|co|gmbh|company|corporation|limited|incorporated)\.?$", re.IGNORECASE)
 # Words of a value that is copied from the title where it is said at all.
@@ -209,7 +207,8 @@ def choose_telling_needs(
     for number in range(tries):
         wanted, indirect = grade or draw_grade(random, counter.language), number < insists
         candidates = pool.draw(random, wanted, manner, indirect=indirect)
-        telling = select_smallest(others, first, candidates, random, min(3, wanted + several))
+        size = min(3, wanted + several)
+        telling = select_smallest(others, first, candidates, random, size, HABITS[counter.language].seldom)
         if telling is not None and several:
             telling = leave_out_needs(counter, telling, random, MOST_RIGHT, max(2, GRADES[wanted].start))
         chosen = None if telling is None else [each.need for each in telling]
@@ -248,7 +247,7 @@ def must_copy_title(title: str, leaf: str, needs: Sequence[Need]) -> bool:
 
 
 def select_smallest(
-    others: int, first: Sequence[Candidate], rest: Sequence[Candidate], random: Random, grade: int
+    others: int, first: Sequence[Candidate], rest: Sequence[Candidate], random: Random, grade: int, seldom: float
 ) -> list[Candidate] | None:
     """Of these, needs that nothing else meets, none of which could go; None where all together are not enough.
 
@@ -260,8 +259,8 @@ def select_smallest(
     # Of a small set the strong come first and the weak go first, of a large one the other way round; between them it is chance.
     rank = {
         id(each): {
-            1: -weigh_habit(each.need) * strength[id(each)],
-            2: -weigh_habit(each.need) * random.random(),
+            1: -weigh_habit(each.need, seldom) * strength[id(each)],
+            2: -weigh_habit(each.need, seldom) * random.random(),
             3: strength[id(each)],
         }[grade]
         for each in rest
@@ -285,9 +284,9 @@ def select_smallest(
     return None if idle else keep
 
 
-def weigh_habit(need: Need) -> float:
-    """How readily people name it, beside what it tells: what a part is, how many there are and what it costs come last."""
-    return SELDOM_NAMED if need.op in ("is not", "about") or need.kind == "price" or is_detail(need) else 1.0
+def weigh_habit(need: Need, seldom: float) -> float:
+    """How readily people name it, beside what it tells: which part it has, how many there are and what it costs come last."""
+    return seldom if need.op in ("is not", "about") or need.kind == "price" or is_detail(need) else 1.0
 
 
 def sort_needs(needs: Iterable[Need]) -> list[Need]:

@@ -45,10 +45,6 @@ SEVERAL_RIGHT = {1: 0.09, 2: 0.07, 3: 0.03}
 FAMILY = 0.12
 # Values of a fact, at most, of which one is told by what it is not.
 MOST_VALUES = 12
-# How often nobody says for whom or for what a thing is, which takes many words.
-UNSAID = dict.fromkeys(FOR, 0.75)
-# How often nobody says which part a thing has, or how many of something come in it: most people name what the whole of it is like.
-SELDOM_SAID, FREELY_SELDOM = 0.15, 0.05
 # Share of tasks in which somebody says how it is to be packed, where it comes in several ways: few people ask for gift wrapping.
 PACKED = 0.03
 # Facts that are named only in some tasks, or where a profile carries them: they alone tell nearly everything.
@@ -105,6 +101,10 @@ class Habits:
     """How often only what the title does not tell is told, beside the brand and what has an effect."""
     brief: float
     """Share of tasks of grade 1 that are to have two needs where two are enough, as people's most often do."""
+    unsaid: float
+    """How often nobody says for whom or for what a thing is, which takes many words."""
+    seldom: float
+    """Weight of what people seldom name (a part, a number, a price, what it must not be) where something else would tell a thing, too."""
 
 
 HABITS = {
@@ -118,10 +118,20 @@ HABITS = {
         measures={1: (0.75, 0.25), 2: (0.5, 0.4, 0.1), 3: (0.2, 0.4, 0.4)},
         untitled=0.4,
         brief=0.75,
+        unsaid=0.75,
+        seldom=0.5,
     ),
     # In Chinese shops most say about how much it may cost (29 of 49 that were read).
     "zh": Habits(
-        {1: 0.4, 2: 0.42, 3: 0.18}, {1: 0.2, 2: 0.1, 3: 0.05}, {1: 0.95, 2: 0.95, 3: 0.95}, 0.85, None, 0.0, 0.0
+        {1: 0.4, 2: 0.42, 3: 0.18},
+        {1: 0.2, 2: 0.1, 3: 0.05},
+        {1: 0.95, 2: 0.95, 3: 0.95},
+        0.85,
+        None,
+        0.0,
+        0.0,
+        0.6,
+        1.0,
     ),
 }
 
@@ -144,8 +154,8 @@ class Manner:
     """Whether two needs are to be enough."""
     packed: bool
     """Whether it is told how the thing is to be packed."""
-    seldom: float
-    """How often its parts and the numbers of what is in it are left out."""
+    unsaid: float
+    """How often it is not told for whom or for what a thing is."""
 
     def allows(self, fact: str) -> bool:
         """Whether it tells such a fact at all."""
@@ -169,7 +179,7 @@ def draw_manner(habits: Habits, grade: int, random: Random, *, freely: bool) -> 
         indirect=random.random() < INDIRECT,
         brief=grade == 1 and not several and random.random() < habits.brief,
         packed=random.random() < PACKED,
-        seldom=FREELY_SELDOM if freely else SELDOM_SAID,
+        unsaid=habits.unsaid,
     )
 
 
@@ -194,7 +204,6 @@ class TellingFacts:
         known = {fact: need for fact, need in known.items() if need.value not in NEVER_ASKED}
         self.plain = {fact: weigh(counter, need) for fact, need in known.items()}
         self.measures = frozenset(fact for fact, need in known.items() if is_measure(need))
-        self.details = frozenset(fact for fact, need in known.items() if is_detail(need))
         self.bounds = {
             fact: found for fact, need in known.items() if (found := self.look_up("bound", need, self.weigh_bound))
         }
@@ -281,7 +290,7 @@ class TellingFacts:
         measures = manner.measures
         hidden = self.titled if random.random() < manner.untitled else frozenset()
         for fact, plain in sorted(self.plain.items(), key=lambda _: random.random()):
-            if random.random() < UNSAID.get(fact, 0.0):
+            if random.random() < (manner.unsaid if fact in FOR else 0.0):
                 continue
             bounded, negated, pick = random.random() < bounds, random.random() < negations, random.random()
             others = self.negations.get(fact, [])
@@ -291,7 +300,7 @@ class TellingFacts:
                 found.append(others[int(pick * len(others))])
             elif fact == "color" and self.family and pick < FAMILY:
                 found.append(self.family)
-            elif fact in hidden or (fact in self.details and random.random() < manner.seldom):
+            elif fact in hidden:
                 continue
             elif fact in self.measures:
                 if measures:
