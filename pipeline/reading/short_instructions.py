@@ -108,9 +108,16 @@ class CategoryFacts:
     def pattern(self) -> re.Pattern[str]:
         """A number with a unit that people write, or that these things have."""
         own = {unit.lower() for unit, _ in self.measures.values() if unit}
+        own |= self.single_units.keys()
         units = "|".join(map(re.escape, sorted({*UNIT_WORDS, *own, "people"}, key=lambda each: (-len(each), each))))
         words = "|".join(NUMBER_WORDS)
         return re.compile(rf"(?<![\w.$])(?P<number>{NUMBER}|(?:{words})(?= )) ?(?P<unit>{units})(?![\w])")
+
+    @cached_property
+    def single_units(self) -> dict[str, str]:
+        """How units that count things are written before a thing: "6 preset"."""
+        several = {unit for unit, _ in self.measures.values() if re.fullmatch(r"[a-z ]{3,}s", unit)}
+        return {re.sub(r"(?<=x)es$|(?<!i)s$", "", unit): unit for unit in sorted(several)}
 
     def bound(self, fact: str, op: str) -> str | None:
         """Where much or little begins: the upper or lower half of what there is, without the middle one."""
@@ -180,7 +187,7 @@ class ShortReader:
     def read_things(self) -> list[str]:
         found = []
         for name, category in self.names:
-            name = name.replace("'", "")
+            name = open_hyphens(name.replace("'", ""))
             place = self.text.find(name)
             if place >= 0 and self.stands_alone(place, place + len(name)):
                 self.take(place, place + len(name))
@@ -297,6 +304,8 @@ class ShortReader:
             base, factor = UNIT_WORDS.get(found["unit"], (found["unit"], 1.0))
             if base not in own and found["unit"] in lower:
                 base, factor = lower[found["unit"]], 1.0
+            if base not in own:
+                base = facts.single_units.get(found["unit"], base)
             if found["unit"] in HEADS:
                 base = min(own & HEADS, default=base)
             if base in own:
@@ -378,7 +387,7 @@ def write_as_typed(value: str) -> list[str]:
     >>> write_as_typed("men's 9"), write_as_typed("5 pieces"), write_as_typed("a guest room")
     (['mens size 9', 'size 9 mens', 'mens 9'], ['5 pieces', 'five pieces'], ['a guest room', 'my guest room', 'our guest room', 'the guest room'])
     """
-    bare = value.replace("'", "")
+    bare = open_hyphens(value.replace("'", ""))
     if whose := re.fullmatch(rf"(mens|womens|kids|boys|girls) ({NUMBER})", bare):
         return [f"{whose[1]} size {whose[2]}", f"size {whose[2]} {whose[1]}", bare]
     number, _, rest = bare.partition(" ")
@@ -395,19 +404,19 @@ def list_value_patterns() -> list[tuple[re.Pattern[str], str]]:
 
 def compile_words(words: str) -> re.Pattern[str]:
     """As people type them, without apostrophes; of two joined by "and" the second may be without its "with" or "that is"."""
-    words = put_in_singular(words.replace("'", ""))
+    words = open_hyphens(put_in_singular(words.replace("'", "")))
     for start in ("with", "that is", "that"):
         words = words.replace(f"{start} ", f"(?:{start} )?")
     return re.compile(rf"(?<![\w-])(?:{words})(?![\w-])")
 
 
 def normalize_typing(text: str) -> str:
-    """In lower case, without apostrophes, what is said of several things as of one, and packs as "6 pack".
+    """In lower case, without apostrophes or hyphens between words, what is said of several things as of one, and packs as "6 pack".
 
-    >>> normalize_typing("Bags that don't leak, in a pack of six")
-    ' bags that doesnt leak, in a six pack '
+    >>> normalize_typing("Bags that don't leak, in a pack of six"), normalize_typing("over-ear headphones")
+    (' bags that doesnt leak, in a six pack ', ' over ear headphones ')
     """
-    text = " ".join(re.sub(r"['’]", "", text.lower()).split())
+    text = open_hyphens(" ".join(re.sub(r"['’]", "", text.lower()).split()))
     text = put_in_singular(text)
     text = re.sub(r"\bwhich (is|has|comes)\b", r"that \1", text)
     count = rf"({NUMBER}|{'|'.join(NUMBER_WORDS)})"
@@ -416,6 +425,11 @@ def normalize_typing(text: str) -> str:
     )
     text = text.replace("single pack", "1 pack")
     return f" {text} "
+
+
+def open_hyphens(text: str) -> str:
+    """Words that may be typed with a hyphen or without, as single ones; in a pattern, ranges of letters stay."""
+    return re.sub(r"(?<=[a-z])-(?=[a-z])(?![^\[]*\])", " ", text)
 
 
 def put_in_singular(text: str) -> str:

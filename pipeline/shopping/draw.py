@@ -34,6 +34,7 @@ from shopwright.pipeline.shopping.telling_facts import (
     TellingFacts,
     build_price_limit,
     draw_manner,
+    is_detail,
     is_measure,
     weigh,
 )
@@ -206,7 +207,8 @@ def choose_telling_needs(
     for number in range(tries):
         wanted, indirect = grade or draw_grade(random, counter.language), number < insists
         candidates = pool.draw(random, wanted, manner, indirect=indirect)
-        telling = select_smallest(others, first, candidates, random, min(3, wanted + several))
+        size = min(3, wanted + several)
+        telling = select_smallest(others, first, candidates, random, size, HABITS[counter.language].seldom)
         if telling is not None and several:
             telling = leave_out_needs(counter, telling, random, MOST_RIGHT, max(2, GRADES[wanted].start))
         chosen = None if telling is None else [each.need for each in telling]
@@ -245,7 +247,7 @@ def must_copy_title(title: str, leaf: str, needs: Sequence[Need]) -> bool:
 
 
 def select_smallest(
-    others: int, first: Sequence[Candidate], rest: Sequence[Candidate], random: Random, grade: int
+    others: int, first: Sequence[Candidate], rest: Sequence[Candidate], random: Random, grade: int, seldom: float
 ) -> list[Candidate] | None:
     """Of these, needs that nothing else meets, none of which could go; None where all together are not enough.
 
@@ -254,8 +256,15 @@ def select_smallest(
     if meets_all(others, [each.loose for each in (*first, *rest)]):
         return None
     strength = {id(each): (others & ~each.met).bit_count() * (0.5 + random.random()) for each in rest}
-    # Of a small set the strong come first and the weak go first, of a large one the other way round.
-    rank = {id(each): {1: -1, 2: 0, 3: 1}[grade] * strength[id(each)] for each in rest}
+    # Of a small set the strong come first and the weak go first, of a large one the other way round; between them it is chance.
+    rank = {
+        id(each): {
+            1: -weigh_habit(each.need, seldom) * strength[id(each)],
+            2: -weigh_habit(each.need, seldom) * random.random(),
+            3: strength[id(each)],
+        }[grade]
+        for each in rest
+    }
     order = sorted(rest, key=lambda each: rank[id(each)])
     chosen, left = list(first), others
     for each in first:
@@ -273,6 +282,11 @@ def select_smallest(
     # Strictly taken, each must still be needed.
     idle = any(not meets_all(others, [one.met for one in keep if one is not each]) for each in keep)
     return None if idle else keep
+
+
+def weigh_habit(need: Need, seldom: float) -> float:
+    """How readily people name it, beside what it tells: which part it has, how many there are and what it costs come last."""
+    return seldom if need.op in ("is not", "about") or need.kind == "price" or is_detail(need) else 1.0
 
 
 def sort_needs(needs: Iterable[Need]) -> list[Need]:

@@ -16,7 +16,13 @@ from typing import Protocol
 from shopwright.pipeline.languages import LANGUAGES, PageWords
 from shopwright.pipeline.prompts import render_phrases
 from shopwright.pipeline.reading.chinese_instructions import ChineseReader
-from shopwright.pipeline.reading.short_instructions import CategoryFacts, ReadNeed, ShortReader, normalize_typing
+from shopwright.pipeline.reading.short_instructions import (
+    CategoryFacts,
+    ReadNeed,
+    ShortReader,
+    normalize_typing,
+    open_hyphens,
+)
 from shopwright.pipeline.shopping.facts import (
     ABOUT,
     find_color_family,
@@ -252,7 +258,9 @@ class ShoppingExpert:
             needs = readings[self.category]
         self.needs = needs
         text = normalize_typing(self.start.opening) if self.language == "en" else self.start.opening.lower()
-        self.noun = next((name for name, of in self.list_names(self.category) if name.replace("'", "") in text), "")
+        self.noun = next(
+            (name for name, of in self.list_names(self.category) if open_hyphens(name.replace("'", "")) in text), ""
+        )
 
     def read(self, text: str, names: Sequence[tuple[str, str]]) -> tuple[list[str], list[ReadNeed]]:
         categories, needs, _ = READERS[self.language](text, names, self.vocabulary.facts_of).read()

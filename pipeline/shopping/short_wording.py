@@ -12,7 +12,16 @@ from typing import NamedTuple
 
 from shopwright.pipeline.catalog.grouping import is_department
 from shopwright.pipeline.phrases.bank import load_grammar_bank, tidy_sentence
-from shopwright.pipeline.shopping.trait_words import LONGEST_SIZE, WHOSE_SIZE, TraitWriter, is_adjective, stands_behind
+from shopwright.pipeline.shopping.trait_words import (
+    LONGEST_SIZE,
+    WHOSE_SIZE,
+    TraitWriter,
+    draw_place,
+    form_singular,
+    is_adjective,
+    is_of_stuff,
+    stands_behind,
+)
 from shopwright.schemas.shopping import Need
 
 CLAUSE = re.compile(r"(?:that|so|which|whose) ")
@@ -27,32 +36,38 @@ NEVER_LINKED = re.compile(
 MOST_BEFORE, MOST_WORDS_BEFORE, MOST_CLAUSES = 3, 5, 2
 # Words that are tried for a trait until they have room.
 DRAWS = 12
+# Of these, so many in which a compound before a thing of several words is not taken: "cotton bag wooden block set".
+CHOOSY_DRAWS = 9
 # Traits behind the thing in the first sentence, at most.
 MOST_BEHIND = 3
 # How often something is left for a sentence of its own, by the number of needs that it does not deny.
-OWN_SENTENCE = {0: 0.0, 1: 0.0, 2: 0.06, 3: 0.12, 4: 0.3, 5: 0.45}
+OWN_SENTENCE = {0: 0.0, 1: 0.0, 2: 0.08, 3: 0.15, 4: 0.3, 5: 0.45}
 HEAD = re.compile(r"(?P<start>(?:an?|some|the) (?:\w+ of )?)?(?P<noun>.+)")
 # "a pair of", "a jar of": what is there in numbers or in bulk is named without in some texts, and always where it is what a pack holds.
 MEASURE_WORD = re.compile(r"an? (?P<measure>pair|pack|set|box|bag|bottle|jar|can|tube|roll|tin|sheet) of ")
-BARE, SOME = {"pair": 0.4, "pack": 0.5, "set": 0.5}, 0.15
-BARE_BULK = 0.85
+BARE, SOME = {"pair": 0.4, "pack": 0.5, "set": 0.5}, 0.25
+BARE_BULK = 0.8
 # One thing is asked for as several, without its article ("i need red desk lamp"), and begins as most people begin; shares of texts.
-PLURAL, NO_ARTICLE, PLAIN_BEGINNING = 0.25, 0.08, 0.9
-# How often a purpose is told that narrows nothing, and where its words are kept.
-PURPOSE, PURPOSE_KEY = 0.08, "for what"
+PLURAL, NO_ARTICLE, PLAIN_BEGINNING = 0.3, 0.08, 0.95
+# How often a purpose is told that narrows nothing, how often else that it is to be good of its kind, and where their words are kept.
+PURPOSE, QUALITY, PURPOSE_KEY = 0.07, 0.27, "for what"
+# How often such a wish stands before the thing, has a sentence of its own, and else stands behind.
+QUALITY_PLACES = (0.55, 0.1, 0.35)
 # How often a conversation begins with one of the needs; else with the thing alone.
 TELLS_FIRST = 0.35
 # Shares of texts with a slip: of a letter in a word of the frame, of an article.
 MISTYPED, WRONG_ARTICLE = 0.06, 0.06
+# Between words that many people type apart: "over-ear".
+HYPHEN = re.compile(r"(?<=[A-Za-z]{2})-(?=[A-Za-z]{2})")
 # Words of the frame that are long enough to be mistyped; no fact is among them.
 MISTYPABLE = re.compile(r"\b(?:looking|would|interested|searching|should|please|choose|prefer|buying|trying)\b")
+# What stands between two adjectives before a thing, and in what shares: behind a wish more often something.
+BETWEEN_TWO = (" ", ", ", " and ")
+PARTED, WISH_PARTED = (0.65, 0.2, 0.15), (0.35, 0.4, 0.25)
+# How often an adjective is the one that gets its own sentence, where there is one.
+ADJECTIVE_ALONE = 0.6
 # Color and size are said in one sentence so often where either has its own.
 TOGETHER = 0.5
-# Nouns that are called as several are.
-ALWAYS_SEVERAL = re.compile(
-    r"(?:pants|jeans|leggings|shorts|tights|scissors|glasses|goggles|pliers|headphones|earbuds|trousers|accessories|supplies|parts|components"
-    r"|electronics|products|media|discs|series|lens|\bups|\bgps)$"
-)
 # How often a category's plural is asked for as one thing.
 ONE_OF_SEVERAL = 0.75
 NUMBERLESS = re.compile(r"(?:ing|wear|s)$|\bof\b")
@@ -78,6 +93,8 @@ class ShortWriter(TraitWriter):
 
     said: dict[str, str] = field(default_factory=dict)
     """The words of each fact that is stated."""
+    wish: str = ""
+    """What it is to be like that no fact tells."""
 
     def write(self, needs: Sequence[Need], *, usual: bool) -> ShortText | None:
         """None where the words that were drawn have no room. usual: there is more, which the shop knows from the profile."""
@@ -90,6 +107,7 @@ class ShortWriter(TraitWriter):
         opening = self.say("opening", {"thing": self.compose_thing(noun, before, after)})
         behind, alone = self.spare_sentence(placed, stated)
         behind = self.add_purpose(behind, len(stated))
+        behind, sentence = self.add_quality(placed.before, behind, len(stated), may_stand_alone=not alone)
         text = self.compose_thing(noun, placed.before, behind + placed.clause)
         if placed.denied:
             head, *rest = (self.said[each] for each in placed.denied)
@@ -98,13 +116,14 @@ class ShortWriter(TraitWriter):
         text = self.begin(text)
         if alone:
             sentence = self.say_together(alone) if len(alone) == 2 else self.say_alone(alone[0])
+        if sentence:
             text = self.say("between sentences", {"thing": text.rstrip(".?"), "sentence": sentence})
         if usual:
             text = f"{text.rstrip('.')}. {self.say('usual', {})}"
         phrases = sorted(set(self.phrases))
         said = {need.fact: self.said.get(need.fact) or self.phrase_trait(need) for need in needs}
         worded = [need.model_copy(update={"said": self.type(said[need.fact])}) for need in needs]
-        purpose = self.type(self.said.get(PURPOSE_KEY, ""))
+        purpose = self.type(self.wish or self.said.get(PURPOSE_KEY, ""))
         return ShortText(self.slip(self.type(text)), self.type(opening), purpose, worded, phrases, first)
 
     def draw_first(self, placed: "Placed", needs: int) -> list[str]:
@@ -123,6 +142,7 @@ class ShortWriter(TraitWriter):
         """As this person types."""
         text = tidy_sentence(text)
         text = text.lower() if self.hand.lower_case else text
+        text = text if self.hand.hyphens else HYPHEN.sub(" ", text)
         return text if self.hand.apostrophes else text.replace("'", "")
 
     def slip(self, text: str) -> str:
@@ -162,7 +182,7 @@ class ShortWriter(TraitWriter):
     def is_several(self) -> bool:
         found = HEAD.fullmatch(self.noun)
         assert found
-        return not re.match(r"an? ", found["start"] or "") and found["noun"].endswith("s")
+        return not re.match(r"an? ", found["start"] or "") and bool(re.search(r"[^s]s$", found["noun"]))
 
     @property
     def numbers(self) -> Mapping[str, str]:
@@ -172,9 +192,20 @@ class ShortWriter(TraitWriter):
         found = HEAD.fullmatch(noun)
         assert found
         start = re.sub(r"^an ", "a ", found["start"] or "")
-        words = [self.said[each] for each in before]
-        parts = [start, *words, found["noun"], self.join(behind)]
+        parts = [start, self.list_before(before), found["noun"], self.join(behind)]
         return tidy_sentence(" ".join(part.strip() for part in parts if part.strip()))
+
+    def list_before(self, facts: Sequence[str]) -> str:
+        """What stands before the thing, the first two of it parted by a sign or a word where both say how it is."""
+        words = [self.said[fact] for fact in facts]
+        able = len(words) > 1 and all(
+            fact in ("color", PURPOSE_KEY) or is_adjective(text)
+            for fact, text in zip(facts[:2], words[:2], strict=True)
+        )
+        if not able:
+            return " ".join(words)
+        ways = WISH_PARTED if facts[0] == PURPOSE_KEY else PARTED
+        return words[0] + BETWEEN_TWO[draw_place(ways, self.random)] + " ".join(words[1:])
 
     # Where traits stand
 
@@ -182,16 +213,26 @@ class ShortWriter(TraitWriter):
         """The words of all needs and where they stand; None where a trait found no words that have room."""
         placed = Placed([], [], [], [])
         for need in sorted(needs, key=lambda _: self.random.random()):
-            for _ in range(DRAWS):
+            for turn in range(DRAWS):
                 text = self.phrase_trait(need)
                 agrees = agree_in_number(text) if self.is_several and self.hand.agrees else text
+                if turn < CHOOSY_DRAWS and agrees and self.is_clumsy(need, agrees):
+                    continue
                 if agrees and not self.repeats_noun(agrees) and placed.add(need, agrees, self.said):
                     self.said[need.fact] = agrees
                     break
             else:
                 return None
         placed.behind.sort(key=lambda fact: fact == "price")
+        placed.before.sort(key=lambda fact: rank_before(fact, self.said[fact]))
         return placed
+
+    def is_clumsy(self, need: Need, trait: str) -> bool:
+        """Whether a compound would stand before a thing that is one itself."""
+        found = HEAD.fullmatch(self.noun)
+        assert found
+        before = need.op != "is not" and not stands_behind(trait) and not CLAUSE.match(trait)
+        return before and len(found["noun"].split()) > 2 and is_compound(need.fact, trait)
 
     def repeats_noun(self, trait: str) -> bool:
         """Whether it would stand before the thing with its word twice: "hardly used used skis"."""
@@ -207,16 +248,17 @@ class ShortWriter(TraitWriter):
         able = [
             fact
             for fact in (*adjectives, *behind)
-            if fact != "price" and not self.said[fact].startswith(("by ", "from "))
+            if fact != "price" and not self.said[fact].startswith(("by ", "from ", "just "))
         ]
         wanted = self.random.random() < OWN_SENTENCE[min(count, 5)] or len(behind) + len(placed.clause) > MOST_BEHIND
         if not able or not wanted:
             return behind, []
+        able = adjectives if adjectives and self.random.random() < ADJECTIVE_ALONE else able
         fact = able[int(self.random.random() * len(able))]
         facts = [fact]
         plain = {need.fact for need in stated if need.fact == "color" and need.op == "is"}
         sized = {need.fact for need in stated if need.fact == "size" and self.is_named_size(need)}
-        pair = (plain | sized) & set(able)
+        pair = (plain | sized) & {*adjectives, *behind}
         if fact in pair and len(pair) == 2 and self.random.random() < TOGETHER:
             facts = sorted(pair)
         placed.before[:] = [each for each in placed.before if each not in facts]
@@ -247,6 +289,24 @@ class ShortWriter(TraitWriter):
         self.said[PURPOSE_KEY] = self.say(meaning, {})
         return [PURPOSE_KEY, *behind] if self.random.random() < 0.5 else [*behind, PURPOSE_KEY]
 
+    def add_quality(
+        self, before: list[str], behind: list[str], needs: int, *, may_stand_alone: bool
+    ) -> tuple[list[str], str]:
+        """With a wish that the thing is good of its kind: before it, behind it, or in a sentence of its own, which is given."""
+        meanings = (f"quality {each}" for each in (self.counter.leaf, self.counter.group))
+        meaning = next((each for each in meanings if each in self.bank.templates), "")
+        if not meaning or PURPOSE_KEY in self.said or needs > MOST_BEHIND or self.random.random() >= QUALITY:
+            return behind, ""
+        self.wish = self.said[PURPOSE_KEY] = self.say(meaning, {})
+        place = draw_place(QUALITY_PLACES, self.random)
+        if place == 1 and may_stand_alone:
+            return behind, self.say("sentence be", {"traits": self.wish, **self.numbers})
+        if place == 0 and sum(len(self.said[fact].split()) for fact in before) < MOST_WORDS_BEFORE - 2:
+            before.insert(0, PURPOSE_KEY)
+            return behind, ""
+        self.said[PURPOSE_KEY] = f"that {self.numbers['is']} {self.wish}"
+        return [*behind, PURPOSE_KEY], ""
+
     def say_alone(self, need: Need) -> str:
         """A need in a sentence of its own."""
         text, numbers = self.said[need.fact], self.numbers
@@ -263,6 +323,7 @@ class ShortWriter(TraitWriter):
         if had := re.match(r"(?:with|having) ", text):
             self.said[need.fact] = text[had.end() :]
             return self.say("sentence have", {"traits": self.said[need.fact], **numbers})
+        text = f"in a {text}" if text.startswith("pack of") else text
         return self.say("sentence go" if stands_behind(text) else "sentence be", {"traits": text, **numbers})
 
     def join(self, facts: Sequence[str]) -> str:
@@ -295,6 +356,7 @@ class Placed(NamedTuple):
     def add(self, need: Need, text: str, said: Mapping[str, str]) -> bool:
         """Puts a need where its words belong; False where there is no room."""
         words = sum(len(said[fact].split()) for fact in self.before) + len(text.split())
+        crowded = is_compound(need.fact, text) and any(is_compound(fact, said[fact]) for fact in self.before)
         if need.op == "is not":
             self.denied.append(need.fact)
         elif CLAUSE.match(text):
@@ -303,11 +365,34 @@ class Placed(NamedTuple):
             self.clause.append(need.fact)
         elif stands_behind(text):
             self.behind.append(need.fact)
-        elif len(self.before) < MOST_BEFORE and words <= MOST_WORDS_BEFORE:
+        elif len(self.before) < MOST_BEFORE and words <= MOST_WORDS_BEFORE and not crowded:
             self.before.append(need.fact)
         else:
             return False
         return True
+
+
+def is_compound(fact: str, text: str) -> bool:
+    """Whether it is read as a noun of its own before a thing, of which two make a riddle: "2.9 ounce swappable battery headlamps".
+
+    >>> [is_compound("battery", text) for text in ("black", "sugar free", "faux leather", "2.9 ounce", "swappable battery")]
+    [False, False, False, True, True]
+    """
+    plain = is_adjective(text) or is_of_stuff(text, fact) or fact in ("color", "brand", "size")
+    return len(text.split()) > 1 and not plain
+
+
+def rank_before(fact: str, text: str) -> int:
+    """Where it stands among what stands before a thing: who makes it, how it is, how large, its color, what it is made of.
+
+    >>> sorted([("material", "oak"), ("color", "white"), ("height", "tall"), ("brand", "Osko")], key=lambda pair: rank_before(*pair))
+    [('brand', 'Osko'), ('height', 'tall'), ('color', 'white'), ('material', 'oak')]
+    """
+    if fact in ("brand", "condition"):
+        return 0
+    if is_adjective(text):
+        return 1
+    return {"size": 2, "color": 3}.get(fact, 2 if text[0].isdigit() else 4)
 
 
 def agree_in_number(text: str) -> str | None:
@@ -339,28 +424,6 @@ def name_own_category(leaf: str, random: Random) -> str:
     if single == last or several or random.random() >= ONE_OF_SEVERAL:
         return name
     return f"a {name.removesuffix(last)}{single}"
-
-
-def form_singular(noun: str) -> str:
-    """The noun itself where it is no plural, or is called as several are.
-
-    >>> [form_singular(noun) for noun in ("cables", "batteries", "mice", "accessories", "headphones", "cases", "switches", "glass", "memory", "ups")]
-    ['cable', 'battery', 'mouse', 'accessories', 'headphones', 'case', 'switch', 'glass', 'memory', 'ups']
-    """
-    for plural, one in (
-        ("scarves", "scarf"),
-        ("shelves", "shelf"),
-        ("knives", "knife"),
-        ("mice", "mouse"),
-        ("lenses", "lens"),
-    ):
-        if noun == plural:
-            return one
-    if not re.fullmatch(r"[a-z]+[^su\W]s", noun) or ALWAYS_SEVERAL.search(noun):
-        return noun
-    if noun.endswith("ies"):
-        return f"{noun[:-3]}y"
-    return re.sub(r"(?<=[sxz])es$|(?<=[cs]h)es$|s$", "", noun) if not noun.endswith("ses") else noun[:-1]
 
 
 def mistype(word: str, random: Random) -> str:

@@ -21,19 +21,19 @@ from shopwright.pipeline.shopping.facts import (
     parse_measurement,
 )
 from shopwright.pipeline.shopping.right_products import Candidate, meets_all, pack_bits, unpack_bits
-from shopwright.pipeline.shopping.trait_words import FOR, draw_place
+from shopwright.pipeline.shopping.trait_words import FOR, draw_place, is_of_stuff, is_part
 from shopwright.schemas.shopping import Need
 
 T = TypeVar("T")
 # The same of products that cannot be told so sparingly; any of their measures may be told.
-FREELY_BRANDED, FREELY_PRICED = 0.5, 0.3
+FREELY_BRANDED, FREELY_PRICED = 0.3, 0.03
 # Plain measures of a task that may have any number of them.
 MANY = 20
 # How often a measure is needed by a bound, and another fact by what it is not; between these shares, drawn for each try.
 BOUNDS = {1: (0.6, 1.0), 2: (0.7, 1.0), 3: (0.5, 1.0)}
 # Of the bounds that have no effect, so many are stated as one: "at least 4 ports".
 LIMITED = 0.15
-NEGATION = {1: (0.0, 0.03), 2: (0.0, 0.06), 3: (0.05, 0.3)}
+NEGATION = {1: (0.0, 0.02), 2: (0.0, 0.04), 3: (0.03, 0.2)}
 # A price that is about so much is nearer to it than this share of it, and no other product that would do is as near as twice the tenth.
 NEAR = 0.05
 # Share of tasks that are to have a need which is said by its effect, where there is one.
@@ -45,8 +45,6 @@ SEVERAL_RIGHT = {1: 0.09, 2: 0.07, 3: 0.03}
 FAMILY = 0.12
 # Values of a fact, at most, of which one is told by what it is not.
 MOST_VALUES = 12
-# How often nobody says for whom or for what a thing is, which takes many words.
-UNSAID = dict.fromkeys(FOR, 0.6)
 # Share of tasks in which somebody says how it is to be packed, where it comes in several ways: few people ask for gift wrapping.
 PACKED = 0.03
 # Facts that are named only in some tasks, or where a profile carries them: they alone tell nearly everything.
@@ -103,23 +101,37 @@ class Habits:
     """How often only what the title does not tell is told, beside the brand and what has an effect."""
     brief: float
     """Share of tasks of grade 1 that are to have two needs where two are enough, as people's most often do."""
+    unsaid: float
+    """How often nobody says for whom or for what a thing is, which takes many words."""
+    seldom: float
+    """Weight of what people seldom name (a part, a number, a price, what it must not be) where something else would tell a thing, too."""
 
 
 HABITS = {
     # They most often name two or three things, a brand in one instruction of six, hardly ever what a thing may cost, and a number in one
     # of three.
     "en": Habits(
-        grades={1: 0.7, 2: 0.23, 3: 0.07},
+        grades={1: 0.74, 2: 0.2, 3: 0.06},
         brand={1: 0.08, 2: 0.04, 3: 0.03},
-        price={1: 0.05, 2: 0.06, 3: 0.15},
+        price={1: 0.04, 2: 0.05, 3: 0.12},
         about=0.45,
         measures={1: (0.75, 0.25), 2: (0.5, 0.4, 0.1), 3: (0.2, 0.4, 0.4)},
         untitled=0.4,
         brief=0.75,
+        unsaid=0.75,
+        seldom=0.5,
     ),
     # In Chinese shops most say about how much it may cost (29 of 49 that were read).
     "zh": Habits(
-        {1: 0.4, 2: 0.42, 3: 0.18}, {1: 0.2, 2: 0.1, 3: 0.05}, {1: 0.95, 2: 0.95, 3: 0.95}, 0.85, None, 0.0, 0.0
+        {1: 0.4, 2: 0.42, 3: 0.18},
+        {1: 0.2, 2: 0.1, 3: 0.05},
+        {1: 0.95, 2: 0.95, 3: 0.95},
+        0.85,
+        None,
+        0.0,
+        0.0,
+        0.6,
+        1.0,
     ),
 }
 
@@ -142,6 +154,8 @@ class Manner:
     """Whether two needs are to be enough."""
     packed: bool
     """Whether it is told how the thing is to be packed."""
+    unsaid: float
+    """How often it is not told for whom or for what a thing is."""
 
     def allows(self, fact: str) -> bool:
         """Whether it tells such a fact at all."""
@@ -165,12 +179,21 @@ def draw_manner(habits: Habits, grade: int, random: Random, *, freely: bool) -> 
         indirect=random.random() < INDIRECT,
         brief=grade == 1 and not several and random.random() < habits.brief,
         packed=random.random() < PACKED,
+        unsaid=habits.unsaid,
     )
 
 
 def is_measure(need: Need) -> bool:
     """A number with a unit, other than a size or an age as people name it."""
     return need.number is not None and bool(need.unit) and need.unit not in ("years", "months", "pack", "person")
+
+
+def is_detail(need: Need) -> bool:
+    """A part that a thing has, or how many or how much of something: not its color, size, use or what it is made of."""
+    plain = need.op == "is" and need.fact not in ("brand", "color", "condition", "flavor", "size", *FOR)
+    if not plain or is_of_stuff(need.value, need.fact):
+        return False
+    return need.value[0].isdigit() or is_part(need.value, need.fact)
 
 
 class TellingFacts:
@@ -267,7 +290,7 @@ class TellingFacts:
         measures = manner.measures
         hidden = self.titled if random.random() < manner.untitled else frozenset()
         for fact, plain in sorted(self.plain.items(), key=lambda _: random.random()):
-            if random.random() < UNSAID.get(fact, 0.0):
+            if random.random() < (manner.unsaid if fact in FOR else 0.0):
                 continue
             bounded, negated, pick = random.random() < bounds, random.random() < negations, random.random()
             others = self.negations.get(fact, [])

@@ -29,7 +29,7 @@ BEHIND = re.compile(
 # How often a bound is said by its effect, a value in other words than the catalog's, a small number as a word.
 EFFECT, OTHER_WORDS, NUMBER_WORD = 0.97, 0.75, 0.35
 # How often a bound is said by what somebody has already: "like my 10 inch one but bigger".
-COMPARED = 0.12
+COMPARED = 0.06
 # Letters of a size that is said as one: "XL", "women's 9".
 LONGEST_SIZE = 10
 SIDES = ("height", "width", "length", "depth", "diameter")
@@ -87,6 +87,8 @@ FACT_NAMES = {"fits up to": "head size"}
 WANTED = frozenset("look feel texture".split())
 # A size that is of men or of women: "men's 10".
 WHOSE_SIZE = re.compile(r"(?P<whose>men's|women's|kids|boys'|girls') (?P<number>\d[\d.]*)")
+# Where what a value names ends, and what is said of it begins.
+HEAD_END = re.compile(r" (?:with|for|of|in|on|to) ")
 # What there is no "a" of.
 MASS = frozenset(
     "packaging insulation coverage storage heat wax leather denim cotton foam yarn protection water control care content paper wood glass"
@@ -99,6 +101,13 @@ COUNT_OF_ONE = re.compile(r"\d+ [a-z]*[a-rt-z]")
 MEASURED = re.compile(r"\s*-?\d+(?:\.\d+)? ?(?:[a-zA-Z%°].*)")
 NUMBER_WORDS = dict(
     zip(map(str, range(2, 13)), "two three four five six seven eight nine ten eleven twelve".split(), strict=True)
+)
+
+
+# Nouns that are called as several are.
+ALWAYS_SEVERAL = re.compile(
+    r"(?:pants|jeans|leggings|shorts|tights|scissors|glasses|goggles|pliers|headphones|earbuds|trousers|accessories|supplies|parts|components"
+    r"|electronics|products|media|discs|series|lens|\bups|\bgps)$"
 )
 
 
@@ -115,8 +124,10 @@ def add_article(named: str, fact: str) -> str:
 
     >>> add_article("thermal carafe", "carafe"), add_article("wooden box", "storage"), add_article("plain packaging", "packaging")
     ('a thermal carafe', 'a wooden box', 'plain packaging')
+    >>> add_article("mirrorless users with an adapter", "use")
+    'mirrorless users with an adapter'
     """
-    last = named.split()[-1].lower()
+    last = HEAD_END.split(named)[0].split()[-1].lower()
     if named.split()[0] in NUMBER_WORDS.values() or named.startswith("one "):
         return named
     one = (
@@ -150,26 +161,51 @@ class Hand(NamedTuple):
     """Of how many other wordings the shortest is taken."""
     lower_case: bool
     apostrophes: bool
+    hyphens: bool
     agrees: bool
     """Whether verbs agree with several things; else "bags that is black"."""
 
 
 # Most people are brief; some say it in their own words, few of them at length: `plain`, `wordings`, and the share of such writers.
 HANDS = ((0.93, 3, 0.7), (0.7, 2, 0.2), (0.25, 1, 0.1))
-# How people type: in lower case, without apostrophes, with verbs that do not agree.
-LOWER_CASE, NO_APOSTROPHE, WRONG_VERB = 0.85, 0.85, 0.15
+# How people type: in lower case, without apostrophes, without hyphens between words, with verbs that do not agree.
+LOWER_CASE, NO_APOSTROPHE, NO_HYPHEN, WRONG_VERB = 0.85, 0.85, 0.75, 0.15
 
 
 def draw_hand(random: Random) -> Hand:
     plain, wordings, _ = HANDS[draw_place([share for *_, share in HANDS], random)]
-    lower_case, bare, wrong = (random.random() < share for share in (LOWER_CASE, NO_APOSTROPHE, WRONG_VERB))
-    return Hand(plain, wordings, lower_case, not bare, not wrong)
+    lower_case, bare, open_, wrong = (
+        random.random() < share for share in (LOWER_CASE, NO_APOSTROPHE, NO_HYPHEN, WRONG_VERB)
+    )
+    return Hand(plain, wordings, lower_case, not bare, not open_, not wrong)
 
 
 def draw_place(shares: Sequence[float], random: Random) -> int:
     """The place of one of these shares, which add up to one."""
     point = random.random()
     return next((place for place, upto in enumerate(accumulate(shares)) if point < upto), len(shares) - 1)
+
+
+def form_singular(noun: str) -> str:
+    """The noun itself where it is no plural, or is called as several are.
+
+    >>> [form_singular(noun) for noun in ("cables", "batteries", "mice", "accessories", "headphones", "cases", "switches", "glass", "memory", "ups")]
+    ['cable', 'battery', 'mouse', 'accessories', 'headphones', 'case', 'switch', 'glass', 'memory', 'ups']
+    """
+    for plural, one in (
+        ("scarves", "scarf"),
+        ("shelves", "shelf"),
+        ("knives", "knife"),
+        ("mice", "mouse"),
+        ("lenses", "lens"),
+    ):
+        if noun == plural:
+            return one
+    if not re.fullmatch(r"[a-z]+[^su\W]s", noun) or ALWAYS_SEVERAL.search(noun):
+        return noun
+    if noun.endswith("ies"):
+        return f"{noun[:-3]}y"
+    return re.sub(r"(?<=[sxz])es$|(?<=[cs]h)es$|s$", "", noun) if not noun.endswith("ses") else noun[:-1]
 
 
 def is_of_stuff(value: str, fact: str) -> bool:
@@ -342,6 +378,7 @@ class TraitWriter:
             "fact": FACT_NAMES.get(need.fact, need.fact.removeprefix("max ")),
             "number": number,
             "measure": one,
+            "one": " ".join([number, *(form_singular(word) for word in unit.split())]),
             "measures": one if digits == "1" else several,
         }
         if need.fact in SIDES and unit in SIDE_UNITS:

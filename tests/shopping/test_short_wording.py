@@ -14,6 +14,7 @@ from shopwright.pipeline.shopping.effects import load_effects
 from shopwright.pipeline.shopping.short_wording import ShortWriter, name_own_category
 from shopwright.pipeline.shopping.trait_words import OWN_PLACE, draw_hand, stands_behind
 from shopwright.schemas.phrases import Use
+from shopwright.schemas.shopping import Need
 
 PANS = CategoryFacts(
     {
@@ -24,6 +25,7 @@ PANS = CategoryFacts(
         "diameter": {"8 in": (0.2032, "m"), "10 in": (0.254, "m"), "12 in": (0.3048, "m")},
         "depth": {"2 in": (0.0508, "m"), "3 in": (0.0762, "m"), "4 in": (0.1016, "m"), "5 in": (0.127, "m")},
         "ports": {"1 port": (1.0, "port"), "2 ports": (2.0, "ports")},
+        "presets": {"6 presets": (6.0, "presets"), "8 presets": (8.0, "presets")},
     }
 )
 BANK = load_grammar_bank("shopping").templates
@@ -53,6 +55,9 @@ def read(text, facts=PANS):
         ("a large pan", {("diameter", "at least", "12 in")}),
         ("a pan that isn't too big", {("diameter", "at most", "8 in")}),
         ("a pan made of steel", {("body/handle", "is", "steel")}),
+        ("a 6 preset pan", {("presets", "is", "6 presets")}),
+        ("a cast-iron frying-pan that is easy to clean", {("body", "is", "cast iron")}),
+        ("an easy to clean, black pan", {("color", "is", "black")}),
     ],
 )
 def test_each_way_to_say_a_need_is_read(text, needs):
@@ -93,6 +98,18 @@ def test_each_split_has_words_of_its_own_for_a_need(meaning):
     assert all(frames.values())
     assert not frames["train"] & (frames["test"] | frames["test_wording"])
     assert not frames["test"] & frames["test_wording"]
+
+
+@pytest.mark.parametrize("number", range(8))
+def test_two_compounds_do_not_stand_before_a_thing(number):
+    needs = [
+        Need(fact=fact, op="is", value=value, number=None, unit=None, kind="attribute", known="stated", said="")
+        for fact, value in (("lid", "glass lid"), ("grip", "cork grip"))
+    ]
+    counter = SimpleNamespace(values={"lid": ["glass lid"], "grip": ["cork grip"]}, columns={}, group="", leaf="Pans")
+    hand = draw_hand(Random(number))._replace(plain=1.0)
+    text = ShortWriter(counter, "", "train", Random(number), hand).write(needs, usual=False).text
+    assert not {"glass lid cork grip", "cork grip glass lid"} & {text[at : at + 19] for at in range(len(text))}
 
 
 def test_a_word_inside_another_is_not_a_value():

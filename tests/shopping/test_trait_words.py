@@ -14,7 +14,7 @@ from shopwright.schemas.shopping import Need
 
 TEMPLATES = load_grammar_bank("shopping").templates
 SAYINGS = sorted(meaning for meaning in TEMPLATES if meaning.startswith("means "))
-GROUPS = sorted(meaning for meaning in TEMPLATES if meaning.startswith("purpose "))
+GROUPS = sorted(meaning for meaning in TEMPLATES if meaning.startswith(("purpose ", "quality ")))
 
 
 def read(text, facts):
@@ -71,7 +71,7 @@ def say_all(fact, value):
     """All ways in which a value is said that twenty people find."""
     counter = SimpleNamespace(values={fact: [value, "another"]}, columns={}, group="", leaf="")
     need = Need(fact=fact, op="is", value=value, number=None, unit=None, kind="attribute", known="stated", said="")
-    hands = (Hand(plain, 1, True, True, True) for plain in (0.0, 1.0) for _ in range(10))
+    hands = (Hand(plain, 1, True, True, True, True) for plain in (0.0, 1.0) for _ in range(10))
     return {
         TraitWriter(counter, "", "train", Random(number), hand).phrase_trait(need) for number, hand in enumerate(hands)
     }
