@@ -3,12 +3,15 @@
 import subprocess
 import sys
 from importlib.metadata import version
+from pathlib import Path
 
 import pytest
+import yaml
 
 import shopwright
 from shopwright.pipeline.problem import Problem
 
+HOME = Path(__file__).parents[1]
 STARTS = "import sys; import shopwright; print(sorted(name for name in sys.modules if name.startswith('shopwright.')))"
 
 
@@ -19,6 +22,7 @@ def test_importing_it_imports_nothing_else():
 def test_all_that_is_offered_is_there():
     assert all(getattr(shopwright, name) for name in shopwright.__all__)
     assert shopwright.__version__ == version("shopwright")
+    assert yaml.safe_load((HOME / "CITATION.cff").read_text())["version"] == shopwright.__version__
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
         _ = shopwright.nothing
 

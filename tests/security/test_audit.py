@@ -56,7 +56,7 @@ def knows(asked):
 
 @pytest.fixture
 def run(tmp_path, capfd):
-    def run(osv, pins="leaky==1.0\nsound==2.0\n", ignored="", today="2026-11-21"):
+    def run(osv, *more, pins="leaky==1.0\nsound==2.0\n", ignored="", today="2026-11-21"):
         (tmp_path / "pins.txt").write_text(pins)
         (tmp_path / "ignored.toml").write_text(ignored)
         words = [
@@ -68,6 +68,7 @@ def run(tmp_path, capfd):
             osv,
             "--today",
             today,
+            *more,
         ]
         return audit.main(list(map(str, words))), *capfd.readouterr()
 
@@ -82,6 +83,11 @@ def test_where_nobody_answers_one_line_says_so_and_it_passes(run):
     code, out, err = run("http://127.0.0.1:9/v1/query")
     assert (code, err, out.count("\n")) == (0, "", 1)
     assert out.startswith("audit: not made, the vulnerability service could not be asked: ")
+
+
+def test_where_nobody_answers_it_fails_if_it_is_required(run):
+    code, out, _ = run("http://127.0.0.1:9/v1/query", "--required")
+    assert (code, out.count("\n")) == (1, 1)
 
 
 @pytest.mark.parametrize("answer", [{}, 404, 503])
