@@ -76,7 +76,7 @@ def test_every_dataset_is_made_of_real_tables_and_of_both_side_by_side(tmp_path,
                     if not file.tell():
                         table.writeheader()
                     table.writerow(row | {"id": f"{name[20]}{row['id']}"})
-    check(build_all(tmp_path, tmp_path / "shop.csv"))
+    check(build_all(tmp_path, tmp_path / "shop.csv", invent_prices=False))
 
 
 def build_export(folder, form, names=()):
