@@ -13,7 +13,7 @@ unexport PYTHONDONTWRITEBYTECODE  # else each process compiles all that it impor
 export HF_HUB_DISABLE_TELEMETRY = 1
 export UV_SYSTEM_CERTS = 1
 
-.PHONY: help setup trajectories release publish serve deploy test test-quick soak test-slow test-trainers trainers test-cluster cluster site docs check audit sbom metrics benchmarks clean
+.PHONY: help setup trajectories release publish serve deploy test test-quick soak test-slow test-trainers trainers test-cluster cluster site docs check audit sbom dist metrics benchmarks clean
 
 help: ## print this
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -111,6 +111,12 @@ sbom: $(READY) ## what is installed, in build/: sbom.json (CycloneDX) and licenc
 	@$(BIN)/uv tool run --quiet --from 'cyclonedx-bom>=7,<8' cyclonedx-py environment $(BIN)/python --pyproject pyproject.toml --output-format JSON --output-file build/sbom.json
 	@$(BIN)/uv tool run --quiet --from 'pip-licenses>=5,<6' pip-licenses --python $(BIN)/python --format markdown --with-urls --output-file build/licences.md
 	@echo "build/sbom.json, build/licences.md"
+
+dist: $(READY) ## the wheel and the source in dist/, checked as a package index and its readers would
+	@rm -rf dist
+	@$(BIN)/uv build --quiet
+	@$(BIN)/uv tool run --quiet --from 'twine>=6,<8' twine check --strict dist/*
+	@$(BIN)/uv tool run --quiet --from 'check-wheel-contents>=0.6,<1' check-wheel-contents dist/*.whl
 
 metrics: $(READY) ## figures of the code's names and density, beside the goals (ARGS="--list")
 	@$(BIN)/python -m tests.metrics $(ARGS)

@@ -1,1 +1,1 @@
-"""How an attempt is scored: pure functions of what was asked and what was done."""
+"""How agents are measured: situations are played, audited and counted, with intervals."""
