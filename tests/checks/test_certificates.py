@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from functools import cache
 from types import SimpleNamespace
 
 import pytest
@@ -32,12 +33,9 @@ def catalog(world):
     return SimpleNamespace(cache={load_world_beside: world})
 
 
-@pytest.fixture(scope="module")
-def tasks(world):
-    return {
-        name: [draw_task(get_env(name), world, level, seed) for level in LEVELS for seed in SEEDS]
-        for name in all_envs()
-    }
+@cache
+def draw_tasks(name):
+    return [draw_task(get_env(name), gym.world(), level, seed) for level in LEVELS for seed in SEEDS]
 
 
 def find_fault(world, task, text):
@@ -68,16 +66,16 @@ def changes(value, under=""):
 
 
 @every_env
-def test_every_certificate_is_what_an_outsider_finds(world, tasks, name):
-    for task in tasks[name]:
+def test_every_certificate_is_what_an_outsider_finds(world, name):
+    for task in draw_tasks(name):
         assert find_fault(world, task, task.acceptable) is None, task.id
 
 
 @every_env
-def test_a_certificate_of_which_one_thing_is_changed_is_found(world, catalog, tasks, name):
+def test_a_certificate_of_which_one_thing_is_changed_is_found(world, catalog, name):
     """By the judge, or because it has another form, or names what there is not."""
     found = Counter()
-    for task in tasks[name][::4]:
+    for task in draw_tasks(name)[::2]:
         for change in list(changes(json.loads(task.acceptable)))[:60]:
             text = json.dumps(change)
             try:
@@ -92,9 +90,9 @@ def test_a_certificate_of_which_one_thing_is_changed_is_found(world, catalog, ta
 
 
 @every_env
-def test_a_refusal_that_is_not_called_for_is_found_and_so_is_a_missing_one(world, tasks, name):
-    refused = next((task for task in tasks[name] if not task.feasible), None)
-    done = next(task for task in tasks[name] if task.feasible)
+def test_a_refusal_that_is_not_called_for_is_found_and_so_is_a_missing_one(world, name):
+    refused = next((task for task in draw_tasks(name) if not task.feasible), None)
+    done = next(task for task in draw_tasks(name) if task.feasible)
     assert describe(AnyOf(ends=[End()])) == "AnyOf with 1 end"
     if refused is not None:
         wrong = find_fault(world, refused, '{"kind": "AnyOf", "ends": [{}]}')
@@ -105,8 +103,8 @@ def test_a_refusal_that_is_not_called_for_is_found_and_so_is_a_missing_one(world
         assert isinstance(parse_certificate(proof), Infeasible)
 
 
-def test_a_list_says_how_many_slots_were_expected(world, tasks):
-    task = next(task for task in tasks["bundle_planning"] if task.feasible)
+def test_a_list_says_how_many_slots_were_expected(world):
+    task = next(task for task in draw_tasks("bundle_planning") if task.feasible)
     found = json.loads(task.acceptable)
     found["items"].pop()
     many = len(found["items"])
