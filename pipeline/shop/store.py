@@ -395,7 +395,8 @@ class FactColumns:
         self.value_of = self.values.indices.to_numpy()
         few = len(self.values.dictionary) <= SMALL
         self.words: list[str] | None = self.values.dictionary.to_pylist() if few else None
-        self.numbers, self.units, self.unit_of = None, [None], None
+        self.numbers, self.unit_of = None, None
+        self.units: list[str | None] = [None]
         if flat.type.get_field_index("number") >= 0:
             self.numbers = np.asarray(pc.struct_field(flat, "number"), np.float64)
             units = encode_dictionary(pc.struct_field(flat, "unit"))
