@@ -256,7 +256,10 @@ def draw_cart_line(
 ) -> RequestedLine | None:
     """What is wanted of a product; None where it has no variant as the level asks for."""
     options = store.options(each.row)
-    quantity = random.randint(2, 4) if random.random() < min(0.5, 0.1 * axes.difficulty) else 1
+    # What comes in one form only is asked for in pieces: else who finds the product would have done it all.
+    chosen = compute_sigmoid((axes.difficulty - 2) / 1.5)
+    several = min(0.5, 0.1 * axes.difficulty) if len(options) > 1 else chosen
+    quantity = random.randint(2, 4) if random.random() < several else 1
     enough = [option for option in options if option.stock >= quantity]
     if not enough:
         return None
@@ -264,7 +267,7 @@ def draw_cart_line(
     variants = [option.id for option in options]
     if refusal == "contradiction":
         choices, variants = make_impossible_choices(store, each.row, enough, random), []
-    elif len(options) > 1 and random.random() < compute_sigmoid((axes.difficulty - 2) / 1.5):
+    elif len(options) > 1 and random.random() < chosen:
         option = random.choice(enough)
         choices, variants = find_telling_choices(option, options), [option.id]
     if choices is None:

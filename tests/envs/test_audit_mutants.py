@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from shopwright.pipeline.envs import all_envs, difficulty, one_seller, order_tracking, substitution
+from shopwright.pipeline.envs import all_envs, difficulty, one_seller, order_tracking, product_discovery, substitution
 from shopwright.pipeline.envs.base import GoalScore
 from shopwright.pipeline.envs.bundle_planning import BundlePlanning
 from shopwright.pipeline.envs.difficulty import Axes
@@ -113,6 +113,18 @@ def test_a_seller_whose_things_all_do_is_named(shop, monkeypatch):
     assert any("asks-everything succeeds in" in line for line in found.cheated)
 
 
+def test_a_search_without_decoys_is_named(shop, monkeypatch):
+    """A third of what there is of a kind does, and a constraint may be left out."""
+
+    def is_easy_search(meets, stocked, constraints, slots):
+        return 3 * (meets.all(axis=0) & stocked).sum() >= stocked.sum()
+
+    monkeypatch.setattr(product_discovery, "is_hard_search", is_easy_search)
+    monkeypatch.setattr(product_discovery, "DECIDING", 0)
+    found = audit_env(shop, "product_discovery", "asks-everything")
+    assert any("asks-everything succeeds in" in line for line in found.cheated)
+
+
 class TellsTheNumberWhenAsked(OrderTracking):
     """One question is enough, and costs nothing."""
 
@@ -165,6 +177,7 @@ def test_as_it_is_none_of_them_is_named(shop):
         "bundle_planning": ["lexical"],
         "one_seller": ["asks-everything"],
         "policy_qa": ["do-nothing"],
+        "product_discovery": ["asks-everything"],
     }.items():
         found = audit_env(shop, name, *players)
         assert not found.failed, found
