@@ -2,6 +2,7 @@
 
 from collections import defaultdict, deque
 from collections.abc import Collection, Iterator
+from dataclasses import replace
 from functools import cached_property
 from itertools import accumulate, islice, pairwise, product
 from random import Random
@@ -280,10 +281,12 @@ class LeafTasks:
             sparing = (draw_manner(habits, wanted, random, freely=False) for _ in range(PERSONS))
             tasks = (next(self.first_of_grade(waiting, SPARING, wanted, split, each), None) for each in sparing)
             task = next(filter(None, tasks), None)
-            if task is None:
+            # Freely, and at last, where a shop knows little of its things, with a price.
+            priced = replace(draw_manner(habits, wanted, random, freely=True), price=True)
+            for manner in (None, priced) if task is None else ():
                 # of the last grade every turn of every product is looked at
                 tries = len(waiting) if len(without) == len(GRADES) - 1 else len(rows)
-                task = next(self.first_of_grade(waiting, tries, wanted, split, None), None)
+                task = task or next(self.first_of_grade(waiting, tries, wanted, split, manner), None)
             if task is None:
                 without.add(wanted)
             else:
