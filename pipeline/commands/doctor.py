@@ -23,7 +23,7 @@ from shopwright.pipeline.commands.options import Parser, add_listed_command
 from shopwright.pipeline.commands.output import print_json
 from shopwright.pipeline.files import is_here, path_of
 from shopwright.pipeline.run import count_cores
-from shopwright.pipeline.sandbox.kernel import MEANS, read_waived_means
+from shopwright.pipeline.sandbox.kernel import MEANS, find_means_needed, read_waived_means
 
 State = Literal["ok", "look", "none", "bad"]
 # There; there, but not as it should be; not there, and only needed for some things; not there, and nothing works without it.
@@ -244,8 +244,8 @@ def check_sandbox() -> Finding:
     if not lacking:
         return Finding("sandbox", "ok", ", ".join(MEANS), about)
     said = "; ".join(f"no {name}: {why}" for name, why in lacking.items())
-    forgiven = set(lacking) <= read_waived_means()
-    return Finding("sandbox", "look" if forgiven else "none", said, about, "docs/sandbox.md")
+    needed = find_means_needed(lacking, read_waived_means())
+    return Finding("sandbox", "none" if needed else "look", said, about, "docs/sandbox.md")
 
 
 def check_gpu() -> Finding:

@@ -19,13 +19,14 @@ from collections.abc import Callable
 from concurrent.futures import CancelledError, Future
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import chain
 from time import monotonic
 from typing import Any, Self
 
 from shopwright.pipeline.problem import Problem
 from shopwright.pipeline.sandbox.execute import LIBRARIES, LONGEST, Limits
-from shopwright.pipeline.sandbox.kernel import WITHOUT, read_waived_means
+from shopwright.pipeline.sandbox.kernel import MEANS, WITHOUT, read_waived_means
 
 IDLE_SECONDS = 20.0
 # Trajectories that are held ready.
@@ -245,17 +246,19 @@ class Sandbox:
             )
         self.root = ours
         report = ours.recv(LINES)
-        lacking = json.loads(report)["missing"] if report else {}
-        if lacking or not report:
+        told = json.loads(report) if report else {}
+        needed = told.get("needed")
+        if needed or not report:
             self.stop_root()
         if not report:
             raise Problem("The sandbox's process did not start; what it said stands above.")
-        if lacking:
-            reasons = "; ".join(f"{name} ({why})" for name, why in lacking.items())
+        if needed:
+            reasons = "; ".join(f"{name} ({why})" for name, why in needed.items())
             raise Problem(
                 f"This machine cannot keep foreign code in: it lacks {reasons}. Use another one, or say that the rest is enough for "
-                f"code that you trust: {WITHOUT}={','.join(lacking)}"
+                f"code that you trust: {WITHOUT}={','.join(needed)}"
             )
+        tell_lacking(tuple(told["lacking"].items()))
         return ours
 
     def read(self, link: Link, one: Block) -> None:
@@ -364,6 +367,19 @@ class Sandbox:
 
 def send_message(talk: socket.socket, message: dict[str, Any], files: list[int]) -> None:
     socket.send_fds(talk, [json.dumps(message).encode()], files)
+
+
+@cache
+def tell_lacking(lacking: tuple[tuple[str, str], ...]) -> None:
+    """Once, which means hold where not all do."""
+    if lacking:
+        holds = ", ".join(name for name in MEANS if name not in dict(lacking)) or "limits of resources alone"
+        reasons = "; ".join(f"{name}: {why}" for name, why in lacking)
+        print(
+            f"The sandbox holds by {holds}; it goes without {reasons}. See docs/sandbox.md.",
+            file=sys.stderr,
+            flush=True,
+        )
 
 
 def make_child_environment() -> dict[str, str]:

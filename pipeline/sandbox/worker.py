@@ -25,8 +25,8 @@ def main(limits: str, without: str) -> None:
     talk = socket.socket(fileno=os.dup(0))
     os.dup2(os.open(os.devnull, os.O_RDWR), 0)
     lacking = kernel.find_missing_means()
-    if refused := {name: why for name, why in lacking.items() if name not in without.split(",")}:
-        talk.send(json.dumps({"missing": refused}).encode())
+    if needed := kernel.find_means_needed(lacking, without.split(",")):
+        talk.send(json.dumps({"needed": needed}).encode())
         return
     walls = tuple(name for name in kernel.MEANS if name not in lacking)
     own = "namespaces" in walls
@@ -43,7 +43,7 @@ def main(limits: str, without: str) -> None:
         kernel.build_seccomp_filter(platform.machine(), kernel.ANY_PROCESS)  # once for all
     gc.collect()
     gc.freeze()
-    talk.send(b'{"missing": {}}')
+    talk.send(json.dumps({"lacking": lacking}).encode())
     server.Server(talk, connection, execute.Limits.of(limits), place).serve()
     os._exit(0)  # what the libraries would say of their own ends is nobody's business
 

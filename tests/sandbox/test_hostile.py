@@ -13,8 +13,12 @@ from shopwright.pipeline.arrow import arrow_schema
 from shopwright.pipeline.problem import Problem
 from shopwright.pipeline.sandbox.execute import Limits
 from shopwright.pipeline.sandbox.interpreter import Sandbox
+from shopwright.pipeline.sandbox.kernel import read_waived_means
 from shopwright.schemas.samples import Event
 
+in_namespaces = pytest.mark.skipif("namespaces" in read_waived_means(), reason="what only namespaces do")
+BUSY = "[stopped: more than 3 seconds]"
+"""Where other programs have the processor, a block that does not end reaches this limit first."""
 LIMITS = Limits(cpu=1, wall=3.0, memory=512 << 20, scratch=8 << 20, printed=1 << 16)
 SECRET = "nobody-must-read-this"
 BEGIN = "from data_loader import load_trajectory\nconn, df = load_trajectory({id!r})\n"
@@ -92,6 +96,7 @@ def test_no_file_outside_can_be_read_or_listed(run, path):
     assert set(found.text.split()) == {"no"}
 
 
+@in_namespaces
 def test_nobody_else_s_files_can_even_be_seen(run):
     assert (
         run(f"import os\nos.path.exists('/etc/passwd'), os.path.exists({__file__!r}), os.path.exists('/proc')").text
@@ -275,6 +280,7 @@ def test_no_more_files_are_made_than_it_may(run):
     )
 
 
+@in_namespaces
 def test_what_it_writes_the_next_does_not_find(run):
     assert run("open('x', 'w').write('a')").ok
     assert run("import os\nos.listdir('.')").text == "[]"
@@ -291,7 +297,7 @@ def test_what_it_writes_the_next_does_not_find(run):
 def test_what_does_not_end_is_ended(run, code):
     found = run(code)
     assert not found.ok
-    assert found.text == "[stopped: more than 1 seconds of processor time]"
+    assert found.text in ("[stopped: more than 1 seconds of processor time]", BUSY)
 
 
 @pytest.mark.slow
@@ -386,6 +392,7 @@ def test_a_query_without_end_is_ended(run, sandbox, sql):
     assert not sandbox.run("one", f"```sql\n{sql}\n```").ok
 
 
+@in_namespaces
 def test_afterwards_no_process_and_no_file_is_left(sandbox, run):
     """Behind all the others: what is there are the process of the beginning and those of two trajectories."""
     run("1")

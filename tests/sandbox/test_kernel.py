@@ -113,3 +113,22 @@ def test_a_machine_without_a_list_is_told_so(monkeypatch):
 def test_what_may_be_missing_is_read_from_the_variable(monkeypatch):
     monkeypatch.setenv(kernel.WITHOUT, " landlock, ,seccomp")
     assert kernel.read_waived_means() == {"landlock", "seccomp"}
+
+
+@pytest.mark.parametrize(
+    ("lacking", "waived", "user", "version", "needed"),
+    [
+        ({"namespaces"}, (), 1000, 1, set()),
+        ({"namespaces"}, (), 0, 3, set()),
+        ({"namespaces"}, (), 0, 2, {"namespaces"}),
+        ({"namespaces"}, ("namespaces",), 0, 2, set()),
+        ({"namespaces", "seccomp"}, ("seccomp",), 1000, 5, {"namespaces"}),
+        ({"landlock"}, (), 1000, 0, {"landlock"}),
+    ],
+)
+def test_landlock_and_seccomp_do_without_namespaces_and_nothing_else_does(
+    monkeypatch, lacking, waived, user, version, needed
+):
+    monkeypatch.setattr(kernel.os, "geteuid", lambda: user)
+    monkeypatch.setattr(kernel, "read_landlock_version", lambda: version)
+    assert kernel.find_means_needed(dict.fromkeys(lacking, "why"), waived).keys() == needed
