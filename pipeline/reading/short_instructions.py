@@ -15,7 +15,7 @@ from shopwright.pipeline.reading.value_words import VALUE_WORDS, YEARS_OLD
 # Stands where something was read.
 GONE = "\x00"
 NUMBER = r"\d+(?:\.\d+)?"
-MONEY = rf"(?:\$(?P<sign>{NUMBER})|(?P<plain>{NUMBER}) (?:dollars|bucks))"
+MONEY = rf"(?:\$(?P<sign>{NUMBER})|(?P<plain>{NUMBER}) (?:dollars?|bucks?))"
 LESS = r"(?:under|below|less than|lower than|cheaper than|no more than|up to|at most)"
 ROUGHLY = r"(?:about|around|roughly)"
 PRICES = (

@@ -260,7 +260,8 @@ class TraitWriter:
     def phrase_trait(self, need: Need) -> str:
         if need.fact == "price":
             dollars = need.value.removesuffix(".00")
-            return self.say_need(f"price {need.op}", {"dollars": dollars})
+            said = self.say_need(f"price {need.op}", {"dollars": dollars})
+            return re.sub(r"\b1 (dollar|buck)s", r"1 \1", said)
         if need.op == "is not":
             return self.phrase_denial(need)
         if need.op == "kind of":
