@@ -391,7 +391,7 @@ def write_as_typed(value: str) -> list[str]:
     if whose := re.fullmatch(rf"(mens|womens|kids|boys|girls) ({NUMBER})", bare):
         return [f"{whose[1]} size {whose[2]}", f"size {whose[2]} {whose[1]}", bare]
     number, _, rest = bare.partition(" ")
-    if number in ("a", "an"):
+    if number in ("a", "an", "the"):
         return [bare, *(f"{whose} {rest}" for whose in ("my", "our", "the"))]
     word = next((word for word, amount in NUMBER_WORDS.items() if number == f"{amount:.0f}"), "")
     return [bare, f"{word} {rest}"] if word and rest[:1].isalpha() else [bare]

@@ -78,7 +78,7 @@ PARTS = frozenset(
 )
 # A place in somebody's own home, which they call "my guest room".
 OWN_PLACE = re.compile(
-    r"(?:an? )?((?:[\w'-]+ )*(?:room|bedroom|kitchen|bathroom|office|nursery|entryway|hallway|basement|pantry|garage|balcony|patio|back yard|apartment|closet"
+    r"(?:an? |the )?((?:[\w'-]+ )*(?:room|bedroom|kitchen|bathroom|office|nursery|entryway|hallway|basement|pantry|garage|balcony|patio|back yard|apartment|closet"
     r"|desk|countertop|corner|wall|window|shelf|table|island|bar|drawer))"
 )
 # Facts whose names nobody would say.
