@@ -15,7 +15,7 @@ from shopwright.pipeline.reading.value_words import VALUE_WORDS, YEARS_OLD
 # Stands where something was read.
 GONE = "\x00"
 NUMBER = r"\d+(?:\.\d+)?"
-MONEY = rf"(?:\$(?P<sign>{NUMBER})|(?P<plain>{NUMBER}) (?:dollars|bucks))"
+MONEY = rf"(?:\$(?P<sign>{NUMBER})|(?P<plain>{NUMBER}) (?:dollars?|bucks?))"
 LESS = r"(?:under|below|less than|lower than|cheaper than|no more than|up to|at most)"
 ROUGHLY = r"(?:about|around|roughly)"
 PRICES = (
@@ -391,7 +391,7 @@ def write_as_typed(value: str) -> list[str]:
     if whose := re.fullmatch(rf"(mens|womens|kids|boys|girls) ({NUMBER})", bare):
         return [f"{whose[1]} size {whose[2]}", f"size {whose[2]} {whose[1]}", bare]
     number, _, rest = bare.partition(" ")
-    if number in ("a", "an"):
+    if number in ("a", "an", "the"):
         return [bare, *(f"{whose} {rest}" for whose in ("my", "our", "the"))]
     word = next((word for word, amount in NUMBER_WORDS.items() if number == f"{amount:.0f}"), "")
     return [bare, f"{word} {rest}"] if word and rest[:1].isalpha() else [bare]

@@ -59,6 +59,8 @@ MOST_KNOWN = 1_000
 COMMON_MEASURE = 0.2
 # How a firm signs, and nobody calls it.
 LEGAL_FORM = re.compile(r",? (?:inc|llc|ltd|corp|co|gmbh|company|corporation|limited|incorporated)\.?$", re.IGNORECASE)
+# Needs that are never all in the title, where no profile tells the rest.
+FEW = 2
 # Words of a value that is copied from the title where it is said at all.
 LONG_RUN = 3
 
@@ -216,7 +218,9 @@ def choose_telling_needs(
             continue
         if counter.language == "en" and must_copy_title(thing.item.title, counter.leaf, chosen):
             continue
-        if not titled and all(pool.stands_in_title(need) for need in chosen if need.known == "stated"):
+        # One or two words of a title are all that who compares words has to know.
+        told = titled and (carried.facts or len(chosen) > FEW)
+        if not told and all(pool.stands_in_title(need) for need in chosen if need.known == "stated"):
             continue
         if indirect and not any(need.fact in pool.effects and need.op.startswith("at ") for need in chosen):
             continue

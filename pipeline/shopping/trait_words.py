@@ -78,7 +78,7 @@ PARTS = frozenset(
 )
 # A place in somebody's own home, which they call "my guest room".
 OWN_PLACE = re.compile(
-    r"(?:an? )?((?:[\w'-]+ )*(?:room|bedroom|kitchen|bathroom|office|nursery|entryway|hallway|basement|pantry|garage|balcony|patio|back yard|apartment|closet"
+    r"(?:an? |the )?((?:[\w'-]+ )*(?:room|bedroom|kitchen|bathroom|office|nursery|entryway|hallway|basement|pantry|garage|balcony|patio|back yard|apartment|closet"
     r"|desk|countertop|corner|wall|window|shelf|table|island|bar|drawer))"
 )
 # Facts whose names nobody would say.
@@ -260,7 +260,8 @@ class TraitWriter:
     def phrase_trait(self, need: Need) -> str:
         if need.fact == "price":
             dollars = need.value.removesuffix(".00")
-            return self.say_need(f"price {need.op}", {"dollars": dollars})
+            said = self.say_need(f"price {need.op}", {"dollars": dollars})
+            return re.sub(r"\b1 (dollar|buck)s", r"1 \1", said)
         if need.op == "is not":
             return self.phrase_denial(need)
         if need.op == "kind of":

@@ -199,6 +199,17 @@ def test_who_tells_no_brand_and_no_price_tells_none_whatever_would_decide(counte
     assert all(look_up_told(counters, one).is_told_by_title for one in priced)
 
 
+def test_one_or_two_needs_are_never_all_in_the_title(counters):
+    """Who compares words would have the product."""
+    rows = range(0, 8_000, 97)
+    drawn = ((row, draft_task(counters, row, Random(row), titled=True)) for row in rows)
+    short = [(row, one) for row, one in drawn if one and len(one.needs) <= 2]
+    titles = {row: one.thing.item.title.lower() for row, one in short}
+    assert short
+    for row, one in short:
+        assert not all(need.op == "is" and need.value.lower() in titles[row] for need in one.needs)
+
+
 @pytest.mark.parametrize(
     ("leaf", "fact", "value", "kind", "sayable"),
     [

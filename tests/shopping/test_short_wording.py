@@ -42,6 +42,7 @@ def read(text, facts=PANS):
     [
         ("i need a dark red frying pan", {("color", "is", "dark red")}),
         ("a Norrvik brand pan under $40", {("brand", "is", "norrvik"), ("price", "at most", "40.00")}),
+        ("a pan under 1 dollar", {("price", "at most", "1.00")}),
         ("pan for 25 dollars or less", {("price", "at most", "25.00")}),
         ("i want a pan that costs about 30 bucks", {("price", "about", "30.00")}),
         ("a pan for $30 or so", {("price", "about", "30.00")}),

@@ -88,6 +88,15 @@ def test_what_is_wanted_of_it_is_what_it_is_for():
     assert not any("that is" in said for said in say_all("caps", "front cap only"))
 
 
+def test_a_place_at_home_has_one_word_before_it():
+    facts = CategoryFacts({"use": {"the home garage": None}})
+    ways = say_all("use", "the home garage")
+    assert any("my home garage" in said for said in ways)
+    assert not any("my the" in said for said in ways)
+    for said in ways:
+        assert read(f"pans {said}", facts)[0] == [("is", "the home garage")], said
+
+
 def test_a_size_of_men_or_women_is_read_however_it_is_said():
     facts = CategoryFacts({"size": {"men's 9": None, "men's 10": None, "women's 9": None}})
     ways = say_all("size", "men's 9")
