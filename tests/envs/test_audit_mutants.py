@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from shopwright.pipeline.envs import all_envs, difficulty, one_seller, order_tracking, product_discovery, substitution
+from shopwright.pipeline.envs import all_envs, difficulty, one_seller, order_tracking, substitution
 from shopwright.pipeline.envs.base import GoalScore
 from shopwright.pipeline.envs.bundle_planning import BundlePlanning
 from shopwright.pipeline.envs.difficulty import Axes
@@ -111,18 +111,6 @@ def test_a_seller_whose_things_all_do_is_named(shop, monkeypatch):
     monkeypatch.setattr(one_seller, "leave_few_sellers", lambda store, needs, axes, random: None)
     found = audit_env(shop, "one_seller", "asks-everything")
     assert any("asks-everything succeeds in" in line for line in found.cheated)
-
-
-def test_a_search_without_decoys_is_named(shop, monkeypatch):
-    """A limit of the price is all that is asked for, and half of what there is of a kind is below it."""
-    draw = product_discovery.draw_discovery_constraints
-    monkeypatch.setattr(
-        product_discovery, "draw_discovery_constraints", lambda *given, **how: (draw(*given, **how) or [])[:1]
-    )
-    monkeypatch.setattr(product_discovery, "is_hard_search", lambda *given: True)
-    monkeypatch.setattr(product_discovery, "DECIDING", 0)
-    found = audit_env(shop, "product_discovery", "lexical")
-    assert any("lexical succeeds in" in line for line in found.cheated)
 
 
 class TellsTheNumberWhenAsked(OrderTracking):

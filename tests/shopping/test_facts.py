@@ -135,7 +135,7 @@ def test_what_is_sold_out_satisfies_nothing(counters):
 def test_a_task_is_satisfied_by_the_products_of_its_certificate_alone(counters):
     store = counters.store
     found = [one for row in range(0, 1_200, 8) if (one := draft_task(counters, row, Random(row)))]
-    assert len(found) > 70
+    assert len(found) > 50
     for one in found:
         counter = counters.of(store.place_of_leaf[one.category])
         right = [end.bought[0].product_id for end in parse_certificate(one.acceptable).ends]
