@@ -163,6 +163,8 @@ class ShoppingExpert:
         self.found: dict[str, Candidate] = {}
         self.queries: list[str] = []
         self.option_names: set[str] = set()
+        # Whether a title named the thing and its page another kind; the search knows the kinds better then.
+        self.misled = False
         self.opened: Candidate | None = None
         # Why the product that is open is left, with what the thought names.
         self.why_left: tuple[str, ...] = GOES_BACK
@@ -361,7 +363,8 @@ class ShoppingExpert:
     def rate(self, each: Candidate) -> float:
         """How well title and prices agree with what is wanted, and a little with what the profile prefers."""
         liked = sum(self.rate_need(need, each.line) for need in self.preferences)
-        return self.rate_needs(each) + self.names_thing(each.line.title) + PREFERENCE * liked
+        named = not self.misled and self.names_thing(each.line.title)
+        return self.rate_needs(each) + named + PREFERENCE * liked
 
     def rate_needs(self, each: Candidate) -> float:
         return sum(self.rate_need(need, each.line) for need in self.needs)
@@ -491,6 +494,7 @@ class ShoppingExpert:
     def judge(self, each: Candidate) -> None:
         kind = ReadNeed(frozenset(["category"]), "is", self.category.lower())
         each.unmet = [need for need in (kind, *self.needs) if not self.can_meet(need, each)]
+        self.misled |= kind in each.unmet and self.names_thing(each.line.title)
         each.liked = sum(self.weigh(need) for need in self.preferences if self.can_meet(need, each))
 
     def can_meet(self, need: ReadNeed, each: Candidate) -> bool:

@@ -51,6 +51,8 @@ class Worker:
     """Connections that it has."""
     waiting: deque[int] = field(default_factory=deque)
     """Connections to be handed to it as soon as it takes them."""
+    last: int = 0
+    """The number of the connection that it got last."""
 
 
 @dataclass
@@ -168,7 +170,8 @@ class Front:
             owner = find_owner(named[1].decode("latin-1"), self.count)
             if owner in self.workers:
                 return self.workers[owner]
-        return min(self.workers.values(), key=lambda worker: len(worker.held))
+        # Of equals in turn: connections that are closed after each request leave all workers with none.
+        return min(self.workers.values(), key=lambda worker: (len(worker.held), worker.last))
 
     def refuse(self, number: int) -> None:
         held = self.held[number]
@@ -181,6 +184,7 @@ class Front:
 
     def hand_to(self, worker: Worker, number: int) -> None:
         worker.held.add(number)
+        worker.last = number
         worker.waiting.append(number)
         self.flush(worker)
 
