@@ -152,7 +152,7 @@ def test_a_need_in_another_unit_is_the_same_need(find_row_reasons, rows):
         ({"category": "No Such Things"}, UNMET),
         ({"instruction": "Something nice, please."}, "a need that the instruction does not say"),
         ({"title_overlap": 0.99}, "another overlap with the title"),
-        ({"options": ["gold"]}, "the row and its needs differ"),
+        ({"options": [("color", "gold")]}, "the row and its needs differ"),
         ({"attributes": ["gold"]}, "the row and its needs differ"),
         ({"reason_keys": ["brand"]}, "the row and its needs differ"),
         ({"profile_id": "persona-0000000"}, "the row and its needs differ"),
