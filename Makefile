@@ -51,7 +51,7 @@ test-quick: $(READY) ## a minute or so: what holds of every file and every stage
 	@$(BIN)/python -m pytest -m "not slow" -n $$(nproc) --dist loadfile tests/test_layers.py tests/test_stage.py tests/rewards \
 	  $$(git diff --name-only $(or $(SINCE),origin/main) | sed -nE 's#^(pipeline|tests)/([a-z]+)/.*#tests/\2#p' | sort -u | xargs -r ls -d 2>/dev/null)
 
-test-slow: $(READY) ## the tests that take longer
+test-slow: site ## the tests that take longer
 	@$(BIN)/python -m pytest -m slow
 
 soak: $(READY) ## an hour of faults, bad input and comparisons, with figures at the end (MINUTES=60, ARGS="--seed 2")

@@ -37,7 +37,7 @@ FEW: dict[str, dict[str, Any]] = {
     "shopping_tasks": {"count": 40, "personal": 24},
     "behaviors": {"sessions": 60},
     # All four families take a minute; the tests of the stage make them.
-    "phrases": {"families": "behaviors", "per_template": 1},
+    "phrases": {"families": "behaviors,rollouts", "per_template": 1},
 }
 PLAIN = {
     str: "text",

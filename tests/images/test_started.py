@@ -25,7 +25,7 @@ pytestmark = [
 
 
 @pytest.fixture(scope="module")
-def started():
+def open_image():
     """The ports of its server and of its playground."""
     ports = [free_port(), free_port()]
     enter = ["unshare", "--mount", "--pid", "--fork", "--kill-child"]
@@ -48,10 +48,10 @@ def wait_for(address, running):
     raise AssertionError(f"{address} never answered.")
 
 
-def test_it_serves_those_who_know_the_token(started):
+def test_it_serves_those_who_know_the_token(open_image):
     import aiohttp
 
-    address = f"http://127.0.0.1:{started[0]}"
+    address = f"http://127.0.0.1:{open_image[0]}"
     with pytest.raises(HTTPError, match="401"):
         urlopen(f"{address}/metrics")
     with urlopen(Request(f"{address}/metrics", headers={"Authorization": f"Bearer {TOKEN}"})) as reply:
@@ -70,6 +70,6 @@ def test_it_serves_those_who_know_the_token(started):
     assert json.loads(answer["data"]["observation"]["result"])
 
 
-def test_it_is_played_in_a_browser(started):
-    with urlopen(f"http://127.0.0.1:{started[1]}/") as reply:
+def test_it_is_played_in_a_browser(open_image):
+    with urlopen(f"http://127.0.0.1:{open_image[1]}/") as reply:
         assert b"Shopwright" in reply.read()

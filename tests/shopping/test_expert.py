@@ -9,6 +9,7 @@ from shopwright.pipeline.evaluate.situation import play_offline
 from shopwright.pipeline.reading.short_instructions import CategoryFacts, ReadNeed
 from shopwright.pipeline.shopping.expert import (
     EXPERT,
+    Candidate,
     ShoppingExpert,
     ShopVocabulary,
     copy_vocabulary,
@@ -16,6 +17,7 @@ from shopwright.pipeline.shopping.expert import (
     parse_beginning,
     play_by_expert,
 )
+from shopwright.pipeline.shopping.lexical_baselines import ResultLine
 from shopwright.pipeline.shopping.play import Play, list_scenarios, make_episode
 from shopwright.pipeline.shopping.seen_words import SeenWords, list_unseen
 from shopwright.schemas.shopping import Step
@@ -130,6 +132,25 @@ def test_what_a_profile_says_of_a_kind_of_thing_without_a_doubt():
     assert both == [("brand", "is", "norrvik"), ("capacity", "is", "2 qt"), ("price", "at most", "60.00")]
     assert ("color", "is", "red") in usual(brand=["tal, inc."], color=["red", "sand"])
     assert usual("Interests:") == []
+
+
+def test_titles_that_name_what_they_are_not_mislead_once(small, vocabulary):
+    """A cable for a camera names the camera. After that it goes by the order of the search."""
+    expert = ShoppingExpert(vocabulary, next(list_plays(small)).told())
+    expert.read_opening()
+    expert.needs, expert.preferences = [], []
+    titles = ["no such word"] + [f"a cable for {expert.own_names[0][0]}"] * 2
+    expert.found = {
+        str(place): Candidate(ResultLine(str(place), title, 1.0, 1.0), (1, place)) for place, title in enumerate(titles)
+    }
+    first, misleads, _ = expert.found.values()
+    assert expert.choose_next() is misleads
+    misleads.facts = {"category": "cables"}
+    expert.judge(misleads)
+    assert expert.choose_next() is first
+    first.facts = {"category": expert.category.lower()}
+    expert.judge(first)
+    assert (misleads.unmet != [], first.unmet) == (True, [])
 
 
 def test_one_usual_thing_is_needed_and_of_several_any(vocabulary, small):

@@ -118,6 +118,23 @@ def test_connections_are_shared_out_evenly(tmp_path):
         assert asyncio.run(count()) == [10, 10]
 
 
+def test_connections_that_end_after_each_request_are_dealt_in_turn(tmp_path):
+    """All workers have none then, and the first is not always the one with the fewest."""
+
+    async def ask_one_by_one():
+        found = []
+        for _ in range(8):
+            async with aiohttp.ClientSession() as client:
+                ((line, worker),) = await connect(client, address, 1)
+                await line.close()
+            found.append(worker)
+            await asyncio.sleep(0.1)  # until the front has heard of it
+        return sorted(map(found.count, set(found)))
+
+    with serve(tmp_path) as (_, address):
+        assert asyncio.run(ask_one_by_one()) == [4, 4]
+
+
 def test_who_names_a_session_reaches_the_worker_that_has_it(tmp_path):
     keys = [f"key-{number}" for number in range(12)]
 
