@@ -20,7 +20,7 @@ SPOKEN = ("envs", QUESTIONS)
 FOLDER = Path(__file__).parents[2] / "data" / "reference" / "phrases"
 SPACE_BEFORE = re.compile(r"\s+(?=[,.;:?!)])")
 # What two pieces may both say where they meet: "clicked on on May 3", "in the cart and and", "pls pls".
-TWICE = re.compile(r"\b(on|in|and|pls) (?=\1\b)|\bpls,? (?=please\b)|\bplease,? (?=pls\b)", re.IGNORECASE)
+TWICE = re.compile(r"\b(on|in|and|pls|please) (?=\1\b)|\bpls,? (?=please\b)|\bplease,? (?=pls\b)", re.IGNORECASE)
 AGAIN = re.compile(r"([,.;:?!])(?=\s*[.?!])|,(?=\s*,)")
 VOWEL = re.compile(r"(?:[aei]|o(?!n(?:e|ce)\b)|u(?!ni|s[abe]|ti|k)|8|11\b|18\b|hour|honest)", re.IGNORECASE)
 
@@ -129,6 +129,8 @@ def tidy_sentence(text: str) -> str:
     'an apple, please.'
     >>> tidy_sentence("put a one-piece suit in the cart and and a old hat pls pls")
     'put a one-piece suit in the cart and an old hat pls'
+    >>> tidy_sentence("a clock, no oak please please")
+    'a clock, no oak please'
     """
     text = AGAIN.sub("", SPACE_BEFORE.sub("", TWICE.sub("", " ".join(text.split()))))
     return re.sub(r"\b([Aa]) (?=(\S+))", lambda found: f"{found[1]}n " if VOWEL.match(found[2]) else found[0], text)

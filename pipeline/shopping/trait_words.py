@@ -126,9 +126,11 @@ def add_article(named: str, fact: str) -> str:
     ('a thermal carafe', 'a wooden box', 'plain packaging')
     >>> add_article("mirrorless users with an adapter", "use")
     'mirrorless users with an adapter'
+    >>> add_article("a cracked display", "use")
+    'a cracked display'
     """
     last = HEAD_END.split(named)[0].split()[-1].lower()
-    if named.split()[0] in NUMBER_WORDS.values() or named.startswith("one "):
+    if named.split()[0] in {*NUMBER_WORDS.values(), "one", "a", "an"}:
         return named
     one = (
         last in PARTS
