@@ -95,10 +95,14 @@ class ShortWriter(TraitWriter):
     """The words of each fact that is stated."""
     wish: str = ""
     """What it is to be like that no fact tells."""
+    in_packs: bool = False
+    """Whether a pack of them is needed: nobody asks for "a marker pack of 12"."""
 
     def write(self, needs: Sequence[Need], *, usual: bool) -> ShortText | None:
         """None where the words that were drawn have no room. usual: there is more, which the shop knows from the profile."""
-        noun, stated = self.noun, [need for need in needs if need.known == "stated"]
+        stated = [need for need in needs if need.known == "stated"]
+        self.in_packs = any(need.unit == "pack" and need.op == "is" and (need.number or 0) > 1 for need in stated)
+        noun = self.noun
         placed = self.place_traits(stated)
         if placed is None:
             return None
@@ -160,7 +164,13 @@ class ShortWriter(TraitWriter):
 
     @cached_property
     def noun(self) -> str:
-        """The everyday noun of the bank, else the category's own name; with an article, or as several."""
+        """What the thing is called, with an article, or as several."""
+        name = self.draw_noun()
+        one = re.fullmatch(r"an? (\w[\w -]*)", name)
+        return form_plural(one[1]) if self.in_packs and one and not NUMBERLESS.search(one[1]) else name
+
+    def draw_noun(self) -> str:
+        """The everyday noun of the bank, else the category's own name."""
         things, meaning = load_grammar_bank("envs"), f"thing {self.counter.leaf}"
         if meaning not in things.templates:
             return name_own_category(self.counter.leaf, self.random)

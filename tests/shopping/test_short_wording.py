@@ -113,6 +113,14 @@ def test_two_compounds_do_not_stand_before_a_thing(number):
     assert not {"glass lid cork grip", "cork grip glass lid"} & {text[at : at + 19] for at in range(len(text))}
 
 
+@pytest.mark.parametrize("number", range(8))
+def test_a_pack_is_of_several(number):
+    pack = Need(fact="pack", op="is", value="12 pack", number=12, unit="pack", kind="option", known="stated", said="")
+    counter = SimpleNamespace(values={"pack": ["12 pack"]}, columns={}, group="", leaf="Markers")
+    text = ShortWriter(counter, "", "train", Random(number), draw_hand(Random(number))).write([pack], usual=False).text
+    assert "markers" in text
+
+
 def test_a_word_inside_another_is_not_a_value():
     assert read("a bored pan")[1] == set()
     assert read("a dark red pan")[1] == {("color", "is", "dark red")}
