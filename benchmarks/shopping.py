@@ -224,6 +224,8 @@ def agents_table(run: str) -> str:
         ]
         for scenario in (*situation.scenarios, "all"):
             mine = [row for row in rows if scenario in (row.scenario, "all")]
+            if not mine:
+                continue
             grades = [[row.typed.success for row in mine if row.grade == grade] for grade in GRADES]
             cells = [f"{100 * mean(found):.1f} of {len(found)}" if found else "" for found in grades]
             lines.append(

@@ -21,7 +21,7 @@ from shopwright.schemas.tasks import Slot
 # What somebody says who asks whether to buy.
 BUY = {
     "en": re.compile(r"\b(?:buy|(?<!in )order|purchase|go ahead|check ?out)\b", re.IGNORECASE),
-    "zh": re.compile(r"下单|购买|买下|买这|就买|付款"),
+    "zh": re.compile(r"下单|购买|买下|买这|就买|买吗|付款"),
 }
 # What stands in a question that asks for more than yes or no: `What color do you want to buy?` proposes nothing.
 OPEN = {

@@ -57,7 +57,11 @@ MOST_COMBINED = 1_000
 HAS, HAS_ANOTHER, MAY_COME_IN_IT = 0.5, -3.0, -0.5
 PREFERENCE = 0.3
 # What a shopper says who has no more to say.
-ENOUGH = re.compile(r"no, that is all|nothing else|\busual|没有别的|就这些|平常|平时", re.IGNORECASE)
+ENOUGH = re.compile(
+    r"^(?:no|nope|i think),? that is (?:all|it)|^that is everything|nothing else|know everything|\busual"
+    r"|没有别的|就这些|没什么了|都说了|平常|平时",
+    re.IGNORECASE,
+)
 OPTIONAL = frozenset({"color", "size"})
 LIKED = re.compile(r"(.+?)(?: \((high|medium|low)\)(?:, |$)|（([高中低])）(?:、|$))")
 SIZED = re.compile(r"(.+?)(?: \((.+?): (.+?)\)(?:, |$)|（(.+?): (.+?)）(?:、|$))")

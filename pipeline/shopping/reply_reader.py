@@ -8,10 +8,12 @@ from shopwright.pipeline.shopping.expert import READERS, Vocabulary
 from shopwright.schemas.shopping import Need, Scenario, ShoppingTask, Step
 
 # That it may be bought, that it may not yet be, that something does not matter, and that nothing more is wanted.
-AGREES = re.compile(r"^(?:if it is all|yes\b)|就买吧|就下单吧")
-REFUSES = re.compile(r"^(?:not yet|wait\b)|先别买|还没问")
-UNMINDED = re.compile(r"do not mind|either is fine|不在意|都可以")
-ALL_SAID = re.compile(r"that is all|nothing else|没有别的|就这些")
+AGREES = re.compile(r"^(?:if it is all|yes\b|go ahead|(?:sure, please|ok,) buy)|就买|就下单吧|买吧")
+REFUSES = re.compile(r"^(?:not (?:yet|so fast)|(?:please )?wait\b|hold on)|先别买|别急着下单|还没问")
+UNMINDED = re.compile(
+    r"do not mind|either is fine|any of them|not matter to me|no preference|up to you|不在意|都可以|随便|都行"
+)
+ALL_SAID = re.compile(r"that is (?:all|it|everything)|nothing else|know everything|没有别的|就这些|没什么了|都说了")
 BUYS = re.compile(r"\b(?:buy|purchase|order)\b[^.!?]*\?|下单吗|买吗")
 
 

@@ -7,10 +7,11 @@ import pytest
 from shopwright.pipeline.checks.shopping import shop_of
 from shopwright.pipeline.checks.short_instructions import open_short_shop
 from shopwright.pipeline.evaluate.situation import evaluate
-from shopwright.pipeline.shopping.approving_user import ApprovingUser
+from shopwright.pipeline.shopping.approving_user import MARK, ApprovingUser, load_reply_frames
 from shopwright.pipeline.shopping.evaluate import ShoppingTasks, summarize_outcomes, tabulate_reward_parts
+from shopwright.pipeline.shopping.expert import ENOUGH
 from shopwright.pipeline.shopping.play import format_turn
-from shopwright.pipeline.shopping.reply_reader import ReplyReader
+from shopwright.pipeline.shopping.reply_reader import AGREES, ALL_SAID, REFUSES, UNMINDED, ReplyReader
 from tests.shopping.shops import tasks
 from tests.shopping.test_chinese import NAMES as CHINESE_NAMES
 from tests.shopping.test_chinese import facts_of as chinese_facts_of
@@ -86,6 +87,27 @@ MUTANTS = {
     "agrees never": ("consent", never_agree, "it refuses, and has told everything"),
     "says that this is all": ("tell", say_that_is_all, "it has not told the"),
 }
+
+
+READ_AS = {
+    "tells": (),
+    "tells_again": (),
+    "said_it_all": (ALL_SAID, ENOUGH),
+    "usual": (ENOUGH,),
+    "does_not_mind": (UNMINDED,),
+    "refuses": (REFUSES,),
+    "confirms": (AGREES,),
+}
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize("how", READ_AS)
+def test_each_way_to_say_something_is_read_as_that_and_nothing_else(how, language):
+    facts = 1 if how in ("tells", "tells_again", "refuses") else 0
+    for frame in load_reply_frames(how, facts, language):
+        said = frame.replace(MARK, "").lower()
+        found = tuple(each for each in (ALL_SAID, ENOUGH, UNMINDED, REFUSES, AGREES) if each.search(said))
+        assert found == READ_AS[how], frame
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
