@@ -222,12 +222,12 @@ def machine() -> str:
     return f"{os.cpu_count()} cores ({platform.machine()}), Python {platform.python_version()}, {packages}."
 
 
-def write(section: str, text: str) -> None:
+def write(section: str, text: str, page: Path = README) -> None:
     """Replaces what stands between the section's marks."""
     begin, end = f"<!-- {section} -->", f"<!-- end of {section} -->"
-    old = README.read_text(encoding="utf-8")
+    old = page.read_text(encoding="utf-8")
     before, _, rest = old.partition(begin)
-    README.write_text(f"{before}{begin}\n{text}\n{end}{rest.partition(end)[2]}", encoding="utf-8")
+    page.write_text(f"{before}{begin}\n{text}\n{end}{rest.partition(end)[2]}", encoding="utf-8")
 
 
 def main() -> None:

@@ -24,7 +24,7 @@ from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import SimpleNamespace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from benchmarks.trajectories import machine, write
 from shopwright.pipeline.evaluate.statistics import compute_wilson_interval
@@ -34,6 +34,9 @@ from shopwright.pipeline.questions.values import value_from_json
 from shopwright.pipeline.reading.calendar import read_calendar, read_date
 from shopwright.pipeline.run import Run
 from shopwright.schemas.questions import Question
+
+if TYPE_CHECKING:
+    from benchmarks.learner import Learner
 
 RARE = 1 / 600
 """Share of the questions of training that must have a word, else it is numbered."""
@@ -365,9 +368,27 @@ def judge(row: Question, query: str, engines: Engines) -> bool:
     return False
 
 
+def count_right(
+    learner: "Learner",
+    language: Language,
+    rows: Sequence[Question],
+    engines: Engines,
+    hide: Callable[[list[int]], list[int]] = lambda prefix: prefix,
+) -> int:
+    """How many of the questions it answers. hide: what it sees of one, as the numbers of tokens."""
+    from benchmarks.learner import continue_prefixes
+
+    encoded = [language.encode(row) for row in rows]
+    written = continue_prefixes(learner, [hide(language.count(each.words)) for each in encoded])
+    return sum(
+        judge(row, decode_query(language.spell(tokens), each.marks), engines)
+        for row, each, tokens in zip(rows, encoded, written, strict=True)
+    )
+
+
 def examine(run: Run, seed: int, epochs: int, say: Callable[[str], None]) -> Iterator[str]:
     """Lines of a table: what was asked, how often the learner was right."""
-    from benchmarks.learner import continue_prefixes, train_learner
+    from benchmarks.learner import train_learner
 
     shares = share_rows(list(run.read("questions")), seed)
     language = Language(shares["taught"], list_values(run), seed)
@@ -379,12 +400,7 @@ def examine(run: Run, seed: int, epochs: int, say: Callable[[str], None]) -> Ite
     for name, rows in list(shares.items())[1:]:
         chosen = random.Random(seed).sample(rows, min(MOST_ASKED, len(rows)))
         chosen.sort(key=lambda row: row.trajectory_id)
-        encoded = [language.encode(row) for row in chosen]
-        written = continue_prefixes(learner, [language.count(each.words) for each in encoded])
-        right = sum(
-            judge(row, decode_query(language.spell(tokens), each.marks), engines)
-            for row, each, tokens in zip(chosen, encoded, written, strict=True)
-        )
+        right = count_right(learner, language, chosen, engines)
         low, high = compute_wilson_interval(right, len(chosen))
         yield f"| {name} | {len(chosen):,} | {right / len(chosen):.1%} | {low:.1%} to {high:.1%} |"
 

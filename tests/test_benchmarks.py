@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import growth
+from benchmarks import growth, learning
 from benchmarks.__main__ import ALL, Benchmark, main, measured, ratio, table, told, unwritten
 from benchmarks.trajectories import README
+from shopwright.pipeline.questions.engines import Engines
 from shopwright.pipeline.stages import all_stages
 
 SAYS = Benchmark("says", "a figure; another", r"ours: (\S+)", r"beside: (\S+)")
@@ -127,3 +128,34 @@ def test_each_benchmark_prints_the_figures_of_the_table(benchmark):
 @pytest.mark.parametrize("benchmark", ALL, ids=lambda each: each.title)
 def test_each_benchmark_is_a_command_of_its_own(benchmark):
     assert (Path(growth.__file__).parent / f"{benchmark.name}.py").exists()
+
+
+@pytest.mark.parametrize(("right", "found"), [(59, 0), (61, 1)])
+def test_questions_that_are_answered_unread_end_the_learning_benchmark(right, found):
+    hidden = learning.Result(3_000, "none", {"test": (right, 600)}, 9.0)
+    read = learning.Result(3_000, "all", {"test": (590, 600)}, 9.0)
+    assert len(learning.find_shortcuts([read, hidden])) == found
+
+
+def test_the_table_of_learning_tells_each_size_once_with_all_its_seeds():
+    results = [
+        learning.Result(rows, shown, dict.fromkeys((*learning.SPLITS, learning.HAND), (right, 100)), 8.0)
+        for rows, shown, right in ((300, "all", 40), (300, "all", 60), (1_000, "all", 80), (300, "none", 2))
+    ]
+    lines = learning.tabulate(results).splitlines()[2:]
+    assert [line.split(" | ")[:3] for line in lines] == [
+        ["| the question", "300", "2"],
+        ["| the question", "1,000", "1"],
+        ["| nothing of it", "300", "1"],
+    ]
+    assert "50.0%" in lines[0]
+    assert "40.0% to 60.0% by seed" in lines[0]
+
+
+def test_what_was_written_by_hand_can_be_asked_of_any_customer(small):
+    rows = [row for row in small.read("questions") if row.split == "test"]
+    asked = list(learning.fill_by_hand(small, Engines(small.read("trajectories")), rows))
+    customers = {row.trajectory_id for row in asked}
+    assert len(customers) == min(learning.CUSTOMERS, len({row.trajectory_id for row in rows}))
+    assert len({row.question for row in asked}) > 60
+    assert sum(row.result not in ("null", "0", '"0.00"', "[false]") for row in asked) > 0.7 * len(asked)
