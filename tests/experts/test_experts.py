@@ -157,6 +157,60 @@ def test_a_remark_with_a_colon_begins_no_request(shop):
     assert split(shop, text) == ["cart_building"]
 
 
+DETAILS = [
+    (
+        ["bundle_planning", "product_discovery"],
+        "I need a box of coffee capsules, a drip coffee maker, one of each. And please: I wish the box of coffee capsules which has 3 stars. Second thing: You have maybe a floor lamp. I want to see 3 at most.",
+    ),
+    (
+        ["order_tracking", "product_discovery"],
+        "Please check my order. One more thing: I need also the date of arrival. Other thing: I want a skin serum, 3 at most.",
+    ),
+    (
+        ["return_replacement", "bundle_planning"],
+        "Need to return the desk lamp. Also: same thing, different version instead. And: Visitors come: a tea kettle, a floor lamp, one of each.",
+    ),
+    (
+        ["bundle_planning", "cart_building"],
+        "Presents: a pullover hoodie, a gel ink pen, one of each. Also: pullover hoodie weight 14 oz min. Moving on: Can you add a floor lamp I saw to my cart.",
+    ),
+    (
+        ["substitution", "policy_qa"],
+        "Teyvo face serum: out of stock. Need the closest. Also: Membership fee? Info: not a student.",
+    ),
+]
+
+
+@pytest.mark.parametrize(("situations", "text"), DETAILS)
+def test_details_stay_with_their_request(shop, situations, text):
+    assert split(shop, text) == situations
+
+
+def test_a_remark_that_something_sold_out_is_no_request(shop):
+    lexicon = load_lexicon(shop.store)
+    requests = [Request("cart_building", "Put the gel pen into my cart.")]
+    find = partial(name_situation, lexicon=lexicon)
+    journey = Journey("", 40, lexicon, requests=requests, experts=EXPERTS, find=find, guess=find)
+    journey.asides = [
+        "Look: gel pen that I viewed out of stock now.",
+        "Next: Teyvo Sable gel pen out of stock. Need the closest one.",
+    ]
+    journey.add_late_request()
+    assert [each.situation for each in journey.requests] == ["cart_building", "substitution"]
+    assert journey.asides == ["Look: gel pen that I viewed out of stock now."]
+
+
+def test_a_second_limit_of_a_kind_is_of_the_next_request(shop):
+    lexicon = load_lexicon(shop.store)
+    requests = [
+        Request("product_discovery", "I want a used film camera."),
+        Request("substitution", "Halbrook Scout housekeeping visit is sold out. Something like it?"),
+    ]
+    journey = Journey("", 40, lexicon, requests=requests, experts=EXPERTS, find=str, guess=str)
+    answers = ["Also, delivered in 7 days or less.", "Yes, I'd want one delivered in 8 days or less."]
+    assert journey.route(answers) == {0: answers[:1], 1: answers[1:]}
+
+
 def test_a_word_that_is_nearer_to_another_is_no_cue(shop):
     text = "I'd just llove to find a used film camera, where the lens is 38 mm."
     assert name_situation(text, load_lexicon(shop.store)) == "product_discovery"
