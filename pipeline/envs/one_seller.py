@@ -57,7 +57,7 @@ FEW_SELLERS = 3
 # Demands of which the best is taken.
 TRIES = 6
 # For each thing, beside those of the level: with its 8 calls two things could not be compared.
-MORE_TURNS = 2
+MORE_TURNS = 4
 
 
 class OneSeller(ListEnv):

@@ -28,6 +28,7 @@ STRONG_WORDS = frozenset("next then also plus and thing".split())
 MORE_LATER = re.compile(
     r"\b(?:more|else|another|rest|other|further|last point)\b[^.!?]{0,30}\b(?:later|after\w*|through|come|follows)\b|\blater\b[^.!?]{0,30}\b(?:more|thing|request)\b"
     r"|\b(?:for later|can wait|to come|rest later|rest follows|then one more|one thing at a time)\b|\bi say the other later\b"
+    r"|\b(?:one (?:more|further|other)|another) (?:thing|request|matter|point)\b(?![^.!?]*:)"
 )
 LABELS = {
     "cart_building": r"\bfor (?:my|the) cart\b",

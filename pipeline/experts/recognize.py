@@ -44,7 +44,7 @@ CUES = frozenset(
     " order orders ordered parcel package stuff delivery has where status track trace check news update happened wonder wondering became about"
     " voucher each cart seller long many much until match days method form drop arrive arrives arrived shipped arrival day date know"
     " refund shipping warranty repair restocking currency parcel membership compensation prices invoice signature"
-    " cancel engraving installation pickup claim proof purchase damage damaged delay".split()
+    " later through follows afterwards cancel engraving installation pickup claim proof purchase damage damaged delay".split()
 )
 """Words by which a situation or a topic is known, which may be mistyped."""
 TYPED = re.compile(r"(?<![\w$&'’-])[a-z]{3,}(?![\w&-])")

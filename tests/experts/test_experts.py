@@ -13,10 +13,11 @@ from shopwright.pipeline.envs.difficulty import compute_axes, scale_limits_to_ca
 from shopwright.pipeline.envs.episode import Episode, draw_task, play_episode, play_solution
 from shopwright.pipeline.envs.unseen import find_usage
 from shopwright.pipeline.experts.beliefs import Memory, Ranking
-from shopwright.pipeline.experts.journey import Journey, Request, split_requests
+from shopwright.pipeline.experts.journey import MORE_LATER, Journey, Request, split_requests
 from shopwright.pipeline.experts.play import EXPERTS, name_situation, recognize_text
 from shopwright.pipeline.experts.play import play as plan_calls
 from shopwright.pipeline.experts.player import load_lexicon, play_by_expert
+from shopwright.pipeline.experts.recognize import respell_cues
 from shopwright.pipeline.gym import world
 from shopwright.pipeline.reading.wishes import Wish
 
@@ -198,6 +199,20 @@ def test_a_remark_that_something_sold_out_is_no_request(shop):
     journey.add_late_request()
     assert [each.situation for each in journey.requests] == ["cart_building", "substitution"]
     assert journey.asides == ["Look: gel pen that I viewed out of stock now."]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "There will be one further matter, if I may.",
+        "There's one more thing ltaer!",
+        "I'll hvae something else when we're throuugh.",
+    ],
+)
+def test_that_more_comes_later_is_known_however_it_is_typed(shop, said):
+    lexicon = load_lexicon(shop.store)
+    assert MORE_LATER.search(respell_cues(f"I want a face serum. {said}".lower(), lexicon.words))
+    assert not MORE_LATER.search("one more thing: i want something else instead.")
 
 
 def test_a_second_limit_of_a_kind_is_of_the_next_request(shop):
