@@ -56,8 +56,6 @@ from shopwright.schemas.certificates import Assortment, Infeasible, Miss, NoSell
 FEW_SELLERS = 3
 # Demands of which the best is taken.
 TRIES = 6
-# For each thing, beside those of the level: with its 8 calls two things could not be compared.
-MORE_TURNS = 4
 
 
 class OneSeller(ListEnv):
@@ -92,10 +90,6 @@ class OneSeller(ListEnv):
             right=right,
         )
         return DrawnTask(goal, {}, acceptable, find_seller_miss(store, needs, right, random))
-
-    def turns(self, goal: ThingsGoal, axes: Axes) -> int:
-        """Some more for each thing: it is looked for at one seller after another, and a page has to be read for what a list does not show."""
-        return axes.turns + MORE_TURNS * len(goal.needs)
 
     def solve(self, goal: ThingsGoal, shop: Shop, axes: Axes) -> Solution:
         yield from look_up_list(goal, shop, axes)

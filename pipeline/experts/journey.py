@@ -49,7 +49,9 @@ IN_ORDER = re.compile(
     r"|\beach\b|\ba piece\b|\bapiece\b|\bdifferent (?:things|products|articles|items)\b|\bamong the things\b|\bcontain\w*\b|\bincluded\b"
 )
 VIEWED = re.compile(r"\b(?:viewed|look(?:ed|ing) at|had open|clicked|opened|i saw)\b")
-INSTEAD = re.compile(r"\b(?:instead|replacement|replace|exchange|swap|refund|another one|just the return)\b")
+INSTEAD = re.compile(
+    r"\b(?:instead|replacement|replace|exchange|swap|refund|another one|just the return|in (?:its|their) place)\b"
+)
 LIMITS = ("price", "price at most", "price between", "rating", "shipping days")
 OF_LINE = re.compile(
     r"\beach\b|\ba piece\b|\bapiece\b|\bcame with it\b|\bsame order\b|\bthat order\b|\bpaid for it\b|\bit cost\b"

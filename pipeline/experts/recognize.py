@@ -42,7 +42,7 @@ CUES = frozenset(
     "return returning back send sending take keeping mind changed swap instead replacement sold stock longer unavailable gone none left"
     " similar substitute closest nearest alternative twin sibling cousin kind close near possible like"
     " order orders ordered parcel package stuff delivery has where status track trace check news update happened wonder wondering became about"
-    " voucher each cart seller long many much until match days method form drop arrive arrives arrived shipped arrival day date know"
+    " voucher each cart seller how long many much until match days method form drop arrive arrives arrived shipped arrival day date know"
     " refund shipping warranty repair restocking currency parcel membership compensation prices invoice signature"
     " later through follows afterwards cancel engraving installation pickup claim proof purchase damage damaged delay".split()
 )
