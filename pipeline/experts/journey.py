@@ -15,7 +15,7 @@ from shopwright.pipeline.experts.policy import NO_DAY, asks_by_name
 from shopwright.pipeline.experts.recognize import ASKS_RULE, LONG, RULE, STATUS, count_slips, respell_cues
 from shopwright.pipeline.reading.wishes import ShopVocabulary
 
-COLON = re.compile(r"(?:^|(?<=[.!?:)]))(?P<words>[^.!?:]*):\s+(?=\S)")
+COLON = re.compile(r"(?:^|(?<=[.!?:)]))(?P<words>[^.!?:]*):(?=\s+\S)")
 """Words with a colon: the next request may follow."""
 NEXT_WORDS = frozenset(
     "next then after that and up when done once this with out of the way also besides another thing one more something else moving on to while"
@@ -97,7 +97,7 @@ OF_SEVERAL = ("bundle_planning", "cart_building")
 
 
 ASKS_FOR_LIKE = re.compile(
-    r"\?|\b(?:like|alike|similar|substitute|closest|nearest|near|close|alternative|twin|sibling|cousin|lookalike|dupe|instead|next best|same)\b"
+    r"\b(?:like|alike|similar|substitute|closest|nearest|near|close|alternative|twin|sibling|cousin|lookalike|dupe|instead|best|same|kind|sort|what now)\b"
 )
 """How somebody asks for another product in place of one that is sold out."""
 

@@ -300,7 +300,7 @@ def read_topic_of_question(text: str, lexicon: ShopVocabulary) -> str:
     asked = pick_topic([each for each in sentences if ASKS.search(each)])
     if asked not in WEAK_TOPICS:
         return asked
-    return pick_topic([leave_out_case(each, lexicon) for each in sentences], but=asked)
+    return pick_topic([leave_out_case(each, lexicon) for each in sentences], but=asked) or pick_topic(sentences)
 
 
 def asks_by_name(text: str) -> bool:

@@ -175,6 +175,10 @@ DETAILS = [
     ),
     "Teyvo Sable skin serum: out of stock. Need the closest one in stock. | Also: Membership fee? Info: private use, not a student.",
     "Just the shipping fee please. It comes with express shipping. | Since we're here: Need a bedside lamp, an over-ear headset, one of each.",
+    "ok: my cart needs the desk lamp i saw, tell me why if its all gone | then: how many months can i split the payments",
+    "What do u need as proof i bought it. | nxt: can u track mu order? | another thing: i need to return the skin serum i got.",
+    "I found a gift card in a drawer. How many months are those valid? | And another thing: the Vesperine Kala face serum is out of stock. Help!",
+    "Which proof do you want? | Since we're here: Ha ym parcel shipepd already? | Since we're here: Put the gel pen that I viewed into my cart.",
 ]
 
 
@@ -193,12 +197,12 @@ def test_a_remark_that_something_sold_out_is_no_request(shop):
     find = partial(name_situation, lexicon=lexicon)
     journey = Journey("", 40, lexicon, requests=requests, experts=EXPERTS, find=find, guess=find)
     journey.asides = [
-        "Look: gel pen that I viewed out of stock now.",
+        "May I point out: the gel pen that I viewed seems to be out of stock now?",
         "Next: Teyvo Sable gel pen out of stock. Need the closest one.",
     ]
     journey.add_late_request()
     assert [each.situation for each in journey.requests] == ["cart_building", "substitution"]
-    assert journey.asides == ["Look: gel pen that I viewed out of stock now."]
+    assert journey.asides == ["May I point out: the gel pen that I viewed seems to be out of stock now?"]
 
 
 @pytest.mark.parametrize(
