@@ -19,7 +19,7 @@ COLON = re.compile(r"(?:^|(?<=[.!?:)]))(?P<words>[^.!?:]*):(?=\s+\S)")
 """Words with a colon: the next request may follow."""
 NEXT_WORDS = frozenset(
     "next then after that and up when done once this with out of the way also besides another thing one more something else moving on to while"
-    " we're at it as are since here now different change topic quick plus oh list is there furthermore you have please second other if i may add in"
+    " we're were at it as are since here now different change topic quick plus oh list is there furthermore you have please second other if i may add in"
     " addition not too much would ask afterwards dear might my request smth sth stuff you're guess what there's so where was okay go we for"
     " first begin start things several few number a let's".split()
 )
@@ -65,7 +65,7 @@ SPARE = 6
 """Calls that each request is left with when it is asked for details."""
 
 
-PLAIN = frozenset("know have need want tell that they were what make like will".split())
+PLAIN = frozenset("know have need want tell that they what make like will".split())
 """Short words that are no slip."""
 SHORT = 4
 """Letters of a word that a slip may make of any other."""
@@ -263,7 +263,8 @@ class Journey(Expert):
             _, colon, rest = said.partition(": ")
             text = rest if colon and len(said) - len(rest) < 60 else said
             situation = self.find(text) or (self.guess(text) if self.expects_more(text) else "")
-            if situation == "substitution" and not ASKS_FOR_LIKE.search(text.lower()):
+            asks = respell_cues(text.lower(), self.memory.lexicon.words)
+            if situation == "substitution" and not ASKS_FOR_LIKE.search(asks):
                 continue  # only a remark that something sold out
             if situation and situation not in [request.situation for request in self.requests]:
                 self.requests.append(Request(situation, text))

@@ -284,7 +284,7 @@ ASKS = re.compile(r"\?|\bhow\b|\buntil when\b|\bdo (?:i|you)\b|\bcan i\b|\bwhich
 SMALL_TALK = re.compile(
     r"\b(?:my|a) (?:friend|sister|brother|wife|mother|daughter|grandson|neighbor|son|husband)\b (?!joins|and i\b)[^,.:!?]*|\bif i may\b|\b(?:any|some)(?:one|body) here\b"
     r"|\bhere's (?:the|my)\b|\bask (?:you )?here\b|\bday here\b|\bwait here\b|\b(?:i'm|we're|you're|have you|we are) here\b|\bremember\w*|\bforgive\b|\bsorry\b[^,.:!?]*|\b(?:clear|short|your|ur|for) answer\b"
-    r"|\b(?:so|and) here (?:goes|it is|i am)\b|\bgot lost\b|\bwait (?:the |our |u?r )?answer\b|\bsmall print\b|\bpicture this\b|\bmakes? (?:a|any) difference\b"
+    r"|\b(?:so|and) here (?:goes|it is|i am)\b|\bgot lost\b|\bwait (?:the |our |u?r )?answer\b|\bsmall print\b|\bpicture th\w+|\bmakes? (?:a|any) difference\b"
 )
 """What people say around a question, of which a word could be taken for its topic."""
 SHORT_QUESTION = 5

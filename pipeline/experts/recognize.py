@@ -10,7 +10,7 @@ from shopwright.pipeline.reading.wishes import ONE_SELLER, VOUCHER, WANTS
 RULE = dict(WANTS)["rule"]
 EACH = re.compile(r"\bone (?:of |from |off |pf )?(?:each|ea|every)\b|\beach one\b|\bone per\b|\bof each\b")
 BACK = re.compile(
-    r"\breturn(?:ing|s|ed)?\b|\bback\b|\bnot keeping\b|\bchanged my mind\b|\bgood for me\b|\bget along\b|\bswap\b|\bexchanged?\b"
+    r"\breturn(?:ing|s|ed)?\b|\bback\b|\bnot keeping\b|\bchanged my mind\b|\bgood for me\b|\bno use for\b|\bget along\b|\bswap\b|\bexchanged?\b"
 )
 SOLD_OUT = re.compile(
     r"\bsold ?-?out\b|out of stock|no longer|\bunavailable\b|(?:none|nothing) left|not (?:in stock|available)|\bgone\b|\brun out\b|ran out|any ?more of|\bno more (?!than\b)\w"
@@ -28,7 +28,7 @@ STATUS = re.compile(
 )
 HAS_COME = re.compile(r"\bhas my (?:\w+ )?(?:orders?|parcels?|packages?|stuff|delivery)\b")
 ASKS_RULE = re.compile(
-    r"\bhow (?:long|many|much|often|fast|late)\b|\buntil when\b|\bwhat (?:do i|does|will|would|kind|form|must|fee|compensation|do you|do u|is your|is the (?!status))\b|\bsign(?:ature)?\b"
+    r"\bhow (?:long|many|much|often|fast|late)\b|\bwhat \w+ of \w+ do (?:you|u|i)\b|\buntil when\b|\bwhat (?:do i|does|will|would|kind|form|must|fee|compensation|do you|do u|is your|is the (?!status))\b|\bsign(?:ature)?\b"
     r"|\b(?:left|leave)\b.*\b(?:parcel|door|locker)\b|\b(?:parcel|package)\b.*\b(?:left|end up|does .* go)\b|\bwill the driver\b|\bpost office\b|\blocker\b|\bparcel (?:drop|go)\b"
     r"|\bdelivery time\b|\breferral\b|\bwhen will\b|\bwhat (?:an?|the) [\w ]{2,40} costs?\b|\bwhat (?:do|does|would|will) (?:u|it|an?) (?:[\w ]{2,30} )?(?:charge|cost)\b"
 )

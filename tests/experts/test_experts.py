@@ -179,6 +179,9 @@ DETAILS = [
     "What do u need as proof i bought it. | nxt: can u track mu order? | another thing: i need to return the skin serum i got.",
     "I found a gift card in a drawer. How many months are those valid? | And another thing: the Vesperine Kala face serum is out of stock. Help!",
     "Which proof do you want? | Since we're here: Ha ym parcel shipepd already? | Since we're here: Put the gel pen that I viewed into my cart.",
+    "A tea kettle, a bag of single-origin coffee, one of each. | Next: Case: am no member. What proof of purchase do you want, order number or photo.",
+    "Number one: bruh has my order arrived yet? | since were here: add the table lamp for $25.99 that i viewed in my cart.",
+    "Please take bbac my crew neck T-shirt, I have no use for it. I ordered it 89 days ago. | Besides that: Another shop has it cheaper. How many dollars would you pay back?",
 ]
 
 
@@ -198,7 +201,7 @@ def test_a_remark_that_something_sold_out_is_no_request(shop):
     journey = Journey("", 40, lexicon, requests=requests, experts=EXPERTS, find=find, guess=find)
     journey.asides = [
         "May I point out: the gel pen that I viewed seems to be out of stock now?",
-        "Next: Teyvo Sable gel pen out of stock. Need the closest one.",
+        "Next: Teyvo Sable gel pen out of stock. Need the colseat one.",
     ]
     journey.add_late_request()
     assert [each.situation for each in journey.requests] == ["cart_building", "substitution"]
