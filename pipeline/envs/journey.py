@@ -33,6 +33,8 @@ SLOT_PREFIXES = {
     "policy_qa": "policy",
     "bundle_planning": "bundle",
 }
+# Envs of which both speak of an order, or of one product: what is said later could be about either.
+ALIKE = (frozenset({"return_replacement", "order_tracking"}), frozenset({"product_discovery", "substitution"}))
 # Envs that want a certain time; they are drawn first, in this order, and the others take theirs.
 PICKY = ("return_replacement", "order_tracking", "cart_building")
 # Draws of a part until it goes with the others.
@@ -288,14 +290,19 @@ def phrase_part_request(
 
 
 def list_journey_slots(parts: list[tuple[str, DrawnTask]]) -> list[list[Slot]]:
-    """The slots of each part; those of one name say whose they are."""
+    """The slots of each part; those of one name say whose they are, and so do all of two parts that are told of alike."""
     names: Counter[str] = Counter()
     for _, drawn in parts:
         names.update({slot.name for slot in drawn.goal.slots})
+    there = {env for env, _ in parts}
+    alike = set().union(*(pair for pair in ALIKE if pair <= there))
     slots = []
     for env, drawn in parts:
         owner = SLOT_PREFIXES.get(env, env)
-        slots.append([name_owner(slot, owner) if names[slot.name] > 1 else slot for slot in drawn.goal.slots])
+        shared = {
+            slot.name for slot in drawn.goal.slots if names[slot.name] > 1 or (env in alike and " of " not in slot.name)
+        }
+        slots.append([name_owner(slot, owner) if slot.name in shared else slot for slot in drawn.goal.slots])
     return slots
 
 

@@ -187,10 +187,10 @@ def compare_measures(one: str, other: str) -> tuple[float, float]:
 
 def has_words(text: str, words: str) -> bool:
     """
-    >>> has_words("Arlo lamp, 12 in", "12 in"), has_words("Arlo lamp, 2.12 inch", "12 in")
-    (True, False)
+    >>> has_words("Arlo lamp, 12 in", "12 in"), has_words("Arlo lamp, 2.12 inch", "12 in"), has_words("Men's tee", "s")
+    (True, False, False)
     """
-    return re.search(rf"(?<![\w.-]){re.escape(words)}(?![\w-]|\.\d)", text.lower()) is not None
+    return re.search(rf"(?<![\w.'’-]){re.escape(words)}(?![\w-]|\.\d)", text.lower()) is not None
 
 
 class Ranking(NamedTuple):

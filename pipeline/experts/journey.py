@@ -6,19 +6,20 @@ from functools import cache, partial
 from itertools import chain, combinations
 from typing import Any, NamedTuple
 
-from shopwright.pipeline.experts.beliefs import Said
+from shopwright.pipeline.experts.beliefs import Said, read_placed
 from shopwright.pipeline.experts.cart import ITEM
 from shopwright.pipeline.experts.expert import Acts, Expert
 from shopwright.pipeline.experts.lists import BUDGET
 from shopwright.pipeline.experts.orders import ARRIVAL
+from shopwright.pipeline.experts.policy import NO_DAY, asks_by_name
 from shopwright.pipeline.experts.recognize import ASKS_RULE, LONG, RULE, STATUS, count_slips, respell_cues
 from shopwright.pipeline.reading.wishes import ShopVocabulary
 
-COLON = re.compile(r"(?:^|(?<=[.!?:)]))(?P<words>[^.!?:]*):\s+(?=\S)")
+COLON = re.compile(r"(?:^|(?<=[.!?:)]))(?P<words>[^.!?:]*):(?=\s+\S)")
 """Words with a colon: the next request may follow."""
 NEXT_WORDS = frozenset(
     "next then after that and up when done once this with out of the way also besides another thing one more something else moving on to while"
-    " we're at it as are since here now different change topic quick plus oh list is there furthermore you have please second other if i may add in"
+    " we're were at it as are since here now different change topic quick plus oh list is there furthermore you have please second other if i may add in"
     " addition not too much would ask afterwards dear might my request smth sth stuff you're guess what there's so where was okay go we for"
     " first begin start things several few number a let's".split()
 )
@@ -27,6 +28,7 @@ STRONG_WORDS = frozenset("next then also plus and thing".split())
 MORE_LATER = re.compile(
     r"\b(?:more|else|another|rest|other|further|last point)\b[^.!?]{0,30}\b(?:later|after\w*|through|come|follows)\b|\blater\b[^.!?]{0,30}\b(?:more|thing|request)\b"
     r"|\b(?:for later|can wait|to come|rest later|rest follows|then one more|one thing at a time)\b|\bi say the other later\b"
+    r"|\b(?:one (?:more|further|other)|another) (?:thing|request|matter|point)\b(?![^.!?]*:)"
 )
 LABELS = {
     "cart_building": r"\bfor (?:my|the) cart\b",
@@ -46,8 +48,10 @@ IN_ORDER = re.compile(
     r"\b(?:in|with|inside) it\b|\bpart of it\b|\bin that order\b|\bsame order\b|\bin total\b|\btotal\b|\baltogether\b|\ball together it\b|\bordered\b|\bplaced it\b|\bshopping\b"
     r"|\beach\b|\ba piece\b|\bapiece\b|\bdifferent (?:things|products|articles|items)\b|\bamong the things\b|\bcontain\w*\b|\bincluded\b"
 )
-VIEWED = re.compile(r"\b(?:viewed|looked at|had open|clicked|opened|i saw)\b")
-INSTEAD = re.compile(r"\b(?:instead|replacement|replace|exchange|swap|refund|another one|just the return)\b")
+VIEWED = re.compile(r"\b(?:viewed|look(?:ed|ing) at|had open|clicked|opened|i saw)\b")
+INSTEAD = re.compile(
+    r"\b(?:instead|replacement|replace|exchange|swap|refund|another one|just the return|in (?:its|their) place)\b"
+)
 LIMITS = ("price", "price at most", "price between", "rating", "shipping days")
 OF_LINE = re.compile(
     r"\beach\b|\ba piece\b|\bapiece\b|\bcame with it\b|\bsame order\b|\bthat order\b|\bpaid for it\b|\bit cost\b"
@@ -61,7 +65,7 @@ SPARE = 6
 """Calls that each request is left with when it is asked for details."""
 
 
-PLAIN = frozenset("know have need want tell that they were what make like will".split())
+PLAIN = frozenset("know have need want tell that they what make like will".split())
 """Short words that are no slip."""
 SHORT = 4
 """Letters of a word that a slip may make of any other."""
@@ -80,11 +84,61 @@ PASSED_OVER = 0.3
 """Against it: words that may begin a request, and were not taken so."""
 
 
+STRAY = 0.7
+"""Against it: a piece with words that belong to another."""
+DETAIL = re.compile(r"(?:(?:and|also|plus|but|i (?:do )?(?:wish|want|need)),? )?(?:as )?(?:for )?(?:the )?")
+"""What stands before a thing of which a detail is told after it was named."""
+DAY_OF_ARRIVAL = re.compile(r"\barrival\b|\b(?:day|date|when) it (?:comes|gets|arrives|is here)\b")
+OTHER_VERSION = re.compile(r"\b(?:(?:different|other|another) version|same thing)\b")
+ONE_KIND = ("product_discovery", "substitution")
+"""Requests for one product."""
+OF_SEVERAL = ("bundle_planning", "cart_building")
+"""Requests that name several things, of each of which there may be details."""
+
+
+ASKS_FOR_LIKE = re.compile(
+    r"\b(?:like|alike|similar|substitute|closest|nearest|near|close|alternative|twin|sibling|cousin|lookalike|dupe|instead|best|same|kind|sort|what now)\b"
+)
+"""How somebody asks for another product in place of one that is sold out."""
+
+
 class Request(NamedTuple):
     """One of the things that are asked."""
 
     situation: str
     text: str
+
+
+class Piece(NamedTuple):
+    """What a piece of a text asks for, whether its words say so, and the things that it names, in their order."""
+
+    situation: str
+    is_clear: bool
+    text: str
+    things: Sequence[Said]
+
+    def count_strays(self, before: Sequence["Piece"]) -> int:
+        """How many signs there are that some of its words belong to a piece before it, or to one that was not cut off."""
+        plain = " ".join(self.text.lower().split())
+        return (
+            (self.situation in ONE_KIND and len(self.list_kinds()) > 1)
+            + self.begins_with_detail(before)
+            + (self.situation != "order_tracking" and DAY_OF_ARRIVAL.search(plain) is not None)
+            + (self.situation != "return_replacement" and OTHER_VERSION.search(plain) is not None)
+        )
+
+    def list_kinds(self) -> set[str]:
+        return {each.wish.value for each in self.things}
+
+    def begins_with_detail(self, before: Sequence["Piece"]) -> bool:
+        """Whether it first tells more of a thing that a list before it named."""
+        first = min(self.things, key=lambda each: each.start, default=None)
+        named = {kind for each in before if each.situation in OF_SEVERAL for kind in each.list_kinds()}
+        return (
+            first is not None
+            and first.wish.value in named
+            and DETAIL.fullmatch(self.text[: first.start].lower()) is not None
+        )
 
 
 def split_requests(text: str, judge: Callable[[str], tuple[str, bool]], lexicon: ShopVocabulary) -> list[Request]:
@@ -96,9 +150,9 @@ def split_requests(text: str, judge: Callable[[str], tuple[str, bool]], lexicon:
     cuts = [(start, found.end()) for found in COLON.finditer(plain) if (start := find_next(found, lexicon)) > 0]
     judged = cache(partial(judge_request, judge=judge, lexicon=lexicon))
     ways = chain.from_iterable(combinations(cuts, count) for count in range(min(len(cuts), MOST_REQUESTS - 1) + 1))
-    cut = [cut_text(plain, way) for way in ways]
-    best = max(cut, key=lambda pieces: weigh_pieces([judged(piece) for piece in pieces], len(cuts)))
-    return [Request(judged(piece)[0], piece) for piece in best]
+    cut = [[judged(piece) for piece in cut_text(plain, way)] for way in ways]
+    best = max(cut, key=lambda pieces: weigh_pieces(pieces, len(cuts)))
+    return [Request(piece.situation, piece.text) for piece in best]
 
 
 def cut_text(text: str, cuts: Sequence[tuple[int, int]]) -> list[str]:
@@ -107,22 +161,25 @@ def cut_text(text: str, cuts: Sequence[tuple[int, int]]) -> list[str]:
     return [text[begin:end].strip() for begin, end in zip(begins, ends, strict=True)]
 
 
-def judge_request(text: str, *, judge: Callable[[str], tuple[str, bool]], lexicon: ShopVocabulary) -> tuple[str, bool]:
+def judge_request(text: str, *, judge: Callable[[str], tuple[str, bool]], lexicon: ShopVocabulary) -> Piece:
     """What a piece asks for, and whether its words say so: what only tells of a case or an order does not ask."""
     situation, sure = judge(text)
     asks = respell_cues(text.lower(), lexicon.words)
     if situation == "order_tracking" and not STATUS.search(asks) and not ARRIVAL.search(asks):
         sure = False
-    if situation == "policy_qa" and "?" not in text and not ASKS_RULE.search(asks):
+    if situation == "policy_qa" and "?" not in text and not ASKS_RULE.search(asks) and not asks_by_name(asks):
         sure = False
-    return situation, sure
+    things = [each for each in read_placed(text, lexicon, NO_DAY) if each.wish.kind == "thing"]
+    return Piece(situation, sure, text, things)
 
 
-def weigh_pieces(pieces: Sequence[tuple[str, bool]], cuts: int) -> float:
-    """How much sense it makes: each request is clear and of its own kind, and nothing was passed over that says that another follows."""
-    kinds = len({situation for situation, _ in pieces})
-    clear = sum(sure for _, sure in pieces)
-    return clear - UNCLEAR * (len(pieces) - clear) - 2 * (len(pieces) - kinds) - PASSED_OVER * (cuts + 1 - len(pieces))
+def weigh_pieces(pieces: Sequence[Piece], cuts: int) -> float:
+    """How much sense it makes: each request is clear, of its own kind and whole, and nothing was passed over that says that another follows."""
+    kinds = len({each.situation for each in pieces})
+    clear = sum(each.is_clear for each in pieces)
+    strays = sum(each.count_strays(pieces[:place]) for place, each in enumerate(pieces))
+    wrong = UNCLEAR * (len(pieces) - clear) + 2 * (len(pieces) - kinds) + STRAY * strays
+    return clear - wrong - PASSED_OVER * (cuts + 1 - len(pieces))
 
 
 def find_next(found: re.Match[str], lexicon: ShopVocabulary) -> int:
@@ -151,6 +208,11 @@ def respell_next_word(word: str, lexicon: ShopVocabulary) -> str | None:
         return near[1]
     short = len(word) <= SHORT and near[0] <= 1 and word not in PLAIN and not word.isdigit()
     return "" if short or not known else None
+
+
+def count_settled(way: Sequence[int], place: int, topics: Sequence[frozenset[str]]) -> int:
+    """How many answers of this request settle what the last one settles; `way`: the places of those before it."""
+    return sum(at == place and bool(topic & topics[-1]) for at, topic in zip(way, topics, strict=False))
 
 
 class Journey(Expert):
@@ -201,6 +263,9 @@ class Journey(Expert):
             _, colon, rest = said.partition(": ")
             text = rest if colon and len(said) - len(rest) < 60 else said
             situation = self.find(text) or (self.guess(text) if self.expects_more(text) else "")
+            asks = respell_cues(text.lower(), self.memory.lexicon.words)
+            if situation == "substitution" and not ASKS_FOR_LIKE.search(asks):
+                continue  # only a remark that something sold out
             if situation and situation not in [request.situation for request in self.requests]:
                 self.requests.append(Request(situation, text))
                 self.asides.remove(said)
@@ -227,19 +292,30 @@ class Journey(Expert):
         found: dict[int, list[str]] = {}
         told = [(answer, self.list_labelled(answer)) for answer in answers]
         loose = [answer for answer, labelled in told if labelled is None]
-        places = iter(self.place_in_order([self.weigh_takers(answer) for answer in loose]))
+        topics = [self.list_topics(answer) for answer in loose]
+        places = iter(self.place_in_order([self.weigh_takers(answer) for answer in loose], topics))
         for answer, labelled in told:
             for place in [next(places)] if labelled is None else labelled[:1]:
                 found.setdefault(place, []).append(answer)
         return found
 
-    def place_in_order(self, doubts: Sequence[Sequence[int]]) -> list[int]:
-        """For each answer the place of its request, none before that of the answer before, with the least doubt in all."""
+    def place_in_order(self, doubts: Sequence[Sequence[int]], topics: Sequence[frozenset[str]] = ()) -> list[int]:
+        """For each answer the place of its request, none before that of the answer before, with the least doubt in all.
+
+        topics: what each answer settles; a request that two answers settle alike is doubtful.
+        """
         best: list[tuple[int, list[int]]] = [(0, []) for _ in self.requests]
-        for each in doubts:
+        for number, each in enumerate(doubts):
             until = [min(best[: place + 1], key=lambda way: way[0]) for place in range(len(best))]
-            best = [(doubt + each[place], [*way, place]) for place, (doubt, way) in enumerate(until)]
+            best = [
+                (doubt + each[place] + count_settled(way, place, topics[: number + 1]), [*way, place])
+                for place, (doubt, way) in enumerate(until)
+            ]
         return min(best, key=lambda way: way[0])[1]
+
+    def list_topics(self, answer: str) -> frozenset[str]:
+        """The limits that an answer sets, each of which a request for one product has once."""
+        return frozenset(each.wish.kind for each in self.read(answer, self.list_things()) if each.wish.kind in LIMITS)
 
     def list_labelled(self, answer: str) -> list[int] | None:
         """The requests that an answer names, or none if it is no news; None where it does not say what it is about."""

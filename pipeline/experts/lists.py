@@ -15,8 +15,6 @@ BUDGET = re.compile(
     r"in total|in all\b|altogether|whole (?:list|thing)|everything|all in all|budget|left to pay|voucher|coupon|purse|for all of it|to pay|together|costs?:|has to stay|the money|total\b|minus|i live on"
 )
 MOST_COMBINATIONS = 20_000
-FEW_CALLS = 14
-"""Calls in which not all of a kind can be looked at."""
 PAGES = 6
 
 
@@ -300,7 +298,7 @@ class OneSeller(ListExpert):
         self.begin(text)
         self.looked: set[str] = set()
         count = len(self.needs)
-        yield from self.learn(keep=2 * count + 1 if count > 2 or self.left > 8 else 6)
+        yield from self.learn(keep=2 * count + 1)
         chosen = yield from self.find_list()
         if chosen is None:
             return {"thought": "I found no seller that has all of it.", "refusal": "not_found"}
@@ -339,7 +337,7 @@ class OneSeller(ListExpert):
         return not any(each in found for each in need.last) and (bool(found) or not bounds)
 
     def find_rarest(self) -> Need:
-        """The kind of which the fewest may be expected to do: of those found, the share that has one of so many values; else that of the most wishes."""
+        """The kind of which the fewest may be expected to do: of those found, the share that has one of so many values."""
         return min(self.needs, key=self.expect_fitting)
 
     def expect_fitting(self, need: Need) -> float:
@@ -347,8 +345,6 @@ class OneSeller(ListExpert):
         values = [wish for wish in need.wishes if wish.kind == "value" and wish.facts != {"brand"}]
         several = [max(2, *(len(kinds.get(fact, ())) for fact in wish.facts), 2) for wish in values]
         bounds = sum(wish.kind in ("at most", "at least") for wish in need.wishes)
-        if self.left < FEW_CALLS:
-            return -len(need.wishes)
         return (need.total or 100) / prod(several) / 2**bounds
 
     def list_sellers(self, need: Need) -> list[str]:

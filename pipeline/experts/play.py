@@ -10,7 +10,7 @@ from shopwright.pipeline.experts.expert import Acts
 from shopwright.pipeline.experts.journey import MORE_LATER, Journey, split_requests
 from shopwright.pipeline.experts.lists import Bundle, OneSeller, VoucherList
 from shopwright.pipeline.experts.orders import Return, Tracking
-from shopwright.pipeline.experts.policy import NO_DAY, Policy, read_topic_of_question
+from shopwright.pipeline.experts.policy import NO_DAY, Policy, asks_by_name, read_topic_of_question
 from shopwright.pipeline.experts.products import Discovery, Substitution
 from shopwright.pipeline.experts.recognize import CART, MY_ORDER, STATUS, asks_about_rule, recognize, respell_cues
 from shopwright.pipeline.reading.wishes import ShopVocabulary, leave_out_contrast
@@ -46,7 +46,7 @@ def recognize_text(text: str, lexicon: ShopVocabulary) -> tuple[str, bool]:
     products = bool(things or brands)
     found = recognize(plain, things=len(things), products=products, topic=topic)
     if found == "policy_qa":
-        return found, asks_about_rule(plain, topic)
+        return found, asks_about_rule(plain, topic) or asks_by_name(plain)
     if found == "order_tracking":
         return found, STATUS.search(plain) is not None or MY_ORDER.search(plain) is not None
     beside = respell_cues(blank_out(" ".join(text.lower().split()), said), lexicon.words)

@@ -284,9 +284,11 @@ ASKS = re.compile(r"\?|\bhow\b|\buntil when\b|\bdo (?:i|you)\b|\bcan i\b|\bwhich
 SMALL_TALK = re.compile(
     r"\b(?:my|a) (?:friend|sister|brother|wife|mother|daughter|grandson|neighbor|son|husband)\b (?!joins|and i\b)[^,.:!?]*|\bif i may\b|\b(?:any|some)(?:one|body) here\b"
     r"|\bhere's (?:the|my)\b|\bask (?:you )?here\b|\bday here\b|\bwait here\b|\b(?:i'm|we're|you're|have you|we are) here\b|\bremember\w*|\bforgive\b|\bsorry\b[^,.:!?]*|\b(?:clear|short|your|ur|for) answer\b"
-    r"|\b(?:so|and) here (?:goes|it is|i am)\b|\bgot lost\b|\bwait (?:the |our |u?r )?answer\b|\bsmall print\b|\bmakes? (?:a|any) difference\b"
+    r"|\b(?:so|and) here (?:goes|it is|i am)\b|\bgot lost\b|\bwait (?:the |our |u?r )?answer\b|\bsmall print\b|\bpicture th\w+|\bmakes? (?:a|any) difference\b"
 )
 """What people say around a question, of which a word could be taken for its topic."""
+SHORT_QUESTION = 5
+"""Words of a sentence that has room for the name of a topic and no more."""
 RANK = {topic: place for place, (topic, _) in enumerate(TOPICS)}
 
 
@@ -298,7 +300,13 @@ def read_topic_of_question(text: str, lexicon: ShopVocabulary) -> str:
     asked = pick_topic([each for each in sentences if ASKS.search(each)])
     if asked not in WEAK_TOPICS:
         return asked
-    return pick_topic([leave_out_case(each, lexicon) for each in sentences], but=asked)
+    return pick_topic([leave_out_case(each, lexicon) for each in sentences], but=asked) or pick_topic(sentences)
+
+
+def asks_by_name(text: str) -> bool:
+    """Whether a sentence is little but the name of a topic, as of a question in a hurry: "Membership fee?", "Just the shipping fee please."."""
+    short = [each for each in SENTENCES.split(text.lower()) if len(each.split()) <= SHORT_QUESTION]
+    return any(read_topic(SMALL_TALK.sub(",", each)) for each in short)
 
 
 def pick_topic(sentences: Sequence[str], but: str = "") -> str:

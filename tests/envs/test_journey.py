@@ -21,6 +21,7 @@ from shopwright.pipeline.envs.journey import (
 from shopwright.pipeline.gym import world
 from shopwright.schemas.certificates import AnyOf, End, certificate_to_text, parse_certificate
 from shopwright.schemas.tasks import Action, Answer, Call
+from tests.envs.play import parse_goal
 
 ENV = get_env("journey")
 LEVELS = range(13)
@@ -44,6 +45,13 @@ def episodes(shop, tasks):
 def last_answer(episode):
     play_episode(episode, play_solution)
     return Action.model_validate_json(episode.turns[-1].action).answer
+
+
+HAS_TWO_ORDERS = {"return_replacement", "order_tracking"}
+
+
+def list_envs(task):
+    return {part.env for part in parse_goal(ENV, task).parts}
 
 
 def test_it_has_two_to_five_parts_of_different_envs(episodes):
@@ -237,6 +245,18 @@ def test_an_empty_shop_of_customers_still_has_journeys(shop):
     for level in (0, 4):
         task = draw_task(ENV, nobody, level, 1)
         assert play_episode(Episode(ENV, nobody, task), play_solution).success
+
+
+def test_every_slot_of_a_return_beside_a_tracking_says_whose_it_is(tasks):
+    """Nobody could tell which order had 2 different things."""
+    names = [slot.name for task in tasks if list_envs(task) >= HAS_TWO_ORDERS for slot in task.slots]
+    of_order = [
+        name
+        for name in names
+        if name.partition(" of ")[0] in ("order size", "order date", "brand bought", "price paid")
+    ]
+    assert of_order
+    assert all(name.endswith((" of return", " of tracking")) for name in of_order)
 
 
 def test_slots_of_one_name_say_whose_they_are(tasks):

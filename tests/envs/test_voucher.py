@@ -127,6 +127,12 @@ def test_terms_are_stated_or_can_be_looked_up(world, tasks):
     assert min(known.values()) > 20
 
 
+def test_each_thing_of_a_list_brings_turns(tasks):
+    goal = parse_goal(VoucherShopping(), tasks[0])
+    axes = compute_axes(0)
+    assert VoucherShopping().turns(goal, axes) == axes.turns + 6 * len(goal.needs)
+
+
 def test_who_holds_no_voucher_is_shown_none(world):
     from shopwright.pipeline.envs import get_env
 

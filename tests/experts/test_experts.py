@@ -13,10 +13,11 @@ from shopwright.pipeline.envs.difficulty import compute_axes, scale_limits_to_ca
 from shopwright.pipeline.envs.episode import Episode, draw_task, play_episode, play_solution
 from shopwright.pipeline.envs.unseen import find_usage
 from shopwright.pipeline.experts.beliefs import Memory, Ranking
-from shopwright.pipeline.experts.journey import Journey, Request, split_requests
+from shopwright.pipeline.experts.journey import MORE_LATER, Journey, Request, split_requests
 from shopwright.pipeline.experts.play import EXPERTS, name_situation, recognize_text
 from shopwright.pipeline.experts.play import play as plan_calls
 from shopwright.pipeline.experts.player import load_lexicon, play_by_expert
+from shopwright.pipeline.experts.recognize import respell_cues
 from shopwright.pipeline.gym import world
 from shopwright.pipeline.reading.wishes import Wish
 
@@ -155,6 +156,81 @@ def test_requests_are_told_apart_where_the_words_between_them_are_badly_typed(sh
 def test_a_remark_with_a_colon_begins_no_request(shop):
     text = "Please put the table lamp for $54.49 that I viewed into my cart. One thing: no substitutes, skip what's gone, say why if empty."
     assert split(shop, text) == ["cart_building"]
+
+
+# Texts cut where a request ends: at each bar.
+DETAILS = [
+    (
+        "I must to buy a box of coffee capsules, a drip coffee maker, one from each. And please: I wish the box of coffee capsules which has 3 stars. | "
+        "Second thing: You have maybe a floor lamp, in color gray. Only until 3 please."
+    ),
+    "Check my order. One more thing: I need also the date of arrival. | Other thing: It is needed for me a skin serum. I want see 3 at most.",
+    (
+        "Proof of purchase? Wrong item sent. | Also: Need to return the desk lamp. Also: same thing, different version instead. | "
+        "And: Visitors who come on Friday: a tea kettle, a facial moisturizer, one of each."
+    ),
+    (
+        "Need a table lamp, a gel ink pen for presents, one of each. One thing: for the table lamp, one made for the bulb type e26. | "
+        "While we're at it: How many dollars does the label for a return cost?"
+    ),
+    "Teyvo Sable skin serum: out of stock. Need the closest one in stock. | Also: Membership fee? Info: private use, not a student.",
+    "Just the shipping fee please. It comes with express shipping. | Since we're here: Need a bedside lamp, an over-ear headset, one of each.",
+    "ok: my cart needs the desk lamp i saw, tell me why if its all gone | then: how many months can i split the payments",
+    "What do u need as proof i bought it. | nxt: can u track mu order? | another thing: i need to return the skin serum i got.",
+    "I found a gift card in a drawer. How many months are those valid? | And another thing: the Vesperine Kala face serum is out of stock. Help!",
+    "Which proof do you want? | Since we're here: Ha ym parcel shipepd already? | Since we're here: Put the gel pen that I viewed into my cart.",
+    "A tea kettle, a bag of single-origin coffee, one of each. | Next: Case: am no member. What proof of purchase do you want, order number or photo.",
+    "Number one: bruh has my order arrived yet? | since were here: add the table lamp for $25.99 that i viewed in my cart.",
+    "Please take bbac my crew neck T-shirt, I have no use for it. I ordered it 89 days ago. | Besides that: Another shop has it cheaper. How many dollars would you pay back?",
+]
+
+
+@pytest.mark.parametrize("text", DETAILS)
+def test_details_stay_with_their_request(shop, text):
+    lexicon = load_lexicon(shop.store)
+    judge = partial(recognize_text, lexicon=lexicon)
+    found = [each.text for each in split_requests(text.replace("| ", ""), judge, lexicon)]
+    first, *others = text.split(" | ")
+    assert found == [first, *(each.split(": ", 1)[1] for each in others)]
+
+
+def test_a_remark_that_something_sold_out_is_no_request(shop):
+    lexicon = load_lexicon(shop.store)
+    requests = [Request("cart_building", "Put the gel pen into my cart.")]
+    find = partial(name_situation, lexicon=lexicon)
+    journey = Journey("", 40, lexicon, requests=requests, experts=EXPERTS, find=find, guess=find)
+    journey.asides = [
+        "May I point out: the gel pen that I viewed seems to be out of stock now?",
+        "Next: Teyvo Sable gel pen out of stock. Need the colseat one.",
+    ]
+    journey.add_late_request()
+    assert [each.situation for each in journey.requests] == ["cart_building", "substitution"]
+    assert journey.asides == ["May I point out: the gel pen that I viewed seems to be out of stock now?"]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "There will be one further matter, if I may.",
+        "There's one more thing ltaer!",
+        "I'll hvae something else when we're throuugh.",
+    ],
+)
+def test_that_more_comes_later_is_known_however_it_is_typed(shop, said):
+    lexicon = load_lexicon(shop.store)
+    assert MORE_LATER.search(respell_cues(f"I want a face serum. {said}".lower(), lexicon.words))
+    assert not MORE_LATER.search("one more thing: i want something else instead.")
+
+
+def test_a_second_limit_of_a_kind_is_of_the_next_request(shop):
+    lexicon = load_lexicon(shop.store)
+    requests = [
+        Request("product_discovery", "I want a used film camera."),
+        Request("substitution", "Halbrook Scout housekeeping visit is sold out. Something like it?"),
+    ]
+    journey = Journey("", 40, lexicon, requests=requests, experts=EXPERTS, find=str, guess=str)
+    answers = ["Also, delivered in 7 days or less.", "Yes, I'd want one delivered in 8 days or less."]
+    assert journey.route(answers) == {0: answers[:1], 1: answers[1:]}
 
 
 def test_a_word_that_is_nearer_to_another_is_no_cue(shop):
