@@ -62,15 +62,15 @@ def write_report(run: Run) -> Path:
     return path
 
 
-def render_report(run: Run) -> str:
-    """The page. Raises Problem where nothing is finished."""
+def render_report(run: Run, home: str = "") -> str:
+    """The page; home: the address that its title leads to, if any. Raises Problem where nothing is finished."""
     manifests = run.manifests()
     if not manifests:
         raise Problem(f"There is no finished dataset in {run.folder}. Build one first: shopwright build --help")
     parts = gather_sections(run, manifests)
     there = {key: title for key, title in list_sections().items() if parts[key]}
     return PAGES.get_template("report.html.j2").render(
-        folder=run.folder.name, manifests=manifests, sections=there, days=DAYS, facts=parts, **parts
+        folder=run.folder.name, home=home, manifests=manifests, sections=there, days=DAYS, facts=parts, **parts
     )
 
 
