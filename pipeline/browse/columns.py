@@ -1,7 +1,6 @@
 """What is in each column of a dataset: how many values, how large, how they are spread."""
 
 from collections.abc import Sequence
-from math import ceil
 from typing import Any, NamedTuple
 
 import pyarrow as pa
