@@ -13,7 +13,7 @@ unexport PYTHONDONTWRITEBYTECODE  # else each process compiles all that it impor
 export HF_HUB_DISABLE_TELEMETRY = 1
 export UV_SYSTEM_CERTS = 1
 
-.PHONY: help setup trajectories release publish serve deploy test test-quick soak test-slow test-trainers trainers test-cluster cluster site docs check audit sbom dist metrics benchmarks clean
+.PHONY: help setup trajectories release publish serve deploy test test-quick soak test-slow test-trainers trainers test-cluster cluster site docs readability check audit sbom dist metrics benchmarks clean
 
 help: ## print this
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -96,6 +96,9 @@ site: $(READY) ## the docs as a site in build/site: menu, search, reference of P
 
 docs: $(READY) ## the pages of the datasets, made again from schemas and stages
 	@$(BIN)/python -m docs.make
+
+readability: $(READY) ## how easily README and docs are read; fails for a page that misses the goal
+	@$(BIN)/python -m docs.readability
 
 check: $(READY) ## format, lint, types, known vulnerabilities
 	@$(BIN)/ruff format --check .

@@ -22,19 +22,22 @@
 What the command line says goes before what the file says.
 """
 
+import json
 import tomllib
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from shopwright.pipeline.files import path_of
 from shopwright.pipeline.models.base import Price, Sampling
 from shopwright.pipeline.problem import Problem
 from shopwright.pipeline.run import owners_of
 from shopwright.pipeline.stage import ROLES
 from shopwright.pipeline.stages import all_stages, upstream
 
+# Beside published data.
+RECIPE = "recipe.toml"
 RoleName = Literal["writer", "shopper", "agent", "judge"]
 
 
@@ -114,14 +117,29 @@ class RecipeFile(Strict):
         return {**given, **{name: table for name, table in tables.items() if table}}
 
 
+def as_toml(value: Any) -> str:
+    """
+    >>> as_toml(["32k"]), as_toml(True), as_toml({})
+    ('["32k"]', 'true', '{}')
+    """
+    if isinstance(value, dict):
+        pairs = ", ".join(f"{json.dumps(name)} = {as_toml(each)}" for name, each in value.items())
+        return f"{{{pairs}}}"
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(map(as_toml, value))}]"
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
 def read_recipe(path: str | None) -> RecipeFile:
-    """The file's recipe, or an empty one. Raises Problem with the place of what is wrong in it."""
+    """The file's recipe, or an empty one; `hf://USER/NAME` is that of a published dataset. Raises Problem with the place of what is wrong in it."""
     if path is None:
         return RecipeFile()
     try:
-        return RecipeFile.model_validate(tomllib.loads(Path(path).read_text(encoding="utf-8")))
+        return RecipeFile.model_validate(tomllib.loads(path_of(find_recipe(path)).read_text(encoding="utf-8")))
+    except FileNotFoundError:
+        raise Problem(f"--recipe {path}: No such file or directory.") from None
     except OSError as error:
-        raise Problem(f"--recipe {path}: {error.strerror}.") from None
+        raise Problem(f"--recipe {path}: {error.strerror or error}.") from None
     except ValidationError as error:
         first = error.errors()[0]
         raise Problem(f"--recipe {path}: {'.'.join(map(str, first['loc']))}: {first['msg']}.") from None
@@ -129,3 +147,13 @@ def read_recipe(path: str | None) -> RecipeFile:
         raise Problem(f"--recipe {path} is not TOML: {error}.") from None
     except RecursionError:
         raise Problem(f"--recipe {path} cannot be read: it is nested too deep.") from None
+
+
+def find_recipe(path: str) -> str:
+    """
+    >>> find_recipe("hf://user/name"), find_recipe("mine.toml")
+    ('hf://datasets/user/name/recipe.toml', 'mine.toml')
+    """
+    if not path.startswith("hf://") or path.endswith(".toml"):
+        return path
+    return f"hf://datasets/{path.removeprefix('hf://').removeprefix('datasets/').strip('/')}/{RECIPE}"

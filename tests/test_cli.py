@@ -12,11 +12,12 @@ from pathlib import Path
 import pytest
 
 from shopwright.flows import release
-from shopwright.pipeline.__main__ import build_dataset, make_parser, parse_arguments
+from shopwright.pipeline.__main__ import build_dataset, main, make_parser, parse_arguments
 from shopwright.pipeline.commands.completion import list_completion_places
+from shopwright.pipeline.commands.models import models_given
 from shopwright.pipeline.commands.overview import COMMANDS
 from shopwright.pipeline.progress import LineProgress
-from shopwright.pipeline.recipe import read_recipe
+from shopwright.pipeline.recipe import RecipeFile, read_recipe
 from shopwright.pipeline.run import Run, setting_names
 from shopwright.pipeline.stages import all_stages, upstream
 from tests.folders import checksums
@@ -424,3 +425,23 @@ def test_looking_changes_nothing(copy, shopwright):
     for words in (("list", "--run"), ("show", "catalog", "--run")):
         assert shopwright(*words, copy.folder)[0] == 0
     assert checksums(copy.folder) == before
+
+
+def test_a_server_at_which_nobody_listens_is_told_at_once(capsys):
+    import socket
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        live = f"http://127.0.0.1:{server.getsockname()[1]}/v1"
+        assert models_given({"model": f"openai:x@{live}"}, RecipeFile()) is not None
+        assert capsys.readouterr().err == ""
+    models_given({"model": f"openai:x@{live}"}, RecipeFile())
+    assert f"No server listens at {live} now." in capsys.readouterr().err
+
+
+def test_help_says_what_a_value_is(capsys):
+    with pytest.raises(SystemExit):
+        main(["build", "questions", "--help"])
+    told = capsys.readouterr().out
+    assert "--per-trajectory INT" in told
+    assert "--bank FOLDER" in told
+    assert "--mix paper|life" in told

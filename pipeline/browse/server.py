@@ -1,19 +1,24 @@
 """The local web server: addresses to pages, for this machine's own browser alone.
 
-It answers GET requests that name it as 127.0.0.1 or localhost, and none that another site's page makes. Pages hold no script,
-load nothing from elsewhere, and could not if a row told them to: the Content-Security-Policy forbids it.
+It answers GET requests that name it as 127.0.0.1 or localhost, and none that another site's page makes. Pages load nothing from
+elsewhere and run no script but `browse.js`, and could not if a row told them to: the Content-Security-Policy forbids it. All but
+copying and keys works without that script.
 """
 
 import json
+import re
 import sys
-from collections.abc import Mapping
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
 from functools import cache
+from hashlib import sha256
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
 
 from shopwright.pipeline.browse import display
 from shopwright.pipeline.browse.guard import OWN
@@ -28,6 +33,7 @@ from shopwright.pipeline.browse.pages import (
     at_event,
     open_page,
 )
+from shopwright.pipeline.browse.search import Filter
 from shopwright.pipeline.problem import Problem
 from shopwright.pipeline.run import Run
 from shopwright.pipeline.stages import find_reference
@@ -35,10 +41,15 @@ from shopwright.pipeline.stages import find_reference
 HERE = Path(__file__).parent
 ADDRESS = "127.0.0.1"
 # All that is served beside pages, by name.
-FILES = {"style.css": "text/css", "frame.css": "text/css", "icon.svg": "image/svg+xml"}
+FILES = {
+    "style.css": "text/css",
+    "frame.css": "text/css",
+    "icon.svg": "image/svg+xml",
+    "browse.js": "text/javascript",
+}
 HEADERS = {
-    "Content-Security-Policy": "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; "
-    "frame-ancestors 'none'",
+    "Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
     "X-DNS-Prefetch-Control": "off",
     "Referrer-Policy": "no-referrer",
@@ -46,6 +57,11 @@ HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
+# The report is one file with its style in it, which its digest allows; it has no script.
+REPORT_POLICY = (
+    "default-src 'none'; style-src '{}'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+STYLE = re.compile(r"<style>(.*?)</style>", re.DOTALL)
 MOST_WORDS = 20
 # Seconds after which a connection that says nothing is closed.
 SILENCE = 30.0
@@ -58,6 +74,7 @@ class Reply(NamedTuple):
     body: str
     kind: str = "text/html"
     to: str = ""
+    policy: str = HEADERS["Content-Security-Policy"]
 
 
 class Server(ThreadingHTTPServer):
@@ -65,8 +82,8 @@ class Server(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, run: Run, port: int = 0) -> None:
-        self.browse = Browse(run)
+    def __init__(self, run: Run, port: int = 0, other: Run | None = None) -> None:
+        self.browse = Browse(run, other=other)
         try:
             super().__init__((ADDRESS, port), Handler)
         except (OSError, OverflowError):
@@ -116,6 +133,7 @@ class Handler(BaseHTTPRequestHandler):
         body = found.body.encode("utf-8", "replace")
         self.send_response(found.status)
         headers = {"Content-Type": f"{found.kind}; charset=utf-8", "Content-Length": str(len(body)), **HEADERS}
+        headers["Content-Security-Policy"] = found.policy
         headers |= {"Location": found.to} if found.to else {}
         headers |= {"Allow": "GET"} if found.status == 405 else {}
         # A page of a row is shown in a frame without an origin, to which even our style is foreign.
@@ -166,16 +184,25 @@ def route_request(browse: Browse, parts: list[str], given: Mapping[str, str]) ->
         return Reply(
             found.status, json.dumps(found.facts, indent=2, ensure_ascii=False, default=str), "application/json"
         )
-    return Reply(found.status, render_browse_page(found, folder=str(browse.run.folder)))
+    if found.template == "report":
+        return make_report_reply(found.facts["page"])
+    return Reply(found.status, render_browse_page(found, browse))
+
+
+def make_report_reply(page: str) -> Reply:
+    style = STYLE.search(page)
+    digest = b64encode(sha256(style[1].encode() if style else b"").digest()).decode()
+    return Reply(200, page, policy=REPORT_POLICY.format(f"sha256-{digest}"))
 
 
 def make_error_reply(status: int, what: str) -> Reply:
     """A page that says what is the matter."""
-    return Reply(status, render_browse_page(Page("said.html.j2", {"what": what, "status": status}), folder=""))
+    return Reply(status, render_browse_page(Page("said.html.j2", {"what": what, "status": status})))
 
 
-def render_browse_page(found: Page, folder: str) -> str:
-    return templates().get_template(found.template).render(found.facts, folder=folder)
+def render_browse_page(found: Page, browse: Browse | None = None) -> str:
+    folder, other = (str(browse.run.folder), browse.other) if browse else ("", None)
+    return templates().get_template(found.template).render(found.facts, folder=folder, two_runs=bool(other))
 
 
 @cache
@@ -195,10 +222,31 @@ def templates() -> Environment:
         "address": address,
         "at_event": at_event,
         "read_json": parse_json_or_text,
+        "mark": mark_words,
+        "narrow": narrow_address,
         "PAGE": PAGE,
         "EVENTS": EVENTS,
     }
     return made
+
+
+def mark_words(text: str | None, words: Sequence[str]) -> Markup:
+    """A text with the words marked, wherever they stand.
+
+    >>> mark_words("A Lamp & a lamp", ["lamp"])
+    Markup('A <mark class="word">Lamp</mark> &amp; a <mark class="word">lamp</mark>')
+    """
+    pieces = re.split("(" + "|".join(map(re.escape, words)) + ")", text or "", flags=re.IGNORECASE)
+    marked = [
+        Markup('<mark class="word">{}</mark>').format(each) if n % 2 else escape(each) for n, each in enumerate(pieces)
+    ]
+    return Markup("").join(marked)
+
+
+def narrow_address(name: str, asked: Filter, column: str, value: str) -> str:
+    """The list with this value chosen; an empty one takes the choice away."""
+    chosen = {key: each for key, each in asked.chosen.items() if key != column} | ({column: value} if value else {})
+    return address("data", name, **asked._replace(chosen=chosen).to_address())
 
 
 def parse_json_or_text(text: str) -> Any:

@@ -21,7 +21,7 @@ MOST_LETTERS = 2_000
 MOST_ITEMS = 20
 ALLOWED = FUNCTIONS | frozenset(
     "array array_max array_min array_overlaps array_to_string explode filter flatten json_extract json_extract_scalar "
-    "list_position list_sum strlen struct struct_extract transform unnest".split()
+    "list_contains list_distinct list_position list_sum strlen struct struct_extract transform unnest".split()
 )
 QUERY = re.compile(r"\s*(select|with|from)\b", re.IGNORECASE)
 WHERE = re.compile(r"\s*where\b", re.IGNORECASE)
@@ -36,16 +36,17 @@ def is_where_condition(text: str) -> bool:
     return not QUERY.match(text)
 
 
-def as_query(text: str, columns: Sequence[str]) -> str:
-    """A visitor's text as one query; a condition gives these columns.
+def as_query(text: str, columns: Sequence[str], source: str = "rows", more: str = "") -> str:
+    """A visitor's text as one query; a condition, or none, gives these columns of a source, and more of the engine's words.
 
     >>> as_query("where price > 20", ["n", "id"])
     'SELECT "n", "id" FROM rows WHERE  price > 20'
     """
-    if not is_where_condition(text):
+    if text and not is_where_condition(text):
         return text
     names = ", ".join('"' + name.replace('"', '""') + '"' for name in columns)
-    return f"SELECT {names} FROM rows WHERE {WHERE.sub('', text, count=1)}"
+    where = f" WHERE {WHERE.sub('', text, count=1)}" if text else ""
+    return f"SELECT {names}{more} FROM {source}{where}"
 
 
 def find_sql_violation(sql: str) -> str | None:

@@ -1,8 +1,10 @@
 """`shopwright build`: a dataset, and before it whatever it reads that is not there yet."""
 
 import argparse
+import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from datetime import date
 from itertools import chain
 from shlex import quote
 from typing import Any
@@ -16,6 +18,7 @@ from shopwright.pipeline.problem import harmless
 from shopwright.pipeline.progress import BarProgress, LineProgress
 from shopwright.pipeline.recipe import read_recipe
 from shopwright.pipeline.run import Run, owners_of
+from shopwright.pipeline.stage import Setting
 from shopwright.pipeline.stages import all_stages, upstream
 
 
@@ -67,9 +70,28 @@ def add_settings(group: Any, stage: str, name: str) -> None:
             **flag,
             dest=f"{stage}.{setting.name}",
             default=argparse.SUPPRESS,  # what is not said stays as the folder has it
-            metavar="X",
+            metavar=choose_metavar(setting),
             help=f"{setting.about}{default}".replace("%", "%%"),  # argparse fills in %
         )
+
+
+def choose_metavar(setting: Setting) -> str:
+    """What help writes for a value.
+
+    >>> [choose_metavar(setting) for setting in all_stages()["trajectories"].settings.values()]
+    ['A,B,...', 'DATE', 'TEXT', 'code|model', 'paper|life']
+    """
+    kinds = [kind for kind in setting.kinds if kind is not type(None)]
+    if words := [kind for kind in kinds if isinstance(kind, str)]:
+        return "|".join(words)
+    if isinstance(setting.default, Mapping):
+        return "NAME=VALUE,..."
+    if isinstance(setting.default, list | tuple):
+        return "A,B,..."
+    typed = {bool: "yes|no", int: "INT", float: "NUMBER", date: "DATE"}
+    starts = re.findall(r"\w+", setting.about)[:3]
+    place = "FILE" if "PATH" in setting.about or "file" in starts else "FOLDER" if "folder" in starts else "TEXT"
+    return next((typed[kind] for kind in kinds if kind in typed), place)
 
 
 def build_example(name: str) -> str:

@@ -10,7 +10,7 @@ from shopwright.pipeline.commands.models import add_players
 from shopwright.pipeline.commands.options import Parser, add_listed_command
 from shopwright.pipeline.models.role import Models
 from shopwright.pipeline.problem import Problem, suggest_name
-from shopwright.pipeline.recipe import ModelsOf, SamplingOf
+from shopwright.pipeline.recipe import ModelsOf, SamplingOf, as_toml
 from shopwright.pipeline.stage import ROLES, Setting
 from shopwright.pipeline.stages import all_stages, views_in_place
 
@@ -88,19 +88,6 @@ def describe_setting(dataset: str, setting: Setting) -> dict[str, Any]:
         "about": setting.about,
         "none": none,
     }
-
-
-def as_toml(value: Any) -> str:
-    """
-    >>> as_toml(["32k"]), as_toml(True), as_toml({})
-    ('["32k"]', 'true', '{}')
-    """
-    if isinstance(value, dict):
-        pairs = ", ".join(f"{json.dumps(name)} = {as_toml(each)}" for name, each in value.items())
-        return f"{{{pairs}}}"
-    if isinstance(value, (list, tuple)):
-        return f"[{', '.join(map(as_toml, value))}]"
-    return json.dumps(value, ensure_ascii=False, default=str)
 
 
 def list_model_lines() -> list[dict[str, str]]:

@@ -1,17 +1,22 @@
 """The options that name the models which play the roles, and what they may cost."""
 
+import socket
+import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
+from urllib.parse import urlsplit
 
 from shopwright.pipeline.commands.options import parse_amount, parse_positive
 from shopwright.pipeline.evaluate.situation import SOLVER
 from shopwright.pipeline.files import path_of
-from shopwright.pipeline.models.base import MODEL_FORMS, Sampling
+from shopwright.pipeline.models.base import MODEL_FORMS, Sampling, parse_spec
 from shopwright.pipeline.models.role import Models, Role, read_model_options
 from shopwright.pipeline.recipe import RecipeFile, read_recipe
 from shopwright.pipeline.stage import ROLES
 
+# Seconds in which a server takes a connection.
+KNOCK = 2.0
 NO_SAMPLING: Mapping[str, Sampling] = {}
 
 
@@ -71,7 +76,30 @@ def models_given(settings: dict[str, Any], recipe: RecipeFile) -> Models | None:
     options = recipe.model_options()
     before = {} if "model" in said else options.get("roles", {})  # --model is of every role, whatever the file says
     options |= {**said, "roles": {**before, **roles}}
-    return read_model_options(options) if said or roles or recipe.model_options() else None
+    if not (said or roles or recipe.model_options()):
+        return None
+    models = read_model_options(options)
+    for url in find_dead_servers(models):
+        print(
+            f"No server listens at {url} now. Requests wait for it for {models.patience:g} seconds (--patience).",
+            file=sys.stderr,
+        )
+    return models
+
+
+def find_dead_servers(models: Models) -> list[str]:
+    """The addresses at which no connection is taken: said before anything is built, not after minutes of trying."""
+    urls = {parse_spec(spec).url for spec in (models.model, *models.roles.values())}
+    dead = []
+    for url in sorted(urls - {""}):
+        split = urlsplit(url)
+        try:
+            socket.create_connection(
+                (split.hostname, split.port or (443 if split.scheme == "https" else 80)), KNOCK
+            ).close()
+        except (OSError, ValueError):
+            dead.append(url)
+    return dead
 
 
 def choose_agent(

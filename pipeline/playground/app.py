@@ -42,7 +42,7 @@ def build_playground(place: PlaygroundShop) -> Any:
     with gr.Blocks(title="Shopwright: you are the agent", analytics_enabled=False) as found:
         gr.Markdown(ABOUT)
         with gr.Tab("Help"):
-            build_envs_page(gr, place)
+            build_envs_page(gr, place, found)
         with gr.Tab("Find"):
             build_shopping_page(gr, place)
         with gr.Tab("Predict"):

@@ -9,7 +9,7 @@ from typing import Any
 from shopwright.pipeline.envs import all_envs
 from shopwright.pipeline.playground import render
 from shopwright.pipeline.playground.forms import ASK, SEVERAL, SUBMIT, ToolField, ToolForm, list_tool_forms
-from shopwright.pipeline.playground.game import Game
+from shopwright.pipeline.playground.game import LINK, Game
 from shopwright.pipeline.playground.shop import PlaygroundShop
 
 # Published; any level above can be had in Python.
@@ -20,8 +20,8 @@ FIRST = "catalog_search"
 LATEST = (Path(__file__).parent / "log.js").read_text(encoding="utf-8")
 
 
-def build_envs_page(gr: Any, place: PlaygroundShop) -> None:
-    """Everything of the page, wired."""
+def build_envs_page(gr: Any, place: PlaygroundShop, pages: Any) -> None:
+    """Everything of the page, wired; an address with env, level and seed begins that game."""
     state = gr.State(None, time_to_live=FORGOTTEN_AFTER)
     env, level, seed, begin, begin_fault = build_start_form(gr, place)
     with gr.Row():
@@ -29,13 +29,15 @@ def build_envs_page(gr: Any, place: PlaygroundShop) -> None:
             earned = gr.HTML(visible=False, elem_classes="shown", elem_id="earned")
             log = gr.HTML(render.render_game(Game()), elem_classes="shown", elem_id="game", js_on_load=LATEST)
         with gr.Column(scale=3, min_width=320, elem_classes="beside"):
+            hint = gr.Button("Hint", size="sm", elem_id="hint-button")
+            hinted = gr.HTML(visible=False, elem_classes="shown", elem_id="hint")
             said, ask, ask_fault = build_ask_form(gr)
-            panels = build_tool_forms(gr)
+            tool, panels = build_tool_forms(gr)
             with gr.Accordion("Hand in the answer", open=False, elem_id="hand-in"):
                 answer = build_form_panel(gr, list_tool_forms()[SUBMIT], "Hand in", variant="primary")
     faults = {"": begin_fault, ASK: ask_fault, **{name: each[2] for name, each in panels.items()}, SUBMIT: answer[2]}
     typed = list(chain.from_iterable(fields for fields, _, _ in (*panels.values(), answer)))
-    outputs = [state, earned, log, said, *faults.values(), *(at for _, at in typed)]
+    outputs = [state, earned, log, hinted, said, *faults.values(), *(at for _, at in typed)]
 
     def after(game: Game, here: str = "", *, anew: bool = False) -> list[Any]:
         """What is seen then; a fault stands where it happened, and those of before are gone."""
@@ -47,7 +49,15 @@ def build_envs_page(gr: Any, place: PlaygroundShop) -> None:
             change: dict[str, Any] = {"choices": game.choices(field.ids)} if field.ids else {}
             fields.append(gr.update(**change, **({"value": get_empty_value(field)} if anew else {})))
         asked = gr.update(value="") if anew else gr.update()
-        return [game, gr.update(value=ending, visible=bool(ending)), render.render_game(game), asked, *wrongs, *fields]
+        return [
+            game,
+            gr.update(value=ending, visible=bool(ending)),
+            render.render_game(game),
+            gr.update(visible=False),
+            asked,
+            *wrongs,
+            *fields,
+        ]
 
     def reset(game: Game | None, name: str, difficulty: float, number: float | None) -> list[Any]:
         game = game or Game(place.run)
@@ -59,7 +69,31 @@ def build_envs_page(gr: Any, place: PlaygroundShop) -> None:
         game.call(name, typed)
         return after(game, name)
 
+    def suggested(game: Game | None) -> list[Any]:
+        """The next step, with the form that it wants."""
+        game = game or Game(place.run)
+        words = game.suggest()
+        name = game.next_call()[0] if game.way and not game.over else ""
+        chosen = gr.update(value=name) if name in panels else gr.update()
+        return [game, gr.update(value=render.render_hint(words), visible=True), chosen]
+
+    def opened(request: gr.Request) -> list[Any]:
+        """What the address names: a game begins at once."""
+        asked = dict(request.query_params)
+        name, level, seed = (str(asked.get(each, "")) for each in LINK)
+        if name not in all_envs() or not (level.isdecimal() and seed.isdecimal() and len(level + seed) < 18):
+            return [gr.update() for _ in (*start, *outputs)]
+        return [
+            gr.update(value=name, info=describe_env(name)),
+            int(level),
+            int(seed),
+            *reset(None, name, int(level), int(seed)),
+        ]
+
+    start = [env, level, seed]
     quiet = {"api_visibility": "private", "show_progress": "minimal"}
+    hint.click(suggested, state, [state, hinted, tool], **quiet)
+    pages.load(opened, None, [*start, *outputs], **quiet)
     gr.on([begin.click], reset, [state, env, level, seed], outputs, **quiet)
     asked = gr.on([ask.click, said.submit], partial(done, ASK), [state, said], outputs, **quiet)
     asked.then(lambda: "", None, said, **quiet)
@@ -102,7 +136,7 @@ def build_start_form(gr: Any, place: PlaygroundShop) -> tuple[Any, ...]:
     def situation(name: str) -> list[Any]:
         return [gr.update(info=describe_env(name)), place.first(name)]
 
-    env.change(situation, env, [env, seed], api_visibility="private", show_progress="hidden")
+    env.input(situation, env, [env, seed], api_visibility="private", show_progress="hidden")
     return env, level, seed, begin, fault
 
 
@@ -123,8 +157,8 @@ def build_ask_form(gr: Any) -> tuple[Any, Any, Any]:
 Panel = tuple[list[tuple[ToolField, Any]], Any, Any]
 
 
-def build_tool_forms(gr: Any) -> dict[str, Panel]:
-    """A form for each tool, one of which is seen."""
+def build_tool_forms(gr: Any) -> tuple[Any, dict[str, Panel]]:
+    """The list of tools, and a form for each, one of which is seen."""
     names = [name for name in list_tool_forms() if name not in (ASK, SUBMIT)]
     chosen = gr.Dropdown(names, value=FIRST, label="Tool", info="What the shop can do for you.", elem_id="tool")
     groups, panels = [], {}
@@ -137,7 +171,7 @@ def build_tool_forms(gr: Any) -> dict[str, Panel]:
         return [gr.update(visible=name == wanted) for name in names]
 
     chosen.change(choose, chosen, groups, api_visibility="private", show_progress="hidden")
-    return panels
+    return chosen, panels
 
 
 def build_form_panel(gr: Any, form: ToolForm, button: str, variant: str = "secondary") -> Panel:

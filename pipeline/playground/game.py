@@ -2,18 +2,27 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import chain
 from typing import Any
+from urllib.parse import urlencode
 
 from shopwright.pipeline.envs import get_env
 from shopwright.pipeline.envs.base import dump_compact_json
-from shopwright.pipeline.playground.forms import ASK, SUBMIT, list_tool_forms, parse_form_arguments
+from shopwright.pipeline.experts.play import play
+from shopwright.pipeline.experts.player import load_lexicon
+from shopwright.pipeline.playground.forms import ASK, IDS, SEVERAL, SUBMIT, list_tool_forms, parse_form_arguments
 from shopwright.pipeline.problem import Problem
-from shopwright.pipeline.trainers.env import ShopEnv, call_env_tool, solve_env_task
+from shopwright.pipeline.trainers.env import Call, ShopEnv, call_env_tool, solve_env_task
 from shopwright.schemas.certificates import Certificate, Infeasible, Parts, parse_certificate
 from shopwright.schemas.tasks import Reward, Slot, Task
 
+# How a link names env, difficulty and seed.
+LINK = ("env", "level", "seed")
+# Tools that only look something up.
+LOOKING = ("catalog_", "order_", "user_")
 NOT_BEGUN = "Begin an episode first: choose a situation and press Begin."
 OVER = "The episode is over. Begin another."
 # What is said beside an id, from what stands beside it in a result.
@@ -55,7 +64,10 @@ class Ending:
     nearest_miss: Any
     goal: Any
     way: list[str]
-    """The solver's calls; empty where it found none."""
+    """The solver's calls, which knows the goal; empty where it found none."""
+    expert: list[tuple[str, str]]
+    """Thoughts and calls of the expert, who saw what the visitor could see."""
+    expert_reward: float
 
 
 @dataclass(repr=False)
@@ -69,6 +81,9 @@ class Game:
     """Ids that tools have shown, by kind, each with what it is."""
     fault: str = ""
     """What was wrong with the last thing that was tried."""
+    way: list[Call] = field(default_factory=list)
+    """The solver's calls, found when they are first wanted."""
+    done: list[Call] = field(default_factory=list)
 
     # What is to be known
 
@@ -114,6 +129,41 @@ class Game:
         """Ids that were shown, each with how it is offered."""
         return [(f"{id} · {label}" if label else id, id) for id, label in self.seen.get(kind, {}).items()]
 
+    def suggest(self) -> str:
+        """The next step of a way that earns everything: the first that was not done yet."""
+        if not self.has_begun or self.over:
+            return OVER if self.over else NOT_BEGUN
+        self.way = self.way or solve_env_task(ShopEnv(self.run), self.facts)
+        return describe_step(*self.next_call())
+
+    def next_call(self) -> Call:
+        """The first of the solver's calls that is not made yet. What was only to be looked up is not wanted once its ids are seen."""
+        made = [list_given(*call) for call in self.done]
+        seen = set(chain.from_iterable(self.seen.values()))
+        for number, (name, given) in enumerate(self.way):
+            later = {id for call in self.way[number + 1 :] for id in list_ids(call[1])}
+            known = name.startswith(LOOKING) and later and later <= seen
+            asked = name == ASK and sum(each == ASK for each, _ in self.way[: number + 1]) <= sum(
+                each == ASK for each, _ in self.done
+            )
+            if not known and not asked and list_given(name, given) not in made:
+                return name, given
+        return SUBMIT, {}
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What names this game."""
+        return {"env": self.task.env, "difficulty": self.task.difficulty, "seed": self.task.seed}
+
+    @property
+    def link(self) -> str:
+        """What stands behind the page's address to begin this game.
+
+        >>> game = Game(); _ = game.reset("policy_qa", 0, 3); game.link
+        '?env=policy_qa&level=0&seed=3'
+        """
+        return "?" + urlencode(dict(zip(LINK, self.facts.values(), strict=True)))
+
     # What can be done
 
     def reset(self, env: str, difficulty: int, seed: int) -> str:
@@ -124,7 +174,7 @@ class Game:
         except Problem as problem:
             self.fault = str(problem)
             return self.fault
-        self.env, self.seen, self.fault = begun, {}, ""
+        self.env, self.seen, self.fault, self.way, self.done = begun, {}, "", [], []
         self.lines = [Line("shopper", self.task.opening)]
         return ""
 
@@ -149,6 +199,7 @@ class Game:
         except Problem as problem:
             return str(problem)
         turns = len(self.playing._episode.turns)
+        self.done.append((name, given))
         result = json.loads(call_env_tool(self.playing, name, given)) if name == SUBMIT else self.full(name, given)
         self.lines += self.narrate(name, given, result, turns)
         return str(result.get("error", "")) if isinstance(result, Mapping) else ""
@@ -191,8 +242,8 @@ class Game:
         if self.reward is None:
             return None
         task = self.task
-        facts = {"env": task.env, "difficulty": task.difficulty, "seed": task.seed}
         goal = json.loads(task.goal)
+        expert, expert_reward = play_expert(self.run, self.facts)
         return Ending(
             reward=self.reward,
             slots=task.slots,
@@ -201,8 +252,27 @@ class Game:
             acceptable=json.loads(task.acceptable),
             nearest_miss=json.loads(task.nearest_miss),
             goal={name: value for name, value in goal.items() if name != "slots"},
-            way=[format_call(*call) for call in solve_env_task(ShopEnv(self.run), facts)],
+            way=[format_call(*call) for call in self.way or solve_env_task(ShopEnv(self.run), self.facts)],
+            expert=expert,
+            expert_reward=expert_reward,
         )
+
+
+def play_expert(run: str, facts: Mapping[str, Any]) -> tuple[list[tuple[str, str]], float]:
+    """What the expert thought and called in the same task, and what it earned."""
+    env = ShopEnv(run)
+    env.reset(extra_info={"task": facts})
+    episode, steps, text = env._episode, list[tuple[str, str]](), None
+    assert episode.shop is not None
+    plan = play(episode.task.opening, episode.most, load_lexicon(episode.shop.store))
+    with suppress(
+        StopIteration, ArithmeticError, LookupError, TypeError, ValueError
+    ):  # a text that it makes no sense of
+        while not env._done:
+            step = plan.send(text) if text is not None else next(plan)
+            steps.append((step.thought, format_call(step.name, step.arguments)))
+            text = call_env_tool(env, step.name, step.arguments)
+    return steps, episode.reward.total if episode.reward else 0.0
 
 
 @cache
@@ -232,6 +302,40 @@ def describe_id(kind: str, found: Mapping[str, Any]) -> str:
         found = {**found, "options": ", ".join(str(value) for name, value in found.items() if name not in PLAIN_FIELDS)}
     parts = [str(found[name]) for name in LABELS.get(kind, ()) if found.get(name) not in (None, "")]
     return ", ".join(parts)[:90]
+
+
+def list_given(name: str, given: Mapping[str, Any]) -> tuple[Any, ...]:
+    """A call without what is so by default.
+
+    >>> list_given("catalog_search", {"query": "lamp", "page": 1, "brand": ""})
+    ('catalog_search', ('query', 'lamp'))
+    """
+    return name, *((key, value) for key, value in sorted(given.items()) if value not in ("", None, False, 0, 1))
+
+
+def list_ids(given: Mapping[str, Any]) -> set[str]:
+    """
+    >>> sorted(list_ids({"product_ids": "B01,B02", "quantity": 2}))
+    ['B01', 'B02']
+    """
+    named = [str(value).split(",") for key, value in given.items() if key in IDS and key not in ("category", "brand")]
+    return {id for id in chain.from_iterable(named) if id}
+
+
+def describe_step(name: str, given: Mapping[str, Any]) -> str:
+    """A call as one would tell somebody who sees the forms.
+
+    >>> describe_step("cart_add", {"product_id": "B01", "quantity": 2})
+    'Choose the tool cart_add. product id: B01; quantity: 2.'
+    >>> describe_step("ask_user", {"question": "Which color?"})
+    'Ask the shopper: Which color?'
+    """
+    if name == ASK:
+        return f"Ask the shopper: {given['question']}"
+    parts = {key: str(value).replace(",", ", ") if key in SEVERAL else value for key, value in given.items()}
+    fields = "; ".join(f"{key.replace('_', ' ')}: {value}" for key, value in parts.items() if value not in ("", False))
+    do = "Open “Hand in the answer”." if name == SUBMIT else f"Choose the tool {name}."
+    return f"{do} {fields}." if fields else f"{do} Leave its fields as they are, and press the button."
 
 
 def format_call(name: str, given: Mapping[str, Any]) -> str:

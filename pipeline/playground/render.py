@@ -96,6 +96,11 @@ def render_ending(it: Game) -> str:
     return render_macro("ended", ending) if ending else ""
 
 
+def render_hint(words: str) -> str:
+    """What can be done next."""
+    return f'<p class="hint" role="status">{escape(words)}</p>'.translate(TEMPLATE_SIGNS)
+
+
 def render_visit(it: Visit) -> str:
     """What is wanted, the shop's page, and at the end both rewards."""
     return render_macro("visit", it, sanitize_page(it.html) if it.play else "", it.ending())

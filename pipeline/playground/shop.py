@@ -22,12 +22,19 @@ from shopwright.pipeline.trainers.env import RUN
 from shopwright.schemas.behaviors import Behavior
 from shopwright.schemas.shopping import Profile, ShoppingTask
 
-# What is built where no run is given: half a minute's work.
-SMALL_RUN: dict[str, dict[str, Any]] = {
-    "trajectories": {"products": 1_200, "count": 20, "tokens": "16k"},
-    "catalog_fine": {"leaves": 1},
-    "shopping_tasks": {"count": 40, "personal": 12},
-    "behaviors": {"sessions": 60},
+# What is built where no run is given: half a minute of work, two minutes for the Chinese one, which is whole: smaller ones lack what people need.
+SMALL_RUN: dict[str, dict[str, dict[str, Any]]] = {
+    "en": {
+        "trajectories": {"products": 1_200, "count": 20, "tokens": "16k"},
+        "catalog_fine": {"leaves": 1},
+        "shopping_tasks": {"count": 40, "personal": 12},
+        "behaviors": {"sessions": 60},
+    },
+    "zh": {
+        "trajectories": {"count": 20, "tokens": "16k", "language": "zh"},
+        "catalog_fine": {"leaves": 1},
+        "shopping_tasks": {"count": 40, "personal": 12},
+    },
 }
 
 
@@ -38,8 +45,9 @@ PLAYED = ("shopping_tasks", "behaviors")
 class PlaygroundShop:
     """The shop that visitors play in. Without a run the envs play in one that is in memory, the pages in one that is built when first wanted."""
 
-    def __init__(self, run: str = "") -> None:
+    def __init__(self, run: str = "", language: str = "en") -> None:
         self.run = run or os.environ.get(RUN, "")
+        self.language = language
         self.lock, self.read = RLock(), dict[str, Dataset[Any]]()
 
     def open(self) -> None:
@@ -65,7 +73,7 @@ class PlaygroundShop:
 
     @cached_property
     def folder(self) -> str | Path:
-        return self.run or build_small_run()
+        return self.run or build_small_run(self.language)
 
     def dataset(self, name: str) -> Dataset[Any]:
         """Raises Problem where the run has none."""
@@ -104,12 +112,12 @@ class PlaygroundShop:
             return found
 
 
-def build_small_run() -> Path:
-    """A run in a temporary folder, which is gone when the process ends."""
+def build_small_run(language: str = "en") -> Path:
+    """A run in a temporary folder, which is gone when the process ends; its shop speaks English or Chinese (`zh`)."""
     folder = TemporaryDirectory(prefix="shopwright-play-")
     atexit.register(folder.cleanup)
     run = Run(folder.name, workers=1)
-    for name, settings in SMALL_RUN.items():
+    for name, settings in SMALL_RUN[language].items():
         run.build(name, **settings)
     return Path(folder.name)
 

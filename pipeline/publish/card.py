@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any, get_args
@@ -14,11 +14,13 @@ from shopwright.pipeline.extras import require
 from shopwright.pipeline.files import write_whole
 from shopwright.pipeline.hub_files import HUB_ID
 from shopwright.pipeline.problem import Problem
+from shopwright.pipeline.publish.croissant import describe_in_croissant
 from shopwright.pipeline.publish.layout import Laid, LaidConfig
 from shopwright.pipeline.publish.licences import hub_licence
 from shopwright.pipeline.publish.pictures import clean_for_xml, draw_pictures
 from shopwright.pipeline.publish.report import changed_settings
 from shopwright.pipeline.publish.report_envs import read_env_audit
+from shopwright.pipeline.recipe import as_toml
 from shopwright.pipeline.rewards.hierarchical import Payoff
 from shopwright.pipeline.rewards.hierarchical import measure_policy_payoffs as paid
 from shopwright.pipeline.run import Run
@@ -34,6 +36,8 @@ SIZES = {
     10**9: "100M<n<1B", 10**10: "1B<n<10B", 10**11: "10B<n<100B", 10**12: "100B<n<1T",
 }  # fmt: skip
 TAGS = ("synthetic", "e-commerce", "shopping", "agents", "tool-use")
+# What the forms and sizes follow; the Hub links to them.
+PAPERS = ("2606.07995", "2601.18225", "2507.17842")
 # The Hub's words for what configs are for, in the order of the card.
 PURPOSES = ("question-answering", "table-question-answering", "text-generation", "reinforcement-learning")
 LEARNT = {"sft_": "text-generation", "rl_": "reinforcement-learning"}
@@ -68,6 +72,46 @@ def render_card(run: Run, laid: Laid, repo: str = "") -> str:
     return f"---\n{head}---\n\n{body}"
 
 
+def render_croissant(run: Run, laid: Laid, repo: str = "") -> str:
+    """The text of `croissant.json`."""
+    facts = gather_card_facts(run, laid, repo)
+    licences = [licence for _, licence, _ in facts["sources"] or []]
+    url = f"https://huggingface.co/datasets/{repo}" if repo else HERE
+    return describe_in_croissant(
+        laid,
+        {
+            "name": facts["title"],
+            "description": "One simulated online shop, its customers and tasks for shopping agents. Every row passed its checks.",
+            "license": licence_of(licences)["license"],
+            "url": url,
+            "version": facts["version"],
+            "keywords": list(TAGS),
+        },
+    )
+
+
+def write_run_recipe(manifests: Sequence[Manifest]) -> str:
+    """A recipe that makes these datasets again, as a TOML file: their settings in full, without folders and servers of its machine."""
+    lines = [
+        "# What these datasets were made with. shopwright build DATASET --recipe THIS_FILE makes them again.",
+        f"seed = {manifests[0].recipe.seed}",
+        f"datasets = {as_toml([made.dataset for made in manifests])}",
+        "",
+        "[settings]",
+    ]
+    for made in manifests:
+        known = all_stages()[made.dataset].settings if made.dataset in all_stages() else {}
+        for name, value in made.recipe.settings.items():
+            if name in known and value is not None:
+                value = without_folders(value) if isinstance(value, str) else value
+                lines.append(f'"{made.dataset}.{name}" = {as_toml(value)}')
+    models = {f"{made.dataset} {role}": model for made in manifests for role, model in made.recipe.models.items()}
+    lines += [
+        f"# a model wrote: {role}: {without_folders(model)}" for role, model in models.items() if model != "scripted"
+    ]
+    return "\n".join(lines) + "\n"
+
+
 # For the Hub.
 
 
@@ -79,7 +123,7 @@ def build_front_matter(run: Run, laid: Laid, facts: Mapping[str, Any]) -> dict[s
         "pretty_name": clean_for_xml(facts["title"]),
         "size_categories": [choose_size_category(sum(config.rows for config in laid.configs.values()))],
         "task_categories": purposes(laid.configs),
-        "tags": list(TAGS),
+        "tags": [*TAGS, *(f"arxiv:{paper}" for paper in PAPERS)],
         "configs": list(map(describe_config_files, laid.configs.values())),
         "dataset_info": list(map(describe_config_contents, laid.configs.values())),
     }

@@ -22,6 +22,7 @@ from shopwright.pipeline.problem import Problem, harmless
 from shopwright.pipeline.publish import hub
 from shopwright.pipeline.publish.exporters import forms
 from shopwright.pipeline.publish.layout import INDEX, Laid, lay, list_laid_paths
+from shopwright.pipeline.recipe import RECIPE
 from shopwright.pipeline.run import Run
 from shopwright.pipeline.stages import all_stages
 
@@ -57,7 +58,7 @@ def publish_run(
     made.stands_alone()
     configs = choose_configs(forms.configs(made), only, folder)
     if repo:
-        hub.check(repo, revision=revision, private=private, endpoint=endpoint)
+        hub.check(repo, revision=revision, private=private, dry_run=dry_run, endpoint=endpoint)
     try:
         if not unverified:
             require_verified(made)
@@ -131,7 +132,7 @@ def require_audited(made: Run, configs: Sequence[str]) -> None:
 
 def laid_in(where: Path, made: Run, configs: Sequence[forms.Config], repo: str | None, against: Sequence[Path]) -> Laid:
     """The configs in a folder, with their card; raises Unfit where something leaks."""
-    from shopwright.pipeline.publish.card import render_card
+    from shopwright.pipeline.publish.card import render_card, render_croissant, write_run_recipe
     from shopwright.pipeline.publish.leaks import find_leaks
 
     before = fingerprints(made)
@@ -143,6 +144,8 @@ def laid_in(where: Path, made: Run, configs: Sequence[forms.Config], repo: str |
         if found := find_leaks(made, laid.folder, against):
             raise Unfit("\n".join(map(str, found)))
         write_whole(laid.folder / "README.md", render_card(made, laid, repo or ""))
+        write_whole(laid.folder / "croissant.json", render_croissant(made, laid, repo or ""))
+        write_whole(laid.folder / RECIPE, write_run_recipe(made.manifests()))
         if fingerprints(made) != before:
             raise Problem(f"{made.folder} was built anew meanwhile. Publish again when no build is at work there.")
 

@@ -97,7 +97,7 @@ def push(
     Other files there stay, but for shards that were put there so, or that would be read as one of these configs. `part`:
     the folder has only some configs, and is refused where others would be lost. Raises Problem.
     """
-    hub = Hub(repo, revision, endpoint=endpoint, say=say, wait=wait, patience=patience)
+    hub = Hub(repo, revision, endpoint=endpoint, say=say, wait=wait, patience=patience, anonymous=dry_run)
     with hub.report_faults():
         there = hub.look(private=private)
         if not dry_run and (there is None or not there.branch):
@@ -113,9 +113,16 @@ def push(
         return PushResult(changes, hub.url, hub.commit(additions, changes.removed, there, mine, message))
 
 
-def check(repo: str, *, revision: str = "main", private: bool = False, endpoint: str | None = None) -> None:
-    """Whether a push could begin, before anything is laid. Raises Problem."""
-    hub = Hub(repo, revision, endpoint=endpoint)
+def check(
+    repo: str,
+    *,
+    revision: str = "main",
+    private: bool = False,
+    dry_run: bool = False,
+    endpoint: str | None = None,
+) -> None:
+    """Whether a push could begin, before anything is laid; a dry run needs no token. Raises Problem."""
+    hub = Hub(repo, revision, endpoint=endpoint, anonymous=dry_run)
     with hub.report_faults():
         hub.look(private=private)
 
@@ -196,7 +203,9 @@ class Hub:
         say: Say = lambda line: None,
         wait: Callable[[float], None] = sleep,
         patience: float = PATIENCE,
+        anonymous: bool = False,
     ) -> None:
+        """anonymous: without a token it only looks, as anybody may; what it may not see counts as not there."""
         require("huggingface_hub", "Publishing")
         from huggingface_hub import HfApi, get_token
 
@@ -207,22 +216,24 @@ class Hub:
         self.token = get_token()
         self.api = HfApi(endpoint=endpoint, token=self.token or False, library_name="shopwright")
         self.url = f"{self.api.endpoint}/datasets/{repo}"
-        if self.token is None:
+        if self.token is None and not anonymous:
             raise Problem("There is no token for the Hub. Set HF_TOKEN, or log in once: hf auth login")
 
     # What is there.
 
     def look(self, *, private: bool = False) -> RemoteState | None:
         """None for an unknown dataset. `private`: it must not be a public one then."""
-        from huggingface_hub.errors import RepositoryNotFoundError, RevisionNotFoundError
+        from huggingface_hub.errors import HfHubHTTPError, RepositoryNotFoundError, RevisionNotFoundError
 
         try:
             there = self.retry(lambda: self.at(self.revision))
         except RevisionNotFoundError:
             main = self.retry(lambda: self.at("main"))
             there = RemoteState(main.commit, main.private, main.files, branch=False)
-        except RepositoryNotFoundError as error:
-            if status_of(error) != 404:  # said of a wrong token too, and of what one must ask to see
+        except HfHubHTTPError as error:
+            # 401 is said of a wrong token too, and of what one must ask to see.
+            missing = isinstance(error, RepositoryNotFoundError) and status_of(error) == 404
+            if not missing and (self.token or status_of(error) not in (401, 403)):
                 raise
             return None
         if private and not there.private:
@@ -248,7 +259,7 @@ class Hub:
             return set()
 
         def text() -> str:
-            headers = build_hf_headers(token=self.token, library_name="shopwright")
+            headers = build_hf_headers(token=self.token or False, library_name="shopwright")
             answer = get_session().get(f"{self.url}/resolve/{there.commit}/{INDEX}", headers=headers)
             hf_raise_for_status(answer)
             if there.files[INDEX] not in digests_in(BytesIO(answer.content), len(answer.content)):

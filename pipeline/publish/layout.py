@@ -2,7 +2,7 @@
 
 FOLDER/
   data/trajectories/train-00000-of-00001.parquet ...
-  README.md, images/                                  the card, by `finish`
+  README.md, images/, croissant.json, recipe.toml     the card and what made it, by `finish`
   files.json                                          written last: every other file, with bytes and SHA-256
 """
 

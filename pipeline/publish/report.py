@@ -13,6 +13,7 @@ from shopwright.pipeline.models.role import PromptUsage
 from shopwright.pipeline.problem import Problem
 from shopwright.pipeline.publish.pictures import TURNED, UNSEEN, clean_for_xml
 from shopwright.pipeline.publish.report_customers import DAYS
+from shopwright.pipeline.publish.report_first import list_findings
 from shopwright.pipeline.publish.report_realism import gather_realism_facts
 from shopwright.pipeline.run import Run
 from shopwright.pipeline.stages import all_stages, views_in_place
@@ -62,15 +63,16 @@ def write_report(run: Run) -> Path:
     return path
 
 
-def render_report(run: Run) -> str:
-    """The page. Raises Problem where nothing is finished."""
+def render_report(run: Run, home: str = "") -> str:
+    """The page; home: the address that its title leads to, if any. Raises Problem where nothing is finished."""
     manifests = run.manifests()
     if not manifests:
         raise Problem(f"There is no finished dataset in {run.folder}. Build one first: shopwright build --help")
     parts = gather_sections(run, manifests)
+    parts["first"] = list_findings(run, manifests, parts)
     there = {key: title for key, title in list_sections().items() if parts[key]}
     return PAGES.get_template("report.html.j2").render(
-        folder=run.folder.name, manifests=manifests, sections=there, days=DAYS, facts=parts, **parts
+        folder=run.folder.name, home=home, manifests=manifests, sections=there, days=DAYS, facts=parts, **parts
     )
 
 
@@ -78,7 +80,11 @@ def list_sections() -> dict[str, str]:
     """Of the page, in order: what the contents call each."""
     sections = list(chain.from_iterable(views.report for views in views_in_place().values()))
     named = {section.key: section.title for section in sections if section.title}
-    return {"made": "What was made"} | named | {"realism": "Realism", "rejected": "Rejected", "models": "Models"}
+    return (
+        {"first": "What to look at first", "made": "What was made"}
+        | named
+        | {"realism": "Realism", "rejected": "Rejected", "models": "Models"}
+    )
 
 
 def gather_sections(run: Run, manifests: list[Manifest]) -> dict[str, Any]:

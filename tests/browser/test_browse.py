@@ -85,6 +85,7 @@ def test_from_the_first_page_to_the_evidence_of_a_question_and_back(small, windo
     page = window(size)
     assert fits(page)
     page.get_by_role("link", name="questions", exact=True).click()
+    page.get_by_text("SQL", exact=True).click()
     page.get_by_label("Filter by SQL").fill("kind = 'price' and len(evidence) > 1")
     page.get_by_role("button", name="Filter").click()
     assert fits(page)
@@ -113,6 +114,7 @@ def test_a_wrong_filter_is_told_beside_its_field_and_mended_by_keyboard_alone(wi
     assert is_in_view(page, ".skip:focus")
     page.get_by_role("link", name="catalog", exact=True).focus()
     page.keyboard.press("Enter")
+    page.get_by_text("SQL", exact=True).click()
     field = page.get_by_label("Filter by SQL")
     field.focus()
     playwright.expect(field).to_have_css("outline-style", "solid")  # once the sheet of the new page is there
@@ -135,6 +137,46 @@ def test_a_page_of_a_session_is_drawn_and_nothing_in_it_runs(window):
     playwright.expect(frame.locator(".acted")).to_have_count(1)
     playwright.expect(frame.locator("body")).to_have_css("background-color", "rgb(255, 255, 255)")
     assert page.locator("iframe").bounding_box()["height"] > 200
+
+
+def test_keys_lead_through_rows_and_the_row_is_copied_as_json(browser, address, small):
+    page = browser.new_page(viewport=DESKTOP)
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"], origin=address.rstrip("/"))
+    page.set_default_timeout(PATIENCE)
+    page.goto(f"{address}data/personas")
+    page.keyboard.press("/")
+    page.keyboard.type("jjk")
+    assert page.get_by_label("Search the texts").input_value() == "jjk"  # keys are letters where one types
+    page.goto(f"{address}data/personas/0")
+    page.keyboard.press("j")
+    page.wait_for_url("**/personas/1")
+    page.keyboard.press("k")
+    page.wait_for_url("**/personas/0")
+    page.keyboard.press("c")
+    page.get_by_text("Copied.").wait_for()
+    copied = page.evaluate("navigator.clipboard.readText()")
+    first = small.read("personas").head(1)[0]
+    assert type(first).model_validate_json(copied) == first
+    page.keyboard.press("?")
+    page.get_by_text("Keys: / search").wait_for()
+    page.context.close()
+
+
+@pytest.mark.parametrize(
+    "target", ["", "data/catalog?find=a", "data/questions", "columns/questions", "links/personas/0"]
+)
+def test_without_a_script_all_is_there_and_nothing_is_cut_on_a_phone(browser, address, target):
+    page = browser.new_page(viewport=PHONE, java_script_enabled=False)
+    page.set_default_timeout(PATIENCE)
+    page.goto(address + target)
+    assert page.get_by_role("button", name="Copy").count() == 0
+    cut = [
+        box
+        for region in page.locator(".wide, table, dl, ol").all()
+        if region.is_visible() and (box := region.bounding_box())["x"] + box["width"] > PHONE["width"] + 1
+    ]
+    assert cut == []
+    page.context.close()
 
 
 @pytest.fixture
@@ -189,7 +231,7 @@ def test_pages_have_no_barrier_that_axe_finds(window, address, size, scheme):
     for target in (
         "", "data/questions", "data/questions/0", "data/questions/0/evidence", "data/catalog/0", "data/env_episodes/0",
         "data/shopping_episodes/0", "data/rollouts/0", "data/behaviors/0?step=1", "data/trajectories/0?as=text",
-        "rejected/questions",
+        "rejected/questions", "find?find=a", "data/catalog?find=a", "columns/questions", "links/personas/0", "agents",
     ):  # fmt: skip
         page.goto(address + target)
         assert fits(page), target

@@ -1,6 +1,7 @@
 """`shopwright play` as a person plays it: an episode won by clicking, a purchase in the shop's pages, a session guessed."""
 
 import os
+import re
 import shutil
 from contextlib import closing
 from importlib.util import find_spec
@@ -157,6 +158,44 @@ def test_an_episode_of_cart_building_is_won_by_clicking(visitor, small):
     assert float(part(page, "#earned", "total")) > 0.75
     page.locator("#earned summary", has_text="The solver's way").click()
     assert page.locator("#earned .way code").last.inner_text() == "submit()"
+
+
+def test_the_first_game_is_won_by_doing_what_the_hints_say(visitor):
+    page = visitor("phone")
+    page.click("#begin")
+    page.wait_for_selector("#game .line")
+    for _ in range(8):
+        page.click("#hint-button")
+        page.locator("#hint .hint").wait_for()
+        words = page.locator("#hint .hint").inner_text()
+        if words.startswith("Ask the shopper: "):
+            page.fill("#ask textarea, #ask input", words.removeprefix("Ask the shopper: "))
+            lines = page.locator("#game .line").count()
+            page.click("#ask-button")
+        else:
+            step = re.match(r"(Choose the tool (\w+)|Open “Hand in the answer”)\. (.*)\.", words)
+            fields = "" if "as they are" in step[3] else step[3]
+            lines = called(page, step[2] or "submit", dict(each.split(": ") for each in fields.split("; ") if fields))
+        if words.startswith("Open"):
+            break
+        page.wait_for_function("n => document.querySelectorAll('#game .line').length > n", arg=lines)
+        page.wait_for_function("!document.querySelector('#hint .hint')")
+    page.wait_for_selector("#earned .ending")
+    shot(page, "won-by-hints-phone")
+    assert page.locator("#earned h3").inner_text() == "Won."
+    page.locator("#earned summary", has_text="The expert's way").click()
+    assert page.locator("#earned .way code").first.is_visible()
+
+
+def test_a_link_begins_its_game(visitor):
+    page = visitor()
+    begin(page, number=4)
+    said = page.locator("#game .line").first.inner_text()
+    to = page.get_by_role("link", name="Link to this game").get_attribute("href")
+    page.goto(page.url.partition("?")[0] + to)
+    page.wait_for_selector("#game .line")
+    assert page.locator("#game .line").first.inner_text() == said
+    assert page.locator("#number input").input_value() == "4"
 
 
 def test_a_wrong_id_and_a_missing_field_are_said_where_they_were_typed(visitor):

@@ -12,6 +12,7 @@ from shopwright.pipeline.playground.game import (
     find_first_feasible_seed,
     is_feasible_task,
 )
+from shopwright.pipeline.playground.render import render_game
 from shopwright.pipeline.trainers.env import ShopEnv, solve_env_task
 from shopwright.schemas.certificates import parse_certificate
 
@@ -133,3 +134,35 @@ def test_the_first_game_of_each_env_can_be_done(game, env):
     assert game.hint == "This first game can be done."
     game.reset(env, 0, number + 1)
     assert "hand in a refusal" in game.hint
+
+
+@pytest.mark.parametrize("env", list(all_envs()))
+def test_the_first_game_of_each_situation_is_won_by_following_the_hints(env):
+    game = Game()
+    game.reset(env, 0, find_first_feasible_seed("", env))
+    while not game.over and len(game.done) < 15:
+        words = game.suggest()
+        name, given = game.next_call()
+        assert name == "ask_user" or name in words or name == "submit"
+        assert not game.call(name, [given.get(field.name) for field in list_tool_forms()[name].fields])
+    assert game.reward.success
+    assert game.ending().expert
+
+
+def test_a_hint_goes_on_from_what_was_done_in_another_way():
+    game = Game()
+    game.reset("cart_building", 0, find_first_feasible_seed("", "cart_building"))
+    assert "user_get_visit_history" in game.suggest()
+    game.call("user_get_visit_history", [2])  # another page of it
+    first = game.suggest()
+    game.call("user_get_visit_history", [1])
+    assert "user_get_visit_history" in first
+    assert "catalog_get_variants" in game.suggest()
+
+
+def test_a_link_names_the_game():
+    game = Game()
+    game.reset("policy_qa", 3, 5)
+    assert game.link == "?env=policy_qa&level=3&seed=5"
+    assert "Press Hint" in render_game(Game())
+    assert game.link.replace("&", "&amp;") in render_game(game)

@@ -32,6 +32,7 @@ class Tags(HTMLParser):
     def handle_starttag(self, tag, attrs):
         self.tags.append(tag)
         self.attributes |= {name for name, _ in attrs}
+        assert dict(attrs).get("href", "?").startswith("?")  # a game of this page
 
     def handle_data(self, data):
         self.text += data
@@ -46,6 +47,7 @@ KNOWN = {
     "title",
     "aria-label",
     "tabindex",
+    "href",
     "role",
     "scope",
     "open",

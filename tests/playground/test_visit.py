@@ -1,5 +1,6 @@
 """A visitor's shopping task without any browser."""
 
+import re
 from threading import Thread
 
 import pytest
@@ -94,3 +95,11 @@ def test_without_a_run_a_small_shop_is_built_when_first_wanted():
     thread.join()
     assert found == [""]
     assert place.session(1).steps
+
+
+@pytest.mark.slow
+def test_the_small_shop_speaks_chinese_too():
+    visit = Visit(PlaygroundShop(language="zh"))
+    assert visit.reset(1, talk=False, personal=False) == ""
+    assert visit.playing.task.language == "zh"
+    assert re.search("[\u4e00-\u9fff]", visit.html)

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 from xml.dom import minidom
 
 import pyarrow as pa
@@ -17,10 +18,18 @@ from markdown_it import MarkdownIt
 
 from shopwright.pipeline.evaluate.audit import AuditCell, write_audit
 from shopwright.pipeline.evaluate.statistics import measure_share
-from shopwright.pipeline.publish.card import HERE, escape_cell, fence_text, render_card
+from shopwright.pipeline.publish.card import (
+    HERE,
+    escape_cell,
+    fence_text,
+    render_card,
+    render_croissant,
+    write_run_recipe,
+)
 from shopwright.pipeline.publish.exporters.forms import Config, configs
 from shopwright.pipeline.publish.layout import lay
 from shopwright.pipeline.publish.pictures import Bar, draw_pictures, render_picture
+from shopwright.pipeline.recipe import read_recipe
 from shopwright.pipeline.run import Run
 from shopwright.pipeline.stages import all_stages
 
@@ -308,6 +317,48 @@ def test_folders_and_servers_of_the_machine_are_not_told(copy, tmp_path):
     assert "openai:small (Sampling(temperature" in text.replace("\\", "")
     for secret in ("jane", "10.0.0.7", str(copy.folder.parent)):
         assert secret not in text
+
+
+def test_the_recipe_beside_the_data_names_every_setting_that_made_it(small, tmp_path):
+    manifests = small.manifests()
+    (tmp_path / "recipe.toml").write_text(write_run_recipe(manifests), encoding="utf-8")
+    found = read_recipe(str(tmp_path / "recipe.toml"))
+    assert found.seed == manifests[0].recipe.seed
+    for made in manifests:
+        mine = {
+            name.removeprefix(f"{made.dataset}."): value
+            for name, value in found.settings_of(made.dataset).items()
+            if name.startswith(f"{made.dataset}.")
+        }
+        settings = {name: each for name, each in made.recipe.settings.items() if each is not None}
+        assert {name: each for name, each in mine.items() if name in settings} == settings
+
+
+def test_the_same_rows_are_made_from_the_recipe_beside_the_data(tmp_path):
+    Run(tmp_path / "one", seed=5, workers=1).build("personas", products=300, count=4)
+    (tmp_path / "recipe.toml").write_text(write_run_recipe(Run(tmp_path / "one").manifests()), encoding="utf-8")
+    found = read_recipe(str(tmp_path / "recipe.toml"))
+    again = Run(tmp_path / "two", seed=found.seed, workers=1)
+    again.build("personas", **found.settings_of("personas"))
+    assert list(again.read("personas")) == list(Run(tmp_path / "one").read("personas"))
+
+
+def test_a_recipe_tells_no_folder_of_the_machine(copy):
+    (made, *_) = copy.manifests()
+    settings = made.recipe.settings | {"source": "webshop:/home/jane/secret/items.json"}
+    text = write_run_recipe([made.model_copy(update={"recipe": made.recipe.model_copy(update={"settings": settings})})])
+    assert '"catalog.source" = "webshop:items.json"' in text
+    assert "jane" not in text
+
+
+def test_croissant_names_every_file_and_column(small, laid):
+    found = json.loads(render_croissant(small, laid, "user/shop"))
+    assert found["url"].endswith("user/shop")
+    records = {each["@id"]: {field["name"] for field in each["field"]} for each in found["recordSet"]}
+    assert records == {name: set(config.features) for name, config in laid.configs.items()}
+    for each in found["distribution"][1:]:
+        assert any(Path(path).match(each["includes"]) for path in laid.files)
+    assert {"arxiv:2606.07995", "arxiv:2601.18225", "arxiv:2507.17842"} <= set(head(render_card(small, laid))["tags"])
 
 
 def test_a_run_without_anything_is_said_in_one_line(tmp_path):

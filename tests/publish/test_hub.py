@@ -345,6 +345,17 @@ def test_without_a_token_it_says_where_one_is_looked_for(hub, tmp_path):
     assert not hub.asked
 
 
+def test_a_dry_run_needs_no_token_and_changes_nothing(hub, laid, tmp_path):
+    text = (
+        "from pathlib import Path; from shopwright.pipeline.publish.hub import check, push; "
+        f"check({REPO!r}, dry_run=True); print(len(push(Path({str(laid(toys=10))!r}), {REPO!r}, dry_run=True).changes.uploads))"
+    )
+    out, error = script(text, hub, tmp_path / "home", HF_TOKEN="").communicate()
+    assert error == ""
+    assert int(out) > 0
+    assert {method for method, *_ in hub.asked} <= {"GET", "HEAD"}
+
+
 def test_a_token_is_found_where_logging_in_leaves_it(hub, tmp_path):
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "token").write_text(f"{TOKEN}\n")

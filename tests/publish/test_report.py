@@ -26,6 +26,7 @@ from shopwright.pipeline.publish import (
 from shopwright.pipeline.publish.chart_shapes import LONG, MONTH, audits, histogram, time_line
 from shopwright.pipeline.publish.report import PAGES, list_sections, rank_reasons, render_report, write_report
 from shopwright.pipeline.publish.report_envs import arrange_audit
+from shopwright.pipeline.publish.report_first import find_audit_faults, list_findings
 from shopwright.pipeline.publish.report_sample import find_titles, sample, with_ids
 from shopwright.pipeline.run import Run
 from shopwright.pipeline.stages import all_stages
@@ -98,9 +99,31 @@ def test_the_page_is_whole_and_needs_nothing_else(text, page):
 
 def test_the_contents_name_each_section_in_order(page):
     keys = [facts["id"] for facts in page.all("section")]
-    assert [facts["href"] for facts in page.all("a")] == [f"#{key}" for key in keys]
+    assert [facts["href"] for facts in page.all("a")][: len(keys)] == [f"#{key}" for key in keys]
     assert keys == [key for key in list_sections() if key in keys]
     assert {"made", "catalog", "customers", "questions", "environments", "tasks", "sessions", "rejected"} <= {*keys}
+
+
+def test_what_to_look_at_first_is_what_was_rejected_and_what_is_still_to_be_made(copy):
+    path = copy.read("questions").manifest_path
+    made = json.loads(path.read_text(encoding="utf-8"))
+    made |= {"rejected": made["rows"], "rejects": {"too vague": made["rows"] - 1, "other": 1}}
+    path.write_text(json.dumps({**made, "requested": 2 * made["rows"] + 7, "sum": None}), encoding="utf-8")
+    found = list_findings(copy, copy.manifests(), {})
+    assert any("7 of" in one.words and "questions are still to be made" in one.words for one in found)
+    assert any("50.0% of questions were rejected" in one.words and "too vague" in one.words for one in found)
+    assert found[0].section == "made"
+
+
+def test_the_solver_that_fails_and_the_best_cheap_player_are_named_first():
+    cells = [
+        AuditCell({"env": "policy_qa", "level": 3}, policy, measure_share(good, 10), {"reward": 0.0})
+        for policy, good in (("solver", 9), ("first-result", 2), ("echo-the-query", 0))
+    ]
+    found = [one.words for one in find_audit_faults(arrange_audit(cells))]
+    assert found[0] == "The solver fails in policy_qa level 3."
+    assert "first result succeeds most often: 20.0%" in found[1]
+    assert list(find_audit_faults(None)) == []
 
 
 def test_every_picture_has_words(page):
@@ -135,7 +158,7 @@ def test_a_dataset_without_rows_is_no_section(copy):
         for path in found.files:
             path.unlink()
         found.manifest_path.write_text(manifest.model_dump_json())
-    shown = {facts["id"] for facts in Page(render_report(copy)).all("section")} - {"made", "rejected"}
+    shown = {facts["id"] for facts in Page(render_report(copy)).all("section")} - {"first", "made", "rejected"}
     assert not shown, "the function of a section gives nothing where its dataset has no rows"
 
 
