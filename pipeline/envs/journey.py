@@ -35,6 +35,8 @@ SLOT_PREFIXES = {
 }
 # Envs of which both speak of an order, or of one product: what is said later could be about either.
 ALIKE = (frozenset({"return_replacement", "order_tracking"}), frozenset({"product_discovery", "substitution"}))
+# Told by its name, which says whose it is.
+NAMED = ("original",)
 # Envs that want a certain time; they are drawn first, in this order, and the others take theirs.
 PICKY = ("return_replacement", "order_tracking", "cart_building")
 # Draws of a part until it goes with the others.
@@ -300,7 +302,9 @@ def list_journey_slots(parts: list[tuple[str, DrawnTask]]) -> list[list[Slot]]:
     for env, drawn in parts:
         owner = SLOT_PREFIXES.get(env, env)
         shared = {
-            slot.name for slot in drawn.goal.slots if names[slot.name] > 1 or (env in alike and " of " not in slot.name)
+            slot.name
+            for slot in drawn.goal.slots
+            if names[slot.name] > 1 or (env in alike and slot.name not in NAMED and " of " not in slot.name)
         }
         slots.append([name_owner(slot, owner) if slot.name in shared else slot for slot in drawn.goal.slots])
     return slots

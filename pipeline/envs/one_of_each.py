@@ -49,8 +49,8 @@ from shopwright.schemas.tasks import Action, Answer, Call, Slot
 PROJECTS = Path(__file__).parents[2] / "data" / "reference" / "projects.toml"
 # Things that are wanted, at most.
 MOST_THINGS = 4
-# Turns for each thing, beside those of the level: with 8 calls, as at level 0, two things of several sellers or prices cannot be compared.
-MORE_TURNS = 6
+# Turns for each thing, beside those of the level, of lists whose sellers or prices are compared: 8 calls, as at level 0, are too few for two things.
+COMPARING = 6
 # Demands beyond those of the level by which what fits is made less, at most.
 MORE_DEMANDS = 8
 # Things that are tried for a task of one kind; products of a category that are looked at for something more to ask for.
@@ -110,9 +110,11 @@ class ListEnv(Env):
 
     impossible: ClassVar[str]
     """The fault of a list where there is none."""
+    more_turns: ClassVar[int] = 0
+    """For each thing, beside those of the level."""
 
     def turns(self, goal: Any, axes: Axes) -> int:
-        return axes.turns + MORE_TURNS * len(goal.needs)
+        return axes.turns + self.more_turns * len(goal.needs)
 
     def score(self, goal: Any, shop: Shop, answer: Answer | None) -> GoalScore:
         """A refusal by its reason; a list by `score_list`."""

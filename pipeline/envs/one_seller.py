@@ -23,6 +23,7 @@ from shopwright.pipeline.envs.constraints import list_variant_ids
 from shopwright.pipeline.envs.customers import draw_customer
 from shopwright.pipeline.envs.difficulty import Axes
 from shopwright.pipeline.envs.one_of_each import (
+    COMPARING,
     MORE_DEMANDS,
     MOST_THINGS,
     CategoryNeed,
@@ -65,6 +66,7 @@ class OneSeller(ListEnv):
     Goal = ThingsGoal
     refusals = ("not_found",)
     impossible = "no one seller has it all"
+    more_turns = COMPARING
 
     def draw(self, world: World, axes: Axes, random: Random) -> DrawnTask:
         store, impossible = world.store, random.random() < INFEASIBLE

@@ -22,6 +22,7 @@ from shopwright.pipeline.envs.constraints import format_limit
 from shopwright.pipeline.envs.customers import draw_customer
 from shopwright.pipeline.envs.difficulty import Axes
 from shopwright.pipeline.envs.one_of_each import (
+    COMPARING,
     MORE_DEMANDS,
     CategoryNeed,
     ListEnv,
@@ -103,6 +104,7 @@ class VoucherShopping(ListEnv):
     Goal = VoucherGoal
     refusals = ("over_budget",)
     impossible = "no list is within the budget"
+    more_turns = COMPARING
 
     def draw(self, world: World, axes: Axes, random: Random) -> DrawnTask:
         store, impossible = world.store, random.random() < INFEASIBLE
