@@ -358,7 +358,10 @@ class Life:
         for text in (name, f"{name} {limited}", *gifts):
             self.shown = self.look_at(text)
             if text != self.last_text() and self.holds_payable():
-                break
+                return text
+        # A small shop may have nothing for so little under these names.
+        text = self.shop.words.paste(int(self.stock.cents.argmin()), self.random)
+        self.shown = self.look_at(text)
         return text
 
     # Looking

@@ -227,11 +227,19 @@ class SearchWords:
         return random.choice(names) if names else ""
 
     def shaped(self, need: Need, random: Random) -> str:
-        forms = self.reference["forms"][random.choice(SHAPES)]
-        words = need.words
+        shape, words = random.choice(SHAPES), need.words
         color = need.color or words.color
         other = self.companion_name(need.leaf, random)
-        form = random.choice([form for form in forms if (color or "{c}" not in form) and (other or "{o}" not in form)])
+        # Nothing of a shape may fit where a shelf has no color.
+        able = {
+            each: [
+                form
+                for form in self.reference["forms"][each]
+                if (color or "{c}" not in form) and (other or "{o}" not in form)
+            ]
+            for each in SHAPES
+        }
+        form = random.choice(able[shape] or [form for forms in able.values() for form in forms])
         said = {
             "n": need.parts["name"],
             "d": random.choice(need.wants or words.details or (self.joins["detail"],)),

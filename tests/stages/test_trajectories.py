@@ -481,3 +481,12 @@ def test_without_a_model_nobody_can_write(run):
 def test_who_else_writes_is_a_clear_problem(run):
     with pytest.raises(Problem, match="written-by"):
         run.build("trajectories", products=1_200, count=2, tokens="2k", written_by="me")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("products", [400, 1_200])
+def test_a_small_chinese_shop_has_months_too(tmp_path, products):
+    """Shelves without a color, and little that costs next to nothing."""
+    run = Run(tmp_path, seed=5, workers=1)
+    run.build("trajectories", language="zh", products=products, count=30, tokens="4k")
+    assert len(run.read("trajectories")) > 25
