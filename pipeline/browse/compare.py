@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import duckdb
 import pyarrow.parquet as pq
 
 from shopwright.pipeline.browse.rows import Shards, query_rows, read_row
@@ -111,7 +112,7 @@ def compare_datasets(here: Manifest, there: Manifest, mine: Shards, other: Shard
     error = ""
     try:
         counts, changed = join_rows(mine, other, list(all_stages()[here.dataset].makes.model_fields))
-    except Exception as why:  # noqa: BLE001 - DuckDB's errors have no other base; the page says what it was
+    except duckdb.Error as why:
         error = in_one_line(str(why))
     rows, rejected = (here.rows, there.rows), (here.rejected, there.rejected)
     same = here.recipe.code == there.recipe.code

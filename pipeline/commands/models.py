@@ -79,6 +79,9 @@ def models_given(settings: dict[str, Any], recipe: RecipeFile) -> Models | None:
     if not (said or roles or recipe.model_options()):
         return None
     models = read_model_options(options)
+    # What cannot begin is told alone, not behind a server that may come up yet.
+    for role in ROLES:
+        models.price(role)
     for url in find_dead_servers(models):
         print(
             f"No server listens at {url} now. Requests wait for it for {models.patience:g} seconds (--patience).",

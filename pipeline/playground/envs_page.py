@@ -69,7 +69,7 @@ def build_envs_page(gr: Any, place: PlaygroundShop, pages: Any) -> None:
         game.call(name, typed)
         return after(game, name)
 
-    def suggested(game: Game | None) -> list[Any]:
+    def suggest(game: Game | None) -> list[Any]:
         """The next step, with the form that it wants."""
         game = game or Game(place.run)
         words = game.suggest()
@@ -77,7 +77,7 @@ def build_envs_page(gr: Any, place: PlaygroundShop, pages: Any) -> None:
         chosen = gr.update(value=name) if name in panels else gr.update()
         return [game, gr.update(value=render.render_hint(words), visible=True), chosen]
 
-    def opened(request: gr.Request) -> list[Any]:
+    def begin_from_link(request: gr.Request) -> list[Any]:
         """What the address names: a game begins at once."""
         asked = dict(request.query_params)
         name, level, seed = (str(asked.get(each, "")) for each in LINK)
@@ -92,8 +92,8 @@ def build_envs_page(gr: Any, place: PlaygroundShop, pages: Any) -> None:
 
     start = [env, level, seed]
     quiet = {"api_visibility": "private", "show_progress": "minimal"}
-    hint.click(suggested, state, [state, hinted, tool], **quiet)
-    pages.load(opened, None, [*start, *outputs], **quiet)
+    hint.click(suggest, state, [state, hinted, tool], **quiet)
+    pages.load(begin_from_link, None, [*start, *outputs], **quiet)
     gr.on([begin.click], reset, [state, env, level, seed], outputs, **quiet)
     asked = gr.on([ask.click, said.submit], partial(done, ASK), [state, said], outputs, **quiet)
     asked.then(lambda: "", None, said, **quiet)

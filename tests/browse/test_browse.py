@@ -26,7 +26,7 @@ from shopwright.pipeline.run import Run
 from shopwright.pipeline.stages import all_stages, find_reference
 from shopwright.schemas.questions import Question
 from shopwright.schemas.record import Rejected
-from tests.browse.visitor import Read, served
+from tests.browse.visitor import Read, serve_run
 from tests.folders import checksums
 
 HOSTILE = "\"'><script data-evil>alert(1)</script><img src=x onerror=alert(1)></textarea></pre></iframe>{{ 7*7 }} \u202egnp.exe 🧨"
@@ -34,7 +34,7 @@ HOSTILE = "\"'><script data-evil>alert(1)</script><img src=x onerror=alert(1)></
 
 @pytest.fixture(scope="module")
 def visitor(small):
-    with served(small) as found:
+    with serve_run(small) as found:
         yield found
 
 
@@ -129,7 +129,7 @@ def test_the_page_of_a_long_trajectory_is_the_one_with_the_evidence(copy):
     late = 2 * EVENTS + 31
     rewritten(copy, "trajectories", longer)
     rewritten(copy, "questions", lambda row: row | {"evidence": [3, late]})
-    with served(copy) as visitor:
+    with serve_run(copy) as visitor:
         page = visitor.page("/data/questions/0/evidence")
         assert f"/data/trajectories/0?question=0&from={2 * EVENTS}#event-{late}" in page.links
         assert "event-3" in page.ids
@@ -185,7 +185,7 @@ def test_a_rejected_row_stands_with_its_reasons_and_tries(copy):
     record = json.dumps(small_row(copy, "personas") | {"tries": tries}, default=str)
     held_back(copy, "personas", [Rejected(id="p-1", reasons=["without taste", "too long"], record=record)])
     held_back(copy, "queries", [Rejected(id="", reasons=["unreadable"], record="not { JSON")])
-    with served(copy) as visitor:
+    with serve_run(copy) as visitor:
         assert "/rejected/personas" in visitor.page("/").links
         assert "without taste; too long" in visitor.page("/rejected/personas").text
         page = visitor.page("/rejected/personas/0")
@@ -441,7 +441,7 @@ def test_hostile_text_never_breaks_out_of_a_page(copy):
             name,
             [Rejected(id=HOSTILE, reasons=[HOSTILE], record=json.dumps({"title": HOSTILE, "tries": [{"a": HOSTILE}]}))],
         )
-    with served(copy) as visitor:
+    with serve_run(copy) as visitor:
         for name in all_stages():
             for target in (f"/data/{name}", f"/data/{name}/0", f"/rejected/{name}", f"/rejected/{name}/0"):
                 page = visitor.page(target)
@@ -453,7 +453,7 @@ def test_hostile_text_never_breaks_out_of_a_page(copy):
 
 
 def test_a_dataset_that_is_gone_since_is_told_as_that(copy):
-    with served(copy) as visitor:
+    with serve_run(copy) as visitor:
         for path in copy.read("catalog").files:
             path.unlink()
         assert "just changed" in visitor.page("/data/catalog/0", 503).text
@@ -464,7 +464,7 @@ def test_a_dataset_that_is_gone_since_is_told_as_that(copy):
 
 def test_looking_changes_nothing(copy):
     before = checksums(copy.folder)
-    with served(copy) as visitor:
+    with serve_run(copy) as visitor:
         for target in (
             "/",
             "/data/catalog",
@@ -517,7 +517,7 @@ def test_a_run_on_storage_is_looked_at_as_one_here(small, monkeypatch, tmp_path)
         files.mkdir("looked-at")
         for name in ("manifests", "questions", "trajectories", "catalog"):
             files.put(str(small.folder / name), f"looked-at/run/{name}", recursive=True)
-        with served(Run("s3://looked-at/run")) as visitor:
+        with serve_run(Run("s3://looked-at/run")) as visitor:
             assert "/data/questions" in visitor.page("/").links
             assert visitor.filtered("questions", "kind = 'price'").links
             question = small.read("questions").head(1)[0]

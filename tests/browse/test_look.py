@@ -16,12 +16,12 @@ from shopwright.pipeline.evaluate.storage import FOLDER
 from shopwright.pipeline.run import Run
 from shopwright.pipeline.stages import all_stages
 from tests.browse.test_browse import rewritten
-from tests.browse.visitor import served
+from tests.browse.visitor import serve_run
 
 
 @pytest.fixture(scope="module")
 def visitor(small):
-    with served(small) as found:
+    with serve_run(small) as found:
         yield found
 
 
@@ -135,7 +135,7 @@ def test_two_agents_stand_side_by_side_on_one_task(copy):
     episodes.mkdir()
     part = next(path for path in copy.read("env_episodes").files)
     (episodes / "envs-other.parquet").write_bytes(part.read_bytes())
-    with served(copy) as visitor:
+    with serve_run(copy) as visitor:
         page = visitor.page("/agents?of=env_episodes")
         link = next(link for link in page.links if link.startswith("/beside/"))
         page = visitor.page(link)
@@ -157,7 +157,7 @@ def test_episodes_of_two_tasks_or_none_are_not_set_side_by_side(visitor, small):
 def test_two_runs_differ_in_what_was_changed_and_nowhere_else(copy, small):
     changed = small.read("questions").head(1)[0].id
     rewritten(copy, "questions", lambda row: row | ({"answer": "else"} if row["id"] == changed else {}))
-    with served(copy, Run(small.folder)) as visitor:
+    with serve_run(copy, Run(small.folder)) as visitor:
         assert "/diff" in visitor.page("/").links
         page = visitor.page("/diff/questions")
         assert "changed 1" in page.text

@@ -99,7 +99,7 @@ def assert_harmless(page):
 
 
 @contextmanager
-def served(run, other=None):
+def serve_run(run, other=None):
     with Server(run, other=other) as server:
         thread = Thread(target=server.serve_forever, args=(0.02,), daemon=True)
         thread.start()

@@ -282,7 +282,7 @@ def test_the_head_of_the_card_is_plain_yaml_of_the_usual_keys(laid):
     links = [
         token.attrs.get("href") or token.attrs.get("src") for token in inner if token.type in ("link_open", "image")
     ]
-    ours = ("#", "images/", "https://arxiv.org/", "https://github.com/", "https://huggingface.co/blog/")
+    ours = ("#", "images/", "https://arxiv.org/", "https://github.com/", "https://huggingface.co/blog/ecom-rlve")
     assert all(link.startswith(ours) for link in links), links
 
 
