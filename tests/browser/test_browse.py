@@ -7,7 +7,7 @@ from threading import Thread
 
 import pytest
 
-from tests.browse.visitor import served
+from tests.browse.visitor import serve_run
 
 playwright = pytest.importorskip("playwright.sync_api")
 
@@ -37,7 +37,7 @@ def browser():
 
 @pytest.fixture(scope="module")
 def address(small):
-    with served(small) as visitor:
+    with serve_run(small) as visitor:
         yield visitor.server.url
 
 

@@ -27,7 +27,7 @@ from shopwright.pipeline.publish.layout import lay
 from shopwright.pipeline.publish.report import render_report
 from shopwright.pipeline.run import Run
 from shopwright.pipeline.stages import all_stages
-from tests.browse.visitor import Read, served
+from tests.browse.visitor import Read, serve_run
 from tests.hostile import shops
 from tests.hostile.test_texts import Shape
 from tests.models.server import Plan, Server
@@ -65,7 +65,7 @@ def shop(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def visitor(shop):
-    with served(shop.run) as found:
+    with serve_run(shop.run) as found:
         yield found
 
 

@@ -15,7 +15,7 @@ import pytest
 from shopwright.pipeline.browse.guard import Guard, find_request_violation, guard_app
 from shopwright.pipeline.commands.browse import run as browse_run
 from shopwright.pipeline.problem import Problem
-from tests.browse.visitor import served
+from tests.browse.visitor import serve_run
 
 HOME = Path(__file__).parents[2]
 FOREIGN = [
@@ -32,7 +32,7 @@ FOREIGN = [
 
 @pytest.fixture(scope="module")
 def visitor(plain):
-    with served(plain) as found:
+    with serve_run(plain) as found:
         yield found
 
 
