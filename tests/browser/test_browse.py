@@ -8,15 +8,11 @@ from threading import Thread
 import pytest
 
 from tests.browse.visitor import serve_run
+from tests.browser.axe import find_axe, needs_axe
 
 playwright = pytest.importorskip("playwright.sync_api")
 
 CHROMIUM = Path(os.environ.get("SHOPWRIGHT_CHROMIUM", "/usr/bin/chromium"))
-HOME = Path(__file__).parents[2]
-AXE = [
-    os.environ.get("SHOPWRIGHT_AXE", ""),
-    *(f"{HOME}/{folder}/axe-core/axe.min.js" for folder in ("node_modules", ".venv-browser")),
-]
 pytestmark = [
     pytest.mark.browser,
     pytest.mark.skipif(not CHROMIUM.exists(), reason="there is no chromium here"),
@@ -222,11 +218,9 @@ def test_what_stands_in_a_frame_can_neither_run_nor_load_nor_leave(browser, addr
 
 
 @pytest.mark.slow
+@needs_axe
 @pytest.mark.parametrize(("size", "scheme"), [(DESKTOP, "light"), (PHONE, "dark")], ids=["desktop", "phone"])
 def test_pages_have_no_barrier_that_axe_finds(window, address, size, scheme):
-    axe = next((path for path in AXE if path and Path(path).exists()), None)
-    if axe is None:
-        pytest.skip("axe-core is not here: SHOPWRIGHT_AXE names its axe.min.js")
     page = window(size, color_scheme=scheme, bypass_csp=True)
     for target in (
         "", "data/questions", "data/questions/0", "data/questions/0/evidence", "data/catalog/0", "data/env_episodes/0",
@@ -235,7 +229,7 @@ def test_pages_have_no_barrier_that_axe_finds(window, address, size, scheme):
     ):  # fmt: skip
         page.goto(address + target)
         assert fits(page), target
-        page.add_script_tag(path=axe)
+        page.add_script_tag(path=find_axe())
         found = page.evaluate("axe.run(document, {iframes: false}).then(found => found.violations)")
         told = [(one["id"], [node["html"][:120] for node in one["nodes"]][:2]) for one in found]
         assert told == [], target

@@ -15,6 +15,7 @@ from shopwright.pipeline.playground.shop import PlaygroundShop
 from shopwright.pipeline.playground.visit import Visit
 from shopwright.pipeline.render.pages import map_names_to_labels
 from shopwright.pipeline.trainers.env import ShopEnv, solve_env_task
+from tests.browser.axe import LACKING, find_axe
 
 CHROMIUM = shutil.which("chromium")
 MISSING = [name for name in ("gradio", "playwright") if find_spec(name) is None] + ["chromium"] * (not CHROMIUM)
@@ -333,19 +334,8 @@ def test_nothing_serious_stands_in_the_way_of_assistive_technology(visitor, size
     assert not faults
 
 
-def axe():
-    given = os.environ.get("SHOPWRIGHT_AXE", "")
-    home = Path(__file__).parents[2]
-    places = (
-        [Path(given)]
-        if given
-        else [home / each / "axe-core" / "axe.min.js" for each in ("node_modules", ".venv-browser")]
-    )
-    return next((path for path in places if path.is_file()), None)
-
-
 def audited(page):
-    found = axe() or pytest.skip("no axe-core here: SHOPWRIGHT_AXE=axe.min.js, or npm install axe-core")
+    found = find_axe() or pytest.skip(LACKING)
     page.evaluate(found.read_text(encoding="utf-8"))
     told = page.evaluate("axe.run()")["violations"]
     return {f"{each['id']}: {each['nodes'][0]['html'][:200]}" for each in told if each["impact"] in SEVERE}

@@ -1,31 +1,20 @@
 """The report in a browser: nothing leaves, nothing breaks out, nothing is too wide, and everybody can read it."""
 
-import os
 import shutil
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 
 from shopwright.pipeline.publish.report import render_report
+from tests.browser.axe import find_axe, needs_axe
 from tests.publish.shops import hostile
 
 sync_api = pytest.importorskip("playwright.sync_api")
-HOME = Path(__file__).parents[2]
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 PHONE, DESKTOP = {"width": 390, "height": 844}, {"width": 1280, "height": 900}
 MINUTE = 60_000
 WIDER = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 pytestmark = [pytest.mark.browser, pytest.mark.skipif(CHROMIUM is None, reason="no chromium")]
-
-
-def axe():
-    """Where axe-core is; None where it is not."""
-    places = [os.environ.get("SHOPWRIGHT_AXE"), *(HOME / each for each in (".venv-browser", "node_modules"))]
-    files = [Path(place) for place in places if place]
-    found = [each for each in files if each.is_file()]
-    found += [path for each in files if each.is_dir() for path in sorted(each.rglob("axe.min.js"))]
-    return next(iter(found), None)
 
 
 @pytest.fixture(scope="module")
@@ -112,14 +101,12 @@ def test_a_printed_report_is_light_and_has_no_contents(chromium, pages):
         assert not page.locator("nav").is_visible()
 
 
+@needs_axe
 @pytest.mark.parametrize(("name", "size", "scheme"), [("small", PHONE, "dark"), ("hostile", DESKTOP, "light")])
 def test_axe_finds_nothing_serious(chromium, pages, name, size, scheme):
-    script = axe()
-    if script is None:
-        pytest.skip("axe-core is not here: npm install axe-core, or SHOPWRIGHT_AXE=path/to/axe.min.js")
     with shown(chromium, pages / f"{name}.html", size, scheme) as (page, _):
         page.evaluate("for (const each of document.querySelectorAll('details')) each.open = true")
-        page.evaluate(script.read_text(encoding="utf-8"))
+        page.evaluate(find_axe().read_text(encoding="utf-8"))
         found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")["violations"]
         grave = [each for each in found if each["impact"] in ("serious", "critical")]
         assert [(each["id"], each["nodes"][0]["html"][:200]) for each in grave] == []
