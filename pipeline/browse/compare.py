@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import duckdb
 import pyarrow.parquet as pq
 
 from shopwright.pipeline.browse.rows import Shards, query_rows, read_row
@@ -13,6 +12,7 @@ from shopwright.pipeline.browse.search import quote_name, quote_text
 from shopwright.pipeline.browse.sql import in_one_line
 from shopwright.pipeline.dataset import Manifest, quote_paths
 from shopwright.pipeline.evaluate.storage import FOLDER
+from shopwright.pipeline.files import connect_duckdb, is_here
 from shopwright.pipeline.run import Run
 from shopwright.pipeline.stages import all_stages
 
@@ -107,6 +107,8 @@ def compare_recipes(here: Manifest, there: Manifest) -> dict[str, tuple[Any, Any
 
 def compare_datasets(here: Manifest, there: Manifest, mine: Shards, other: Shards) -> Difference:
     """Row by row, by id, in the columns that both have."""
+    import duckdb
+
     counts: dict[str, int] = {}
     changed: list[tuple[str, str]] = []
     error = ""
@@ -120,28 +122,32 @@ def compare_datasets(here: Manifest, there: Manifest, mine: Shards, other: Shard
 
 
 def join_rows(mine: Shards, other: Shards, fields: list[str]) -> tuple[dict[str, int], list[tuple[str, str]]]:
-    import duckdb
-
-    connection = duckdb.connect(config={"memory_limit": "2GB", "threads": "2"})
-    for name, found in (("a", mine), ("b", other)):
-        source = f"read_parquet([{quote_paths(found.paths)}])" if found.rows else "(SELECT '' AS id WHERE false)"
-        connection.execute(f"CREATE VIEW {name} AS SELECT * FROM {source}")
-    both = [set(connection.execute(f"SELECT * FROM {name} LIMIT 0").df().columns) for name in ("a", "b")]
-    shared = [name for name in fields if name in both[0] & both[1] and name != "id"]
-    differ = [
-        f"CASE WHEN a.{quote_name(name)} IS DISTINCT FROM b.{quote_name(name)} THEN {quote_text(name)} END"
-        for name in shared
-    ]
-    columns = f"concat_ws(', ', {', '.join(differ)})" if differ else "''"
-    connection.execute(
-        "CREATE TEMP TABLE found AS SELECT coalesce(a.id, b.id) AS id, CASE WHEN b.id IS NULL THEN 'here only' "
-        f"WHEN a.id IS NULL THEN 'there only' ELSE {columns} END AS what FROM a FULL JOIN b ON a.id = b.id"
-    )
-    kinds = "CASE WHEN what = '' THEN 'the same' WHEN what IN ('here only', 'there only') THEN what ELSE 'changed' END"
-    counts = dict(
-        connection.execute(f"SELECT {kinds} AS kind, count(*) FROM found GROUP BY 1 ORDER BY 2 DESC").fetchall()
-    )
-    rows = connection.execute(
-        f"SELECT id, what FROM found WHERE what <> '' ORDER BY what IN ('here only', 'there only'), id LIMIT {SHOWN}"
-    ).fetchall()
+    # What is far away first: a connection reads the files of one place beside those of this machine.
+    with connect_duckdb(sorted([*mine.paths, *other.paths], key=is_here)) as connection:
+        connection.execute("SET memory_limit = '2GB'; SET threads = 2")
+        for name, found in (("a", mine), ("b", other)):
+            source = f"read_parquet([{quote_paths(found.paths)}])" if found.rows else "(SELECT '' AS id WHERE false)"
+            connection.execute(f"CREATE VIEW {name} AS SELECT * FROM {source}")
+        both = [
+            {each[0] for each in connection.execute(f"SELECT * FROM {name} LIMIT 0").description} for name in ("a", "b")
+        ]
+        shared = [name for name in fields if name in both[0] & both[1] and name != "id"]
+        differ = [
+            f"CASE WHEN a.{quote_name(name)} IS DISTINCT FROM b.{quote_name(name)} THEN {quote_text(name)} END"
+            for name in shared
+        ]
+        columns = f"concat_ws(', ', {', '.join(differ)})" if differ else "''"
+        connection.execute(
+            "CREATE TEMP TABLE found AS SELECT coalesce(a.id, b.id) AS id, CASE WHEN b.id IS NULL THEN 'here only' "
+            f"WHEN a.id IS NULL THEN 'there only' ELSE {columns} END AS what FROM a FULL JOIN b ON a.id = b.id"
+        )
+        kinds = (
+            "CASE WHEN what = '' THEN 'the same' WHEN what IN ('here only', 'there only') THEN what ELSE 'changed' END"
+        )
+        counts = dict(
+            connection.execute(f"SELECT {kinds} AS kind, count(*) FROM found GROUP BY 1 ORDER BY 2 DESC").fetchall()
+        )
+        rows = connection.execute(
+            f"SELECT id, what FROM found WHERE what <> '' ORDER BY what IN ('here only', 'there only'), id LIMIT {SHOWN}"
+        ).fetchall()
     return counts, rows

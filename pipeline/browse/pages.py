@@ -81,11 +81,14 @@ class Browse:
         self.kept: dict[tuple[str, str], Any] = {}
 
     def keep(self, what: str, made: Manifest, find: Callable[[], Any]) -> Any:
-        """What was found of a dataset, as long as it is the same."""
+        """What was found of a dataset, as long as it is the same; what took too long is tried again."""
         key = (what, made.fingerprint)
-        if key not in self.kept:
-            self.kept[key] = find()
-        return self.kept[key]
+        if key in self.kept:
+            return self.kept[key]
+        found = find()
+        if found and not any(getattr(each, "error", "") for each in (found if isinstance(found, list) else [found])):
+            self.kept[key] = found
+        return found
 
     def read_manifest(self, name: str) -> Manifest:
         if name not in all_stages():
@@ -213,10 +216,10 @@ def find_page(browse: Browse, given: Mapping[str, str]) -> Page:
     """How many rows of each dataset hold some words."""
     find = given.get("find", "").strip()
     counts: dict[str, int | None] = {}
-    for name, found in browse.all_shards().items():
+    for name, found in browse.all_shards().items() if find else ():
         makes = all_stages()[name].makes
         counts[name] = count_rows(browse.worker, found, select_rows(makes, read_filter(makes, {"find": find}), ["id"]))
-    return Page("find.html.j2", {"find": find, "counts": counts if find else {}})
+    return Page("find.html.j2", {"find": find, "counts": counts})
 
 
 def rows_page(browse: Browse, name: str, given: Mapping[str, str]) -> Page:

@@ -27,6 +27,8 @@ EXPERTS: dict[str, Callable[..., Any]] = {
     "voucher": VoucherList,
 }
 """By the situation that an opening begins."""
+# What an expert raises where it makes no sense of a text.
+CONFUSED = (ArithmeticError, LookupError, TypeError, ValueError)
 ALONE = ("one_seller", "voucher")
 """Situations that are no part of a conversation about several things."""
 

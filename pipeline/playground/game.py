@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 
 from shopwright.pipeline.envs import get_env
 from shopwright.pipeline.envs.base import dump_compact_json
-from shopwright.pipeline.experts.play import play
+from shopwright.pipeline.experts.play import CONFUSED, play
 from shopwright.pipeline.experts.player import load_lexicon
 from shopwright.pipeline.playground.forms import ASK, IDS, SEVERAL, SUBMIT, list_tool_forms, parse_form_arguments
 from shopwright.pipeline.problem import Problem
@@ -265,9 +265,7 @@ def play_expert(run: str, facts: Mapping[str, Any]) -> tuple[list[tuple[str, str
     episode, steps, text = env._episode, list[tuple[str, str]](), None
     assert episode.shop is not None
     plan = play(episode.task.opening, episode.most, load_lexicon(episode.shop.store))
-    with suppress(
-        StopIteration, ArithmeticError, LookupError, TypeError, ValueError
-    ):  # a text that it makes no sense of
+    with suppress(StopIteration, *CONFUSED):
         while not env._done:
             step = plan.send(text) if text is not None else next(plan)
             steps.append((step.thought, format_call(step.name, step.arguments)))

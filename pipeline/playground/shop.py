@@ -22,7 +22,7 @@ from shopwright.pipeline.trainers.env import RUN
 from shopwright.schemas.behaviors import Behavior
 from shopwright.schemas.shopping import Profile, ShoppingTask
 
-# What is built where no run is given: half a minute of work, two minutes for the Chinese one, which is whole: smaller ones lack what people need.
+# What is built where no run is given: half a minute of work each.
 SMALL_RUN: dict[str, dict[str, dict[str, Any]]] = {
     "en": {
         "trajectories": {"products": 1_200, "count": 20, "tokens": "16k"},
@@ -31,7 +31,7 @@ SMALL_RUN: dict[str, dict[str, dict[str, Any]]] = {
         "behaviors": {"sessions": 60},
     },
     "zh": {
-        "trajectories": {"count": 20, "tokens": "16k", "language": "zh"},
+        "trajectories": {"products": 3_000, "count": 20, "tokens": "16k", "language": "zh"},
         "catalog_fine": {"leaves": 1},
         "shopping_tasks": {"count": 40, "personal": 12},
     },

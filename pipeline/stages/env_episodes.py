@@ -18,6 +18,7 @@ from shopwright.pipeline.envs.episode import Episode
 from shopwright.pipeline.envs.evaluate import make_episode_record
 from shopwright.pipeline.envs.load_world import load_world_beside
 from shopwright.pipeline.evaluate.situation import Player, play_or_reject
+from shopwright.pipeline.experts.play import CONFUSED
 from shopwright.pipeline.experts.player import EXPERT, load_lexicon, play_by_expert
 from shopwright.pipeline.models.base import plain_reason
 from shopwright.pipeline.models.play import Working
@@ -105,12 +106,7 @@ def play_env_task(episode: Episode, policy: str, player: Player | None = None) -
     id = f"{task.id}-{policy}"
     try:
         return (yield from play_or_reject(episode, player, policy, make_episode_record, id=id, facts=facts))
-    except (
-        ArithmeticError,
-        LookupError,
-        TypeError,
-        ValueError,
-    ) as error:  # a text that the expert cannot make sense of
+    except CONFUSED as error:
         if player is None:
             raise
         reason = f"{policy} raised {type(error).__name__}: {plain_reason(str(error))}"

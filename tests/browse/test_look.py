@@ -5,6 +5,7 @@ from base64 import b64encode
 from collections import Counter
 from hashlib import sha256
 from html import unescape
+from types import SimpleNamespace
 from urllib.parse import quote
 
 import pytest
@@ -199,3 +200,10 @@ def test_the_python_beside_a_list_gives_its_rows(small, visitor):
             assert given[name] == small.read("questions").head(4)[3]
         else:
             assert len(given[name]) == expected
+
+
+def test_what_took_too_long_or_found_nothing_is_tried_again(small):
+    browse, made = Browse(small), small.read("catalog").manifest
+    replies = [[SimpleNamespace(error="It takes too long.")], [], [SimpleNamespace(error="")], "not asked for"]
+    found = [browse.keep("columns", made, lambda each=each: each) for each in replies]
+    assert found == [*replies[:3], replies[2]]

@@ -364,6 +364,7 @@ def test_a_manifest_of_ours_passes(plain):
 def test_a_published_folder_holds_data_and_a_card_and_no_code(plain, tmp_path, run_command):
     assert run_command(("publish", "--to", "{out}"), plain.folder)[0] == 0
     kinds = {path.suffix for path in (tmp_path / "out").rglob("*") if path.is_file()}
-    assert kinds <= {".parquet", ".md", ".json", ".svg", ".png"}
+    assert kinds <= {".parquet", ".md", ".json", ".svg", ".png", ".toml"}
+    assert [path.name for path in (tmp_path / "out").rglob("*.toml")] == ["recipe.toml"]
     card = (tmp_path / "out" / "README.md").read_text()
     assert "trust_remote_code" not in card
