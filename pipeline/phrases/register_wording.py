@@ -127,9 +127,14 @@ def replace_words(text: str, table: Mapping[str, str]) -> str:
     """
     if not table:
         return text
-    words = "|".join(re.escape(each) for each in sorted(table, key=len, reverse=True))
-    pattern = re.compile(rf"\{{[^}}]*\}}|(?<![\w'])(?:{words})(?![\w'])")
-    return pattern.sub(lambda found: table.get(found[0], found[0]), text)
+    return match_words(tuple(table)).sub(lambda found: table.get(found[0], found[0]), text)
+
+
+@cache
+def match_words(words: tuple[str, ...]) -> re.Pattern[str]:
+    """Any of these words, and any slot."""
+    either = "|".join(re.escape(each) for each in sorted(words, key=len, reverse=True))
+    return re.compile(rf"\{{[^}}]*\}}|(?<![\w'])(?:{either})(?![\w'])")
 
 
 def drop_apostrophes(text: str) -> str:
