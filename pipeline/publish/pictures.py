@@ -78,7 +78,7 @@ def draw_actions(trajectories: Dataset[Trajectory]) -> str:
     mix = facts["mix"]
     most = max([share for _, share, _ in mix] + [wanted for _, _, wanted in mix])
     bars = [Bar(action, share / most, f"{share:.2f} % of {wanted} %", wanted / most) for action, share, wanted in mix]
-    return render_picture("actions", bars, looked_at=facts["looked_at"])
+    return render_picture("actions", bars, counted=facts["total"])
 
 
 def draw_tokens(trajectories: Dataset[Trajectory]) -> str:
@@ -96,7 +96,7 @@ def draw_hours(trajectories: Dataset[Trajectory]) -> str:
     for day, hour in product(range(7), range(24)):
         count = facts["hours"].get((day, hour), 0)
         squares.append(Square(day, hour, count / facts["busiest"], f"{DAYS[day]} {hour}:00, {count:,}"))
-    return render_picture("hours", squares=squares, looked_at=facts["looked_at"])
+    return render_picture("hours", squares=squares, counted=facts["total"])
 
 
 def draw_prices(catalog: Dataset[Product]) -> str:
@@ -134,12 +134,12 @@ def bars_of(counts: Iterable[tuple[Any, int]]) -> list[Bar]:
     return [Bar(str(name), count / most, f"{count:,}") for name, count in found]
 
 
-def render_picture(name: str, bars: Sequence[Bar] = (), *, squares: Sequence[Square] = (), looked_at: int = 0) -> str:
+def render_picture(name: str, bars: Sequence[Bar] = (), *, squares: Sequence[Square] = (), counted: int = 0) -> str:
     """Empty where there is nothing to show."""
     if not bars and not squares:
         return ""
     # The template says in a macro for each picture what stands above it and, in a second line, below.
-    said = getattr(PICTURE_TEMPLATES.get_template("pictures.j2").module, name)(f"{looked_at:,}").split("\n")
+    said = getattr(PICTURE_TEMPLATES.get_template("pictures.j2").module, name)(f"{counted:,}").split("\n")
     title, note, *_ = [*(" ".join(line.split()) for line in said if line.strip()), ""]
     return PICTURE_TEMPLATES.get_template("picture.svg.j2").render(
         title=title,

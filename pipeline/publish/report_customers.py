@@ -1,6 +1,7 @@
 """What the report says of the customers: what is done when, and one customer's month."""
 
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Mapping
 from itertools import product
 from typing import Any
@@ -13,7 +14,7 @@ from shopwright.schemas.samples import Trajectory
 from shopwright.schemas.shop import Persona
 
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
-# Trajectories whose events the pictures are drawn from.
+# Trajectories among which the fullest month is looked for.
 LOOKED_AT = 1_000
 LINES = 14
 PEOPLE = 4
@@ -21,30 +22,27 @@ PEOPLE = 4
 
 def gather_trajectory_facts(trajectories: Dataset[Trajectory]) -> dict[str, Any]:
     """The mix of actions, and when they are."""
-    return events_facts(sample_events(trajectories))
+    return events_facts(trajectories)
 
 
-def sample_events(trajectories: Dataset[Trajectory]) -> Sample:
-    return sample(trajectories, ["id", "persona_id", "events"], rows=LOOKED_AT)
-
-
-def events_facts(some: Sample) -> dict[str, Any]:
+def events_facts(trajectories: Dataset[Trajectory]) -> dict[str, Any]:
     events = "(select unnest(events, recursive := true) from rows)"
-    counts = dict(some.sql(f"select action_type, count(*) from {events} group by 1"))
-    total = sum(counts.values()) or 1
-    hours = {
-        (day, hour): found
-        for day, hour, found in some.sql(
-            f"select isodow(timestamp) - 1, hour(timestamp), count(*) from {events} group by all"
-        )
-    }
+    found = trajectories.sql(
+        f"select action_type, isodow(timestamp) - 1, hour(timestamp), count(*) from {events} group by all"
+    )
+    counts, hours = Counter[str](), Counter[tuple[int, int]]()
+    for action, day, hour, count in found:
+        counts[action] += count
+        hours[day, hour] += count
+    total = counts.total() or 1
     return {
         "mix": [
             (action, 100 * counts.get(action, 0) / total, wanted) for action, wanted in zip(ACTIONS, QUOTA, strict=True)
         ],
         "hours": hours,
         "busiest": max(hours.values(), default=1),
-        "looked_at": len(some),
+        "rush": find_rush(hours),
+        "total": trajectories.manifest.rows if trajectories.manifest else 0,
     }
 
 
@@ -52,13 +50,10 @@ def gather_customer_facts(trajectories: Dataset[Trajectory]) -> dict[str, Any] |
     """The trajectories in figures, one customer's month, and how another one's log begins."""
     if trajectories.manifest is None or not trajectories.manifest.rows:
         return None
-    some = sample_events(trajectories)
+    some = sample(trajectories, ["id", "persona_id", "events"], rows=LOOKED_AT)
     (first,) = sample(trajectories, ["id", "text"], rows=1).table.to_pylist()
-    return events_facts(some) | {
-        "said": some.describe_size,
-        "rush": rush(some),
+    return events_facts(trajectories) | {
         "tokens": tokens_histogram(dict(trajectories.sql("select tokens, count(*) from rows group by 1"))),
-        "total": trajectories.manifest.rows,
         "sizes": trajectories.sql(
             "select budget, count(*), min(tokens), median(tokens)::bigint, max(tokens) from rows group by 1 order by max(tokens)"
         ),
@@ -73,13 +68,12 @@ def list_people(personas: Dataset[Persona]) -> list[str]:
     return [person.description for person in personas.head(PEOPLE)]
 
 
-def rush(some: Sample) -> tuple[str, int, int]:
+def find_rush(hours: Mapping[tuple[int, int], int]) -> tuple[str, int, int]:
     """The day and the hour in which most is done, and how much."""
-    found: tuple[int, int, int] = some.sql(
-        "select isodow(timestamp) - 1, hour(timestamp), count(*) from (select unnest(events, recursive := true) from rows) "
-        "group by 1, 2 order by 3 desc, 1, 2 limit 1"
-    )[0]
-    return DAYS[found[0]], *found[1:]
+    (day, hour), count = max(
+        hours.items(), key=lambda found: (found[1], [-one for one in found[0]]), default=((0, 0), 0)
+    )
+    return DAYS[day], hour, count
 
 
 def month(some: Sample) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from shopwright.pipeline.catalog.wishes import find_unwished_names
 from shopwright.pipeline.checks.unique import ids_are_unique
 from shopwright.pipeline.dataset import Dataset
 from shopwright.pipeline.problem import Lacking
-from shopwright.pipeline.stage import Plan, Shard, Views, stage
+from shopwright.pipeline.stage import Plan, Section, Shard, Views, stage
 from shopwright.schemas.shop import Product
 
 Leaves = Annotated[
@@ -208,7 +208,12 @@ def index_catalog_rows(catalog: Dataset[Product]) -> dict[str, str]:
     return {row["id"]: repr(row) for row in rows}
 
 
-VIEWS = Views(extends="catalog", columns=("title", "category", "price", "rating"))
+VIEWS = Views(
+    place=12,
+    extends="catalog",
+    columns=("title", "category", "price", "rating"),
+    report=(Section("fine", "Small catalog", "publish.report_shop:gather_fine_facts"),),
+)
 
 
 @stage(

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from shopwright.pipeline.checks.unique import ids_are_unique
 from shopwright.pipeline.dataset import Dataset
 from shopwright.pipeline.shop.store import TextIndex
-from shopwright.pipeline.stage import Fault, Plan, Shard, stage
+from shopwright.pipeline.stage import Fault, Plan, Section, Shard, Views, stage
 from shopwright.pipeline.world.orders import (
     ORDER_GAP,
     LoggedPurchase,
@@ -134,12 +134,16 @@ def plan_orders(trajectories: Dataset[Trajectory]) -> Plan:
     return Plan(len(trajectories.once(Purchases)))
 
 
+VIEWS = Views(place=21, report=(Section("orders", "Orders", "publish.report_shop:gather_order_facts"),))
+
+
 @stage(
     makes=Order,
     plan=plan_orders,
     checks=[orders_are_the_logs, dates_are_in_order, variants_are_the_products, colors_are_the_products],
     across=[ids_are_unique, every_purchase_is_in_one_order],
     per_shard=(64, 4_096),
+    views=VIEWS,
     languages=("en", "zh"),
 )
 def orders(

@@ -24,7 +24,7 @@ from shopwright.pipeline.models.valid_replies import (
 )
 from shopwright.pipeline.problem import Problem
 from shopwright.pipeline.prompts import render_messages, render_phrases
-from shopwright.pipeline.stage import Fault, Plan, Shard, stage
+from shopwright.pipeline.stage import Fault, Plan, Section, Shard, Views, stage
 from shopwright.pipeline.words import WORD, split_words
 from shopwright.pipeline.world.catalog_columns import load_usual_searches
 from shopwright.pipeline.world.category_terms import CategoryTermIndex, CategoryTerms, parse_price_limit
@@ -118,12 +118,16 @@ def plan_queries(catalog: Dataset[Product]) -> Plan:
     return Plan(len(catalog.once(summarize_categories)))
 
 
+VIEWS = Views(place=13, report=(Section("queries", "Searches", "publish.report_shop:gather_query_facts"),))
+
+
 @stage(
     makes=Query,
     plan=plan_queries,
     checks=[category_is_the_catalogs, texts_are_searches_there, texts_are_distinct],
     across=[ids_are_unique, categories_are_unique],
     per_shard=(2_000, 100_000),
+    views=VIEWS,
     languages=("en", "zh"),
 )
 def queries(

@@ -30,7 +30,7 @@ from shopwright.pipeline.checks.titles import DENIED as AGAINST
 from shopwright.pipeline.checks.titles import find_denied_choice
 from shopwright.pipeline.checks.unique import ids_are_unique
 from shopwright.pipeline.dataset import Dataset
-from shopwright.pipeline.stage import Fault, Shard, Views, stage
+from shopwright.pipeline.stage import Fault, Section, Shard, Views, stage
 from shopwright.schemas.shop import Product, Variant
 
 COLUMNS = [
@@ -249,7 +249,11 @@ def products_have_a_title_and_others(variants: Dataset[Variant]) -> Iterable[Fau
     return [Fault(file, row, COUNT) for file, row in rows]
 
 
-VIEWS = Views(named_by=("variant_id", "bought_variant"))
+VIEWS = Views(
+    place=11,
+    named_by=("variant_id", "bought_variant"),
+    report=(Section("variants", "Variants", "publish.report_shop:gather_variant_facts"),),
+)
 
 
 @stage(
