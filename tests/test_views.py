@@ -11,7 +11,8 @@ import pytest
 from shopwright import schemas
 from shopwright.pipeline import stages
 from shopwright.pipeline.browse.display import list_references_to
-from shopwright.pipeline.browse.pages import Browse, Redirect, open_page
+from shopwright.pipeline.browse.pages import open_page
+from shopwright.pipeline.browse.visited import Browse, Redirect
 from shopwright.pipeline.publish.card import render_card
 from shopwright.pipeline.publish.exporters.forms import configs
 from shopwright.pipeline.publish.layout import lay

@@ -1,16 +1,12 @@
 """What each page shows: facts for the templates, from a run and an address."""
 
-import html
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
-from urllib.parse import quote, urlencode
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from shopwright.pipeline.arrow import arrow_schema
 from shopwright.pipeline.browse.columns import describe_columns, list_labels
@@ -24,8 +20,9 @@ from shopwright.pipeline.browse.compare import (
     read_episode,
 )
 from shopwright.pipeline.browse.display import list_references_to, read_field_docs
+from shopwright.pipeline.browse.evidence import redirect_to_evidence
 from shopwright.pipeline.browse.links import Walk, condition_of
-from shopwright.pipeline.browse.rows import Shards, find_row_number, query_rows, read_row, read_row_dicts, shards
+from shopwright.pipeline.browse.rows import query_rows, read_row, read_row_dicts
 from shopwright.pipeline.browse.search import (
     Filter,
     count_choices,
@@ -34,11 +31,18 @@ from shopwright.pipeline.browse.search import (
     read_filter,
     select_rows,
 )
-from shopwright.pipeline.browse.worker import Worker
+from shopwright.pipeline.browse.visited import (
+    Browse,
+    Facts,
+    NotFound,
+    Page,
+    Redirect,
+    address,
+    given_number,
+    whole_number,
+)
 from shopwright.pipeline.dataset import Manifest
-from shopwright.pipeline.files import map_paths
 from shopwright.pipeline.publish.report import render_report
-from shopwright.pipeline.run import Run
 from shopwright.pipeline.shards import read_tries
 from shopwright.pipeline.stage import resolve_reference
 from shopwright.pipeline.stages import all_stages, find_reference
@@ -46,76 +50,6 @@ from shopwright.pipeline.stages import all_stages, find_reference
 HERE = Path(__file__).parent
 # Rows on a page.
 PAGE = 25
-# Events, or lines of a text, on a page.
-EVENTS = 200
-# Rows of evidence that stand under their question.
-PROOF = 30
-# Of the largest number of a row.
-DIGITS = 12
-Facts = dict[str, Any]
-
-
-class NotFound(Exception):
-    """There is no such page; says why."""
-
-
-class Page(NamedTuple):
-    template: str
-    facts: Facts
-    status: int = 200
-
-
-class Redirect(NamedTuple):
-    """The page is elsewhere."""
-
-    to: str
-
-
-class Browse:
-    """A run to be looked at, and the process that answers queries over it."""
-
-    def __init__(self, run: Run, worker: Worker | None = None, other: Run | None = None) -> None:
-        self.run = run
-        self.other = other
-        self.worker = worker or Worker()
-        self.kept: dict[tuple[str, str], Any] = {}
-
-    def keep(self, what: str, made: Manifest, find: Callable[[], Any]) -> Any:
-        """What was found of a dataset, as long as it is the same; what took too long is tried again."""
-        key = (what, made.fingerprint)
-        if key in self.kept:
-            return self.kept[key]
-        found = find()
-        if found and not any(getattr(each, "error", "") for each in (found if isinstance(found, list) else [found])):
-            self.kept[key] = found
-        return found
-
-    def read_manifest(self, name: str) -> Manifest:
-        if name not in all_stages():
-            raise NotFound(f"There is no dataset {name}.")
-        found = self.run.read(name).manifest
-        if found is None:
-            raise NotFound(f"There is no {name} in this run. Build it: shopwright build {name} --run {self.run.folder}")
-        return found
-
-    def shards(self, name: str, *, rejected: bool = False) -> Shards:
-        return shards(self.run, self.read_manifest(name), rejected=rejected)
-
-    def number(self, name: str, id: str) -> int | None:
-        """Of the row with this id, where this dataset is in the run and has it."""
-        try:
-            return find_row_number(self.shards(name), id)
-        except NotFound:
-            return None
-
-    def manifests(self) -> dict[str, Manifest | None]:
-        found = map_paths(
-            lambda folder: self.run.read(folder.name).manifest, [self.run.folder / name for name in all_stages()]
-        )
-        return dict(zip(all_stages(), found, strict=True))
-
-    def all_shards(self) -> dict[str, Shards]:
-        return {name: shards(self.run, made) for name, made in self.manifests().items() if made}
 
 
 def open_page(browse: Browse, parts: list[str], given: Mapping[str, str]) -> Page | Redirect:
@@ -150,39 +84,6 @@ def open_page(browse: Browse, parts: list[str], given: Mapping[str, str]) -> Pag
         case ["rejected", name, number]:
             return reject_page(browse, name, whole_number(number))
     raise NotFound("There is no such page.")
-
-
-def whole_number(text: str) -> int:
-    if not is_row_number(text):
-        raise NotFound(f"{text[:40]} is not the number of a row.")
-    return int(text)
-
-
-def is_row_number(text: str) -> bool:
-    """
-    >>> is_row_number("12"), is_row_number("-1"), is_row_number("9" * 13)
-    (True, False, False)
-    """
-    return text.isascii() and text.isdecimal() and len(text) <= DIGITS
-
-
-def given_number(given: Mapping[str, str], name: str) -> int:
-    """A number of an address; 0 where it is none."""
-    text = given.get(name, "").strip()
-    return int(text) if is_row_number(text) else 0
-
-
-def address(*parts: object, **given: object) -> str:
-    """
-    >>> address("data", "catalog", "id", **{"is": "a b"})
-    '/data/catalog/id?is=a+b'
-    """
-    path = "/" + "/".join(quote(str(part), safe="") for part in parts)
-    words = urlencode({name: value for name, value in given.items() if value not in (None, "", 0)})
-    return f"{path}?{words}" if words else path
-
-
-# --- lists -------------------------------------------------------------------------------------------------------------
 
 
 def home_page(browse: Browse) -> Page:
@@ -370,80 +271,6 @@ def reject_page(browse: Browse, name: str, number: int) -> Page:
     return Page("reject.html.j2", facts)
 
 
-# --- rows and their evidence -------------------------------------------------------------------------------------------
-
-
-def gather_proof(browse: Browse, name: str, batch: pa.RecordBatch, given: Mapping[str, str]) -> Facts:
-    """The trajectory of a question, and the first events that the answer rests on."""
-    row = batch.to_pylist()[0]
-    place, trajectories = find_trajectory(browse, name, row)
-    found = read_row(browse.shards(trajectories), place) if place is not None else None
-    if found is None:
-        return {"trajectory": None, "proof": []}
-    events, numbers = flatten_events(found), pa.array(row["evidence"][:PROOF], pa.int64())
-    proof = events.filter(pc.is_in(events.field("row_id"), value_set=numbers)).to_pylist()
-    return {"trajectory": place, "proof": proof}
-
-
-def find_trajectory(browse: Browse, name: str, row: Facts) -> tuple[int | None, str]:
-    """Its number, where it is in the run, and the dataset that it would be in."""
-    column = all_stages()[name].views.proof
-    dataset = find_reference(name, column)
-    return browse.number(dataset, row[column]), dataset
-
-
-def redirect_to_evidence(browse: Browse, name: str, number: int) -> Redirect:
-    """The trajectory of a row, at the first event that the row rests on."""
-    batch = read_row(browse.shards(name), number)
-    if batch is None:
-        raise NotFound(f"{name} has no row {number}.")
-    row = batch.to_pylist()[0]
-    place, _ = find_trajectory(browse, name, row)
-    if place is None:
-        raise NotFound(f"There is no trajectory {row[all_stages()[name].views.proof]} in this run.")
-    return Redirect(at_event(place, number, min(row["evidence"], default=None)))
-
-
-def at_event(trajectory: int, question: int | None, event: int | None) -> str:
-    """The address of an event on its page of the trajectory.
-
-    >>> at_event(7, 12, 431)
-    '/data/trajectories/7?question=12&from=400#event-431'
-    """
-    first = (event or 0) // EVENTS * EVENTS
-    words = [*([f"question={question}"] if question is not None else []), *([f"from={first}"] if first else [])]
-    place = f"/data/trajectories/{trajectory}" + ("?" + "&".join(words) if words else "")
-    return f"{place}#event-{event}" if event is not None else place
-
-
-def flatten_events(batch: pa.RecordBatch) -> pa.StructArray:
-    return batch.column("events").flatten()
-
-
-def gather_trajectory_page(browse: Browse, name: str, batch: pa.RecordBatch, given: Mapping[str, str]) -> Facts:
-    """A page of a trajectory's events, those that a question rests on marked."""
-    events = flatten_events(batch)
-    skip = min(given_number(given, "from"), max(0, len(events) - 1)) // EVENTS * EVENTS
-    found = batch.drop_columns(["events", "text"]).to_pylist()[0]
-    facts: Facts = {"row": found, "skip": skip, "length": len(events), "page": EVENTS, "question": None, "asked": None}
-    facts |= {"events": events.slice(skip, EVENTS).to_pylist(), "marked": [], "as_text": given.get("as") == "text"}
-    if facts["as_text"]:
-        facts["lines"] = batch.column("text")[0].as_py().split("\n")[skip : skip + EVENTS]
-    if "question" in given:
-        facts |= find_question(browse, found["id"], given["question"])
-    return facts
-
-
-def find_question(browse: Browse, trajectory: str, number: str) -> Facts:
-    """A question of this trajectory. Raises NotFound where it is of another."""
-    name, column = next((name, stage.views.proof) for name, stage in all_stages().items() if stage.views.proof)
-    batch = read_row(browse.shards(name), whole_number(number))
-    question = batch.to_pylist()[0] if batch is not None else {}
-    if question.get(column) != trajectory:
-        raise NotFound(f"Question {number} is not about this trajectory.")
-    return {"question": int(number), "asked": question, "asked_in": name, "marked": sorted(question["evidence"])}
-
-
 # --- side by side ------------------------------------------------------------------------------------------------------
 
 
@@ -490,34 +317,3 @@ def diff_page(browse: Browse, name: str = "") -> Page:
     alone = [[each for each in all_stages() if a[each] and not b[each]] for a, b in ((here, there), (there, here))]
     facts = {"found": found, "name": name, "alone": alone, "other": str(browse.other.folder)}
     return Page("diff.html.j2", facts)
-
-
-# --- sessions ----------------------------------------------------------------------------------------------------------
-
-
-def gather_session_step(browse: Browse, name: str, batch: pa.RecordBatch, given: Mapping[str, str]) -> Facts:
-    """One step of a session: the page as it was seen, and what was done on it."""
-    steps = batch.to_pylist()[0]["steps"]
-    if not steps:
-        return {"step": 0, "now": None}
-    number = min(given_number(given, "step"), len(steps) - 1)
-    now = steps[number]
-    try:
-        action = json.loads(now["action"])
-    except ValueError:
-        action = {}
-    acted = action.get("name") if isinstance(action, dict) else None
-    return {"step": number, "now": now, "seen": frame_page(now["html"], acted), "action": action}
-
-
-def frame_page(page: str, name: Any) -> str:
-    """A simplified page for a frame of its own, with what was acted on marked.
-
-    >>> frame_page('<a name="lamp">Lamp</a>', "lamp").partition("frame.css")[2]
-    '"><a class="acted" name="lamp">Lamp</a>'
-    """
-    if isinstance(name, str) and name:
-        own = f' name="{html.escape(name)}"'
-        page = page.replace(own, f' class="acted"{own}', 1)
-    head = '<!doctype html><meta charset="utf-8"><link rel="stylesheet" href="/frame.css">'
-    return head + page

@@ -21,19 +21,11 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from shopwright.pipeline.browse import display
+from shopwright.pipeline.browse.evidence import EVENTS, at_event
 from shopwright.pipeline.browse.guard import OWN
-from shopwright.pipeline.browse.pages import (
-    EVENTS,
-    PAGE,
-    Browse,
-    NotFound,
-    Page,
-    Redirect,
-    address,
-    at_event,
-    open_page,
-)
+from shopwright.pipeline.browse.pages import PAGE, open_page
 from shopwright.pipeline.browse.search import Filter
+from shopwright.pipeline.browse.visited import Browse, NotFound, Page, Redirect, address
 from shopwright.pipeline.problem import Problem
 from shopwright.pipeline.run import Run
 from shopwright.pipeline.stages import find_reference

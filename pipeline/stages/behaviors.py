@@ -72,7 +72,7 @@ VIEWS = Views(
     forms=("publish.exporters.sft:sft_behaviors",),
     purposes=("text-generation",),
     columns=("persona_id", "intent", "outcome", "tokens", "split"),
-    page="browse.pages:gather_session_step",
+    page="browse.evidence:gather_session_step",
     report=(Section("sessions", "Sessions", "publish.report_behaviors:gather_behavior_facts"),),
 )
 

@@ -14,7 +14,8 @@ import pytest
 
 from shopwright.pipeline.arrow import arrow_schema
 from shopwright.pipeline.browse.display import list_references_to, read_field_docs
-from shopwright.pipeline.browse.pages import EVENTS, PAGE
+from shopwright.pipeline.browse.evidence import EVENTS
+from shopwright.pipeline.browse.pages import PAGE
 from shopwright.pipeline.browse.rows import Shards, read_row_batches
 from shopwright.pipeline.browse.server import Server
 from shopwright.pipeline.browse.sql import query_files, shorten_cell

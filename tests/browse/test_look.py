@@ -11,8 +11,8 @@ from urllib.parse import quote
 import pytest
 
 from shopwright.pipeline.browse.compare import find_tables
-from shopwright.pipeline.browse.pages import Browse
 from shopwright.pipeline.browse.search import count_rows, read_filter, select_rows
+from shopwright.pipeline.browse.visited import Browse
 from shopwright.pipeline.evaluate.storage import FOLDER
 from shopwright.pipeline.run import Run
 from shopwright.pipeline.stages import all_stages

@@ -16,7 +16,7 @@ from jinja2.ext import Extension
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from markdown_it import MarkdownIt
 
-from shopwright.pipeline.browse.pages import address
+from shopwright.pipeline.browse.visited import address
 from shopwright.pipeline.models.role import Models
 from shopwright.pipeline.preview import preview
 from shopwright.pipeline.problem import Problem

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from shopwright.pipeline.browse.pages import Browse
 from shopwright.pipeline.browse.server import route_request
+from shopwright.pipeline.browse.visited import Browse
 from shopwright.pipeline.dataset import Manifest
 from shopwright.pipeline.files import footer, is_readable_parquet, parquet
 from shopwright.pipeline.models.replies import Replies, line_checksum, list_reply_places
