@@ -49,11 +49,15 @@ class Sentence:
     text: str
     names: Any
     known: dict[tuple[str, int], Found] = field(default_factory=dict)
+    tokens: dict[int, str] = field(default_factory=dict)
     furthest: int = 0
 
     def token(self, place: int) -> str:
-        found = TOKEN.match(self.text, place + self.text.startswith(" ", place))
-        return found[0].lower() if found else ""
+        known = self.tokens.get(place)
+        if known is None:
+            found = TOKEN.match(self.text, place + self.text.startswith(" ", place))
+            known = self.tokens[place] = found[0].lower() if found else ""
+        return known
 
     def start(self, place: int) -> int | None:
         """Where a word begins, if one can begin here: after a space, an opening bracket or quote, or at the beginning."""
@@ -164,10 +168,15 @@ class Grammar:
     def wording(self, wording: Wording) -> Reader:
         """Reads the parts one after the other and takes together what they say."""
         parts = [(each.keys if isinstance(each, Ref) else (), self.reader(each)) for each in wording.parts]
+        (keys_of_first, first), *rest = parts or [((), read_nothing)]
 
         def read(sentence: Sentence, place: int) -> Found:
-            states: list[tuple[int, Any]] = [(place, None)]
-            for keys, part in parts:
+            states = first(sentence, place)
+            if not states:  # so most wordings end
+                return ()
+            if keys_of_first:
+                states = [(end, nest_under_keys(keys_of_first, value)) for end, value in states]
+            for keys, part in rest:
                 states = [
                     (end, both)
                     for begin, said in states
@@ -227,6 +236,10 @@ def first_token(text: str) -> str:
 
 
 # Reading words
+
+
+def read_nothing(sentence: Sentence, place: int) -> Found:
+    return ((place, None),)
 
 
 def make_word_reader(text: str) -> Reader:
