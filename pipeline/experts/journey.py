@@ -1,30 +1,18 @@
-"""Several requests in one conversation: taken apart, each served by its own expert with one memory, answered in the order asked."""
+"""Several requests in one conversation: each served by its own expert with one memory, answered in the order asked."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache, partial
-from itertools import chain, combinations
-from typing import Any, NamedTuple
+from typing import Any
 
-from shopwright.pipeline.experts.beliefs import Said, read_placed
+from shopwright.pipeline.experts.beliefs import Said
 from shopwright.pipeline.experts.cart import ITEM
 from shopwright.pipeline.experts.expert import Acts, Expert
 from shopwright.pipeline.experts.lists import BUDGET
 from shopwright.pipeline.experts.orders import ARRIVAL
-from shopwright.pipeline.experts.policy import NO_DAY, asks_by_name
-from shopwright.pipeline.experts.recognize import ASKS_RULE, LONG, RULE, STATUS, count_slips, respell_cues
+from shopwright.pipeline.experts.recognize import RULE, respell_cues
+from shopwright.pipeline.experts.requests import Request
 from shopwright.pipeline.reading.wishes import ShopVocabulary
 
-COLON = re.compile(r"(?:^|(?<=[.!?:)]))(?P<words>[^.!?:]*):(?=\s+\S)")
-"""Words with a colon: the next request may follow."""
-NEXT_WORDS = frozenset(
-    "next then after that and up when done once this with out of the way also besides another thing one more something else moving on to while"
-    " we're were at it as are since here now different change topic quick plus oh list is there furthermore you have please second other if i may add in"
-    " addition not too much would ask afterwards dear might my request smth sth stuff you're guess what there's so where was okay go we for"
-    " first begin start things several few number a let's".split()
-)
-STRONG_WORDS = frozenset("next then also plus and thing".split())
-"""One of these alone says in the midst of a sentence that something else follows."""
 MORE_LATER = re.compile(
     r"\b(?:more|else|another|rest|other|further|last point)\b[^.!?]{0,30}\b(?:later|after\w*|through|come|follows)\b|\blater\b[^.!?]{0,30}\b(?:more|thing|request)\b"
     r"|\b(?:for later|can wait|to come|rest later|rest follows|then one more|one thing at a time)\b|\bi say the other later\b"
@@ -57,157 +45,28 @@ OF_LINE = re.compile(
     r"\beach\b|\ba piece\b|\bapiece\b|\bcame with it\b|\bsame order\b|\bthat order\b|\bpaid for it\b|\bit cost\b"
 )
 """What is said of one line of an order."""
-OF_ORDERS = ("return_replacement", "policy_qa", "order_tracking")
-"""Requests that tell of orders."""
+CENTS = re.compile(r"\$\d+\.\d\d\b")
+"""A price to the cent, as of what was bought."""
 LONGEST_REMARK = 12
 """Words of a remark; a request has more."""
+NOTHING_MORE = re.compile(
+    r"\b(?:nothing|no|nope|nah|none|that(?:'s| is)? (?:it|all|everything)|everything|have it all|covers it|full list|all i (?:want|need|have))\b"
+)
+"""How a shopper says that all is told."""
+UNREAD = 1
+"""Answers that are not understood before no more is asked."""
 SPARE = 6
 """Calls that each request is left with when it is asked for details."""
-
-
-PLAIN = frozenset("know have need want tell that they what make like will".split())
-"""Short words that are no slip."""
-SHORT = 4
-"""Letters of a word that a slip may make of any other."""
-
-
 VALUE_APART = 3
 """How doubtful it is that an answer belongs to a request none of whose things has what it says."""
 THING_APART = 4
 """How doubtful it is that an answer about one kind of thing belongs to a request for another."""
 UNLIKELY = 5
 """The rank of a request that nothing in an answer speaks for."""
-MOST_REQUESTS = 5
-UNCLEAR = 0.6
-"""Against a way to cut: a piece of which it is not clear what it asks for."""
-PASSED_OVER = 0.3
-"""Against it: words that may begin a request, and were not taken so."""
-
-
-STRAY = 0.7
-"""Against it: a piece with words that belong to another."""
-DETAIL = re.compile(r"(?:(?:and|also|plus|but|i (?:do )?(?:wish|want|need)),? )?(?:as )?(?:for )?(?:the )?")
-"""What stands before a thing of which a detail is told after it was named."""
-DAY_OF_ARRIVAL = re.compile(r"\barrival\b|\b(?:day|date|when) it (?:comes|gets|arrives|is here)\b")
-OTHER_VERSION = re.compile(r"\b(?:(?:different|other|another) version|same thing)\b")
-ONE_KIND = ("product_discovery", "substitution")
-"""Requests for one product."""
-OF_SEVERAL = ("bundle_planning", "cart_building")
-"""Requests that name several things, of each of which there may be details."""
-
-
 ASKS_FOR_LIKE = re.compile(
     r"\b(?:like|alike|similar|substitute|closest|nearest|near|close|alternative|twin|sibling|cousin|lookalike|dupe|instead|best|same|kind|sort|what now)\b"
 )
 """How somebody asks for another product in place of one that is sold out."""
-
-
-class Request(NamedTuple):
-    """One of the things that are asked."""
-
-    situation: str
-    text: str
-
-
-class Piece(NamedTuple):
-    """What a piece of a text asks for, whether its words say so, and the things that it names, in their order."""
-
-    situation: str
-    is_clear: bool
-    text: str
-    things: Sequence[Said]
-
-    def count_strays(self, before: Sequence["Piece"]) -> int:
-        """How many signs there are that some of its words belong to a piece before it, or to one that was not cut off."""
-        plain = " ".join(self.text.lower().split())
-        return (
-            (self.situation in ONE_KIND and len(self.list_kinds()) > 1)
-            + self.begins_with_detail(before)
-            + (self.situation != "order_tracking" and DAY_OF_ARRIVAL.search(plain) is not None)
-            + (self.situation != "return_replacement" and OTHER_VERSION.search(plain) is not None)
-        )
-
-    def list_kinds(self) -> set[str]:
-        return {each.wish.value for each in self.things}
-
-    def begins_with_detail(self, before: Sequence["Piece"]) -> bool:
-        """Whether it first tells more of a thing that a list before it named."""
-        first = min(self.things, key=lambda each: each.start, default=None)
-        named = {kind for each in before if each.situation in OF_SEVERAL for kind in each.list_kinds()}
-        return (
-            first is not None
-            and first.wish.value in named
-            and DETAIL.fullmatch(self.text[: first.start].lower()) is not None
-        )
-
-
-def split_requests(text: str, judge: Callable[[str], tuple[str, bool]], lexicon: ShopVocabulary) -> list[Request]:
-    """The requests of a text, in their order: of all ways to cut it where something else may follow, the one whose pieces make the most sense.
-
-    judge: what a text is about, and whether its words say so.
-    """
-    plain = " ".join(text.split())
-    cuts = [(start, found.end()) for found in COLON.finditer(plain) if (start := find_next(found, lexicon)) > 0]
-    judged = cache(partial(judge_request, judge=judge, lexicon=lexicon))
-    ways = chain.from_iterable(combinations(cuts, count) for count in range(min(len(cuts), MOST_REQUESTS - 1) + 1))
-    cut = [[judged(piece) for piece in cut_text(plain, way)] for way in ways]
-    best = max(cut, key=lambda pieces: weigh_pieces(pieces, len(cuts)))
-    return [Request(piece.situation, piece.text) for piece in best]
-
-
-def cut_text(text: str, cuts: Sequence[tuple[int, int]]) -> list[str]:
-    """The pieces between the cuts, each of which begins and ends somewhere."""
-    begins, ends = [0, *(end for _, end in cuts)], [*(start for start, _ in cuts), len(text)]
-    return [text[begin:end].strip() for begin, end in zip(begins, ends, strict=True)]
-
-
-def judge_request(text: str, *, judge: Callable[[str], tuple[str, bool]], lexicon: ShopVocabulary) -> Piece:
-    """What a piece asks for, and whether its words say so: what only tells of a case or an order does not ask."""
-    situation, sure = judge(text)
-    asks = respell_cues(text.lower(), lexicon.words)
-    if situation == "order_tracking" and not STATUS.search(asks) and not ARRIVAL.search(asks):
-        sure = False
-    if situation == "policy_qa" and "?" not in text and not ASKS_RULE.search(asks) and not asks_by_name(asks):
-        sure = False
-    things = [each for each in read_placed(text, lexicon, NO_DAY) if each.wish.kind == "thing"]
-    return Piece(situation, sure, text, things)
-
-
-def weigh_pieces(pieces: Sequence[Piece], cuts: int) -> float:
-    """How much sense it makes: each request is clear, of its own kind and whole, and nothing was passed over that says that another follows."""
-    kinds = len({each.situation for each in pieces})
-    clear = sum(each.is_clear for each in pieces)
-    strays = sum(each.count_strays(pieces[:place]) for place, each in enumerate(pieces))
-    wrong = UNCLEAR * (len(pieces) - clear) + 2 * (len(pieces) - kinds) + STRAY * strays
-    return clear - wrong - PASSED_OVER * (cuts + 1 - len(pieces))
-
-
-def find_next(found: re.Match[str], lexicon: ShopVocabulary) -> int:
-    """Where the words before a colon begin that only say that something else follows; -1 where there are none."""
-    words = list(re.finditer(r"[\w']+", found["words"]))
-    meant = [respell_next_word(word[0].lower(), lexicon) for word in words]
-    run = 0
-    while run < len(words) and meant[-1 - run] is not None:
-        run += 1
-    while run and not meant[-run]:  # what may be anything does not begin it
-        run -= 1
-    clear = len(list(filter(None, meant[len(meant) - run :])))
-    whole = run == len(words) and clear > 0
-    if not whole and not (clear > 1 and 2 * clear >= run) and not (run and meant[-1] in STRONG_WORDS):
-        return -1
-    return found.start("words") + words[-run].start()
-
-
-def respell_next_word(word: str, lexicon: ShopVocabulary) -> str | None:
-    """The word that is meant of those which go from one request to the next; empty for one that may be anything, None for another."""
-    if word in NEXT_WORDS:
-        return word
-    known = word in lexicon.words or word in PLAIN or word.isdigit()
-    near = min((count_slips(word, other), other) for other in sorted(NEXT_WORDS) if abs(len(other) - len(word)) <= 2)
-    if not known and len(word) > 2 and near[0] <= (2 if len(word) > LONG else 1):
-        return near[1]
-    short = len(word) <= SHORT and near[0] <= 1 and word not in PLAIN and not word.isdigit()
-    return "" if short or not known else None
 
 
 def count_settled(way: Sequence[int], place: int, topics: Sequence[frozenset[str]]) -> int:
@@ -236,12 +95,16 @@ class Journey(Expert):
     def play(self) -> Acts:
         answers: list[str] = []
 
+        unread = 0
+
         def read(answer: str) -> bool:
+            nonlocal unread
             self.add_late_request()
             heard = self.read(answer, self.list_things(), case=True)
             news = bool(heard or ARRIVAL.search(answer.lower()))
             answers.extend([answer] if news else [])
-            return news
+            unread += not news
+            return news or (unread <= UNREAD and NOTHING_MORE.search(answer.lower()) is None)
 
         yield from self.ask_for_more(read, keep=SPARE * len(self.requests))
         routed = self.route(answers)
@@ -281,9 +144,7 @@ class Journey(Expert):
         expert = self.experts[request.situation](request.text, self.left - keep, self.memory.lexicon)
         expert.reserve = keep
         expert.memory, expert.asides, expert.told = self.memory, self.asides, list(told)
-        answer = yield from expert.solve(
-            " ".join([request.text, *told]) if request.situation == "policy_qa" else request.text
-        )
+        answer = yield from expert.solve(request.text)
         self.left, self.asides = expert.left + expert.reserve, expert.asides
         return answer
 
@@ -371,6 +232,8 @@ class Journey(Expert):
         ranked: list[tuple[str, ...]] = []
         if ITEM.search(said) or RULE.search(said) or VIEWED.search(said):
             ranked.append(("cart_building",))
+        if OF_LINE.search(said) and CENTS.search(said):
+            ranked.append(("return_replacement",))
         if INSTEAD.search(said):
             ranked.append(("return_replacement",))
         if BUDGET.search(said) and "price at most" in kinds:  # what an order came to is said to the cent
@@ -380,6 +243,8 @@ class Journey(Expert):
         if IN_ORDER.search(said) or kinds & {"date", "span", "kinds", "order"}:
             ranked += [("return_replacement",)] if OF_LINE.search(said) else []
             ranked.append(("return_replacement", "order_tracking", *(["policy_qa"] if "case" in kinds else [])))
+        if "thing" in kinds and not listed:
+            ranked.append(("product_discovery", "substitution", "cart_building"))
         if listed and kinds != {"thing"}:
             ranked.append(("bundle_planning",))
         if ARRIVAL.search(said) and not kinds & {"shipping days"}:

@@ -19,6 +19,8 @@ NEW = re.compile(
     r"|replace(?:d|ment)? (?:it )?(?:with|by|must|should)"
 )
 """How it begins what is said of what is wanted instead."""
+PAID = re.compile(r"\b(?:cost me|it (?:did )?cost|i paid|paid for it)\W*$")
+"""What stands before a price that was paid."""
 OF_ORDERS = ("span", "date", "order", "kinds", "pieces", "thing", "title")
 """Kinds of wishes that are about an order or a line of one, wherever they stand."""
 
@@ -227,7 +229,8 @@ class Return(OrderExpert):
             ]
             return [each for each in said if each not in own], own
         begin = realign(typed, plain, range(len(typed) + 1))[cue.start()]
-        new = [each for each in said if each.start >= begin and each.wish.kind not in OF_ORDERS]
+        later = [each for each in said if each.start >= begin and each.wish.kind not in OF_ORDERS]
+        new = [each for each in later if not PAID.search(typed, 0, max(0, each.start))]
         return [each for each in said if each not in new], new
 
     def is_line(

@@ -7,12 +7,13 @@ from typing import Any
 from shopwright.pipeline.experts.beliefs import Said, read_placed
 from shopwright.pipeline.experts.cart import Cart
 from shopwright.pipeline.experts.expert import Acts
-from shopwright.pipeline.experts.journey import MORE_LATER, Journey, split_requests
+from shopwright.pipeline.experts.journey import MORE_LATER, Journey
 from shopwright.pipeline.experts.lists import Bundle, OneSeller, VoucherList
 from shopwright.pipeline.experts.orders import Return, Tracking
 from shopwright.pipeline.experts.policy import NO_DAY, Policy, asks_by_name, read_topic_of_question
 from shopwright.pipeline.experts.products import Discovery, Substitution
 from shopwright.pipeline.experts.recognize import CART, MY_ORDER, STATUS, asks_about_rule, recognize, respell_cues
+from shopwright.pipeline.experts.requests import Request, split_requests
 from shopwright.pipeline.reading.wishes import ShopVocabulary, leave_out_contrast
 
 EXPERTS: dict[str, Callable[..., Any]] = {
@@ -67,6 +68,15 @@ def blank_out(text: str, said: Sequence[Said]) -> str:
     return text
 
 
+def find_requests(opening: str, lexicon: ShopVocabulary) -> list[Request]:
+    """What an opening asks for, in its order; nothing where a request of it is never one of several."""
+    requests = split_requests(opening, partial(recognize_text, lexicon=lexicon), lexicon)
+    alone = name_situation(opening, lexicon) in ALONE
+    if alone and (len(requests) < 2 or any(each.situation in ALONE for each in requests)):
+        return []
+    return requests
+
+
 def play(opening: str, calls: int, lexicon: ShopVocabulary) -> Acts:
     """The calls of the expert for an opening: yields steps, is sent what the tools said. It ends when an answer is handed in."""
     opening = leave_out_contrast(opening)
@@ -76,12 +86,11 @@ def play(opening: str, calls: int, lexicon: ShopVocabulary) -> Acts:
         return situation if sure else ""
 
     plain = respell_cues(opening.lower(), lexicon.words)
-    whole = name_situation(opening, lexicon)
-    requests = [] if whole in ALONE else split_requests(opening, partial(recognize_text, lexicon=lexicon), lexicon)
+    requests = find_requests(opening, lexicon)
     expert: Any
     if len(requests) > 1 or (requests and MORE_LATER.search(plain)):
         guess = partial(name_situation, lexicon=lexicon)
         expert = Journey(opening, calls, lexicon, requests=requests, experts=EXPERTS, find=find, guess=guess)
     else:
-        expert = EXPERTS[whole](opening, calls, lexicon)
+        expert = EXPERTS[name_situation(opening, lexicon)](opening, calls, lexicon)
     yield from expert.play()

@@ -17,7 +17,7 @@ from shopwright.pipeline.checks.policy_texts import (
 )
 from shopwright.pipeline.experts.beliefs import read_placed
 from shopwright.pipeline.experts.expert import Acts, Expert
-from shopwright.pipeline.experts.recognize import SOLD_OUT, WEAK_TOPICS, respell_cues
+from shopwright.pipeline.experts.recognize import ASKS_RULE, SOLD_OUT, WEAK_TOPICS, respell_cues
 from shopwright.pipeline.reading.wishes import AMOUNTS, ShopVocabulary, read_case_fact
 
 NO_DAY = date(2000, 1, 1)
@@ -149,6 +149,8 @@ class Policy(Expert):
     def solve_question(self, text: str, *, asks: bool) -> Acts:
         """The answer to the question that a text has, by the rules that a search finds."""
         topic = self.find_topic(text)
+        if asks:  # what was told before is about the case, whatever else its words may name
+            text = " ".join([text, *(self.told or ())])
         rules = yield from self.find_rules(topic, text, asks=asks)
         if not rules:
             return {"thought": "The policies say nothing about it.", "refusal": "not_covered"}
@@ -298,7 +300,8 @@ def read_topic_of_question(text: str, lexicon: ShopVocabulary) -> str:
         SMALL_TALK.sub(",", each.lower()) for each in SENTENCES.split(respell_cues(text.lower(), lexicon.words))
     ]
     asked = pick_topic([each for each in sentences if ASKS.search(each)])
-    if asked not in WEAK_TOPICS:
+    drop = asked == "parcel drop" and any(ASKS_RULE.search(each) for each in sentences if ASKS.search(each))
+    if asked not in WEAK_TOPICS or drop:
         return asked
     return pick_topic([leave_out_case(each, lexicon) for each in sentences], but=asked) or pick_topic(sentences)
 

@@ -10,10 +10,10 @@ from shopwright.pipeline.reading.wishes import ONE_SELLER, VOUCHER, WANTS
 RULE = dict(WANTS)["rule"]
 EACH = re.compile(r"\bone (?:of |from |off |pf )?(?:each|ea|every)\b|\beach one\b|\bone per\b|\bof each\b")
 BACK = re.compile(
-    r"\breturn(?:ing|s|ed)?\b|\bback\b|\bnot keeping\b|\bchanged my mind\b|\bgood for me\b|\bno use for\b|\bget along\b|\bswap\b|\bexchanged?\b"
+    r"\breturn(?:ing|s|ed)?\b|\bback\b|\bnot keeping\b|\bchanged my mind\b|\bgood for me\b|\bno use for\b|\bget along\b|\bin (?:its|their) place\b|\bswap\b|\bexchanged?\b"
 )
 SOLD_OUT = re.compile(
-    r"\bsold ?-?out\b|out of stock|no longer|\bunavailable\b|(?:none|nothing) left|not (?:in stock|available)|\bgone\b|\brun out\b|ran out|any ?more of|\bno more (?!than\b)\w"
+    r"\bsold ?-?out\b|out of stock|no longer|\bunavailable\b|(?:none|nothing) left|not (?:in stock|available)|\bgone\b(?! ask)|\brun out\b|ran out|any ?more of|\bno more (?!than\b)\w"
     r"|\b(?:similar|substitute|closest|nearest|alternative|twin|sibling|cousin|lookalike|dupe)\b|most like|(?<!should )(?<!would )like it\b|next best|(?:close|near) (?:to|as)\b|same (?:kind|sort)\b"
     r"|another of the kind|is finish\b|more alike|had my heart|nowhere"
 )
@@ -23,14 +23,19 @@ MY_ORDER = re.compile(
 )
 STATUS = re.compile(
     r"\bwhere(?:s|'s)?\b|\bstatus\b|\btrac(?:k|king|e)\b|\bcheck\b|\blook up\b|\bnews\b|\bupdate\b|\bwhat(?:'s| is|s)? (?:happened|about|up|became|has become|with)\b|\bhappened\b"
-    r"|\bwere my\b|\bhere is my (?:order|parcel|package|stuff)\b|\bhow far\b|\bwonder(?:ing)?\b|\b(?:writing|asking|calling|know) about\b|\bbecame\b|\bbecome\b|\bastray\b|\bhas my\b|\bhow (?:is it|it is|my order is)\b"
+    r"|\bwere my\b|\bhere (?:on \w+ )?is my (?:order|parcel|package|stuff)\b|\blook \w{2,3} my (?:order|parcel|package)\b|\bhas \w{1,3} (?:order|parcel|package)\b|\bhow far\b|\bwonder(?:ing)?\b|\b(?:writing|asking|calling|know) (?:about|abt)\b|\bbecame\b|\bbecome\b|\bastray\b|\bhas my\b|\bhow (?:is it|it is|my order is)\b"
     r"|\b(?:order|parcel|package|stuff)(?: been)? (?:shipped|sent)\b"
 )
-HAS_COME = re.compile(r"\bhas my (?:\w+ )?(?:orders?|parcels?|packages?|stuff|delivery)\b")
+HAS_COME = re.compile(
+    r"\bhas my (?:\w+ )?(?:orders?|parcels?|packages?|stuff|delivery)\b|\bwhere my (?:order|parcel|package|stuff|delivery) is\b"
+    r"|\b(?:update|news|status) (?:on|of|about) my (?:order|parcel|package|stuff|delivery)\b"
+)
+IN_ORDER = re.compile(r"\bin it\b")
+ARRIVAL_DATE = re.compile(r"\barrival (?:date|day)\b")
 ASKS_RULE = re.compile(
     r"\bhow (?:long|many|much|often|fast|late)\b|\bwhat \w+ of \w+ do (?:you|u|i)\b|\buntil when\b|\bwhat (?:do i|does|will|would|kind|form|must|fee|compensation|do you|do u|is your|is the (?!status))\b|\bsign(?:ature)?\b"
     r"|\b(?:left|leave)\b.*\b(?:parcel|door|locker)\b|\b(?:parcel|package)\b.*\b(?:left|end up|does .* go)\b|\bwill the driver\b|\bpost office\b|\blocker\b|\bparcel (?:drop|go)\b"
-    r"|\bdelivery time\b|\breferral\b|\bwhen will\b|\bwhat (?:an?|the) [\w ]{2,40} costs?\b|\bwhat (?:do|does|would|will) (?:u|it|an?) (?:[\w ]{2,30} )?(?:charge|cost)\b"
+    r"|\bdelivery time\b|\breferral\b|\bwhen will\b|\bwhen is my money\b|\bdo i get my refund\b|\bmy reward\b|\bwhat(?=[.,]|$)|\bwhat would (?:you|u) (?:ask|charge|want) for\b|\bwhat (?:an?|the) [\w ]{2,40} costs?\b|\bwhat (?:do|does|would|will) (?:u|it|an?) (?:[\w ]{2,30} )?(?:charge|cost)\b"
 )
 CART = re.compile(
     r"\bcart\b|\bbasket\b|\b(?:put|add|throw|drop|toss|pop)\b[^.!?]{0,80}\b(?:viewed|looked at|had open|clicked on|saw)\b"
@@ -43,7 +48,7 @@ CUES = frozenset(
     "return returning back send sending take keeping mind changed swap instead replacement sold stock longer unavailable gone none left"
     " similar substitute closest nearest alternative twin sibling cousin kind close near possible like"
     " order orders ordered parcel package stuff delivery has where status track trace check news update happened wonder wondering became about"
-    " voucher each cart card seller how long many much until match days method form drop arrive arrives arrived shipped arrival day date know"
+    " voucher each out cart card seller how long many much until match days method form drop arrive arrives arrived shipped arrival day date know"
     " refund shipping warranty repair restocking currency parcel membership compensation prices invoice signature"
     " later through follows afterwards cancel engraving installation pickup claim proof purchase damage damaged delay".split()
 )
@@ -74,6 +79,8 @@ def recognize(text: str, *, things: int, products: bool, topic: str) -> str:
     if SOLD_OUT.search(text):
         return "substitution"
     if MY_ORDER.search(text) or (ORDER.search(text) and STATUS.search(text)):
+        return "order_tracking"
+    if IN_ORDER.search(text) and (STATUS.search(text) or ARRIVAL_DATE.search(text)):
         return "order_tracking"
     return "product_discovery"
 

@@ -13,11 +13,12 @@ from shopwright.pipeline.envs.difficulty import compute_axes, scale_limits_to_ca
 from shopwright.pipeline.envs.episode import Episode, draw_task, play_episode, play_solution
 from shopwright.pipeline.envs.unseen import find_usage
 from shopwright.pipeline.experts.beliefs import Memory, Ranking
-from shopwright.pipeline.experts.journey import MORE_LATER, Journey, Request, split_requests
-from shopwright.pipeline.experts.play import EXPERTS, name_situation, recognize_text
+from shopwright.pipeline.experts.journey import MORE_LATER, Journey
+from shopwright.pipeline.experts.play import EXPERTS, find_requests, name_situation, recognize_text
 from shopwright.pipeline.experts.play import play as plan_calls
 from shopwright.pipeline.experts.player import load_lexicon, play_by_expert
 from shopwright.pipeline.experts.recognize import respell_cues
+from shopwright.pipeline.experts.requests import Request, split_requests
 from shopwright.pipeline.gym import world
 from shopwright.pipeline.reading.wishes import Wish
 
@@ -151,6 +152,63 @@ def split(shop, text):
 def test_requests_are_told_apart_where_the_words_between_them_are_badly_typed(shop):
     text = "Few things. How many samples may I add to my order? After rhhst: Is there anny news abot my order? It had something by Tuckmere in it."
     assert split(shop, text) == ["policy_qa", "order_tracking"]
+
+
+# Each with the requests that it has, however it is typed and wherever more is told of one.
+REQUESTS = {
+    "Look ip my odreer, quick: it had a desk lamp in it. Next: Recycling the old one costs what. Case, quick: have had it for 7 months.": [
+        "order_tracking",
+        "policy_qa",
+    ],
+    "Where do I get my refund from? The payment was by voucher. Change of topic: a gel pen, a desk lamp, a cuddly toy, one of each.": [
+        "policy_qa",
+        "bundle_planning",
+    ],
+    "I should like to return my trail tent. Now for the nr: The Ilvara Vela daily moisturizer is gone. Have you another of the kind?": [
+        "return_replacement",
+        "substitution",
+    ],
+    "Has my order shipped already? As far as I rmember: I ordered a desk lamp 53 days ago. Also: I'm not keeping the gel pen from one of my orders. What matters for the new one: a fine tip.": [
+        "order_tracking",
+        "return_replacement",
+    ],
+    "Into my cart should go this: that desk lamp I looked at for $49.99. And: What's my reward if I recommend you to a friend?": [
+        "cart_building",
+        "policy_qa",
+    ],
+    "Looking for a used film camera w a neck strap, for less than $635. 7 tops gonn ask smth else later": [
+        "product_discovery"
+    ],
+    "A crew neck T-shirt in it. Where's my orrr?": ["order_tracking"],
+}
+
+
+@pytest.mark.parametrize("text", REQUESTS)
+def test_requests_are_known_however_they_are_typed(shop, text):
+    assert [each.situation for each in find_requests(text, load_lexicon(shop.store))] == REQUESTS[text]
+
+
+def test_a_list_for_a_voucher_is_never_one_of_several(shop):
+    text = "I hold a voucher: $12 off from $60 on. I need one of each: a gel pen, a desk lamp, a cuddly toy."
+    assert find_requests(text, load_lexicon(shop.store)) == []
+
+
+def test_an_answer_that_is_not_understood_does_not_end_the_questions(shop):
+    lexicon = load_lexicon(shop.store)
+    find = partial(name_situation, lexicon=lexicon)
+    requests = [Request("order_tracking", "Where is my order?")]
+    acts = Journey("", 40, lexicon, requests=requests, experts=EXPERTS, find=find, guess=find).play()
+    said = ["Wll, ofc, hte thnig.", "It had a desk lamp in it.", "That is all."]
+    steps = [next(acts), *(acts.send(json.dumps({"answer": each})) for each in said)]
+    assert [step.name for step in steps] == ["ask_user", "ask_user", "ask_user", "order_list"]
+
+
+def test_what_was_paid_is_of_the_line_that_goes_back(shop):
+    expert = EXPERTS["return_replacement"]("", 40, load_lexicon(shop.store))
+    text = "Send back the cuddly toy. Swap it for another version. Details: cost me $36.95. The new one should cost less than $40."
+    old, new = expert.split_new(text, expert.read(text))
+    assert ("price", "3695") in [(each.wish.kind, each.wish.value) for each in old]
+    assert "3695" not in [each.wish.value for each in new]
 
 
 def test_a_remark_with_a_colon_begins_no_request(shop):
