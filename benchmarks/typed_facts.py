@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from benchmarks.trajectories import machine, write
 from shopwright.pipeline import gym
-from shopwright.pipeline.checks.openings import find_misreading_of_opening, make_vocabulary
+from shopwright.pipeline.checks.openings import find_misread_opening, make_vocabulary
 from shopwright.pipeline.envs import all_envs, get_env
 from shopwright.pipeline.envs.base import World
 from shopwright.pipeline.envs.episode import draw_task
@@ -76,7 +76,7 @@ def list_rows(world: World, count: int) -> Iterator[str]:
 
 def describe_tasks(name: str, level: int, tasks: list[Task], shop: ShopVocabulary, found: Recovery) -> str:
     noised = [task for task in tasks if any(slot.typed for slot in task.slots)]
-    read = [sum(find_misreading_of_opening(task, shop) is None for task in some) for some in (tasks, noised)]
+    read = [sum(find_misread_opening(task, shop) is None for task in some) for some in (tasks, noised)]
     shares = [
         format_share(len(noised), len(tasks)),
         format_share(read[0], len(tasks)),

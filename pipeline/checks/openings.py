@@ -269,11 +269,14 @@ def find_misread_words(task: Task, catalog: Dataset[Product]) -> str | None:
     """The opening says all that is stated and nothing else, and each answer what it is asked for."""
     shop = catalog.once(make_shop)
     wrong = next(filter(None, (find_bad_typing(slot, task) for slot in task.slots)), None)
-    if wrong is None:
-        stated = [slot for slot in task.slots if slot.known == "stated"]
-        more = list(expect_limits(task.env, json.loads(task.goal)))
-        wrong = find_misreading(task.opening, stated, shop, find_today(task), more=more)
+    wrong = wrong or find_misread_opening(task, shop)
     return f"its opening: {wrong}" if wrong else find_misread_answer(task, shop, find_today(task))
+
+
+def find_misread_opening(task: Task, shop: ShopVocabulary) -> str | None:
+    stated = [slot for slot in task.slots if slot.known == "stated"]
+    more = list(expect_limits(task.env, json.loads(task.goal)))
+    return find_misreading(task.opening, stated, shop, find_today(task), more=more)
 
 
 def find_today(task: Task) -> date:
