@@ -82,7 +82,7 @@ def open_page(typed: str, port: int, folder: Path, environ: Mapping[str, str]) -
                 sleep(0.05)
                 continue
             found = re.search(r"<title>(.*?)</title>", page, re.DOTALL)
-            return perf_counter() - began, found[1].strip() if found else ""
+            return perf_counter() - began, (found[1].strip() if found else "") or "a page"
         raise RuntimeError(f"{typed}: no page")
     finally:
         os.killpg(server.pid, signal.SIGTERM)
@@ -104,7 +104,7 @@ def take_steps(folder: Path) -> list[Step]:
 
     def take(wish: str, typed: str, do: Callable[[], tuple[float, str]], seen: str = "") -> None:
         seconds, told = do()
-        steps.append(Step(wish, typed, seconds, seen or told))
+        steps.append(Step(wish, typed, seconds, " ".join((seen or told).split())))
         print(f"{wish}: {seconds:.0f} s, {told[:100]}", flush=True)
 
     def take_command(wish: str, typed: str, seen: str = "") -> None:
