@@ -41,8 +41,7 @@ from shopwright.pipeline.browse.visited import (
     given_number,
     whole_number,
 )
-from shopwright.pipeline.dataset import Manifest
-from shopwright.pipeline.publish.report import render_report
+from shopwright.pipeline.publish.report import changed_settings, render_report
 from shopwright.pipeline.shards import read_tries
 from shopwright.pipeline.stage import resolve_reference
 from shopwright.pipeline.stages import all_stages, find_reference
@@ -95,22 +94,11 @@ def home_page(browse: Browse) -> Page:
         {
             "made": made,
             "played": played,
-            "changed": {name: find_changed_settings(manifest) for name, manifest in made.items()},
+            "changed": {name: changed_settings(manifest) for name, manifest in made.items()},
             "missing": [name for name, manifest in found.items() if manifest is None],
             "abouts": {name: stage.about for name, stage in all_stages().items()},
         },
     )
-
-
-def find_changed_settings(made: Manifest) -> Facts:
-    """The settings that are not the stage's defaults."""
-    known = all_stages()[made.dataset].settings
-    settings = made.recipe.settings
-    return {
-        name: value
-        for name, value in settings.items()
-        if name in known and known[name].parse(known[name].default) != value
-    }
 
 
 def find_page(browse: Browse, given: Mapping[str, str]) -> Page:

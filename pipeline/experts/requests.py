@@ -21,6 +21,7 @@ NEXT_WORDS = frozenset(
     " first begin start things several few number a let's".split()
 )
 STRONG_WORDS = frozenset("next then also plus and thing".split())
+"""One of these alone says in the midst of a sentence that something else follows."""
 COUNTED = frozenset("next then also plus thing first second third other another more besides".split())
 """Words that number requests: a cut without one may only begin what is told of a request."""
 DETAIL_WORDS = frozenset(
@@ -31,7 +32,6 @@ ALONE_NEXT = ("then", "next", "also", "plus")
 """One of these may be all that stands before the colon; then a word that is one slip from it is meant so."""
 REST_OF_NEXT = 3
 """Words after which one more before the colon may be typed badly past reading: "now for the nr:"."""
-"""One of these alone says in the midst of a sentence that something else follows."""
 PLAIN = frozenset("know have need want tell that they what make like will".split())
 """Short words that are no slip."""
 SHORT = 4

@@ -16,7 +16,7 @@ class Synonyms:
 
     def __init__(self, groups: Iterable[tuple[str, ...]]) -> None:
         self.groups = {phrase.lower(): group for group in groups for phrase in reversed(group)}
-        ordered = sorted(sorted(self.groups, key=len, reverse=True), key=itemgetter(0))
+        ordered = sorted(self.groups, key=lambda phrase: (phrase[0], -len(phrase)))
         # By the first character, as a pattern of hundreds of phrases is tried at every place of a text.
         alike = (
             f"(?={re.escape(first)})(?:{'|'.join(map(bound_phrase, all))})"
