@@ -102,7 +102,9 @@ def join_others(groups: list[Row]) -> list[Row]:
     ('2 others', 2, 2)
     """
     shown, rest = groups[:NAMED], groups[NAMED:]
-    return [*shown, (f"{len(rest)} others", *map(sum, zip(*(row[1:] for row in rest), strict=True)))] if rest else shown
+    if len(rest) < 2:  # one is named as well
+        return groups
+    return [*shown, (f"{len(rest)} others", *map(sum, zip(*(row[1:] for row in rest), strict=True)))]
 
 
 def format_share(share: float) -> str:
