@@ -1,9 +1,10 @@
-"""A transformer of about a million parameters that continues a prefix, trained from nothing on the CPU.
+"""A transformer of about half a million parameters that continues a prefix, trained from nothing on the CPU.
 
 All of a prefix is seen at once, what follows it from left to right (a prefix language model: Raffel et al. 2020, section 3.2.1).
 Attention knows how far apart two tokens are and not where they stand (rotary: Su et al. 2021, section 3.2), so that the same words mean the
 same behind other ones. Beside it, each place of what follows sees the words and pairs of words of the prefix as a set, of which most are left
-out in training (wide and deep: Cheng et al. 2016). A token that stands for something in the prefix can only follow a prefix that has it. Input and output share their embeddings, which therefore begin small. Needs torch.
+out in training (wide and deep: Cheng et al. 2016). A token that stands for something in the prefix can only follow a prefix that has it. Input and output share their embeddings, which therefore
+begin small. Needs torch.
 """
 
 import math
@@ -15,7 +16,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-WIDTH, LAYERS, HEADS, BATCH = 128, 4, 4, 64
+WIDTH, LAYERS, HEADS, BATCH = 96, 3, 4, 64
 RATE, WARM_UP, DECAY = 2e-3, 100, 0.05
 # Of what is learnt from: the share of a layer's outputs that is dropped, and the largest share of a prefix's tokens that is not shown.
 DROPPED, UNSEEN = 0.1, 0.5
@@ -37,18 +38,23 @@ class Block(nn.Module):
         self.think = nn.Sequential(nn.Linear(WIDTH, 4 * WIDTH), nn.GELU(), nn.Linear(4 * WIDTH, WIDTH))
         self.drop = nn.Dropout(DROPPED)
 
-    def forward(self, x: torch.Tensor, visible: torch.Tensor) -> torch.Tensor:
+    def forward(self, x: torch.Tensor, visible: torch.Tensor | None, past: list[torch.Tensor]) -> torch.Tensor:
+        """past: keys and values of the places before, to which those of x are added."""
         rows, length, _ = x.shape
         parts = self.attend(self.before(x)).view(rows, length, 3, HEADS, WIDTH // HEADS).permute(2, 0, 3, 1, 4)
-        seen = functional.scaled_dot_product_attention(turn(parts[0]), turn(parts[1]), parts[2], attn_mask=visible)
+        start = past[0].shape[-2] if past else 0
+        held = [turn(parts[1], start), parts[2]]
+        past[:] = [torch.cat(pair, -2) for pair in zip(past, held, strict=True)] if past else held
+        seen = functional.scaled_dot_product_attention(turn(parts[0], start), *past, attn_mask=visible)
         x = x + self.drop(self.gather(seen.transpose(1, 2).reshape(rows, length, WIDTH)))
         return x + self.drop(self.think(self.between(x)))
 
 
-def turn(x: torch.Tensor) -> torch.Tensor:
+def turn(x: torch.Tensor, start: int) -> torch.Tensor:
     """Vectors [rows, heads, length, width], each turned by its place, so that products of two hang on how far apart they are."""
     half = x.shape[-1] // 2
-    angles = torch.arange(x.shape[-2])[:, None] * 10_000 ** (-torch.arange(half) / half)
+    places = start + torch.arange(x.shape[-2])
+    angles = places[:, None] * 10_000 ** (-torch.arange(half) / half)
     one, two = x[..., :half], x[..., half:]
     return torch.cat([one * angles.cos() - two * angles.sin(), one * angles.sin() + two * angles.cos()], -1)
 
@@ -69,19 +75,25 @@ class Learner(nn.Module):
             if isinstance(module, nn.Embedding | nn.Linear):
                 nn.init.normal_(module.weight, std=0.02)
 
-    def forward(self, tokens: torch.Tensor, prefixes: torch.Tensor) -> torch.Tensor:
+    def forward(self, tokens: torch.Tensor, prefixes: torch.Tensor, asked: torch.Tensor) -> torch.Tensor:
+        """asked: the places whose next tokens are wanted, [rows, length]."""
         place = torch.arange(tokens.shape[1])
-        inside = place[None] < prefixes[:, None]
-        known = torch.zeros(len(tokens), len(self.needs), dtype=torch.bool).scatter_(
-            1, torch.where(inside, tokens, PAD), True
-        )
-        barred = self.copied & ~known[:, self.needs.clamp(min=0)]
         visible = (place[None, :] <= place[:, None])[None] | (place[None, None, :] < prefixes[:, None, None])
         x = self.words(tokens)
         x = x + self.see_set(tokens, prefixes)[:, None] * (place[None] >= prefixes[:, None] - 1)[..., None]
         for block in self.blocks:
-            x = block(x, visible[:, None])
-        return (self.last(x) @ self.words.weight.T).masked_fill(barred[:, None], -1e4)
+            x = block(x, visible[:, None], [])
+        return self.score(x[asked], self.bar(tokens, prefixes)[asked.nonzero()[:, 0]])
+
+    def score(self, x: torch.Tensor, barred: torch.Tensor) -> torch.Tensor:
+        return (self.last(x) @ self.words.weight.T).masked_fill(barred, -1e4)
+
+    def bar(self, tokens: torch.Tensor, prefixes: torch.Tensor) -> torch.Tensor:
+        """Of each row the tokens that stand for something which its prefix lacks, [rows, tokens]."""
+        inside = torch.arange(tokens.shape[1])[None] < prefixes[:, None]
+        known = torch.zeros(len(tokens), len(self.needs), dtype=torch.bool)
+        known = known.scatter_(1, torch.where(inside, tokens, PAD), True)
+        return self.copied & ~known[:, self.needs.clamp(min=0)]
 
     def see_set(self, tokens: torch.Tensor, prefixes: torch.Tensor) -> torch.Tensor:
         """Of each prefix the sum of its words and pairs over the root of their number, [rows, width]."""
@@ -120,6 +132,7 @@ def train_learner(
 
     The same seed gives the same weights on one machine.
     """
+    torch.set_num_threads(1)  # with more, sums are added in another order
     torch.manual_seed(seed)
     order = random.Random(seed)
     learner = Learner(needs, longest)
@@ -138,10 +151,10 @@ def train_learner(
             for group in optimizer.param_groups:
                 group["lr"] = rate
             tokens, prefixes = pad_tokens([row for row, _ in batch]), torch.tensor([length for _, length in batch])
-            logits = learner(hide_tokens(tokens, prefixes, learner.copied)[:, :-1], prefixes)
             place = torch.arange(1, tokens.shape[1])[None]
             asked = (place >= prefixes[:, None]) & (tokens[:, 1:] != PAD)
-            loss = functional.cross_entropy(logits[asked], tokens[:, 1:][asked])
+            logits = learner(hide_tokens(tokens, prefixes, learner.copied)[:, :-1], prefixes, asked)
+            loss = functional.cross_entropy(logits, tokens[:, 1:][asked])
             optimizer.zero_grad()
             loss.backward()
             nn.utils.clip_grad_norm_(learner.parameters(), 1.0)
@@ -162,25 +175,24 @@ def cut_batches(pairs: Iterable[Pair], longest: int) -> list[list[tuple[list[int
 def continue_prefixes(learner: Learner, prefixes: Sequence[list[int]], most: int = 60) -> list[list[int]]:
     """What most likely follows each prefix, token by token."""
     learner.eval()
-    order = sorted(range(len(prefixes)), key=lambda place: len(prefixes[place]))
     found: list[list[int]] = [[] for _ in prefixes]
-    room = learner.length
-    for start in range(0, len(order), 4 * BATCH):
-        chosen = order[start : start + 4 * BATCH]
-        rows = [[*prefixes[place][: room - most - 1], SEPARATOR] for place in chosen]
-        lengths = [len(row) for row in rows]
-        unfinished = list(range(len(rows)))
+    rows = [[*prefix[: learner.length - most - 1], SEPARATOR] for prefix in prefixes]
+    for length in sorted(set(map(len, rows))):  # without padding all of a group stand at the same place
+        group = [number for number, row in enumerate(rows) if len(row) == length]
+        tokens, lengths = torch.tensor([rows[number] for number in group]), torch.tensor([length] * len(group))
+        seen, barred = learner.see_set(tokens, lengths)[:, None], learner.bar(tokens, lengths)
+        x = learner.words(tokens)
+        x[:, -1:] += seen
+        past: list[list[torch.Tensor]] = [[] for _ in learner.blocks]
+        ended = torch.zeros(len(group), dtype=torch.bool)
         for _ in range(most):
-            tokens = pad_tokens([rows[number] for number in unfinished])
-            logits = learner(tokens, torch.tensor([lengths[number] for number in unfinished]))
-            last = torch.tensor([len(rows[number]) - 1 for number in unfinished])
-            likeliest = logits[torch.arange(len(unfinished)), last].argmax(-1).tolist()
-            for number, token in zip(unfinished, likeliest, strict=True):
-                if token != END:
-                    rows[number].append(token)
-            unfinished = [number for number, token in zip(unfinished, likeliest, strict=True) if token != END]
-            if not unfinished:
+            for block, before in zip(learner.blocks, past, strict=True):
+                x = block(x, None, before)
+            likeliest = learner.score(x[:, -1], barred).argmax(-1)
+            ended |= likeliest == END
+            if ended.all():
                 break
-        for number, place in enumerate(chosen):
-            found[place] = rows[number][lengths[number] :]
+            for number, token, over in zip(group, likeliest.tolist(), ended.tolist(), strict=True):
+                found[number] += [] if over else [token]
+            x = learner.words(likeliest)[:, None] + seen
     return found

@@ -1,11 +1,11 @@
 """Whether the data teaches: what small learners know after so many rows, and what is left of it without the question.
 
-    pip install torch                                     # a build for the CPU will do
+    pip install -e '.[learn]'                             # torch; a build for the CPU will do
     python -m benchmarks.learning                         # an hour on one core
     python -m benchmarks.learning --quick                 # whether it runs: minutes, and no figures are kept
     python -m benchmarks.learning --run data/runs/mine    # questions of a run that is there
 
-The learner of `benchmarks.wordings`, a transformer of a million parameters that begins with nothing, writes the SQL of a question. It is taught 100 to
+The learner of `benchmarks.wordings`, a transformer of half a million parameters that begins with nothing, writes the SQL of a question. It is taught 100 to
 30,000 questions, each set within the next, and asked about customers that it does not know: the split `test`, and `test_wording`, whose words are new as well.
 It takes at least `UPDATES` steps, whatever the number of rows. An answer is right if the query gives it in the customer's log.
 
@@ -19,15 +19,16 @@ import argparse
 import random
 import sys
 import tomllib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import mean
 from tempfile import TemporaryDirectory
 from time import process_time
+from types import MappingProxyType
 from typing import NamedTuple
 
 from benchmarks.trajectories import machine, write
-from benchmarks.wordings import MARK, Language, Values, count_right, list_values
+from benchmarks.wordings import MARK, Language, Values, list_values, mark_right
 from shopwright.pipeline.evaluate.statistics import compute_wilson_interval
 from shopwright.pipeline.questions.engines import Engines
 from shopwright.pipeline.questions.values import value_to_json
@@ -46,6 +47,8 @@ ASKED = 600
 HIDDEN_ROWS = 3_000
 """Rows that are taught with their questions hidden."""
 SHORTCUT = 0.1
+WORST = 20
+"""Shapes that are named as those answered worst."""
 SPLITS = ("test", "test_wording")
 HAND = "written by hand"
 BY_HAND = Path(__file__).parents[1] / "tests" / "outside" / "questions" / "by_hand.toml"
@@ -63,6 +66,8 @@ class Result(NamedTuple):
     """By split: the right answers, and all."""
     seconds: float
     """Of CPU, for learning."""
+    answers: Mapping[str, Sequence[tuple[str, bool]]] = MappingProxyType({})
+    """By split: of each question its shape, or how it was written by hand, and whether it was answered."""
 
 
 def choose_rows(rows: Sequence[Question], count: int, seed: int) -> list[Question]:
@@ -127,6 +132,7 @@ def fill_by_hand(run: Run, engines: Engines, like: Sequence[Question]) -> Iterat
             value = engines.of(row.id).duckdb(sql, answer_type)
             yield asked[row.id].model_copy(
                 update={
+                    "shape": each["text"],
                     "question": each["text"].format_map(names),
                     "sql": sql,
                     "answer_type": answer_type,
@@ -165,11 +171,13 @@ class Trial:
         batches = -(-len(language.rows) // 64)
         learner = train_learner(draw_pairs, needs, max(ROUNDS, -(-self.updates // batches)), seed, lambda _: None)
         seconds = process_time() - begun
-        right = {}
+        answers = {}
         for split, rows in self.asked.items():
             asked = sorted(choose_rows(rows, self.most, 0), key=lambda row: row.trajectory_id)
-            right[split] = count_right(learner, language, asked, self.engines, hide), len(asked)
-        result = Result(len(language.rows), shown, right, seconds)
+            marks = mark_right(learner, language, asked, self.engines, hide)
+            answers[split] = [(row.shape, mark) for row, mark in zip(asked, marks, strict=True)]
+        right = {split: (sum(mark for _, mark in found), len(found)) for split, found in answers.items()}
+        result = Result(len(language.rows), shown, right, seconds, answers)
         self.say(f"{result.rows:,} rows, seed {seed}, shown {shown}: {right}, {seconds:.0f} CPU seconds")
         return result
 
@@ -187,6 +195,8 @@ def run_trials(trial: Trial, sizes: dict[int, int]) -> Iterator[Result]:
 def write_share(results: Sequence[Result], split: str) -> str:
     """The mean over seeds, with the interval of all answers together."""
     right, asked = (sum(result.right[split][place] for result in results) for place in range(2))
+    if not asked:
+        return "-"
     low, high = compute_wilson_interval(right, asked)
     each = [result.right[split][0] / result.right[split][1] for result in results]
     spread = f"; {min(each):.1%} to {max(each):.1%} by seed" if len(each) > 1 else ""
@@ -204,6 +214,29 @@ def tabulate(results: Sequence[Result]) -> str:
             shares = " | ".join(write_share(own, split) for split in (*SPLITS, HAND))
             lines.append(f"| {name} | {count:,} | {len(own)} | {shares} | {mean(each.seconds for each in own):.0f} |")
     return "\n".join(lines)
+
+
+def list_worst(results: Sequence[Result]) -> str:
+    """What the learners of most rows answer worst: shapes in other words, and questions written by hand that none of them answers."""
+    most = max(result.rows for result in results if result.shown == "all")
+    best = [result for result in results if (result.rows, result.shown) == (most, "all")]
+
+    def count(split: str) -> list[tuple[str, int, int]]:
+        found: dict[str, list[bool]] = {}
+        for name, mark in (each for result in best for each in result.answers[split]):
+            found.setdefault(name, []).append(mark)
+        rows = [(name, sum(marks), len(marks)) for name, marks in found.items()]
+        return sorted(rows, key=lambda row: (row[1] / row[2], -row[2], row[0]))
+
+    shapes = [f"{name} {right}/{asked}" for name, right, asked in count("test_wording")][:WORST]
+    never = [f'"{name}"' for name, right, _ in count(HAND) if not right]
+    return "\n".join(
+        (
+            f"Taught {most:,} rows, it answers worst in other words (right/asked): {', '.join(shapes)}.",
+            "",
+            f"Of {len(count(HAND))} questions written by hand it answers {len(never)} of no customer: {'; '.join(never)}.",
+        )
+    )
 
 
 def find_shortcuts(results: Sequence[Result]) -> list[str]:
@@ -237,7 +270,7 @@ def main() -> None:
             run.build("questions", count=12 if options.quick else options.customers, per_trajectory=50)
         trial = Trial(run, *((QUICK_UPDATES, QUICK_ASKED) if options.quick else (UPDATES, ASKED)), say)
         results = list(run_trials(trial, sizes))
-    text = tabulate(results)
+    text = f"{tabulate(results)}\n\n{list_worst(results)}"
     say(text)
     if not options.quick:
         typed = "python -m benchmarks.learning" + "".join(

@@ -1,4 +1,4 @@
-"""What words that it was never shown cost a learner: a transformer of a million parameters, trained from nothing, writes a question's query.
+"""What words that it was never shown cost a learner: a transformer of half a million parameters, trained from nothing, writes a question's query.
 
     pip install torch                                     # a build for the CPU will do
     python -m benchmarks.wordings                         # 360 customers, 36,000 questions; an hour on one core
@@ -368,22 +368,22 @@ def judge(row: Question, query: str, engines: Engines) -> bool:
     return False
 
 
-def count_right(
+def mark_right(
     learner: "Learner",
     language: Language,
     rows: Sequence[Question],
     engines: Engines,
     hide: Callable[[list[int]], list[int]] = lambda prefix: prefix,
-) -> int:
-    """How many of the questions it answers. hide: what it sees of one, as the numbers of tokens."""
+) -> list[bool]:
+    """Of each question whether it is answered. hide: what is seen of one, as the numbers of tokens."""
     from benchmarks.learner import continue_prefixes
 
     encoded = [language.encode(row) for row in rows]
     written = continue_prefixes(learner, [hide(language.count(each.words)) for each in encoded])
-    return sum(
+    return [
         judge(row, decode_query(language.spell(tokens), each.marks), engines)
         for row, each, tokens in zip(rows, encoded, written, strict=True)
-    )
+    ]
 
 
 def examine(run: Run, seed: int, epochs: int, say: Callable[[str], None]) -> Iterator[str]:
@@ -400,7 +400,7 @@ def examine(run: Run, seed: int, epochs: int, say: Callable[[str], None]) -> Ite
     for name, rows in list(shares.items())[1:]:
         chosen = random.Random(seed).sample(rows, min(MOST_ASKED, len(rows)))
         chosen.sort(key=lambda row: row.trajectory_id)
-        right = count_right(learner, language, chosen, engines)
+        right = sum(mark_right(learner, language, chosen, engines))
         low, high = compute_wilson_interval(right, len(chosen))
         yield f"| {name} | {len(chosen):,} | {right / len(chosen):.1%} | {low:.1%} to {high:.1%} |"
 

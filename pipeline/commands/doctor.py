@@ -55,6 +55,7 @@ EXTRAS = {
     "vllm": ("models in this process, on its GPU; not beside flows", "see docs/models.md"),
     "embedders": ("search that understands other words, with --embedder", ""),
     "train": ("TRL: docs/training.md", "make trainers"),
+    "learn": ("small learners: python -m benchmarks.learning", ""),
     "openenv": ("serves the environments by OpenEnv: shopwright serve; not beside vllm", ""),
     "mcp": ("serves the environments by MCP; not beside openenv", ""),
     "verifiers": ("the environments as a taskset of verifiers; in an environment of its own", "see docs/serving.md"),

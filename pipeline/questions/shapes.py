@@ -164,6 +164,14 @@ def clicks_in_color(draw: Draw) -> Count:
 
 
 @register_shape("product interaction")
+def times_done(draw: Draw) -> Count:
+    """How many purchases, additions to the cart, clicks or searches, of a brand, in a category or of all, at some time or in all."""
+    pick = Pick(action=draw.one_of([BUY, BUY, CART, CLICK, SEARCH]))
+    pick = pick.model_copy(update=draw.some_time(draw.event(pick)) if draw.chance(0.7) else {})
+    return Count(of=draw.thing(pick, 1) if pick.action != SEARCH and draw.chance(0.6) else pick)
+
+
+@register_shape("product interaction")
 def products_clicked(draw: Draw) -> Count:
     """How many different products were clicked, in a range of days."""
     pick = Pick(action=CLICK, **draw.some_time(draw.event(Pick(action=CLICK))))
@@ -351,10 +359,11 @@ def brand_share(draw: Draw) -> Share:
 
 @register_shape("brand")
 def brand_spend(draw: Draw) -> Fold:
-    """What was paid for one brand in all, since or until a day or in a range of days."""
-    brand = draw.event(Pick(action=draw.one_of([BUY, BUY, BUY, CLICK])), "brand").brand
-    days = draw.some_time(draw.event(Pick(brand=brand))) if draw.chance(0.6) else {}
-    return Fold(of=Pick(action=BUY, brand=brand, **days), how="sum")
+    """What was paid for one brand, or in one category, in all, since or until a day or in a range of days."""
+    field, column = draw.one_of([("brand", "brand"), ("category", "product_types")])
+    found = {field: getattr(draw.event(Pick(action=draw.one_of([BUY, BUY, BUY, CLICK])), column), column)}
+    days = draw.some_time(draw.event(Pick(**found))) if draw.chance(0.6) else {}
+    return Fold(of=Pick(action=BUY, **found, **days), how="sum")
 
 
 def list_different_brands(events: list[Event]) -> list[str]:
@@ -410,10 +419,10 @@ def spent(draw: Draw) -> Fold:
 
 @register_shape("price")
 def average_price(draw: Draw) -> Fold:
-    """The average price of what was clicked or put into the cart, of a brand or in a category."""
-    pick = Pick(action=draw.one_of([CLICK, CART]))
-    days = draw.some_time(draw.event(pick)) if draw.chance(0.5) else {}
-    return Fold(of=draw.thing(pick.model_copy(update=days), 3), how="average")
+    """The average price of what was clicked, put into the cart or bought: all of it, of a brand or in a category."""
+    pick = Pick(action=draw.one_of([CLICK, CART, BUY]))
+    pick = pick.model_copy(update=draw.some_time(draw.event(pick)) if draw.chance(0.5) else {})
+    return Fold(of=draw.thing(pick, 3) if draw.chance(0.7) else pick, how="average")
 
 
 @register_shape("price")
@@ -426,9 +435,10 @@ def dearest_product(draw: Draw) -> Extreme:
 
 @register_shape("price")
 def cheapest_price(draw: Draw) -> Fold:
-    """The lowest or highest price among the clicks on a brand or category."""
-    pick = Pick(action=draw.one_of([CLICK, CART]), **draw.some_time(draw.event(Pick(action=CLICK))))
-    return Fold(of=draw.thing(pick), how=draw.one_of(["smallest", "largest"]))
+    """The lowest or highest price among the clicks, additions to the cart or purchases: of all, of a brand or category."""
+    action = draw.one_of([CLICK, CART, BUY])
+    pick = Pick(action=action, **draw.some_time(draw.event(Pick(action=action))))
+    return Fold(of=draw.thing(pick, 2) if draw.chance(0.7) else pick, how=draw.one_of(["smallest", "largest"]))
 
 
 @register_shape("price")
@@ -504,8 +514,8 @@ def first_purchases_total(draw: Draw) -> SumOf:
 
 @register_shape("temporal")
 def busiest_day(draw: Draw) -> Top:
-    """The day with the most clicks, searches or carts, of a brand or category or in a range of days."""
-    action = draw.one_of([CLICK, SEARCH, CART])
+    """The day with the most clicks, searches, carts or purchases, of a brand or category or in a range of days."""
+    action = draw.one_of([CLICK, SEARCH, CART, BUY])
     pick = Pick(action=action, **draw.some_time(draw.event(Pick(action=action))))
     return Top(of=draw.thing(pick, 3) if action != SEARCH and draw.chance(0.4) else pick, by="day")
 
@@ -583,9 +593,10 @@ def last_time_with_brand(draw: Draw) -> Nth:
 
 @register_shape("temporal")
 def weekend_share(draw: Draw) -> Share:
-    """Percent of the clicks on a brand or category (or of all carts) that fell on a weekend, or on one weekday."""
-    pick = Pick(action=draw.one_of([CLICK, CART]))
-    pick = draw.thing(pick.model_copy(update=draw.since_or_until(draw.event(pick))), 3)
+    """Percent of the clicks, carts or purchases, all or of a brand or category, that fell on a weekend, or on one weekday."""
+    pick = Pick(action=draw.one_of([CLICK, CART, BUY]))
+    pick = pick.model_copy(update=draw.since_or_until(draw.event(pick)))
+    pick = draw.thing(pick, 3) if draw.chance(0.7) else pick
     weekday: Any = "weekend" if draw.chance(0.5) else draw.event(pick).weekday
     return Share(of=pick, part=Pick(weekday=weekday))
 
@@ -595,8 +606,8 @@ def weekend_share(draw: Draw) -> Share:
 
 @register_shape("category")
 def categories_clicked(draw: Draw) -> Count:
-    """How many different categories were clicked, or put into the cart, in a range of days."""
-    action = draw.one_of([CLICK, CLICK, CART])
+    """How many different categories were clicked, put into the cart or bought, in a range of days."""
+    action = draw.one_of([CLICK, CLICK, CART, BUY])
     return Count(of=Pick(action=action, **draw.days(draw.event(Pick(action=action)), 9)), what="product_types")
 
 
@@ -620,8 +631,8 @@ def top_categories(draw: Draw) -> Top:
 
 @register_shape("category")
 def category_share(draw: Draw) -> Share:
-    """Percent of the clicks, or of the carts, in a range of days that were in one category."""
-    whole = Pick(action=draw.one_of([CLICK, CART]))
+    """Percent of the clicks, carts or purchases in a range of days that were in one category."""
+    whole = Pick(action=draw.one_of([CLICK, CART, BUY]))
     whole = whole.model_copy(update=draw.days(draw.event(whole), 9))
     return Share(of=whole, part=Pick(category=draw.event(whole, "product_types").product_types))
 

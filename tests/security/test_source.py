@@ -200,7 +200,7 @@ def test_no_dependency_comes_from_an_address():
 
 
 ELSEWHERE = {
-    *("vllm", "embedders", "train", "openenv", "mcp", "verifiers", "gymnasium", "ray"),
+    *("vllm", "embedders", "train", "openenv", "mcp", "verifiers", "gymnasium", "ray", "learn"),
     *("inspect", "lm-eval", "nemo-gym", "skyrl"),
 }
 """Extras that one environment cannot hold together with the others: their ranges are all there is."""

@@ -14,7 +14,7 @@ from .things import holds
     "@clock CLICK|SEARCH HOWMANY?",
     "HOWMANY @prices CLICK THING|@s?",
     "HOWMANY @p CLICK SUM? TIME?",
-    "HOWMANY CLICK @s SUM? COLOR?",
+    "HOWMANY CLICK|CART|BUY|SEARCH @s? THING? SUM? COLOR?",
     "HOWMANY SEARCH @q THING?",
 )
 def how_many(case: Case) -> str:
@@ -33,10 +33,9 @@ def how_many(case: Case) -> str:
 
 
 def counts_clicks(case: Case) -> bool:
-    """Whether clicks on a set of products are counted, as in "how many clicks on kettles", and not the products."""
-    tokens = [token for token in case.reading.tokens if token in ("HOWMANY", "CLICK", "@s")]
-    often = "how often" in case.reading.text or "how many times" in case.reading.text
-    return often or tokens.index("CLICK") < tokens.index("@s")
+    """Whether what was done to a set of products is counted, as in "how many clicks on kettles", and not the products."""
+    tokens = [token for token in case.reading.tokens if token in ("CLICK", "CART", "BUY", "@s")]
+    return tokens[0] != "@s" or any(each in case.reading.text for each in ("how often", "times", "how many time"))
 
 
 @asks("HOWMANY DIFFERENT CLICK @s|THING")

@@ -30,7 +30,7 @@ TOKENS = {
     "DAY": "day/days/date/dates; days long",
     # how many, how much, when
     "WHICH": "what/which; what's",
-    "HOWMANY": "how many/often; how many/much times; on how many occasions; (total) number (of); count/counts/counted/counting (of)",
+    "HOWMANY": "how many/often; how many/much times/time; on how many occasions; (total) number (of); count/counts/counted/counting (of)",
     "HOWMANY ITSELF": "counting itself; counting that (one) too",
     "HOWMANY SEARCH": "how much search/searches",
     "HOWMANY CLICK": "total clicks",
