@@ -1,13 +1,15 @@
 """Whether the data teaches: what small learners know after so many rows, and what is left of it without the question.
 
-    pip install -e '.[learn]'                             # torch; a build for the CPU will do
-    python -m benchmarks.learning                         # an hour on one core
+    pip install -e '.[learn]'
+    python -m benchmarks.learning                         # most of the time goes into building the questions
     python -m benchmarks.learning --quick                 # whether it runs: minutes, and no figures are kept
     python -m benchmarks.learning --run data/runs/mine    # questions of a run that is there
+    python -m benchmarks.learning --transformer           # the learner that writes queries word by word; hours on one core
 
-The learner of `benchmarks.wordings`, a transformer of half a million parameters that begins with nothing, writes the SQL of a question. It is taught 100 to
-30,000 questions, each set within the next, and asked about customers that it does not know: the split `test`, and `test_wording`, whose words are new as well.
-It takes at least `UPDATES` steps, whatever the number of rows. An answer is right if the query gives it in the customer's log.
+A linear learner chooses the form of a question's query among those that it was taught (`benchmarks/query_forms.py`); the transformer of
+`benchmarks.wordings` writes it, and can put together what it never saw together. Either is taught 100 to 30,000 questions, each set within the next, and
+asked about customers that it does not know: the split `test`, in which three shapes are that nobody is taught, and `test_wording`, whose words are new as
+well. The transformer takes at least `UPDATES` steps, whatever the number of rows. An answer is right if the query gives it in the customer's log.
 
 Beside them it is asked what people would type: `tests/outside/questions/by_hand.toml`, about customers of `test`.
 
@@ -20,6 +22,7 @@ import random
 import sys
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from statistics import mean
 from tempfile import TemporaryDirectory
@@ -28,7 +31,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from benchmarks.trajectories import machine, write
-from benchmarks.wordings import MARK, Language, Values, list_values, mark_right
+from benchmarks.wordings import MARK, Encoded, Language, Values, judge, list_values, write_queries
 from shopwright.pipeline.evaluate.statistics import compute_wilson_interval
 from shopwright.pipeline.questions.engines import Engines
 from shopwright.pipeline.questions.values import value_to_json
@@ -82,15 +85,33 @@ def choose_rows(rows: Sequence[Question], count: int, seed: int) -> list[Questio
     return order[:count]
 
 
-def hide_words(prefix: list[int], tokens: Sequence[str], shown: str) -> list[int]:
-    """What is shown of a question, as the numbers of its tokens.
+def hide_words(asked: Encoded, shown: str) -> Encoded:
+    """What is shown of a question; what is hidden cannot be copied.
 
-    >>> [hide_words([0, 1, 2], ["how", "c3", "lamps"], shown) for shown in ("all", "marks", "none")]
-    [[0, 1, 2], [1], []]
+    >>> asked = Encoded(["how", "c3"], {"c3": "Lamps"})
+    >>> [hide_words(asked, shown).words for shown in ("all", "marks", "none")]
+    [['how', 'c3'], ['c3'], []]
     """
     if shown == "all":
-        return prefix
-    return [number for number in prefix if MARK.fullmatch(tokens[number])] if shown == "marks" else []
+        return asked
+    return Encoded(list(filter(MARK.fullmatch, asked.words)), asked.marks) if shown == "marks" else Encoded([], {})
+
+
+Writer = Callable[[Sequence[Question]], list[str]]
+
+
+def learn_forms(language: Language, seed: int, updates: int) -> Writer:
+    from benchmarks.query_forms import FormLearner
+
+    return FormLearner(language).write
+
+
+def train_transformer(language: Language, seed: int, updates: int) -> Writer:
+    from benchmarks.learner import train_learner
+
+    rounds = max(ROUNDS, -(-updates * 64 // len(language.rows)))
+    learner = train_learner(language.draw_pairs, language.needs, rounds, seed, lambda _: None)
+    return partial(write_queries, learner, language)
 
 
 def write_day(event: Event) -> str:
@@ -144,10 +165,17 @@ def fill_by_hand(run: Run, engines: Engines, like: Sequence[Question]) -> Iterat
 class Trial:
     """A run's questions, those that are taught and those that are asked."""
 
-    def __init__(self, run: Run, updates: int, most: int, say: Callable[[str], None]) -> None:
-        """updates: that a learner makes at least. most: questions of a split that it is asked."""
+    def __init__(
+        self,
+        run: Run,
+        learn: Callable[[Language, int, int], Writer],
+        updates: int,
+        most: int,
+        say: Callable[[str], None],
+    ) -> None:
+        """updates: that a transformer makes at least. most: questions of a split that it is asked."""
         rows = list(run.read("questions"))
-        self.updates, self.most, self.say = updates, most, say
+        self.learn, self.updates, self.most, self.say = learn, updates, most, say
         self.values: Values = list_values(run)
         self.taught = [row for row in rows if row.split in ("sft", "rl")]
         self.asked = {split: [row for row in rows if row.split == split] for split in SPLITS}
@@ -155,26 +183,15 @@ class Trial:
         self.asked[HAND] = list(fill_by_hand(run, self.engines, self.asked["test"]))
 
     def teach(self, count: int, seed: int, shown: str) -> Result:
-        from benchmarks.learner import train_learner
-
         begun = process_time()
-        language = Language(choose_rows(self.taught, count, seed), self.values, seed)
-        # What is hidden cannot be copied.
-        needs = language.needs if shown != "none" else [-1] * len(language.needs)
-
-        def hide(prefix: list[int]) -> list[int]:
-            return hide_words(prefix, language.tokens, shown)
-
-        def draw_pairs() -> list[tuple[list[int], list[int]]]:
-            return [(hide(prefix), query) for prefix, query in language.draw_pairs()]
-
-        batches = -(-len(language.rows) // 64)
-        learner = train_learner(draw_pairs, needs, max(ROUNDS, -(-self.updates // batches)), seed, lambda _: None)
+        rows = choose_rows(self.taught, count, seed)
+        language = Language(rows, self.values, seed, partial(hide_words, shown=shown))
+        write_sql = self.learn(language, seed, self.updates)
         seconds = process_time() - begun
         answers = {}
         for split, rows in self.asked.items():
             asked = sorted(choose_rows(rows, self.most, 0), key=lambda row: row.trajectory_id)
-            marks = mark_right(learner, language, asked, self.engines, hide)
+            marks = [judge(row, sql, self.engines) for row, sql in zip(asked, write_sql(asked), strict=True)]
             answers[split] = [(row.shape, mark) for row, mark in zip(asked, marks, strict=True)]
         right = {split: (sum(mark for _, mark in found), len(found)) for split, found in answers.items()}
         result = Result(len(language.rows), shown, right, seconds, answers)
@@ -254,6 +271,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--run", type=Path, help="the questions of this run")
     parser.add_argument("--customers", type=int, default=430, help="default: 430, which have some 30,000 questions")
+    parser.add_argument("--transformer", action="store_true", help="the learner that writes queries word by word")
     parser.add_argument("--most", type=int, help="rows that are taught at most")
     parser.add_argument("--quick", action="store_true", help="12 customers, and no figures are kept")
     parser.add_argument("--seed", type=int, default=31, help="of the questions (default: 31)")
@@ -268,7 +286,8 @@ def main() -> None:
         run = Run(options.run or Path(folder), seed=None if options.run else options.seed)
         if not options.run:
             run.build("questions", count=12 if options.quick else options.customers, per_trajectory=50)
-        trial = Trial(run, *((QUICK_UPDATES, QUICK_ASKED) if options.quick else (UPDATES, ASKED)), say)
+        learn = train_transformer if options.transformer else learn_forms
+        trial = Trial(run, learn, *((QUICK_UPDATES, QUICK_ASKED) if options.quick else (UPDATES, ASKED)), say)
         results = list(run_trials(trial, sizes))
     text = f"{tabulate(results)}\n\n{list_worst(results)}"
     say(text)
@@ -276,6 +295,7 @@ def main() -> None:
         typed = "python -m benchmarks.learning" + "".join(
             f" --{name} {value}" for name, value in (("run", options.run and "RUN"), ("most", options.most)) if value
         )
+        typed += " --transformer" if options.transformer else ""
         about = f"`{typed}`: {len(trial.taught):,} questions to learn from"
         write("questions", f"{about}\n\n{text}\n\n{machine()}", PAGE)
     if faults := find_shortcuts(results):

@@ -264,8 +264,15 @@ def merge_tokens(row: Sequence[str], merges: Iterable[tuple[str, str]]) -> list[
 class Language:
     """The tokens of questions and queries, as numbers."""
 
-    def __init__(self, rows: Sequence[Question], values: Values, seed: int) -> None:
-        self.values, self.rows = values, rows
+    def __init__(
+        self,
+        rows: Sequence[Question],
+        values: Values,
+        seed: int,
+        hide: Callable[[Encoded], Encoded] = lambda each: each,
+    ) -> None:
+        """hide: what is seen of a question."""
+        self.values, self.rows, self.hide = values, rows, hide
         self.marked = [mark_question(row, values) for row in rows]
         counts = Counter(word for each in self.marked for word in {word.lower() for word in each.words})
         self.common = frozenset(word for word, count in counts.items() if count >= RARE * len(rows))
@@ -286,7 +293,7 @@ class Language:
         """Each question with some of its common words numbered, too, and all marks with drawn numbers."""
         for row, marked in zip(self.rows, self.marked, strict=True):
             common = frozenset(word for word in map(str.lower, marked.words) if self.shows(word))
-            yield row, renumber_marks(encode_question(marked, common), self.order)
+            yield row, self.hide(renumber_marks(encode_question(marked, common), self.order))
 
     def shows(self, word: str) -> bool:
         return word in self.common and self.order.random() >= HIDDEN
@@ -299,7 +306,7 @@ class Language:
         ]
 
     def encode(self, row: Question) -> Encoded:
-        return encode_question(mark_question(row, self.values), self.common)
+        return self.hide(encode_question(mark_question(row, self.values), self.common))
 
     def group_merges(self) -> list[list[tuple[str, str]]]:
         """Merges that were chosen together, which share no token."""
@@ -368,22 +375,13 @@ def judge(row: Question, query: str, engines: Engines) -> bool:
     return False
 
 
-def mark_right(
-    learner: "Learner",
-    language: Language,
-    rows: Sequence[Question],
-    engines: Engines,
-    hide: Callable[[list[int]], list[int]] = lambda prefix: prefix,
-) -> list[bool]:
-    """Of each question whether it is answered. hide: what is seen of one, as the numbers of tokens."""
+def write_queries(learner: "Learner", language: Language, rows: Sequence[Question]) -> list[str]:
+    """The query that it takes for likeliest, of each question."""
     from benchmarks.learner import continue_prefixes
 
     encoded = [language.encode(row) for row in rows]
-    written = continue_prefixes(learner, [hide(language.count(each.words)) for each in encoded])
-    return [
-        judge(row, decode_query(language.spell(tokens), each.marks), engines)
-        for row, each, tokens in zip(rows, encoded, written, strict=True)
-    ]
+    written = continue_prefixes(learner, [language.count(each.words) for each in encoded])
+    return [decode_query(language.spell(tokens), each.marks) for each, tokens in zip(encoded, written, strict=True)]
 
 
 def examine(run: Run, seed: int, epochs: int, say: Callable[[str], None]) -> Iterator[str]:
@@ -400,7 +398,8 @@ def examine(run: Run, seed: int, epochs: int, say: Callable[[str], None]) -> Ite
     for name, rows in list(shares.items())[1:]:
         chosen = random.Random(seed).sample(rows, min(MOST_ASKED, len(rows)))
         chosen.sort(key=lambda row: row.trajectory_id)
-        right = sum(mark_right(learner, language, chosen, engines))
+        written = write_queries(learner, language, chosen)
+        right = sum(judge(row, query, engines) for row, query in zip(chosen, written, strict=True))
         low, high = compute_wilson_interval(right, len(chosen))
         yield f"| {name} | {len(chosen):,} | {right / len(chosen):.1%} | {low:.1%} to {high:.1%} |"
 
