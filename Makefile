@@ -13,7 +13,7 @@ unexport PYTHONDONTWRITEBYTECODE  # else each process compiles all that it impor
 export HF_HUB_DISABLE_TELEMETRY = 1
 export UV_SYSTEM_CERTS = 1
 
-.PHONY: help setup trajectories release publish serve deploy test test-quick soak test-slow test-trainers trainers test-cluster cluster site docs readability check audit sbom dist metrics benchmarks clean
+.PHONY: help setup trajectories release publish serve deploy test test-quick soak test-slow mutants test-trainers trainers test-cluster cluster site docs readability check audit sbom dist metrics benchmarks clean
 
 help: ## print this
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -56,6 +56,9 @@ test-slow: site ## the tests that take longer
 
 soak: $(READY) ## an hour of faults, bad input and comparisons, with figures at the end (MINUTES=60, ARGS="--seed 2")
 	@$(BIN)/python -m tests.faults.soak --minutes $(or $(MINUTES),60) $(ARGS)
+
+mutants: $(READY) ## small mistakes made in prices, policies, answers, rewards, checks and leaks, and which no test notices; hours (ARGS="prices --count 50")
+	@$(BIN)/python -m tests.mutation $(ARGS)
 
 test-trainers: trainers ## the trainers themselves on the training forms, on the CPU; installs them first
 	@printf '%s\n' trainers mcp verifiers $(STANDARDS) | OMP_NUM_THREADS=1 xargs -P 2 -n 1 sh -c '\

@@ -23,7 +23,7 @@ HOME = Path(__file__).parents[1]
 PACKAGE = "shopwright"
 # Files and folders that decide no row.
 ONLY_SHOW = {
-    *("__main__.py", "code_digest.py", "progress.py", "verify.py"),
+    *("__main__.py", "code_digest.py", "migrations.py", "progress.py", "schema_steps.py", "verify.py"),
     *("commands", "publish", "browse", "playground", "trainers"),
 }
 # Makes the shards of every dataset, whatever its stage imports.
@@ -31,6 +31,8 @@ MACHINERY = "pipeline/shards.py"
 # Files whose docstrings are said in rows: the manual of the shop's tools, and what a shape of question asks.
 SAID = ("pipeline/shop/tools.py", "pipeline/questions/")
 NAME = re.compile(r"[\w-]+")
+# What it leaves are the signs that take white space away.
+COMMENT = re.compile(r"\{#([-+]?).*?([-+]?)#\}", re.DOTALL)
 TAKEN_IN = re.compile(r"""["']([\w/.-]+\.j2)["']""")
 # Reading the syntax of all files takes some seconds. This lies beside what Python keeps of them itself, or with the user's own.
 BESIDE = Path(importlib.util.cache_from_source(__file__)).parent
@@ -65,8 +67,14 @@ def digest_code(stage: Stage) -> dict[str, str]:
         parts.setdefault(part_of(path), []).append(f"{path} {sources[path].digest}")
     named = {name for each in reached for name in sources[each].names}
     for path in sorted(reach_assets({stage.name} | named, sources, assets)):
-        parts.setdefault(part_of(path), []).append(f"{path} {digest((HOME / path).read_text('utf-8'))}")
+        parts.setdefault(part_of(path), []).append(f"{path} {digest(read_asset(path))}")
     return {part: digest("\n".join(lines)) for part, lines in sorted(parts.items())}
+
+
+def read_asset(path: str) -> str:
+    """Its text, without what a comment of a template says: no prompt has it."""
+    text = (HOME / path).read_text("utf-8")
+    return COMMENT.sub(r"{#\1\2#}", text) if path.endswith(".j2") else text
 
 
 def part_of(path: str) -> str:

@@ -38,6 +38,7 @@ from shopwright.pipeline.files import (
     write_whole,
 )
 from shopwright.pipeline.problem import Problem
+from shopwright.pipeline.schema_steps import schema_number
 from shopwright.schemas.record import Record, Rejected
 
 RecordT = TypeVar("RecordT", bound=Record)
@@ -80,6 +81,8 @@ class Recipe(JsonModel):
     code: dict[str, str]
     """What decides the rows beside all this: part of the project -> digest of what the dataset uses of it (`pipeline.code_digest`)."""
     version: str
+    schema_number: int = 1
+    """Of its rows' columns (`pipeline.schema_steps`)."""
 
     @field_validator("code", mode="before")
     @classmethod
@@ -151,7 +154,18 @@ class Dataset(Generic[RecordT]):
 
     @property
     def manifest(self) -> Manifest | None:
-        """None while the dataset is not whole."""
+        """None while the dataset is not whole. Raises Problem where its columns are those of another release."""
+        found = self.read_manifest()
+        if found and (number := found.recipe.schema_number) != (ours := schema_number(self.makes)):
+            release = f"version {found.recipe.version} (schema {number}, here {ours})"
+            advice = f"Run: shopwright verify {self.run}" if number < ours else "Use that version"
+            raise Problem(
+                f"{self.name} in {self.run} has the columns of {release}. {advice}, or build it with --rebuild."
+            )
+        return found
+
+    def read_manifest(self) -> Manifest | None:
+        """The same, whichever columns the rows have."""
         found = read_json_model(self.manifest_path, Manifest)
         if found and not (found.dataset == found.recipe.dataset == self.name and all(map(self.owns, found.files))):
             raise Problem(

@@ -36,12 +36,14 @@ from shopwright.pipeline.files import (
     sha256_of,
 )
 from shopwright.pipeline.languages import check_offered, language_of
+from shopwright.pipeline.migrations import migrate
 from shopwright.pipeline.models.base import UNANSWERED
 from shopwright.pipeline.models.replies import ask_anew
 from shopwright.pipeline.models.role import Models
 from shopwright.pipeline.problem import STOPS, Ended, Problem, Stale, suggest_name
 from shopwright.pipeline.progress import Progress, SilentProgress
 from shopwright.pipeline.runners import TRIES, Executor, check_runner, open_executor
+from shopwright.pipeline.schema_steps import schema_number
 from shopwright.pipeline.shards import (
     OURS,
     Build,
@@ -147,6 +149,7 @@ class Run:
         given = settings_by_stage(name, settings)
         self.check_languages(upstream(name), given)
         with self.lock():
+            migrate(self.folder)
             for each in upstream(name):
                 build = self.prepare(each, given[each], target=each == name, rebuild=rebuild)
                 if build is not None:
@@ -263,6 +266,7 @@ class Run:
             # A whole dataset that this one is made from is taken as it is, whichever code made it.
             code=old.code if old and whole and not target else digest_code(stage),
             version=__version__,
+            schema_number=schema_number(stage.makes),
             models=old.models
             if old and whole and (self.models is None or not target)
             else self.describe_models(stage, settings),

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ValidationError
 from shopwright.pipeline.arrow import arrow_schema
 from shopwright.pipeline.dataset import Dataset, Manifest, count_list_values, file_facts, read_row_groups
 from shopwright.pipeline.files import parquet
+from shopwright.pipeline.migrations import find_outdated, migrate
 from shopwright.pipeline.problem import Problem
 from shopwright.pipeline.run import Run
 from shopwright.pipeline.stage import Check, Stage, first_message, judge_batch, takes_batches
@@ -41,6 +42,9 @@ class Verdict:
 def verify(run: Run) -> list[Verdict]:
     """Recompute the checks of every dataset in the run's folder. Raises Problem where there is nothing to verify."""
     run.stands_alone()
+    if find_outdated(run.folder):
+        with run.lock():
+            migrate(run.folder)
     whole = [name for name in all_stages() if run.read(name).manifest_path.exists()]
     if not whole:
         raise Problem(
@@ -51,7 +55,7 @@ def verify(run: Run) -> list[Verdict]:
 
 def verify_dataset(run: Run, name: str) -> Iterator[Verdict]:
     dataset = run.read(name)
-    manifest = dataset.manifest
+    manifest = dataset.read_manifest()
     assert manifest
     sound = Verdict(
         name, "files are those of the manifest", len(manifest.files), list(find_wrong_files(dataset, manifest))
@@ -59,6 +63,7 @@ def verify_dataset(run: Run, name: str) -> Iterator[Verdict]:
     yield sound
     if sound.failed:
         return
+    assert dataset.manifest  # or it says why its columns are not today's
     yield Verdict(
         name, "manifest tells what the files hold", manifest.rows, list(find_wrong_counts(run, dataset, manifest))
     )
@@ -112,7 +117,7 @@ def find_wrong_counts(run: Run, dataset: Dataset[Any], manifest: Manifest) -> It
     if count_list_values(dataset.quarantine, "reasons") != manifest.rejects:
         yield "rejects by reason are not those in quarantine"
     for name, fingerprint in manifest.recipe.inputs.items():
-        now = run.read(name).manifest
+        now = run.read(name).read_manifest()
         if now is None or now.fingerprint != fingerprint:
             yield f"made from another {name} than the one that is here"
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from shopwright.pipeline import code_digest
 from shopwright.pipeline.code_digest import (
     MACHINERY,
     SAID,
@@ -73,6 +74,17 @@ def test_what_only_explains_changes_nothing(old, new):
 def test_what_decides_changes_it(old, new):
     assert old in BEFORE
     assert digest(BEFORE.replace(old, new)) != digest(BEFORE)
+
+
+@pytest.mark.parametrize(
+    ("text", "same"),
+    [("Ask.{# for\nlong #}\n", True), ("Ask.{##}\n", True), ("Ask.{#- for -#}\n", False), ("Say.{# for #}\n", False)],
+)
+def test_what_a_comment_of_a_template_says_changes_nothing(tmp_path, monkeypatch, text, same):
+    monkeypatch.setattr(code_digest, "HOME", tmp_path)
+    (tmp_path / "one.j2").write_text("Ask.{# for #}\n")
+    (tmp_path / "other.j2").write_text(text)
+    assert (code_digest.read_asset("one.j2") == code_digest.read_asset("other.j2")) == same
 
 
 def test_docstrings_count_where_rows_say_them():

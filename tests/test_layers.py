@@ -41,6 +41,7 @@ FOUNDATION = (
     "arrow",
     "dataset",
     "files",
+    "schema_steps",
     "stage",
     "extras",
     "hub_files",
@@ -67,6 +68,7 @@ LAYERS = [
     (
         "shopwright.pipeline.run",
         "shopwright.pipeline.code_digest",
+        "shopwright.pipeline.migrations",
         "shopwright.pipeline.shards",
         "shopwright.pipeline.worker_pool",
         "shopwright.pipeline.runners",

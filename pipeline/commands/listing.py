@@ -37,7 +37,7 @@ def run(run: str, json: bool) -> int:
 def list_datasets(folder: str) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     for name, stage in all_stages().items():
-        manifest = Run(folder).read(name).manifest
+        manifest = Run(folder).read(name).read_manifest()
         rows.append(
             {
                 "dataset": name,

@@ -1,6 +1,8 @@
 """Prices that a source did not say, and promotions."""
 
+import math
 from datetime import timedelta
+from itertools import pairwise
 from statistics import median
 
 import pytest
@@ -23,6 +25,14 @@ def test_a_category_with_enough_prices_has_its_own_level():
     assert found["lamps"][0] == 15.0
     assert "rugs" not in found  # four say nothing
     assert found[""][0] > 15.0
+
+
+def test_a_level_is_the_median_and_a_robust_spread_in_dollars():
+    known = [("lamps", cents) for cents in (800, 1_000, 1_000, 1_250, 2_000)]
+    expected = (10.0, pytest.approx(1.48 * math.log(1.25)))
+    assert compute_price_levels(known) == {"lamps": expected, "": expected}  # five prices are enough
+    wild = compute_price_levels(("lamps", 10**n) for n in range(2, 9))
+    assert wild["lamps"][1] == 1.0
 
 
 def test_one_absurd_price_does_not_move_a_category():
@@ -71,6 +81,10 @@ def test_a_simulated_price_is_at_least_a_dollar_or_so():
     assert min(simulate_price(1, name, "pins", {"pins": (0.05, 1.0)}, {}) for name in NAMES) == 99
 
 
+def test_a_simulated_price_ends_in_99_cents():
+    assert {simulate_price(1, name, "lamps", {"lamps": (40.0, 0.5)}, {}) % 100 for name in NAMES} == {99}
+
+
 def test_the_reference_knows_a_level_for_every_leaf():
     found = load_reference_prices()
     assert len(found) >= 200
@@ -88,6 +102,21 @@ def test_promotions_are_dated_lower_and_apart():
         assert days[0] > OPENED
         assert days[-1] < OPENED + timedelta(days=365 * YEARS + 10)
         assert all(timedelta(2) <= one["last_day"] - one["first_day"] <= timedelta(9) for one in dated)
+
+
+def test_promotions_have_the_lengths_the_pauses_and_the_prices_that_they_are_drawn_from():
+    """Every number of days in these bounds comes, and none outside; a pause counts from the last day of the one before."""
+    drawn = [promotions(1, name, 100_000, 1) for name in NAMES]
+    dates = [(one["first_day"], one["last_day"]) for found in drawn for one in found]
+    assert {(last - first).days + 1 for first, last in dates} == {*range(3, 11)}
+    pauses = {(one["first_day"] - OPENED).days for one, *_ in drawn} | {
+        (second["first_day"] - first["last_day"]).days - 1 for found in drawn for first, second in pairwise(found)
+    }
+    assert pauses == {*range(20, 241)}
+    assert max((first - OPENED).days for first, _ in dates) == 365 * YEARS - 1
+    prices = [one["price"] for found in drawn for one in found]
+    assert 650 <= min(prices) < 651
+    assert 919 < max(prices) <= 920
 
 
 def test_a_promotions_price_has_whole_cents():

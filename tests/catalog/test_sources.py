@@ -6,6 +6,7 @@ import json
 import os
 import pickle
 import random
+import socket
 import subprocess
 import sys
 from decimal import Decimal
@@ -338,6 +339,16 @@ def test_a_damaged_row_group_is_named(tmp_path):
     whole[middle] = bytes(4_000)
     path.write_bytes(whole)
     assert "row group" in bad(path)
+
+
+def test_a_pipe_or_a_socket_is_one_clear_error(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # the name of a socket has at most a hundred letters
+    os.mkfifo("pipe.csv")
+    with socket.socket(socket.AF_UNIX) as bound:
+        bound.bind("socket.csv")
+        for name in ("pipe.csv", "socket.csv"):
+            with pytest.raises(BadSource, match=f"{name} is neither a file nor a folder"):
+                open_source(name)
 
 
 def test_a_path_that_is_not_there_says_so_and_names_what_is_near(tmp_path):

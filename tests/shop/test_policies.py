@@ -37,6 +37,7 @@ from shopwright.pipeline.shop.policy_questions import (
 )
 from shopwright.pipeline.shop.policy_rules import Span
 from shopwright.pipeline.shop.store import Customer, Item
+from shopwright.pipeline.shop.tools import status_at
 from shopwright.schemas.shop import Line, Order
 
 SIDES = ("train", "test")
@@ -550,3 +551,14 @@ def test_what_was_cancelled_or_is_on_its_way_cannot_be_returned():
     gone = order(delivered=None, cancelled=datetime(2024, 5, 4))
     assert verdict(shop, gone)["reason"] == "the order was cancelled"
     assert not any(verdict(shop, each)["eligible"] for each in (order(delivered=None), gone))
+
+
+def test_an_order_counts_as_cancelled_and_as_delivered_from_that_very_minute():
+    shop, later = load_policies(USUAL), DELIVERED + timedelta(minutes=1)
+    assert verdict(shop, order(cancelled=DELIVERED))["reason"] == "the order was cancelled"
+    assert verdict(shop, order(cancelled=later))["eligible"]
+    assert verdict(shop, order())["eligible"]
+    assert verdict(shop, order(delivered=later))["reason"] == "it has not been delivered"
+    for name in ("cancelled", "delivered", "shipped"):
+        state = order(delivered=None).model_copy(update={"shipped": DELIVERED, name: DELIVERED})
+        assert [status_at(state, DELIVERED + timedelta(minutes=each)) for each in (-1, 0)] == ["processing", name]

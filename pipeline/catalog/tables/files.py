@@ -83,6 +83,10 @@ def locate_tables(where: str) -> list[File]:
             raise BadSource(describe_missing_source(where))
         kinds = [f"*.{kind}{packed}" for kind in FORMATS for packed in ("", *(f".{each}" for each in PACKED))]
         path = download_from_hub(where, kinds, option="--source", copy="PATH", failure=BadSource)
+    if is_here(path) and path.exists() and not (path.is_file() or path.is_dir()):
+        raise BadSource(
+            f"{path} is neither a file nor a folder, and a pipe can be read only once. Write it to a file first."
+        )
     if not path.is_dir():
         if not is_here(path) and not path.exists():
             raise BadSource(describe_missing_source(where))
