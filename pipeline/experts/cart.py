@@ -24,6 +24,9 @@ SURE = 0.6
 """Share of a title's words that were said, from which it is the one that is meant."""
 BEHIND = re.compile(r" \(|\) |[.!?] (?=[A-Z])|; ")
 """What ends the words of a title."""
+APART = re.compile(r"[,;.(&+]|\b(?:and|n|plus)\b")
+"""What stands between one thing and the next."""
+QUESTION = re.compile(r"[^.!?]*\?")
 PAGES = 2
 """Pages of visits that are looked at."""
 
@@ -170,7 +173,7 @@ class Cart(ProductExpert):
             line = before[-1] if before else None
             if self.is_clue(each.wish):
                 after = [one for one in lines if 0 <= one.start - each.end <= BEFORE // 4]
-                close = [one for one in after if not re.search(r"[,;.(]", self.plain[each.end : one.start])]
+                close = [one for one in after if not APART.search(self.plain[each.end : one.start].lower())]
                 line = close[0] if close else line
                 if line is not None:
                     line.clues.append(each.wish)
@@ -310,12 +313,13 @@ class Cart(ProductExpert):
         return heard
 
     def is_about(self, line: Line, text: str) -> bool:
-        """Whether it names what was added: its title, a version of it, or its number of pieces."""
+        """Whether it names what was added: its title, a version of it, or its number of pieces; not where it asks."""
+        text = QUESTION.sub("", text)
         if line.product is None or self.asks_about_rules(text):
             return False
         said = self.read(text, [line.category], titles=True)
         kinds = {each.wish.kind for each in said if each.wish.kind != "value" or self.varies(line, each.wish)}
-        return "?" not in text and bool(kinds & {"title", "value", "thing"})
+        return bool(kinds & {"title", "value", "thing"})
 
     def mend(self, line: Line, text: str) -> Acts:
         assert line.product is not None
@@ -323,7 +327,8 @@ class Cart(ProductExpert):
         line.added = ""
         said = self.read(text, [line.category], titles=True)
         wanted = [each.wish for each in said if each.wish.kind == "value" and self.varies(line, each.wish)]
-        numbers = re.findall(r"\b\d+\b", " ".join(text.split())[max((each.end for each in said), default=0) :])
+        named = [each.end for each in said if each.wish.kind in ("title", "thing", "value")]
+        numbers = re.findall(r"\b\d+\b", " ".join(text.split())[max(named, default=0) :])
         if wanted:
             same = wanted[-1].facts
             line.wishes = [wish for wish in line.wishes if not wish.facts & same] + wanted[-1:]

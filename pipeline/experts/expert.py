@@ -18,7 +18,7 @@ MORE = (
     *(
         f"{begin} any {other} {what}?"
         for what, begin, other in combine(
-            ("wish", "requirement", "preference", "detail", "information", "criteria"),
+            ("wish", "requirement", "preference", "detail", "information", "criteria", "constraint", "matter", "thing"),
             ("Do you have", "Is there"),
             ("other", "further", "additional"),
         )

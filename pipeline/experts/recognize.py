@@ -15,7 +15,7 @@ BACK = re.compile(
 SOLD_OUT = re.compile(
     r"\bsold ?-?out\b|out of stock|no longer|\bunavailable\b|(?:none|nothing) left|not (?:in stock|available)|\bgone\b(?! ask)|\brun out\b|ran out|any ?more of|\bno more (?!than\b)\w"
     r"|\b(?:similar|substitute|closest|nearest|alternative|twin|sibling|cousin|lookalike|dupe)\b|most like|(?<!should )(?<!would )like it\b|next best|(?:close|near) (?:to|as)\b|same (?:kind|sort)\b"
-    r"|another of the kind|is finish\b|more alike|had my heart|nowhere"
+    r"|another of the kind|\breplacement\b|\bare out of (?:the|my|this|that)\b|is finish\b|more alike|had my heart|nowhere"
 )
 ORDER = re.compile(r"(?<!\bin )\b(?:orders?|ordered|parcels?|packages?|stuff|delivery|tracking)\b")
 MY_ORDER = re.compile(
@@ -35,7 +35,7 @@ ARRIVAL_DATE = re.compile(r"\barrival (?:date|day)\b")
 ASKS_RULE = re.compile(
     r"\bhow (?:long|many|much|often|fast|late)\b|\bwhat \w+ of \w+ do (?:you|u|i)\b|\buntil when\b|\bwhat (?:do i|does|will|would|kind|form|must|fee|compensation|do you|do u|is your|is the (?!status))\b|\bsign(?:ature)?\b"
     r"|\b(?:left|leave)\b.*\b(?:parcel|door|locker)\b|\b(?:parcel|package)\b.*\b(?:left|end up|does .* go)\b|\bwill the driver\b|\bpost office\b|\blocker\b|\bparcel (?:drop|go)\b"
-    r"|\bdelivery time\b|\breferral\b|\bwhen will\b|\bwhen is my money\b|\bdo i get my refund\b|\bmy reward\b|\bwhat(?=[.,]|$)|\bwhat would (?:you|u) (?:ask|charge|want) for\b|\bwhat (?:an?|the) [\w ]{2,40} costs?\b|\bwhat (?:do|does|would|will) (?:u|it|an?) (?:[\w ]{2,30} )?(?:charge|cost)\b"
+    r"|\bdelivery time\b|\breferral\b|\bwhat is given\b|\bwhen will\b|\bwhen is my money\b|\bdo i get my refund\b|\bmy reward\b|\bwhat(?=[.,]|$)|\bwhat would (?:you|u) (?:ask|charge|want) for\b|\bwhat (?:an?|the) [\w ]{2,40} costs?\b|\bwhat (?:do|does|would|will) (?:u|it|an?) (?:[\w ]{2,30} )?(?:charge|cost)\b"
 )
 CART = re.compile(
     r"\bcart\b|\bbasket\b|\b(?:put|add|throw|drop|toss|pop)\b[^.!?]{0,80}\b(?:viewed|looked at|had open|clicked on|saw)\b"

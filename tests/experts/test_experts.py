@@ -13,6 +13,7 @@ from shopwright.pipeline.envs.difficulty import compute_axes, scale_limits_to_ca
 from shopwright.pipeline.envs.episode import Episode, draw_task, play_episode, play_solution
 from shopwright.pipeline.envs.unseen import find_usage
 from shopwright.pipeline.experts.beliefs import Memory, Ranking
+from shopwright.pipeline.experts.cart import Line
 from shopwright.pipeline.experts.journey import MORE_LATER, Journey
 from shopwright.pipeline.experts.play import EXPERTS, find_requests, name_situation, recognize_text
 from shopwright.pipeline.experts.play import play as plan_calls
@@ -21,6 +22,7 @@ from shopwright.pipeline.experts.recognize import respell_cues
 from shopwright.pipeline.experts.requests import Request, split_requests
 from shopwright.pipeline.gym import world
 from shopwright.pipeline.reading.wishes import Wish
+from shopwright.pipeline.shop.topics import parse_user_question
 
 CODE = Path(__file__).parents[2] / "pipeline" / "experts"
 # Of six tasks of level 3, how many it must serve at least: two fewer than it does.
@@ -180,6 +182,14 @@ REQUESTS = {
         "product_discovery"
     ],
     "A crew neck T-shirt in it. Where's my orrr?": ["order_tracking"],
+    "The Oona Fable Lumen facial serum is anvailable. Could you find me a replacement, the closwr the better?": [
+        "substitution"
+    ],
+    "You are out of the Tovalli Knoll specialty coffee, whole bean. Which one would u take isteda?": ["substitution"],
+    "I want a used film camera. Furthermore: What is given to someone who refers a friend?": [
+        "product_discovery",
+        "policy_qa",
+    ],
 }
 
 
@@ -201,6 +211,51 @@ def test_an_answer_that_is_not_understood_does_not_end_the_questions(shop):
     said = ["Wll, ofc, hte thnig.", "It had a desk lamp in it.", "That is all."]
     steps = [next(acts), *(acts.send(json.dumps({"answer": each})) for each in said)]
     assert [step.name for step in steps] == ["ask_user", "ask_user", "ask_user", "order_list"]
+
+
+def test_it_asks_as_long_as_there_is_more(shop):
+    lexicon = load_lexicon(shop.store)
+    find = partial(name_situation, lexicon=lexicon)
+    requests = [Request("order_tracking", "Where is my order?")]
+    acts = Journey("", 400, lexicon, requests=requests, experts=EXPERTS, find=find, guess=find).play()
+    said = [*(f"It was ${number} in total." for number in range(20, 70)), "That is all."]
+    steps = [next(acts), *(acts.send(json.dumps({"answer": each})) for each in said)]
+    questions = [step.arguments["question"] for step in steps if step.name == "ask_user"]
+    assert len(set(questions)) == len(questions) == len(said)
+    assert all(parse_user_question(each, []).more == [frozenset()] for each in questions)
+
+
+def test_a_price_is_of_the_thing_that_was_viewed_for_it(shop):
+    cart = EXPERTS["cart_building"]("", 40, load_lexicon(shop.store))
+    cart.plain = "Add the desk lamp I looked at for $40.99 n that desk lamp I looked at for $55.99, the $9.49 gel pen."
+    lines = cart.list_lines()
+    cart.place_wishes(lines)
+    assert [[clue.value for clue in line.clues] for line in lines] == [["4099"], ["5599"], ["949"]]
+
+
+def play_to_end(acts):
+    """Takes every step, of which each tool says nothing."""
+    step = next(acts, None)
+    while step is not None:
+        try:
+            step = acts.send("{}")
+        except StopIteration:
+            return
+
+
+def test_what_is_wrong_in_the_cart_is_heard_beside_a_question_and_in_its_number(shop):
+    cart = EXPERTS["cart_building"]("", 40, load_lexicon(shop.store))
+    cart.memory.see({"product_id": "a", "title": "Osko gel pen", "category": "Gel Pens"})
+    offers = [
+        {"variant_id": id, "color": color, "price": 9, "stock": 9} for id, color in (("a-1", "purple"), ("a-2", "red"))
+    ]
+    line = Line(0, 0, "Gel Pens", product=cart.memory.products["a"], offers=offers, added="a-1")
+    assert cart.is_about(line, "It says purple there, and I need one in red. Can you correct it?")
+    assert not cart.is_about(line, "Is the Osko gel pen made of steel?")
+    play_to_end(cart.mend(line, "It says 1 for Osko gel pen, I asked for 3."))
+    assert line.pieces == 3
+    play_to_end(cart.mend(line, "It says purple there, and I need one in red."))
+    assert [each["variant_id"] for each in cart.list_fitting(line)] == ["a-2"]
 
 
 def test_what_was_paid_is_of_the_line_that_goes_back(shop):
