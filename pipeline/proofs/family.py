@@ -17,6 +17,8 @@ from shopwright.schemas.shop import Persona, Product
 
 # Characters of a phrasing.
 LONGEST = 300
+# Readings that a process remembers: as many as are written before they are checked.
+MOST_KEPT = 5_000
 # What no customer types: markup, addresses, what speaks to a machine, signs that cannot be seen.
 STRANGE = re.compile(
     r"[<>`*#|\\\n]|https?:|www\.|\b(?:ignore|disregard) (?:\w+ ){0,3}(?:instructions?|rules?)\b|\bsystem prompt\b",
@@ -114,6 +116,24 @@ class Family(ABC, Generic[E]):
         """What is read in the text, as JSON. Raises Unproved where that is not the meaning with these facts, and it alone."""
 
 
+class Readings(dict[tuple[FamilyName, Claim], str]):
+    """What was read last, for `dataset.once`."""
+
+    def __init__(self, trajectories: Dataset[Trajectory]) -> None:
+        super().__init__()
+
+
+def read_claim(family: Family[E], claim: Claim, sources: Sources) -> str:
+    """What `family.read` reads; it is not asked again of what it has just read, as a text is read when it is written and when it is checked."""
+    kept = sources.trajectories.once(Readings)
+    key = family.name, claim
+    if key not in kept:
+        if len(kept) >= MOST_KEPT:
+            kept.clear()
+        kept[key] = family.read(claim, sources)
+    return kept[key]
+
+
 def prove_phrase(
     family: Family[E], template: Template, frame: str, examples: Iterable[E], sources: Sources, random: Random
 ) -> tuple[E, Filled, str]:
@@ -132,7 +152,7 @@ def prove_phrase(
     if slip := find_slip(filled.text):
         raise Unproved(f"{slip}: {filled.text}")
     claim = Claim(template.meaning, frame, filled.text, filled.facts, example.of, example.asked_on)
-    return example, filled, family.read(claim, sources)
+    return example, filled, read_claim(family, claim, sources)
 
 
 def replace_meaning(bank: PhraseBank, template: Template, frame: str) -> PhraseBank:

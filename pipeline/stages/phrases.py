@@ -24,7 +24,16 @@ from shopwright.pipeline.phrases.grammar import REGISTERS, SLOT, Template, deal_
 from shopwright.pipeline.problem import Lacking
 from shopwright.pipeline.prompts import render_messages
 from shopwright.pipeline.proofs import FAMILIES
-from shopwright.pipeline.proofs.family import Claim, Example, Family, Sources, Unproved, list_registers, prove_phrase
+from shopwright.pipeline.proofs.family import (
+    Claim,
+    Example,
+    Family,
+    Sources,
+    Unproved,
+    list_registers,
+    prove_phrase,
+    read_claim,
+)
 from shopwright.pipeline.stage import Fault, Plan, Section, Shard, Views, stage
 from shopwright.schemas.phrases import Phrase, Register
 from shopwright.schemas.record import Rejected
@@ -68,7 +77,7 @@ def example_is_read_back(
     """The example, read by code that knows nothing of the bank, says the meaning with its facts, and nothing else."""
     claim = Claim(phrase.meaning, phrase.words, phrase.example, phrase.facts, phrase.example_of, phrase.asked_on)
     try:
-        found = FAMILIES[phrase.family].read(claim, Sources(trajectories, catalog, personas))
+        found = read_claim(FAMILIES[phrase.family], claim, Sources(trajectories, catalog, personas))
     except Unproved as why:
         return f"its example: {group_reason(str(why))}"
     return None if found == phrase.proof else "its proof is not what is read in its example"
