@@ -293,7 +293,7 @@ class Shop:
 
     def text(self) -> str:
         """Something hostile, or two of it, or a word of the trade between them."""
-        more = [NUL, LONE] if self.form == "jsonl" else [NUL] if self.form == "parquet" else []
+        more = [NUL, LONE] if self.form == "jsonl" else [NUL]
         parts = [
             self.random.choice(self.random.choice([*FAMILIES, more or LETTERS]))
             for _ in range(self.random.choice([1, 1, 2]))

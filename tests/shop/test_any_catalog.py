@@ -162,9 +162,9 @@ def test_a_shop_in_which_nothing_can_be_sold_is_a_clear_problem(shop, products):
         shop(products)
 
 
-def test_a_zero_byte_is_a_clear_problem(shop):
-    with pytest.raises(Problem, match="is binary"):
-        shop([lamp(0, "oak\0lamp")])
+def test_a_zero_byte_costs_its_cell_that_byte(shop):
+    run = shop([lamp(0, "oak\0 lamp"), *(lamp(n, title) for n, title in enumerate(USUAL, 1))])
+    assert "oak lamp" in run.read("catalog").table(["title"])["title"].to_pylist()
 
 
 def test_an_unknown_column_is_a_clear_problem(shop):

@@ -21,6 +21,8 @@ from shopwright.pipeline.hub_files import HUB_ID, download_from_hub
 
 BEGINNING = 1 << 16  # bytes by which a file's type is known
 SAMPLE = 4 << 20  # bytes by which its encoding is known
+UNTYPED = re.compile(rb"[\x01-\x06\x0e-\x1a\x1c-\x1f]")  # control characters that no shop exports, other than NUL
+MOST_NULS = 0.05  # of the bytes of a text, in which a program left some
 # What a name ends in -> how it is read.
 FORMATS = {
     **dict.fromkeys(("csv", "tsv", "txt", "tab"), "csv"),
@@ -126,13 +128,17 @@ def head_of(file: File) -> bytes:
 
 
 def find_encoding(file: File, head: bytes) -> str:
-    """UTF-8 wherever most of what is not ASCII is that; a stray byte makes its row unreadable, and not the file another's."""
+    """UTF-8 wherever most of what is not ASCII is that; a stray byte makes its row unreadable, and not the file another's.
+
+    A few NULs make no text binary.
+    """
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
         return "utf-16"
     if b"\0" in head:
         if head[1::2].count(0) > len(head) // 3 or head[::2].count(0) > len(head) // 3:
             return "utf-16-le" if head[1::2].count(0) > head[::2].count(0) else "utf-16-be"
-        raise BadSource(f"{file} is binary, and not text. Give a {KNOWN}.")
+        if UNTYPED.search(head) or head.count(0) > MOST_NULS * len(head):
+            raise BadSource(f"{file} is binary, and not text. Give a {KNOWN}.")
     declared = re.match(rb"<\?xml[^>]*encoding=[\"']([\w-]+)", head)
     if declared:
         try:
