@@ -192,7 +192,10 @@ def draw_terms_for_things(
     random.shuffle(needs)
     lists = list_all(store, needs)
     voucher, pays = draw_voucher(store, lists, random)
-    budget = draw_small_budget(int(pays.min()), random) if impossible else draw_enough_budget(lists, pays, axes, random)
+    # Drawn for both, so that the same things, and budgets to the cent, are as frequent where the budget is too small.
+    budget = draw_enough_budget(lists, pays, axes, random)
+    if impossible:
+        budget = draw_small_budget(int(pays.min()), random, whole=budget % 100 == 0)
     return needs, lists, voucher, pays, budget
 
 
@@ -352,10 +355,10 @@ def draw_enough_budget(lists: Lists, pays: np.ndarray, axes: Axes, random: Rando
     return budget
 
 
-def draw_small_budget(best: int, random: Random) -> int:
-    """Less than what the best list costs with the voucher."""
+def draw_small_budget(best: int, random: Random, *, whole: bool) -> int:
+    """Less than what the best list costs with the voucher. whole: in dollars."""
     found = int(best * random.uniform(*TOO_SMALL))
-    return found // 100 * 100 or found
+    return found // 100 * 100 or found if whole else found
 
 
 def draw_list_sell_out(

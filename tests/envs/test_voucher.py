@@ -8,14 +8,16 @@ from fractions import Fraction
 from functools import partial
 from itertools import product
 from math import floor
+from random import Random
 
 import pytest
 
+from shopwright.pipeline.envs.base import CannotDraw
 from shopwright.pipeline.envs.baselines import ENV_BASELINES
 from shopwright.pipeline.envs.difficulty import compute_axes
 from shopwright.pipeline.envs.episode import Episode, draw_task, play_episode, play_solution
 from shopwright.pipeline.envs.one_of_each import NeededCategory
-from shopwright.pipeline.envs.voucher import VoucherGoal, VoucherShopping
+from shopwright.pipeline.envs.voucher import VoucherGoal, VoucherShopping, draw_terms_for_things
 from shopwright.pipeline.problem import Problem
 from shopwright.pipeline.shop.tools import call_tool, compute_discount
 from shopwright.schemas.certificates import parse_certificate, parse_miss
@@ -125,6 +127,23 @@ def test_terms_are_stated_or_can_be_looked_up(world, tasks):
         assert shown.get("only_of_seller", "") == goal.voucher.seller
     assert set(known) == {"stated", "inferable"}
     assert min(known.values()) > 20
+
+
+def draw_terms(store, seed, *, impossible):
+    """What is asked for, the voucher, and whether the budget is in whole dollars; None where nothing can be drawn."""
+    try:
+        needs, _, voucher, _, budget = draw_terms_for_things(
+            store, compute_axes(seed % 13), Random(seed), impossible=impossible
+        )
+    except CannotDraw:
+        return None
+    return [(need.category, need.demands) for need in needs], voucher, budget % 100 == 0
+
+
+def test_too_small_a_budget_is_for_the_same_things_and_said_alike(world):
+    drawn = [[draw_terms(world.store, seed, impossible=each) for each in (False, True)] for seed in range(150)]
+    assert any(can and not can[-1] for can, _ in drawn), "a budget to the cent"
+    assert [can for can, _ in drawn] == [cannot for _, cannot in drawn]
 
 
 def test_each_thing_of_a_list_brings_turns(tasks):
