@@ -43,6 +43,7 @@ from shopwright.schemas.certificates import (
     Infeasible,
     Malformed,
     Miss,
+    NotReturnable,
     OneOfEach,
     Parts,
     describe,
@@ -475,7 +476,10 @@ def list_right_ends(certificate: Certificate) -> Iterator[list[End]]:
         for number in range(max(map(len, parts))):
             yield list(chain.from_iterable(own[number % len(own)] for own in parts))
     elif isinstance(certificate, Infeasible):
-        yield [End(answer=Answer(refusal=certificate.refusal))]
+        proof = certificate.proof
+        line = (proof.order_id, proof.line_id) if isinstance(proof, NotReturnable) else ("", "")
+        answer = Answer(selected_order_id=line[0], selected_line_id=line[1], refusal=certificate.refusal)
+        yield [End(answer=answer)]
     elif isinstance(certificate, OneOfEach):
         picked = certificate.right or [item.cheapest for item in certificate.items]
         yield [End(answer=Answer(recommended_product_ids=picked))]

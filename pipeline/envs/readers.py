@@ -326,7 +326,7 @@ def send_back(seat: Seat) -> Play:
     else:
         results = yield from seat.call(("return_initiate", where))
     if results and "error" in results[0] and "cannot be returned" in results[0]["error"]:
-        return Answer(refusal="not_eligible")
+        return Answer(selected_order_id=order, selected_line_id=line, refusal="not_eligible")
     ids = []
     if wants == "wants product":
         ids = (yield from find_products(seat, but=found[0].shown["product_id"]))[:1]

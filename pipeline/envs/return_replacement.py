@@ -146,15 +146,15 @@ class ReturnReplacement(Env):
             calls.append(Call(name="catalog_get_variants", args={"product_id": goal.product_id}))
         for first in range(0, len(calls), axes.tool_calls):
             yield Action(tool_calls=calls[first : first + axes.tool_calls])
+        answer = Answer(env=self.name, selected_order_id=goal.order_id, selected_line_id=goal.line_id)
         if not goal.feasible:
-            yield Action(answer=Answer(env=self.name, refusal=goal.refusal))
+            yield Action(answer=answer.model_copy(update={"refusal": goal.refusal}))
             return
         if goal.wants == "product" and goal.replacement not in shop.seen:
             yield Action(tool_calls=[Call(name="catalog_get_product", args={"product_id": goal.replacement})])
         back = Call(name="return_initiate", args=dict(line))
         if goal.wants == "variant":
             back = Call(name="return_exchange", args={**line, "variant_id": goal.replacement})
-        answer = Answer(env=self.name, selected_order_id=goal.order_id, selected_line_id=goal.line_id)
         if goal.wants == "product":
             answer = answer.model_copy(update={"recommended_product_ids": [goal.replacement]})
         yield Action(tool_calls=[back], answer=answer)
@@ -175,16 +175,18 @@ class ReturnReplacement(Env):
         return Opening(self.name, said, {**parts, "needed": "that must be" if needs else ""})
 
     def score(self, goal: ReturnGoal, shop: Shop, answer: Answer | None) -> GoalScore:
-        """.45 selection + .45 return + .10 replacement, each from -1 to 1."""
+        """.45 selection + .45 return + .10 replacement, each from -1 to 1. A refusal names the line that was meant: any other may be refused, too."""
         if not goal.feasible:
-            right = is_right_refusal(goal, answer) and not shop.returns
-            return GoalScore(Fraction(1 if right else -1), right, "" if right else "this line cannot be returned")
+            refused = is_right_refusal(goal, answer) and not shop.returns
+            right = refused and is_line_meant(goal, answer)
+            fault = "another line was meant" if refused else "this line cannot be returned"
+            return GoalScore(score_right(right), right, "" if right else fault)
         if answer is None or is_needless_refusal(goal, answer):
             return GoalScore(Fraction(-1), False, "no return where one is possible")
         parts = {
             "another line was meant": (
                 SELECTED,
-                score_right((answer.selected_order_id, answer.selected_line_id) == (goal.order_id, goal.line_id)),
+                score_right(is_line_meant(goal, answer)),
             ),
             "the return that was wanted is not the only one started": (
                 RETURNED,
@@ -200,6 +202,10 @@ class ReturnReplacement(Env):
 
 def score_right(right: bool) -> Fraction:
     return Fraction(1 if right else -1)
+
+
+def is_line_meant(goal: ReturnGoal, answer: Answer | None) -> bool:
+    return answer is not None and (answer.selected_order_id, answer.selected_line_id) == (goal.order_id, goal.line_id)
 
 
 def is_only_return(goal: ReturnGoal, shop: Shop) -> bool:

@@ -183,9 +183,9 @@ class Return(OrderExpert):
         title = line["title"]
         why = f"{title} is the line that fits: I look whether it may go back."
         verdict = yield from self.call("return_check_eligibility", why, **where)
-        if not verdict.get("eligible"):
-            return {"thought": f"The shop's rules do not take back {title}.", "refusal": "not_eligible"}
         answer = {"selected_order_id": order["order_id"], "selected_line_id": line["line_id"]}
+        if not verdict.get("eligible"):
+            return {"thought": f"The shop's rules do not take back {title}.", "refusal": "not_eligible", **answer}
         category = titles[line["title"].lower()]
         wishes = pick_product_wishes(new)
         if "variant" in wanted:

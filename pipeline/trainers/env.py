@@ -229,7 +229,7 @@ class ShopEnv(TaskEnvironment):
         Args:
             recommended_product_ids: Product ids, separated by commas, the best first.
             selected_order_id: The order that the shopper means.
-            selected_line_id: The line of it.
+            selected_line_id: The line of it, also where it may not be returned.
             order_status: processing, shipped, delivered or cancelled.
             arrival_date: YYYY-MM-DD.
             policy_answer: The answer to a question about the shop's policies, also to one in between: a number, one word, or yes or no.
