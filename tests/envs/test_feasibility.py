@@ -9,12 +9,12 @@ TASKS = 1_300
 REFUSING = [name for name, env in all_envs().items() if env.refusals]
 
 
-# Of what an outsider found, those that are drawn quickly; the others take half a minute each.
-FOUND = ("policy_qa", "order_tracking")
+# That which is drawn quickly; the others take half a minute each.
+QUICK = "policy_qa"
 
 
 @pytest.mark.parametrize(
-    "name", [name if name in FOUND else pytest.param(name, marks=pytest.mark.slow) for name in REFUSING]
+    "name", [name if name == QUICK else pytest.param(name, marks=pytest.mark.slow) for name in REFUSING]
 )
 def test_the_first_words_do_not_tell_what_cannot_be_done(world, name):
     tasks = draw_tasks(world, name, TASKS)
