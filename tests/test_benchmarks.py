@@ -17,6 +17,9 @@ from shopwright.pipeline.stages import all_stages
 SAYS = Benchmark("says", "a figure; another", r"ours: (\S+)", r"beside: (\S+)")
 FAILS = Benchmark("fails", "nothing", r"(.)", "1")
 
+NEEDS = {"learner": "torch", "query_forms": "sklearn"}
+"""Benchmarks of the extra `learn`, and what they cannot be imported without."""
+
 
 def python(code: str) -> list[str]:
     return [sys.executable, "-c", code]
@@ -166,6 +169,6 @@ def test_what_was_written_by_hand_can_be_asked_of_any_customer(small):
 @pytest.mark.parametrize("path", sorted(Path(benchmarks.__file__).parent.glob("[a-z]*.py")), ids=lambda path: path.stem)
 def test_every_benchmark_has_what_it_imports(path):
     """They are not run by the tests, so a name that was changed in the project would be missed until then."""
-    if path.stem == "learner":
-        pytest.importorskip("torch")
+    if path.stem in NEEDS:
+        pytest.importorskip(NEEDS[path.stem])
     import_module(f"benchmarks.{path.stem}")

@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from shopwright.pipeline.envs import all_envs, difficulty, one_seller, order_tracking, substitution
+from shopwright.pipeline.envs import all_envs, difficulty, one_seller, order_tracking, return_replacement, substitution
 from shopwright.pipeline.envs.base import GoalScore
 from shopwright.pipeline.envs.bundle_planning import BundlePlanning
 from shopwright.pipeline.envs.difficulty import Axes
@@ -111,6 +111,17 @@ def test_a_seller_whose_things_all_do_is_named(shop, monkeypatch):
     monkeypatch.setattr(one_seller, "leave_few_sellers", lambda store, needs, axes, random: None)
     found = audit_env(shop, "one_seller", "asks-everything")
     assert any("asks-everything succeeds in" in line for line in found.cheated)
+
+
+@pytest.mark.slow
+def test_a_refusal_of_another_line_is_named(shop, monkeypatch):
+    """Half of all returns are refused, and what is handed in beside a refusal counts for nothing."""
+    monkeypatch.setattr(return_replacement, "INFEASIBLE", 0.5)
+    named = any("last-id succeeds in" in line for line in audit_env(shop, "return_replacement", "last-id").cheated)
+    assert not named
+    monkeypatch.setattr(return_replacement, "is_line_meant", lambda goal, answer: True)
+    found = audit_env(shop, "return_replacement", "last-id")
+    assert any("last-id succeeds in" in line for line in found.cheated)
 
 
 class TellsTheNumberWhenAsked(OrderTracking):
