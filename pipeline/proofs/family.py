@@ -17,7 +17,7 @@ from shopwright.schemas.shop import Persona, Product
 
 # Characters of a phrasing.
 LONGEST = 300
-# Readings that a process remembers: as many as are written before they are checked.
+# Readings that wait for their check: more than are written before it.
 MOST_KEPT = 5_000
 # What no customer types: markup, addresses, what speaks to a machine, signs that cannot be seen.
 STRANGE = re.compile(
@@ -117,21 +117,15 @@ class Family(ABC, Generic[E]):
 
 
 class Readings(dict[tuple[FamilyName, Claim], str]):
-    """What was read last, for `dataset.once`."""
+    """What was read in texts that were written and not yet checked, for `dataset.once`."""
 
     def __init__(self, trajectories: Dataset[Trajectory]) -> None:
         super().__init__()
 
 
-def read_claim(family: Family[E], claim: Claim, sources: Sources) -> str:
-    """What `family.read` reads; it is not asked again of what it has just read, as a text is read when it is written and when it is checked."""
-    kept = sources.trajectories.once(Readings)
-    key = family.name, claim
-    if key not in kept:
-        if len(kept) >= MOST_KEPT:
-            kept.clear()
-        kept[key] = family.read(claim, sources)
-    return kept[key]
+def read_to_check(family: Family[E], claim: Claim, sources: Sources) -> str:
+    """What `family.read` reads. Where this very text was read a moment ago, to be written, it is not read again; any later check reads it anew."""
+    return sources.trajectories.once(Readings).pop((family.name, claim), None) or family.read(claim, sources)
 
 
 def prove_phrase(
@@ -152,7 +146,12 @@ def prove_phrase(
     if slip := find_slip(filled.text):
         raise Unproved(f"{slip}: {filled.text}")
     claim = Claim(template.meaning, frame, filled.text, filled.facts, example.of, example.asked_on)
-    return example, filled, read_claim(family, claim, sources)
+    proof = family.read(claim, sources)
+    waiting = sources.trajectories.once(Readings)
+    if len(waiting) >= MOST_KEPT:
+        waiting.clear()
+    waiting[family.name, claim] = proof
+    return example, filled, proof
 
 
 def replace_meaning(bank: PhraseBank, template: Template, frame: str) -> PhraseBank:

@@ -32,7 +32,7 @@ from shopwright.pipeline.proofs.family import (
     Unproved,
     list_registers,
     prove_phrase,
-    read_claim,
+    read_to_check,
 )
 from shopwright.pipeline.stage import Fault, Plan, Section, Shard, Views, stage
 from shopwright.schemas.phrases import Phrase, Register
@@ -77,7 +77,7 @@ def example_is_read_back(
     """The example, read by code that knows nothing of the bank, says the meaning with its facts, and nothing else."""
     claim = Claim(phrase.meaning, phrase.words, phrase.example, phrase.facts, phrase.example_of, phrase.asked_on)
     try:
-        found = read_claim(FAMILIES[phrase.family], claim, Sources(trajectories, catalog, personas))
+        found = read_to_check(FAMILIES[phrase.family], claim, Sources(trajectories, catalog, personas))
     except Unproved as why:
         return f"its example: {group_reason(str(why))}"
     return None if found == phrase.proof else "its proof is not what is read in its example"

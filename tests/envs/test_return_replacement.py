@@ -42,7 +42,7 @@ def end(task):
     return state_of(found) | {"recommended_product_ids": [goal["replacement"]] if found.some_of else []}
 
 
-def refused(task):
+def write_refusal(task):
     """The right refusal."""
     goal = loads(task.goal)
     return {"selected_order_id": goal["order_id"], "selected_line_id": goal["line_id"], "refusal": "not_eligible"}
@@ -239,17 +239,16 @@ def test_what_sold_out_on_the_way_is_no_replacement_any_more(world, tasks):
 
 def test_only_the_right_reason_refuses_and_only_what_cannot_be_returned(world, tasks):
     for task in [task for task in tasks if not task.feasible]:
-        assert judged(world, task, refused(task)) == GoalScore(Fraction(1), True)
+        assert judged(world, task, write_refusal(task)) == GoalScore(Fraction(1), True)
         where = {"order_id": "another", "line_id": "another", "instead": ""}
-        other = {"selected_line_id": "another"}
         for wrong in (
             {"refusal": "not_found"},
             {"refusal": ""},
             {"returns": [where]},
-            other,
+            {"selected_line_id": "another"},
             {"selected_order_id": ""},
         ):
-            found = judged(world, task, refused(task), **wrong)
+            found = judged(world, task, write_refusal(task), **wrong)
             assert (found.task, found.success) == (-1, False)
     task = next(task for task in tasks if task.feasible)
     assert judged(world, task, end(task), refusal="not_eligible").task == -1
@@ -294,5 +293,5 @@ def test_the_same_task_comes_from_the_same_shop_made_again(tasks):
 def test_the_order_of_the_catalogs_rows_changes_no_reward(world, tasks):
     turned = shop(backwards=True)
     for task in tasks[::20]:
-        state = end(task) if task.feasible else refused(task)
+        state = end(task) if task.feasible else write_refusal(task)
         assert judged(turned, task, state) == judged(world, task, state) == GoalScore(Fraction(1), True)
