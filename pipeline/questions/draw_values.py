@@ -162,7 +162,9 @@ class Draw:
         days = {(pick.first_day, pick.last_day) for pick in picks} - {(None, None)}
         if len(days) == 1:
             first, last = days.pop()
-            moves.append(self.days(other, 2) if first and last else {"first_day" if first else "last_day": other.day})
+            # What is asked of several days, as which of them, is not asked of one.
+            several = self.days(other, 2, 1 if first == last else 2)
+            moves.append(several if first and last else {"first_day" if first else "last_day": other.day})
         if not moves:
             return tree
         move = self.one_of(moves)

@@ -2,7 +2,7 @@
 
 import json
 from contextlib import suppress
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from itertools import islice, pairwise
 from random import Random
 
@@ -15,7 +15,16 @@ from shopwright.pipeline.questions.conditions import idle_conditions
 from shopwright.pipeline.questions.draw_values import Draw, NothingToAsk
 from shopwright.pipeline.questions.log import Log
 from shopwright.pipeline.questions.shapes import SHAPES
-from shopwright.pipeline.questions.tree import Count, Pick, Sets, Share, list_tree_picks, tree_from_json, tree_to_json
+from shopwright.pipeline.questions.tree import (
+    Count,
+    Pick,
+    Sets,
+    Share,
+    Top,
+    list_tree_picks,
+    tree_from_json,
+    tree_to_json,
+)
 from tests.questions.test_audit import cases, events
 
 
@@ -103,6 +112,14 @@ def test_one_condition_is_moved_and_not_all_of_them():
         assert len(changed) < 2
         seen |= changed
     assert seen == set(fields)
+
+
+def test_several_days_are_moved_to_several(logs):
+    draw, day = Draw(logs[0], Random(6)), logs[0].events[0].day
+    tree = Top(of=Pick(action="click", first_day=day, last_day=day + timedelta(days=3)), by="day")
+    moved = [draw.again(draw.random).elsewhere(tree).of for _ in range(100)]
+    assert len({each.first_day for each in moved}) > 1
+    assert all(each.first_day < each.last_day for each in moved)
 
 
 def test_the_part_of_a_share_is_moved_too(logs):
