@@ -328,8 +328,13 @@ def finish(build: Build, *, seconds: float = 0.0, workers: int = 1) -> Manifest:
             f"{describe_damage(damaged)}: not as it was written a moment ago; the disk may be failing. Its shard is taken away: run the "
             "same command again."
         )
-    for check in build.stage.across:
-        quarantine_faults(build, list(check(build.dataset)))
+    waiting = list(build.stage.across)
+    while waiting:
+        check = waiting.pop(0)
+        if faults := list(check(build.dataset)):
+            quarantine_faults(build, faults)
+            # Without these rows a share that was small enough for the others may be too large.
+            waiting += [each for each in build.stage.across if each is not check and each not in waiting]
     dataset, quarantine = build.dataset, build.dataset.quarantine
     files = [*dataset.files, *quarantine.files]
     names = [path.relative_to(build.run).as_posix() for path in files]

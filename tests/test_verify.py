@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from dataclasses import replace
 from decimal import Decimal
 
 import pyarrow as pa
@@ -9,6 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from shopwright.pipeline.run import Run
+from shopwright.pipeline.stage import Fault
+from shopwright.pipeline.stages import all_stages
 from shopwright.pipeline.verify import verify, verify_dataset
 from tests.folders import listing
 
@@ -69,6 +72,34 @@ def test_a_run_as_it_was_built_passes_every_check(small):
     verdicts = verify(small)
     assert [verdict for verdict in verdicts if verdict.failed] == []
     assert len({(verdict.dataset, verdict.check) for verdict in verdicts}) == len(verdicts) > 30
+
+
+def test_a_share_that_a_later_check_makes_too_large_is_mended_before_the_run_is_whole(toys, tmp_path, monkeypatch):
+    def colors(toys):
+        return [
+            (str(path), row, each["color"])
+            for path in toys.files
+            for row, each in enumerate(pq.read_table(path).to_pylist())
+        ]
+
+    def few_are_red(toys):
+        found = colors(toys)
+        red = [place for *place, color in found if color == "red"]
+        shares.append(len(red) / (len(found) - len(red)))  # what is allowed is what there is at first
+        return [Fault(*place, "too many are red") for place in red[round(shares[0] * (len(found) - len(red))) :]]
+
+    def none_is_blue(toys):
+        return [Fault(*place, "blue") for *place, color in colors(toys) if color == "blue"]
+
+    shares = []
+    strict = replace(all_stages()["toys"], checks=(), across=(few_are_red, none_is_blue))
+    monkeypatch.setitem(all_stages(), "toys", strict)
+    run = Run(tmp_path, workers=1)
+    run.build("toys")
+    assert failed(run) == {}
+    assert shares[1] > shares[0]
+    assert {toy.color for toy in run.read("toys")} == {"red", "green", "octarine"}
+    assert run.read("toys").manifest.rejects["too many are red"] > 0
 
 
 def test_verify_writes_nothing(few, shopwright):

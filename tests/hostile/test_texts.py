@@ -127,10 +127,12 @@ def test_half_a_surrogate_pair_is_held_with_its_row(tmp_path):
     assert [row.record for row in run.read("catalog").quarantine] == ['{"title": "lamp \\ud83d", "price": "1e309"}']
 
 
-def test_a_zero_byte_in_the_first_lines_is_a_clear_problem(shopwright, tmp_path):
-    (tmp_path / "shop.csv").write_bytes(b"title,price\nlamp\0,3\n")
+@pytest.mark.parametrize("text", [b"title,price\n" + b"lamp\0" * 9 + b",3\n", b"title,price\nlamp\0\x01,3\n"])
+def test_zero_bytes_in_the_first_lines_that_are_many_or_beside_others_are_a_clear_problem(shopwright, tmp_path, text):
+    (tmp_path / "shop.csv").write_bytes(text)
     code, out, err = shopwright("build", "trajectories", "--run", tmp_path / "run", "--source", tmp_path / "shop.csv")
     assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "is binary, and not text" in err
 
 
 def test_whether_a_long_text_repeats_a_search_is_looked_up_once_a_word():
