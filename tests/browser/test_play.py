@@ -224,7 +224,7 @@ def test_a_new_game_begins_with_empty_forms(visitor):
     page.wait_for_selector("#earned .ending")
     shot(page, "answer-of-the-last-game")
     page.fill("#ask textarea, #ask input", "Which color?")
-    assert len(page.evaluate(FILLED)) == 7
+    page.wait_for_function(f"({FILLED}).length == 7")  # a page that is drawn again takes a moment
     begin(page, number=2)
     page.wait_for_function("!document.querySelector('#earned .ending')")
     shot(page, "forms-of-the-next-game")
