@@ -12,6 +12,7 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
+from _pytest.doctest import DoctestModule
 from hypothesis import settings
 
 from docs.make import small_run
@@ -46,6 +47,15 @@ settings.load_profile("shopwright")
 def pytest_configure(config):
     config.option.loadscopereorder = False  # xdist would begin with the files of most tests, which take seconds
     gc.disable()  # what is imported and collected stays to the end, and looking through it takes a fifth of the time
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file(file_path):
+    """Looking for examples takes longer than looking for tests, and few files have any."""
+    found = yield
+    if file_path.suffix == ".py" and ">>> " not in file_path.read_text(encoding="utf-8"):
+        return [each for each in found if not isinstance(each, DoctestModule)]
+    return found
 
 
 def pytest_collection_finish():

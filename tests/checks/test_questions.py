@@ -271,19 +271,17 @@ def ask(shape, tree):
     found = answer_tree(tree, log)
     evidence = found.rows if found.value not in (None, 0) else []
     text, effort = tree_to_json(tree), effort_of(tree, log, found.value, parse_select(sql_of(tree)))
+    answer, notes = format_canonical(found.value), needed_notes(tree, log, found.value)
     return Question(
         id="persona-1-32k-q001",
         trajectory_id="persona-1-32k",
         budget="32k",
-        question=min(
-            phrasings(shape, tree, ASKED_ON, needed_notes(tree, log, found.value)),
-            key=lambda each: gives_away(each, format_canonical(found.value)),
-        ),
+        question=next(each for each in phrasings(shape, tree, ASKED_ON, notes) if not gives_away(each, answer)),
         asked_on=ASKED_ON,
         phrases=[f"{shape}#00000000"],
         sql=sql_of(tree),
         dialect="duckdb",
-        answer=format_canonical(found.value),
+        answer=answer,
         answer_type="none" if found.value is None else type_of(tree),
         result=as_json(found.value),
         kind=SHAPES[shape].kind,

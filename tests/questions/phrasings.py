@@ -9,13 +9,12 @@ from shopwright.pipeline.questions.phrase import name_meaning, name_tie_note, ph
 
 
 def phrasings(shape, tree, asked_on=date(2024, 6, 30), notes=(), dice=0):
-    """All of them, in the order of the file; other `dice` put other dates, persons and synonyms into them."""
+    """One after another, in the order of the file; other `dice` put other dates, persons and synonyms into them."""
     bank = load_grammar_bank("questions")
     meaning = name_meaning(shape, tree)
-    return [
-        phrase_question(shape, tree, asked_on, "rl", Random(f"{each.id}/{dice}"), notes, say_only(bank, each)).question
-        for each in bank.templates[meaning]
-    ]
+    for each in bank.templates[meaning]:
+        random = Random(f"{each.id}/{dice}")
+        yield phrase_question(shape, tree, asked_on, "rl", random, notes, say_only(bank, each)).question
 
 
 def say_only(bank, template):

@@ -111,7 +111,7 @@ def read_case(shape, case, dice=0):
     tree, here = tree_from_json(case["tree"]), table(case["trajectory"])
     asked_on = here.log.events[-1].day + timedelta(days=1)
     names = add_absent_names(list_tree_picks(tree), here.names).on(asked_on)
-    return tree, names, phrasings(shape, tree, asked_on, dice=dice)
+    return tree, names, list(phrasings(shape, tree, asked_on, dice=dice))
 
 
 @pytest.mark.parametrize("shape", SHAPES)

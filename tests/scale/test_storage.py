@@ -8,11 +8,9 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from importlib.util import find_spec
 
 import pytest
-
-pytest.importorskip("s3fs")
-pytest.importorskip("moto.server")
 
 from shopwright.pipeline import files
 from shopwright.pipeline.files import path_of, send, write_whole
@@ -26,6 +24,8 @@ from tests.processes import Build
 from tests.publish.hub import LocalHub
 from tests.scale import servers
 
+pytestmark = pytest.mark.skipif(not (find_spec("s3fs") and find_spec("moto")), reason="needs s3fs and moto")
+"""Looked for and not imported, which takes seconds in each process that collects these tests."""
 SMALL = {"products": 1_200, "count": 20, "tokens": "6k"}
 WORDS = ("build", "trajectories", "--seed", "3", "--products", "1200", "--count", "48", "--tokens", "6k")
 

@@ -32,9 +32,13 @@ from shopwright.schemas.shopping import ErrorLabel, Match
 from tests.models.server import Plan, Server
 from tests.shopping.shops import play_task, profile_of, shop, tasks
 
-BOTH = (*tasks(4), *tasks(2, personal=True))
 NOTHING = {"type": 0, "attributes": 0, "options": 0, "price": 0, "loose": 0, "strict": 0}
 ALL = dict.fromkeys(NOTHING, 1)
+
+
+def for_both():
+    """Tasks of people with and without a profile."""
+    return (*tasks(4), *tasks(2, personal=True))
 
 
 def make_outcome(
@@ -75,8 +79,8 @@ def people(found):
     return {one.profile_id: profile_of(one) for one in found if one.profile_id}
 
 
-def done(agent, found=BOTH, scenarios=SCENARIOS):
-    return evaluate_agent(situation_of(found, scenarios), agent).rows
+def done(agent, found=None, scenarios=SCENARIOS):
+    return evaluate_agent(situation_of(found or for_both(), scenarios), agent).rows
 
 
 def situation_of(found, scenarios=SCENARIOS):
@@ -95,22 +99,22 @@ def test_each_task_is_played_in_the_scenarios_that_it_is_for():
     found = done("nothing")
     expected = [
         (one.id, scenario)
-        for one in BOTH
+        for one in for_both()
         for scenario in (("single personal", "multi personal") if one.profile_id else ("single", "multi"))
     ]
     assert [(each.task_id, each.scenario) for each in found] == expected
-    assert situation_of(BOTH).asked == len(found)
+    assert situation_of(for_both()).asked == len(found)
 
 
 def test_only_the_scenarios_that_are_wanted_are_played():
     found = done("nothing", scenarios=("multi",))
     assert [each.scenario for each in found] == ["multi"] * 4
-    assert situation_of(BOTH, ("multi",)).asked == 4
+    assert situation_of(for_both(), ("multi",)).asked == 4
 
 
 @pytest.mark.parametrize("player", ["solver", "asks-everything", "nothing"])
 def test_an_outcome_is_what_the_episode_was(player):
-    one = BOTH[0]
+    one = for_both()[0]
     (found,) = done(player, [one], ("multi",))
     episode = play_task(one, "multi", player)
     assert (found.id, found.typed, found.literal) == (episode.id, episode.typed, episode.literal)
@@ -123,7 +127,7 @@ def test_an_outcome_is_what_the_episode_was(player):
 
 
 def test_players_are_called_with_dashes_or_without():
-    assert [each.policy for each in done("first result", BOTH[:1])] == ["first-result"] * 2
+    assert [each.policy for each in done("first result", for_both()[:1])] == ["first-result"] * 2
 
 
 def test_there_are_no_other_players():
@@ -142,8 +146,8 @@ def test_a_model_is_asked_turn_by_turn_and_kept(tmp_path):
 
     with Server(Plan(says=says)) as server:
         models = Models(model=f"openai:toy@{server.url}", at_once=4)
-        first = done(Role("agent", models, tmp_path, "evaluate"), BOTH[:1], ("single",))
-        again = done(Role("agent", models, tmp_path, "evaluate"), BOTH[:1], ("single",))
+        first = done(Role("agent", models, tmp_path, "evaluate"), for_both()[:1], ("single",))
+        again = done(Role("agent", models, tmp_path, "evaluate"), for_both()[:1], ("single",))
         assert len(server.bodies) == 30
     assert first == again
     assert [(each.policy, each.actions, each.idle) for each in first] == [("openai:toy", 30, 30)]
@@ -160,13 +164,15 @@ def test_scenarios_come_in_the_papers_order():
 
 
 def test_a_limit_takes_tasks_with_and_without_a_profile_in_turn():
-    found = limit_evenly(BOTH, 4, evaluate.is_personal)
+    found = limit_evenly(for_both(), 4, evaluate.is_personal)
     assert [bool(one.profile_id) for one in found] == [False, False, True, True]
-    assert [one for one in BOTH if one in found] == found
+    assert [one for one in for_both() if one in found] == found
 
 
 def test_a_larger_limit_holds_the_smaller_ones():
-    taken = [{one.id for one in limit_evenly(BOTH, most, evaluate.is_personal)} for most in range(len(BOTH) + 2)]
+    taken = [
+        {one.id for one in limit_evenly(for_both(), most, evaluate.is_personal)} for most in range(len(for_both()) + 2)
+    ]
     assert [len(each) for each in taken] == [0, 1, 2, 3, 4, 5, 6, 6]
     assert all(some <= more for some, more in pairwise(taken))
 
@@ -267,7 +273,7 @@ def test_a_scenario_that_an_agent_did_not_play_has_no_line():
 
 def test_every_line_of_a_table_has_a_cell_for_each_column():
     found = done("first-result") + done("solver")
-    cells = audit([situation_of(BOTH)], ["first-result", "solver"])
+    cells = audit([situation_of(for_both())], ["first-result", "solver"])
     shown = [*evaluate.tabulate_outcomes(found), tabulate_audit(cells, ShoppingTasks.audited)]
     assert len(shown) == 8
     empty = [table for table in shown if not table.rows]
@@ -292,7 +298,7 @@ def cell(policy, right, count, scenario="single", same=0):
 
 
 def judge_audit(*cells):
-    return situation_of(BOTH).judge(cells)
+    return situation_of(for_both()).judge(cells)
 
 
 def test_a_solver_that_fails_once_is_found():
@@ -313,7 +319,7 @@ def test_a_cheap_policy_that_succeeds_in_more_than_a_tenth_is_found(right, cheat
     [("lexical", 30, False), ("lexical", 31, True), ("phrase-book", 45, False), ("phrase-book", 46, True)],
 )
 def test_a_player_that_reads_by_rules_may_succeed_more_often_but_not_as_often_as_it_likes(policy, right, cheats):
-    short = [one.model_copy(update={"wording": "short"}) for one in BOTH]
+    short = [one.model_copy(update={"wording": "short"}) for one in for_both()]
     assert situation_of(short).judge([cell(policy, right, 100)]).failed == cheats
     assert judge_audit(cell(policy, right, 100)).failed  # of descriptive words they make no more than the others
 
@@ -344,7 +350,7 @@ def test_the_players_pass_the_audit():
 
 
 def test_an_audit_counts_what_the_episodes_were():
-    for found in audit([situation_of(BOTH)], ["solver", "first-result"]):
+    for found in audit([situation_of(for_both())], ["solver", "first-result"]):
         rows = [row for row in done(found.policy) if row.scenario == found.where]
         assert found.episodes == len(rows)
         assert found.success.share == sum(row.typed.success for row in rows) / len(rows)

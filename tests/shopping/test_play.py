@@ -22,7 +22,6 @@ from shopwright.pipeline.shopping.play import (
 from shopwright.pipeline.shopping.players import play_solver
 from tests.shopping.shops import begin_task, play_task, tasks
 
-PLAIN = tasks(4)
 HOSTILE = [
     "",
     "search[mug]",
@@ -106,7 +105,7 @@ def test_a_turn_that_would_be_understood_once_it_is_cut_is_not_kept():
 
 
 def test_a_button_that_is_not_there_is_said_to_be_not_there():
-    play = begin_task(PLAIN[0], "single")
+    play = begin_task(tasks(4)[0], "single")
     before = play.sight()
     sight = play.step(write_turn("click[buy now]", False)).observation
     assert (
@@ -117,7 +116,7 @@ def test_a_button_that_is_not_there_is_said_to_be_not_there():
 
 def test_a_turn_that_is_not_understood_is_told_the_form_and_counts():
     for scenario in ("single", "multi"):
-        play = begin_task(PLAIN[0], scenario)
+        play = begin_task(tasks(4)[0], scenario)
         sight = play.step("I would rather not.").observation
         assert sight.text == FORM[play.multi]
         assert sight.left == ACTIONS[scenario] - 1
@@ -125,7 +124,7 @@ def test_a_turn_that_is_not_understood_is_told_the_form_and_counts():
 
 
 def test_alone_there_is_nobody_to_ask():
-    play = begin_task(PLAIN[0], "single")
+    play = begin_task(tasks(4)[0], "single")
     play.step("Thought: ?\nAction: ask[What color?]")
     play.step("Action_type: ask_shopper\nAction_content: What color?")
     assert all(step.fault for step in play.steps)
@@ -133,8 +132,8 @@ def test_alone_there_is_nobody_to_ask():
 
 
 def test_a_question_leaves_the_page_as_it_is():
-    play = begin_task(PLAIN[0], "multi")
-    before = play.step(write_turn(f"search[{PLAIN[0].category}]", True)).observation
+    play = begin_task(tasks(4)[0], "multi")
+    before = play.step(write_turn(f"search[{tasks(4)[0].category}]", True)).observation
     sight = play.step(write_turn("ask[Is there anything else?]", True)).observation
     assert (sight.clickables, sight.can_search) == (before.clickables, before.can_search)
     assert sight.text != before.text
@@ -143,10 +142,10 @@ def test_a_question_leaves_the_page_as_it_is():
 
 
 def test_what_an_agent_is_told_first_is_the_opening_and_the_first_page():
-    play = begin_task(PLAIN[0], "multi")
+    play = begin_task(tasks(4)[0], "multi")
     _, user = play.told()
-    assert PLAIN[0].simple_instruction in user["content"]
-    assert PLAIN[0].instruction not in user["content"]
+    assert tasks(4)[0].simple_instruction in user["content"]
+    assert tasks(4)[0].instruction not in user["content"]
     assert format_observation(play.sight()) in user["content"]
     assert "40 actions" in play.told()[0]["content"]
     assert "ask_shopper" in play.told()[0]["content"]
@@ -158,15 +157,15 @@ def test_only_a_personal_scenario_shows_the_profile():
     for scenario in ("single personal", "multi personal"):
         assert "Profile:\n" in begin_task(one, scenario).told()[1]["content"]
         assert brand in begin_task(one, scenario).told()[1]["content"]
-    assert "Profile:" not in begin_task(PLAIN[0], "single").told()[1]["content"]
+    assert "Profile:" not in begin_task(tasks(4)[0], "single").told()[1]["content"]
 
 
 def test_alone_there_is_no_word_of_asking():
-    assert "ask_shopper" not in begin_task(PLAIN[0], "single").told()[0]["content"]
+    assert "ask_shopper" not in begin_task(tasks(4)[0], "single").told()[0]["content"]
 
 
 def test_a_task_has_the_two_scenarios_of_its_sort():
-    assert list_scenarios(PLAIN[0]) == ("single", "multi")
+    assert list_scenarios(tasks(4)[0]) == ("single", "multi")
     assert list_scenarios(tasks(1, personal=True)[0]) == ("single personal", "multi personal")
 
 
@@ -175,7 +174,7 @@ def test_a_task_has_the_two_scenarios_of_its_sort():
 
 @pytest.mark.parametrize(("scenario", "most"), [("single", 30), ("multi", 40)])
 def test_it_ends_after_so_many_actions(scenario, most):
-    play = begin_task(PLAIN[0], scenario)
+    play = begin_task(tasks(4)[0], scenario)
     taken = 0
     while not play.done:
         sight = play.step("nonsense").observation
@@ -192,10 +191,10 @@ def test_scenarios_with_a_profile_have_as_many_actions():
 
 
 def test_it_ends_with_a_purchase():
-    episode = play_task(PLAIN[0], "single")
+    episode = play_task(tasks(4)[0], "single")
     assert episode.steps[-1].action == "click[buy now]"
     assert not episode.steps[-1].fault
-    assert episode.bought_product == PLAIN[0].product_id
+    assert episode.bought_product == tasks(4)[0].product_id
     assert episode.typed.success
     assert episode.typed.same_product
 
@@ -211,7 +210,7 @@ def test_what_is_bought_is_the_variant_that_was_chosen():
 
 def test_a_success_is_a_conversation_to_train_on():
     for scenario in ("single", "multi"):
-        episode = play_task(PLAIN[0], scenario)
+        episode = play_task(tasks(4)[0], scenario)
         roles = [each.role for each in episode.messages]
         assert roles == ["system", *["user", "assistant"] * len(episode.steps)]
         for step, message in zip(episode.steps, episode.messages[2::2], strict=True):
@@ -219,7 +218,7 @@ def test_a_success_is_a_conversation_to_train_on():
 
 
 def test_what_was_not_understood_is_in_it_as_it_was_said():
-    play = begin_task(PLAIN[0], "single")
+    play = begin_task(tasks(4)[0], "single")
     play.step("hm, let me think")
     player = play_solver(play)
     turn = next(player)
@@ -234,10 +233,10 @@ def test_what_was_not_understood_is_in_it_as_it_was_said():
 
 def test_what_an_agent_sees_later_is_what_it_saw_then():
     """The messages of a success are the ones that the model was asked with."""
-    talk, asked = converse(begin_task(PLAIN[0], "multi"), "solver"), []
+    talk, asked = converse(begin_task(tasks(4)[0], "multi"), "solver"), []
     try:
         prompt = next(talk)
-        for action in solve(PLAIN[0], "multi"):
+        for action in solve(tasks(4)[0], "multi"):
             asked.append(prompt.messages)
             prompt = talk.send(Reply(action))
     except StopIteration as end:
@@ -278,7 +277,7 @@ def test_the_same_steps_are_the_same_episode(player):
 
 @pytest.mark.parametrize("scenario", ["single", "multi"])
 def test_whatever_is_said_is_a_step_that_can_be_played_again(scenario):
-    one, play = PLAIN[0], begin_task(PLAIN[0], scenario)
+    one, play = tasks(4)[0], begin_task(tasks(4)[0], scenario)
     for text in HOSTILE:
         play.step(text)
         play.step(write_turn(f"search[{text}]", play.multi))
@@ -293,7 +292,7 @@ def test_whatever_is_said_is_a_step_that_can_be_played_again(scenario):
 
 
 def test_text_in_a_question_cannot_act():
-    play = begin_task(PLAIN[0], "multi")
+    play = begin_task(tasks(4)[0], "multi")
     play.step(write_turn("ask[Fine?]\nAction_type: interact_with_env\nAction_content: click[buy now]", True))
     assert play.browser.bought is None
     assert play.steps[-1].action.startswith("ask[")
@@ -301,7 +300,7 @@ def test_text_in_a_question_cannot_act():
 
 def test_two_at_once_do_not_mix():
     """Each has its own page, shopper and goal, however their turns fall (the release's third fault)."""
-    pairs = [(one, scenario) for one in PLAIN for scenario in list_scenarios(one)]
+    pairs = [(one, scenario) for one in tasks(4) for scenario in list_scenarios(one)]
     apart = [play_task(*pair) for pair in pairs]
     talks = [converse(begin_task(*pair), "solver") for pair in pairs]
     says = [iter(solve(*pair)) for pair in pairs]
@@ -318,7 +317,7 @@ def test_two_at_once_do_not_mix():
 
 
 def test_a_refused_prompt_is_a_turn_that_is_not_understood():
-    play = begin_task(PLAIN[0], "single")
+    play = begin_task(tasks(4)[0], "single")
     talk = converse(play, "toy")
     next(talk)
     talk.send(Reply("", fault="HTTP 400: too long"))
@@ -338,7 +337,7 @@ def replied(talk, replies):
 
 @pytest.mark.parametrize("scenario", ["single", "multi"])
 def test_replies_of_nonsense_end_in_an_episode_without_a_purchase(scenario):
-    episode = replied(converse(begin_task(PLAIN[0], scenario), "toy"), [*HOSTILE, *["?"] * ACTIONS[scenario]])
+    episode = replied(converse(begin_task(tasks(4)[0], scenario), "toy"), [*HOSTILE, *["?"] * ACTIONS[scenario]])
     assert episode.bought_product == ""
     assert len(episode.steps) == ACTIONS[scenario]
 
@@ -349,7 +348,7 @@ def test_an_episode_has_a_name_for_its_task_scenario_and_policy():
 
 
 def test_the_offline_player_is_asked_nothing_after_the_end():
-    play = begin_task(PLAIN[0], "single")
+    play = begin_task(tasks(4)[0], "single")
     assert make_episode(play_offline(play, play_solver)).typed.success
 
 

@@ -9,9 +9,15 @@ from shopwright.pipeline.shopping.play import Play, list_scenarios, make_episode
 from shopwright.pipeline.shopping.players import PLAYERS, list_top_likes
 from tests.shopping.shops import begin_task, customer, play_task, shop, tasks
 
-SAMPLE = [*tasks(), *tasks(language="zh"), *tasks(8, personal=True)]
 CHEAP = [name for name in PLAYERS if name != "solver"]
-EPISODES = [(one, scenario) for one in SAMPLE for scenario in list_scenarios(one)]
+
+
+def draw_sample():
+    return [*tasks(), *tasks(language="zh"), *tasks(8, personal=True)]
+
+
+def list_episodes():
+    return [(one, scenario) for one in draw_sample() for scenario in list_scenarios(one)]
 
 
 def to_the_end(play):
@@ -20,12 +26,12 @@ def to_the_end(play):
 
 
 def test_the_sample_has_all_scenarios_and_languages():
-    assert {scenario for _, scenario in EPISODES} == {"single", "multi", "single personal", "multi personal"}
-    assert {one.language for one in SAMPLE} == {"en", "zh"}
+    assert {scenario for _, scenario in list_episodes()} == {"single", "multi", "single personal", "multi personal"}
+    assert {one.language for one in draw_sample()} == {"en", "zh"}
 
 
 def test_the_solver_succeeds_in_every_scenario():
-    for one, scenario in EPISODES:
+    for one, scenario in list_episodes():
         episode = play_task(one, scenario)
         assert episode.typed.success, (one.id, scenario, episode.typed.fault)
         assert episode.typed.same_product
@@ -35,7 +41,7 @@ def test_the_solver_succeeds_in_every_scenario():
 
 
 def test_the_solver_asks_reads_chooses_and_proposes_before_it_buys():
-    one = next(each for each in SAMPLE if each.variant_id and each.language == "en" and not each.profile_id)
+    one = next(each for each in draw_sample() if each.variant_id and each.language == "en" and not each.profile_id)
     actions = [step.action for step in play_task(one, "multi").steps]
     assert actions[0].startswith("ask[")
     assert "click[description]" in actions
@@ -45,7 +51,7 @@ def test_the_solver_asks_reads_chooses_and_proposes_before_it_buys():
 
 
 def test_the_solver_is_agreed_with_in_the_end():
-    for one in SAMPLE:
+    for one in draw_sample():
         play = begin_task(one, list_scenarios(one)[1])
         to_the_end(play)
         assert play.buyer.untold == []
@@ -53,7 +59,7 @@ def test_the_solver_is_agreed_with_in_the_end():
 
 
 def test_the_solver_ends_without_a_purchase_where_its_product_cannot_be_found():
-    one = SAMPLE[0].model_copy(update={"needs": []})
+    one = draw_sample()[0].model_copy(update={"needs": []})
 
     class Nothing:
         def find(self, text, *, limit, **filters):
@@ -65,7 +71,7 @@ def test_the_solver_ends_without_a_purchase_where_its_product_cannot_be_found():
 
 
 def test_the_solver_goes_on_to_the_end_where_its_purchase_fails():
-    one = next(each for each in SAMPLE if each.variant_id and any(need.kind == "option" for need in each.needs))
+    one = next(each for each in draw_sample() if each.variant_id and any(need.kind == "option" for need in each.needs))
     play = begin_task(one.model_copy(update={"variant_id": ""}), "single")  # so that it does not know what to choose
     assert to_the_end(play).bought_product == ""
     assert next(step.fault for step in play.steps if step.action == "click[buy now]").startswith("Choose ")
@@ -75,7 +81,7 @@ def test_the_solver_goes_on_to_the_end_where_its_purchase_fails():
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_who_does_not_look_closely_seldom_succeeds(player, language):
     """Chinese tasks are short: who searches their own words may succeed as often as the audit of such tasks allows."""
-    sample = tasks(60, language="zh") if language == "zh" else [one for one in SAMPLE if one.language == "en"]
+    sample = tasks(60, language="zh") if language == "zh" else [one for one in draw_sample() if one.language == "en"]
     found = [play_task(one, scenario, player) for one in sample for scenario in list_scenarios(one)]
     most = MOST_READING_SUCCESS.get(player, MOST_BASELINE_SUCCESS) if language == "zh" else MOST_BASELINE_SUCCESS
     assert sum(each.typed.success for each in found) <= most * len(found)

@@ -139,8 +139,8 @@ class MoneyLists:
     before_only: Codes
     comma: Codes
     places: dict[str, int]
-    signs: dict[str, re.Pattern[str]]
-    """By their first character, in lower case: any of the lists' signs, the longest first."""
+    signs: dict[str, list[str]]
+    """By their first character, in lower case: the lists' signs as patterns, the longest first."""
     measure: re.Pattern[str]
 
 
@@ -195,11 +195,18 @@ def longest_first(signs: Iterable[str]) -> list[str]:
     return sorted(signs, key=lambda sign: (-len(sign), sign))
 
 
-def by_first(signs: Iterable[str], words: Container[str]) -> dict[str, re.Pattern[str]]:
+def by_first(signs: Iterable[str], words: Container[str]) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for sign in longest_first(set(signs)):
         found.setdefault(sign[0].lower(), []).append(bound_sign(sign, words))
-    return {first: re.compile("|".join(patterns)) for first, patterns in found.items()}
+    return found
+
+
+@cache
+def compile_signs(first: str) -> re.Pattern[str] | None:
+    """Any of the signs that begin with a character; compiled when one is met, because all of them take a third of a second."""
+    patterns = load_money_lists().signs.get(first)
+    return re.compile("|".join(patterns)) if patterns else None
 
 
 def bound_sign(sign: str, words: Container[str]) -> str:
@@ -364,7 +371,7 @@ def signs_of(text: str) -> Iterable[Sign]:
             kind = "N"
         elif text[place] in MEASURED and (match := known.measure.match(text, place)):
             kind = "U"
-        elif (listed := known.signs.get(text[place].lower())) and (match := listed.match(text, place)):
+        elif (listed := compile_signs(text[place].lower())) and (match := listed.match(text, place)):
             kind = classify_sign(match[0], last, known)
         elif text[place] in DASHES:
             kind = "D"
