@@ -26,10 +26,10 @@ class PrefectProgress:
         for path, how in files.items():
             log(f"{name}: {path} was damaged: {how}. Its shard is made again.", logging.WARNING)
 
-    def start(self, name: str, units: int, shards: int, missing: int) -> None:
+    def start(self, name: str, units: int, shards: int, missing: int, *, workers: int = 1, kind: str = "") -> None:
         from prefect.artifacts import create_progress_artifact
 
-        self.progress.start(name, units, shards, missing)
+        self.progress.start(name, units, shards, missing, workers=workers, kind=kind)
         self.shards, self.done, self.said = shards, shards - missing, monotonic()
         log(f"{name}: {missing} of {shards} shards to make")
         self.bar: Any = create_progress_artifact(self.share(), description=f"{name}: {shards} shards")

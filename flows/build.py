@@ -94,7 +94,7 @@ def build_flow(run: Run, progress: Progress) -> Any:
         started, missing, shown = perf_counter(), build.missing(), PrefectProgress(progress)
         if build.damaged:
             progress.report_damage(build.name, build.damaged)
-        shown.start(build.name, build.plan.units, build.shards, len(missing))
+        run.announce(build, shown)
         work, here = replace(build, run=absolute(build.run)), run.runner == "local"
         calls = max(1, min(run.workers, len(missing)))
         with (

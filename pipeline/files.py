@@ -41,6 +41,17 @@ BEAT = 20.0
 SILENT = 120.0
 
 
+def find_cache_folder() -> Path:
+    """Where this user keeps what is only there to save time."""
+    try:
+        folder = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "shopwright"
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            return folder
+    except (OSError, RuntimeError):  # a home that cannot be written to, or none
+        return Path(tempfile.gettempdir())
+
+
 def path_of(where: str | Path) -> Path:
     """The path of a folder or file, wherever it is. Raises Problem for a protocol that nothing here reads.
 

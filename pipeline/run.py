@@ -20,6 +20,7 @@ from shopwright.pipeline.dataset import (
     Dataset,
     Manifest,
     Recipe,
+    digest,
     find_damaged_files,
     read_json_model,
     read_row_groups,
@@ -133,7 +134,7 @@ class Run:
                 started = perf_counter()
                 if build.damaged:
                     progress.report_damage(build.name, build.damaged)
-                progress.start(build.name, build.plan.units, build.shards, len(build.missing()))
+                self.announce(build, progress)
                 with closing(self.make(build)) as shards:
                     for made in shards:
                         progress.shard(made.rows, made.rejected)
@@ -142,6 +143,12 @@ class Run:
         found = self.read(name).manifest
         assert found
         return found
+
+    def announce(self, build: Build, progress: Progress) -> None:
+        """Tells what is to be made, and by how many: where a model is asked, by one process."""
+        workers = 1 if build.asks else self.workers
+        kind = f"{build.name} {describe_work(build, self.runner)}"
+        progress.start(build.name, build.plan.units, build.shards, len(build.missing()), workers=workers, kind=kind)
 
     def builds(self, name: str, settings: dict[str, Any], *, rebuild: bool = False) -> Generator[Build]:
         """What has to be made for a dataset, one after the other: the next one when the last is finished."""
@@ -425,6 +432,16 @@ def make_shard_in_pool(found: WorkerPool, seconds: float, build: Build, index: i
             if not again:
                 raise
     raise AssertionError  # the last try returned or raised
+
+
+def describe_work(build: Build, runner: str) -> str:
+    """A digest that builds share whose units take as long: numbers of the settings say how much is made, the rest what."""
+    read = [found.manifest.recipe.settings for found in build.datasets.values() if found.manifest]
+    what = [
+        {key: value for key, value in settings.items() if isinstance(value, bool) or not isinstance(value, int)}
+        for settings in (build.recipe.settings, *read)
+    ]
+    return digest(json.dumps([runner, build.recipe.models, what], sort_keys=True, default=str))
 
 
 def settings_by_stage(name: str, settings: dict[str, Any]) -> dict[str, dict[str, Any]]:

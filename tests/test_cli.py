@@ -16,7 +16,6 @@ from shopwright.pipeline.__main__ import build_dataset, main, make_parser, parse
 from shopwright.pipeline.commands.completion import list_completion_places
 from shopwright.pipeline.commands.models import models_given
 from shopwright.pipeline.commands.overview import COMMANDS
-from shopwright.pipeline.progress import LineProgress
 from shopwright.pipeline.recipe import RecipeFile, read_recipe
 from shopwright.pipeline.run import Run, setting_names
 from shopwright.pipeline.stages import all_stages, upstream
@@ -92,19 +91,6 @@ def test_a_build_elsewhere_than_on_a_terminal_tells_its_progress_in_lines(shopwr
     assert re.fullmatch(r"catalog: 40 rows, 1 rejected, \d+\.\d s on 1 worker", told[1])
     assert told[2] == "personas: 1 shard to make"
     assert len(told) == 4
-
-
-def test_a_long_build_tells_rows_a_second_rejects_and_the_time_left(capsys, monkeypatch):
-    clock = iter([0.0, 2.0, 6.0, 6.0, 7.0, 8.0])
-    monkeypatch.setattr("shopwright.pipeline.progress.monotonic", lambda: next(clock))
-    lines = LineProgress()
-    lines.start("toys", units=400, shards=6, missing=4)
-    for _ in range(3):
-        lines.shard(rows=90, rejected=10)
-    assert capsys.readouterr().err.splitlines() == [
-        "toys: 4 shards to make, 2 of 6 shards were there already",
-        "toys: 2 of 4 shards, 180 rows, 30 rows/s, 20 rejected, about 6 s left",
-    ]
 
 
 def on_a_terminal(*words):

@@ -14,16 +14,7 @@ import pyarrow.parquet as pq
 from shopwright.pipeline.catalog.tables.files import File
 from shopwright.pipeline.catalog.tables.parquet import Parquet
 from shopwright.pipeline.catalog.tables.table import STEP, Row
-
-
-def find_cache_folder() -> Path:
-    folder = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "shopwright"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
-            return folder
-    except OSError:  # a home that cannot be written to
-        return Path(tempfile.gettempdir())
+from shopwright.pipeline.files import find_cache_folder
 
 
 def name_cached(files: Iterable[Path], what: str) -> Path:
