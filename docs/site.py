@@ -1,6 +1,7 @@
 """The docs as a site, in build/site: `make site`, or `python -m docs.site FOLDER`.
 
-The pages lie there as they lie in the repository, so that each link leads to the same place; reference pages are made of docstrings and of `--help`.
+The pages lie there as they lie in the repository, so that each link leads to the same place; reference pages are made of docstrings and of `--help`,
+and notebooks are run and shown with what they print and draw.
 It ends with an error where a link or an anchor leads nowhere, or a page is in no menu. Needs docs/requirements.txt, and no network.
 """
 
@@ -20,6 +21,8 @@ from shopwright import __all__ as exported
 HOME = Path(__file__).resolve().parents[1]
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 START = "README.md"
+NOTEBOOKS = "docs/notebooks"
+SECONDS_OF_A_CELL = 500
 # Commands that have commands of their own.
 WITH_MORE = ("audit", "evaluate")
 
@@ -30,6 +33,7 @@ def main() -> None:
         pages = Path(folder)
         copy_pages(pages)
         write_reference(pages / "reference")
+        write_notebooks(pages / NOTEBOOKS)
         build_site(pages, target)
     print(f"The site is in {target}. To read and search it: python -m http.server --directory {target}")
 
@@ -43,10 +47,35 @@ def copy_pages(target: Path) -> None:
         seen.add(path)
         place = target / path.relative_to(HOME)
         place.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(path, place)
         if path.suffix == ".md":
-            found = {(path.parent / link).resolve() for link in LINK.findall(path.read_text(encoding="utf-8"))}
-            waiting |= {each for each in found if each.is_file()} - seen
+            text = path.read_text(encoding="utf-8")
+            place.write_text(text.replace(".ipynb)", ".md)"), encoding="utf-8")
+            found = {(path.parent / link).resolve() for link in LINK.findall(text)}
+            waiting |= {each for each in found if each.is_file() and each.suffix != ".ipynb"} - seen
+        else:
+            shutil.copy(path, place)
+
+
+def write_notebooks(folder: Path) -> None:
+    """A page of each notebook, as it comes out when its cells are run here; what they draw lies beside it."""
+    import nbformat
+    from nbclient import NotebookClient
+    from nbconvert import MarkdownExporter
+
+    folder.mkdir(parents=True, exist_ok=True)
+    for path in sorted((HOME / NOTEBOOKS).glob("*.ipynb")):
+        notebook = nbformat.read(path, as_version=4)
+        with TemporaryDirectory() as place:
+            client = NotebookClient(notebook, timeout=SECONDS_OF_A_CELL, resources={"metadata": {"path": place}})
+            client.execute()
+        text, found = MarkdownExporter().from_notebook_node(
+            notebook, resources={"output_files_dir": path.stem, "unique_key": path.stem}
+        )
+        text = text.replace("![png]", "![What the code above draws]")
+        (folder / f"{path.stem}.md").write_text(text, encoding="utf-8")
+        for name, drawn in found["outputs"].items():
+            (folder / name).parent.mkdir(exist_ok=True)
+            (folder / name).write_bytes(drawn)
 
 
 def write_reference(folder: Path) -> None:

@@ -18,7 +18,7 @@ from shopwright.pipeline.envs.learnt_words import learn_words
 from shopwright.pipeline.envs.readers import READERS
 from shopwright.pipeline.envs.unseen import measure_invented
 from shopwright.pipeline.evaluate.audit import AuditCell, describe_earnings, list_cheated, list_unsolved
-from shopwright.pipeline.evaluate.held_out import KindResult, summarize_kinds, tabulate_held_out_kinds
+from shopwright.pipeline.evaluate.held_out import KindResult, summarize_kinds_in_json, tabulate_held_out_kinds
 from shopwright.pipeline.evaluate.situation import SOLVER, NothingToDraw, Situation, Trace, add_try_number
 from shopwright.pipeline.evaluate.statistics import Share, estimate_mean, measure_auc, measure_share
 from shopwright.pipeline.evaluate.table import Table
@@ -137,7 +137,7 @@ class EnvTasks(Situation[EnvTask, Episode, PlayedEpisode]):
         return [tabulate_env_scores(self.scores(rows)), tabulate_env_passes(rows), kinds]
 
     def figures(self, rows: Sequence[PlayedEpisode]) -> dict[str, Any]:
-        held_out = [each._asdict() for each in summarize_kinds(list_kind_results(rows))]
+        held_out = summarize_kinds_in_json(list_kind_results(rows))
         return {"rows": [asdict(each) for each in self.scores(rows)], "held_out": held_out}
 
     def facts(self) -> dict[str, str]:

@@ -1,7 +1,8 @@
 """How well an agent does on kinds of tasks that stand in tests alone, beside the rest of the test."""
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from dataclasses import asdict
+from typing import Any, NamedTuple
 
 from shopwright.pipeline.evaluate.statistics import Share, measure_share
 from shopwright.pipeline.evaluate.table import Table
@@ -35,6 +36,17 @@ def summarize_kinds(results: Iterable[KindResult]) -> list[KindScore]:
     return [
         KindScore(*names, *(measure_share(sum(by[held]), len(by[held])) for held in (True, False)))
         for names, by in found.items()
+    ]
+
+
+def summarize_kinds_in_json(results: Iterable[KindResult]) -> list[dict[str, Any]]:
+    """
+    >>> summarize_kinds_in_json([KindResult("a", "b", True, True)])[0]["held_out"]["count"]
+    1
+    """
+    return [
+        {**each._asdict(), "held_out": asdict(each.held_out), "others": asdict(each.others)}
+        for each in summarize_kinds(results)
     ]
 
 

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from shopwright.pipeline.budget_names import format_budget, parse_budget
 from shopwright.pipeline.dataset import Dataset
 from shopwright.pipeline.evaluate.audit import AuditCell, describe_earnings, list_unsolved
-from shopwright.pipeline.evaluate.held_out import KindResult, summarize_kinds, tabulate_held_out_kinds
+from shopwright.pipeline.evaluate.held_out import KindResult, summarize_kinds_in_json, tabulate_held_out_kinds
 from shopwright.pipeline.evaluate.progress import collect_answered
 from shopwright.pipeline.evaluate.selection import limit_evenly, read_split
 from shopwright.pipeline.evaluate.situation import SOLVER, Player, Situation, Trace
@@ -129,7 +129,7 @@ class Questions(Situation[tuple[Mode, Question], AnsweredQuestion, Attempt]):
         return [*(tabulate(found) for tabulate in tables), *kinds, scores.tabulate_faults(rows)]
 
     def figures(self, rows: Sequence[Attempt]) -> dict[str, Any]:
-        held_out = [each._asdict() for each in summarize_kinds(self.list_kind_results(rows))]
+        held_out = summarize_kinds_in_json(self.list_kind_results(rows))
         return {"rows": [asdict(each) for each in scores.score_attempts(rows)], "held_out": held_out}
 
     def list_kind_results(self, rows: Sequence[Attempt]) -> list[KindResult]:

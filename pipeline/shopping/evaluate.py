@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from shopwright.pipeline.dataset import Dataset
 from shopwright.pipeline.evaluate.audit import AuditCell, list_unsolved
-from shopwright.pipeline.evaluate.held_out import KindResult, summarize_kinds, tabulate_held_out_kinds
+from shopwright.pipeline.evaluate.held_out import KindResult, summarize_kinds_in_json, tabulate_held_out_kinds
 from shopwright.pipeline.evaluate.selection import limit_evenly, read_split
 from shopwright.pipeline.evaluate.situation import SOLVER, Player, Situation, Trace
 from shopwright.pipeline.evaluate.statistics import Share, average_shares, chance_of_at_least, measure_share
@@ -173,7 +173,7 @@ class ShoppingTasks(Situation[tuple[ShoppingTask, Scenario], Play, Outcome]):
         return {
             "rows": [asdict(each) for each in summarize_outcomes(rows)],
             "errors": [asdict(each) for each in count_errors(rows)],
-            "held_out": [each._asdict() for each in summarize_kinds(list_kind_results(rows))],
+            "held_out": summarize_kinds_in_json(list_kind_results(rows)),
         }
 
     def group(self, task: tuple[ShoppingTask, Scenario]) -> Mapping[str, Any]:
