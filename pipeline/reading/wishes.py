@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import date
 from functools import cached_property, partial
 from itertools import chain
+from typing import Any
 
 from shopwright.pipeline.reading.spelling import Speller, TitleReader, split_heard
 
@@ -18,6 +19,8 @@ NUMBER = re.compile(r"^\d+(?:\.\d+)?")
 MONTHS = "january february march april may june july august september october november december".split()
 TENS = {name: 10 * n for n, name in enumerate("twenty thirty forty fifty sixty seventy eighty ninety".split(), 2)}
 WORD = re.compile(r"[a-z0-9]+(?:[-'./][a-z0-9]+)*")
+# A check asks of the same words for each fact whether they say it.
+MOST_READINGS = 500
 # What has been read stands as this.
 GONE = "\x00"
 AMOUNT = re.compile(
@@ -151,6 +154,11 @@ class ShopVocabulary:
     """The facts that say what a product fits."""
     words: frozenset[str] = frozenset()
     """All that are rightly spelt there, in lower case; where there are none, every word is."""
+
+    @cached_property
+    def readings(self) -> dict[tuple[Any, ...], list[Wish]]:
+        """What texts were read as lately."""
+        return {}
 
     @cached_property
     def names(self) -> list[tuple[str, str]]:
@@ -676,4 +684,9 @@ def read_wishes(
     >>> [f"{wish.kind}: {wish.value}" for wish in read_wishes("A desk lamp made of oak, forty bucks tops", shop, date(2024, 5, 1))]
     ['thing: Table Lamps', 'price at most: 4000', 'value: oak']
     """
-    return WishReader(text, shop, today).read(case=case, mixed=mixed, categories=categories)
+    key = (text, today, case, mixed, tuple(categories))
+    if key not in shop.readings:
+        if len(shop.readings) >= MOST_READINGS:
+            shop.readings.clear()
+        shop.readings[key] = WishReader(text, shop, today).read(case=case, mixed=mixed, categories=key[-1])
+    return list(shop.readings[key])

@@ -43,3 +43,12 @@ def read(text):
 )
 def test_what_something_has_to_fit(text, wishes):
     assert read(text) == wishes
+
+
+def test_what_was_read_before_changes_nothing_and_is_not_kept_forever(monkeypatch):
+    monkeypatch.setattr("shopwright.pipeline.reading.wishes.MOST_READINGS", 2)
+    texts = ["a car stereo under $20", "a usb drive, by May 4", "a car stereo"]
+    first = [read(text) for text in texts]
+    read_wishes(texts[-1], SHOP, date(2024, 5, 1)).clear()
+    assert [read(text) for text in reversed(texts)] == first[::-1]
+    assert len(SHOP.readings) <= 2
