@@ -10,6 +10,8 @@ import pytest
 from shopwright.pipeline.envs import all_envs, get_env
 from shopwright.pipeline.envs.episode import draw_task
 from shopwright.pipeline.envs.evaluate import EnvTasks
+from shopwright.pipeline.envs.journey import JourneyGoal, JourneyPart
+from shopwright.pipeline.envs.kinds import is_of_held_out_kind
 from shopwright.pipeline.gym import world
 from shopwright.pipeline.publish.exporters import forms
 from shopwright.pipeline.questions.shapes import SHAPES
@@ -37,18 +39,19 @@ def kept_names(shop):
 
 
 def is_kept(task, kept_names, shop):
-    """Whether anything in a goal is named so, be it a product of an order; what is not meant is no part of it."""
+    """Whether anything in a goal, or in a part of a journey's, is named so, be it a product of an order; what is not meant is no part of it."""
     goal = json.loads(task.goal)
-    goal.pop("contrast")
-    said = json.dumps(goal, ensure_ascii=False)
+    parts = [json.loads(part["goal"]) for part in goal["parts"]] if task.env == "journey" else [goal]
     orders = {order.id: order for customer in shop.store.customers for order in customer.orders}
-    bought = (
-        goal.get("product_id") or [line.product_id for line in orders[goal["order_id"]].lines]
-        if goal.get("order_id")
-        else []
-    )
-    words = set(re.findall(r'"([^"\\]*)\\*"', said)) | set(bought if isinstance(bought, list) else [bought])
-    return bool(words & kept_names) or goal.get("topic") in KEPT["topics"]
+    return any(is_part_kept(part, kept_names, orders) for part in parts)
+
+
+def is_part_kept(goal, kept_names, orders):
+    goal.pop("contrast")
+    order = goal.get("order_id")
+    bought = [] if goal.get("product_id") or not order else [line.product_id for line in orders[order].lines]
+    words = set(re.findall(r'"([^"\\]*)"', json.dumps(goal, ensure_ascii=False)))
+    return not kept_names.isdisjoint([*words, *bought]) or goal.get("topic") in KEPT["topics"]
 
 
 def draw(shop, env, side, seeds=SEEDS):
@@ -72,7 +75,18 @@ def test_they_can_be_played_alone(env, shop, kept_names):
     tasks = EnvTasks(shop, [env], [4], range(3), side="test", held_out=True)
     drawn = [draw_task(get_env(env), shop, task.level, task.seed, side="test") for task in tasks.tasks()]
     assert len(drawn) == 3
-    assert all(is_kept(task, kept_names, shop) or env == "journey" for task in drawn)
+    assert all(is_kept(task, kept_names, shop) for task in drawn)
+
+
+def test_an_order_counts_in_a_journey_whatever_else_is_in_it(shop, kept_names):
+    """What is sent back is one product; that of one part says nothing of an order in another."""
+    cart = draw_task(get_env("cart_building"), shop, 4, 0, side="train")
+    orders = [draw_task(get_env("order_tracking"), shop, 4, seed, side="test") for seed in range(60)]
+    for order in orders:
+        parts = [JourneyPart(env=task.env, goal=task.goal, most=1) for task in (cart, order)]
+        journey = JourneyGoal(persona_id=order.persona_id, now=json.loads(order.goal)["now"], slots=[], parts=parts)
+        assert is_of_held_out_kind(journey, shop.store) == is_kept(order, kept_names, shop)
+    assert any(is_kept(order, kept_names, shop) for order in orders)
 
 
 def test_everything_that_is_named_is_there():

@@ -14,27 +14,36 @@ PRODUCT, ORDER, TOPIC, NOT_MEANT = "product_id", "order_id", "topic", "contrast"
 
 def is_of_held_out_kind(goal: Goal, store: Store) -> bool:
     """Whether what a task is about, in any of its parts, is of a category tree, or a topic of policies, that is held out."""
-    subjects = dict.fromkeys(list_subjects(goal.model_dump(mode="json")))
+    return any(is_part_held_out(part, goal.persona_id, store) for part in list_parts(goal.model_dump(mode="json")))
+
+
+def list_parts(goal: dict[str, Any]) -> list[dict[str, Any]]:
+    """The goals of a journey's parts, which are JSON in it, or the goal alone."""
+    return [json.loads(part["goal"]) for part in goal["parts"]] if "parts" in goal else [goal]
+
+
+def is_part_held_out(part: dict[str, Any], persona_id: str, store: Store) -> bool:
+    subjects = dict.fromkeys(list_subjects(part))
     # What is sent back is one product, whatever else is in its order.
     orders = not any(name == PRODUCT for name, _ in subjects)
     return any(
         is_held_out("topics", [value])
         if name == TOPIC
-        else not store.held_out_leaves.isdisjoint([value, *list_leaves(name, value, goal.persona_id, store)])
+        else not store.held_out_leaves.isdisjoint([value, *list_leaves(name, value, persona_id, store)])
         for name, value in subjects
         if name != ORDER or orders
     )
 
 
 def list_subjects(found: Any, name: str = "") -> Iterator[tuple[str, str]]:
-    """The name and the value of everything that a goal is about; those of a journey's parts are JSON in it."""
+    """The name and the value of everything that a goal is about."""
     if isinstance(found, list):
         for each in found:
             yield from list_subjects(each, name)
     elif isinstance(found, dict):
         for key, value in found.items():
             if key != NOT_MEANT:
-                yield from list_subjects(json.loads(value) if key == "goal" else value, key)
+                yield from list_subjects(value, key)
     elif isinstance(found, str) and found:
         yield name, found
 

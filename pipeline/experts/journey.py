@@ -10,7 +10,7 @@ from shopwright.pipeline.experts.expert import Acts, Expert
 from shopwright.pipeline.experts.lists import BUDGET
 from shopwright.pipeline.experts.orders import ARRIVAL
 from shopwright.pipeline.experts.recognize import RULE, respell_cues
-from shopwright.pipeline.experts.requests import Request
+from shopwright.pipeline.experts.requests import LIMITS, ONE_KIND, Request
 from shopwright.pipeline.reading.wishes import ShopVocabulary
 
 MORE_LATER = re.compile(
@@ -40,7 +40,6 @@ VIEWED = re.compile(r"\b(?:viewed|look(?:ed|ing) at|had open|clicked|opened|i sa
 INSTEAD = re.compile(
     r"\b(?:instead|replacement|replace|exchange|swap|refund|another one|just the return|in (?:its|their) place)\b"
 )
-LIMITS = ("price", "price at most", "price between", "rating", "shipping days")
 OF_LINE = re.compile(
     r"\beach\b|\ba piece\b|\bapiece\b|\bcame with it\b|\bsame order\b|\bthat order\b|\bpaid for it\b|\bit cost\b"
 )
@@ -101,7 +100,8 @@ class Journey(Expert):
             nonlocal unread
             self.add_late_request()
             heard = self.read(answer, self.list_things(), case=True)
-            news = bool(heard or ARRIVAL.search(answer.lower()))
+            known = NOTHING_MORE.search(answer.lower()) or SAID_BEFORE.search(answer.lower())
+            news = bool(heard or ARRIVAL.search(answer.lower()) or (self.is_a_kind_unread() and not known))
             answers.extend([answer] if news else [])
             unread += not news
             return news or (unread <= UNREAD and NOTHING_MORE.search(answer.lower()) is None)
@@ -132,6 +132,11 @@ class Journey(Expert):
             if situation and situation not in [request.situation for request in self.requests]:
                 self.requests.append(Request(situation, text))
                 self.asides.remove(said)
+
+    def is_a_kind_unread(self) -> bool:
+        """Whether a request is for a product whose kind is not read from its words: what is told of it is read when the product is found."""
+        texts = [request.text for request in self.requests if request.situation in ONE_KIND]
+        return any(all(each.wish.kind != "thing" for each in self.read(text)) for text in texts)
 
     def expects_more(self, text: str) -> bool:
         """Whether it was said that more comes later, and this asks for something or is more than a remark."""
@@ -204,7 +209,7 @@ class Journey(Expert):
 
     def names_other_thing(self, place: int, heard: Sequence[Said]) -> bool:
         """Whether an answer names a kind of thing of which a request for one product does not speak."""
-        if self.requests[place].situation not in ("product_discovery", "substitution"):
+        if self.requests[place].situation not in ONE_KIND:
             return False
         own = {each.wish.value for each in self.read(self.requests[place].text) if each.wish.kind == "thing"}
         named = {each.wish.value for each in heard if each.wish.kind == "thing"}
@@ -239,6 +244,8 @@ class Journey(Expert):
         if BUDGET.search(said) and "price at most" in kinds:  # what an order came to is said to the cent
             ranked.append(("bundle_planning",))
         if sum(each.wish.kind == "thing" for each in heard) > 2:
+            ranked.append(("bundle_planning",))
+        if listed and "value" in kinds:  # of a thing of the list, though it may have something "in it"
             ranked.append(("bundle_planning",))
         if IN_ORDER.search(said) or kinds & {"date", "span", "kinds", "order"}:
             ranked += [("return_replacement",)] if OF_LINE.search(said) else []

@@ -16,11 +16,13 @@ TOTAL = re.compile(r"total|altogether|whole order|in all|sum\b|all together")
 
 NEW = re.compile(
     r"for \w+ (?:new|other|replacement)\b|the new\b|instead\b|swap|other version|another version|exchange|the other one"
-    r"|replace(?:d|ment)? (?:it )?(?:with|by|must|should)"
+    r"|replace(?:d|ment)? (?:it )?(?:with|by|must|should)|\bin (?:its|their|the) place\b"
 )
 """How it begins what is said of what is wanted instead."""
 PAID = re.compile(r"\b(?:cost me|it (?:did )?cost|i paid|paid for it)\W*$")
 """What stands before a price that was paid."""
+PRICE_EACH = re.compile(r"\$?[\d.,]+ (?:bucks |dollars )?(?:each|a piece|apiece)\b")
+"""A price of one of several that were bought."""
 OF_ORDERS = ("span", "date", "order", "kinds", "pieces", "thing", "title")
 """Kinds of wishes that are about an order or a line of one, wherever they stand."""
 
@@ -38,8 +40,8 @@ class OrderExpert(ProductExpert):
         said = [each for each in self.read(str(line["title"])) if each.wish.kind == "thing"]
         if said:
             return said[0].wish.value
-        # In "used film camera" the title may say what film, between these words.
-        words = set(find_words(str(line["title"])))
+        # In "used film camera" the title may say what film, between these words, or that it is a film camera alone.
+        words = {*find_words(str(line["title"])), "used"}
         return next((leaf for noun, leaf in self.memory.lexicon.names if words.issuperset(find_words(noun))), "")
 
     def is_placed(self, order: dict[str, Any], wish: Wish) -> bool:
@@ -230,7 +232,10 @@ class Return(OrderExpert):
             return [each for each in said if each not in own], own
         begin = realign(typed, plain, range(len(typed) + 1))[cue.start()]
         later = [each for each in said if each.start >= begin and each.wish.kind not in OF_ORDERS]
-        new = [each for each in later if not PAID.search(typed, 0, max(0, each.start))]
+        paid = [
+            each for each in later if PAID.search(typed, 0, max(0, each.start)) or PRICE_EACH.match(typed, each.start)
+        ]
+        new = [each for each in later if each not in paid]
         return [each for each in said if each not in new], new
 
     def is_line(

@@ -28,6 +28,7 @@ STATUS = re.compile(
 )
 HAS_COME = re.compile(
     r"\bhas my (?:\w+ )?(?:orders?|parcels?|packages?|stuff|delivery)\b|\bwhere my (?:order|parcel|package|stuff|delivery) is\b"
+    r"|\bwhere(?:'?s| is) my (?:order|package|stuff|delivery)\b"
     r"|\b(?:update|news|status) (?:on|of|about) my (?:order|parcel|package|stuff|delivery)\b"
 )
 IN_ORDER = re.compile(r"\bin it\b")

@@ -32,7 +32,7 @@ ALONE_NEXT = ("then", "next", "also", "plus")
 """One of these may be all that stands before the colon; then a word that is one slip from it is meant so."""
 REST_OF_NEXT = 3
 """Words after which one more before the colon may be typed badly past reading: "now for the nr:"."""
-PLAIN = frozenset("know have need want tell that they what make like will".split())
+PLAIN = frozenset("know have need want tell that they what make like will new".split())
 """Short words that are no slip."""
 SHORT = 4
 """Letters of a word that a slip may make of any other."""
@@ -56,6 +56,8 @@ DAY_OF_ARRIVAL = re.compile(r"\barrival\b|\b(?:day|date|when) it (?:comes|gets|a
 OTHER_VERSION = re.compile(r"\b(?:(?:different|other|another) version|same thing)\b")
 ONE_KIND = ("product_discovery", "substitution")
 """Requests for one product."""
+LIMITS = ("price", "price at most", "price between", "rating", "shipping days")
+"""Kinds of wishes that say how a thing has to be: no request begins with one."""
 OF_SEVERAL = ("bundle_planning", "cart_building")
 """Requests that name several things, of each of which there may be details."""
 
@@ -76,12 +78,13 @@ class Cut(NamedTuple):
 
 
 class Piece(NamedTuple):
-    """What a piece of a text asks for, how much its words leave that open, and the things that it names, in their order."""
+    """What a piece of a text asks for, how much its words leave that open, and the things and limits that it names, in their order."""
 
     situation: str
     doubt: float
     text: str
     things: Sequence[Said]
+    limits: Sequence[Said]
 
     def count_strays(self, before: Sequence["Piece"]) -> int:
         """How many signs there are that some of its words belong to a piece before it, or to one that was not cut off."""
@@ -89,6 +92,7 @@ class Piece(NamedTuple):
         return (
             (self.situation in ONE_KIND and len(self.list_kinds()) > 1)
             + self.begins_with_detail(before)
+            + any(not each.start for each in self.limits)
             + (self.situation != "order_tracking" and DAY_OF_ARRIVAL.search(plain) is not None)
             + (self.situation != "return_replacement" and OTHER_VERSION.search(plain) is not None)
         )
@@ -151,8 +155,9 @@ def judge_request(text: str, *, judge: Callable[[str], tuple[str, bool]], lexico
     by_name = asks_by_name(asks) and not CART.search(asks)
     if situation == "policy_qa" and "?" not in text and not ASKS_RULE.search(asks) and not by_name:
         doubt = UNCLEAR
-    things = [each for each in read_placed(text, lexicon, NO_DAY) if each.wish.kind == "thing"]
-    return Piece(situation, doubt, text, things)
+    said = read_placed(text, lexicon, NO_DAY)
+    things = [each for each in said if each.wish.kind == "thing"]
+    return Piece(situation, doubt, text, things, [each for each in said if each.wish.kind in LIMITS])
 
 
 def weigh_pieces(pieces: Sequence[Piece]) -> float:
@@ -192,9 +197,10 @@ def respell_next_word(word: str, lexicon: ShopVocabulary) -> str | None:
     known = word in lexicon.words or word in PLAIN or word.isdigit()
     words = sorted(NEXT_WORDS | DETAIL_WORDS)
     near = min((count_slips(word, other), other) for other in words if abs(len(other) - len(word)) <= 2)
-    if near[1] in DETAIL_WORDS and near[0] <= 2:
+    slips = 2 if len(word) > LONG else 1
+    if near[1] in DETAIL_WORDS and near[0] <= slips:
         return None
-    if not known and len(word) > 2 and near[0] <= (2 if len(word) > LONG else 1):
+    if not known and len(word) > 2 and near[0] <= slips:
         return near[1]
     short = len(word) <= SHORT and near[0] <= 1 and word not in PLAIN and not word.isdigit()
     return "" if short or not known else None

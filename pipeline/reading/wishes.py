@@ -51,7 +51,7 @@ ORDER_ID = re.compile(r"\border-[\w-]+")
 RATING = (
     re.compile(r"rated (?:at least )?(\d(?:\.\d)?)\+?(?: or (?:better|higher|more|up)| and up)?"),
     re.compile(r"(\d(?:\.\d)?)\+? stars(?: or (?:more|better))?(?: min\b| at the least)?"),
-    re.compile(r"rating (?:of |minimum )?(?:at least )?(\d(?:\.\d)?)\+?(?: or (?:better|more))?"),
+    re.compile(r"rating (?:of |minimum )?(?:at least )?(\d(?:\.\d)?)(?!\d)\+?(?: or (?:better|more))?"),
 )
 SHIPPING = re.compile(
     r"(?:deliver|ship|arriv|here|comes|gets|takes)[\w' ]*?(?:within|in|at most|at the most|max|maximum)? ?(\d+) days?\b"
