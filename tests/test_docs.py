@@ -102,6 +102,16 @@ def test_the_readmes_picture_is_of_a_question_of_the_run(small):
     assert (HOME / "docs" / "picture.svg").read_text() == draw_picture(small), "make it again: python -m docs.make"
 
 
+def test_the_readmes_figures_of_a_release_are_those_of_the_benchmarks():
+    said = re.search(
+        r"\[([^]]*)\]\(benchmarks/README\.md#a-release\)", (HOME / "README.md").read_text(encoding="utf-8")
+    )
+    measured = (HOME / "benchmarks" / "README.md").read_text(encoding="utf-8")
+    lines = measured.partition("<!-- release -->")[2].partition("<!-- end of release -->")[0].splitlines()
+    configs = next(line.split("|")[2] for line in lines if line.startswith("| configs; rows in them |"))
+    assert re.findall(r"[\d,]*\d", said[1]) == re.findall(r"[\d,]*\d", configs)[::-1]
+
+
 def test_a_dataset_is_loaded_as_its_page_says(small, tmp_path):
     found = [block for name in all_stages() for block in blocks(HOME / "docs" / "datasets" / f"{name}.md")]
     code = "".join(text for language, _, text in found if language == "python")
