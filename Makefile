@@ -47,8 +47,9 @@ deploy: $(READY) ## register the releases of flows/prefect.yaml: nightly, weekly
 test: $(READY) ## the tests, some minutes; one process more than cores, because many wait for processes of their own
 	@$(BIN)/python -m pytest -m "not slow" -n $$(($$(nproc) + 1)) --dist loadfile
 
-test-quick: $(READY) ## a minute or so: what holds of every file and every stage, and the tests of the folders that differ from main
-	@$(BIN)/python -m pytest -m "not slow" -n $$(nproc) --dist loadfile tests/test_layers.py tests/test_stage.py tests/rewards \
+QUICK := $(addprefix tests/,test_layers.py faults/test_planted.py behaviors catalog checks phrases reading render rewards rollouts world)
+test-quick: $(READY) ## a minute or so: checks, readers, rewards, renderers, and the folders that differ from main (SINCE=commit); nothing that builds a run
+	@$(BIN)/python -m pytest -m "not slow and not built" -n $$(nproc) --dist loadfile $(QUICK) \
 	  $$(git diff --name-only $(or $(SINCE),origin/main) | sed -nE 's#^(pipeline|tests)/([a-z]+)/.*#tests/\2#p' | sort -u | xargs -r ls -d 2>/dev/null)
 
 test-slow: site ## the tests that take longer

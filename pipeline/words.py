@@ -211,6 +211,12 @@ def hashed_words(texts: pa.Array) -> tuple[np.ndarray, np.ndarray]:
     return text_of, hashes
 
 
+@lru_cache(4096)
+def hash_words(text: str) -> np.ndarray:
+    """The hash of each word of a text."""
+    return hashed_words(pa.array([text]))[1]
+
+
 def find_punctuation_bytes(data: np.ndarray) -> np.ndarray:
     """The bytes of U+0080 to U+00BF and U+2000 to U+206F, which are in no word."""
     found = np.zeros(len(data) + 2, dtype=bool)

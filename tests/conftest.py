@@ -63,7 +63,11 @@ def pytest_collection_finish():
     gc.enable()
 
 
+@pytest.hookimpl(tryfirst=True)  # before `-m` looks at the marks
 def pytest_collection_modifyitems(items):
+    for item in items:
+        if {"small", "untuned"} & set(getattr(item, "fixturenames", ())):
+            item.add_marker("built")
     places = {name: place for place, name in enumerate(LONGEST)}
     items.sort(key=lambda item: places.get(item.path.name, len(places)))
 

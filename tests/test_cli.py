@@ -381,6 +381,19 @@ def test_the_readmes_make_targets_are_there():
         assert {word for word in words if "=" not in word} <= set(targets)
 
 
+def test_the_quick_tests_are_there_and_build_no_run(request):
+    words = shlex.split(subprocess.check_output(["make", "-n", "test-quick", "SINCE=HEAD"], cwd=HOME, text=True))
+    assert "not slow and not built" in words
+    folders = [word for word in words if word.startswith("tests/")]
+    assert folders
+    assert all((HOME / each).exists() for each in folders)
+    assert request.node.get_closest_marker("built") is None
+
+
+def test_what_looks_at_a_built_run_is_marked_so(request, small):
+    assert request.node.get_closest_marker("built")
+
+
 def test_the_table_of_the_docs_is_that_of_the_datasets():
     index = (HOME / "docs" / "README.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| \[`(\w+)`\]\(datasets/\1.md\) \|.*\| ([^|]*) \|$", index, re.MULTILINE)

@@ -67,9 +67,9 @@ class NeededCategory(Part):
     """The cheapest products that do, the first two: one may be sold out on the way."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class CategoryNeed:
-    """A category of the list while a task is drawn, and what does there."""
+    """A category of the list while a task is drawn, and what does there. Each is equal to itself alone: what is found of it can be kept."""
 
     category: str
     shelf: Shelf

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 from itertools import chain
 from random import Random
 from typing import Any
@@ -238,6 +238,7 @@ def measure_guess(store: Store, needs: Iterable[CategoryNeed]) -> float:
     return float(share[seems].mean()) if seems.any() else 1.0
 
 
+@lru_cache(256)  # of some tries each differs from the others at one place
 def find_seeming(need: CategoryNeed) -> np.ndarray:
     """What is in stock, not above the price asked for, of the brand, and has as many words of what is asked for in its title as what does."""
     asked = list(chain.from_iterable(each.constraints for each in need.demands))

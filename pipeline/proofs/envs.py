@@ -1,7 +1,7 @@
 """What shoppers say in environments: wishes, clues, cases, policy questions, things and openings, read back by the reader of wishes."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import lru_cache
@@ -146,8 +146,10 @@ def fill_meaning(speaker: Speaker, template: Template, frame: str, example: Said
     return Filled(text, pack_facts([slot.model_copy(update={"said": text})], example.context))
 
 
-def draw_tasks(env: Env, world: World) -> Iterator[tuple[str, DrawnTask]]:
-    """Tasks without words, easy ones before hard ones; none where the shop has none."""
+@lru_cache(32)
+def draw_tasks(env: Env, world: World) -> Sequence[tuple[str, DrawnTask]]:
+    """Tasks without words, easy ones before hard ones; none where the shop has none. Three units look at the same ones."""
+    found = []
     for level in LEVELS:
         for seed in range(TASKS):
             name = f"{env.name}/{level}/{seed}/phrases"
@@ -157,7 +159,8 @@ def draw_tasks(env: Env, world: World) -> Iterator[tuple[str, DrawnTask]]:
             except CannotDraw:
                 continue
             policies = here.policies_for(drawn.goal.persona_id).id
-            yield name, replace(drawn, goal=drawn.goal.model_copy(update={"policies": policies}))
+            found.append((name, replace(drawn, goal=drawn.goal.model_copy(update={"policies": policies}))))
+    return found
 
 
 def find_wishes(world: World) -> Iterator[tuple[str, SaidExample]]:

@@ -3,20 +3,24 @@
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import islice, product
 from random import Random
 from typing import Any
 
+from shopwright.pipeline.dataset import Dataset
 from shopwright.pipeline.phrases.bank import QUESTIONS
 from shopwright.pipeline.phrases.grammar import Template
 from shopwright.pipeline.proofs.family import Claim, Example, Family, Filled, Sources, Unproved
 from shopwright.pipeline.questions.draw_values import Draw, NothingToAsk
-from shopwright.pipeline.questions.engines import Engines
+from shopwright.pipeline.questions.engines import TrajectoryReader, collect_names
+from shopwright.pipeline.questions.log import Log
 from shopwright.pipeline.questions.phrase import Voice, list_all_slots, name_meaning, raise_first
 from shopwright.pipeline.questions.question_parser import Unclear, list_tree_differences, parse_trees
 from shopwright.pipeline.questions.shapes import SHAPES
 from shopwright.pipeline.questions.times import DAY
 from shopwright.pipeline.questions.tree import list_tree_picks, tree_from_json, tree_to_json
+from shopwright.schemas.samples import Trajectory
 
 # Trajectories in which an example is looked for, and draws of a tree in each.
 LOOKED_AT, TRIES = 12, 40
@@ -31,6 +35,15 @@ class AskedExample(Example):
     tree: Any
 
 
+class ExampleLogs(TrajectoryReader):
+    """The logs that examples are of and what each can name; those few are kept, as every shape looks at them in turn."""
+
+    def __init__(self, trajectories: Dataset[Trajectory]) -> None:
+        super().__init__(trajectories)
+        self.log = lru_cache(LOOKED_AT)(lambda id: Log.of(self.events(id)))
+        self.names = lru_cache(LOOKED_AT)(lambda id: collect_names(self.log(id)))
+
+
 class Questions(Family[AskedExample]):
     name = QUESTIONS
 
@@ -40,10 +53,10 @@ class Questions(Family[AskedExample]):
     def find_examples(self, unit: str, sources: Sources, random: Random) -> dict[str, list[AskedExample]]:
         """A question for each meaning of a shape, from the first trajectories: of some the first that says most."""
         found: dict[str, AskedExample] = {}
-        engines = sources.trajectories.once(Engines)
+        logs = sources.trajectories.once(ExampleLogs)
         for id in islice(sources.trajectories.table(["id"])["id"].to_pylist(), LOOKED_AT):
-            table = engines.of(id)
-            draw = Draw(table.log, random)
+            log = logs.log(id)
+            draw = Draw(log, random)
             for _ in range(TRIES):
                 try:
                     tree = SHAPES[unit].draw(draw.again(random))
@@ -52,7 +65,7 @@ class Questions(Family[AskedExample]):
                 meaning = name_meaning(unit, tree)
                 if meaning in found and count_conditions(found[meaning].tree) >= count_conditions(tree):
                     continue
-                asked_on = table.log.events[-1].day + DAY
+                asked_on = log.events[-1].day + DAY
                 slots = list_slot_forms(list_all_slots(tree, asked_on, random, Voice("plain", "first", "us")))
                 found[meaning] = AskedExample(SHAPES[unit].about, id, asked_on, slots, tree)
         return {meaning: [example] for meaning, example in found.items()}
@@ -63,10 +76,10 @@ class Questions(Family[AskedExample]):
         return Filled(raise_first(said.text), tree_to_json(example.tree))
 
     def read(self, claim: Claim, sources: Sources) -> str:
-        engines = sources.trajectories.once(Engines)
-        if claim.of not in engines:
+        logs = sources.trajectories.once(ExampleLogs)
+        if claim.of not in logs:
             raise Unproved("its trajectory is not there")
-        names = engines.of(claim.of).names.on(claim.on)
+        names = logs.names(claim.of).on(claim.on)
         try:
             tree = tree_from_json(claim.facts)
         except ValueError:

@@ -7,7 +7,7 @@ from random import Random
 from shopwright.pipeline.held_out import is_held_out
 from shopwright.pipeline.phrases.speaker import Speaker, order_parts
 from shopwright.pipeline.shop.policies import ShopPolicies, list_accepted_answers
-from shopwright.pipeline.shop.policy_families import load_impossible_cases, load_policy_facts
+from shopwright.pipeline.shop.policy_families import load_families, load_impossible_cases, load_policy_facts
 from shopwright.pipeline.shop.policy_rules import (
     CaseFacts,
     Condition,
@@ -162,9 +162,9 @@ def mean_fact(name: str, value: Told) -> tuple[str, dict[str, str]]:
 def draw_quick_question(policies: ShopPolicies, random: Random, speaker: Speaker) -> tuple[str, list[str]]:
     """A short question about the policies with everything that it needs in it, as somebody asks it, and every answer that is right."""
     numbers = [
-        topic
-        for topic in policies.topics.values()
-        if topic.kind == "number" and not is_held_out("topics", [topic.name])
+        policies.topic(name)  # only these are drawn
+        for name, family in load_families().items()
+        if family.kind == "number" and policies.covers(name) and not is_held_out("topics", [name])
     ]
     short = sorted(numbers, key=lambda topic: len(topic.facts))[:SHORT]
     while True:

@@ -21,7 +21,7 @@ from shopwright.pipeline.catalog.wishes import find_unwished_names
 from shopwright.pipeline.held_out import is_held_out
 from shopwright.pipeline.languages import ENGLISH, ShopLanguage
 from shopwright.pipeline.shop.sellers import assign_sellers, draw_sellers
-from shopwright.pipeline.words import hashed_words
+from shopwright.pipeline.words import hash_words, hashed_words
 from shopwright.schemas.certificates import Constraint
 from shopwright.schemas.shop import Attribute, Choice, Order
 
@@ -142,7 +142,7 @@ class Shelf:
     def count_words_in_titles(self, text: str) -> np.ndarray:
         """How many words of a text the title of each has."""
         places, words = self.title_words
-        return np.bincount(places[np.isin(words, hashed_words(pa.array([text]))[1])], minlength=len(self.rows))
+        return np.bincount(places[np.isin(words, hash_words(text))], minlength=len(self.rows))
 
     def where(self, constraints: Iterable[Constraint]) -> np.ndarray:
         """Which of them meet all constraints."""

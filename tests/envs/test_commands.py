@@ -3,17 +3,34 @@
 import json
 import re
 from collections import Counter
+from functools import lru_cache
 
 import pyarrow.parquet as pq
 import pytest
 
+from shopwright.pipeline.envs import evaluate as evaluate_envs
+from shopwright.pipeline.envs import learnt_words, readers
 from shopwright.pipeline.envs.evaluate import PLAYERS, EnvTasks, PlayedEpisode, tabulate_env_passes
+from shopwright.pipeline.envs.learnt_words import LearntWords, draw_training_tasks
 from shopwright.pipeline.evaluate.audit import AuditCell, read_audit
 from shopwright.pipeline.evaluate.situation import evaluate
 from shopwright.pipeline.evaluate.statistics import measure_share
 from shopwright.pipeline.evaluate.storage import read_results
 from shopwright.pipeline.gym import world
 from tests.models.server import Plan, Server
+
+
+@lru_cache(2)
+def learn_from_few(world):
+    return LearntWords(list(draw_training_tasks(world, ["policy_qa", "cart_building"])))
+
+
+@pytest.fixture(autouse=True)
+def few_training_tasks(monkeypatch):
+    """What players that read have learnt is learnt from few tasks: how well they do is a matter of `test_audit_mutants`."""
+    monkeypatch.setattr(learnt_words, "TASKS", 4)
+    for module in (evaluate_envs, readers):
+        monkeypatch.setattr(module, "learn_words", learn_from_few)
 
 
 def test_an_audit_prints_a_table_and_what_it_found(shopwright):
@@ -59,7 +76,7 @@ def test_an_audit_that_finds_a_fault_says_so_with_its_exit_code(shopwright, monk
     group, half = {"env": "policy_qa", "level": 1}, measure_share(1, 2)
     wrong = [AuditCell(group, "solver", half, {"reward": 0.1}), AuditCell(group, "do-nothing", half, {"reward": 0.2})]
     monkeypatch.setattr("shopwright.pipeline.commands.situations.audit", lambda *_, **__: wrong)
-    code, out, _ = shopwright("audit", "envs", "--workers", 1)
+    code, out, _ = shopwright("audit", "envs", "--envs", "policy_qa", "--workers", 1)
     assert code == 1
     assert "not solved: policy_qa level 1" in out
     assert "cheated: policy_qa level 1: do-nothing earns +0.200, the solver +0.100" in out
