@@ -98,12 +98,8 @@ class CartBuilding(Env):
 
     def draw(self, world: World, axes: Axes, random: Random) -> DrawnTask:
         store, who = world.store, draw_customer(world.store, random)
-        # What is wanted is drawn alike whether it can be had or not: else products with versions would tell.
-        drawn = draw_cart_lines(world, who, axes, random)
         refusal = random.choice(("sold_out", "contradiction")) if random.random() < INFEASIBLE else ""
-        if refusal == "contradiction":
-            spoilt = [spoil_cart_line(store, each, random) for each in drawn]
-            refusal, drawn = (refusal, [each for each in spoilt if each]) if all(spoilt) else ("sold_out", drawn)
+        drawn = draw_cart_lines(world, who, axes, refusal, random)
         lines = [each.line for each in drawn]
         miss = find_nearest_cart(store, lines, refusal)
         event = None
@@ -188,7 +184,7 @@ class CartBuilding(Env):
 # What is asked for
 
 
-def draw_cart_lines(world: World, who: VisitingCustomer, axes: Axes, random: Random) -> list[DrawnLine]:
+def draw_cart_lines(world: World, who: VisitingCustomer, axes: Axes, refusal: str, random: Random) -> list[DrawnLine]:
     """As many lines as the level asks for, of different products, each named so that exactly one fits."""
     count = min(5, 1 + axes.difficulty // 3)
     reach = PAGE * (PAGES if axes.tool_calls > 1 else 1)
@@ -198,7 +194,7 @@ def draw_cart_lines(world: World, who: VisitingCustomer, axes: Axes, random: Ran
         each = draw_titled_product(world, random) if by_title else draw_visited_product(world.store, who, reach, random)
         if each is None or each.row in found:
             continue
-        line = draw_cart_line(world.store, each, axes, random)
+        line = draw_cart_line(world.store, each, axes, refusal, random)
         if line is not None:
             found[each.row] = DrawnLine(line, each.slot)
         if len(found) == count:
@@ -255,7 +251,9 @@ def describe_visit(item: Item, way: str, who: VisitingCustomer, day: int) -> Slo
     )
 
 
-def draw_cart_line(store: Store, each: MentionedProduct, axes: Axes, random: Random) -> RequestedLine | None:
+def draw_cart_line(
+    store: Store, each: MentionedProduct, axes: Axes, refusal: str, random: Random
+) -> RequestedLine | None:
     """What is wanted of a product; None where it has no variant as the level asks for."""
     options = store.options(each.row)
     # What comes in one form only is asked for in pieces: else who finds the product would have done it all.
@@ -265,11 +263,15 @@ def draw_cart_line(store: Store, each: MentionedProduct, axes: Axes, random: Ran
     enough = [option for option in options if option.stock >= quantity]
     if not enough:
         return None
-    choices: list[Choice] = []
+    choices: list[Choice] | None = []
     variants = [option.id for option in options]
-    if len(options) > 1 and random.random() < chosen:
+    if refusal == "contradiction":
+        choices, variants = make_impossible_choices(store, each.row, enough, random), []
+    elif len(options) > 1 and random.random() < chosen:
         option = random.choice(enough)
         choices, variants = find_telling_choices(option, options), [option.id]
+    if choices is None:
+        return None
     return RequestedLine(
         said="" if each.slot.meaning else each.slot.said,
         product_id=options[0].product_id,
@@ -278,15 +280,6 @@ def draw_cart_line(store: Store, each: MentionedProduct, axes: Axes, random: Ran
         quantity=quantity,
         page=each.page,
     )
-
-
-def spoil_cart_line(store: Store, drawn: DrawnLine, random: Random) -> DrawnLine | None:
-    """The same line with choices that no variant has; None where none were made, or every such choice can be had."""
-    row = store.row(drawn.line.product_id)
-    assert row is not None
-    enough = [option for option in store.options(row) if option.stock >= drawn.line.quantity]
-    choices = make_impossible_choices(store, row, enough, random) if drawn.line.choices else None
-    return drawn._replace(line=drawn.line.model_copy(update={"choices": choices, "variants": []})) if choices else None
 
 
 def find_telling_choices(option: Option, options: Sequence[Option]) -> list[Choice]:
