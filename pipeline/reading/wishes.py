@@ -685,8 +685,10 @@ def read_wishes(
     ['thing: Table Lamps', 'price at most: 4000', 'value: oak']
     """
     key = (text, today, case, mixed, tuple(categories))
-    if key not in shop.readings:
-        if len(shop.readings) >= MOST_READINGS:
+    found = shop.readings.get(key)
+    if found is None:
+        found = WishReader(text, shop, today).read(case=case, mixed=mixed, categories=key[-1])
+        if len(shop.readings) >= MOST_READINGS:  # another thread may do so at any time
             shop.readings.clear()
-        shop.readings[key] = WishReader(text, shop, today).read(case=case, mixed=mixed, categories=key[-1])
-    return list(shop.readings[key])
+        shop.readings[key] = found
+    return list(found)
