@@ -103,7 +103,7 @@ class Vandal(SilentProgress):
     def __init__(self, path):
         self.path = path
 
-    def start(self, *_):
+    def start(self, *_, **__):
         self.path.unlink()
 
 
@@ -172,7 +172,7 @@ class Stuck(SilentProgress):
     def __init__(self, path):
         self.path, self.aside, self.tries = path, path.with_suffix(".aside"), 0
 
-    def start(self, *_):
+    def start(self, *_, **__):
         self.path.rename(self.aside)
         os.mkfifo(self.path)
         threading.Thread(target=self.let_the_next_one_read, daemon=True).start()

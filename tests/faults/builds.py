@@ -18,7 +18,7 @@ from threading import Timer
 
 from shopwright.pipeline.__main__ import explain_exit
 from shopwright.pipeline.problem import stop
-from shopwright.pipeline.progress import LineProgress
+from shopwright.pipeline.progress import LineProgress, SilentProgress
 from shopwright.pipeline.run import Run
 from shopwright.pipeline.stages import all_stages
 from tests.folders import checksums
@@ -206,7 +206,7 @@ class Case:
         return PHASES[2] if len(list((folder / self.name).glob("part-*.parquet"))) == shards else PHASES[1]
 
 
-class Told:
+class Told(SilentProgress):
     """Progress that keeps what was damaged."""
 
     def __init__(self):
@@ -214,14 +214,6 @@ class Told:
 
     def report_damage(self, name, files):
         self.of |= files
-
-    def start(self, *_): ...
-
-    def shard(self, *_): ...
-
-    def end(self, *_): ...
-
-    def stop(self): ...
 
 
 def shard_times(folder, name):
