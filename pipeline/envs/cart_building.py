@@ -38,6 +38,8 @@ from shopwright.schemas.tasks import Action, Answer, Call, Slot
 BY_TITLE = 0.25
 # Share of those that are told in the fewest words.
 BRIEFLY = 0.5
+# Of the share of products that a level asks for in a variant, so much is whole carts: of these alone a contradiction can be made.
+WHOLE_CARTS = 0.4
 # Of the visit history on which a product may stand, where more than one tool call can be made in a turn.
 PAGES = 2
 # First results of a search for its title, of which a product named by it is one.
@@ -78,10 +80,11 @@ class MentionedProduct(NamedTuple):
 
 
 class DrawnLine(NamedTuple):
-    """A line, and the slot that names its product."""
+    """A line, the slot that names its product, and choices instead of its own that no variant has, where they were wanted."""
 
     line: RequestedLine
     slot: Slot
+    impossible: list[Choice]
 
 
 class CartBuilding(Env):
@@ -98,8 +101,19 @@ class CartBuilding(Env):
 
     def draw(self, world: World, axes: Axes, random: Random) -> DrawnTask:
         store, who = world.store, draw_customer(world.store, random)
-        refusal = random.choice(("sold_out", "contradiction")) if random.random() < INFEASIBLE else ""
-        drawn = draw_cart_lines(world, who, axes, refusal, random)
+        # What can be had is drawn like what cannot: else products with variants would tell a contradiction.
+        whole = WHOLE_CARTS * compute_share_in_variants(axes)
+        drawn = draw_cart_lines(world, who, axes, True, random) if random.random() < whole else []
+        drawn = drawn or draw_cart_lines(world, who, axes, False, random)
+        if not drawn:
+            raise CannotDraw(
+                "no products in stock that can be named so that no other is meant, with variants to choose"
+            )
+        refusal = ""
+        if random.random() < INFEASIBLE:
+            refusal = "contradiction" if drawn[0].impossible else "sold_out"
+        if refusal == "contradiction":
+            drawn = [make_impossible(each) for each in drawn]
         lines = [each.line for each in drawn]
         miss = find_nearest_cart(store, lines, refusal)
         event = None
@@ -184,8 +198,13 @@ class CartBuilding(Env):
 # What is asked for
 
 
-def draw_cart_lines(world: World, who: VisitingCustomer, axes: Axes, refusal: str, random: Random) -> list[DrawnLine]:
-    """As many lines as the level asks for, of different products, each named so that exactly one fits."""
+def draw_cart_lines(
+    world: World, who: VisitingCustomer, axes: Axes, in_variants: bool, random: Random
+) -> list[DrawnLine]:
+    """As many lines as the level asks for, of different products, each named so that exactly one fits; else none.
+
+    in_variants: each is asked for in one variant, of a product of which one could ask for a variant that there is not.
+    """
     count = min(5, 1 + axes.difficulty // 3)
     reach = PAGE * (PAGES if axes.tool_calls > 1 else 1)
     found: dict[int, DrawnLine] = {}
@@ -194,14 +213,12 @@ def draw_cart_lines(world: World, who: VisitingCustomer, axes: Axes, refusal: st
         each = draw_titled_product(world, random) if by_title else draw_visited_product(world.store, who, reach, random)
         if each is None or each.row in found:
             continue
-        line = draw_cart_line(world.store, each, axes, refusal, random)
+        line = draw_cart_line(world.store, each, axes, in_variants, random)
         if line is not None:
-            found[each.row] = DrawnLine(line, each.slot)
+            found[each.row] = line
         if len(found) == count:
             return list(found.values())
-    raise CannotDraw(
-        f"no {count} products in stock that can be named so that no other is meant, with variants to choose"
-    )
+    return []
 
 
 def draw_titled_product(world: World, random: Random) -> MentionedProduct | None:
@@ -252,27 +269,29 @@ def describe_visit(item: Item, way: str, who: VisitingCustomer, day: int) -> Slo
 
 
 def draw_cart_line(
-    store: Store, each: MentionedProduct, axes: Axes, refusal: str, random: Random
-) -> RequestedLine | None:
+    store: Store, each: MentionedProduct, axes: Axes, in_variant: bool, random: Random
+) -> DrawnLine | None:
     """What is wanted of a product; None where it has no variant as the level asks for."""
     options = store.options(each.row)
     # What comes in one form only is asked for in pieces: else who finds the product would have done it all.
-    chosen = compute_sigmoid((axes.difficulty - 2) / 1.5)
+    chosen = compute_share_in_variants(axes)
     several = min(0.5, 0.1 * axes.difficulty) if len(options) > 1 else chosen
     quantity = random.randint(2, 4) if random.random() < several else 1
     enough = [option for option in options if option.stock >= quantity]
     if not enough:
         return None
-    choices: list[Choice] | None = []
+    choices: list[Choice] = []
+    impossible: list[Choice] = []
     variants = [option.id for option in options]
-    if refusal == "contradiction":
-        choices, variants = make_impossible_choices(store, each.row, enough, random), []
-    elif len(options) > 1 and random.random() < chosen:
+    alone = chosen * (1 - WHOLE_CARTS) / (1 - chosen * WHOLE_CARTS)
+    if in_variant or (len(options) > 1 and random.random() < alone):
         option = random.choice(enough)
         choices, variants = find_telling_choices(option, options), [option.id]
-    if choices is None:
-        return None
-    return RequestedLine(
+    if in_variant:
+        impossible = make_impossible_choices(store, each.row, option, choices, random)
+        if not impossible:
+            return None
+    line = RequestedLine(
         said="" if each.slot.meaning else each.slot.said,
         product_id=options[0].product_id,
         choices=choices,
@@ -280,28 +299,42 @@ def draw_cart_line(
         quantity=quantity,
         page=each.page,
     )
+    return DrawnLine(line, each.slot, impossible)
+
+
+def compute_share_in_variants(axes: Axes) -> float:
+    """Of the products that come in several variants, how many are asked for in one (EcomRLVE-GYM, cart building)."""
+    return compute_sigmoid((axes.difficulty - 2) / 1.5)
+
+
+def make_impossible(drawn: DrawnLine) -> DrawnLine:
+    """The same product in a variant that there is not."""
+    return drawn._replace(line=drawn.line.model_copy(update={"choices": drawn.impossible, "variants": []}))
 
 
 def find_telling_choices(option: Option, options: Sequence[Option]) -> list[Choice]:
-    """The choices that not all variants share: together only this one has them."""
+    """The choices that not all variants share: together only this one has them. Of a product in one form its first, if any."""
     shared = set(option.choices).intersection(*(other.choices for other in options))
-    return [each for each in option.choices if each not in shared]
+    return [each for each in option.choices if each not in shared] or list(option.choices[:1])
 
 
 def count_differences(one: tuple[str, ...], other: tuple[str, ...]) -> int:
     return sum(a != b for a, b in zip(one, other, strict=True))
 
 
-def make_impossible_choices(store: Store, row: int, enough: Sequence[Option], random: Random) -> list[Choice] | None:
-    """Choices that no variant has, all but one of them as one has them; None where there are none.
+def make_impossible_choices(
+    store: Store, row: int, option: Option, telling: Sequence[Choice], random: Random
+) -> list[Choice]:
+    """Choices that no variant has, all but one of them as this one has them; none where there are none.
+
+    telling: the choices of this one that tell it from the others.
 
     First such whose values are all offered, but not together; else a value that only other products come in.
     """
     options = store.options(row)
-    option = random.choice(enough)
-    names = [choice.name for choice in find_telling_choices(option, options) or option.choices[:1]]
+    names = [choice.name for choice in telling]
     if not names:
-        return None  # it comes in one form only
+        return []  # it comes in one form only
 
     def get_values(variant: Option) -> tuple[str, ...]:
         return tuple(get_choice_value(variant, name) for name in names)
@@ -324,7 +357,7 @@ def make_impossible_choices(store: Store, row: int, enough: Sequence[Option], ra
                 return [
                     Choice(name=each, value=value if each == name else get_choice_value(option, each)) for each in names
                 ]
-    return None
+    return []
 
 
 def get_choice_value(option: Option, name: str) -> str:
@@ -351,7 +384,7 @@ def list_cart_slots(lines: Sequence[DrawnLine], axes: Axes, random: Random) -> l
     variant than is wanted, so that with a title the choices are always stated.
     """
     found, always, unsaid = [make_slot("what is missing", "cart rule", {}, "clause")], ["what is missing"], []
-    for number, (line, item) in enumerate(lines, 1):
+    for number, (line, item, _) in enumerate(lines, 1):
         found.append(item.model_copy(update={"name": f"item {number}"}))
         always.append(f"item {number}")
         choices = [slot_of_value(f"{each.name} of item {number}", each) for each in line.choices]
