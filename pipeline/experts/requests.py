@@ -58,6 +58,10 @@ ONE_KIND = ("product_discovery", "substitution")
 """Requests for one product."""
 LIMITS = ("price", "price at most", "price between", "rating", "shipping days")
 """Kinds of wishes that say how a thing has to be: no request begins with one."""
+BEFORE_LIMIT = re.compile(
+    r"(?:(?:and|with|for|a|price|priced|costing|rated|rating|of|at|below|under|less|cheaper|than|no|more|most|max|up|to)\b\W*)*"
+)
+"""What may stand before a limit that itself stands at the beginning."""
 OF_SEVERAL = ("bundle_planning", "cart_building")
 """Requests that name several things, of each of which there may be details."""
 
@@ -92,7 +96,7 @@ class Piece(NamedTuple):
         return (
             (self.situation in ONE_KIND and len(self.list_kinds()) > 1)
             + self.begins_with_detail(before)
-            + any(not each.start for each in self.limits)
+            + any(BEFORE_LIMIT.fullmatch(self.text[: each.start].lower()) is not None for each in self.limits)
             + (self.situation != "order_tracking" and DAY_OF_ARRIVAL.search(plain) is not None)
             + (self.situation != "return_replacement" and OTHER_VERSION.search(plain) is not None)
         )

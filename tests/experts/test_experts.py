@@ -190,6 +190,18 @@ REQUESTS = {
         "product_discovery",
         "policy_qa",
     ],
+    "The trail tent is sold out. Something like it? Also: below $40. Next: Where is my order?": [
+        "substitution",
+        "order_tracking",
+    ],
+    "The trail tent is sold out. Something like it? Another thing: rated 3.8 or better. Next: Wheres my order?": [
+        "substitution",
+        "order_tracking",
+    ],
+    "The gel pen goes back. It came broken. What matters for the new: a fine tip. And: where's my package?": [
+        "return_replacement",
+        "order_tracking",
+    ],
 }
 
 
@@ -264,6 +276,25 @@ def test_what_was_paid_is_of_the_line_that_goes_back(shop):
     old, new = expert.split_new(text, expert.read(text))
     assert ("price", "3695") in [(each.wish.kind, each.wish.value) for each in old]
     assert "3695" not in [each.wish.value for each in new]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I want to return the gel pens. They were $12.50 each. Instead I would like some that cost less than $40.",
+        "The gel pens go back. In their place I want one below $40: these were $12.50 apiece.",
+    ],
+)
+def test_a_price_of_one_of_several_is_of_what_was_bought(shop, text):
+    expert = EXPERTS["return_replacement"]("", 40, load_lexicon(shop.store))
+    old, new = expert.split_new(text, expert.read(text))
+    assert "1250" in [each.wish.value for each in old]
+    assert [each.wish.value for each in new if each.wish.kind.startswith("price")] == ["4000"]
+
+
+def test_a_title_may_say_what_is_used_without_the_word(shop):
+    expert = EXPERTS["return_replacement"]("", 40, load_lexicon(shop.store))
+    assert expert.category_of({"title": "Gossamer & Pike Dale 35mm film rangefinder camera"}) == "Used Film Cameras"
 
 
 def test_a_remark_with_a_colon_begins_no_request(shop):
