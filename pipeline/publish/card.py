@@ -206,7 +206,7 @@ def gather_card_facts(run: Run, laid: Laid, repo: str) -> dict[str, Any]:
         for name, facts in views.card.items():
             from_views[name] = run.call(facts) if dataset in made else None
     return {
-        "title": (repo or run.folder.name).rpartition("/")[2] or "Shopwright",
+        "title": repo.rpartition("/")[2] or f"Shopwright: {run.folder.name}".removesuffix(": "),
         "repo": repo or HERE,
         "configs": list(laid.configs.values()),
         "example": example(laid),

@@ -13,6 +13,7 @@ from shopwright.pipeline.publish import hub as hubs
 from shopwright.pipeline.publish.exporters.forms import Config
 from shopwright.pipeline.publish.hub import check, push
 from shopwright.pipeline.publish.layout import INDEX, lay
+from shopwright.pipeline.run import Run
 from tests.publish.hub import TOKEN, LocalHub
 
 HOME = Path(__file__).parents[2]
@@ -84,6 +85,22 @@ assert load_dataset({REPO!r}, "boxes")["train"]["n"][:] == [0, 1, 2]
 """
     done = script(text, hub, tmp_path / "home")
     assert done.wait() == 0, done.stderr.read()
+
+
+def test_a_dataset_is_made_again_by_the_recipe_that_lies_on_the_hub(hub, laid, tmp_path):
+    folder = laid(personas=1)
+    (folder / "recipe.toml").write_text('seed = 5\n\n[settings]\n"personas.count" = 4\n"catalog.products" = 300\n')
+    push(folder, REPO, endpoint=hub.url)
+    text = f"""
+from shopwright.pipeline.__main__ import main
+raise SystemExit(main(["build", "personas", "--recipe", "hf://{REPO}", "--run", {str(tmp_path / "run")!r}, "--workers", "1"]))
+"""
+    done = script(text, hub, tmp_path / "home")
+    _, told = done.communicate()
+    assert done.returncode == 0, told
+    made = Run(tmp_path / "run").read("personas")
+    assert (len(made), made.manifest.recipe.seed) == (4, 5)
+    assert hub.count("GET", f"/datasets/{REPO}/resolve/main/recipe.toml")
 
 
 def test_all_of_it_is_one_commit(hub, laid):
