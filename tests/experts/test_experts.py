@@ -198,6 +198,11 @@ REQUESTS = {
         "substitution",
         "order_tracking",
     ],
+    "I should like to have that wooden block set I viewed put into the cart. And mind, what you have not got, simply leave out, and do tell me why if nothing is left. Then, dear: I cnnot see ow far my order is. Besides that: For how many months is the gift card valid, please?": [
+        "cart_building",
+        "order_tracking",
+        "policy_qa",
+    ],
     "The gel pen goes back. It came broken. What matters for the new: a fine tip. And: where's my package?": [
         "return_replacement",
         "order_tracking",
