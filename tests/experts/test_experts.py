@@ -328,6 +328,7 @@ DETAILS = [
     "What do u need as proof i bought it. | nxt: can u track mu order? | another thing: i need to return the skin serum i got.",
     "I found a gift card in a drawer. How many months are those valid? | And another thing: the Vesperine Kala face serum is out of stock. Help!",
     "Which proof do you want? | Since we're here: Ha ym parcel shipepd already? | Since we're here: Put the gel pen that I viewed into my cart.",
+    "The tea kettle is sold out. Something like it? One more detail: for camping. | Next: How long is your return window?",
     "A tea kettle, a bag of single-origin coffee, one of each. | Next: Case: am no member. What proof of purchase do you want, order number or photo.",
     "Number one: bruh has my order arrived yet? | since were here: add the table lamp for $25.99 that i viewed in my cart.",
     "Please take bbac my crew neck T-shirt, I have no use for it. I ordered it 89 days ago. | Besides that: Another shop has it cheaper. How many dollars would you pay back?",
