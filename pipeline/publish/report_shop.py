@@ -63,7 +63,7 @@ def gather_order_facts(orders: Dataset[Order]) -> dict[str, list[Row]] | None:
     )
     lines = orders.sql("select len(lines), count(*) from rows group by 1 order by 1")
     totals = orders.sql(
-        "select count(distinct persona_id), median(total)::decimal(18, 2)::varchar, max(total)::varchar, sum(total)::varchar from rows"
+        "select count(distinct persona_id), median(total)::decimal(18, 2), max(total), sum(total) from rows"
     )
     return {
         "What became of them": [
