@@ -154,7 +154,7 @@ def test_what_nohup_has_begun_outlives_its_terminal(tmp_path):
 
 
 def test_a_worker_that_is_stopped_is_replaced_and_one_may_still_ask_it_all_to_stop(tmp_path, undisturbed):
-    build = Build("shopwright.pipeline", tmp_path / "run", *SMALL, "--minutes", "0.1")
+    build = Build("shopwright.pipeline", tmp_path / "run", *SMALL, "--minutes", "0.4")
     build.until("trajectories:")
     os.kill(build.a_worker(), signal.SIGSTOP)
     code, said = build.ended()
