@@ -8,11 +8,14 @@ observation, reward, done, info = env.step('{"tool_calls": [{"name": "datetime_n
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
 import pyarrow as pa
+from pydantic import BaseModel
 
 from shopwright.pipeline.arrow import arrow_schema
 from shopwright.pipeline.dataset import Dataset
@@ -26,10 +29,11 @@ from shopwright.pipeline.problem import Problem
 from shopwright.pipeline.run import Run
 from shopwright.pipeline.shards import in_batches
 from shopwright.pipeline.shop.store import Customer
-from shopwright.pipeline.stage import ROLES, Shard
+from shopwright.pipeline.shop_cache import find_shop_folder, keep, keep_batches, read_batches
+from shopwright.pipeline.stage import ROLES, Shard, Stage
 from shopwright.pipeline.stages import find_stage, upstream
 from shopwright.schemas.record import Record
-from shopwright.schemas.shop import Persona
+from shopwright.schemas.shop import Order, Persona
 
 T = TypeVar("T")
 # In a world that is made in memory.
@@ -81,37 +85,79 @@ def from_run(folder: str, customers: int, prints: tuple[str, ...], vectors: bool
 
 @lru_cache(4)
 def build_world_in_memory(products: int, customers: int, seed: int) -> World:
-    """The stages as they are, on datasets that no file holds; for speed their checks are left out."""
+    """The stages as they are, kept for the next process where it can be; for speed their checks are left out."""
     given: dict[str, dict[str, Any]] = {"catalog": {"products": products}, "personas": {"count": customers}}
     have: dict[str, Dataset[Any]] = {}
+    folder = find_shop_folder(products, customers, seed, LIVES)
     for name in upstream("orders"):
         if name not in LIVES:
-            have[name] = build_dataset_in_memory(name, have, given.get(name, {}), seed)
-    people = [SimulatedCustomer(place, person, have, seed) for place, person in enumerate(have["personas"])]
+            have[name] = read_or_build_dataset(folder, name, have, given.get(name, {}), seed)
+    people = [SimulatedCustomer(place, person, have, seed, folder) for place, person in enumerate(have["personas"])]
     return build_world(have, people, (world, (None, products, customers, seed)), seed=seed)
+
+
+def read_or_build_dataset(
+    folder: Path | None, name: str, have: dict[str, Dataset[Any]], given: Mapping[str, Any], seed: int
+) -> "MemoryDataset":
+    """A dataset of a shop in memory, from its folder where it is kept there."""
+    if folder is None:
+        return build_dataset_in_memory(name, have, given, seed)
+    stage, path = find_stage(name), folder / f"{name}.arrow"
+    if (batches := read_batches(path)) is not None:
+        return MemoryDataset(name, stage.makes, batches, find_catalog_settings(stage, have, given))
+    found = build_dataset_in_memory(name, have, given, seed)
+    keep_batches(path, arrow_schema(stage.makes), found.held)
+    return found
+
+
+class Life(BaseModel):
+    """What a simulated customer looked at and ordered, as it is kept."""
+
+    visited: list[int]
+    visited_at: list[int]
+    orders: tuple[Order, ...]
 
 
 class SimulatedCustomer(Customer):
     """One whose months are simulated when an episode first asks what it looked at or ordered."""
 
-    def __init__(self, place: int, person: Persona, have: Mapping[str, Dataset[Any]], seed: int) -> None:
-        """place: of the person among all personas."""
-        for name, value in {"id": person.id, "member": is_drawn_member(person), "origin": (place, have, seed)}.items():
+    def __init__(
+        self, place: int, person: Persona, have: Mapping[str, Dataset[Any]], seed: int, folder: Path | None
+    ) -> None:
+        """place: of the person among all personas; folder: where its months are kept."""
+        origin = place, have, seed, folder
+        for name, value in {"id": person.id, "member": is_drawn_member(person), "origin": origin}.items():
             object.__setattr__(self, name, value)  # the class is frozen
 
     def __getattr__(self, name: str) -> Any:
         """Asked for nothing but what is not there yet."""
         if name not in ("visited", "visited_at", "orders"):
             raise AttributeError(name)
-        place, have, seed = self.origin
+        life = self.read_or_simulate_life()
+        for each in ("visited", "visited_at"):
+            object.__setattr__(self, each, np.array(getattr(life, each), np.int64))
+        object.__setattr__(self, "orders", life.orders)
+        return getattr(self, name)
+
+    def read_or_simulate_life(self) -> Life:
+        place, _, _, folder = self.origin
+        path = folder / f"life-{place}.json" if folder else None
+        if path:
+            with suppress(OSError, ValueError):  # not there, or damaged
+                return Life.model_validate_json(path.read_bytes())
+        life = self.simulate_life()
+        if path:
+            keep(path, lambda new: new.write_text(life.model_dump_json(), "utf-8"))
+        return life
+
+    def simulate_life(self) -> Life:
+        place, have, seed, _ = self.origin
         found = dict(have)
         for dataset, settings in LIVES.items():
             slice_of_work = Shard(place, len(have["personas"]), seed) if dataset == "trajectories" else None
             found[dataset] = build_dataset_in_memory(dataset, found, settings, seed, slice_of_work)
         [lived] = load_customers(found, len(have["personas"]))
-        for each in ("visited", "visited_at", "orders"):
-            object.__setattr__(self, each, getattr(lived, each))
-        return getattr(lived, name)
+        return Life(visited=lived.visited.tolist(), visited_at=lived.visited_at.tolist(), orders=lived.orders)
 
     def __reduce__(self) -> Any:
         return Customer, (self.id, self.visited, self.visited_at, self.orders, self.member)
@@ -158,6 +204,16 @@ class MemoryDataset(Dataset[Record]):
         return found
 
 
+def find_catalog_settings(
+    stage: Stage, have: Mapping[str, Dataset[Any]], given: Mapping[str, Any]
+) -> Mapping[str, Any]:
+    """Those of the catalog that a dataset in memory is made from, or its own where it is the catalog."""
+    if "catalog" in have:
+        return have["catalog"].catalog_settings
+    settings = {key: setting.parse(given.get(key, setting.default)) for key, setting in stage.settings.items()}
+    return {key: stage.settings[key].adapter.validate_python(value) for key, value in settings.items()}
+
+
 def build_dataset_in_memory(
     name: str, have: dict[str, Dataset[Any]], given: Mapping[str, Any], seed: int, shard: Shard | None = None
 ) -> MemoryDataset:
@@ -169,5 +225,4 @@ def build_dataset_in_memory(
     inputs: dict[str, Any] = {**have, **roles, "shard": shard or Shard(0, 1, seed), "plan": plan}
     values = {key: stage.settings[key].adapter.validate_python(value) for key, value in settings.items()}
     found = in_batches(stage, stage.function(*map(inputs.get, stage.needs), **values))
-    shop = have["catalog"].catalog_settings if "catalog" in have else values
-    return MemoryDataset(name, stage.makes, (batch for batch, _, _ in found), shop)
+    return MemoryDataset(name, stage.makes, (batch for batch, _, _ in found), find_catalog_settings(stage, have, given))

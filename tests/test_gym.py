@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from shopwright.pipeline import gym
+from shopwright.pipeline import gym, shop_cache
 from shopwright.pipeline.arrow import to_batch
 from shopwright.pipeline.envs import all_envs
 from shopwright.pipeline.problem import Problem
@@ -35,9 +35,9 @@ def run(tmp_path_factory):
     return found
 
 
-def python(code, hashes="0"):
-    """What a process of its own prints."""
-    env = {**os.environ, "PYTHONHASHSEED": hashes}
+def python(code, cache, hashes="0"):
+    """What a process prints that finds no shop but those kept in this folder."""
+    env = {**os.environ, "PYTHONHASHSEED": hashes, "XDG_CACHE_HOME": str(cache)}
     home = Path(__file__).parents[1]
     return subprocess.run(
         [sys.executable, "-c", code], cwd=home, env=env, check=True, capture_output=True, text=True
@@ -68,6 +68,59 @@ def test_what_is_made_in_memory_passes_the_checks_of_its_stages():
         stage = all_stages()[name]
         assert len(have[name])
         assert not any(reasons for batch in have[name].batches() for reasons in reasons_against(stage, batch, have))
+
+
+@pytest.fixture
+def make_shop(monkeypatch, tmp_path):
+    """Makes a small shop in memory, where no process has kept one."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    return lambda: gym.build_world_in_memory.__wrapped__(240, 2, 0).store
+
+
+def test_a_shop_in_memory_is_kept_for_the_next_process(make_shop, monkeypatch):
+    made = make_shop()
+    same(made, gym.world(products=240, customers=2).store)
+    monkeypatch.delattr(gym, "build_dataset_in_memory")  # so that nothing can be made
+    same(make_shop(), made)
+
+
+def test_what_is_damaged_of_a_shop_is_made_again(make_shop, tmp_path):
+    made = make_shop()
+    same(make_shop(), made)
+    kept = sorted(path for path in tmp_path.rglob("*") if path.is_file())
+    assert len(kept) == 6
+    whole = [path.read_bytes() for path in kept]
+    for path, text in zip(kept, whole, strict=True):
+        new = path.with_suffix(".new")
+        new.write_bytes(text[: len(text) // 2])
+        new.replace(path)
+    same(make_shop(), made)
+    assert [path.read_bytes() for path in kept] == whole
+
+
+def test_where_nothing_can_be_kept_a_shop_is_made_all_the_same(make_shop, monkeypatch, tmp_path):
+    (tmp_path / "shopwright").mkdir()
+    monkeypatch.setattr("shopwright.pipeline.shop_cache.find_cache_folder", lambda: tmp_path / "nowhere")
+    assert len(make_shop().customers) == 2
+    assert not (tmp_path / "nowhere").exists()
+
+
+def test_a_shop_is_made_again_by_other_code_and_the_oldest_ones_go(make_shop, monkeypatch, tmp_path):
+    find = shop_cache.find_shop_folder
+    assert find(240, 2, 0) == find(240, 2, 0) != find(240, 2, 1)
+    before = find(240, 2, 0)
+    home = tmp_path / "home"
+    for top in ("pipeline", "schemas", "prompts", "data/reference"):
+        (home / top).mkdir(parents=True)
+    monkeypatch.setattr(shop_cache, "HOME", home)
+    found = [before]
+    for path in ("pipeline/a.py", "prompts/b.j2", "data/reference/c.txt", "pipeline/a.py"):
+        with open(home / path, "a") as file:
+            file.write("x")
+        os.utime(found[-1], (len(found), len(found)))
+        found.append(find(240, 2, 0))
+    assert len(set(found)) == 5
+    assert [path.exists() for path in found] == [False, False, True, True, True]  # and the one of other settings
 
 
 def test_the_same_world_for_the_same_arguments_and_another_for_others(world):
@@ -129,14 +182,14 @@ def test_an_episode_plays_on_after_being_sent(world):
 
 
 @pytest.mark.slow
-def test_another_process_has_the_same_world_whatever_its_hashes(world):
+def test_another_process_has_the_same_world_whatever_its_hashes(tmp_path):
     code = (
         "from shopwright.pipeline import gym; w = gym.world(products=1200, customers=12, seed=3); import hashlib;"
         "print(hashlib.sha256(repr([w.store.ids.to_pylist(), w.store.variant_ids.to_pylist(),"
         " w.store.variant_stock.tolist(), [c.orders for c in w.store.customers],"
         " [c.visited.tolist() for c in w.store.customers]]).encode()).hexdigest())"
     )
-    assert len({python(code, hashes) for hashes in ("1", "2")}) == 1
+    assert len({python(code, tmp_path / hashes, hashes) for hashes in ("1", "2")}) == 1
 
 
 def test_a_run_without_a_dataset_says_what_to_build(tmp_path, run):
@@ -163,10 +216,10 @@ def test_an_env_that_there_is_not_is_named():
         gym.make("chess")
 
 
-def test_making_an_episode_needs_neither_files_nor_heavy_modules():
+def test_making_an_episode_needs_neither_files_nor_heavy_modules(tmp_path):
     heavy = ("prefect", "duckdb", "vllm", "datasets", "faiss", "aiohttp")
     code = f"import sys; from shopwright.pipeline import gym; gym.world(products=240, customers=2); print([n for n in {heavy} if n in sys.modules])"
-    assert python(code).strip() == "[]"
+    assert python(code, tmp_path).strip() == "[]"
 
 
 # The store, on tables that are not as they should be.

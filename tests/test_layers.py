@@ -13,7 +13,7 @@ rewards                                     what an attempt earned
 questions                                   tree, SQL, answers, words, engines
 sandbox
 world · shop · catalog · render · models · evaluate (shares, tables, results kept: what every evaluation has in common)
-words · languages · phrases · reading · budget_names · tokens · prompts · arrow · dataset · files · stage · extras · hub_files · problem
+words · languages · phrases · reading · budget_names · tokens · prompts · arrow · dataset · files · shop_cache · stage · extras · hub_files · problem
 schemas                                     imports pydantic only
 """
 
@@ -41,6 +41,7 @@ FOUNDATION = (
     "arrow",
     "dataset",
     "files",
+    "shop_cache",
     "schema_steps",
     "stage",
     "extras",

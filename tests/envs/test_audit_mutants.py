@@ -6,12 +6,21 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from shopwright.pipeline.envs import all_envs, difficulty, one_seller, order_tracking, return_replacement, substitution
+from shopwright.pipeline.envs import (
+    all_envs,
+    difficulty,
+    evaluate,
+    one_seller,
+    order_tracking,
+    readers,
+    return_replacement,
+    substitution,
+)
 from shopwright.pipeline.envs.base import GoalScore
 from shopwright.pipeline.envs.bundle_planning import BundlePlanning
 from shopwright.pipeline.envs.difficulty import Axes
 from shopwright.pipeline.envs.evaluate import EnvTasks
-from shopwright.pipeline.envs.learnt_words import LearntWords, draw_training_tasks, learn_words
+from shopwright.pipeline.envs.learnt_words import LearntWords, draw_training_tasks
 from shopwright.pipeline.envs.order_tracking import OrderTracking
 from shopwright.pipeline.envs.policy_qa import PolicyQA
 from shopwright.pipeline.evaluate.audit import audit
@@ -21,11 +30,20 @@ from shopwright.pipeline.shop.user_simulator import UserSimulator
 EPISODES, LEVEL = 40, 3
 
 
+AUDITED = ("bundle_planning", "one_seller", "order_tracking", "policy_qa", "product_discovery", "substitution")
+
+
 @pytest.fixture(scope="module")
-def shop():
-    found = world()
-    learn_words(found)  # of the envs as they are
-    return found
+def learnt():
+    """Of the envs as they are, and of no more than these tests audit: drawing all the others takes most of the time."""
+    return LearntWords(list(draw_training_tasks(world(), AUDITED)))
+
+
+@pytest.fixture
+def shop(monkeypatch, learnt):
+    for module in (evaluate, readers):
+        monkeypatch.setattr(module, "learn_words", lambda world: learnt)
+    return world()
 
 
 def audit_env(shop, name, *players):
@@ -116,6 +134,8 @@ def test_a_seller_whose_things_all_do_is_named(shop, monkeypatch):
 @pytest.mark.slow
 def test_a_refusal_of_another_line_is_named(shop, monkeypatch):
     """Half of all returns are refused, and what is handed in beside a refusal counts for nothing."""
+    learnt = LearntWords(list(draw_training_tasks(shop, ["return_replacement"])))
+    monkeypatch.setattr(evaluate, "learn_words", lambda world: learnt)
     monkeypatch.setattr(return_replacement, "INFEASIBLE", 0.5)
     named = any("last-id succeeds in" in line for line in audit_env(shop, "return_replacement", "last-id").cheated)
     assert not named
@@ -163,7 +183,7 @@ class TellsInTheWords(PolicyQA):
 def test_words_that_tell_what_cannot_be_done_are_named(shop, monkeypatch):
     plant(monkeypatch, TellsInTheWords())
     learnt = LearntWords(list(draw_training_tasks(shop, ["policy_qa"])))
-    monkeypatch.setattr("shopwright.pipeline.envs.evaluate.learn_words", lambda world: learnt)
+    monkeypatch.setattr(evaluate, "learn_words", lambda world: learnt)
     found = audit_env(shop, "policy_qa", "do-nothing")
     assert found.failed
     assert any(line.startswith("policy_qa: AUC") for line in found.told)

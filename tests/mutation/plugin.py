@@ -91,6 +91,7 @@ def start(session, act):
         for number in (0, 1, 2):
             os.dup2(silent, number)
         session.config._tmp_path_factory._basetemp = folder
+        os.environ["XDG_CACHE_HOME"] = str(folder / "cache")  # else a shop is read that was made without the mutant
         try:
             act(lambda found: os.write(write, (json.dumps(found) + "\n").encode()))
         finally:
