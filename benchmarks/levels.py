@@ -51,6 +51,19 @@ PRICE = re.compile(
 )
 RATING = re.compile(r"(\d(?:\.\d)?)(?: stars)? or (?:better|more|higher)|rating of (?:at least )?(\d(?:\.\d)?)")
 DAYS = re.compile(r"(?:within|in) (\d+) days?|(\d+) days? (?:or less|max|at most)")
+AMOUNT = re.compile(r"(\d+\.\d\d)\b")
+NAMES = (
+    "title",
+    "description",
+    "category",
+    "seller",
+    "status",
+    "product_id",
+    "variant_id",
+    "line_id",
+    "order_id",
+    "placed",
+)
 AGO = re.compile(r"(\d+) days ago")
 
 
@@ -111,6 +124,21 @@ def find_numbers(pattern: re.Pattern[str], text: str) -> list[float]:
     return [float(next(filter(None, each.groups()))) for each in pattern.finditer(text.replace("$", ""))]
 
 
+def list_values(shown: Any) -> set[str]:
+    """What a record tells in words: the texts in it, without those that name it.
+
+    >>> sorted(list_values({"title": "Desk lamp", "color": "Gray", "attributes": {"base": "oak"}, "price": 3}))
+    ['gray', 'oak']
+    """
+    if isinstance(shown, str):
+        return {shown.lower()}
+    if isinstance(shown, list):
+        return set().union(*map(list_values, shown))
+    if isinstance(shown, dict):
+        return set().union(*(list_values(value) for name, value in shown.items() if name not in NAMES))
+    return set()
+
+
 def describe_answers(text: str, shown: Sequence[dict[str, Any]], today: date) -> Iterator[list[str]]:
     """Of each that may be taken, and then of a refusal: named features of it and what was said."""
     said, lower = set(content_words(text)), text.lower()
@@ -119,6 +147,9 @@ def describe_answers(text: str, shown: Sequence[dict[str, Any]], today: date) ->
     common = set.intersection(*words) if len(words) > 1 else set()
     shared = [len(said & (each - common)) for each in words]
     most = max(shared, default=0)
+    named = [sum(value in lower for value in list_values(each)) for each in shown]
+    best = max(named, default=0)
+    amounts = set(find_numbers(AMOUNT, lower))
     limits = {
         "price": find_numbers(PRICE, lower),
         "rating": find_numbers(RATING, lower),
@@ -142,6 +173,9 @@ def describe_answers(text: str, shown: Sequence[dict[str, Any]], today: date) ->
         found += [f"{name} {'met' if fine else 'missed'}" for name, fine in met.items() if limits[name]]
         found += [f"all met {all(met.values())} behind {min(most - shared[place], 3)}", f"stock {each.get('in_stock')}"]
         found.append(f"named whole {str(each.get('title', '?')).lower() in lower}")
+        behind = min(best - named[place], 4)
+        found += [f"named {min(named[place], 6)}", f"named behind {behind}"]
+        found.append(f"named behind {behind}, met {all(met.values())}, stock {each.get('in_stock')}")
         if "placed" in each:
             day = date.fromisoformat(each["placed"])
             told = [
@@ -150,6 +184,7 @@ def describe_answers(text: str, shown: Sequence[dict[str, Any]], today: date) ->
                 (today - day).days in ago,
             ]
             found += [
+                f"total {float(each['total']) in amounts if amounts else '-'}",
                 f"number {told[0]}",
                 f"day {told[1]}",
                 f"ago {told[2] if ago else '-'}",
