@@ -10,16 +10,16 @@ import numpy as np
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import Ridge
 
-from benchmarks.wordings import MARK, Language, decode_query, encode_query
+from benchmarks.wordings import MARK, Encoded, Language, decode_query, encode_query
 from shopwright.schemas.questions import Question
 
 FEATURES, WORDS = 4_096, 3
 
 
 class FormLearner:
-    """It is taught the rows of a language."""
+    """It is taught the rows of a language, or its first ones; of the others it knows the words and forms, but not which form is whose."""
 
-    def __init__(self, language: Language) -> None:
+    def __init__(self, language: Language, taught: int | None = None) -> None:
         self.language = language
         shown = [language.encode(row) for row in language.rows]
         forms = [tuple(encode_query(row.sql, each.marks)) for row, each in zip(language.rows, shown, strict=True)]
@@ -31,19 +31,27 @@ class FormLearner:
         number = {form: place for place, form in enumerate(self.forms)}
         wanted = np.eye(len(self.forms), dtype=np.float32)[[number[form] for form in forms]]
         self.model = Ridge(alpha=0.3, solver="cholesky")
-        self.model.fit(self.vectors.fit_transform([each.words for each in shown]).toarray(), wanted)
+        self.model.fit(self.vectors.fit_transform([each.words for each in shown]).toarray()[:taught], wanted[:taught])
+
+    def read(self, rows: Sequence[Question]) -> tuple[list[Encoded], np.ndarray]:
+        """Of each question what is shown of it, and its features."""
+        shown = [self.language.encode(row) for row in rows]
+        return shown, self.vectors.transform([each.words for each in shown]).toarray()
+
+    def list_able(self, shown: Encoded) -> list[int]:
+        """The forms of which a question has all values: those that need all that it names, or else all."""
+        there = {mark.partition(":")[0] for mark in shown.marks}
+        named = {mark for mark in there if mark[0] != "w"}
+        able = [place for place, needs in enumerate(self.needs) if needs <= there]
+        return [place for place in able if named <= self.needs[place]] or able
 
     def write(self, rows: Sequence[Question]) -> list[str]:
-        """The likeliest query of each question of which it has all values, rather one that needs all that the question names."""
-        shown = [self.language.encode(row) for row in rows]
-        scores = self.model.predict(self.vectors.transform([each.words for each in shown]).toarray())
+        """The likeliest query of each question."""
+        shown, features = self.read(rows)
         found = []
-        for each, own in zip(shown, scores, strict=True):
-            there = {mark.partition(":")[0] for mark in each.marks}
-            named = {mark for mark in there if mark[0] != "w"}
-            able = [place for place in np.argsort(-own) if self.needs[place] <= there]
-            likeliest = next((place for place in able if named <= self.needs[place]), able[0] if able else None)
-            found.append("" if likeliest is None else decode_query(self.forms[likeliest], each.marks))
+        for each, own in zip(shown, self.model.predict(features), strict=True):
+            able = self.list_able(each)
+            found.append(decode_query(self.forms[max(able, key=own.__getitem__)], each.marks) if able else "")
         return found
 
 
