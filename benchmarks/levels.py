@@ -4,7 +4,7 @@
     python -m benchmarks.levels --quick    # whether it runs: no figures are kept
 
 A small policy sees what an agent sees: the opening, two answers to questions, and a list of orders or of search results. It takes one of
-the list or refuses, by a softmax over named features of each: how many words it shares with what was said, and how much of that is not so. It begins with
+the list or refuses, by a softmax over named features of each: words, numbers and days that it shares with what was said. It begins with
 some solved tasks of levels 0 to 2 (SFT) and is paid by the environment for groups of eight answers to a task (GRPO).
 
 Levels are fixed at 0, 3 or 6, mixed from 0 to 12, or those of the curriculum that `shopwright serve` hands out, with its gate of .9 and with lower
@@ -31,12 +31,7 @@ from shopwright.pipeline.envs import get_env
 from shopwright.pipeline.envs.base import World
 from shopwright.pipeline.envs.curriculum import AdaptiveDifficulty, make_ecomrlve_controller
 from shopwright.pipeline.envs.episode import Episode, draw_task
-from shopwright.pipeline.experts.beliefs import pick_product_wishes
-from shopwright.pipeline.experts.orders import Tracking
-from shopwright.pipeline.experts.play import EXPERTS
-from shopwright.pipeline.experts.player import load_lexicon
 from shopwright.pipeline.gym import world
-from shopwright.pipeline.reading.wishes import ShopVocabulary, leave_out_contrast
 from shopwright.pipeline.words import content_words
 from shopwright.schemas.tasks import Action, Answer, Call, Task
 
@@ -51,6 +46,25 @@ QUESTIONS = ("Can you tell me more about it?", "Is there anything else that matt
 PARTS, PAGES = 6, 10
 """Sentences that are searched for, and pages of results that are looked at."""
 GATES = (Fraction(9, 10), Fraction(7, 10), Fraction(1, 2))
+PRICE = re.compile(
+    r"(?:below|under|less than|at most|up to|not over|cheaper than|max|within)\W+(\d+(?:\.\d+)?)(?! days?| stars?)|(\d+(?:\.\d+)?) (?:at most|max|or less)"
+)
+RATING = re.compile(r"(\d(?:\.\d)?)(?: stars)? or (?:better|more|higher)|rating of (?:at least )?(\d(?:\.\d)?)")
+DAYS = re.compile(r"(?:within|in) (\d+) days?|(\d+) days? (?:or less|max|at most)")
+AMOUNT = re.compile(r"(\d+\.\d\d)\b")
+NAMES = (
+    "title",
+    "description",
+    "category",
+    "seller",
+    "status",
+    "product_id",
+    "variant_id",
+    "line_id",
+    "order_id",
+    "placed",
+)
+AGO = re.compile(r"(\d+) days ago")
 
 
 class Moment(NamedTuple):
@@ -102,37 +116,89 @@ def search_products(shop: Any, opening: str) -> list[str]:
     return list(dict.fromkeys(each["product_id"] for page in pages for each in page.get("results", [])))
 
 
-def count_missed(
-    env: str, text: str, shown: Sequence[dict[str, Any]], lexicon: ShopVocabulary, today: date
-) -> list[int]:
-    """Of each, how many of the things that were said of it are not so, as the expert reads them."""
-    expert = EXPERTS[env](text, 0, lexicon)
-    expert.memory.today = today
-    said = leave_out_contrast(text)
-    if isinstance(expert, Tracking):
-        wishes = list(dict.fromkeys(each.wish for each in expert.read(said)))
-        return [sum(not expert.fits(each, wish) for wish in wishes) for each in shown]
-    expert.memory.see(list(shown))
-    wanted = pick_product_wishes(expert.read(said, titles=True))
-    products = [expert.memory.products[each["product_id"]] for each in shown]
-    return [sum(product.meets(wish) is False for wish in wanted) for product in products]
+def find_numbers(pattern: re.Pattern[str], text: str) -> list[float]:
+    """
+    >>> find_numbers(PRICE, "below $40, 12 max, within 3 days")
+    [40.0, 12.0]
+    """
+    return [float(next(filter(None, each.groups()))) for each in pattern.finditer(text.replace("$", ""))]
 
 
-def describe_answers(text: str, shown: Sequence[dict[str, Any]], missed: Sequence[int]) -> Iterator[list[str]]:
+def list_values(shown: Any) -> set[str]:
+    """What a record tells in words: the texts in it, without those that name it.
+
+    >>> sorted(list_values({"title": "Desk lamp", "color": "Gray", "attributes": {"base": "oak"}, "price": 3}))
+    ['gray', 'oak']
+    """
+    if isinstance(shown, str):
+        return {shown.lower()}
+    if isinstance(shown, list):
+        return set().union(*map(list_values, shown))
+    if isinstance(shown, dict):
+        return set().union(*(list_values(value) for name, value in shown.items() if name not in NAMES))
+    return set()
+
+
+def describe_answers(text: str, shown: Sequence[dict[str, Any]], today: date) -> Iterator[list[str]]:
     """Of each that may be taken, and then of a refusal: named features of it and what was said."""
     said, lower = set(content_words(text)), text.lower()
-    words = [set(content_words(json.dumps(each, ensure_ascii=False, default=str))) for each in shown]
+    texts = [json.dumps(each, ensure_ascii=False, default=str) for each in shown]
+    words = [set(content_words(each)) for each in texts]
     common = set.intersection(*words) if len(words) > 1 else set()
     shared = [len(said & (each - common)) for each in words]
-    most, fewest = max(shared, default=0), min(missed, default=0)
-    here = [misses for each, misses in zip(shown, missed, strict=True) if each.get("in_stock") is not False]
-    for each, misses, shares in zip(shown, missed, shared, strict=True):
-        stock = each.get("in_stock")
-        found = ["taken", f"missed {min(misses, 4)}", f"missed more {min(misses - fewest, 3)}", f"stock {stock}"]
-        found += [f"missed {min(misses, 2)}, stock {stock}", f"shares fewer {min(most - shares, 5)}"]
-        yield [*found, f"named whole {str(each.get('title', '?')).lower() in lower}"]
-    best = min([*here, 4])
-    yield ["refused", f"refused, best misses {best}", f"refused, as good {min(here.count(best), 3)}"]
+    most = max(shared, default=0)
+    named = [sum(value in lower for value in list_values(each)) for each in shown]
+    best = max(named, default=0)
+    amounts = set(find_numbers(AMOUNT, lower))
+    limits = {
+        "price": find_numbers(PRICE, lower),
+        "rating": find_numbers(RATING, lower),
+        "days": find_numbers(DAYS, lower),
+    }
+    ago = {int(each) for each in AGO.findall(lower)}
+    able = 0
+    for place, each in enumerate(shown):
+        price, rating, days = (each.get(name) for name in ("price", "rating", "shipping_days"))
+        met = {
+            "price": price is None or all(float(price) <= limit for limit in limits["price"]),
+            "rating": rating is None or all(float(rating) >= limit for limit in limits["rating"]),
+            "days": days is None or all(int(days) <= limit for limit in limits["days"]),
+        }
+        found = [
+            f"shares {min(shared[place], 9)}",
+            f"behind {min(most - shared[place], 5)}",
+            f"place {min(place, 9)}",
+            "taken",
+        ]
+        found += [f"{name} {'met' if fine else 'missed'}" for name, fine in met.items() if limits[name]]
+        found += [f"all met {all(met.values())} behind {min(most - shared[place], 3)}", f"stock {each.get('in_stock')}"]
+        found.append(f"named whole {str(each.get('title', '?')).lower() in lower}")
+        behind = min(best - named[place], 4)
+        found += [f"named {min(named[place], 6)}", f"named behind {behind}"]
+        found.append(f"named behind {behind}, met {all(met.values())}, stock {each.get('in_stock')}")
+        if "placed" in each:
+            day = date.fromisoformat(each["placed"])
+            told = [
+                str(each["order_id"]).lower() in lower,
+                f"{day:%B} {day.day}".lower() in lower,
+                (today - day).days in ago,
+            ]
+            found += [
+                f"total {float(each['total']) in amounts if amounts else '-'}",
+                f"number {told[0]}",
+                f"day {told[1]}",
+                f"ago {told[2] if ago else '-'}",
+                f"lines {len(each['lines'])}",
+            ]
+            met["day"] = any(told) or not ago
+        able += all(met.values()) and each.get("in_stock") is not False
+        yield found
+    yield [
+        "refused",
+        f"refused, best shares {min(most, 9)}",
+        f"refused, able {min(able, 3)}",
+        f"refused of {min(len(shown), 5)}",
+    ]
 
 
 def look_at(shop: World, task: Task, features: Features) -> Moment:
@@ -147,9 +213,10 @@ def look_at(shop: World, task: Task, features: Features) -> Moment:
         said += [str(each.get("answer", "")) for each in observation["results"]]
     answers = list_answers(task.env, tools, task.opening)
     today = date.fromisoformat(tools.datetime_now()["now"][:10])
-    text, shown = " ".join(said), [each for each, _ in answers]
-    missed = count_missed(task.env, text, shown, load_lexicon(shop.store), today)
-    rows = [list(map(features.number, row)) for row in describe_answers(text, shown, missed)]
+    rows = [
+        list(map(features.number, row))
+        for row in describe_answers(" ".join(said), [each for each, _ in answers], today)
+    ]
     refusals = [Answer(env=task.env, refusal=reason) for reason in env.refusals]
     won = [env.score(episode.goal, tools, answer).success for _, answer in answers]
     refused = any(env.score(episode.goal, tools, answer).success for answer in refusals)
@@ -185,10 +252,12 @@ class Policy:
         self.weights += RATE * slope / np.sqrt(self.squares)
 
     def learn(self, moments: Sequence[Moment]) -> None:
-        """From solved ones: any right answer of each; what nothing solves is left out."""
+        """From solved ones: the first right answer of each; what nothing solves is left out."""
         solved = [each for each in moments if each.right.any()]
         for _ in range(ROUNDS):
-            self.step([(each, each.right / each.right.sum() - self.find_chances(each)) for each in solved])
+            self.step(
+                [(each, np.eye(len(each.right))[each.right.argmax()] - self.find_chances(each)) for each in solved]
+            )
 
     def practise(
         self, draw: Callable[[], tuple[int, Moment]], record: Callable[[int, bool], Any], random: np.random.Generator

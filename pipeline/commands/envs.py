@@ -26,7 +26,7 @@ def add_selection(options: Any) -> None:
     )
     options.add_argument("--vectors", action="store_true", help="search with the run's embeddings as well")
     options.add_argument(
-        "--envs", default="C8", metavar="E", help="C1, C2, C4, C8 or names, separated by commas (default: C8)"
+        "--envs", default="all", metavar="E", help="all, C1, C2, C4, C8 or names, separated by commas (default: all)"
     )
     options.add_argument(
         "--levels", default="0-12", metavar="L", help="difficulties, as 0-12 or 0,6,12 (default: 0-12)"

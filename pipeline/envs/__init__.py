@@ -39,10 +39,12 @@ def get_env(name: str) -> Env:
 
 
 def select_collection(name: str) -> list[str]:
-    """The envs of C1, C2, C4 or C8, or the one of this name.
+    """The envs of C1, C2, C4 or C8, all that there are, or the one of this name.
 
-    >>> select_collection("C2")
-    ['cart_building', 'substitution']
+    >>> select_collection("C2"), len(select_collection("all")) > len(select_collection("C8"))
+    (['cart_building', 'substitution'], True)
     """
+    if name == "all":
+        return list(all_envs())
     sizes = {"C1": 1, "C2": 2, "C4": 4, "C8": 8}
     return list(ENV_ORDER[: sizes[name]]) if name in sizes else [get_env(name).name]
