@@ -3,7 +3,6 @@
 It looks at this machine alone: nothing is asked over a network but a Prefect server of this machine's own, and no key is read out.
 """
 
-import json
 import os
 import shutil
 import subprocess
@@ -23,6 +22,7 @@ from shopwright.pipeline.commands.options import Parser, add_listed_command
 from shopwright.pipeline.commands.output import print_json
 from shopwright.pipeline.files import is_here, path_of
 from shopwright.pipeline.run import count_cores
+from shopwright.pipeline.sandbox.interpreter import ask_missing_means
 from shopwright.pipeline.sandbox.kernel import MEANS, find_means_needed, read_waived_means
 
 State = Literal["ok", "look", "none", "bad"]
@@ -238,11 +238,8 @@ def check_disk(run: str) -> Finding:
 
 def check_sandbox() -> Finding:
     """The kernel's means, tried in a process of its own."""
-    words = [sys.executable, "-m", "shopwright.pipeline.sandbox.kernel"]
     about = "code that agents write: rollouts, evaluate questions, models' SQL"
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
-    lacking: dict[str, str] = json.loads(done.stdout) if done.returncode == 0 else dict.fromkeys(MEANS, "not tried")
-    if not lacking:
+    if not (lacking := ask_missing_means()):
         return Finding("sandbox", "ok", ", ".join(MEANS), about)
     said = "; ".join(f"no {name}: {why}" for name, why in lacking.items())
     needed = find_means_needed(lacking, read_waived_means())

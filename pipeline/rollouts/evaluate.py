@@ -31,7 +31,7 @@ from shopwright.pipeline.rollouts import scores
 from shopwright.pipeline.rollouts.baselines import list_question_players, open_trajectory_sandbox
 from shopwright.pipeline.rollouts.conversation import RESPONSE_TOKENS, AnsweredQuestion, Mode, ReadQuestion
 from shopwright.pipeline.rollouts.judge import judge_attempts
-from shopwright.pipeline.sandbox.interpreter import Sandbox
+from shopwright.pipeline.sandbox.interpreter import Sandbox, require_means
 from shopwright.pipeline.words import drop_surrogates
 from shopwright.schemas.questions import Question
 from shopwright.schemas.rollouts import Attempt
@@ -166,6 +166,7 @@ class Questions(Situation[tuple[Mode, Question], AnsweredQuestion, Attempt]):
 def open_questions(
     questions: Dataset[Question], trajectories: Dataset[Trajectory], plan: Plan, critic: Role | None = None
 ) -> Questions:
+    require_means()
     return Questions(questions, trajectories, plan, trajectories.once(open_trajectory_sandbox), critic)
 
 

@@ -7,8 +7,10 @@ import os
 import random
 import resource
 import signal
+import socket
 import sys
 import sysconfig
+import threading
 import traceback
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -19,6 +21,7 @@ from shopwright.pipeline.arrow import arrow_schema
 from shopwright.pipeline.sandbox import kernel
 from shopwright.pipeline.sandbox.data_loader import fill_events_table, make_exact_frame
 from shopwright.pipeline.sandbox.sql import MOST_ROWS, connect_confined, explain_refusal
+from shopwright.pipeline.sandbox.threads import announce_threads
 from shopwright.schemas.samples import Event
 
 FILE = "<code>"
@@ -42,6 +45,8 @@ class Limits:
     """Bytes in all files that it writes; none where the sandbox has no namespaces."""
     files: int = 64
     """Open at a time; ten times as many in its folder."""
+    threads: int = 256
+    """That it may begin in all, one after another or together."""
     shown: int = 8_000
     """Characters of output; of more, the beginning and the end."""
     printed: int = 1 << 20
@@ -109,41 +114,44 @@ def warm_up() -> Any:
     return nobody.connection
 
 
-def run_block(code: str, loaded: LoadedTrajectory, limits: Limits, place: BlockPlace) -> bool:
+def run_block(code: str, loaded: LoadedTrajectory, limits: Limits, place: BlockPlace, talk: socket.socket) -> bool:
     """Runs it behind the walls, in this process, which is of no other use afterwards. Returns whether it went well.
 
-    What it prints goes to standard output.
+    What it prints goes to standard output. Through `talk` goes, once, what listens to its new threads.
     """
     if "namespaces" in place.walls:
         kernel.mount_scratch(place.scratch, limits.scratch, 10 * limits.files)
     os.chdir(place.scratch)
     os.environ.clear()
-    confine_process(limits, place)
+    confine_process(limits, place, talk)
     sql = extract_sql(code)
     return execute_sql_block(sql, loaded) if sql is not None else execute_python_block(code, loaded)
 
 
-def confine_process(limits: Limits, place: BlockPlace) -> None:
+def confine_process(limits: Limits, place: BlockPlace, talk: socket.socket) -> None:
     """From here on: no other file, process, signal or network, and so much of everything else."""
     from pyarrow import csv, py_buffer
 
     own = "namespaces" in place.walls
     kernel.drop_privileges()
-    kernel.set_resource_limits(
-        {
-            resource.RLIMIT_CPU: limits.cpu,
-            resource.RLIMIT_AS: place.address_space + limits.memory,
-            resource.RLIMIT_FSIZE: limits.scratch if own else 0,
-            resource.RLIMIT_NOFILE: limits.files,
-            resource.RLIMIT_CORE: 0,
-        }
-    )
+    if "limits" in place.walls:
+        kernel.set_resource_limits(
+            {
+                resource.RLIMIT_CPU: limits.cpu,
+                resource.RLIMIT_AS: place.address_space + limits.memory,
+                resource.RLIMIT_FSIZE: limits.scratch if own else 0,
+                resource.RLIMIT_NOFILE: limits.files,
+                resource.RLIMIT_CORE: 0,
+            }
+        )
     if "landlock" in place.walls:
         kernel.restrict_files(READABLE, [place.scratch] if own else [])
-    # The two threads that Arrow needs, begun behind the walls and before the last of them: afterwards there are no more.
+    # The two threads that Arrow needs, begun behind the walls and before each new thread waits for a leave.
     csv.read_csv(py_buffer(b"a\n1\n"))
     if "seccomp" in place.walls:
+        announce_threads(talk)
         kernel.restrict_system_calls()
+    talk.close()
 
 
 def measure_address_space() -> int:
@@ -219,6 +227,14 @@ def execute_python_block(code: str, loaded: LoadedTrajectory) -> bool:
     sys.argv, sys.path[:] = [FILE], [path for path in sys.path if path in LIBRARIES]
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)
+    threading.excepthook = print_thread_error
+    ok = execute_statements(text, main)
+    threading._shutdown()  # type: ignore[attr-defined]  # waits for threads, as the interpreter does at its end
+    return ok
+
+
+def execute_statements(text: str, main: ModuleType) -> bool:
+    """Whether they ended without an error."""
     try:
         begin, last = split_last_expression(text)
         exec(begin, main.__dict__)  # noqa: S102
@@ -232,6 +248,12 @@ def execute_python_block(code: str, loaded: LoadedTrajectory) -> bool:
     except BaseException as error:  # noqa: BLE001 - any fault of the block becomes its output
         print(format_block_error(error))
         return False
+
+
+def print_thread_error(error: threading.ExceptHookArgs) -> None:
+    """As an error of the block itself is printed; the block goes on."""
+    if error.exc_value is not None and error.exc_type is not SystemExit:
+        print(format_block_error(error.exc_value))
 
 
 def split_last_expression(text: str) -> tuple[Any, Any]:

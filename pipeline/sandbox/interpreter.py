@@ -15,7 +15,7 @@ import subprocess
 import sys
 import threading
 from collections import OrderedDict, deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import CancelledError, Future
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -26,7 +26,7 @@ from typing import Any, Self
 
 from shopwright.pipeline.problem import Problem
 from shopwright.pipeline.sandbox.execute import LIBRARIES, LONGEST, Limits
-from shopwright.pipeline.sandbox.kernel import MEANS, WITHOUT, read_waived_means
+from shopwright.pipeline.sandbox.kernel import MEANS, WITHOUT, find_means_needed, read_waived_means
 
 IDLE_SECONDS = 20.0
 # Trajectories that are held ready.
@@ -252,12 +252,7 @@ class Sandbox:
             self.stop_root()
         if not report:
             raise Problem("The sandbox's process did not start; what it said stands above.")
-        if needed:
-            reasons = "; ".join(f"{name} ({why})" for name, why in needed.items())
-            raise Problem(
-                f"This machine cannot keep foreign code in: it lacks {reasons}. Use another one, or say that the rest is enough for "
-                f"code that you trust: {WITHOUT}={','.join(needed)}"
-            )
+        refuse_without(needed)
         tell_lacking(tuple(told["lacking"].items()))
         return ours
 
@@ -370,16 +365,35 @@ def send_message(talk: socket.socket, message: dict[str, Any], files: list[int])
 
 
 @cache
-def tell_lacking(lacking: tuple[tuple[str, str], ...]) -> None:
-    """Once, which means hold where not all do."""
-    if lacking:
-        holds = ", ".join(name for name in MEANS if name not in dict(lacking)) or "limits of resources alone"
-        reasons = "; ".join(f"{name}: {why}" for name, why in lacking)
-        print(
-            f"The sandbox holds by {holds}; it goes without {reasons}. See docs/sandbox.md.",
-            file=sys.stderr,
-            flush=True,
+def require_means() -> None:
+    """For what asks a model before it runs its code. Raises Problem, naming each means that this machine needs and lacks."""
+    refuse_without(find_means_needed(ask_missing_means(), read_waived_means()))
+
+
+def ask_missing_means() -> dict[str, str]:
+    """The means that this machine lacks, each with why: tried in a process of its own, as the first one has threads."""
+    words = [sys.executable, "-m", "shopwright.pipeline.sandbox.kernel"]
+    done = subprocess.run(words, capture_output=True, text=True, env=make_child_environment(), check=False)
+    found: dict[str, str] = json.loads(done.stdout) if done.returncode == 0 else dict.fromkeys(MEANS, "not tried")
+    return found
+
+
+def refuse_without(needed: Mapping[str, str] | None) -> None:
+    if needed:
+        reasons = "; ".join(f"{name} ({why})" for name, why in needed.items())
+        raise Problem(
+            f"This machine cannot keep foreign code in: it lacks {reasons}. Use another one, or say that the rest is enough for "
+            f"code that you trust: {WITHOUT}={','.join(needed)}"
         )
+
+
+@cache
+def tell_lacking(lacking: tuple[tuple[str, str], ...]) -> None:
+    """Once, which means hold and which do not."""
+    holds = ", ".join(name for name in MEANS if name not in dict(lacking)) or "nothing"
+    reasons = "; ".join(f"{name}: {why}" for name, why in lacking)
+    without = f"it goes without {reasons}. See docs/sandbox.md." if lacking else "no means is missing."
+    print(f"The sandbox holds by {holds}; {without}", file=sys.stderr, flush=True)
 
 
 def make_child_environment() -> dict[str, str]:
@@ -392,6 +406,7 @@ def make_child_environment() -> dict[str, str]:
         "PYTHONUTF8": "1",
         "PYTHONDONTWRITEBYTECODE": "1",
         "TZ": "UTC",
+        "MALLOC_ARENA_MAX": "2",  # else each thread takes 64 MiB of addresses for its memory
         **alone,
     }
 

@@ -6,6 +6,7 @@ They are called through the C library, since Python has no names for them. Sourc
 
 import ctypes
 import json
+import mmap
 import os
 import platform
 import resource
@@ -18,7 +19,7 @@ from pathlib import Path
 
 # The variable that names means, with commas, that may be missing.
 WITHOUT = "SHOPWRIGHT_SANDBOX_WITHOUT"
-MEANS = ("landlock", "seccomp", "namespaces")
+MEANS = ("landlock", "seccomp", "namespaces", "limits")
 
 NEW_MOUNTS, NEW_NAME, NEW_IPC, NEW_USER = 0x00020000, 0x04000000, 0x08000000, 0x10000000
 NEW_PROCESSES, NEW_NET = 0x20000000, 0x40000000
@@ -35,14 +36,15 @@ WRITE_FILE, TRUNCATE = 1 << 1, 1 << 14
 WRITE = WRITE_FILE | TRUNCATE | 1 << 4 | 1 << 5 | 1 << 7 | 1 << 8  # and make or remove files and folders
 ALL_OF_ABI = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 4: (1 << 15) - 1, 5: (1 << 16) - 1}
 
-ALLOW, ERRNO, KILL = 0x7FFF0000, 0x00050000, 0x80000000
+ALLOW, ERRNO, KILL, NOTIFY = 0x7FFF0000, 0x00050000, 0x80000000, 0x7FC00000
+FOR_ALL_THREADS, WITH_LISTENER = 1, 8
 # Stands in the program where a process's own number will; no process can have it.
 ANY_PROCESS = 0x50494421
 EPERM, ENOSYS = 1, 38
 # How seccomp names them, and their column below.
 MACHINES = {"x86_64": (0xC000003E, 0), "aarch64": (0xC00000B7, 1)}
-# System calls that a block of code may make, by their numbers on the two machines. Not among them: new processes, threads and
-# programs, sockets, signals to others, other processes' memory, mounts, namespaces, and what Landlock does not guard: locks on
+# System calls that a block of code may make, by their numbers on the two machines. Not among them: new processes and programs,
+# sockets, signals to others, other processes' memory, mounts, namespaces, and what Landlock does not guard: locks on
 # whole files, a file's owner, mode, times and attributes, and (in its first versions) its length.
 CALLS: dict[str, tuple[int, int]] = {
     # files: which of them is for Landlock to say
@@ -79,7 +81,12 @@ CALLS: dict[str, tuple[int, int]] = {
 }  # fmt: skip
 GUARDED: dict[str, tuple[int, int]] = {
     "kill": (62, 129), "tgkill": (234, 131), "prctl": (157, 167), "ioctl": (16, 29), "fcntl": (72, 25), "prlimit64": (302, 261),
+    "clone": (56, 220),
 }  # fmt: skip
+# With arguments in memory, which a filter cannot read. Said not to be there, so that the C library uses `clone`.
+CLONE3 = 435
+# A thread as the C libraries glibc and musl begin it: memory, files, signals and the process are shared. Nothing else may be cloned.
+THREADS = (0x3D0F00, 0x7D0F00)
 # Is it a terminal; close on exec or not; how much can be read; wait or not.
 IOCTLS = (0x5401, 0x5450, 0x5451, 0x541B, 0x5421)
 # Copies and flags of a descriptor, locks of parts of a file, a pipe's size. Not: whom to signal when there is something to read.
@@ -237,13 +244,18 @@ def allow_path(rules: int, path: str, rights: int) -> None:
 
 def restrict_system_calls() -> None:
     """System calls that are not in `CALLS` are refused from here on, to all of this process's threads. Raises MeansMissing."""
-    _, column = get_machine_codes()
     code = build_seccomp_filter(platform.machine(), ANY_PROCESS).replace(
         struct.pack("<I", ANY_PROCESS), struct.pack("<I", os.getpid())
     )
+    install_filter(code, FOR_ALL_THREADS)
+
+
+def install_filter(code: bytes, flags: int) -> int:
+    """A filter of system calls. Returns 0, or its listener's descriptor where the flags ask for one. Raises MeansMissing."""
+    _, column = get_machine_codes()
     held = ctypes.create_string_buffer(code)
     program = struct.pack("HxxxxxxP", len(code) // 8, ctypes.addressof(held))
-    system_call("seccomp", SECCOMP[column], ctypes.c_uint(1), ctypes.c_uint(1), program)
+    return system_call("seccomp", SECCOMP[column], ctypes.c_uint(1), ctypes.c_uint(flags), program)
 
 
 def get_machine_codes() -> tuple[int, int]:
@@ -283,7 +295,9 @@ def build_seccomp_filter(machine: str, pid: int) -> bytes:
     for call in ("kill", "tgkill"):
         guarded(call, [low[0], equal(pid, 0, 1), give(ALLOW), denied])
     guarded("prlimit64", [low[0], equal(0, 1, 0), equal(pid, 0, 1), give(ALLOW), denied])
-    choices = {"prctl": (0, (PR_SET_NAME, PR_GET_NAME, PR_SET_VMA)), "ioctl": (1, IOCTLS), "fcntl": (1, FCNTLS)}
+    lines += [equal(CLONE3, 0, 1), give(ERRNO | ENOSYS)]
+    names = (PR_SET_NAME, PR_GET_NAME, PR_SET_VMA)
+    choices = {"prctl": (0, names), "ioctl": (1, IOCTLS), "fcntl": (1, FCNTLS), "clone": (0, THREADS)}
     for call, (place, values) in choices.items():
         tests: list[bytes] = []
         for value in values:
@@ -344,6 +358,11 @@ def attempt_means(name: str) -> str:
             restrict_files(["/usr"], [])
             if can_open("/etc/passwd"):
                 return "it was allowed to open /etc/passwd"
+        elif name == "limits":
+            set_resource_limits({resource.RLIMIT_CPU: 60, resource.RLIMIT_FSIZE: 0, resource.RLIMIT_NOFILE: 64})
+            set_resource_limits({resource.RLIMIT_AS: 1 << 30})
+            if can_map(2 << 30):
+                return "it was given more memory than its limit"
         else:
             prctl(PR_SET_NO_NEW_PRIVS, 1)
             restrict_system_calls()
@@ -355,6 +374,14 @@ def attempt_means(name: str) -> str:
 def can_open(path: str) -> bool:
     try:
         os.close(os.open(path, os.O_RDONLY))
+    except OSError:
+        return False
+    return True
+
+
+def can_map(size: int) -> bool:
+    try:
+        mmap.mmap(-1, size).close()
     except OSError:
         return False
     return True

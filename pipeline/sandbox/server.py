@@ -23,6 +23,7 @@ from time import monotonic
 from typing import Any
 
 from shopwright.pipeline.sandbox import execute, kernel
+from shopwright.pipeline.sandbox.threads import answer_thread, has_question
 
 MOST_FILES = 4
 # Bytes of a message.
@@ -36,6 +37,10 @@ class Running:
     number: int
     pid: int
     deadline: float
+    talk: socket.socket
+    """What its process sends the listener to its threads through; closed afterwards."""
+    listener: int = -1
+    threads: int = 0
     why: str = ""
 
 
@@ -55,7 +60,7 @@ class Server:
             while True:
                 for key, _ in self.events.select(self.patience()):
                     if key.fileobj is not self.talk:
-                        self.report_end(key.fd)
+                        key.data()
                     elif not self.receive():
                         return
                 self.stop_those_late()
@@ -75,18 +80,48 @@ class Server:
                     self.stop(each, asked["why"])
             return True
         number = asked.get("run", -1)
-        pid = os.fork()
-        if pid == 0:
-            self.serve_in_copy(asked, files)
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            pid = os.fork()
+            if pid == 0:
+                self.serve_in_copy(asked, files, theirs)
         for file in files:
             os.close(file)
         deadline = monotonic() + self.limits.wall if number >= 0 else NEVER
         handle = os.pidfd_open(pid)
-        self.running[handle] = Running(number, pid, deadline)
-        self.events.register(handle, selectors.EVENT_READ)
+        self.running[handle] = Running(number, pid, deadline, ours)
+        self.events.register(handle, selectors.EVENT_READ, lambda: self.report_end(handle))
+        self.events.register(ours, selectors.EVENT_READ, lambda: self.receive_listener(handle))
         return True
 
-    def serve_in_copy(self, asked: dict[str, Any], files: list[int]) -> None:
+    def receive_listener(self, handle: int) -> None:
+        if (one := self.running.get(handle)) is None:  # it ended since the selector looked
+            return
+        _, files, _, _ = socket.recv_fds(one.talk, LONGEST, 1)
+        self.stop_listening(one)
+        if files:
+            one.listener = files[0]
+            self.events.register(one.listener, selectors.EVENT_READ, lambda: self.answer(handle))
+
+    def answer(self, handle: int) -> None:
+        if (one := self.running.get(handle)) is None:
+            return
+        if has_question(one.listener):
+            one.threads += 1
+            answer_thread(one.listener, one.threads <= self.limits.threads)
+        else:
+            self.stop_listening(one)
+
+    def stop_listening(self, one: Running) -> None:
+        if one.talk.fileno() >= 0:
+            self.events.unregister(one.talk)
+            one.talk.close()
+        if one.listener >= 0:
+            self.events.unregister(one.listener)
+            os.close(one.listener)
+            one.listener = -1
+
+    def serve_in_copy(self, asked: dict[str, Any], files: list[int], threads: socket.socket) -> None:
         """In the copy; never returns."""
         code = NOT_OK
         try:
@@ -107,8 +142,8 @@ class Server:
                 os.dup2(output, 2)
                 with open(source, encoding="utf-8") as block:
                     text = block.read()
-                close_other_files([])
-                ok = execute.run_block(text, self.loaded, self.limits, self.place)
+                close_other_files([threads.fileno()])
+                ok = execute.run_block(text, self.loaded, self.limits, self.place, threads)
                 with suppress(Exception):
                     sys.stdout.flush()
                     sys.stderr.flush()
@@ -123,6 +158,7 @@ class Server:
         self.events.unregister(handle)
         os.close(handle)
         one = self.running.pop(handle)
+        self.stop_listening(one)
         _, status, used = os.wait4(one.pid, 0)
         if one.number < 0:
             return

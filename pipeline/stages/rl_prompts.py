@@ -24,6 +24,7 @@ from shopwright.pipeline.rollouts.baselines import (
     read_questions_at,
 )
 from shopwright.pipeline.rollouts.conversation import AnsweredQuestion, build_question_prompt
+from shopwright.pipeline.sandbox.interpreter import require_means
 from shopwright.pipeline.stage import Fault, Plan, Section, Shard, Views, stage
 from shopwright.schemas.questions import Question, Split
 from shopwright.schemas.record import Rejected
@@ -113,6 +114,7 @@ def model_rates(
     chosen: list[Question], trajectories: Dataset[Trajectory], agent: Role, tries: int
 ) -> list[list[PassRate] | UnansweredRequest]:
     """How often the model is right about each question, with another seed each time; nothing of one that was not answered each time."""
+    require_means()
     sandbox, name = trajectories.once(open_trajectory_sandbox), agent.spec.name
     asked = cartesian(chosen, range(tries))
     played = list(

@@ -28,7 +28,7 @@ from shopwright.pipeline.rollouts.baselines import (
 )
 from shopwright.pipeline.rollouts.conversation import AnsweredQuestion, ExpertTurns
 from shopwright.pipeline.rollouts.rows import make_rollout
-from shopwright.pipeline.sandbox.interpreter import Sandbox
+from shopwright.pipeline.sandbox.interpreter import Sandbox, require_means
 from shopwright.pipeline.stage import Plan, Section, Shard, Views, stage
 from shopwright.schemas.questions import Question, Split
 from shopwright.schemas.record import Rejected
@@ -104,6 +104,8 @@ def rollouts(
 ) -> Iterator[Rollout | Rejected]:
     """Conversations in which an agent writes code, is told what it printed, and answers: by a scripted teacher or a model."""
     spoken = load_bank(plan.files, "rollouts")
+    if agent.asks:
+        require_means()
     sandbox = trajectories.once(open_trajectory_sandbox)
     chosen = questions.once(index_splits)[split]
     numbers = [chosen[place] for place in shard.of(plan.units)]

@@ -5,6 +5,7 @@ import re
 from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 
 import pyarrow as pa
 import pytest
@@ -104,19 +105,27 @@ def test_nobody_else_s_files_can_even_be_seen(run):
     )
 
 
+@pytest.fixture(scope="module")
+def library():
+    """A file among the libraries, made for these attacks: real ones may be links that other environments share."""
+    with NamedTemporaryFile(dir=os.path.dirname(os.path.dirname(pa.__file__)), prefix="attacked-") as file:
+        file.write(b"as it was")
+        file.flush()
+        yield file.name
+
+
 @pytest.mark.parametrize("folder", ["/", "/tmp", "/usr/lib", "/dev", "{library}", "/scratch/.."])
-def test_nothing_outside_its_folder_can_be_made_changed_or_removed(run, folder):
-    library = os.path.dirname(os.path.dirname(pa.__file__))
-    place = folder.format(library=library)
+def test_nothing_outside_its_folder_can_be_made_changed_or_removed(run, folder, library):
+    place = folder.format(library=os.path.dirname(library))
     found = run(
         refused(
             f"open({place!r} + '/new', 'w')\nos.mkdir({place!r} + '/new')\nos.symlink('x', {place!r} + '/new')\nos.rename('/scratch', {place!r} + '/new')\n"
-            f"os.link({pa.__file__!r}, {place!r} + '/new')\nos.utime({place!r})\nos.chmod({place!r}, 0o777)\nos.chown({place!r}, 1, 1)\n"
-            f"os.truncate({pa.__file__!r}, 0)\nos.unlink({pa.__file__!r})\nos.open({pa.__file__!r}, os.O_RDONLY | os.O_TRUNC)\nopen({pa.__file__!r}, 'a')"
+            f"os.link({library!r}, {place!r} + '/new')\nos.utime({place!r})\nos.chmod({library!r}, 0o777)\nos.chown({library!r}, 1, 1)\n"
+            f"os.truncate({library!r}, 0)\nos.unlink({library!r})\nos.open({library!r}, os.O_RDONLY | os.O_TRUNC)\nopen({library!r}, 'a')"
         )
     )
     assert set(found.text.split()) == {"no"}
-    assert Path(pa.__file__).stat().st_size
+    assert Path(library).read_text() == "as it was"
 
 
 def test_links_lead_nowhere(run):
@@ -184,11 +193,11 @@ def test_no_network(run):
     [
         "os.fork()", "libc.vfork()", "libc.syscall(56, 0x11, 0, 0, 0, 0)", "libc.syscall(56, 0x50f00, 0, 0, 0, 0)", "libc.syscall(435, 0, 0)",
         "os.system('true') and -1", "__import__('subprocess').run(['true'])", "__import__('os').execv('/usr/bin/true', ['true'])", "os.posix_spawn('/bin/true', ['true'], {})",
-        "__import__('multiprocessing').Process(target=print).start()", "__import__('threading').Thread(target=print).start()",
+        "__import__('multiprocessing').Process(target=print).start()", "libc.syscall(56, 0x3D0F00 | 0x2000000, 0, 0, 0, 0)",
         "__import__('pickle').loads(b'cos\\nsystem\\n(S\"true\"\\ntR.') and -1", "__import__('pty').fork()",
     ],
 )  # fmt: skip
-def test_there_is_one_process_and_no_new_thread(run, code):
+def test_there_is_one_process(run, code):
     assert run(refused("\n".join([code] * 3))).text.split() == ["no"] * 3
 
 

@@ -157,6 +157,55 @@ def test_a_block_too_long_is_not_run(run):
     assert run("#" * 32_001).text == "Error: a block of more than 32,000 characters."
 
 
+# Threads
+
+
+def test_threads_and_pools_work_and_what_still_runs_is_waited_for(run):
+    code = """
+        import threading, time
+        from concurrent.futures import ThreadPoolExecutor
+        found, local = [], threading.local()
+        threads = [threading.Thread(target=found.append, args=(n,)) for n in range(8)]
+        for each in threads: each.start()
+        for each in threads: each.join()
+        with ThreadPoolExecutor(4) as pool: print(sorted(found), list(pool.map(abs, [-1, -2, -3])))
+        ThreadPoolExecutor(1).submit(lambda: (time.sleep(0.1), print("late")))
+        threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
+    """
+    found = run(textwrap.dedent(code))
+    assert (found.text, found.ok) == ("[0, 1, 2, 3, 4, 5, 6, 7] [1, 2, 3]\nlate", True)
+
+
+def test_an_error_of_a_thread_is_printed_and_the_block_goes_on(run):
+    code = "import threading\ndef bad(): 1 / 0\nfor act in (bad, exit):\n    one = threading.Thread(target=act)\n    one.start()\n    one.join()\n7"
+    found = run(code)
+    assert (found.text.splitlines()[-2:], found.ok) == (["ZeroDivisionError: division by zero", "7"], True)
+    assert "/" not in found.text.replace("1 / 0", "")
+
+
+def test_no_more_threads_begin_than_it_may(sandbox):
+    code = "import threading\nn = 0\nwhile True:\n    one = threading.Thread(target=int)\n    one.start()\n    one.join()\n    n += 1"
+    with Sandbox(events, limits=Limits(threads=3)) as box:
+        assert box.run("one", code.replace("n += 1", "n += 1; print(n)")).text.startswith("1\n2\n3\nTraceback")
+        assert "RuntimeError: can't start new thread" in box.run("one", code).text
+        assert box.run("one", "1").text == "1"
+
+
+def test_where_something_else_listens_to_system_calls_there_are_no_threads(x86, sandbox):
+    """As in a container whose runtime watches some of them; the kernel allows one listener."""
+    with script(
+        """
+        from shopwright.pipeline.sandbox import kernel
+        kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
+        kernel.install_filter(struct.pack("<HBBI", 0x06, 0, 0, kernel.ALLOW), kernel.WITH_LISTENER)
+        with Sandbox(events) as box:
+            print(box.run("one", "import threading\\nthreading.Thread(target=int).start()").text.splitlines()[-1])
+            print(box.run("one", BEGIN.format(id="one") + "len(df)").text)
+        """
+    ) as process:
+        assert process.stdout.read().splitlines() == ["RuntimeError: can't start new thread", "20"]
+
+
 # Several at a time
 
 
@@ -345,7 +394,12 @@ def deny(*calls):
     assert libc.prctl(22, 2, ctypes.c_char_p(told), 0, 0) == 0
 
 
-DENIED = {"namespaces": ((272, None),), "landlock": ((444, None),), "seccomp": ((317, 1),)}
+DENIED = {
+    "namespaces": ((272, None),),
+    "landlock": ((444, None),),
+    "seccomp": ((317, 1),),
+    "limits": ((302, None), (160, None)),
+}
 
 
 @pytest.fixture
@@ -354,16 +408,20 @@ def x86():
         pytest.skip("system calls by number")
 
 
-@pytest.mark.parametrize("means", ["landlock", "seccomp"])
+@pytest.mark.parametrize("means", ["landlock", "seccomp", "limits"])
 def test_where_a_means_is_missing_it_refuses_and_says_what_to_do(x86, sandbox, means):
     with script(
         f"""
         deny(*{DENIED[means]})
-        try: Sandbox(events).run("one", "1")
-        except Problem as problem: print(problem)
+        from shopwright.pipeline.sandbox.interpreter import require_means
+        for act in (require_means, lambda: Sandbox(events).run("one", "1")):
+            try: act()
+            except Problem as problem: print(problem)
         """
     ) as process:
         said = process.stdout.read()
+    first, second = said.splitlines()
+    assert first == second
     assert f"it lacks {means} (" in said
     assert "Operation not permitted" in said or "not in this kernel" in said
     assert f"SHOPWRIGHT_SANDBOX_WITHOUT={means}" in said

@@ -26,6 +26,7 @@ def numbers(machine):
 def test_the_numbers_of_system_calls_are_those_of_the_kernel(machine):
     known, column = numbers(machine), HEADERS[machine][1]
     ours = kernel.CALLS | kernel.GUARDED | {"pivot_root": kernel.PIVOT_ROOT, "seccomp": kernel.SECCOMP}
+    ours["clone3"] = (kernel.CLONE3, kernel.CLONE3)
     for name, each in ours.items():
         found = known.get(name, known.get(OTHER_NAMES.get(name, ""), -1))
         assert each[column] == found, name
@@ -82,6 +83,11 @@ DENIED = kernel.ERRNO | kernel.EPERM
         ("fcntl", (1, 3), kernel.ALLOW),
         ("fcntl", (1, 8, 1), DENIED),
         ("fcntl", (1, 10, 9), DENIED),
+        ("clone", (0x3D0F00,), kernel.ALLOW),
+        ("clone", (0x7D0F00,), kernel.ALLOW),
+        ("clone", (0x11,), DENIED),
+        ("clone", (0x3D0F00 | 0x10000000,), DENIED),
+        (kernel.CLONE3, (), kernel.ERRNO | kernel.ENOSYS),
         (1000, (), DENIED),
     ],
 )
