@@ -1,15 +1,19 @@
 """What every source promises: all rows, in order, whatever was read before; and one clear error for a bad input."""
 
+import bz2
 import csv
 import gzip
 import json
+import lzma
 import os
 import pickle
 import random
 import socket
 import subprocess
 import sys
+import zipfile
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -224,6 +228,78 @@ def test_the_delimiter_is_found(tmp_path, delimiter):
         tmp_path, delimiter.join(["id", "name", "price"]) + "\n" + delimiter.join(["1", "Lamp, oak", "1,50"])
     )
     assert rows(open_source(str(path))) == [{"id": "1", "title": "Lamp, oak", "price": "1,50"}]
+
+
+@pytest.mark.parametrize("name", ["shop.csv", "shop.jsonl"])
+def test_a_row_of_more_than_16_megabytes_is_one_unreadable_row(tmp_path, name):
+    one = "p{},A lamp,{}\n" if name == "shop.csv" else '{{"id": "p{}", "title": "A lamp", "price": "{}"}}\n'
+    with (tmp_path / name).open("w") as file:
+        file.write("id,title,price\n" if name == "shop.csv" else "")
+        file.writelines(one.format(number, 9) for number in range(2))
+        file.write(one.format("w" * (33 << 20), 9))
+        file.writelines(one.format(number, 9) for number in range(2, 1_500))
+    source = open_source(str(tmp_path / name))
+    found = rows(source)
+    assert len(found) == 1_501
+    assert found[2]["unreadable"] == "more than 16 MB in one row"
+    assert len(found[2]["raw"]) == 10_000
+    assert [each.get("id") for each in found] == ["p0", "p1", None, *(f"p{number}" for number in range(2, 1_500))]
+    assert list(source.read(1_200, 1_202)) == found[1_200:1_202]
+
+
+def test_a_long_line_within_an_open_quote_costs_itself_and_the_quote(tmp_path):
+    path = csv_file(tmp_path, 'id,title,price\np0,A lamp,9\np1,"A lamp,9\n' + "w" * (17 << 20) + "\np2,A lamp,9\n")
+    assert [each.get("unreadable", each.get("id")) for each in rows(open_source(str(path)))] == [
+        "p0", "a quote is not closed", "more than 16 MB in one row", "p2",
+    ]  # fmt: skip
+
+
+def test_a_row_of_many_lines_is_no_longer_than_one_of_a_single_line(tmp_path):
+    """Three lines of 7 MB, of which no cell has more than 14."""
+    half = "w" * (7 << 20)
+    path = csv_file(tmp_path, f'id,title,price\np0,"{half}\n{half}","{half}\n{half}"\np2,A lamp,9\n')
+    found = rows(open_source(str(path)))
+    assert found[0]["unreadable"] == "a quote is not closed"
+    assert [each.get("id") for each in found] == [None, None, None, "p2"]
+
+
+@pytest.mark.parametrize("name", ["wide.csv", "wide.jsonl", "wide.parquet"])
+def test_a_table_of_more_than_2000_columns_is_one_clear_error(tmp_path, name):
+    titles = ["title", "price", *(f"column {number}" for number in range(20_000))]
+    path = tmp_path / name
+    if name == "wide.csv":
+        path.write_text(",".join(titles) + "\n" + ",".join(["3"] * len(titles)) + "\n")
+    elif name == "wide.jsonl":
+        path.write_text(json.dumps(dict.fromkeys(titles, "3")) + "\n")
+    else:
+        pq.write_table(pa.Table.from_pylist([dict.fromkeys(titles, "3")]), path)
+    with pytest.raises(BadSource, match="has 20,002 columns, and at most 2,000 are read"):
+        open_source(str(path))
+
+
+@pytest.mark.parametrize(
+    "packing", ["gz", "zst", "zip", *(pytest.param(each, marks=pytest.mark.slow) for each in ("bz2", "xz"))]
+)
+def test_a_file_that_grows_as_no_catalog_does_is_one_clear_error(tmp_path, packing):
+    text = b"id,title,price\n" + b"p0,A lamp,9\n" * 5_700_000
+    path = tmp_path / f"shop.csv.{packing}"
+    if packing == "zst":
+        with pa.CompressedOutputStream(str(path), "zstd") as file:
+            file.write(text)
+    elif packing == "zip":
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as file:
+            file.writestr("shop.csv", text)
+    else:
+        pack = {
+            "gz": partial(gzip.open, compresslevel=1),
+            "bz2": partial(bz2.open, compresslevel=1),
+            "xz": partial(lzma.open, preset=0),
+        }[packing]
+        with pack(path, "wb") as file:
+            file.write(text)
+    assert path.stat().st_size < len(text) / 100
+    with pytest.raises(BadSource, match="unpacks to more than 100 times its size"):
+        open_source(str(path))
 
 
 def test_a_broken_line_of_json_is_an_unreadable_row(tmp_path):

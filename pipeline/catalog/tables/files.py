@@ -21,6 +21,7 @@ from shopwright.pipeline.hub_files import HUB_ID, download_from_hub
 
 BEGINNING = 1 << 16  # bytes by which a file's type is known
 SAMPLE = 4 << 20  # bytes by which its encoding is known
+GROWTH, SMALL = 100, 64 << 20  # a packed file may grow so many times, or to so many bytes
 UNTYPED = re.compile(rb"[\x01-\x06\x0e-\x1a\x1c-\x1f]")  # control characters that no shop exports, other than NUL
 MOST_NULS = 0.05  # of the bytes of a text, in which a program left some
 # What a name ends in -> how it is read.
@@ -125,6 +126,29 @@ def head_of(file: File) -> bytes:
     if head.startswith(b"version https://git-lfs"):
         raise BadSource(f"{file} is a Git LFS pointer, not the data. Run `git lfs pull` where it came from.")
     return head
+
+
+def refuse_bomb(file: File) -> None:
+    """Unpacks a packed file once, without reading its rows. Raises BadSource where it grows as no catalog does."""
+    if not file.packing:
+        return
+    most = max(SMALL, GROWTH * measure_packed(file))
+    with stream(file) as binary:
+        size = 0
+        while piece := binary.read(1 << 20):
+            size += len(piece)
+            if size > most:
+                raise BadSource(
+                    f"{file} unpacks to more than {GROWTH} times its size, as no catalog does. If it is one, unpack it first."
+                )
+
+
+def measure_packed(file: File) -> int:
+    """Bytes, packed."""
+    if not file.member:
+        return file.path.stat().st_size
+    with file.path.open("rb") as binary, zipfile.ZipFile(binary) as packed:
+        return packed.getinfo(file.member).compress_size
 
 
 def find_encoding(file: File, head: bytes) -> str:

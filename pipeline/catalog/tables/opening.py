@@ -10,17 +10,28 @@ from typing import IO, Any
 
 from shopwright.pipeline.catalog.sources import BadSource
 from shopwright.pipeline.catalog.tables.cache import Spooled
-from shopwright.pipeline.catalog.tables.files import File, find_encoding, head_of, locate_tables, stream
+from shopwright.pipeline.catalog.tables.files import File, find_encoding, head_of, locate_tables, refuse_bomb, stream
 from shopwright.pipeline.catalog.tables.markup import read_html, read_xml
 from shopwright.pipeline.catalog.tables.parquet import Parquet, read_arrow, read_parquet
 from shopwright.pipeline.catalog.tables.table import Row, Table
 from shopwright.pipeline.catalog.tables.text import Csv, JsonArray, JsonLines, Text, is_json
 from shopwright.pipeline.files import is_here
 
+# A shop's export has some hundred at most.
+MOST_COLUMNS = 2_000
+
 
 def open_table(where: str) -> Table:
     """The rows of a file, of a folder or a pattern of files, of an address that fsspec reaches, or of a dataset on the Hub."""
-    files = locate_tables(where)
+    table = open_files(locate_tables(where))
+    if len(table.columns) > MOST_COLUMNS:
+        raise BadSource(
+            f"{where} has {len(table.columns):,} columns, and at most {MOST_COLUMNS:,} are read. Keep those that say something of a product."
+        )
+    return table
+
+
+def open_files(files: list[File]) -> Table:
     if all(map(is_parquet_here, files)):
         return Parquet([file.path for file in files])
     tables = [open_file(file) for file in files]
@@ -41,6 +52,7 @@ def read_once(table: Any) -> Iterator[Row]:
 
 def open_file(file: File) -> "Text | Parquet | StreamedRows":
     head = head_of(file)
+    refuse_bomb(file)
     if head.startswith(b"PAR1") or file.format == "parquet":
         return Parquet([file.path]) if is_here(file.path) and not file.packing else StreamedRows(file, read_parquet)
     if file.format == "arrow" or head.startswith(b"ARROW1"):

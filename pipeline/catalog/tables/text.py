@@ -4,22 +4,50 @@ import codecs
 import csv
 import json
 import re
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator
 from functools import cached_property
 from itertools import chain, islice
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 from shopwright.pipeline.catalog.repair.text import is_deep
 from shopwright.pipeline.catalog.sources import BadSource
 from shopwright.pipeline.catalog.tables.files import BEGINNING, File, stream
-from shopwright.pipeline.catalog.tables.table import STEP, Row, make_unreadable_row
+from shopwright.pipeline.catalog.tables.table import SHOWN, STEP, Row, make_unreadable_row
 from shopwright.pipeline.files import is_here
 
-LONGEST = 64 << 20  # bytes of one JSON row
+LONGEST = 16 << 20  # bytes of one row
+TOO_LONG = f"more than {LONGEST >> 20} MB in one row"
 LINES = 1000  # of one CSV row: beyond that a quote was opened and never closed
 
 csv.field_size_limit(LONGEST)
+
+
+class TooLong(ValueError):
+    """A row of more than LONGEST bytes."""
+
+
+class Line(NamedTuple):
+    text: bytes
+    """All of it; of one that is too long the beginning."""
+    size: int
+    """Bytes in the file."""
+
+    @property
+    def is_too_long(self) -> bool:
+        return self.size > LONGEST
+
+
+def read_line(binary: IO[bytes]) -> Line:
+    """Empty at the end. What is behind LONGEST bytes of a line is not kept."""
+    text = binary.readline(LONGEST)
+    size = len(text)
+    if size == LONGEST and not text.endswith(b"\n"):
+        while piece := binary.readline(BEGINNING):
+            size += len(piece)
+            if piece.endswith(b"\n"):
+                break
+    return Line(text[:SHOWN] if size > LONGEST else text, size)
 
 
 def is_json(line: str) -> bool:
@@ -122,28 +150,31 @@ class Csv(Text):
                 "--columns title=NAME,price=NAME"
             )
         names = [name.strip() for name in header]
-        if twice := next((name for name in names if name and names.count(name) > 1), None):
+        counts = Counter(filter(None, names))
+        if twice := next((name for name in counts if counts[name] > 1), None):
             raise BadSource(f"{file} has two columns named {twice!r}. Rename one.")
         self.columns = names
         self.first = next(islice(self.spans(self.first), 1, None), (self.end, None))[0]
 
     def spans(self, offset: int) -> Iterator[tuple[int, Any]]:
-        again: deque[bytes] = deque()  # lines that a stray quote had swallowed
-        used: list[bytes] = []
+        again: deque[Line] = deque()  # lines that a stray quote had swallowed
+        used: list[Line] = []
         foreign = False
 
         def lines() -> Iterator[str]:
             nonlocal foreign
-            while len(used) < LINES:
-                line = again.popleft() if again else binary.readline(LONGEST)
-                if not line:
+            while len(used) < LINES and sum(line.size for line in used) <= LONGEST:
+                line = again.popleft() if again else read_line(binary)
+                if not line.text:
                     return
                 used.append(line)
+                if line.is_too_long:
+                    raise TooLong
                 try:
-                    yield line.decode()
+                    yield line.text.decode()
                 except UnicodeDecodeError:
                     foreign = True
-                    yield line.decode("utf-8", "replace")
+                    yield line.text.decode("utf-8", "replace")
 
         with self.stream() as binary:
             self.go_to(binary, offset)
@@ -153,11 +184,13 @@ class Csv(Text):
                 source = lines()
                 try:
                     cells, reason = next(csv.reader(source, delimiter=self.delimiter), None), ""
+                except TooLong:
+                    cells, reason = ["?"], TOO_LONG if used[0].is_too_long else "a quote is not closed"
                 except csv.Error:
                     cells, reason = ["?"], "no CSV"
                 if cells is None:
                     return
-                if source.gi_frame is None:  # type: ignore[attr-defined]  # it went on to the end and found no quote
+                if not reason and source.gi_frame is None:  # type: ignore[attr-defined]  # it went on to the end and found no quote
                     reason = "a quote is not closed"
                 elif not reason and cells and self.columns and len(cells) != len(self.columns):
                     reason = "wrong number of fields"
@@ -167,12 +200,12 @@ class Csv(Text):
                 elif foreign:
                     reason = "not UTF-8"
                 if cells:
-                    raw = b"".join(used)
+                    raw = b"".join(line.text for line in used)
                     yield (
                         offset,
                         make_unreadable_row(reason, raw.decode("utf-8", "replace").rstrip("\r\n")) if reason else cells,
                     )
-                offset += sum(map(len, used))
+                offset += sum(line.size for line in used)
 
     def row(self, span: Any) -> Row:
         return span if isinstance(span, dict) else dict(zip(self.columns, span, strict=True))
@@ -183,22 +216,24 @@ class JsonLines(Text):
         super().__init__(file, encoding)
         self.peek()
 
-    def spans(self, offset: int) -> Iterator[tuple[int, bytes]]:
+    def spans(self, offset: int) -> Iterator[tuple[int, Line]]:
         with self.stream() as binary:
             self.go_to(binary, offset)
-            while line := binary.readline(LONGEST):
-                if not line.isspace():
+            while (line := read_line(binary)).text:
+                if not line.text.isspace():
                     yield offset, line
-                offset += len(line)
+                offset += line.size
 
-    def row(self, span: bytes) -> Row:
+    def row(self, span: Line) -> Row:
+        if span.is_too_long:
+            return make_unreadable_row(TOO_LONG, span.text.decode("utf-8", "replace"))
         try:
-            row = json.loads(span.decode())
+            row = json.loads(span.text.decode())
         except (ValueError, RecursionError) as error:
             reason = "not UTF-8" if isinstance(error, UnicodeDecodeError) else "no JSON"
-            return make_unreadable_row(reason, span.decode("utf-8", "replace").strip())
+            return make_unreadable_row(reason, span.text.decode("utf-8", "replace").strip())
         why = "" if isinstance(row, dict) else "no JSON object"
-        return make_unreadable_row(why or "nested too deep", span.decode().strip()) if why or is_deep(row) else row
+        return make_unreadable_row(why or "nested too deep", span.text.decode().strip()) if why or is_deep(row) else row
 
 
 class JsonArray(Text):
