@@ -7,6 +7,7 @@ What it does not stop is said in `docs/sandbox.md`.
 """
 
 import json
+import multiprocessing
 import os
 import re
 import selectors
@@ -393,7 +394,8 @@ def tell_lacking(lacking: tuple[tuple[str, str], ...]) -> None:
     holds = ", ".join(name for name in MEANS if name not in dict(lacking)) or "nothing"
     reasons = "; ".join(f"{name}: {why}" for name, why in lacking)
     without = f"it goes without {reasons}. See docs/sandbox.md." if lacking else "no means is missing."
-    print(f"The sandbox holds by {holds}; {without}", file=sys.stderr, flush=True)
+    if lacking or multiprocessing.parent_process() is None:  # a build's workers only say what is not as it should be
+        print(f"The sandbox holds by {holds}; {without}", file=sys.stderr, flush=True)
 
 
 def make_child_environment() -> dict[str, str]:
