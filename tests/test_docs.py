@@ -9,6 +9,7 @@ import subprocess
 import sys
 from importlib import import_module
 from importlib.util import find_spec
+from itertools import takewhile
 from pathlib import Path
 
 import pytest
@@ -74,6 +75,27 @@ def test_what_a_page_imports_from_shopwright_is_there(page):
     for node in ours:
         if node.module.removeprefix("shopwright.") not in added:
             assert all(hasattr(import_module(node.module), each.name) for each in node.names), ast.unparse(node)
+
+
+def read_table(text: str, heading: str) -> list[list[str]]:
+    """The cells of the first table below a heading, without its head."""
+    lines = text.partition(f"## {heading}\n")[2].strip().splitlines()
+    rows = list(takewhile(lambda line: line.startswith("|"), lines))
+    return [[cell.strip() for cell in row.strip("|").split(" | ")] for row in rows[2:]]
+
+
+def test_each_line_of_the_promise_has_a_figure_and_a_command_and_each_event_a_test():
+    text = (HOME / "docs" / "reliability.md").read_text(encoding="utf-8")
+    promises, events = read_table(text, "The promise"), read_table(text, "What happens when something fails")
+    assert len(promises) >= 12
+    for event, _, tried, figure, command in promises:
+        assert event
+        assert tried, event
+        assert re.search(r"\d|in each case", figure), event
+        assert re.fullmatch(r"`(make|python -m|pytest) .+`", command), event
+        for path in re.findall(r"tests/\S+\.py", command):
+            assert (HOME / path).exists(), path
+    assert [event for event, _, _, test in events if not re.search(r"\(\.\./tests/\S+\.py\)", test)] == []
 
 
 @every_page
