@@ -36,15 +36,17 @@ class TurningServer:
 
     def __init__(self, says, pieces, well):
         self.says, self.pieces, self.well = says, pieces, well
-        self.asked = Counter()
+        self.asked, self.lock = Counter(), threading.Lock()
 
     def answer(self, connection):
         with connection, suppress(OSError):
             body = read_body(connection)
-            if good := self.asked["good"] < self.well:
+            with self.lock:
+                good = self.asked["good"] < self.well
+                self.asked["good" if good else "bad"] += 1
+            if good:
                 content = completion(self.says(body), "")
                 connection.sendall(whole(json.dumps(content).encode(), b"Connection: close\r\n"))
-            self.asked["good" if good else "bad"] += 1
             for piece in () if good else self.pieces():
                 connection.sendall(piece)
 
