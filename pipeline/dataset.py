@@ -8,11 +8,13 @@ data/runs/demo/
 
 import hashlib
 import json
+import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -245,11 +247,10 @@ class Dataset(Generic[RecordT]):
         files = self.files
         if not files:
             return []
-        with connect_duckdb(files) as connection:
-            connection.execute("set preserve_insertion_order = true")
-            connection.execute(f"set memory_limit = '{DUCKDB_MEMORY}'")
+        shared = is_here(files[0])
+        with open_duckdb(os.getpid()).cursor() if shared else limit_duckdb(connect_duckdb(files)) as connection:
             connection.execute(
-                "create view rows as select *, filename, file_row_number "
+                "create temp view rows as select *, filename, file_row_number "
                 f"from read_parquet([{quote_paths(files)}], filename = true, file_row_number = true)"
             )
             return connection.execute(query).fetchall()
@@ -416,6 +417,18 @@ def find_damaged_files(run: Path, files: Mapping[str, FileFacts]) -> dict[str, s
     with ThreadPoolExecutor(AT_ONCE) as threads:
         found = threads.map(lambda name: find_file_difference(run / name, files[name]), files)
         return {name: how for name, how in zip(files, found, strict=True) if how}
+
+
+@cache
+def open_duckdb(process: int) -> Any:
+    """The one that all queries of a process share, each by a cursor of its own: opening one takes longer than most queries."""
+    return limit_duckdb(connect_duckdb())
+
+
+def limit_duckdb(connection: Any) -> Any:
+    connection.execute("set preserve_insertion_order = true")
+    connection.execute(f"set memory_limit = '{DUCKDB_MEMORY}'")
+    return connection
 
 
 def count_file_rows(path: Path) -> int:

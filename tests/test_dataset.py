@@ -1,6 +1,10 @@
 """A dataset is read as it was written, in order, and a shard is there whole or not at all."""
 
 import json
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from decimal import Decimal
 
@@ -102,6 +106,34 @@ def test_sql_sees_the_rows_and_where_they_stand(lots):
 
 def test_sql_finds_a_folder_whose_name_has_a_quote(tmp_path):
     assert write_dataset(tmp_path / "it's", "lots", Lot, LOTS).sql("select count(*) from rows") == [(12,)]
+
+
+def test_sql_sees_a_file_that_was_changed_in_place(tmp_path):
+    there = write_dataset(tmp_path, "lots", Lot, LOTS)
+    (path,) = there.files
+    before = path.stat()
+    assert there.sql("select max(number) from rows") == [(11,)]
+    write_dataset(tmp_path, "lots", Lot, [lot(number + 1) for number in range(12)])
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert Dataset(tmp_path, "lots", Lot).sql("select max(number) from rows") == [(12,)]
+
+
+def test_queries_of_several_threads_each_see_their_own_rows(tmp_path):
+    sizes = range(1, 9)
+    kept = [write_dataset(tmp_path / str(size), "lots", Lot, LOTS[:size]) for size in sizes]
+    with ThreadPoolExecutor(4) as threads:
+        found = list(threads.map(lambda each: each.sql("select count(*) from rows"), kept * 5))
+    assert found == [[(size,)] for size in sizes] * 5
+
+
+def test_a_query_leaves_nothing_open_at_the_end_of_a_process(tmp_path):
+    write_dataset(tmp_path, "lots", Lot, LOTS)
+    code = (
+        "from pathlib import Path; from shopwright.pipeline.dataset import Dataset; from shopwright.schemas.record import Record; "
+        f"print(Dataset(Path({str(tmp_path)!r}), 'lots', Record).sql('select count(*) from rows'))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("[(12,)]\n", "")
 
 
 def test_what_is_looked_up_is_made_once_and_again_when_the_files_change(lots):
