@@ -196,13 +196,13 @@ LONG = 30_000
     ids=lambda text: text[:12],
 )  # fmt: skip
 def test_long_texts_take_no_time(text):
-    began = time.perf_counter()
+    began = time.process_time()  # of the CPU: the clock goes on while other processes are at work
     extract_boxed_answer(text)
     for kind, answer in ANSWERS.items():
         is_right_answer(text, answer, kind)
         is_right_answer(text[:10_000], answer, kind)
         is_answer_shown(text, answer, kind)
-    assert time.perf_counter() - began < 4
+    assert time.process_time() - began < 4
 
 
 def test_what_is_far_longer_than_the_answer_is_wrong_unread():
