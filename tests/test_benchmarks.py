@@ -17,7 +17,7 @@ from shopwright.pipeline.stages import all_stages
 SAYS = Benchmark("says", "a figure; another", r"ours: (\S+)", r"beside: (\S+)")
 FAILS = Benchmark("fails", "nothing", r"(.)", "1")
 
-NEEDS = {"learner": "torch", "query_forms": "sklearn"}
+NEEDS = {"learner": "torch", "paid_queries": "sklearn", "query_forms": "sklearn"}
 """Benchmarks of the extra `learn`, and what they cannot be imported without."""
 
 
