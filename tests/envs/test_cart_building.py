@@ -1,4 +1,5 @@
 from collections import Counter
+from dataclasses import replace
 from datetime import datetime
 from fractions import Fraction
 from itertools import product
@@ -227,6 +228,25 @@ def test_a_refusal_is_right_with_its_reason_and_an_empty_cart(world, tasks):
             else:
                 assert 0 in stocks
     assert min(refused.values()) > 5
+
+
+def test_products_in_variants_do_not_tell_that_a_cart_cannot_be_had(world, monkeypatch):
+    """Of a shop most of whose products come in one form: of the others alone a variant can be asked for that there is not."""
+    real = world.store.options
+
+    def list_few(row):
+        return real(row) if row % 4 == 0 else (replace(real(row)[0], choices=()),)
+
+    monkeypatch.setattr(world.store, "options", list_few)
+    refused = {True: [], False: []}
+    for level, seed in product((0, 3), range(110)):
+        goal = goal_of(draw_task(ENV, world, level, seed))
+        several = all(len(list_few(world.store.row(line.product_id))) > 1 for line in goal.lines)
+        refused[several].append(goal.refusal)
+    shares = {several: sum(map(bool, found)) / len(found) for several, found in refused.items()}
+    assert min(map(len, refused.values())) > 40
+    assert refused[True].count("contradiction") > 2
+    assert shares[True] < 2 * shares[False]
 
 
 def hand_made(world, count=2):
