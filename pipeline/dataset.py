@@ -6,6 +6,7 @@ data/runs/demo/
   manifests/catalog.json              written last: a dataset is whole when it is there
 """
 
+import atexit
 import hashlib
 import json
 import os
@@ -422,7 +423,10 @@ def find_damaged_files(run: Path, files: Mapping[str, FileFacts]) -> dict[str, s
 @cache
 def open_duckdb(process: int) -> Any:
     """The one that all queries of a process share, each by a cursor of its own: opening one takes longer than most queries."""
-    return limit_duckdb(connect_duckdb())
+    connection = limit_duckdb(connect_duckdb())
+    # One that is still there when the interpreter ends has DuckDB print a page on what it takes for leaks.
+    atexit.register(open_duckdb.cache_clear)
+    return connection
 
 
 def limit_duckdb(connection: Any) -> Any:

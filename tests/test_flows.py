@@ -75,6 +75,15 @@ def test_what_has_changed_is_told_in_one_line(server, copy):
     assert done.stderr.count("\n") == 1
 
 
+def test_nothing_is_left_open_when_a_flow_has_ended(server, tmp_path):
+    """DuckDB prints a page on leaks where a connection is still there when the interpreter ends."""
+    words = ["personas", "--products", "60", "--count", "2", "--run", str(tmp_path / "run")]
+    done = subprocess.run(
+        [sys.executable, "-m", "shopwright.flows.build", *words], cwd=HOME, check=True, capture_output=True, text=True
+    )
+    assert "leak" not in done.stderr
+
+
 def test_tags_and_log_of_a_build_are_kept_by_prefect(server, tmp_path, capfd):
     from shopwright.flows.build import build_in_prefect
 
