@@ -273,7 +273,7 @@ def test_nothing_that_others_wrote_means_anything_in_the_card(catalog, tmp_path)
     tokens = MARKDOWN.parse(text.split("\n---\n", 1)[1])
     inner = [child for token in tokens for child in token.children or []]
     assert not [token for token in [*tokens, *inner] if token.type in ("html_block", "html_inline")]
-    assert headings(text)[0] == r"Shopwright: # run\|&lt;b\>"
+    assert headings(text)[0] == r"Shopwright: \# run\|&lt;b\>"
     assert str(tmp_path) not in text
     assert head(text)["pretty_name"] == "Shopwright: # run|<b>"
     assert head(text)["license"] == "unknown"
