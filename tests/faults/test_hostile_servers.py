@@ -17,7 +17,8 @@ from shopwright.pipeline.evaluate.situation import evaluate
 from shopwright.pipeline.models.base import ServerUnreachable
 from shopwright.pipeline.models.role import Models, Role
 from shopwright.pipeline.problem import Ended
-from tests.faults.test_model_server import Built, sums
+from tests.faults.test_model_server import built as built  # noqa: PLC0414  (a fixture)
+from tests.faults.test_model_server import sums
 from tests.models.server import completion
 from tests.models.test_hostile_servers import AWAY, SERVERS, whole
 from tests.models.test_unanswered import COUNT, ENV, LEVEL
@@ -75,19 +76,6 @@ def turn(says, pieces, well=WELL):
         threading.Thread(target=listen, daemon=True).start()
         found.url = f"http://127.0.0.1:{server.getsockname()[1]}/v1"
         yield found
-
-
-@pytest.fixture(scope="module")
-def built(small, tmp_path_factory):
-    """Each dataset as it is undisturbed, made once."""
-    found = {}
-
-    def of(name):
-        if name not in found:
-            found[name] = Built(small, name, tmp_path_factory.mktemp("undisturbed") / name)
-        return found[name]
-
-    return of
 
 
 def mark(dataset, server):

@@ -141,7 +141,7 @@ libc = ctypes.CDLL(None, use_errno=True)
 def door(number):
     value = libc.syscall(number, 0, 0, 0, 0, 0)
     return value if value >= 0 else -1 if ctypes.get_errno() in (1, 38) else f"the kernel answered {ctypes.get_errno()}"
-def tried(act):
+def attempt(act):
     try: value = act()
     except BaseException: return "no"
     return "no" if isinstance(value, int) and value < 0 else repr(value)
@@ -156,7 +156,7 @@ def choose_attacks(holds: set[str]) -> list[Attack]:
 def run_attacks(box: Sandbox, attacks: list[Attack], places: dict[str, str]) -> dict[str, str]:
     """What each found, by its name; `places` are what its code names in braces."""
     together = [each for each in attacks if each in REFUSED]
-    code = PREFIX + "\n".join(f"print(tried(lambda: {each.code}))" for each in together)
+    code = PREFIX + "\n".join(f"print(attempt(lambda: {each.code}))" for each in together)
     for name, value in places.items():
         code = code.replace(f"{{{name}}}", value)
     found = box.run("one", code).text.splitlines()
