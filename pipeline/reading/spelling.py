@@ -5,9 +5,9 @@ its words from the first on; the one with the most of them is meant, and none wh
 """
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 # How words of products are abbreviated: what is typed, and what it stands for.
 SHORT_FORMS = {
@@ -126,18 +126,24 @@ class TitleReader:
     speller: Speller
 
     @cached_property
-    def by_first_word(self) -> Mapping[str, list[tuple[list[Heard], str]]]:
-        found: dict[str, list[tuple[list[Heard], str]]] = {}
+    def by_first_word(self) -> Mapping[str, list[str]]:
+        found: dict[str, list[str]] = {}
         for title in self.titles:
-            words = split_heard(title)
-            if len(words) >= FEWEST:
-                found.setdefault(words[0].word, []).append((words, title))
+            first = next(filter(None, (each.strip(SIGNS) for each in title.split())), "")
+            found.setdefault(first, []).append(title)
         return found
+
+    @cached_property
+    def words_of(self) -> Callable[[str], list[Heard]]:
+        return cache(split_heard)
 
     def read_title(self, heard: Sequence[Heard], first: int) -> tuple[str, int] | None:
         """The title that begins with this word, and how many words of it are said; None where none is, or two could be."""
         found: list[tuple[int, str]] = []
-        for words, title in self.by_first_word.get(heard[first].word, ()):
+        for title in self.by_first_word.get(heard[first].word, ()):
+            words = self.words_of(title)
+            if len(words) < FEWEST:
+                continue
             said = heard[first : first + len(words)]
             length = max(count_said_words(words, said), self.count_with_slip(words, said))
             if length >= FEWEST:

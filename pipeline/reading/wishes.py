@@ -59,6 +59,8 @@ SHIPPING = re.compile(
 # What stands before a number with a limit.
 MOST_CUE = "at most|no more than|not more than|not over|maximum|max"
 LEAST_CUE = "at least|no less than|minimum|min"
+# What says a limit of a number with a unit, with no name of a fact.
+COUNT_CUE = re.compile("at most|no more than|at least|no less than")
 SHOWN = re.compile(r"\b(\d+)\b(?: (?:suggestions|options|ideas|results|products|proposals))?")
 PIECES = re.compile(
     r"\b(\d+) (?:of (?:them|these|those|em|it|that one|this one)\b|pieces?\b|pcs\b|units\b|x(?=\W|$))(?: of (?:it|this))?"
@@ -275,6 +277,9 @@ class WishReader:
             if fact in self.shop.fits:
                 known.setdefault(fact, set()).update(value.lower() for value in values)
         for fact, several in known.items():
+            # Compiled only where it may hold: this takes longer than all the searching.
+            if not any(value in self.text for value in several):
+                continue
             one = "|".join(map(re.escape, sorted(several, key=lambda each: (-len(each), each))))
             kind = FITS_NAMED.get(fact, f" the {re.escape(fact)} type")
             listed = rf"(?P<value>(?:{one})(?:(?: and | or )(?:{one}))*)(?![\w-]|\.\d)"
@@ -383,16 +388,9 @@ class WishReader:
                     NUMBER.sub("", value.lower()) for value in values
                 )
         for fact, ends in sorted(units.items(), key=lambda pair: (-len(pair[0]), pair[0])):
-            name = re.escape(fact)
-            unit = "|".join(map(re.escape, sorted(ends, key=lambda each: (-len(each), each))))
-            value = rf"(?P<value>\d+(?:\.\d+)?(?:{unit}))(?![\w])"
-            most = rf"{name}:? (?:of |is |are )?(?:like )?(?P<cue>{MOST_CUE}|{LEAST_CUE}) {value}"
-            plain = rf"{name}:? (?:of |is |are )?(?:like )?{value} (?P<cue>at (?:the )?most|max\b|at (?:the )?least|min\b|or more)"
-            behind = rf"(?P<cue>maximum|minimum) {value} {name}\b"
-            wordy = "|".join(re.escape(each) for each in sorted(ends) if re.search(r"[a-z]{3}", each))
-            counted = rf"(?P<cue>at most|no more than|at least|no less than) (?P<value>\d+(?:\.\d+)?(?:{wordy}))\b"
-            after = rf"(?P<value>\d+(?:\.\d+)?(?:{wordy})) (?P<cue>at most|at least)"
-            for pattern in (most, plain, behind, *((counted, after) if wordy else ())):
+            # Compiled only where it may hold: this takes longer than all the searching.
+            named, counted = fact in self.text, COUNT_CUE.search(self.text) is not None
+            for pattern in list_bound_patterns(fact, ends, named=named, counted=counted):
                 self.each(re.compile(pattern), lambda found, fact=fact: self.make_bound(found, fact))  # type: ignore[misc]
 
     def make_bound(self, found: re.Match[str], fact: str) -> Wish:
@@ -426,7 +424,7 @@ class WishReader:
         """Of several facts those that are named beside; of a common word none where no fact is."""
         value = self.text[start:end]
         near = self.text[max(0, start - 45) : start] + " " + self.text[end : end + 30]
-        named = {fact for fact in facts if re.search(rf"\b{re.escape(fact)}\b", near)}
+        named = {fact for fact in facts if fact in near and re.search(rf"\b{re.escape(fact)}\b", near)}
         if value in COMMON or value.isdigit() or len(value) < 2:
             around = self.text[max(0, start - 7) : end + 8]
             ends = r"(?=$|[.,;:!?)]| (?:and|n|or|in|from|by|with|for|that|as|color|colored)\b| \+)"
@@ -446,6 +444,25 @@ class WishReader:
         for group in sorted(self.shop.groups, key=len, reverse=True):
             if found := find_group(self.text, group):
                 self.take(*found.span(), Wish("case", f"group={group}"))
+
+
+def list_bound_patterns(fact: str, ends: Collection[str], *, named: bool, counted: bool) -> list[str]:
+    """How a limit of a fact is said, whose numbers have these units: by its name, and by a number with a unit alone."""
+    name = re.escape(fact)
+    unit = "|".join(map(re.escape, sorted(ends, key=lambda each: (-len(each), each))))
+    value = rf"(?P<value>\d+(?:\.\d+)?(?:{unit}))(?![\w])"
+    wordy = "|".join(re.escape(each) for each in sorted(ends) if re.search(r"[a-z]{3}", each))
+    found = []
+    if named:
+        found += [
+            rf"{name}:? (?:of |is |are )?(?:like )?(?P<cue>{MOST_CUE}|{LEAST_CUE}) {value}",
+            rf"{name}:? (?:of |is |are )?(?:like )?{value} (?P<cue>at (?:the )?most|max\b|at (?:the )?least|min\b|or more)",
+            rf"(?P<cue>maximum|minimum) {value} {name}\b",
+        ]
+    if counted and wordy:
+        number = rf"(?P<value>\d+(?:\.\d+)?(?:{wordy}))"
+        found += [rf"(?P<cue>{COUNT_CUE.pattern}) {number}\b", rf"{number} (?P<cue>at most|at least)"]
+    return found
 
 
 # Facts of a case that are amounts, or numbers of pieces.
