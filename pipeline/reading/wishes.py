@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from itertools import chain
 from typing import Any
 
@@ -196,8 +196,16 @@ class ShopVocabulary:
 
     def list_fact_words(self, leaves: Iterable[str]) -> frozenset[str]:
         """The words of the values of these categories, and of brands."""
-        values = chain.from_iterable(chain.from_iterable(self.values(leaf).values()) for leaf in leaves)
-        return split_into_words([*self.brands, *values])
+        return self.brand_words.union(*map(self.value_words, leaves))
+
+    @cached_property
+    def brand_words(self) -> frozenset[str]:
+        return split_into_words(self.brands)
+
+    @cached_property
+    def value_words(self) -> Callable[[str], frozenset[str]]:
+        """The words of the values of a category."""
+        return cache(lambda leaf: split_into_words(chain.from_iterable(self.values(leaf).values())))
 
 
 def split_into_words(texts: Iterable[str]) -> frozenset[str]:
