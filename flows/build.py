@@ -28,7 +28,7 @@ from shopwright.pipeline.problem import Problem
 from shopwright.pipeline.progress import Progress, SilentProgress
 from shopwright.pipeline.run import Run, settings_by_stage
 from shopwright.pipeline.shards import Build, finish, make_shard
-from shopwright.pipeline.worker_pool import ShardTimeout, WorkerDied, open_worker_pool, seconds_for
+from shopwright.pipeline.worker_pool import ShardTimeout, WorkerDied, seconds_for
 
 LOCAL_SERVER = "http://127.0.0.1:4200/api"
 RETRIES = 2
@@ -95,13 +95,8 @@ def build_flow(run: Run, progress: Progress) -> Any:
         if build.damaged:
             progress.report_damage(build.name, build.damaged)
         run.announce(build, shown)
-        work, here = replace(build, run=absolute(build.run)), run.runner == "local"
-        calls = max(1, min(run.workers, len(missing)))
-        with (
-            wait_for_turn()
-            if build.asks
-            else open_worker_pool(lambda: run.executor(calls), calls, here=here) as executor
-        ):
+        work, calls = replace(build, run=absolute(build.run)), max(1, min(run.workers, len(missing)))
+        with wait_for_turn() if build.asks else run.pool.lend(calls) as executor:
             # Quoted, or Prefect would search the values for futures.
             futures = (shard.submit(build.name, index, quote(work), quote(executor)) for index in missing)
             # A model is asked by one shard after the other.

@@ -8,6 +8,7 @@ from collections.abc import Generator, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from time import perf_counter
@@ -66,7 +67,6 @@ from shopwright.pipeline.worker_pool import (
     ShardTimeout,
     WorkerDied,
     WorkerPool,
-    open_worker_pool,
     run_with_deadline,
     seconds_for,
 )
@@ -104,6 +104,7 @@ class Run:
             raise Problem(f"--runner {error}.") from None
         self.minutes = minutes
         self.key = ""
+        self.pool: WorkerPool
 
     def read(self, name: str) -> Dataset[Any]:
         if name not in all_stages():
@@ -155,9 +156,10 @@ class Run:
         self.read(name)
         given = settings_by_stage(name, settings)
         self.check_languages(upstream(name), given)
-        with self.lock():
+        names = upstream(name)
+        with self.lock(), self.open_pool(names):
             migrate(self.folder)
-            for each in upstream(name):
+            for each in names:
                 build = self.prepare(each, given[each], target=each == name, rebuild=rebuild)
                 if build is not None:
                     yield build
@@ -307,7 +309,7 @@ class Run:
                 with (
                     # The threads only wait, each for a process of the pool.
                     ThreadPoolExecutor(self.workers) as threads,
-                    open_worker_pool(lambda: self.executor(1), min(self.workers, len(missing))) as found,
+                    self.pool.lend(min(self.workers, len(missing))) as found,
                 ):
                     for done in as_completed(
                         [threads.submit(make_shard_in_pool, found, seconds, work, index) for index in missing]
@@ -320,10 +322,20 @@ class Run:
                         yield done.result()
 
     @contextmanager
-    def executor(self, calls: int) -> Iterator[Executor]:
+    def open_pool(self, names: Iterable[str]) -> Iterator[None]:
+        """The processes that make the shards of all these datasets, forked from one that has imported what makes them."""
+        modules = [each.function.__module__ for each in map(all_stages().__getitem__, names)]
+        self.pool = WorkerPool(partial(self.executor, 1, modules), here=self.runner == "local")
+        try:
+            yield
+        finally:
+            self.pool.close()
+
+    @contextmanager
+    def executor(self, calls: int, modules: Iterable[str] = ()) -> Iterator[Executor]:
         """What makes so many shards: of processes of its own no more than these are started."""
         workers = min(self.workers, max(1, calls)) if self.runner == "local" else self.workers
-        with open_executor(self.runner, workers) as found:
+        with open_executor(self.runner, workers, modules) as found:
             yield found
 
     @contextmanager

@@ -13,7 +13,7 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
@@ -57,11 +57,11 @@ def check_runner(text: str) -> str:
 
 
 @contextmanager
-def open_executor(runner: str, workers: int) -> Iterator[Executor]:
-    """Takes the calls of a build for as long as it is open; `workers` counts for what is started here alone."""
+def open_executor(runner: str, workers: int, modules: Iterable[str] = ()) -> Iterator[Executor]:
+    """Takes the calls of a build for as long as it is open; `workers` and `modules` count for what is started here alone."""
     kind, _, address = runner.partition(":")
     if kind == "local":
-        with open_process_pool(workers) as executor:
+        with open_process_pool(workers, modules) as executor:
             yield executor
     else:
         yield {"dask": connect_dask, "ray": connect_ray}[kind](address, workers)
@@ -163,9 +163,11 @@ def explain_unreachable(what: str, address: str, error: Exception) -> Problem:
 
 
 @contextmanager
-def open_process_pool(workers: int) -> Iterator[ProcessPoolExecutor]:
-    """Worker processes that end with this one, whatever ends it."""
+def open_process_pool(workers: int, modules: Iterable[str] = ()) -> Iterator[ProcessPoolExecutor]:
+    """Worker processes that end with this one, whatever ends it; the process that all are forked from imports the modules that are given first."""
     context = multiprocessing.get_context("forkserver")
+    # Where pandas is, pyarrow imports it for the first list that it makes an array of.
+    context.set_forkserver_preload(["shopwright.pipeline.run", "pandas", *modules])
     start_deaf_to_ctrl_c()
     forget_file_of_piped_script()
     others = multiprocessing.active_children()
@@ -199,7 +201,6 @@ def forget_file_of_piped_script() -> None:
 def start_deaf_to_ctrl_c() -> None:
     """Starts the process that workers are forked from, and waits for it; it is this process that a Ctrl-C is for."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["shopwright.pipeline.run"])
     resource_tracker.ensure_running()  # which else would be started in between, and lets the signal through again
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     try:

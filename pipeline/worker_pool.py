@@ -72,12 +72,41 @@ class PoolWorker(NamedTuple):
 
 
 class WorkerPool:
-    """Executors that make shards, each lent to one at a time, and replaced when its process was ended."""
+    """Executors that make shards, each lent to one at a time, and replaced when its process was ended.
 
-    def __init__(self, start: Start, stack: ExitStack, *, here: bool = True) -> None:
-        self.start, self.stack, self.here = start, stack, here
+    They live as long as what is built with them: each is started when a dataset has a shard for it, and kept for those after it.
+    """
+
+    def __init__(self, start: Start, *, here: bool = True) -> None:
+        self.start, self.here = start, here
+        self.stack = ExitStack()
         self.idle: SimpleQueue[PoolWorker] = SimpleQueue()
+        self.size = 0
         self.closed = False
+
+    @contextmanager
+    def lend(self, at_once: int) -> Iterator["WorkerPool"]:
+        """With workers for so many shards at once. An error ends them all: what they are at is not waited for."""
+        try:
+            with finish_before_stopping():  # a process that is stopped while it begins tells of it at length
+                self.grow(at_once)
+            yield self
+        except BaseException:
+            self.closed = True
+            with self.stack.pop_all():
+                raise
+
+    def grow(self, at_once: int) -> None:
+        while self.size < at_once:
+            hand = self.start_worker()
+            # A cluster's executor takes as many calls as there are.
+            for _ in range(1 if self.here else at_once - self.size):
+                self.idle.put(hand)
+                self.size += 1
+
+    def close(self) -> None:
+        self.closed = True
+        self.stack.close()
 
     def start_worker(self) -> PoolWorker:
         executor = self.stack.enter_context(self.start())
@@ -109,18 +138,3 @@ def run_on_worker(hand: PoolWorker, seconds: float, function: Callable[..., Any]
             with suppress(ProcessLookupError):
                 os.kill(hand.pid, signal.SIGKILL)
         return future.result()
-
-
-@contextmanager
-def open_worker_pool(start: Start, at_once: int, *, here: bool = True) -> Iterator[WorkerPool]:
-    """For so many shards at once: `start` opens an executor, of a process alone here, or a cluster's, which all share."""
-    with ExitStack() as stack:
-        found = WorkerPool(start, stack, here=here)
-        with finish_before_stopping():  # a process that is stopped while it begins tells of it at length
-            first = [found.start_worker() for _ in range(at_once if here else 1)]
-        for hand in first if here else first * at_once:
-            found.idle.put(hand)
-        try:
-            yield found
-        finally:
-            found.closed = True

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from concurrent.futures import BrokenExecutor, CancelledError, ThreadPoolExecutor
+from contextlib import closing
 
 import pytest
 
@@ -14,7 +15,7 @@ from shopwright.flows.build import worth_another_try
 from shopwright.pipeline import worker_pool as hands_module
 from shopwright.pipeline.problem import STOPS, Ended, Problem, stop
 from shopwright.pipeline.runners import open_process_pool
-from shopwright.pipeline.worker_pool import ShardTimeout, WorkerDied, open_worker_pool, run_with_deadline, seconds_for
+from shopwright.pipeline.worker_pool import ShardTimeout, WorkerDied, WorkerPool, run_with_deadline, seconds_for
 
 
 def test_a_call_in_time_gives_what_it_made_and_its_clock_is_off():
@@ -68,7 +69,7 @@ def test_a_process_that_does_not_come_back_is_replaced_and_takes_no_other_shard_
     seconds, function, given, error, said, monkeypatch
 ):
     monkeypatch.setattr(hands_module, "GRACE", 0.3)
-    with ThreadPoolExecutor(1) as threads, open_worker_pool(a_process, 2) as found:
+    with ThreadPoolExecutor(1) as threads, closing(WorkerPool(a_process)) as pool, pool.lend(2) as found:
         other = threads.submit(found.make, "toys 4", 60, slowly, 1.2)
         while found.idle.qsize() == 2:
             time.sleep(0.01)
@@ -89,7 +90,7 @@ def fails():
 
 
 def test_what_a_shard_raises_is_raised_and_its_process_stays():
-    with open_worker_pool(a_process, 1) as found:
+    with closing(WorkerPool(a_process)) as pool, pool.lend(1) as found:
         first = found.make("toys 0", 60, os.getpid)
         with pytest.raises(TimeoutError, match="of its own"):
             found.make("toys 0", 60, fails)
@@ -107,15 +108,42 @@ def test_a_stop_waits_for_processes_that_begin(monkeypatch):
             yield executor
 
     try:
-        with pytest.raises(KeyboardInterrupt), open_worker_pool(start, 2):
+        with pytest.raises(KeyboardInterrupt), closing(WorkerPool(start)) as pool, pool.lend(2):
             raise AssertionError("it went on")
     finally:
         STOPS.clear()
     assert len(begun) == 2
 
 
+def test_workers_live_from_one_dataset_to_the_next_and_end_with_the_last():
+    with closing(WorkerPool(a_process)) as pool:
+        with pool.lend(1) as found:
+            first = found.make("toys 0", 60, os.getpid)
+        with pool.lend(2) as found:
+            hands = [found.idle.get(), found.idle.get()]
+            assert first in [each.pid for each in hands]
+            for each in hands:
+                found.idle.put(each)
+    with pytest.raises(ProcessLookupError):
+        os.kill(first, 0)
+
+
+def test_an_error_ends_what_the_others_are_at():
+    with (
+        ThreadPoolExecutor(1) as threads,
+        closing(WorkerPool(a_process)) as pool,
+        contextlib.suppress(Problem),
+        pool.lend(2) as found,
+    ):
+        other = threads.submit(found.make, "toys 4", 600, slowly, 600)
+        while found.idle.qsize() == 2:
+            time.sleep(0.01)
+        raise Problem("something else")
+    assert isinstance(other.exception(), BrokenExecutor | CancelledError | Ended)
+
+
 def test_nothing_is_begun_once_a_build_was_stopped():
-    with open_worker_pool(a_process, 2) as found:
+    with closing(WorkerPool(a_process)) as pool, pool.lend(2) as found:
         assert found.idle.qsize() == 2
     with pytest.raises(CancelledError):
         found.make("toys 0", 60, sum, (1, 2))

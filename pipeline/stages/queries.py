@@ -126,7 +126,7 @@ VIEWS = Views(place=13, report=(Section("queries", "Searches", "publish.report_s
     plan=plan_queries,
     checks=[category_is_the_catalogs, texts_are_searches_there, texts_are_distinct],
     across=[ids_are_unique, categories_are_unique],
-    per_shard=(2_000, 100_000),
+    per_shard=(25, 100_000),
     views=VIEWS,
     languages=("en", "zh"),
 )
