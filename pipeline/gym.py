@@ -31,7 +31,7 @@ from shopwright.pipeline.shards import in_batches
 from shopwright.pipeline.shop.store import Customer
 from shopwright.pipeline.shop_cache import find_shop_folder, keep, keep_batches, read_batches
 from shopwright.pipeline.stage import ROLES, Shard, Stage
-from shopwright.pipeline.stages import find_stage, upstream
+from shopwright.pipeline.stages import all_stages, upstream
 from shopwright.schemas.record import Record
 from shopwright.schemas.shop import Order, Persona
 
@@ -102,7 +102,7 @@ def read_or_build_dataset(
     """A dataset of a shop in memory, from its folder where it is kept there."""
     if folder is None:
         return build_dataset_in_memory(name, have, given, seed)
-    stage, path = find_stage(name), folder / f"{name}.arrow"
+    stage, path = all_stages()[name], folder / f"{name}.arrow"
     if (batches := read_batches(path)) is not None:
         return MemoryDataset(name, stage.makes, batches, find_catalog_settings(stage, have, given))
     found = build_dataset_in_memory(name, have, given, seed)
@@ -218,7 +218,7 @@ def build_dataset_in_memory(
     name: str, have: dict[str, Dataset[Any]], given: Mapping[str, Any], seed: int, shard: Shard | None = None
 ) -> MemoryDataset:
     """A dataset as its stage makes it from others in memory, in one piece or a slice of it, and without any model."""
-    stage = find_stage(name)
+    stage = all_stages()[name]
     settings = {key: setting.parse(given.get(key, setting.default)) for key, setting in stage.settings.items()}
     roles = {role: Role(role, Models(), Path()) for role in ROLES}
     plan = stage.plan(have, settings)

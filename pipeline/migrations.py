@@ -25,13 +25,14 @@ from shopwright.pipeline.files import is_here, move_into_place, remove
 from shopwright.pipeline.problem import Problem
 from shopwright.pipeline.schema_steps import apply_steps, schema_number
 from shopwright.pipeline.shards import draft_path
-from shopwright.pipeline.stages import all_stages
+from shopwright.pipeline.stages import all_stages, order_names
 from shopwright.schemas.record import Record
 
 
 def find_outdated(run: Path) -> list[str]:
     """The whole datasets whose columns are those of an earlier release. Those that cannot be read are not among them."""
-    return [name for name in all_stages() if is_outdated(Dataset(run, name, all_stages()[name].makes))]
+    there = [name for name in all_stages().unordered if (run / "manifests" / f"{name}.json").exists()]
+    return [name for name in order_names(there) if is_outdated(Dataset(run, name, all_stages()[name].makes))]
 
 
 def is_outdated(dataset: Dataset[Any]) -> bool:

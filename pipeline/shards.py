@@ -31,7 +31,7 @@ from shopwright.pipeline.models.replies import list_reply_places
 from shopwright.pipeline.models.role import Models, PromptUsage, Role
 from shopwright.pipeline.problem import Ended, Problem
 from shopwright.pipeline.stage import Fault, Plan, Shard, Stage, reasons_against
-from shopwright.pipeline.stages import find_stage
+from shopwright.pipeline.stages import all_stages
 from shopwright.schemas.record import Record, Rejected
 
 # Each batch becomes a row group.
@@ -60,7 +60,7 @@ class Build:
 
     @property
     def stage(self) -> Stage:
-        return find_stage(self.name)
+        return all_stages()[self.name]
 
     @property
     def dataset(self) -> Dataset[Any]:
@@ -73,7 +73,7 @@ class Build:
 
     @property
     def datasets(self) -> dict[str, Dataset[Any]]:
-        return {name: Dataset(self.run, name, find_stage(name).makes) for name in self.stage.reads}
+        return {name: Dataset(self.run, name, all_stages()[name].makes) for name in self.stage.reads}
 
     def shard_path(self, index: int) -> Path:
         return self.run / self.name / shard_name(index)

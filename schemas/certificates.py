@@ -11,7 +11,7 @@ from datetime import datetime
 from itertools import chain
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, SerializerFunctionWrapHandler, TypeAdapter, ValidationError, model_serializer
+from pydantic import ConfigDict, Field, SerializerFunctionWrapHandler, TypeAdapter, ValidationError, model_serializer
 
 from shopwright.schemas.record import Part
 from shopwright.schemas.shop import Voucher
@@ -267,7 +267,7 @@ class Infeasible(Kind):
 Certificate = Annotated[AnyOf | OneOfEach | Parts | Infeasible, Field(discriminator="kind")]
 PartOf.model_rebuild()
 Parts.model_rebuild()
-CERTIFICATE: TypeAdapter[Certificate] = TypeAdapter(Certificate)
+CERTIFICATE: TypeAdapter[Certificate] = TypeAdapter(Certificate, config=ConfigDict(defer_build=True))
 
 
 class Miss(Part):

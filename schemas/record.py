@@ -11,7 +11,8 @@ Half = NewType("Half", float)
 class Part(BaseModel):
     """A value inside a record: frozen and strict like one, but without an id of its own."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    # A validator is made when it is first used: most processes use few of all kinds.
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 class Record(Part):

@@ -3,13 +3,13 @@
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from itertools import chain
 from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
-from shopwright.pipeline.phrases.grammar import SLOT, Malformed, Template, parse_phrase_files
+from shopwright.pipeline.phrases.grammar import SLOT, Malformed, Meanings, Template, parse_phrase_files
 from shopwright.pipeline.phrases.register_wording import fill_registers
 from shopwright.pipeline.phrases.synonyms import load_synonyms
 from shopwright.schemas.phrases import FamilyName, Use
@@ -43,10 +43,9 @@ class Ref:
 class PhraseBank:
     """Templates by meaning and use."""
 
-    def __init__(self, templates: Iterable[Template]) -> None:
-        self.templates: dict[str, list[Template]] = {}
-        for template in templates:
-            self.templates.setdefault(template.meaning, []).append(template)
+    def __init__(self, templates: Iterable[Template] | Meanings) -> None:
+        self.templates: Mapping[str, list[Template]]
+        self.templates = templates if isinstance(templates, Meanings) else group_by_meaning(templates)
         self.known: dict[tuple[str, Use, str], list[Template]] = {}
 
     def of(self, meaning: str, use: Use, register: str = "plain") -> list[Template]:
@@ -122,6 +121,13 @@ class PhraseBank:
         return Said(tidy_sentence(text), tuple(used))
 
 
+def group_by_meaning(templates: Iterable[Template]) -> dict[str, list[Template]]:
+    found: dict[str, list[Template]] = {}
+    for template in templates:
+        found.setdefault(template.meaning, []).append(template)
+    return found
+
+
 def tidy_sentence(text: str) -> str:
     """Spaces and signs as they are written; `a` before a vowel's sound is `an`.
 
@@ -154,7 +160,5 @@ def load_grammar_bank(family: str) -> PhraseBank:
     files = [*sorted(FOLDER.glob("*.txt")), *sorted(FOLDER.joinpath(family).glob("*.txt"))]
     # Small phrases of questions are exchanged for others when they are said.
     settle = load_synonyms().settle if family == QUESTIONS else str
-    meanings = list(parse_phrase_files(files, settle).values())
-    if family in SPOKEN:
-        meanings = [fill_registers(found, settle) for found in meanings]
-    return PhraseBank(chain.from_iterable(meanings))
+    finish = partial(fill_registers, settle=settle) if family in SPOKEN else list
+    return PhraseBank(parse_phrase_files(files, settle, finish))

@@ -88,13 +88,44 @@ def join_pieces(parts: Iterable[str]) -> str:
     return " ".join("".join(parts).split())
 
 
-def parse_phrase_files(files: Iterable[Path], settle: Callable[[str], str] = str) -> dict[str, list[Template]]:
-    """The templates of each meaning. Raises Malformed with the file and the line.
+# What can be said for a meaning: in which register, how, and the file that says so.
+Lines = list[tuple[Register, str, Path]]
 
-    settle: gives the same text for all that can be said for a text; patterns that it makes alike are in one use.
+
+class Meanings(Mapping[str, list[Template]]):
+    """The templates of each meaning, made when they are first asked for: a process says few of hundreds."""
+
+    def __init__(self, lines: Mapping[str, Lines], make: Callable[[str, Lines], list[Template]]) -> None:
+        self.lines, self.make = lines, make
+        self.made: dict[str, list[Template]] = {}
+
+    def __getitem__(self, meaning: str) -> list[Template]:
+        if meaning not in self.made:
+            self.made[meaning] = self.make(meaning, self.lines[meaning])
+        return self.made[meaning]
+
+    def __contains__(self, meaning: object) -> bool:
+        return meaning in self.lines
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.lines)
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+
+def parse_phrase_files(
+    files: Iterable[Path],
+    settle: Callable[[str], str] = str,
+    finish: Callable[[list[Template]], list[Template]] = list,
+) -> Meanings:
+    """The templates of each meaning. Raises Malformed with the file and the line: here, or where the templates of a meaning are asked for.
+
+    settle: gives the same text for all that can be said for a text; patterns that it makes alike are in one use. finish: what becomes of
+    the templates of a meaning.
     """
     rules: dict[str, list[str]] = {}
-    meanings: dict[str, list[tuple[Register, str, Path]]] = {}
+    meanings: dict[str, Lines] = {}
     for file in files:
         section: list[str] | None = None
         meaning = ""
@@ -119,7 +150,8 @@ def parse_phrase_files(files: Iterable[Path], settle: Callable[[str], str] = str
                 meanings[meaning].append((check_register(register, where), pattern, file))
             else:
                 raise Malformed(f"{where}: a line that belongs to no meaning")
-    return {meaning: list(make_templates(meaning, lines, rules, settle)) for meaning, lines in meanings.items()}
+    said = {meaning: lines for meaning, lines in meanings.items() if lines}
+    return Meanings(said, lambda meaning, lines: finish(list(make_templates(meaning, lines, rules, settle))))
 
 
 def check_register(found: re.Match[str] | None, where: str) -> Register:
@@ -133,7 +165,7 @@ def check_register(found: re.Match[str] | None, where: str) -> Register:
 
 def make_templates(
     meaning: str,
-    lines: list[tuple[Register, str, Path]],
+    lines: Lines,
     rules: dict[str, list[str]],
     settle: Callable[[str], str] = str,
 ) -> Iterator[Template]:
