@@ -12,7 +12,7 @@ Prefect is imported where it is used: worker processes import this file too, and
 
 import sys
 from concurrent.futures import BrokenExecutor, CancelledError
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import replace
 from time import perf_counter
 from typing import Any
@@ -23,12 +23,13 @@ from shopwright.flows.prefect_settings import hide_told_errors, prepare_prefect
 from shopwright.pipeline.__main__ import run_command
 from shopwright.pipeline.dataset import Manifest
 from shopwright.pipeline.files import absolute
+from shopwright.pipeline.models.limits import wait_for_replies
 from shopwright.pipeline.models.role import Models
 from shopwright.pipeline.problem import Problem
 from shopwright.pipeline.progress import Progress, SilentProgress
 from shopwright.pipeline.run import Run, settings_by_stage
 from shopwright.pipeline.shards import Build, finish, make_shard
-from shopwright.pipeline.worker_pool import ShardTimeout, WorkerDied, seconds_for
+from shopwright.pipeline.worker_pool import MINUTES_ASKING, ShardTimeout, WorkerDied, seconds_for
 
 LOCAL_SERVER = "http://127.0.0.1:4200/api"
 RETRIES = 2
@@ -80,10 +81,11 @@ def build_flow(run: Run, progress: Progress) -> Any:
         persist_result=False,
     )
     def shard(dataset: str, index: int, build: Any, executor: Any) -> Any:
-        """Makes one shard: in a worker process, or in this one where a model is asked, so that there is one budget."""
+        """Makes one shard: in a worker process, or in this one where it runs the model itself."""
         if executor is None:
             return make_shard(build, index)
-        return executor.make(f"{dataset} {index}", seconds_for(dataset, run.minutes), make_shard, build, index)
+        minutes = run.minutes or (MINUTES_ASKING if build.asks else None)
+        return executor.make(f"{dataset} {index}", seconds_for(dataset, minutes), make_shard, build, index)
 
     @task(name="finish", task_run_name="finish {dataset}", cache_policy=NO_CACHE, persist_result=False)
     def whole(dataset: str, build: Any, seconds: float) -> Any:
@@ -95,12 +97,18 @@ def build_flow(run: Run, progress: Progress) -> Any:
         if build.damaged:
             progress.report_damage(build.name, build.damaged)
         run.announce(build, shown)
-        work, calls = replace(build, run=absolute(build.run)), max(1, min(run.workers, len(missing)))
-        with wait_for_turn() if build.asks else run.pool.lend(calls) as executor:
+        calls = max(1, min(run.workers, len(missing)))
+        with (
+            wait_for_turn() if build.asks else nullcontext(),
+            build.share() as shared,
+            nullcontext() if build.loads else run.pool_of(build).lend(calls) as executor,
+            wait_for_replies(shared.models.limits, executor.wait_until_idle if executor else float),
+        ):
+            work = replace(shared, run=absolute(build.run))
             # Quoted, or Prefect would search the values for futures.
             futures = (shard.submit(build.name, index, quote(work), quote(executor)) for index in missing)
-            # A model is asked by one shard after the other.
-            for future in futures if build.asks else as_completed(list(futures)):
+            # What runs the model itself makes one shard after the other.
+            for future in futures if build.loads else as_completed(list(futures)):
                 made = future.result()
                 shown.shard(made.rows, made.rejected)
         manifest: Any = whole(build.name, quote(build), perf_counter() - started)

@@ -40,6 +40,7 @@ from shopwright.pipeline.files import (
 from shopwright.pipeline.languages import check_offered, language_of
 from shopwright.pipeline.migrations import migrate
 from shopwright.pipeline.models.base import UNANSWERED
+from shopwright.pipeline.models.limits import wait_for_replies
 from shopwright.pipeline.models.replies import ask_anew
 from shopwright.pipeline.models.role import Models
 from shopwright.pipeline.problem import STOPS, Ended, Problem, Stale, suggest_name
@@ -64,6 +65,7 @@ from shopwright.pipeline.shards import (
 from shopwright.pipeline.stage import Reference, Stage, resolve_reference
 from shopwright.pipeline.stages import all_stages, upstream
 from shopwright.pipeline.worker_pool import (
+    MINUTES_ASKING,
     ShardTimeout,
     WorkerDied,
     WorkerPool,
@@ -104,7 +106,7 @@ class Run:
             raise Problem(f"--runner {error}.") from None
         self.minutes = minutes
         self.key = ""
-        self.pool: WorkerPool
+        self.pools: dict[str, WorkerPool]
 
     def read(self, name: str) -> Dataset[Any]:
         if name not in all_stages():
@@ -146,8 +148,8 @@ class Run:
         return found
 
     def announce(self, build: Build, progress: Progress) -> None:
-        """Tells what is to be made, and by how many: where a model is asked, by one process."""
-        workers = 1 if build.asks else self.workers
+        """Tells what is to be made, and by how many."""
+        workers = 1 if build.loads else self.workers
         kind = f"{build.name} {describe_work(build, self.runner)}"
         progress.start(build.name, build.plan.units, build.shards, len(build.missing()), workers=workers, kind=kind)
 
@@ -213,7 +215,9 @@ class Run:
                 raise Problem(
                     f"--written-by model needs a model: say --model, or --{role}. See: shopwright build {name} -h"
                 )
-        build = Build(self.folder, recipe, stage.shards(plan.units, few=models.asks(roles)), plan, models)
+        build = Build(
+            self.folder, recipe, stage.shards(plan.units, at_least=models.units_per_shard(roles)), plan, models
+        )
         if again or old is None:
             self.clear(name)
         elif (damaged or lost) and (manifest := self.read(name).manifest):
@@ -300,21 +304,23 @@ class Run:
     def make(self, build: Build) -> Generator[ShardMade]:
         """Makes the missing shards, on as many processes as there are workers, in any order."""
         missing = build.missing()
-        with self.clearing(build):
-            work, seconds = replace(build, run=absolute(build.run)), seconds_for(build.name, self.minutes)
-            # One process holds many conversations; one shard is not worth starting others.
-            if build.asks or (self.runner == "local" and (self.workers == 1 or len(missing) <= 1)):
-                yield from (make_shard(build, index) for index in missing)
-            elif self.runner == "local":
+        with self.clearing(build), build.share() as shared:
+            minutes = self.minutes or (MINUTES_ASKING if build.asks else None)
+            work, seconds = replace(shared, run=absolute(build.run)), seconds_for(build.name, minutes)
+            runner = "local" if build.asks else self.runner
+            # One shard is not worth starting other processes.
+            if build.loads or (runner == "local" and (self.workers == 1 or len(missing) <= 1)):
+                yield from (make_shard(shared, index) for index in missing)
+            elif runner == "local":
                 with (
                     # The threads only wait, each for a process of the pool.
                     ThreadPoolExecutor(self.workers) as threads,
-                    self.pool.lend(min(self.workers, len(missing))) as found,
+                    self.pool_of(build).lend(min(self.workers, len(missing))) as found,
                 ):
-                    for done in as_completed(
-                        [threads.submit(make_shard_in_pool, found, seconds, work, index) for index in missing]
-                    ):
-                        yield done.result()
+                    calls = [threads.submit(make_shard_in_pool, found, seconds, work, index) for index in missing]
+                    with wait_for_replies(work.models.limits, found.wait_until_idle):
+                        for done in as_completed(calls):
+                            yield done.result()
             else:
                 with self.executor(len(missing)) as executor:
                     calls = [executor.submit(run_with_deadline, seconds, make_shard, work, index) for index in missing]
@@ -324,18 +330,24 @@ class Run:
     @contextmanager
     def open_pool(self, names: Iterable[str]) -> Iterator[None]:
         """The processes that make the shards of all these datasets, forked from one that has imported what makes them."""
-        modules = [each.function.__module__ for each in map(all_stages().__getitem__, names)]
-        self.pool = WorkerPool(partial(self.executor, 1, modules), here=self.runner == "local")
+        modules = [all_stages()[name].function.__module__ for name in names]
+        self.pools = {self.runner: WorkerPool(partial(open_executor, self.runner, self.workers), here=False)}
+        self.pools |= {"local": WorkerPool(partial(open_executor, "local", 1, modules))}
         try:
             yield
         finally:
-            self.pool.close()
+            for pool in self.pools.values():
+                pool.close()
+
+    def pool_of(self, build: Build) -> WorkerPool:
+        """Those that make a dataset's shards. What a model is asked for is made here, where all processes share its limits."""
+        return self.pools["local" if build.asks else self.runner]
 
     @contextmanager
-    def executor(self, calls: int, modules: Iterable[str] = ()) -> Iterator[Executor]:
+    def executor(self, calls: int) -> Iterator[Executor]:
         """What makes so many shards: of processes of its own no more than these are started."""
         workers = min(self.workers, max(1, calls)) if self.runner == "local" else self.workers
-        with open_executor(self.runner, workers, modules) as found:
+        with open_executor(self.runner, workers) as found:
             yield found
 
     @contextmanager

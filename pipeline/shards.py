@@ -3,7 +3,8 @@
 import json
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from socket import gethostname
 from typing import Any
@@ -68,8 +69,22 @@ class Build:
 
     @property
     def asks(self) -> bool:
-        """Whether a real model is asked: by one process then, which holds many conversations at once."""
+        """Whether a real model is asked: by processes of this machine then, which share its limits."""
         return self.models.asks(self.stage.asks(self.recipe.settings))
+
+    @property
+    def loads(self) -> bool:
+        """Whether a model is run in the process that makes it, which is one alone then."""
+        return self.models.loads(self.stage.asks(self.recipe.settings))
+
+    @contextmanager
+    def share(self) -> Iterator["Build"]:
+        """The same with limits that several processes can share, where a model is asked."""
+        if self.asks:
+            with self.models.share() as models:
+                yield replace(self, models=models)
+        else:
+            yield self
 
     @property
     def datasets(self) -> dict[str, Dataset[Any]]:

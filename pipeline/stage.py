@@ -288,10 +288,10 @@ class Stage:
             return Plan(settings["count"], rows=settings["count"])
         return Plan(len(datasets[self.reads[0]]))
 
-    def shards(self, units: int, *, few: bool = False) -> int:
-        """`few`: as few as may be, for work that is done by one process anyway."""
+    def shards(self, units: int, *, at_least: int = 1) -> int:
+        """`at_least`: units of a shard, as far as it may have so many."""
         fewest, most = self.per_shard
-        size = most if few else min(max(-(-units // 16), fewest), most)  # -(-a // b) rounds up
+        size = min(max(-(-units // 16), fewest, at_least), most)  # -(-a // b) rounds up
         return max(1, -(-units // size))
 
 

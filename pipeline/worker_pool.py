@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, CancelledError
 from concurrent.futures import TimeoutError as Overdue
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from time import monotonic
 from typing import Any, NamedTuple
 
@@ -22,6 +22,8 @@ from shopwright.pipeline.problem import Ended, finish_before_stopping
 MINUTES = 60.0
 # Of datasets whose shards may well take longer: a sentence embedder of one's own, on the CPU.
 MINUTES_OF = {"embeddings": 240.0}
+# Where a model is asked: each of its requests has a limit of its own.
+MINUTES_ASKING = 7 * 24 * 60.0
 # Seconds more before a process that does not end itself is ended from here.
 GRACE = 2.0
 
@@ -107,6 +109,16 @@ class WorkerPool:
     def close(self) -> None:
         self.closed = True
         self.stack.close()
+
+    def wait_until_idle(self, seconds: float) -> None:
+        """Begins no shard more and waits for those that are being made, so long at most."""
+        self.closed, end = True, monotonic() + seconds
+        found: list[PoolWorker] = []
+        with suppress(Empty):
+            while len(found) < self.size:
+                found.append(self.idle.get(timeout=max(0.0, end - monotonic())))
+        for hand in found:
+            self.idle.put(hand)  # calls that wait for one learn that they are not made
 
     def start_worker(self) -> PoolWorker:
         executor = self.stack.enter_context(self.start())

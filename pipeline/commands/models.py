@@ -29,7 +29,10 @@ def add_models(options: Any, roles: list[str], *, plans: bool = True) -> None:
     for role in dict.fromkeys(roles):
         group.add_argument(f"--{role}", metavar="M", help=f"model for the {role} only")
     group.add_argument(
-        "--at-once", type=parse_positive, metavar="N", help="number of conversations at a time (default: 64)"
+        "--at-once",
+        type=parse_positive,
+        metavar="N",
+        help="number of requests at a time, in all processes together (default: 64)",
     )
     group.add_argument(
         "--max-tokens",

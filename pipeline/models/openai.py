@@ -20,6 +20,8 @@ from time import monotonic
 from typing import Any
 
 from shopwright.pipeline.models.base import Chances, Prompt, Reply, Sampling, ServerUnreachable, Spec
+from shopwright.pipeline.models.limits import GOOD, INSIDE, SWEPT, WAITING, WIDTHS, Limits
+from shopwright.pipeline.stage import ROLES
 
 # Seconds before a second try, at first and at most.
 PAUSE = (0.25, 30.0)
@@ -27,6 +29,8 @@ PAUSE = (0.25, 30.0)
 DEADLINE = 300.0
 # Seconds to a connection, and from one piece of an answer to the next.
 CONNECT, PAUSED = 30.0, 60.0
+# Seconds until a request that waits for those of other processes looks again.
+LOOKS = 0.005
 # Of a request that gets a bad answer, or whose connection is cut.
 TRIES = 8
 # A time-out is half of what a request may try: each costs as long as the longest good answer.
@@ -54,7 +58,10 @@ CALLS = json.JSONDecoder(strict=False)
 
 
 class OpenAI:
-    """`patience`: seconds of nothing but bad answers after which it gives up; no request takes longer, nor than `deadline`."""
+    """`patience`: seconds of nothing but bad answers after which it gives up; no request takes longer, nor than `deadline`.
+
+    It shares `limits` with all that play its `role`, in other processes too; `allow` may raise before anything is asked.
+    """
 
     def __init__(
         self,
@@ -64,14 +71,17 @@ class OpenAI:
         at_once: int = 64,
         patience: float = PATIENCE,
         deadline: float = DEADLINE,
+        role: str = "writer",
+        limits: Limits | None = None,
+        allow: Callable[[], None] = lambda: None,
     ) -> None:
         self.spec, self.sampling = spec, sampling
-        self.lane = Lane(at_once)
+        self.lane, self.allow = Lane(at_once, limits or Limits(), role), allow
         self.patience, self.deadline = patience, min(patience, deadline)
         self.bad: float | None = None
         """Since when there have been only bad answers."""
-        self.good = self.idle = monotonic()
-        """When the last good answer came, and when the last request ended."""
+        self.idle = monotonic()
+        """When the last request ended."""
         self.large = asyncio.Semaphore(LARGE_AT_ONCE)
         self.under_way = 0
         self.session: Any = None
@@ -106,10 +116,12 @@ class OpenAI:
         while True:
             tries += 1
             async with self.lane:
+                if tries == 1:
+                    self.allow()
                 began = monotonic()
                 status, wait, text = await self.post(body)
             if status == 200 and (found := parse_completion(text)) is not None:
-                self.bad, self.good = None, monotonic()
+                self.bad = None
                 self.lane.widen()
                 return found
             if status == TOO_MUCH:
@@ -126,7 +138,7 @@ class OpenAI:
                 self.lane.narrow()
             bad += TIME_OUT if status == LATE else status not in BUSY and status != AWAY
             why = text if status <= 0 else "an answer that is no chat completion" if status == 200 else f"HTTP {status}"
-            self.bad = self.bad or max(began, self.good)
+            self.bad = max(self.bad or began, self.lane.good)
             if monotonic() - self.bad >= self.patience:
                 raise ServerUnreachable(
                     f"{self.spec.url} gave no good answer for {self.patience:.0f} seconds (last: {why}). What is done is "
@@ -220,6 +232,7 @@ class OpenAI:
         return found
 
     async def close(self) -> None:
+        self.lane.close()
         if self.session is not None:
             await self.session.close()
             self.session = None
@@ -243,16 +256,32 @@ async def unpack_body(answer: Any, longest: float) -> AsyncIterator[bytes]:
 
 
 class Lane:
-    """How many requests may be on their way: one fewer for each that was too much, a little more for each good reply.
+    """How many requests may be on their way, in all processes: one fewer for each that was too much, a little more for each good reply.
 
     At rest about one request in eight is too much, which shows what the server can do. Where fewer are, by chance
     and not because there are many, it stays as wide as it may be.
     """
 
-    def __init__(self, widest: int) -> None:
-        self.widest, self.width = widest, float(widest)
-        self.inside = 0
+    def __init__(self, widest: int, limits: Limits, role: str) -> None:
+        self.widest, self.limits = widest, limits
+        self.place = WIDTHS + ROLES.index(role)
+        self.line = limits.take_line(ROLES.index(role))
         self.waiting: deque[asyncio.Future[None]] = deque()
+        self.looks: asyncio.TimerHandle | None = None
+
+    @property
+    def width(self) -> float:
+        return min(self.limits.numbers[self.place] or self.widest, self.widest)
+
+    @property
+    def inside(self) -> int:
+        return int(self.limits.numbers[self.line + INSIDE])
+
+    @property
+    def good(self) -> float:
+        """When the last good answer came, to whichever process."""
+        found = self.limits.numbers
+        return max(found[line + GOOD] for line in (self.line, *self.limits.others(self.line)))
 
     async def __aenter__(self) -> None:
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -266,23 +295,48 @@ class Lane:
             raise
 
     async def __aexit__(self, *_: object) -> None:
-        self.inside -= 1
-        self.let_in()
+        self.limits.numbers[self.line + INSIDE] -= 1
+        self.let_in(leaving=True)
 
-    def let_in(self) -> None:
+    def let_in(self, *, leaving: bool = False) -> None:
         """In the order in which they came."""
-        while self.waiting and self.inside < int(self.width):
-            turn = self.waiting.popleft()
-            if not turn.done():
-                turn.set_result(None)
-                self.inside += 1
+        if not self.waiting:
+            return
+        numbers = self.limits.numbers
+        with self.limits as limits:
+            if monotonic() - limits.swept > SWEPT:
+                limits.sweep()
+            room = limits.room(self.line, int(self.width), leaving=leaving)
+            while self.waiting and room > 0:
+                turn = self.waiting.popleft()
+                if not turn.done():
+                    turn.set_result(None)
+                    numbers[self.line + INSIDE] += 1
+                    room -= 1
+            numbers[self.line + WAITING] = monotonic() if self.waiting else 0
+        # What ends here lets the next one in; what ends elsewhere is seen only by looking.
+        if self.waiting and self.looks is None and len(limits.lines()) > 1:
+            self.looks = asyncio.get_running_loop().call_later(LOOKS, self.look)
+
+    def look(self) -> None:
+        self.looks = None
+        self.let_in()
 
     def narrow(self) -> None:
-        self.width = max(1.0, self.width - 1)
+        with self.limits as limits:
+            limits.numbers[self.place] = max(1.0, self.width - 1)
 
     def widen(self) -> None:
-        self.width = min(float(self.widest), self.width + 0.1 + 1 / self.width)
-        self.let_in()
+        self.limits.numbers[self.line + GOOD] = monotonic()
+        if self.width < self.widest:
+            with self.limits as limits:
+                limits.numbers[self.place] = min(float(self.widest), self.width + 0.1 + 1 / self.width)
+            self.let_in()
+
+    def close(self) -> None:
+        if self.looks:
+            self.looks.cancel()
+        self.limits.drop_line(self.line)
 
 
 def backoff_seconds(tries: int) -> float:

@@ -1,6 +1,6 @@
 """Every reply that was paid for, kept by its address: what was asked once is not asked again.
 
-An append-only file of JSON lines for each process that asks. A line is written when the reply is there, so that a process
+An append-only file of JSON lines for each shard and role: one process at a time adds to it. A line is written when the reply is there, so that a process
 that is killed loses only what was on its way. It ends with a checksum: one that was torn or damaged is passed over, and asked again. Where
 the run's folder is elsewhere, the files are kept here, and copied there every minute and at the end.
 """
@@ -33,25 +33,38 @@ SYNCED = 0.5
 COPIED = 60.0
 
 
-class Replies:
-    """The replies in a folder; opened to read all of them and to add to a file of one's own.
+# The file of a reply, and where in it its line begins.
+Place = tuple[Path, int]
 
+
+class Replies:
+    """The replies in a folder; opened to read all of them and to add to a file of one's own, whose replies come first.
+
+    `known`: what a process found that opened the folder before for the same build; it reads its own file alone then, as only others add to the rest.
     Kept are places, not texts: an index of a million replies takes some 200 MB.
     """
 
-    def __init__(self, folder: Path, name: str, *, fresh: bool = False) -> None:
+    def __init__(
+        self, folder: Path, name: str, *, fresh: bool = False, known: dict[Path, dict[str, Place]] | None = None
+    ) -> None:
         self.folder, self.there = here(folder), folder / f"{name}.jsonl"
         self.path = self.folder / self.there.name
         fetch_replies(folder)
         self.rounds = read_rounds(folder)
         """By address: how often a reply was asked for anew (`ask_anew`)."""
-        self.places: dict[str, tuple[Path, int]] = {} if fresh else dict(list_reply_places(folder, self.rounds))
+        known = {} if known is None else known
+        self.places: dict[str, Place] = {}
+        if not fresh and folder in known:
+            self.places |= list_reply_places(folder, self.rounds, only=self.path.name)
+        elif not fresh:
+            known[folder] = dict(list_reply_places(folder, self.rounds, last=self.path.name))
+        self.earlier = {} if fresh else known[folder]
         self.file: Any = None
         self.synced = self.copied = monotonic()
         self.copying: Thread | None = None
 
     def get(self, key: str) -> Reply | None:
-        place = self.places.get(key)
+        place = self.places.get(key) or self.earlier.get(key)
         if place is None:
             return None
         path, offset = place
@@ -140,12 +153,16 @@ def repair_replies(path: Path) -> None:
         file.truncate(whole.rfind(b"\n") + 1)
 
 
-def list_reply_places(folder: Path, rounds: Mapping[str, int] = {}) -> Iterator[tuple[str, tuple[Path, int]]]:
-    """The address of every reply in a folder, and where it stands; of two replies the one in the later file comes last.
+def list_reply_places(
+    folder: Path, rounds: Mapping[str, int] = {}, *, last: str = "", only: str = ""
+) -> Iterator[tuple[str, Place]]:
+    """The address of every reply in a folder, or in one file, and where it stands; of two replies the one in the later file comes last.
 
     What is damaged is told on standard error, a line for each file.
     """
-    for path in sorted(here(folder).glob("*.jsonl"), key=lambda path: (path.stat().st_mtime_ns, path.name)):
+    for path in sorted(
+        here(folder).glob(only or "*.jsonl"), key=lambda path: (path.name == last, path.stat().st_mtime_ns, path.name)
+    ):
         offset = damaged = 0
         with open(path, "rb") as file:
             for line in file:

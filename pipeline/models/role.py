@@ -1,7 +1,9 @@
 """A role that a model plays for a stage: the model, what it has replied already, and what it may cost."""
 
 import asyncio
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -22,25 +24,19 @@ from shopwright.pipeline.models.base import (
     parse_spec,
     reply_key,
 )
+from shopwright.pipeline.models.limits import PATIENCE, Limits, share_limits
 from shopwright.pipeline.models.play import Working, play_blocking
 from shopwright.pipeline.models.replies import Replies
 from shopwright.pipeline.models.scripted import Scripted
-from shopwright.pipeline.problem import Problem
+from shopwright.pipeline.problem import Ended, Problem
 from shopwright.pipeline.stage import ROLES
 
 T = TypeVar("T")
-# Seconds that replies on their way are waited for at the end.
-PATIENCE = 15.0
+GO_ON = "What is done is kept: run the same command again to go on."
+# Units of a shard at the least where a server is asked.
+CONVERSATIONS = 256
 # Between the seeds of a prompt and of the same asked anew.
 APART = 1_000_003
-
-
-@dataclass
-class Budget:
-    """What a command has spent."""
-
-    tokens: int = 0
-    dollars: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -53,7 +49,7 @@ class Models:
     sampling: Mapping[str, Sampling] = field(default_factory=dict)
     """Of each role that has its own."""
     at_once: int = 64
-    """Conversations at a time."""
+    """Requests at a time, in all processes, and conversations at a time in each."""
     max_tokens: int | None = None
     """Prompt and reply tokens of one command, after which it stops cleanly."""
     max_cost: float | None = None
@@ -68,7 +64,8 @@ class Models:
     """Options of vLLM's engine, where it runs in this process."""
     fresh: bool = False
     """Ask again what was asked before."""
-    spent: Budget = field(default_factory=Budget, compare=False)
+    limits: Limits = field(default_factory=Limits, compare=False)
+    """What is spent, and on its way, in all processes of a build."""
 
     def spec(self, role: str) -> Spec:
         return parse_spec(self.roles.get(role, self.model))
@@ -84,6 +81,30 @@ class Models:
     def asks(self, roles: Iterable[str]) -> bool:
         """Whether a real model plays any of these."""
         return any(self.spec(role).kind != "scripted" for role in roles)
+
+    def loads(self, roles: Iterable[str]) -> bool:
+        """Whether one of these is played in the process itself, of which there is only one then."""
+        return any(self.spec(role).kind == "vllm" for role in roles)
+
+    def units_per_shard(self, roles: Iterable[str]) -> int:
+        """Units of a shard at the least: enough that a server seldom waits for the last of them, and all where each shard would load the model."""
+        return sys.maxsize if self.loads(roles) else CONVERSATIONS if self.asks(roles) else 1
+
+    @contextmanager
+    def share(self) -> Iterator["Models"]:
+        """The same with limits that other processes can share."""
+        with share_limits(self.limits) as limits:
+            yield replace(self, limits=limits)
+
+    def check_budget(self) -> None:
+        """Raises BudgetExceeded, or Ended where another process has ended the work."""
+        limits = self.limits
+        if limits.stopped:
+            raise Ended(f"Nothing more is asked. {GO_ON}")
+        if self.max_tokens is not None and limits.spent_tokens >= self.max_tokens:
+            raise BudgetExceeded(f"--max-tokens {self.max_tokens:,} are used up. {GO_ON}")
+        if self.max_cost is not None and limits.spent_dollars >= self.max_cost:
+            raise BudgetExceeded(f"--max-cost {self.max_cost:g} is used up. {GO_ON}")
 
     def price(self, role: str) -> Price:
         """Raises Problem where a cost is to be kept to and nobody said what the model costs."""
@@ -119,7 +140,8 @@ class PromptUsage(BaseModel):
         self.faults += bool(reply.fault)
         self.prompt_tokens += reply.prompt_tokens
         self.tokens += reply.tokens
-        self.dollars += price.of(reply.prompt_tokens, reply.tokens)
+        # Of the sums: the same in whichever order replies come.
+        self.dollars = price.of(self.prompt_tokens, self.tokens)
 
     def merge(self, other: "PromptUsage") -> "PromptUsage":
         """The two together."""
@@ -200,7 +222,9 @@ def run_offline(conversation: Working[T]) -> T:
 
 def open_model(role: Role) -> Model:
     """Called in the thread that asks."""
-    replies = Replies(role.folder / "replies", role.file, fresh=role.models.fresh)
+    limits = role.models.limits
+    known = limits.places if limits.path else None  # else others may have written there since
+    replies = Replies(role.folder / "replies", role.file, fresh=role.models.fresh, known=known)
     return CachedModel(model_of(role.spec, role.name, role.models), replies, role)
 
 
@@ -208,8 +232,16 @@ def model_of(spec: Spec, role: str, models: Models) -> Model:
     if spec.kind == "openai":
         from shopwright.pipeline.models.openai import OpenAI
 
-        limits = {"patience": models.patience, "deadline": models.deadline}
-        return OpenAI(spec, models.sampling_of(role), at_once=models.at_once, **limits)
+        return OpenAI(
+            spec,
+            models.sampling_of(role),
+            at_once=models.at_once,
+            patience=models.patience,
+            deadline=models.deadline,
+            role=role,
+            limits=models.limits,
+            allow=models.check_budget,
+        )
     if spec.kind == "vllm":
         from shopwright.pipeline.models.vllm import Vllm
 
@@ -243,7 +275,7 @@ class CachedModel:
         found = self.replies.get(key)
         if found is None:
             if key not in self.on_their_way:
-                self.check_budget()
+                self.models.check_budget()
                 self.on_their_way[key] = asyncio.create_task(self.ask(key, prompt))
                 # Looked at here, else asyncio complains of an error that nobody waited for.
                 self.on_their_way[key].add_done_callback(lambda task: task.cancelled() or task.exception())
@@ -252,13 +284,6 @@ class CachedModel:
         asked = self.role.asked.setdefault(prompt.name, PromptUsage(role=self.role.name, model=self.name))
         asked.add(prompt, found, self.price)
         return found
-
-    def check_budget(self) -> None:
-        models, spent = self.models, self.models.spent
-        if models.max_tokens is not None and spent.tokens >= models.max_tokens:
-            raise BudgetExceeded(f"--max-tokens {models.max_tokens:,} are used up. {GO_ON}")
-        if models.max_cost is not None and spent.dollars >= models.max_cost:
-            raise BudgetExceeded(f"--max-cost {models.max_cost:g} is used up. {GO_ON}")
 
     async def ask(self, key: str, prompt: Prompt) -> Reply:
         try:
@@ -269,8 +294,8 @@ class CachedModel:
             # What was asked anew needs another seed, or a server would say the same.
             found = await self.model.reply(replace(prompt, seed=prompt.seed + APART * again) if again else prompt)
             found = replace(found, key=key, seconds=round(monotonic() - began, 4))
-            self.models.spent.tokens += found.prompt_tokens + found.tokens
-            self.models.spent.dollars += self.price.of(found.prompt_tokens, found.tokens)
+            dollars = self.price.of(found.prompt_tokens, found.tokens)
+            self.models.limits.spend(found.prompt_tokens + found.tokens, dollars)
             self.replies.put(key, prompt.name, found)
         finally:
             del self.on_their_way[key]
@@ -285,9 +310,6 @@ class CachedModel:
             await asyncio.gather(*late, return_exceptions=True)
         await self.model.close()
         self.replies.close()
-
-
-GO_ON = "What is done is kept: run the same command again to go on."
 
 
 def read_model_options(options: Mapping[str, Any]) -> Models:

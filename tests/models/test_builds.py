@@ -144,7 +144,7 @@ def test_there_is_one_budget_for_all_that_a_command_builds(folder):
     with Server(Plan(says=writes)) as server:
         bounded = models(server, max_tokens=10 * COUNT)
         Run(folder, models=bounded).build("personas", count=COUNT)
-        assert bounded.spent.tokens == 10 * COUNT
+        assert bounded.limits.spent_tokens == 10 * COUNT
         with pytest.raises(Problem, match="are used up"):
             Run(folder, models=replace(bounded, fresh=True)).build("personas", count=COUNT, rebuild=True)
         assert server.count == COUNT

@@ -10,6 +10,7 @@ from statistics import median
 import pytest
 
 from shopwright.pipeline.models.base import ServerUnreachable
+from shopwright.pipeline.models.limits import Limits
 from shopwright.pipeline.models.openai import TRIES, Lane
 from shopwright.pipeline.models.role import Models
 from shopwright.pipeline.run import Run
@@ -350,7 +351,7 @@ def test_who_stops_waiting_when_it_is_let_in_gives_its_place_back():
             await asyncio.sleep(0)
 
     async def run():
-        lane = Lane(1)
+        lane = Lane(1, Limits(), "writer")
         await lane.__aenter__()
         waits = asyncio.create_task(enter(lane))
         await asyncio.sleep(0)
