@@ -206,7 +206,7 @@ def test_heavy_ones_wait_until_they_are_used():
 @pytest.mark.parametrize("name", ["shopwright.pipeline.__main__", "shopwright.flows.build"])
 def test_starting_loads_none_of_the_heavy_ones(name):
     """The parser needs every stage, and so do worker processes; measured, whoever imports them."""
-    script = f"import {name}; from shopwright.pipeline.stages import all_stages; all_stages()"
+    script = f"import {name}; from shopwright.pipeline.stages import all_stages; dict(all_stages())"
     words = [sys.executable, "-X", "importtime", "-c", script]
     told = subprocess.run(words, cwd=HOME, check=True, capture_output=True, text=True).stderr
     modules = {line.rpartition("|")[2].strip() for line in told.splitlines()}
