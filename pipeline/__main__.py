@@ -120,14 +120,16 @@ def build_dataset(
 
 
 def make_parser(words: Sequence[str] = ()) -> Parser:
-    """Of all commands with their options; where the words name one, of that one alone. Where they name none, what all are for: no file of
-    a command is imported.
+    """Of all commands with their options; where the words name one, of that one alone, and where they name what it builds, of that alone.
+    Where they name none, what all are for: no file of a command is imported.
     """
     first = words[0] if words else "completion"  # which completes all the others
     if first not in COMMANDS:
         return make_overview()
     from shopwright.pipeline.stages import all_stages
 
+    if first == "build" and len(words) > 1 and words[1] in all_stages():
+        return parser_of(("build",), (words[1],))
     return parser_of(tuple(COMMANDS) if first == "completion" else (first,), tuple(all_stages()))
 
 
@@ -151,7 +153,8 @@ def parser_of(names: tuple[str, ...], datasets: tuple[str, ...]) -> Parser:
     as_json = Parser(add_help=False)
     as_json.add_argument("--json", action="store_true", help="print JSON, for scripts")
     for name in names:
-        import_command(name).add(commands, folder, as_json)
+        given = {"datasets": datasets} if name == "build" else {}
+        import_command(name).add(commands, folder, as_json, **given)
     return top
 
 

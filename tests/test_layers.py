@@ -227,3 +227,13 @@ def test_the_picture_sees_an_import_that_points_up(tmp_path):
         > layer("shopwright.pipeline.checks.trajectories")
         > layer("shopwright.schemas.shop")
     )
+
+
+def test_a_dataset_is_built_without_the_files_of_those_that_it_is_not_made_from():
+    script = (
+        "import sys; from shopwright.pipeline.__main__ import parse_arguments; "
+        "parse_arguments(['build', 'personas', '--count', '2']); "
+        "print(*(name for name in sys.modules if name.startswith('shopwright.pipeline.stages.')))"
+    )
+    told = subprocess.run([sys.executable, "-c", script], cwd=HOME, check=True, capture_output=True, text=True).stdout
+    assert {name.rpartition(".")[2] for name in told.split()} == {"catalog", "personas"}

@@ -3,7 +3,7 @@
 import argparse
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import date
 from itertools import chain
 from shlex import quote
@@ -22,12 +22,10 @@ from shopwright.pipeline.stage import Setting
 from shopwright.pipeline.stages import all_stages, upstream
 
 
-def add(commands: Any, folder: Parser, as_json: Parser) -> None:
-    datasets = add_listed_command(commands, "build", []).add_subparsers(
-        dest="dataset", required=True, metavar="DATASET"
-    )
-    for name in all_stages():
-        add_dataset(datasets, name, [folder, as_json])
+def add(commands: Any, folder: Parser, as_json: Parser, datasets: Iterable[str]) -> None:
+    several = add_listed_command(commands, "build", []).add_subparsers(dest="dataset", required=True, metavar="DATASET")
+    for name in datasets:
+        add_dataset(several, name, [folder, as_json])
 
 
 def add_dataset(datasets: Any, name: str, parents: list[Parser]) -> None:
