@@ -215,9 +215,8 @@ class Run:
                 raise Problem(
                     f"--written-by model needs a model: say --model, or --{role}. See: shopwright build {name} -h"
                 )
-        build = Build(
-            self.folder, recipe, stage.shards(plan.units, at_least=models.units_per_shard(roles)), plan, models
-        )
+        shards = stage.shards(plan.units, at_least=models.units_per_shard(roles), at_most=plan.at_most)
+        build = Build(self.folder, recipe, shards, plan, models)
         if again or old is None:
             self.clear(name)
         elif (damaged or lost) and (manifest := self.read(name).manifest):

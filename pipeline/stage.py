@@ -61,6 +61,8 @@ class Plan:
     """Files outside the run that are read; their checksums go into the recipe."""
     facts: Any = None
     """What every shard needs to know of the whole."""
+    at_most: int | None = None
+    """Units of a shard, where they are larger or smaller than usual."""
     rows: int | None = None
     """How many are asked for, where that is known before: each of them is accepted or rejected in the end."""
     stats: Mapping[str, float] = field(default_factory=dict)
@@ -288,9 +290,10 @@ class Stage:
             return Plan(settings["count"], rows=settings["count"])
         return Plan(len(datasets[self.reads[0]]))
 
-    def shards(self, units: int, *, at_least: int = 1) -> int:
-        """`at_least`: units of a shard, as far as it may have so many."""
+    def shards(self, units: int, *, at_least: int = 1, at_most: int | None = None) -> int:
+        """`at_least`: units of a shard, as far as it may have so many; `at_most`: how many these are here."""
         fewest, most = self.per_shard
+        most = at_most or most
         size = min(max(-(-units // 16), fewest, at_least), most)  # -(-a // b) rounds up
         return max(1, -(-units // size))
 

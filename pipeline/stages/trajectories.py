@@ -75,10 +75,15 @@ TokenizerName = Annotated[
 ]
 
 
+# At the most: some 10 MB, whether customers have 2,000 tokens or a million.
+TOKENS_PER_SHARD = 256 * 64_000
+
+
 def plan_trajectories(personas: Dataset[Persona], tokenizer: str, tokens: list[str]) -> Plan:
     files = (Path(tokenizer), Path(tokenizer) / "tokenizer.json")
     people = len(personas)
-    return Plan(people, tuple(file for file in files if file.is_file()), rows=people * len(tokens))
+    at_most = max(1, TOKENS_PER_SHARD // sum(map(parse_budget, tokens)))
+    return Plan(people, tuple(file for file in files if file.is_file()), at_most=at_most, rows=people * len(tokens))
 
 
 VIEWS = Views(

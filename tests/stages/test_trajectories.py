@@ -13,6 +13,8 @@ from shopwright.pipeline.models.role import Models
 from shopwright.pipeline.problem import Problem
 from shopwright.pipeline.render.trajectory import parse_trajectory, render_trajectory
 from shopwright.pipeline.run import Run
+from shopwright.pipeline.stages import all_stages
+from shopwright.pipeline.stages.trajectories import plan_trajectories
 from shopwright.pipeline.tokens import estimate
 from shopwright.pipeline.verify import verify
 from shopwright.pipeline.world.pages import open_word_search
@@ -490,3 +492,9 @@ def test_a_small_chinese_shop_has_months_too(tmp_path, products):
     run = Run(tmp_path, seed=5, workers=1)
     run.build("trajectories", language="zh", products=products, count=30, tokens="4k")
     assert len(run.read("trajectories")) > 25
+
+
+@pytest.mark.parametrize(("tokens", "files"), [(["2k"], 16), (["64k"], 391), (["32k", "64k"], 589), (["1m"], 6_250)])
+def test_shards_hold_as_many_tokens_whatever_the_budget(tokens, files):
+    plan = plan_trajectories(range(100_000), "", tokens)
+    assert all_stages()["trajectories"].shards(plan.units, at_most=plan.at_most) == files
