@@ -19,10 +19,11 @@ from typing import Any
 from shopwright.flows.build import is_server_up
 from shopwright.flows.deploy import POOL
 from shopwright.flows.prefect_settings import prepare_prefect
-from shopwright.pipeline.browse.guard import Guard
+from shopwright.pipeline.browse.guard import BodyLimit, Guard
 from shopwright.pipeline.problem import Problem
 
 HOST = "127.0.0.1"
+PROTOCOL = "shopwright.pipeline.browse.patience:PatientProtocol"
 # Seconds for a server to answer: a new home is filled first.
 PATIENCE = 120.0
 # Seconds for each to end by itself; a worker ends the runs that it has at work.
@@ -62,7 +63,7 @@ def serve(port: int, limit: int) -> None:
         "PREFECT_API_URL": f"{url}/api",
         "PREFECT_SERVER_UI_API_URL": f"{url}/api",  # else the pages ask port 4200
     }
-    place = ("--host", HOST, "--port", str(port), "--log-level", "warning")
+    place = ("--host", HOST, "--port", str(port), "--log-level", "warning", "--http", PROTOCOL)
     with run_module("uvicorn", "--factory", "shopwright.flows.serve:create_guarded_server", *place) as server:
         wait_for(f"{url}/api", server)
         words = ("--pool", POOL, "--type", "process", "--limit", str(limit))
@@ -77,7 +78,7 @@ def create_guarded_server() -> Any:
     """Prefect's server, asked by this machine alone: by itself it answers every page of the web that asks it to run a command."""
     from prefect.server.api.server import create_app
 
-    return Guard(create_app(final=True))
+    return BodyLimit(Guard(create_app(final=True)))
 
 
 def is_port_taken(port: int) -> bool:

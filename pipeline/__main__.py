@@ -62,8 +62,12 @@ def explain_exit(error: BaseException) -> tuple[int, str]:
         notes = getattr(error, "__notes__", [])
         code = next((code for kind, code in EXIT_CODES.items() if isinstance(error, kind)), 2)
         return code, "\n".join([f"shopwright: error: {error}", *notes])
-    from shopwright.pipeline.files import describe_machine_error, describe_remote_error
-
+    try:
+        from shopwright.pipeline.files import describe_machine_error, describe_remote_error
+    except (ImportError, MemoryError) as again:  # no room even for these words
+        if isinstance(again, ImportError) and "failed to map segment" not in str(again):
+            raise error from None
+        return 3, "shopwright: error: memory ran out before anything began."
     if why := describe_remote_error(error) or describe_machine_error(error):
         return 3, f"shopwright: error: {harmless(why)}. What is finished is kept: run the same command again."
     raise error

@@ -388,6 +388,8 @@ WITHOUT_IT = {
 STARVED = (
     os.strerror(errno.ENOMEM),
     "can't start new thread",
+    "unable to start watchdog thread",
+    "Failed to launch worker thread",
     "failed to map segment",
     "std::bad_alloc",
     "without exception set",
@@ -404,10 +406,12 @@ def describe_machine_error(error: BaseException) -> str:
     ('memory ran out', 'memory ran out')
     """
     words = " ".join(str(error).split())
-    starved = isinstance(error, OSError | ImportError | RuntimeError | SystemError) and any(
-        sign in words for sign in STARVED
+    # By name: Arrow and DuckDB are not imported for this.
+    may_tell = (
+        isinstance(error, OSError | ImportError | RuntimeError | SystemError)
+        or type(error).__name__ == "ArrowException"
     )
-    # By name: DuckDB, whose error the last one is, is not imported for this.
+    starved = may_tell and any(sign in words for sign in STARVED)
     if starved or isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryException":
         return "memory ran out"
     if isinstance(error, OSError) and error.errno in WITHOUT_IT:

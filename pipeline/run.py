@@ -69,6 +69,7 @@ from shopwright.pipeline.worker_pool import (
     ShardTimeout,
     WorkerDied,
     WorkerPool,
+    run_here,
     run_with_deadline,
     seconds_for,
 )
@@ -309,7 +310,7 @@ class Run:
             runner = "local" if build.asks else self.runner
             # One shard is not worth starting other processes.
             if build.loads or (runner == "local" and (self.workers == 1 or len(missing) <= 1)):
-                yield from (make_shard(shared, index) for index in missing)
+                yield from (run_here(f"{build.name} {index}", seconds, make_shard, shared, index) for index in missing)
             elif runner == "local":
                 with (
                     # The threads only wait, each for a process of the pool.

@@ -2,17 +2,19 @@
 
 A shard that takes too long has its process ended. The clock runs in that process, in a thread that Python's lock does not hold up, so
 that a call into a library that never comes back is ended too, and where it hung is told on its standard error; a process that was
-stopped altogether is ended from here.
+stopped altogether is ended from here. A build with one worker makes its shards itself, and has the same clock.
 """
 
 import faulthandler
 import os
 import signal
+import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, CancelledError
 from concurrent.futures import TimeoutError as Overdue
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from queue import Empty, SimpleQueue
+from threading import Timer, current_thread, main_thread
 from time import monotonic
 from typing import Any, NamedTuple
 
@@ -33,9 +35,9 @@ Start = Callable[[], AbstractContextManager[Any]]
 class ShardTimeout(Ended):
     """A shard took longer than it may."""
 
-    def __init__(self, what: str, seconds: float) -> None:
+    def __init__(self, what: str, seconds: float, ended: str = "its process was ended, again and again") -> None:
         super().__init__(
-            f"{what} took longer than {seconds / 60:g} minutes, so its process was ended, again and again. What is finished is kept: "
+            f"{what} took longer than {seconds / 60:g} minutes, so {ended}. What is finished is kept: "
             "run the same command again, or with more --minutes."
         )
 
@@ -65,6 +67,39 @@ def run_with_deadline(seconds: float, make: Callable[..., Any], *given: Any) -> 
         return make(*given)
     finally:
         faulthandler.cancel_dump_traceback_later()
+
+
+def run_here(what: str, seconds: float, make: Callable[..., Any], *given: Any) -> Any:
+    """The same in the process that builds, which is ended only where a library never comes back. Raises ShardTimeout."""
+    late = ShardTimeout(what, seconds, "it was ended")
+    heard: list[int] = []
+
+    def hear(number: int, _: object) -> None:
+        heard.append(number)
+        raise late
+
+    def end() -> None:
+        print(f"shopwright: error: {late}", file=sys.stderr, flush=True)
+        os._exit(3)
+
+    backstop = Timer(seconds + GRACE, end)
+    backstop.daemon = True
+    backstop.start()
+    alarm = hasattr(signal, "setitimer") and current_thread() is main_thread()
+    before = signal.signal(signal.SIGALRM, hear) if alarm else None
+    try:
+        if alarm:
+            signal.setitimer(signal.ITIMER_REAL, seconds)
+        return run_with_deadline(seconds + 2 * GRACE, make, *given)
+    except Exception:
+        if heard:  # a library may have turned it into an error of its own
+            raise late from None
+        raise
+    finally:
+        backstop.cancel()
+        if alarm:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)
 
 
 class PoolWorker(NamedTuple):

@@ -15,7 +15,14 @@ from shopwright.flows.build import worth_another_try
 from shopwright.pipeline import worker_pool as hands_module
 from shopwright.pipeline.problem import STOPS, Ended, Problem, stop
 from shopwright.pipeline.runners import open_process_pool
-from shopwright.pipeline.worker_pool import ShardTimeout, WorkerDied, WorkerPool, run_with_deadline, seconds_for
+from shopwright.pipeline.worker_pool import (
+    ShardTimeout,
+    WorkerDied,
+    WorkerPool,
+    run_here,
+    run_with_deadline,
+    seconds_for,
+)
 
 
 def test_a_call_in_time_gives_what_it_made_and_its_clock_is_off():
@@ -172,3 +179,56 @@ class State:
 )
 def test_what_may_pass_is_tried_again(error, again):
     assert worth_another_try(None, None, State(error)) is again
+
+
+def loop_for_ever():
+    while True:
+        pass
+
+
+def hide_what_ends_it():
+    try:
+        loop_for_ever()
+    except ShardTimeout:
+        raise ValueError("an error of a library") from None
+
+
+@pytest.mark.parametrize("function", [loop_for_ever, hide_what_ends_it])
+def test_work_in_the_same_process_that_takes_too_long_is_an_error_that_keeps_what_is_done(function):
+    with pytest.raises(
+        ShardTimeout, match=r"^a shard took longer than 0\.005 minutes, so it was ended\. What is finished is kept"
+    ):
+        run_here("a shard", 0.3, function)
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+    assert run_here("a shard", 0.3, sum, (1, 2)) == 3
+    time.sleep(0.4)  # its clock is off
+
+
+HANGS = """
+import ctypes, signal, sys
+from shopwright.pipeline import worker_pool
+worker_pool.GRACE = 0.2
+def hang():
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGALRM})
+    libc = (ctypes.PyDLL if sys.argv[1] == "held" else ctypes.CDLL)(None)  # with Python's lock, or without
+    libc.pause()
+worker_pool.run_here("a shard", 0.3, hang)
+"""
+
+
+@pytest.mark.parametrize(("lock", "code", "said"), [("free", 3, "a shard took longer"), ("held", 1, "Timeout (")])
+def test_a_library_that_never_comes_back_ends_a_build_with_one_worker(lock, code, said):
+    done = subprocess.run([sys.executable, "-c", HANGS, lock], check=False, capture_output=True, text=True, timeout=60)
+    assert done.returncode == code, done.stderr
+    assert said in done.stderr
+    assert lock == "held" or done.stderr.count("\n") == 1
+
+
+def test_a_build_with_one_worker_has_a_clock_and_goes_on_later(tmp_path, monkeypatch, shopwright):
+    words = ["build", "personas", "--products", "300", "--count", "12", "--workers", "1", "--run", str(tmp_path)]
+    with monkeypatch.context() as patched:
+        patched.setattr("shopwright.pipeline.run.make_shard", lambda build, index: loop_for_ever())
+        code, _, said = shopwright(*words, "--minutes", "0.005")
+    assert code == 3
+    assert "error: catalog 0 took longer than 0.005 minutes, so it was ended. What is finished is kept" in said
+    assert shopwright(*words)[0] == 0

@@ -10,10 +10,13 @@ import re
 import sys
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from hashlib import sha256
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from socket import SHUT_RDWR, socket
+from time import monotonic
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, unquote, urlsplit
 
@@ -22,7 +25,7 @@ from markupsafe import Markup, escape
 
 from shopwright.pipeline.browse import display
 from shopwright.pipeline.browse.evidence import EVENTS, at_event
-from shopwright.pipeline.browse.guard import OWN
+from shopwright.pipeline.browse.guard import find_request_violation, join_headers
 from shopwright.pipeline.browse.pages import PAGE, open_page
 from shopwright.pipeline.browse.search import Filter
 from shopwright.pipeline.browse.visited import Browse, NotFound, Page, Redirect, address
@@ -55,8 +58,9 @@ REPORT_POLICY = (
 )
 STYLE = re.compile(r"<style>(.*?)</style>", re.DOTALL)
 MOST_WORDS = 20
-# Seconds after which a connection that says nothing is closed.
+# Seconds after which a connection that says nothing is closed, or one whose request has not come; and the most of the latter.
 SILENCE = 30.0
+MOST_UNREAD = 256
 
 
 class Reply(NamedTuple):
@@ -76,6 +80,8 @@ class Server(ThreadingHTTPServer):
 
     def __init__(self, run: Run, port: int = 0, other: Run | None = None) -> None:
         self.browse = Browse(run, other=other)
+        self.unread: dict[socket, float] = {}
+        """Since when each connection is there whose request has not come."""
         try:
             super().__init__((ADDRESS, port), Handler)
         except (OSError, OverflowError):
@@ -84,6 +90,23 @@ class Server(ThreadingHTTPServer):
     @property
     def url(self) -> str:
         return f"http://{ADDRESS}:{self.server_port}/"
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        self.unread[request] = monotonic()
+        super().process_request(request, client_address)
+
+    def service_actions(self) -> None:
+        """Ends connections whose request does not come, the oldest first where they are many. Each has a thread."""
+        waiting = list(self.unread.items())
+        for number, (connection, since) in enumerate(waiting):
+            if number < len(waiting) - MOST_UNREAD or monotonic() - since > SILENCE:
+                self.unread.pop(connection, None)
+                with suppress(OSError):  # it has gone by itself
+                    connection.shutdown(SHUT_RDWR)
+
+    def shutdown_request(self, request: Any) -> None:
+        self.unread.pop(request, None)
+        super().shutdown_request(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Tells on the terminal what went wrong, but for a visitor who has gone."""
@@ -103,9 +126,14 @@ class Handler(BaseHTTPRequestHandler):
     sys_version = ""
     timeout = SILENCE
 
+    def parse_request(self) -> bool:
+        found = super().parse_request()
+        self.server.unread.pop(self.connection, None)
+        return found
+
     def do_GET(self) -> None:
         try:
-            found = reply(self.server, self.path, dict(self.headers))
+            found = reply(self.server, self.path, join_headers(self.headers.items()))
         except Exception as error:
             self.send(
                 make_error_reply(500, f"This page cannot be shown: {type(error).__name__}. The terminal says more.")
@@ -141,15 +169,12 @@ class Handler(BaseHTTPRequestHandler):
 
 
 def reply(server: Server, target: str, headers: Mapping[str, str]) -> Reply:
-    """The answer to a GET request."""
-    if headers.get("Host", "") not in {f"{name}:{server.server_port}" for name in (ADDRESS, "localhost")}:
-        return make_error_reply(421, f"This is not the server of that name. Its address is {server.url}")
-    if target.lstrip("/") in FILES:  # to a frame that is kept apart they are another site's
+    """The answer to a GET request. headers: their names in small letters."""
+    status, why = find_request_violation(headers) or (0, "")
+    if target.lstrip("/") in FILES and status != 421:  # to a frame that is kept apart they are another site's
         return Reply(200, (HERE / target.lstrip("/")).read_text(encoding="utf-8"), FILES[target.lstrip("/")])
-    if headers.get("Sec-Fetch-Site", "") not in OWN:
-        return make_error_reply(
-            403, "Another site's page asked for this. Type the address, or start at the first page."
-        )
+    if status:
+        return make_error_reply(status, why)
     try:
         split = urlsplit(target)
         parts = [unquote(part, errors="strict") for part in split.path.strip("/").split("/") if part]

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from shopwright.pipeline.browse.guard import Guard, is_loopback
+from shopwright.pipeline.browse.guard import BodyLimit, Guard, is_loopback
 from shopwright.pipeline.extras import require
 from shopwright.pipeline.playground.envs_page import build_envs_page
 from shopwright.pipeline.playground.shop import PlaygroundShop
@@ -61,6 +61,8 @@ def launch_playground(
 ) -> Any:
     """Serves the pages until Ctrl-C. Raises Problem where nothing can be played, or the port is taken."""
     gr = import_gradio()
+    from shopwright.pipeline.browse.patience import PatientProtocol
+
     place = PlaygroundShop(run)
     place.open()
     pages = build_playground(place)
@@ -84,6 +86,7 @@ def launch_playground(
         )
     except OSError as error:
         raise Problem(f"Port {port} is taken. Give another: shopwright play --port N") from error
+    pages.server.config.http_protocol_class = PatientProtocol
     told(f"Play at {pages.local_url} (Ctrl-C ends it)")
     if wait:
         wait_for_interrupt(pages)
@@ -94,7 +97,7 @@ def list_request_guards(host: str) -> list[Any]:
     """What looks at each request before Gradio does."""
     from starlette.middleware import Middleware
 
-    return [Middleware(Guard)] if is_loopback(host) else []
+    return [Middleware(BodyLimit), *([Middleware(Guard)] if is_loopback(host) else [])]
 
 
 def wait_for_interrupt(pages: Any) -> None:

@@ -42,6 +42,7 @@ from shopwright.pipeline.trainers.sessions import (
 DONE, REWARD = "shopwright/done", "shopwright/reward"
 NO_KEY = "This call has no episode. Begin one (POST /episodes), and use its address: /mcp?episode=KEY."
 INVALID_PARAMS = -32602
+METHODS = {"/episodes": ("GET", "POST", "DELETE")}
 # Finds the session of a request; None where it has no key.
 Find = Callable[[Any], Session | None]
 
@@ -87,6 +88,8 @@ class Episodes:
             await send_reply(send, await self.answer(scope["method"], path, key, receive))
 
     async def answer(self, method: str, path: str, key: str, receive: Receive) -> Reply:
+        if method not in METHODS.get(path, ("GET", "HEAD")):
+            return make_text_reply(f"There is no {method[:20]} of {path[:60]}.", 405)
         if path == "/health":
             return make_json_reply({"status": "healthy"})
         if found := render_state_page(self.sessions, path):
@@ -99,7 +102,7 @@ class Episodes:
             session = find_episode(self.sessions, key)
         except Refused as error:
             return make_text_reply(str(error), 503 if error.code == "CAPACITY_REACHED" else 404)
-        except (Problem, ValueError, TypeError) as error:
+        except (Problem, ValueError, TypeError, RecursionError) as error:
             return make_text_reply(str(error), 400)
         known = {"done": session.done, "reward": session.reward, "steps": session.steps}
         if method == "DELETE":

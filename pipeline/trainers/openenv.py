@@ -81,7 +81,7 @@ class Talk:
             await self.serve_connection(scope, receive, send)
         elif kind == "http" and path == "/mcp" and scope["method"] == "POST":
             await send_reply(send, await self.answer_request(scope, await read_body(receive)))
-        elif kind == "http" and (page := render_state_page(self.sessions, path)):
+        elif kind == "http" and scope["method"] in ("GET", "HEAD") and (page := render_state_page(self.sessions, path)):
             await send_reply(send, page)
         else:
             await self.rest(scope, receive, send)
@@ -285,7 +285,7 @@ def parse_rpc(body: bytes) -> dict[str, Any]:
     """A request; one that is none is the error to be answered."""
     try:
         return check_rpc(json.loads(body))
-    except ValueError:
+    except (ValueError, RecursionError):
         return make_rpc_error({}, PARSE_ERROR, "Parse error")
 
 
@@ -350,6 +350,7 @@ def make_rest(sessions: Sessions) -> Any:
         ListToolsObservation,
     )
     from openenv.core.env_server.types import Observation, State
+    from starlette.responses import PlainTextResponse
 
     class Served(Environment):  # type: ignore[misc]
         SUPPORTS_CONCURRENT_SESSIONS = True
@@ -397,6 +398,7 @@ def make_rest(sessions: Sessions) -> Any:
     app = create_app(
         Served, CallToolAction, CallToolObservation, env_name="shopwright", max_concurrent_envs=sessions.most
     )
+    app.add_exception_handler(Problem, lambda request, problem: PlainTextResponse(str(problem), 400))
     if sessions.begin is not None:
         add_curriculum_pages(app, sessions.run)
     return app

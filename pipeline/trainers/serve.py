@@ -12,7 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from shopwright.pipeline.browse.guard import App, guard_app, is_loopback
+from shopwright.pipeline.browse.guard import App, BodyLimit, guard_app, is_loopback
 from shopwright.pipeline.envs import select_collection
 from shopwright.pipeline.envs.curriculum import AdaptiveDifficulty, make_ecomrlve_controller
 from shopwright.pipeline.extras import require
@@ -78,7 +78,7 @@ class Service:
         return make_openenv_app(self.run, sessions, forward)
 
     def protect(self, app: App) -> App:
-        return TokenGuard(app, self.token) if self.token else guard_app(app, self.host)
+        return BodyLimit(TokenGuard(app, self.token) if self.token else guard_app(app, self.host))
 
 
 def serve_environments(

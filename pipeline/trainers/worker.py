@@ -43,12 +43,19 @@ async def answer_connections(
     """Until the front says stop, and `drain` is through; or until the front is gone. place: of this worker's socket for the other workers."""
     import uvicorn  # type: ignore[import-not-found, unused-ignore]
 
+    from shopwright.pipeline.browse.patience import PatientProtocol
+
     class Deaf(uvicorn.Server):  # type: ignore[misc, unused-ignore]
         def handle_exit(self, sig: int, frame: FrameType | None) -> None:
             """The front hears signals."""
 
     config = uvicorn.Config(
-        app, log_level="warning", ws_per_message_deflate=False, ws_max_size=LONGEST, timeout_graceful_shutdown=5
+        app,
+        http=PatientProtocol,
+        log_level="warning",
+        ws_per_message_deflate=False,
+        ws_max_size=LONGEST,
+        timeout_graceful_shutdown=5,
     )
     server = Deaf(config)
     running = asyncio.create_task(server.serve(sockets=[]))

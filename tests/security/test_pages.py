@@ -12,7 +12,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from shopwright.pipeline.browse.guard import Guard, find_request_violation, guard_app
+from shopwright.pipeline.browse.guard import BodyLimit, Guard, find_request_violation, guard_app
 from shopwright.pipeline.commands.browse import run as browse_run
 from shopwright.pipeline.problem import Problem
 from tests.browse.visitor import serve_run
@@ -150,7 +150,7 @@ def test_a_request_by_another_name_is_refused(name, kind):
     [
         {"origin": "https://shop.example"}, {"origin": "null"}, {"origin": "http://localhost:9000"}, {"origin": "http://127.0.0.1:8000.shop.example"},
         {"origin": "http://127.0.0.1:8000@shop.example"}, {"origin": ""}, {"sec-fetch-site": "cross-site"}, {"sec-fetch-site": "same-site"},
-        {"origin": "https://127.0.0.1:8000"}, {"origin": "http://shop.example", "sec-fetch-site": "same-origin"},
+        {"origin": "https://127.0.0.1:8000"}, {"origin": "http://shop.example", "sec-fetch-site": "same-origin"}, {"origin": "http://127.0.0.1:8000/x"},
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("kind", ["http", "websocket"])
@@ -224,7 +224,7 @@ def test_play_answers_this_machine_alone_and_takes_no_files(plain):
     from shopwright.pipeline.playground.app import import_gradio, list_request_guards
 
     gr = import_gradio()
-    assert list_request_guards("0.0.0.0") == []
+    assert len(list_request_guards("0.0.0.0")) == 1, "only the limit of a body"
     with gr.Blocks(analytics_enabled=False) as pages:
         gr.Markdown("here")
     pages.launch(
@@ -295,8 +295,8 @@ def test_the_environments_are_served_through_the_guard_or_a_token(monkeypatch, t
         serve.serve_environments(run="x", host=host, port=1)
     monkeypatch.setenv("SHOPWRIGHT_TOKEN", "mine")
     serve.serve_environments(run="x", host="0.0.0.0", port=1)
-    kinds = [type(service.protect(welcome)) for service in services]
-    assert kinds == [Guard, TokenGuard, TokenGuard, TokenGuard]
+    kinds = [(type(service.protect(welcome)), type(service.protect(welcome).app)) for service in services]
+    assert kinds == [(BodyLimit, Guard), *3 * [(BodyLimit, TokenGuard)]]
     invented = [service.token for service in services[1:3]]
     assert len(set(invented)) == 2
     assert all(len(token) >= 32 for token in invented)
