@@ -8,6 +8,7 @@ without claiming anything (`thoughts.words`). Words that turn a remark round (no
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, lru_cache
 from itertools import chain
@@ -132,10 +133,14 @@ class Masked(NamedTuple):
 
 
 class Cue(NamedTuple):
-    pattern: re.Pattern[str]
+    text: str
     needs: frozenset[str]
     """Words without which it cannot match: most cues are passed over by these alone."""
     decides: bool
+
+    @property
+    def pattern(self) -> re.Pattern[str]:
+        return compile_cue(self.text)
 
 
 @cache
@@ -162,8 +167,30 @@ def load_cues() -> dict[str, tuple[Cue, ...]]:
             found.setdefault(meaning, [])
         else:
             ways = split_alternatives(fill_rules(text.removeprefix("+ "), rules))
-            found[meaning] += [Cue(compile_cue(way), list_needed_words(way), not text.startswith("+ ")) for way in ways]
+            found[meaning] += [Cue(way, list_needed_words(way), not text.startswith("+ ")) for way in ways]
     return {name: tuple(cues) for name, cues in found.items()}
+
+
+@cache
+def index_cues() -> dict[str, list[tuple[int, str, Cue]]]:
+    """By the rarest word that it needs (empty: none) each expression, with its place among all and its meaning."""
+    every = [(meaning, cue) for meaning, cues in load_cues().items() for cue in cues]
+    counts = Counter(word for _, cue in every for word in cue.needs)
+    found: dict[str, list[tuple[int, str, Cue]]] = {}
+    for place, (meaning, cue) in enumerate(every):
+        rarest = min(cue.needs, key=lambda word: (counts[word], word), default="")
+        found.setdefault(rarest, []).append((place, meaning, cue))
+    return found
+
+
+def find_fitting_cues(text: str) -> dict[str, list[Cue]]:
+    """By meaning the expressions all of whose words stand in a text, as the files have them."""
+    index, words = index_cues(), frozenset(text.split())
+    found: dict[str, list[Cue]] = {}
+    for _, meaning, cue in sorted(chain.from_iterable(index.get(word, ()) for word in ("", *words))):
+        if cue.needs <= words:
+            found.setdefault(meaning, []).append(cue)
+    return found
 
 
 def split_alternatives(text: str) -> Iterator[str]:
@@ -198,6 +225,7 @@ def fill_rules(text: str, rules: dict[str, str]) -> str:
     return RULE.sub(lambda found: f"(?:{rules[found[1]]})", text)
 
 
+@cache
 def compile_cue(text: str) -> re.Pattern[str]:
     """Slots become groups; the second of a name gets another, as `n__2`."""
     count: dict[str, int] = {}
@@ -349,14 +377,13 @@ def name_nouns(slot: str, said: str) -> tuple[str, ...]:
 @lru_cache(100_000)
 def match_remarks(text: str) -> tuple[tuple[str, Slots], ...]:
     """Remarks of which an expression decides, and whose expressions leave nothing in the text that is not understood."""
-    every, words = load_cues().items(), frozenset(text.split())
-    found = ((meaning, match_cues(text, words, cues)) for meaning, cues in every if not meaning.startswith("goal "))
+    every = find_fitting_cues(text).items()
+    found = ((meaning, match_cues(text, cues)) for meaning, cues in every if not meaning.startswith("goal "))
     return tuple((meaning, slots) for meaning, slots in found if slots is not None)
 
 
-def match_cues(text: str, words: frozenset[str], cues: Iterable[Cue]) -> Slots | None:
-    """What the expressions catch, the longest first and none twice; None where nothing decides, or a word is left."""
-    fitting = [cue for cue in cues if cue.needs <= words]
+def match_cues(text: str, fitting: Sequence[Cue]) -> Slots | None:
+    """What expressions whose words stand in a text catch, the longest first and none twice; None where nothing decides, or a word is left."""
     if not any(cue.decides for cue in fitting):
         return None
     matches = [(cue, match) for cue in fitting for match in cue.pattern.finditer(text)]
@@ -379,13 +406,12 @@ def match_cues(text: str, words: frozenset[str], cues: Iterable[Cue]) -> Slots |
 @lru_cache(100_000)
 def mask_goal(text: str) -> tuple[str, tuple[tuple[str, Slots], ...]]:
     """The longest stretch that names what is asked for as a sign, and what it may mean."""
-    words = frozenset(text.split())
     best: tuple[int, int] = (0, 0)
     found: list[tuple[str, Slots]] = []
-    for meaning, cues in load_cues().items():
+    for meaning, cues in find_fitting_cues(text).items():
         if not meaning.startswith("goal "):
             continue
-        for match in (match for cue in cues if cue.needs <= words for match in cue.pattern.finditer(text)):
+        for match in (match for cue in cues for match in cue.pattern.finditer(text)):
             length = match.end() - match.start() - (best[1] - best[0])
             slots = tuple((name.partition("__")[0], said) for name, said in match.groupdict().items() if said)
             if length > 0:

@@ -92,8 +92,10 @@ def stands_in(value: str, text: str) -> bool:
     >>> stands_in("Red", "a red mug"), stands_in("red", "a tired mug"), stands_in("不锈钢", "不锈钢杯")
     (True, False, True)
     """
-    edges = r"(?<![\w.]){}(?![\w]|[.-]\w)" if value.isascii() else "{}"
-    return re.search(edges.format(re.escape(value.lower())), text.lower()) is not None
+    small, text = value.lower(), text.lower()
+    if small not in text or not value.isascii():
+        return small in text
+    return re.search(rf"(?<![\w.]){re.escape(small)}(?![\w]|[.-]\w)", text) is not None
 
 
 def read_words(text: str) -> frozenset[str]:

@@ -137,3 +137,4 @@ def test_every_meaning_of_the_bank_has_cues_and_no_other_has():
     assert set(load_cues()) | parts == set(Rollouts().bank.templates)
     assert all(meaning.split()[0] != "goal" for meaning in parts)
     assert all(any(cue.decides for cue in cues) for cues in load_cues().values())
+    assert all(cue.pattern.groups >= 0 for cues in load_cues().values() for cue in cues), "it is no expression"
