@@ -20,7 +20,7 @@ import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import chain, count
 from typing import Any
 
 # Where something can end, and what it then says.
@@ -48,7 +48,8 @@ class Sentence:
 
     text: str
     names: Any
-    known: dict[tuple[str, int], Found] = field(default_factory=dict)
+    known: dict[tuple[str | int, int], Found] = field(default_factory=dict)
+    """By a rule, or the number of a choice, and a place what is read there."""
     tokens: dict[int, str] = field(default_factory=dict)
     furthest: int = 0
 
@@ -111,6 +112,8 @@ class Grammar:
         self.rules = {name: Choice(options) for name, options in found.items()}
         self.terminals = terminals
         self.first: dict[Any, tuple[frozenset[str] | None, bool]] = {}
+        self.inner: dict[str, Reader] = {}
+        self.numbers = count()
         for name, choice in self.rules.items():
             for part in list_pattern_parts(choice):
                 if isinstance(part, Ref) and part.name not in self.rules and part.name not in terminals:
@@ -131,7 +134,10 @@ class Grammar:
             case Words():
                 return make_word_reader(part.text)
             case Choice():
-                return self.choice(part)
+                key = repr(part)  # one that says 1 is equal to one that says true
+                if key not in self.inner:
+                    self.inner[key] = self.choice(part, next(self.numbers))
+                return self.inner[key]
         return self.memoize_rule(part.name)
 
     def memoize_rule(self, name: str) -> Reader:
@@ -147,8 +153,11 @@ class Grammar:
 
         return read
 
-    def choice(self, choice: Choice) -> Reader:
-        """Tries the wordings that can begin with the next word."""
+    def choice(self, choice: Choice, number: int | None = None) -> Reader:
+        """Tries the wordings that can begin with the next word.
+
+        number: of a choice inside a wording, by which it is read at a place once, however many ways lead there.
+        """
         wordings = [(self.begins(each), self.wording(each)) for each in choice.options]
         tokens = set(chain.from_iterable(first or () for (first, _), _ in wordings))
         others = [read for (first, empty), read in wordings if first is None or empty]
@@ -158,9 +167,16 @@ class Grammar:
         }
 
         def read(sentence: Sentence, place: int) -> Found:
+            wordings = by_token.get(sentence.token(place), others)
+            if not wordings:
+                return ()
+            if number is not None and (known := sentence.known.get((number, place))) is not None:
+                return known
             found: list[tuple[int, Any]] = []
-            for wording in by_token.get(sentence.token(place), others):
+            for wording in wordings:
                 found += wording(sentence, place)
+            if number is not None:
+                sentence.known[number, place] = found
             return found
 
         return read
