@@ -137,6 +137,22 @@ def test_build_writes_a_report_that_needs_no_network(shopwright, shop, tmp_path)
     assert not re.search(r"(src|href)=[\"']?(https?:)?//", page)
 
 
+def test_where_nothing_is_made_the_report_stays_and_else_it_is_written_again(shopwright, shop, tmp_path):
+    report = tmp_path / "run" / "report.html"
+    build = ("build", "personas", *shop, "--count", 5)
+    shopwright(*build)
+    report.write_text("as it was")
+    assert shopwright(*build)[0] == 0
+    assert report.read_text() == "as it was"
+    for words in ((*build, "--rebuild"), ("build", "variants", *shop)):
+        assert shopwright(*words)[0] == 0
+        assert words[1] in report.read_text()
+        report.write_text("as it was")
+    report.unlink()
+    assert shopwright(*build)[0] == 0
+    assert report.exists()
+
+
 # --- show --------------------------------------------------------------------------------------------------------------
 
 

@@ -13,6 +13,7 @@ from shopwright.pipeline.commands.models import add_models, models_given
 from shopwright.pipeline.commands.options import Parser, add_command, add_listed_command, parse_amount, parse_positive
 from shopwright.pipeline.commands.output import NOTHING, format_option_value, print_json
 from shopwright.pipeline.dataset import Manifest
+from shopwright.pipeline.files import is_here
 from shopwright.pipeline.models.role import PromptUsage
 from shopwright.pipeline.problem import harmless
 from shopwright.pipeline.progress import BarProgress, LineProgress
@@ -145,11 +146,21 @@ def run(
         )
     finally:
         progress.stop()
-    # Only now: the report loads templates and DuckDB, and `--help` and bad input should not wait for them.
-    from shopwright.pipeline.publish.report import write_report
+    if not is_report_current(Run(run)):
+        # Only now: the report loads templates and DuckDB, and `--help` and bad input should not wait for them.
+        from shopwright.pipeline.publish.report import write_report
 
-    write_report(Run(run))
+        write_report(Run(run))
     return summary(Run(run), dataset, json)
+
+
+def is_report_current(run: Run) -> bool:
+    """Whether a report is there that was written after all datasets of the run; on storage elsewhere it is always written again."""
+    path = run.folder / "report.html"
+    if not is_here(path) or path.is_symlink() or not path.exists():
+        return False
+    finished = [found.manifest_path for name in all_stages() if (found := run.read(name)).manifest]
+    return all(each.stat().st_mtime_ns < path.stat().st_mtime_ns for each in finished)
 
 
 def preview_rows(run: Run, dataset: str, count: int, as_json: bool, settings: dict[str, Any]) -> int:
