@@ -34,7 +34,7 @@ SMALL: dict[str, Any] = {"products": 1_200, "count": 20, "tokens": "6k", "per_tr
 FEW: dict[str, dict[str, Any]] = {
     "env_tasks": {"count": 1, "levels": "0,3"},
     "catalog_fine": {"leaves": 1},
-    "shopping_tasks": {"count": 40, "personal": 24},
+    "shopping_tasks": {"count": 24, "personal": 14},
     "behaviors": {"sessions": 60},
     # All four families take a minute; the tests of the stage make them.
     "phrases": {"families": "behaviors,rollouts", "per_template": 1},
