@@ -159,8 +159,8 @@ def is_report_current(run: Run) -> bool:
     path = run.folder / "report.html"
     if not is_here(path) or path.is_symlink() or not path.exists():
         return False
-    finished = [found.manifest_path for name in all_stages() if (found := run.read(name)).manifest]
-    return all(each.stat().st_mtime_ns < path.stat().st_mtime_ns for each in finished)
+    manifests = (run.folder / "manifests").glob("*.json")
+    return all(each.stat().st_mtime_ns < path.stat().st_mtime_ns for each in manifests)
 
 
 def preview_rows(run: Run, dataset: str, count: int, as_json: bool, settings: dict[str, Any]) -> int:
