@@ -57,6 +57,13 @@ ALL = (
         quick=("--customers", "8"),
     ),
     Benchmark(
+        "cores",
+        "times as fast questions are on 64 cores, by what two to eight processes cost; cores",
+        r"\| questions \|(?: [^|]+ \|){3} ([^|]+) \|",
+        "64",
+        quick=("--quick", "--only", "questions"),
+    ),
+    Benchmark(
         "models",
         "2,000 replies of 50 ms, 64 at once; the ideal",
         r"\| ours: ask[^|]*\| ([^|]+) \|",

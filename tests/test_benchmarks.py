@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import benchmarks
-from benchmarks import growth, learning
+from benchmarks import cores, growth, learning
 from benchmarks.__main__ import ALL, Benchmark, main, measured, ratio, table, told, unwritten
 from benchmarks.trajectories import README
 from shopwright.pipeline.questions.engines import Engines
@@ -172,3 +172,21 @@ def test_every_benchmark_has_what_it_imports(path):
     if path.stem in NEEDS:
         pytest.importorskip(NEEDS[path.stem])
     import_module(f"benchmarks.{path.stem}")
+
+
+def costs(parent, worker, work, each_mb=0):
+    """Of one process and of two, four and eight, where a worker costs so much and the parent so much."""
+    alone = cores.Cost(rows=100, parent=parent + worker + work, server=0, workers=0, shared_mb=0)
+    return {1: alone} | {
+        count: cores.Cost(100, parent, 0, work + count * worker, 100 + count * each_mb) for count in (2, 4, 8)
+    }
+
+
+def test_what_workers_share_alone_limits_64_cores():
+    free = cores.Table("questions", costs(0, 0, 100), cores.Cost(400, 0, 0, 400, 0), 10)
+    assert free.limit(1) == free.limit(10) == pytest.approx(64)
+    held = cores.Table("questions", costs(1, 0.5, 100, each_mb=50), cores.Cost(400, 4, 0, 401, 0), 10)
+    assert held.worker == pytest.approx(0.5)
+    assert held.parent(10) == pytest.approx(10)
+    assert held.limit(10) == pytest.approx((1.5 + 1000) / (10 + 0.5 + 1000 / 64))
+    assert held.memory == pytest.approx((100 + 64 * 50) / 1024)
