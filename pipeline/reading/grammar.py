@@ -119,15 +119,20 @@ class Grammar:
                 if isinstance(part, Ref) and part.name not in self.rules and part.name not in terminals:
                     raise ValueError(f"<{part.name}> in {name} is no rule and no terminal")
         self.readers = {name: make_terminal_reader(found) for name, found in terminals.items()}
-        self.readers |= {name: self.choice(found) for name, found in self.rules.items()}
 
     def readings(self, rule: str, text: str, names: Any = None) -> list[Any]:
         """All different things that a text can say. Raises Misread where there is none."""
         sentence = Sentence(text, names)
-        found = [value for end, value in self.readers[rule](sentence, 0) if end == len(text)]
+        found = [value for end, value in self.rule(rule)(sentence, 0) if end == len(text)]
         if not found:
             raise Misread(text, sentence.furthest)
         return [value for place, value in enumerate(found) if value not in found[:place]]
+
+    def rule(self, name: str) -> Reader:
+        """Of a rule, or a terminal; made when a text may first hold it, as most hold few."""
+        if name not in self.readers:
+            self.readers[name] = self.choice(self.rules[name])
+        return self.readers[name]
 
     def reader(self, part: Words | Ref | Choice) -> Reader:
         match part:
@@ -147,7 +152,7 @@ class Grammar:
             key = name, place
             found = sentence.known.get(key)
             if found is None:
-                ways = self.readers[name](sentence, place)
+                ways = self.rule(name)(sentence, place)
                 found = sentence.known[key] = [way for number, way in enumerate(ways) if way not in ways[:number]]
             return found
 

@@ -227,8 +227,8 @@ PLANTED = (
     Planted(
         "what stands behind a question is not read",
         "pipeline/reading/grammar.py",
-        "for end, value in self.readers[rule](sentence, 0) if end == len(text)]",
-        "for end, value in self.readers[rule](sentence, 0)]",
+        "for end, value in self.rule(rule)(sentence, 0) if end == len(text)]",
+        "for end, value in self.rule(rule)(sentence, 0)]",
         "tests/reading/test_grammar.py to_the_last_sign",
     ),
     Planted(
