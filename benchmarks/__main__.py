@@ -78,6 +78,13 @@ ALL = (
         arguments=("--faults",),
     ),
     Benchmark(
+        "peers",
+        "CPU of 2,000 replies of 50 ms, checked, kept and written; datatrove asks for as many",
+        r"\| ours \| [^|]+ \| ([^|]+) \|",
+        r"\| datatrove \| [^|]+ \| ([^|]+) \|",
+        quick=("--quick",),
+    ),
+    Benchmark(
         "search",
         "a search by words and vectors, 200 results; a scan of all vectors, 10 results",
         r"\| words and vectors \| ([\d.]+)",

@@ -77,6 +77,7 @@ class Desk(asyncio.Protocol):
     def __init__(self, server: "Server") -> None:
         self.server = server
         self.held = b""
+        self.closes = False
 
     def connection_made(self, transport: Any) -> None:
         self.transport = transport
@@ -90,6 +91,7 @@ class Desk(asyncio.Protocol):
             if len(self.held) < end + 4 + size:
                 return
             body, self.held = self.held[end + 4 : end + 4 + size], self.held[end + 4 + size :]
+            self.closes = b"connection: close" in head
             if size:
                 self.server.asked(body, self.answer)
             else:
@@ -103,6 +105,8 @@ class Desk(asyncio.Protocol):
             return
         self.transport.write(b"HTTP/1.1 %d OK\r\nContent-Type: application/json\r\n%b" % (status, more))
         self.transport.write(b"Content-Length: %d\r\n\r\n%b" % (len(body), body))
+        if self.closes:
+            self.transport.close()
 
 
 @dataclass(frozen=True)
