@@ -10,6 +10,7 @@ with them is measured. All are taken in turn, and a ratio is of figures of the s
 
 import argparse
 import os
+import sys
 import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -36,7 +37,7 @@ from tests.questions import scribes
 
 PROCESSES = (1, 2, 4)
 SHARDS = 16
-TRAJECTORIES, PER_SHARD = 64, 8
+TRAJECTORIES, PER_SHARD = 32, 8
 
 
 def ask(models: Models, place: Path, shard: Shard, units: int) -> float:
@@ -98,7 +99,7 @@ def open_questions() -> Iterator[Path]:
 
 def prove_questions(folder: Path, workers: int, url: str = "http://127.0.0.1:1/v1") -> dict[str, float]:
     """Questions a second, from replies that are kept."""
-    run = Run(folder, workers=workers, models=Models(f"openai:some/model@{url}", patience=5.0))
+    run = Run(folder, workers=workers, models=Models(f"openai:some/model@{url}"))
     began = perf_counter()
     made = run.build("questions", rebuild=True, written_by="model")
     return {"rate": made.rows / (perf_counter() - began), "rows": made.rows}
@@ -111,6 +112,7 @@ def write_table(count: int, rounds: int) -> str:
         for _ in range(rounds):
             asked.append({each: ask_by(each, server, count) for each in PROCESSES})
             proved.append({each: prove_questions(folder, each) for each in PROCESSES})
+            print(describe_turn(asked[-1]), describe_turn(proved[-1]), os.getloadavg()[0], file=sys.stderr, flush=True)
         server_cpu = 1_000 * cpu_of(server.process.pid) / (rounds * len(PROCESSES) * count)
     client_cpu = median(each[1]["cpu"] for each in asked)
     limit = count_cores() * client_cpu / (client_cpu + server_cpu)
@@ -132,6 +134,10 @@ def write_table(count: int, rounds: int) -> str:
         f"as fast as one. {machine()} Load average {os.getloadavg()[0]:.1f}, this benchmark included.",
     ]
     return "\n".join(lines)
+
+
+def describe_turn(turn: dict[int, dict[str, float]]) -> str:
+    return " ".join(f"{each}: {found['rate']:,.0f}/s" for each, found in turn.items())
 
 
 def describe_rates(turns: list[dict[int, dict[str, float]]], processes: int) -> list[str]:

@@ -315,7 +315,7 @@ class Lane:
                     room -= 1
             numbers[self.line + WAITING] = monotonic() if self.waiting else 0
         # What ends here lets the next one in; what ends elsewhere is seen only by looking.
-        if self.waiting and self.looks is None and len(limits.lines()) > 1:
+        if self.waiting and self.looks is None and limits.others(self.line):
             self.looks = asyncio.get_running_loop().call_later(LOOKS, self.look)
 
     def look(self) -> None:

@@ -57,14 +57,21 @@ class Replies:
         if not fresh and folder in known:
             self.places |= list_reply_places(folder, self.rounds, only=self.path.name)
         elif not fresh:
-            known[folder] = dict(list_reply_places(folder, self.rounds, last=self.path.name))
-        self.earlier = {} if fresh else known[folder]
+            known[folder] = dict(self.sort_out(list_reply_places(folder, self.rounds)))
+        self.others = {} if fresh else known[folder]
         self.file: Any = None
         self.synced = self.copied = monotonic()
         self.copying: Thread | None = None
 
+    def sort_out(self, places: Iterable[tuple[str, Place]]) -> Iterator[tuple[str, Place]]:
+        """All of them; those in its own file are put aside, as they come first."""
+        for key, place in places:
+            if place[0] == self.path:
+                self.places[key] = place
+            yield key, place
+
     def get(self, key: str) -> Reply | None:
-        place = self.places.get(key) or self.earlier.get(key)
+        place = self.places.get(key) or self.others.get(key)
         if place is None:
             return None
         path, offset = place
@@ -154,15 +161,13 @@ def repair_replies(path: Path) -> None:
 
 
 def list_reply_places(
-    folder: Path, rounds: Mapping[str, int] = {}, *, last: str = "", only: str = ""
+    folder: Path, rounds: Mapping[str, int] = {}, *, only: str = "*.jsonl"
 ) -> Iterator[tuple[str, Place]]:
     """The address of every reply in a folder, or in one file, and where it stands; of two replies the one in the later file comes last.
 
     What is damaged is told on standard error, a line for each file.
     """
-    for path in sorted(
-        here(folder).glob(only or "*.jsonl"), key=lambda path: (path.name == last, path.stat().st_mtime_ns, path.name)
-    ):
+    for path in sorted(here(folder).glob(only), key=lambda path: (path.stat().st_mtime_ns, path.name)):
         offset = damaged = 0
         with open(path, "rb") as file:
             for line in file:

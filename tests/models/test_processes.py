@@ -8,13 +8,14 @@ import time
 
 import pytest
 
-from shopwright.pipeline.models.base import BudgetExceeded, Price, ServerUnreachable
+from shopwright.pipeline.models.base import BudgetExceeded, Price, Reply, ServerUnreachable
 from shopwright.pipeline.models.limits import INSIDE, PID, WAITING, Limits, share_limits
 from shopwright.pipeline.models.openai import Lane
-from shopwright.pipeline.models.role import Models
+from shopwright.pipeline.models.role import Models, PromptUsage
 from shopwright.pipeline.run import Run
+from shopwright.pipeline.stage import ROLES
 from shopwright.pipeline.stages import all_stages
-from tests.models.asking import described
+from tests.models.asking import described, once, prompt, role
 from tests.models.server import Plan, Server, constant, drawn
 from tests.models.small_shards import UNITS, small_personas
 from tests.processes import Build
@@ -38,6 +39,12 @@ def folder(catalog, tmp_path):
 @pytest.fixture(autouse=True)
 def small_shards(monkeypatch):
     monkeypatch.setitem(all_stages(), "personas", small_personas())
+
+
+@pytest.fixture
+def server():
+    with Server(Plan(says=described, latency=constant(0.03))) as started:
+        yield started
 
 
 def errs_once(body):
@@ -107,13 +114,28 @@ def test_a_server_that_dies_ends_all_processes_with_one_error_and_the_next_comma
     assert server.count - before == COUNT - good
 
 
+def test_a_request_that_waited_for_room_is_not_sent_when_the_budget_is_used_up(tmp_path):
+    with Server() as server:
+        asks = role(server.url, tmp_path, at_once=8, max_tokens=100)
+        limits = asks.models.limits
+        limits.numbers[limits.take_line(ROLES.index("writer")) + INSIDE] = 7  # of another process
+        with pytest.raises(BudgetExceeded):
+            list(asks.play(once(prompt(number)) for number in range(40)))
+        assert (server.count, server.most) == (10, 1)
+
+
+def test_what_is_paid_does_not_depend_on_the_order_of_replies():
+    replies = [Reply("", prompt_tokens=number, tokens=number) for number in (1, 2, 3)]
+    sums = []
+    for order in replies, replies[::-1]:
+        usage = PromptUsage(role="writer", model="toy")
+        for reply in order:
+            usage.add(prompt(1), reply, Price(prompt=0, reply=1e5))
+        sums.append(usage.dollars)
+    assert sums[0] == sums[1]
+
+
 # Killed and stopped
-
-
-@pytest.fixture
-def server():
-    with Server(Plan(says=described, latency=constant(0.03))) as started:
-        yield started
 
 
 @pytest.fixture

@@ -147,6 +147,23 @@ def test_a_reply_of_which_one_bit_was_flipped_is_told_and_asked_again(play_promp
     assert play_prompts()[1] == 0
 
 
+def test_a_shards_own_file_counts_before_others_and_is_read_again_by_a_process_that_knows_the_rest(tmp_path):
+    known = {}
+    for day, name in enumerate("ab"):
+        replies = Replies(tmp_path, name, fresh=True)
+        replies.put("key", "toy", Reply(f"of {name}"))
+        replies.close()
+        os.utime(tmp_path / f"{name}.jsonl", (day, day))
+    first = Replies(tmp_path, "a", known=known)
+    assert first.get("key").text == "of a"
+    elsewhere = Replies(tmp_path, "c")
+    elsewhere.put("another key", "toy", Reply("of c"))
+    elsewhere.close()
+    later = Replies(tmp_path, "c", known=known)
+    assert [later.get(key).text for key in ("key", "another key")] == ["of b", "of c"]
+    assert Replies(tmp_path, "b", known=known).get("key").text == "of b"
+
+
 def test_all_of_a_reply_is_kept(tmp_path):
     reply = Reply("é\n\u2028", "hm", ({"name": "look", "arguments": {"for": ["tea"]}},), "tool_calls", 7, 3, "a fault")
     replies = Replies(tmp_path, "one")
