@@ -24,6 +24,7 @@ from hypothesis import strategies as st
 
 from shopwright.pipeline.catalog.normalize import normalize
 from shopwright.pipeline.catalog.sources import BadSource, open_source
+from shopwright.pipeline.catalog.tables import text
 from shopwright.pipeline.catalog.tables.table import STEP
 from tests.catalog.hub import Hub
 
@@ -222,6 +223,14 @@ def test_a_very_long_field_and_a_bom_and_blank_lines_are_read(tmp_path):
     ]
 
 
+@given(st.text('a,"\r;\u00e9\u2028\0 ', max_size=12), st.sampled_from(["\n", "\r\n", ""]))
+def test_a_line_without_quotes_is_split_as_csv_splits_it(line, end):
+    whole = (line + end).encode()
+    found = text.split_plain(text.Line(whole, len(whole)), ",")
+    assert found is None or [found] == (list(csv.reader([line + end])) or [[]])
+    assert (found is None) == ('"' in line or "\r" in line.rstrip("\r"))
+
+
 @pytest.mark.parametrize("delimiter", [";", "\t", "|"])
 def test_the_delimiter_is_found(tmp_path, delimiter):
     path = csv_file(
@@ -261,6 +270,44 @@ def test_a_row_of_many_lines_is_no_longer_than_one_of_a_single_line(tmp_path):
     found = rows(open_source(str(path)))
     assert found[0]["unreadable"] == "a quote is not closed"
     assert [each.get("id") for each in found] == [None, None, None, "p2"]
+
+
+@pytest.mark.parametrize(
+    ("name", "good", "bad", "reason"),
+    [
+        ("shop.csv", "p0,A lamp,9\n", "w\n", "a quote is not closed"),
+        ("shop.jsonl", '{"id": "p0", "title": "A lamp"}\n', "{w\n", "no JSON"),
+        ("shop.jsonl.gz", '{"id": "p0", "title": "A lamp"}\n', "{w\n", "no JSON"),
+    ],
+)
+def test_a_file_of_which_very_many_rows_in_turn_cannot_be_read_is_one_clear_error(
+    tmp_path, monkeypatch, name, good, bad, reason
+):
+    monkeypatch.setattr(text, "BROKEN", 4_000)
+    head = "id,title,price\n" if name == "shop.csv" else ""
+    open_quote = 'p1,"A lamp,9\n' if name == "shop.csv" else ""
+    path = tmp_path / name
+
+    def write(count):
+        whole = head + good * 3_000 + open_quote + bad * count + good * 2
+        path.write_bytes(gzip.compress(whole.encode()) if name.endswith("gz") else whole.encode())
+        return open_source(str(path))
+
+    assert len(write(3_000)) == 6_002 + bool(open_quote)
+    with pytest.raises(BadSource, match=f"4,000 rows one after the other cannot be read, from byte .*: {reason}"):
+        len(write(12_000))
+
+
+def test_quotes_that_are_never_closed_are_not_looked_for_again_and_again(tmp_path, monkeypatch):
+    path = csv_file(tmp_path, "id,title\n" + 'a"b,"c\n' * 300)
+    assert {each["unreadable"] for each in rows(open_source(str(path)))} == {"a quote is not closed"}
+    monkeypatch.setattr(text, "AGAIN", 10_000)
+    with pytest.raises(BadSource, match="too many quotes that are not closed, the last at byte "):
+        len(open_source(str(path)))
+    monkeypatch.undo()
+    monkeypatch.setattr(text, "AGAIN_BYTES", 10_000)
+    with pytest.raises(BadSource, match="too many quotes that are not closed, the last at byte "):
+        len(open_source(str(path)))
 
 
 @pytest.mark.parametrize("name", ["wide.csv", "wide.jsonl", "wide.parquet"])

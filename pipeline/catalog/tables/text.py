@@ -19,6 +19,11 @@ from shopwright.pipeline.files import is_here
 LONGEST = 16 << 20  # bytes of one row
 TOO_LONG = f"more than {LONGEST >> 20} MB in one row"
 LINES = 1000  # of one CSV row: beyond that a quote was opened and never closed
+AGAIN, AGAIN_BYTES = (
+    2_000_000,
+    256 << 20,
+)  # lines and bytes that quotes which are not closed may have read again, beside twice what was read
+BROKEN = 100_000  # rows one after the other that cannot be read: the file is at fault, not its rows
 
 csv.field_size_limit(LONGEST)
 
@@ -50,12 +55,48 @@ def read_line(binary: IO[bytes]) -> Line:
     return Line(text[:SHOWN] if size > LONGEST else text, size)
 
 
+def split_plain(line: Line, delimiter: str) -> list[str] | None:
+    """The cells of a line as `csv` gives them, many times faster; None where `csv` has to look.
+
+    >>> split_plain(Line(b"p1,A lamp,9\\r\\n", 13), ","), split_plain(Line(b'p1,"A lamp, oak",9', 18), ",")
+    (['p1', 'A lamp', '9'], None)
+    """
+    bare = line.text.rstrip(b"\r\n")
+    if b'"' in bare or b"\r" in bare or line.is_too_long:
+        return None
+    try:
+        return bare.decode().split(delimiter) if bare else []
+    except UnicodeDecodeError:
+        return None
+
+
 def is_json(line: str) -> bool:
     try:
         json.loads(line)
     except (ValueError, RecursionError):
         return False
     return True
+
+
+class BrokenRun:
+    """How many rows, one after the other, could not be read: where they are too many, the file is at fault."""
+
+    def __init__(self, file: File):
+        self.file, self.count, self.began, self.reason = file, 0, 0, ""
+
+    def add(self, offset: int, row: Any, many: int = 1) -> None:
+        """Raises BadSource."""
+        if not isinstance(row, dict) or row.keys() != {"unreadable", "raw"}:
+            self.count = 0
+            return
+        if not self.count:
+            self.began, self.reason = offset, row["unreadable"]
+        self.count += many
+        if self.count > BROKEN:
+            raise BadSource(
+                f"{self.file}: {BROKEN:,} rows one after the other cannot be read, from byte {self.began:,} on, where the reason is: {self.reason}. "
+                "Mend it there, or cut it off."
+            )
 
 
 class Text:
@@ -104,10 +145,15 @@ class Text:
     @cached_property
     def marks(self) -> tuple[int, list[int]]:
         """The number of rows, and where rows 0, 1000, 2000 ... begin: one pass over the file."""
-        count, marks = 0, []
-        for offset, _ in self.spans(self.first):
+        count, marks, run = 0, [], BrokenRun(self.file)
+        for offset, span in self.spans(self.first):
             if count % STEP == 0:
                 marks.append(offset)
+                run.add(
+                    offset, self.row(span), STEP if isinstance(span, Line) else 1
+                )  # a line of JSON is not read in this pass, but here
+            elif not isinstance(span, Line):
+                run.add(offset, span)
             count += 1
         return count, marks
 
@@ -119,8 +165,11 @@ class Text:
         if start >= STEP and start >= len(self):
             return
         offset = self.marks[1][start // STEP] if start >= STEP else self.first
-        for _, span in islice(self.spans(offset), skip, max(skip, skip + stop - start)):
-            yield self.row(span)
+        run = BrokenRun(self.file)
+        for place, span in islice(self.spans(offset), skip, max(skip, skip + stop - start)):
+            row = self.row(span)
+            run.add(place, row)
+            yield row
 
     def peek(self) -> None:
         """The columns of the first rows; there must be one that can be read."""
@@ -159,15 +208,17 @@ class Csv(Text):
     def spans(self, offset: int) -> Iterator[tuple[int, Any]]:
         again: deque[Line] = deque()  # lines that a stray quote had swallowed
         used: list[Line] = []
-        foreign = False
+        foreign, taken = False, 0
+        begun, passed, lines_again, bytes_again = offset, 0, 0, 0
 
         def lines() -> Iterator[str]:
-            nonlocal foreign
-            while len(used) < LINES and sum(line.size for line in used) <= LONGEST:
+            nonlocal foreign, taken
+            while len(used) < LINES and taken <= LONGEST:
                 line = again.popleft() if again else read_line(binary)
                 if not line.text:
                     return
                 used.append(line)
+                taken += line.size
                 if line.is_too_long:
                     raise TooLong
                 try:
@@ -179,24 +230,35 @@ class Csv(Text):
         with self.stream() as binary:
             self.go_to(binary, offset)
             while True:
-                used.clear()
-                foreign = False
-                source = lines()
-                try:
-                    cells, reason = next(csv.reader(source, delimiter=self.delimiter), None), ""
-                except TooLong:
-                    cells, reason = ["?"], TOO_LONG if used[0].is_too_long else "a quote is not closed"
-                except csv.Error:
-                    cells, reason = ["?"], "no CSV"
+                line = again.popleft() if again else read_line(binary)
+                cells, reason = split_plain(line, self.delimiter), ""
+                used[:], foreign, taken = [line], False, line.size
                 if cells is None:
+                    again.appendleft(line)
+                    used.clear()
+                    taken = 0
+                    source = lines()
+                    try:
+                        cells = next(csv.reader(source, delimiter=self.delimiter), None)
+                    except TooLong:
+                        cells, reason = ["?"], TOO_LONG if used[0].is_too_long else "a quote is not closed"
+                    except csv.Error:
+                        cells, reason = ["?"], "no CSV"
+                    if not reason and source.gi_frame is None:  # type: ignore[attr-defined]  # it went on to the end and found no quote
+                        reason = "a quote is not closed"
+                if not line.text or cells is None:
                     return
-                if not reason and source.gi_frame is None:  # type: ignore[attr-defined]  # it went on to the end and found no quote
-                    reason = "a quote is not closed"
-                elif not reason and cells and self.columns and len(cells) != len(self.columns):
+                if not reason and cells and self.columns and len(cells) != len(self.columns):
                     reason = "wrong number of fields"
                 if reason:
                     again.extendleft(reversed(used[1:]))
+                    lines_again += len(used) - 1
+                    bytes_again += taken
                     del used[1:]
+                    if lines_again > AGAIN + 2 * passed or bytes_again > AGAIN_BYTES + 2 * (offset - begun):
+                        raise BadSource(
+                            f"{self.file} has too many quotes that are not closed, the last at byte {offset:,}. Close or remove them."
+                        )
                 elif foreign:
                     reason = "not UTF-8"
                 if cells:
@@ -205,6 +267,7 @@ class Csv(Text):
                         offset,
                         make_unreadable_row(reason, raw.decode("utf-8", "replace").rstrip("\r\n")) if reason else cells,
                     )
+                passed += len(used)
                 offset += sum(line.size for line in used)
 
     def row(self, span: Any) -> Row:
@@ -256,7 +319,9 @@ class JsonArray(Text):
 
             def more() -> str:
                 nonlocal ended, place
-                chunk = binary.read(max(1 << 20, len(text) - place))
+                chunk = binary.read(
+                    max(1 << 16, len(text) - place)
+                )  # small: an error of json counts the lines before it
                 ended = not chunk
                 rest, place = text[place:], 0
                 return rest + decode(chunk, ended)
