@@ -2,7 +2,7 @@
 
 import copy
 from collections import defaultdict
-from itertools import groupby
+from itertools import groupby, islice
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -91,7 +91,7 @@ def test_a_task_has_one_manner_whatever_products_are_tried(small):
         nobody = LeafCustomers([], [], {}, "en")
         made = ManneredTasks(counters, leaf, ids[leaf].ids, nobody, Shard(0, 1, 0), "en", None)
         made.manners = []
-        for _ in made.standard(made.rows, "train"):
+        for _ in islice(made.standard(made.rows, "train"), 24):
             # None, whatever is needed, comes when all who tell little have been tried; after it one with a price, and then another grade.
             for sparing, group in groupby(made.manners, key=lambda manner: manner is not None):
                 one_after_another = [who for who, _ in groupby(map(id, group))]
