@@ -1,4 +1,4 @@
-"""Certificates judged by who shares no code with the envs: each true one passes, and each with one thing changed is found."""
+"""Certificates judged by who shares no code with the envs: each with one thing changed is found; `tests/envs/test_contract.py` holds the true ones."""
 
 import json
 from collections import Counter
@@ -17,7 +17,7 @@ from shopwright.pipeline.envs.load_world import load_world_beside
 from shopwright.schemas.certificates import AnyOf, End, Infeasible, Malformed, describe, parse_certificate
 
 LEVELS = (0, 3, 6, 9, 12)
-SEEDS = range(12)
+SEEDS = range(6)
 WORDS = ("reason", "policy_id", "kind", "env")
 """What tells nothing that decides, or which kind of a thing it is."""
 every_env = pytest.mark.parametrize("name", all_envs())
@@ -66,16 +66,10 @@ def changes(value, under=""):
 
 
 @every_env
-def test_every_certificate_is_what_an_outsider_finds(world, name):
-    for task in draw_tasks(name):
-        assert find_fault(world, task, task.acceptable) is None, task.id
-
-
-@every_env
 def test_a_certificate_of_which_one_thing_is_changed_is_found(world, catalog, name):
     """By the judge, or because it has another form, or names what there is not."""
     found = Counter()
-    for task in draw_tasks(name)[::2]:
+    for task in draw_tasks(name):
         for change in list(changes(json.loads(task.acceptable)))[:60]:
             text = json.dumps(change)
             try:
@@ -91,7 +85,8 @@ def test_a_certificate_of_which_one_thing_is_changed_is_found(world, catalog, na
 
 @every_env
 def test_a_refusal_that_is_not_called_for_is_found_and_so_is_a_missing_one(world, name):
-    refused = next((task for task in draw_tasks(name) if not task.feasible), None)
+    more = (draw_task(get_env(name), world, level, seed) for seed in range(30) for level in LEVELS)
+    refused = next(task for task in more if not task.feasible) if get_env(name).refusals else None
     done = next(task for task in draw_tasks(name) if task.feasible)
     assert describe(AnyOf(ends=[End()])) == "AnyOf with 1 end"
     if refused is not None:
