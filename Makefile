@@ -47,8 +47,8 @@ deploy: $(READY) ## register the releases of flows/prefect.yaml: nightly, weekly
 test: $(READY) ## the tests, some minutes; one process more than cores, because many wait for processes of their own
 	@$(BIN)/python -m pytest -m "not slow" -n $$(($$(nproc) + 1)) --dist loadfile
 
-QUICK := $(addprefix tests/,test_layers.py faults/test_planted.py behaviors catalog checks phrases reading render rewards rollouts world)
-test-quick: $(READY) ## a minute or so: checks, readers, rewards, renderers, and the folders that differ from main (SINCE=commit); nothing that builds a run
+QUICK := $(addprefix tests/,test_layers.py faults/test_planted.py checks phrases reading render rewards)
+test-quick: $(READY) ## a minute on two cores: checks, readers, rewards, renderers, and the folders that differ from main (SINCE=commit); nothing that builds a run
 	@$(BIN)/python -m pytest -m "not slow and not built" -n $$(nproc) --dist loadfile $(QUICK) \
 	  $$(git diff --name-only $(or $(SINCE),origin/main) | sed -nE 's#^(pipeline|tests)/([a-z]+)/.*#tests/\2#p' | sort -u | xargs -r ls -d 2>/dev/null)
 
