@@ -13,20 +13,21 @@ unexport PYTHONDONTWRITEBYTECODE  # else each process compiles all that it impor
 export HF_HUB_DISABLE_TELEMETRY = 1
 export UV_SYSTEM_CERTS = 1
 
-.PHONY: help setup trajectories release publish serve deploy test test-quick soak test-slow mutants test-trainers trainers test-cluster cluster site docs readability check audit sbom dist metrics benchmarks clean
+.PHONY: help setup trajectories release publish serve deploy test test-quick soak test-slow mutants test-trainers trainers test-cluster cluster site docs readability check audit lock sbom dist metrics benchmarks clean
 
 help: ## print this
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
 
 setup: $(READY) ## install everything into .venv
 
-$(READY): pyproject.toml constraints.txt
+$(READY): pyproject.toml hashes.txt tools.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check 'uv>=0.5,<1'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement tools.txt
 	@echo "Installing into $(VENV) ..."
-	@$(BIN)/uv pip install --quiet --python $(BIN)/python --constraint constraints.txt --editable '.[dev]' || { \
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes --requirement hashes.txt || { \
 	  echo "uv could not; trying pip, which takes a minute or two ..."; \
-	  $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'; }
+	  $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement hashes.txt; }
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 
 trajectories: $(READY) ## catalog, personas, trajectories and questions in data/runs/demo (RUN=folder, ARGS="--count 1000 ...")
@@ -113,10 +114,16 @@ check: $(READY) ## format, lint, types, known vulnerabilities
 audit: $(READY) ## known vulnerabilities of the pins; fails where nobody can be asked, too
 	@$(BIN)/python -m tests.security.audit --required $(ARGS)
 
-sbom: $(READY) ## what is installed, in build/: sbom.json (CycloneDX) and licences.md
+lock: $(READY) ## choose the pins anew within their ranges, and write their hashes (ARGS=--upgrade)
+	@$(BIN)/uv pip compile --quiet --universal --extra dev $(ARGS) --no-header --annotation-style line pyproject.toml -o constraints.txt
+	@$(BIN)/uv pip compile --quiet --universal --extra dev --constraint constraints.txt --generate-hashes --no-header --no-annotate pyproject.toml -o hashes.txt
+	@printf 'pip\nsetuptools\nuv>=0.5,<1\n' | $(BIN)/uv pip compile --quiet --universal $(ARGS) --generate-hashes --no-header --no-annotate - -o tools.txt
+
+sbom: $(READY) ## what is installed, in build/: sbom.json (CycloneDX) and licences.md; one line where their programs cannot be downloaded
 	@mkdir -p build
-	@$(BIN)/uv tool run --quiet --from 'cyclonedx-bom>=7,<8' cyclonedx-py environment $(BIN)/python --pyproject pyproject.toml --output-format JSON --output-file build/sbom.json
-	@$(BIN)/uv tool run --quiet --from 'pip-licenses>=5,<6' pip-licenses --python $(BIN)/python --format markdown --with-urls --output-file build/licences.md
+	@{ $(BIN)/uv tool run --quiet --from 'cyclonedx-bom>=7,<8' cyclonedx-py environment $(BIN)/python --pyproject pyproject.toml --output-format JSON --output-file build/sbom.json && \
+	  $(BIN)/uv tool run --quiet --from 'pip-licenses>=5,<6' pip-licenses --python $(BIN)/python --format markdown --with-urls --output-file build/licences.md; } 2>build/sbom.log \
+	  || { echo "sbom: not made: cyclonedx-bom and pip-licenses are neither here nor can be downloaded, or failed (build/sbom.log)."; exit 1; }
 	@echo "build/sbom.json, build/licences.md"
 
 dist: $(READY) ## the wheel and the source in dist/, checked as a package index and its readers would

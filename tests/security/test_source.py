@@ -232,6 +232,21 @@ def test_every_extra_is_pinned_or_said_to_be_elsewhere():
     assert set(EXTRAS) - ELSEWHERE == {"flows", "hub", "search", "play", "metrics", "dask", "s3", "dev"}
 
 
+def test_what_make_setup_installs_is_bound_by_hashes_of_the_pinned_releases():
+    found = {
+        name: (HOME / name).read_text(encoding="utf-8").replace("\\\n", " ") for name in ("hashes.txt", "tools.txt")
+    }
+    for name, whole in found.items():
+        assert all("--hash=sha256:" in line for line in whole.splitlines()), name
+    release = re.compile(r"^([\w.-]+)==(\S+)", re.MULTILINE)
+    hashed = {(plain(name), version) for name, version in release.findall(found["hashes.txt"])}
+    assert {(plain(each.name), next(iter(each.specifier)).version) for each in pins()} <= hashed
+    assert {name for name, _ in release.findall(found["tools.txt"])} == {"pip", "setuptools", "uv"}
+    setup = (HOME / "Makefile").read_text(encoding="utf-8").partition("$(READY): ")[2].partition("\n\n")[0]
+    for line in setup.splitlines():
+        assert "pip install" not in line or "--require-hashes" in line or "--no-deps --no-build-isolation" in line, line
+
+
 def test_the_targets_of_make_install_by_the_pins():
     for line in (HOME / "Makefile").read_text(encoding="utf-8").splitlines():
         # The trainers stand in an environment of their own, because transformers wants an older tokenizers than our pin.
