@@ -1,8 +1,8 @@
 """What a build costs with one, two, four and eight processes, and how far that would carry on sixty-four cores.
 
-    python -m benchmarks.cores                     # four datasets, some forty minutes
+    python -m benchmarks.cores                     # four datasets, some twenty minutes
     python -m benchmarks.cores --only questions
-    python -m benchmarks.cores --quick             # a tenth of the work: whether it runs, no figures
+    python -m benchmarks.cores --quick             # half of the work: whether it runs, no figures
 
 Each dataset is built by a process of its own from inputs that are there: with each number of workers, and with four times the work.
 Told are the seconds of the processor of the parent, of the process that workers are forked from, and of the workers; and the memory that
@@ -26,6 +26,7 @@ import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import chain
 from multiprocessing import forkserver
 from pathlib import Path
 from threading import Event, Thread
@@ -43,12 +44,14 @@ CORES = 64
 TIMES = 4
 """How much more work it is in the second size."""
 SIZES: dict[str, tuple[dict[str, Any], str, int]] = {
-    "trajectories": ({"personas.count": 128, "tokens": "64k"}, "personas.count", 1_000),
-    "questions": ({"per_trajectory": 8}, "per_trajectory", 80),
-    "env_tasks": ({"env_tasks.count": 6}, "env_tasks.count", 200),
-    "shopping_tasks": ({"shopping_tasks.count": 96}, "shopping_tasks.count", 6_000),
+    "trajectories": ({"personas.count": 32, "tokens": "64k"}, "personas.count", 1_000),
+    "questions": ({"per_trajectory": 2}, "per_trajectory", 80),
+    "env_tasks": ({"env_tasks.count": 2}, "env_tasks.count", 200),
+    "shopping_tasks": ({"shopping_tasks.count": 32}, "shopping_tasks.count", 6_000),
 }
 """Of each dataset: how it is made, the setting that is its work, and how much of it a release makes."""
+CUSTOMERS = 64
+"""That the questions and tasks are about."""
 EVERY = 0.25
 """Seconds between two looks at the memory."""
 
@@ -118,7 +121,11 @@ def share_of(pid: int) -> float:
 def measure(prepared: Path, dataset: str, workers: int, settings: dict[str, Any]) -> Cost:
     """The same in a process of its own, from a copy of the inputs."""
     with tempfile.TemporaryDirectory() as place:
-        folder = shutil.copytree(prepared, Path(place) / "run")
+        folder = Path(place) / "run"
+        (folder / "manifests").mkdir(parents=True)
+        for name in list_inputs(dataset):
+            shutil.copytree(prepared / name, folder / name)
+            shutil.copy(prepared / "manifests" / f"{name}.json", folder / "manifests")
         words = ["--build", str(folder), dataset, str(workers), json.dumps(settings)]
         done = subprocess.run(
             [sys.executable, "-m", "benchmarks.cores", *words], stdout=subprocess.PIPE, text=True, check=True
@@ -203,13 +210,16 @@ def table(dataset: str, prepared: Path, share: float) -> Table:
     return Table(dataset, costs, more, most / once[work])
 
 
-def prepare(folder: Path, dataset: str) -> None:
-    """All that a dataset is made from, but customers where they are its work."""
+def list_inputs(dataset: str) -> list[str]:
+    """All that a dataset is made from, but what its work is the size of, and what is made from that."""
+    work = SIZES[dataset][1].partition(".")[0]
+    return [name for name in upstream(dataset)[:-1] if work not in upstream(name)]
+
+
+def prepare(folder: Path, datasets: Sequence[str]) -> None:
     run = Run(folder, seed=1)
-    settings = SIZES[dataset][0]
-    before = [name for name in upstream(dataset)[:-1] if f"{name}.count" not in settings]
-    for name in before:
-        run.build(name, **({"personas.count": 64} if name == "personas" else {}))
+    for name in dict.fromkeys(chain.from_iterable(map(list_inputs, datasets))):
+        run.build(name, **({"personas.count": CUSTOMERS} if name == "personas" else {}))
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -223,11 +233,11 @@ def main(words: Sequence[str] | None = None) -> int:
         print(json.dumps(build(folder, dataset, int(workers), json.loads(settings)).__dict__))
         return 0
     found = []
-    for dataset in options.only:
-        with tempfile.TemporaryDirectory() as place:
-            prepare(Path(place), dataset)
-            found.append(table(dataset, Path(place), 0.1 if options.quick else 1.0))
-        print("\n".join(found[-1].lines()), flush=True)
+    with tempfile.TemporaryDirectory() as place:
+        prepare(Path(place), options.only)
+        for dataset in options.only:
+            found.append(table(dataset, Path(place), 0.5 if options.quick else 1.0))
+            print("\n".join(found[-1].lines()), flush=True)
     text = "\n".join(
         [
             "`python -m benchmarks.cores`",
