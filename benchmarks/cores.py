@@ -1,6 +1,6 @@
 """What a build costs with one, two, four and eight processes, and how far that would carry on sixty-four cores.
 
-    python -m benchmarks.cores                     # four datasets, some twenty minutes
+    python -m benchmarks.cores                     # four datasets, an hour or so
     python -m benchmarks.cores --only questions
     python -m benchmarks.cores --quick             # half of the work: whether it runs, no figures
 
@@ -44,13 +44,13 @@ CORES = 64
 TIMES = 4
 """How much more work it is in the second size."""
 SIZES: dict[str, tuple[dict[str, Any], str, int]] = {
-    "trajectories": ({"personas.count": 32, "tokens": "64k"}, "personas.count", 1_000),
+    "trajectories": ({"personas.count": 128, "tokens": "64k"}, "personas.count", 1_000),
     "questions": ({"per_trajectory": 2}, "per_trajectory", 80),
-    "env_tasks": ({"env_tasks.count": 2}, "env_tasks.count", 200),
+    "env_tasks": ({"env_tasks.count": 4}, "env_tasks.count", 200),
     "shopping_tasks": ({"shopping_tasks.count": 32}, "shopping_tasks.count", 6_000),
 }
 """Of each dataset: how it is made, the setting that is its work, and how much of it a release makes."""
-CUSTOMERS = 64
+CUSTOMERS = 160
 """That the questions and tasks are about."""
 EVERY = 0.25
 """Seconds between two looks at the memory."""
@@ -82,7 +82,10 @@ def build(folder: str, dataset: str, workers: int, settings: dict[str, Any]) -> 
 
     watcher = Thread(target=watch)
     watcher.start()
-    made = Run(folder, seed=1, workers=workers).build(dataset, **settings)
+    run = Run(folder, seed=1, workers=workers)
+    made = run.build(dataset, **settings)
+    # Else some of the workers had nothing to do, and cost nothing.
+    assert len(run.read(dataset).files) >= workers, f"{dataset} has too few shards for {workers} workers"
     over.set()
     watcher.join()
     own = resource.getrusage(resource.RUSAGE_SELF)
