@@ -2,7 +2,7 @@
 
     python -m benchmarks.cores                     # four datasets, an hour or so
     python -m benchmarks.cores --only questions
-    python -m benchmarks.cores --quick             # half of the work: whether it runs, no figures
+    python -m benchmarks.cores --quick             # half of the work, four workers at most: whether it runs, no figures
 
 Each dataset is built by a process of its own from inputs that are there: with each number of workers, and with four times the work.
 Told are the seconds of the processor of the parent, of the process that workers are forked from, and of the workers; and the memory that
@@ -205,10 +205,10 @@ class Table:
         )
 
 
-def table(dataset: str, prepared: Path, share: float) -> Table:
+def table(dataset: str, prepared: Path, *, quick: bool) -> Table:
     settings, work, most = SIZES[dataset]
-    once = {**settings, work: max(1, round(settings[work] * share))}
-    costs = {count: measure(prepared, dataset, count, once) for count in WORKERS}
+    once = {**settings, work: settings[work] // 2} if quick else settings
+    costs = {count: measure(prepared, dataset, count, once) for count in (WORKERS[:3] if quick else WORKERS)}
     more = measure(prepared, dataset, 2, {**once, work: once[work] * TIMES})
     return Table(dataset, costs, more, most / once[work])
 
@@ -239,7 +239,7 @@ def main(words: Sequence[str] | None = None) -> int:
     with tempfile.TemporaryDirectory() as place:
         prepare(Path(place), options.only)
         for dataset in options.only:
-            found.append(table(dataset, Path(place), 0.5 if options.quick else 1.0))
+            found.append(table(dataset, Path(place), quick=options.quick))
             print("\n".join(found[-1].lines()), flush=True)
     text = "\n".join(
         [
