@@ -151,13 +151,12 @@ class Table:
     wanted: float
     """Times the work that a release makes."""
 
-    @property
-    def pooled(self) -> dict[int, Cost]:
+    def list_shared(self) -> dict[int, Cost]:
         return {count: cost for count, cost in self.costs.items() if count > 1}
 
     @property
     def worker(self) -> float:
-        return max(0.0, fit({count: cost.workers for count, cost in self.pooled.items()})[1])
+        return max(0.0, fit({count: cost.workers for count, cost in self.list_shared().items()})[1])
 
     def parent(self, times: float) -> float:
         """Seconds of the parent and the fork server with so many times the work: some for every build, the rest by the row."""
@@ -176,7 +175,7 @@ class Table:
     @property
     def memory(self) -> float:
         """GB of 64 workers together."""
-        nothing, each = fit({count: cost.shared_mb for count, cost in self.pooled.items()})
+        nothing, each = fit({count: cost.shared_mb for count, cost in self.list_shared().items()})
         return (nothing + CORES * each) / 1024
 
     def lines(self) -> list[str]:

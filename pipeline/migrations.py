@@ -31,7 +31,7 @@ from shopwright.schemas.record import Record
 
 def find_outdated(run: Path) -> list[str]:
     """The whole datasets whose columns are those of an earlier release. Those that cannot be read are not among them."""
-    there = [name for name in all_stages().unordered if (run / "manifests" / f"{name}.json").exists()]
+    there = [name for name in all_stages().list_names() if (run / "manifests" / f"{name}.json").exists()]
     return [name for name in order_names(there) if is_outdated(Dataset(run, name, all_stages()[name].makes))]
 
 

@@ -418,7 +418,7 @@ class Run:
     def stands_alone(self) -> None:
         """Raises Problem where a link in it leads out, or something is no file: for all that writes here, or judges what is here."""
         if is_here(self.folder):
-            check_run_contents(self.folder, (*all_stages().unordered, *BESIDE))
+            check_run_contents(self.folder, (*all_stages().list_names(), *BESIDE))
 
     @contextmanager
     def lock(self) -> Iterator[None]:

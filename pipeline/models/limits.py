@@ -79,7 +79,7 @@ class Limits:
             self.numbers[DOLLARS] += dollars
 
     @property
-    def stopped(self) -> bool:
+    def is_stopped(self) -> bool:
         """Whether nothing more is to be asked."""
         return bool(self.numbers[STOPPED])
 

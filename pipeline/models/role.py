@@ -99,7 +99,7 @@ class Models:
     def check_budget(self) -> None:
         """Raises BudgetExceeded, or Ended where another process has ended the work."""
         limits = self.limits
-        if limits.stopped:
+        if limits.is_stopped:
             raise Ended(f"Nothing more is asked. {GO_ON}")
         if self.max_tokens is not None and limits.spent_tokens >= self.max_tokens:
             raise BudgetExceeded(f"--max-tokens {self.max_tokens:,} are used up. {GO_ON}")

@@ -398,6 +398,8 @@ class WishReader:
         for fact, ends in sorted(units.items(), key=lambda pair: (-len(pair[0]), pair[0])):
             # Compiled only where it may hold: this takes longer than all the searching.
             named, counted = fact in self.text, COUNT_CUE.search(self.text) is not None
+            if not (named or counted):
+                continue
             for pattern in list_bound_patterns(fact, ends, named=named, counted=counted):
                 self.each(re.compile(pattern), lambda found, fact=fact: self.make_bound(found, fact))  # type: ignore[misc]
 
