@@ -28,6 +28,7 @@ MINUTES_OF = {"embeddings": 240.0}
 MINUTES_ASKING = 7 * 24 * 60.0
 # Seconds more before a process that does not end itself is ended from here.
 GRACE = 2.0
+STANDARD_ERROR = 2
 
 Start = Callable[[], AbstractContextManager[Any]]
 
@@ -62,7 +63,8 @@ def seconds_for(dataset: str, minutes: float | None = None) -> float:
 
 def run_with_deadline(seconds: float, make: Callable[..., Any], *given: Any) -> Any:
     """What it makes; after so many seconds this process ends, whatever it is at."""
-    faulthandler.dump_traceback_later(seconds, exit=True)
+    # By its number: what stands in for standard error in notebooks and under tests may have none.
+    faulthandler.dump_traceback_later(seconds, file=STANDARD_ERROR, exit=True)
     try:
         return make(*given)
     finally:
