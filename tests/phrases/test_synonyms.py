@@ -68,3 +68,15 @@ def test_no_frame_of_a_test_is_one_of_training_in_other_small_phrases():
             for use in ("train", "test", "test_wording")
         }
         assert settled["train"].isdisjoint(settled["test"] | settled["test_wording"]), meaning
+
+
+def test_what_counts_purchases_says_no_orders():
+    """An order may be of several products, each of which is a purchase of its own."""
+    questions = FILE.parent / "phrases" / "questions"
+    nouns = re.findall(
+        r"^(?:click|acts|clicks)/purchase\n((?: +.*\n)+)", (questions / "words.txt").read_text("utf-8"), re.MULTILINE
+    )
+    counted = [FILE.read_text("utf-8"), *nouns]
+    counted += re.findall(r".*\{(?:n|nth)\}.*", "\n".join(path.read_text("utf-8") for path in questions.glob("*.txt")))
+    assert len(nouns) == 3
+    assert not [text for text in counted if re.search(r"\borders\b|(?:\{nth\}|first|^ +) order\b", text, re.MULTILINE)]
