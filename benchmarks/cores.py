@@ -5,8 +5,9 @@
     python -m benchmarks.cores --quick             # half of the work, four workers at most: whether it runs, no figures
 
 Each dataset is built by a process of its own from inputs that are there: with each number of workers, and with four times the work.
-Told are the seconds of the processor of the parent, of the process that workers are forked from, and of the workers; and the memory that
-the workers hold together, where what they share counts once (PSS, Linux). From these figures follow, for 64 cores, by Amdahl:
+Told are the seconds of the processor of the parent, of the processes that import and learn what workers are then forked with (fork server),
+and of the workers; and the memory that all these hold together but the parent, where what they share counts once (PSS, Linux). From these
+figures follow, for 64 cores, by Amdahl:
 
     work(N workers)  = rows' work + N x what a worker costs           fitted to all N
     time on 64 cores = parent + fork server + one worker's cost + rows' work / 64
@@ -74,23 +75,29 @@ class Cost:
 def build(folder: str, dataset: str, workers: int, settings: dict[str, Any]) -> Cost:
     """Builds in this process and its workers, and says what each cost."""
     over, held, watching = Event(), [0.0], [0.0]
+    origins: dict[int, float] = {}
 
     def watch() -> None:
         while not over.wait(EVERY):
-            held.append(sum(map(share_of, children_of(server_pid()))))
+            found = children_of(server_pid())
+            origins.update({pid: times_of(pid)[0] for pid in found})
+            held.append(sum(map(share_of, [*found, *chain.from_iterable(map(children_of, found))])))
         watching.append(thread_time())
 
     watcher = Thread(target=watch)
     watcher.start()
     run = Run(folder, seed=1, workers=workers)
-    made = run.build(dataset, **settings)
+    try:
+        made = run.build(dataset, **settings)
+    finally:
+        over.set()
+        watcher.join()
     # Else some of the workers had nothing to do, and cost nothing.
     assert len(run.read(dataset).files) >= workers, f"{dataset} has too few shards for {workers} workers"
-    over.set()
-    watcher.join()
     own = resource.getrusage(resource.RUSAGE_SELF)
     server, theirs = times_of(server_pid())
-    return Cost(made.rows, own.ru_utime + own.ru_stime - max(watching), server, theirs, max(held))
+    learning = sum(origins.values())
+    return Cost(made.rows, own.ru_utime + own.ru_stime - max(watching), server + learning, theirs - learning, max(held))
 
 
 def server_pid() -> int | None:
@@ -99,18 +106,17 @@ def server_pid() -> int | None:
 
 def times_of(pid: int | None) -> tuple[float, float]:
     """Of a process, and of its children that have ended."""
-    if pid is None:
-        return 0.0, 0.0
-    ticks = list(map(int, Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:15]))
-    unit = os.sysconf("SC_CLK_TCK")
-    return sum(ticks[:2]) / unit, sum(ticks[2:]) / unit
+    with suppress(OSError):
+        ticks = list(map(int, Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:15]))
+        unit = os.sysconf("SC_CLK_TCK")
+        return sum(ticks[:2]) / unit, sum(ticks[2:]) / unit
+    return 0.0, 0.0
 
 
 def children_of(pid: int | None) -> list[int]:
-    found = []
     with suppress(OSError):
-        found = list(map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split()))
-    return found
+        return list(map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split()))
+    return []
 
 
 def share_of(pid: int) -> float:

@@ -16,7 +16,6 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from statistics import median
 from time import perf_counter, process_time
@@ -26,9 +25,9 @@ from benchmarks.models import AT_ONCE, Note, Served, described
 from benchmarks.trajectories import machine, write
 from shopwright.pipeline.arrow import to_batch
 from shopwright.pipeline.dataset import ShardWriter
+from shopwright.pipeline.forks import Origin
 from shopwright.pipeline.models.role import Models, Role
 from shopwright.pipeline.run import Run, count_cores
-from shopwright.pipeline.runners import open_executor
 from shopwright.pipeline.stage import Shard
 from shopwright.pipeline.stages import all_stages
 from shopwright.pipeline.worker_pool import WorkerPool
@@ -54,7 +53,7 @@ def ask(models: Models, place: Path, shard: Shard, units: int) -> float:
 
 @contextmanager
 def open_processes(count: int) -> Iterator[WorkerPool]:
-    with closing(WorkerPool(partial(open_executor, "local", 1))) as workers, workers.lend(count) as pool:
+    with closing(Origin()) as origin, WorkerPool(origin).lend(count, 60, int) as pool:
         yield pool
 
 

@@ -101,7 +101,7 @@ def build_flow(run: Run, progress: Progress) -> Any:
         with (
             wait_for_turn() if build.asks else nullcontext(),
             build.share() as shared,
-            nullcontext() if build.loads else run.pool_of(build).lend(calls) as executor,
+            nullcontext() if build.loads else run.lend_workers(build, calls) as executor,
             wait_for_replies(shared.models.limits, executor.wait_until_idle if executor else float),
         ):
             work = replace(shared, run=absolute(build.run))

@@ -8,7 +8,6 @@ from collections.abc import Generator, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
-from functools import partial
 from itertools import chain
 from pathlib import Path
 from time import perf_counter
@@ -37,6 +36,7 @@ from shopwright.pipeline.files import (
     remove,
     sha256_of,
 )
+from shopwright.pipeline.forks import Origin
 from shopwright.pipeline.languages import check_offered, language_of
 from shopwright.pipeline.migrations import migrate
 from shopwright.pipeline.models.base import UNANSWERED
@@ -55,6 +55,7 @@ from shopwright.pipeline.shards import (
     draft_path,
     finish,
     forget,
+    make_first_row,
     make_shard,
     note,
     read_tries,
@@ -66,6 +67,7 @@ from shopwright.pipeline.stage import Reference, Stage, resolve_reference
 from shopwright.pipeline.stages import all_stages, upstream
 from shopwright.pipeline.worker_pool import (
     MINUTES_ASKING,
+    ClusterPool,
     ShardTimeout,
     WorkerDied,
     WorkerPool,
@@ -107,7 +109,7 @@ class Run:
             raise Problem(f"--runner {error}.") from None
         self.minutes = minutes
         self.key = ""
-        self.pools: dict[str, WorkerPool]
+        self.pool: WorkerPool
 
     def read(self, name: str) -> Dataset[Any]:
         if name not in all_stages():
@@ -315,7 +317,7 @@ class Run:
                 with (
                     # The threads only wait, each for a process of the pool.
                     ThreadPoolExecutor(self.workers) as threads,
-                    self.pool_of(build).lend(min(self.workers, len(missing))) as found,
+                    self.lend_workers(work, min(self.workers, len(missing))) as found,
                 ):
                     calls = [threads.submit(make_shard_in_pool, found, seconds, work, index) for index in missing]
                     with wait_for_replies(work.models.limits, found.wait_until_idle):
@@ -329,19 +331,24 @@ class Run:
 
     @contextmanager
     def open_pool(self, names: Iterable[str]) -> Iterator[None]:
-        """The processes that make the shards of all these datasets, forked from one that has imported what makes them."""
-        modules = [all_stages()[name].function.__module__ for name in names]
-        self.pools = {self.runner: WorkerPool(partial(open_executor, self.runner, self.workers), here=False)}
-        self.pools |= {"local": WorkerPool(partial(open_executor, "local", 1, modules))}
+        """For the shards of all these datasets: what its workers are forked from goes on learning from one to the next."""
+        origin = Origin([all_stages()[name].function.__module__ for name in names])
+        self.pool = WorkerPool(origin)
         try:
             yield
         finally:
-            for pool in self.pools.values():
-                pool.close()
+            origin.close()
 
-    def pool_of(self, build: Build) -> WorkerPool:
-        """Those that make a dataset's shards. What a model is asked for is made here, where all processes share its limits."""
-        return self.pools["local" if build.asks else self.runner]
+    @contextmanager
+    def lend_workers(self, build: Build, at_once: int) -> Iterator[WorkerPool | ClusterPool]:
+        """What makes a dataset's shards. What a model is asked for is made here, where all processes share its limits."""
+        if build.asks or self.runner == "local":
+            work = replace(build, run=absolute(build.run))
+            with self.pool.lend(at_once, seconds_for(build.name, self.minutes), make_first_row, work) as found:
+                yield found
+        else:
+            with open_executor(self.runner, self.workers) as executor:
+                yield ClusterPool(executor)
 
     @contextmanager
     def executor(self, calls: int) -> Iterator[Executor]:
@@ -446,7 +453,7 @@ class Run:
                     folder.rmdir()
 
 
-def make_shard_in_pool(found: WorkerPool, seconds: float, build: Build, index: int) -> ShardMade:
+def make_shard_in_pool(found: WorkerPool | ClusterPool, seconds: float, build: Build, index: int) -> ShardMade:
     """Makes one shard in one of these processes. Raises ShardTimeout or WorkerDied when several of them have hung, or were ended from outside, over it."""
     for again in reversed(range(TRIES)):
         try:

@@ -20,6 +20,7 @@ from contextlib import contextmanager
 from functools import cache, partial
 from multiprocessing import forkserver, resource_tracker
 from multiprocessing.connection import wait
+from multiprocessing.context import ForkServerContext
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -57,11 +58,11 @@ def check_runner(text: str) -> str:
 
 
 @contextmanager
-def open_executor(runner: str, workers: int, modules: Iterable[str] = ()) -> Iterator[Executor]:
-    """Takes the calls of a build for as long as it is open; `workers` and `modules` count for what is started here alone."""
+def open_executor(runner: str, workers: int) -> Iterator[Executor]:
+    """Takes the calls of a build for as long as it is open; `workers` counts for what is started here alone."""
     kind, _, address = runner.partition(":")
     if kind == "local":
-        with open_process_pool(workers, modules) as executor:
+        with open_process_pool(workers) as executor:
             yield executor
     else:
         yield {"dask": connect_dask, "ray": connect_ray}[kind](address, workers)
@@ -162,14 +163,20 @@ def explain_unreachable(what: str, address: str, error: Exception) -> Problem:
     return Problem(f"No {what} answers at {address or 'this machine'}: {why}")
 
 
-@contextmanager
-def open_process_pool(workers: int, modules: Iterable[str] = ()) -> Iterator[ProcessPoolExecutor]:
-    """Worker processes that end with this one, whatever ends it; the process that all are forked from imports the modules that are given first."""
+def get_fork_server(modules: Iterable[str] = ()) -> ForkServerContext:
+    """What starts processes forked from one that has imported what builds need, and these modules where it is not running yet."""
     context = multiprocessing.get_context("forkserver")
     # Where pandas is, pyarrow imports it for the first list that it makes an array of.
     context.set_forkserver_preload(["shopwright.pipeline.run", "pandas", *modules])
     start_deaf_to_ctrl_c()
     forget_file_of_piped_script()
+    return context
+
+
+@contextmanager
+def open_process_pool(workers: int) -> Iterator[ProcessPoolExecutor]:
+    """Worker processes that end with this one, whatever ends it."""
+    context = get_fork_server()
     others = multiprocessing.active_children()
     executor = ProcessPoolExecutor(workers, mp_context=context, initializer=follow_the_parent)
     try:

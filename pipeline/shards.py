@@ -241,6 +241,15 @@ def make_shard(build: Build, index: int) -> ShardMade:
     return ShardMade(index, kept.rows, held.rows)
 
 
+def make_first_row(build: Build) -> None:
+    """Makes the first piece of work and keeps nothing of it: what it learnt on the way is known where others are made."""
+    digest_code(build.stage)
+    if not build.asks:
+        roles = {role: build.role(role, 0) for role in build.stage.roles}
+        for batch, records, _ in run_stage(build, Shard(0, max(1, build.plan.units), build.recipe.seed), roles):
+            reasons_against(build.stage, batch, build.datasets, records)
+
+
 def run_stage(
     build: Build, shard: Shard, roles: dict[str, Role]
 ) -> Iterator[tuple[pa.RecordBatch, list[Record] | None, list[Rejected]]]:

@@ -11,14 +11,15 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, CancelledError
-from concurrent.futures import TimeoutError as Overdue
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from queue import Empty, SimpleQueue
 from threading import Timer, current_thread, main_thread
 from time import monotonic
-from typing import Any, NamedTuple
+from typing import Any
 
+from shopwright.pipeline.forks import Origin, Worker
 from shopwright.pipeline.problem import Ended, finish_before_stopping
+from shopwright.pipeline.runners import Executor
 
 # A shard is cut to take half a minute to ten.
 MINUTES = 60.0
@@ -29,8 +30,6 @@ MINUTES_ASKING = 7 * 24 * 60.0
 # Seconds more before a process that does not end itself is ended from here.
 GRACE = 2.0
 STANDARD_ERROR = 2
-
-Start = Callable[[], AbstractContextManager[Any]]
 
 
 class ShardTimeout(Ended):
@@ -104,86 +103,76 @@ def run_here(what: str, seconds: float, make: Callable[..., Any], *given: Any) -
             signal.signal(signal.SIGALRM, before)
 
 
-class PoolWorker(NamedTuple):
-    executor: Any
-    pid: int | None
-    """Of its only process; none where it is a cluster's, which ends processes itself."""
-
-
 class WorkerPool:
-    """Executors that make shards, each lent to one at a time, and replaced when its process was ended.
+    """The processes that make a dataset's shards, each lent to one at a time, and replaced when it was ended.
 
-    They live as long as what is built with them: each is started when a dataset has a shard for it, and kept for those after it.
+    They are forked from one that has learnt what they need, and live as long as one dataset is built with them; that one goes on
+    learning until all are built.
     """
 
-    def __init__(self, start: Start, *, here: bool = True) -> None:
-        self.start, self.here = start, here
+    def __init__(self, origin: Origin) -> None:
+        self.origin = origin
         self.stack = ExitStack()
-        self.idle: SimpleQueue[PoolWorker] = SimpleQueue()
+        self.idle: SimpleQueue[Worker] = SimpleQueue()
         self.size = 0
         self.closed = False
 
     @contextmanager
-    def lend(self, at_once: int) -> Iterator["WorkerPool"]:
-        """With workers for so many shards at once. An error ends them all: what they are at is not waited for."""
+    def lend(self, at_once: int, seconds: float, learn: Callable[..., Any], *given: Any) -> Iterator["WorkerPool"]:
+        """With workers for so many shards at once, which know what this call learns in so many seconds at most. An error ends them all."""
+        self.closed, self.size, self.idle = False, at_once, SimpleQueue()
         try:
+            self.origin.learn(seconds + GRACE, run_with_deadline, seconds, learn, *given)
             with finish_before_stopping():  # a process that is stopped while it begins tells of it at length
-                self.grow(at_once)
+                for _ in range(at_once):
+                    self.idle.put(self.stack.enter_context(self.origin.start_worker()))
             yield self
-        except BaseException:
             self.closed = True
+            self.stack.close()
+        except BaseException as error:
+            self.closed = True
+            self.origin.end()
             with self.stack.pop_all():
+                if isinstance(error, BrokenExecutor):
+                    raise WorkerDied("its start") from None
                 raise
-
-    def grow(self, at_once: int) -> None:
-        while self.size < at_once:
-            hand = self.start_worker()
-            # A cluster's executor takes as many calls as there are.
-            for _ in range(1 if self.here else at_once - self.size):
-                self.idle.put(hand)
-                self.size += 1
-
-    def close(self) -> None:
-        self.closed = True
-        self.stack.close()
 
     def wait_until_idle(self, seconds: float) -> None:
         """Begins no shard more and waits for those that are being made, so long at most."""
         self.closed, end = True, monotonic() + seconds
-        found: list[PoolWorker] = []
+        found: list[Worker] = []
         with suppress(Empty):
             while len(found) < self.size:
                 found.append(self.idle.get(timeout=max(0.0, end - monotonic())))
-        for hand in found:
-            self.idle.put(hand)  # calls that wait for one learn that they are not made
-
-    def start_worker(self) -> PoolWorker:
-        executor = self.stack.enter_context(self.start())
-        return PoolWorker(executor, executor.submit(os.getpid).result() if self.here else None)
+        for worker in found:
+            self.idle.put(worker)  # calls that wait for one learn that they are not made
 
     def make(self, what: str, seconds: float, function: Callable[..., Any], *given: Any) -> Any:
-        """What the function gives, and raises what it raises; Late or Lost where its process was ended."""
-        hand, began = self.idle.get(), monotonic()
+        """What the function gives, and raises what it raises; ShardTimeout or WorkerDied where its process was ended."""
+        worker, began = self.idle.get(), monotonic()
         try:
             if self.closed:
                 raise CancelledError(f"{what} is not made: the build was stopped.")
-            return run_on_worker(hand, seconds, function, *given)
+            return worker.call(seconds + GRACE, run_with_deadline, seconds, function, *given)
         except BrokenExecutor:
             if self.closed:
                 raise
             error = WorkerDied(what) if monotonic() - began < seconds else ShardTimeout(what, seconds)
-            hand = self.start_worker()
+            with suppress(BrokenExecutor):  # it was ended, too: the next call asks for another
+                worker = self.stack.enter_context(self.origin.start_worker())
             raise error from None
         finally:
-            self.idle.put(hand)
+            self.idle.put(worker)
 
 
-def run_on_worker(hand: PoolWorker, seconds: float, function: Callable[..., Any], *given: Any) -> Any:
-    future = hand.executor.submit(run_with_deadline, seconds, function, *given)
-    try:
-        return future.result(seconds + GRACE if hand.pid else None)
-    except Overdue:
-        if hand.pid and not future.done():
-            with suppress(ProcessLookupError):
-                os.kill(hand.pid, signal.SIGKILL)
-        return future.result()
+class ClusterPool:
+    """The same on a cluster, which deals shards out and replaces workers by itself."""
+
+    def __init__(self, executor: Executor) -> None:
+        self.executor = executor
+
+    def wait_until_idle(self, seconds: float) -> None:
+        """No: what it is at is its own."""
+
+    def make(self, what: str, seconds: float, function: Callable[..., Any], *given: Any) -> Any:
+        return self.executor.submit(run_with_deadline, seconds, function, *given).result()

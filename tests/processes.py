@@ -47,12 +47,12 @@ class Build:
         return found
 
     def workers(self):
-        """Those that were forked from the server of processes, which is a child of the command itself."""
+        """Those that were forked from the one that learns, which a server of processes forked, which is a child of the command itself."""
         parents = {}
         for process in self.processes():
             with contextlib.suppress(OSError):
                 parents[process] = int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])
-        return [process for process, parent in parents.items() if parents.get(parent) == self.process.pid]
+        return [process for process, parent in parents.items() if parents.get(parents.get(parent)) == self.process.pid]
 
     def a_worker(self):
         """One of two that are at work."""

@@ -4,7 +4,7 @@ __main__ · flows                            over everything
 commands                                    what can be typed, and what it prints
 playground                                  the situations as pages to be played in
 publish · browse · verify · preview · recipe · gym · trainers   over a run
-run · shards · worker_pool · runners · progress
+run · shards · worker_pool · forks · runners · progress
 stages                                      never one another: they meet through datasets
 checks · proofs · experts                   what must be true, of events and of questions; players that see only what an agent sees
 envs                                        situations in the shop, and episodes of them
@@ -72,6 +72,7 @@ LAYERS = [
         "shopwright.pipeline.migrations",
         "shopwright.pipeline.shards",
         "shopwright.pipeline.worker_pool",
+        "shopwright.pipeline.forks",
         "shopwright.pipeline.runners",
         "shopwright.pipeline.progress",
     ),

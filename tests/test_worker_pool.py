@@ -13,6 +13,7 @@ import pytest
 
 from shopwright.flows.build import worth_another_try
 from shopwright.pipeline import worker_pool as hands_module
+from shopwright.pipeline.forks import Origin
 from shopwright.pipeline.problem import STOPS, Ended, Problem, stop
 from shopwright.pipeline.runners import open_process_pool
 from shopwright.pipeline.worker_pool import (
@@ -51,8 +52,10 @@ def test_limits_differ_by_stage_and_can_be_given():
     assert seconds_for("embeddings", 0.5) == seconds_for("personas", 0.5) == 30
 
 
-def a_process():
-    return open_process_pool(1)
+@contextlib.contextmanager
+def a_pool(workers, learn=int, *given, seconds=60):
+    with closing(Origin()) as origin, WorkerPool(origin).lend(workers, seconds, learn, *given) as pool:
+        yield pool
 
 
 def stop_myself():
@@ -76,7 +79,7 @@ def test_a_process_that_does_not_come_back_is_replaced_and_takes_no_other_shard_
     seconds, function, given, error, said, monkeypatch
 ):
     monkeypatch.setattr(hands_module, "GRACE", 0.3)
-    with ThreadPoolExecutor(1) as threads, closing(WorkerPool(a_process)) as pool, pool.lend(2) as found:
+    with ThreadPoolExecutor(1) as threads, a_pool(2) as found:
         other = threads.submit(found.make, "toys 4", 60, slowly, 1.2)
         while found.idle.qsize() == 2:
             time.sleep(0.01)
@@ -97,7 +100,7 @@ def fails():
 
 
 def test_what_a_shard_raises_is_raised_and_its_process_stays():
-    with closing(WorkerPool(a_process)) as pool, pool.lend(1) as found:
+    with a_pool(1) as found:
         first = found.make("toys 0", 60, os.getpid)
         with pytest.raises(TimeoutError, match="of its own"):
             found.make("toys 0", 60, fails)
@@ -107,40 +110,79 @@ def test_what_a_shard_raises_is_raised_and_its_process_stays():
 def test_a_stop_waits_for_processes_that_begin(monkeypatch):
     begun = []
 
-    @contextlib.contextmanager
-    def start():
-        stop(signal.SIGTERM, None)
-        with open_process_pool(1) as executor:
-            begun.append(executor)
-            yield executor
+    class Stopped(Origin):
+        def fork(self):
+            stop(signal.SIGTERM, None)
+            begun.append(super().fork())
+            return begun[-1]
 
     try:
-        with pytest.raises(KeyboardInterrupt), closing(WorkerPool(start)) as pool, pool.lend(2):
+        with pytest.raises(KeyboardInterrupt), closing(Stopped()) as origin, WorkerPool(origin).lend(2, 60, int):
             raise AssertionError("it went on")
     finally:
         STOPS.clear()
     assert len(begun) == 2
 
 
-def test_workers_live_from_one_dataset_to_the_next_and_end_with_the_last():
-    with closing(WorkerPool(a_process)) as pool:
-        with pool.lend(1) as found:
+KNOWN = []
+
+
+def learn_more(*what):
+    KNOWN.extend(what)
+
+
+def tell_known():
+    return KNOWN
+
+
+def test_workers_know_what_was_learnt_for_theirs_and_for_earlier_datasets_and_end_with_theirs():
+    with closing(Origin()) as origin:
+        pool = WorkerPool(origin)
+        with pool.lend(2, 60, learn_more, "shop") as found:
             first = found.make("toys 0", 60, os.getpid)
-        with pool.lend(2) as found:
-            hands = [found.idle.get(), found.idle.get()]
-            assert first in [each.pid for each in hands]
-            for each in hands:
-                found.idle.put(each)
+            assert found.make("toys 1", 60, tell_known) == ["shop"]
+        with pool.lend(1, 60, learn_more, "people") as found:
+            assert found.make("dolls 0", 60, os.getpid) != first
+            assert found.make("dolls 0", 60, tell_known) == ["shop", "people"]
+    assert KNOWN == []
     with pytest.raises(ProcessLookupError):
         os.kill(first, 0)
+
+
+@pytest.mark.parametrize("learn", [fails, kill_myself, stop_myself, slowly], ids=lambda learn: learn.__name__)
+def test_what_cannot_be_learnt_ends_no_build(learn, monkeypatch):
+    monkeypatch.setattr(hands_module, "GRACE", 0.3)
+    with a_pool(1, learn, *([60] if learn is slowly else []), seconds=0.3) as found:
+        assert found.make("toys 0", 60, sum, (1, 2)) == 3
+
+
+def test_an_origin_that_is_killed_takes_its_workers_along_and_others_make_their_shards():
+    with a_pool(2) as found:
+        found.origin.end()
+        for _ in range(2):
+            with pytest.raises(WorkerDied):
+                found.make("toys 1", 60, slowly, 20)
+        assert [found.make("toys 1", 60, sum, (1, 2)) for _ in range(2)] == [3, 3]
+        assert found.idle.qsize() == 2
+
+
+def raise_what_cannot_be_passed_on():
+    raise ValueError(lambda: None)
+
+
+def test_what_cannot_be_passed_on_is_told():
+    with a_pool(1) as found:
+        with pytest.raises(TypeError, match="cannot pickle"):
+            found.make("toys 0", 60, open, os.devnull)
+        with pytest.raises(Ended, match="A worker failed: ValueError"):
+            found.make("toys 0", 60, raise_what_cannot_be_passed_on)
 
 
 def test_an_error_ends_what_the_others_are_at():
     with (
         ThreadPoolExecutor(1) as threads,
-        closing(WorkerPool(a_process)) as pool,
         contextlib.suppress(Problem),
-        pool.lend(2) as found,
+        a_pool(2) as found,
     ):
         other = threads.submit(found.make, "toys 4", 600, slowly, 600)
         while found.idle.qsize() == 2:
@@ -150,7 +192,7 @@ def test_an_error_ends_what_the_others_are_at():
 
 
 def test_nothing_is_begun_once_a_build_was_stopped():
-    with closing(WorkerPool(a_process)) as pool, pool.lend(2) as found:
+    with a_pool(2) as found:
         assert found.idle.qsize() == 2
     with pytest.raises(CancelledError):
         found.make("toys 0", 60, sum, (1, 2))

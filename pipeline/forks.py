@@ -1,0 +1,183 @@
+"""Workers forked from a process that has learnt what they need, which they share with it in memory instead of learning it each.
+
+    this process  -- asks -->  origin  -- forks -->  worker, worker, ...
+                  -- calls, a pipe for each worker -->
+
+The origin has one thread, since what other threads hold is not there any more in a process that was forked.
+"""
+
+import gc
+import multiprocessing
+import os
+import pickle
+import signal
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager, suppress
+from multiprocessing.connection import Connection, wait
+from multiprocessing.pool import ExceptionWithTraceback  # type: ignore[attr-defined]
+from multiprocessing.reduction import recv_handle, send_handle
+from threading import Lock
+from time import monotonic
+from typing import Any
+
+from shopwright.pipeline.problem import Ended
+from shopwright.pipeline.runners import get_fork_server
+
+# What an origin is sent to fork, in place of a call.
+FORK = b""
+# Seconds that a system can wait for.
+LONGEST = 2_000_000.0
+# Seconds that workers whose pipe is closed have to end by themselves.
+TO_END = 5.0
+
+
+class Worker:
+    """A process that makes what it is called for, one call after the other."""
+
+    def __init__(self, pipe: Connection, pid: int) -> None:
+        self.pipe, self.pid = pipe, pid
+
+    def call(self, seconds: float, function: Callable[..., Any], *given: Any) -> Any:
+        """What the function gives, and raises what it raises; BrokenProcessPool where the process ended, which it does after so many seconds."""
+        try:
+            self.pipe.send((function, given))
+            if not self.pipe.poll(min(seconds, LONGEST)):
+                self.end()
+            good, found = self.pipe.recv()
+        except (EOFError, OSError):
+            raise BrokenProcessPool(f"Process {self.pid} was ended.") from None
+        if good:
+            return found
+        raise found
+
+    def end(self) -> None:
+        with suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGKILL)
+
+
+class Origin:
+    """The process that workers are forked from; it starts when it is first needed, and again where it was ended from outside."""
+
+    def __init__(self, modules: Iterable[str] = ()) -> None:
+        self.modules = modules
+        self.process: Any = None
+        self.itself: Worker
+        self.lock = Lock()
+
+    def learn(self, seconds: float, function: Callable[..., Any], *given: Any) -> None:
+        """Calls this there. What it raises, or is ended by, the workers' own calls will tell."""
+        with self.lock, suppress(Exception):
+            self.start()
+            self.itself.call(seconds, function, *given)
+
+    @contextmanager
+    def start_worker(self) -> Iterator[Worker]:
+        """A worker for as long as this is entered; where it is left by an error, what the worker is at is not waited for."""
+        worker = self.fork()
+        try:
+            yield worker
+        except BaseException:
+            worker.end()
+            raise
+        finally:
+            worker.pipe.close()
+
+    def fork(self) -> Worker:
+        """Raises OSError where the machine has no process more, or no memory for one, and BrokenProcessPool where something ends them all."""
+        with self.lock:
+            for _ in range(2):
+                self.start()
+                try:
+                    return self.ask_for_worker()
+                except (EOFError, ConnectionError):  # it has just been ended
+                    self.close()
+        raise BrokenProcessPool("The process that workers are forked from was ended, twice.")
+
+    def ask_for_worker(self) -> Worker:
+        mine, theirs = multiprocessing.Pipe()
+        with theirs:
+            self.itself.pipe.send_bytes(FORK)
+            send_handle(self.itself.pipe, theirs.fileno(), self.itself.pid)
+            pid = self.itself.pipe.recv()
+        if isinstance(pid, OSError):
+            raise pid
+        return Worker(mine, pid)
+
+    def start(self) -> None:
+        if self.process is None or not self.process.is_alive():
+            self.close()
+            context = get_fork_server(self.modules)
+            mine, theirs = multiprocessing.Pipe()
+            with theirs:
+                self.process = context.Process(target=serve_forks, args=(theirs,))
+                self.process.start()
+            self.itself = Worker(mine, self.process.pid)
+
+    def end(self) -> None:
+        """At once, and with it what was forked."""
+        if self.process is not None:
+            self.itself.end()
+
+    def close(self) -> None:
+        """Waits until it, and what was forked, has ended by itself."""
+        if self.process is not None:
+            self.itself.pipe.close()
+            self.process.join()
+            self.process = None
+
+
+def serve_forks(control: Connection) -> None:
+    """The life of an origin: it learns, and forks, until nobody can ask any more."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
+    fork = multiprocessing.get_context("fork")
+    with suppress(EOFError, OSError):
+        while True:
+            if (asked := control.recv_bytes()) != FORK:
+                reply = make_reply(asked)
+                gc.collect()
+                control.send_bytes(reply)
+                continue
+            with Connection(recv_handle(control)) as pipe:
+                gc.freeze()  # else looking for rubbish would write to, and so copy, each page
+                process = fork.Process(target=work, args=(pipe, control, parent and parent.sentinel))
+                try:
+                    process.start()
+                except OSError as error:
+                    control.send(error)
+                else:
+                    control.send(process.pid)
+    end = monotonic() + TO_END
+    for child in multiprocessing.active_children():
+        child.join(max(0.0, end - monotonic()))
+        child.kill()
+
+
+def work(pipe: Connection, control: Connection, parent: int | None) -> None:
+    """The life of a worker: it ends with those who call it."""
+    control.close()
+    gc.set_threshold(100_000, 20, 20)  # millions of rows make no rubbish
+    origin = multiprocessing.parent_process()
+    ends = [end for end in (parent, origin.sentinel if origin else None) if end is not None]
+    threading.Thread(target=lambda: wait(ends) and os._exit(1), daemon=True).start()
+    with suppress(EOFError, OSError):
+        while True:
+            pipe.send_bytes(make_reply(pipe.recv_bytes()))
+
+
+def make_reply(asked: bytes) -> bytes:
+    """Whether the call that is asked for was good, and what it gave or raised."""
+    try:
+        function, given = pickle.loads(asked)
+        return pickle.dumps((True, function(*given)))
+    except BaseException as error:  # noqa: BLE001  (whatever it is, the caller is told)
+        return pack_error(error)
+
+
+def pack_error(error: BaseException) -> bytes:
+    try:
+        return pickle.dumps((False, ExceptionWithTraceback(error, error.__traceback__)))
+    except Exception:  # noqa: BLE001  (an error may hold what cannot be pickled)
+        return pickle.dumps((False, Ended(f"A worker failed: {error!r}")))
