@@ -28,6 +28,7 @@ from shopwright.pipeline.questions.values import value_from_json as value_of
 from shopwright.pipeline.questions.values import value_to_json as as_json
 from shopwright.pipeline.rollouts.baselines import open_trajectory_sandbox
 from shopwright.pipeline.sandbox.sql import explain_refusal, parse_select
+from shopwright.pipeline.sandbox.sql_templates import once_per_template
 from shopwright.schemas.questions import WRITTEN, Question
 from shopwright.schemas.samples import Trajectory
 
@@ -133,7 +134,7 @@ def row_order_does_not_matter(question: Question, trajectories: Trajectories) ->
 
 def compare_in_other_order(question: Question, trajectories: Trajectories, who: str) -> str | None:
     if explain_refusal(question.sql) or not (
-        question.answer_type == "ordered list" or depends_on_row_order(parse_select(question.sql))
+        question.answer_type == "ordered list" or depends_on_row_order(question.sql)
     ):
         return None
     return compare_engine_answer(
@@ -141,7 +142,8 @@ def compare_in_other_order(question: Question, trajectories: Trajectories, who: 
     )
 
 
-def depends_on_row_order(expression: Any) -> bool:
+@once_per_template
+def depends_on_row_order(sql: str) -> bool:
     """Whether the answer of a query could depend on the order in which rows are read."""
     from sqlglot import exp
 
@@ -150,7 +152,7 @@ def depends_on_row_order(expression: Any) -> bool:
         isinstance(node, exp.Limit | exp.Fetch | exp.Offset | exp.Window | exp.Anonymous)
         or (isinstance(node, exp.Distinct) and node.args.get("on") is not None)
         or (isinstance(node, exp.AggFunc) and not isinstance(node, free))
-        for node in expression.walk()
+        for node in parse_select(sql).walk()
     )
 
 
@@ -210,8 +212,7 @@ def unrelated_rows_do_not_matter(question: Question, trajectories: Trajectories)
             return None  # it looks at all of them
         else:
             scope = {each.row for each in looked_at}
-        others = {each.row for each in table.log.events} - scope
-        found = table.sqlite_without(question.sql, kind, others)
+        found = table.sqlite_among(question.sql, kind, scope)
         return None if found == value_of(question.result, kind) else "another answer without unrelated rows"
     except ValueError:
         return "unrelated rows cannot be judged"

@@ -30,7 +30,6 @@ from shopwright.pipeline.questions.times import DAY
 from shopwright.pipeline.questions.tree import Listed, Top, tree_to_json
 from shopwright.pipeline.questions.values import format_canonical
 from shopwright.pipeline.questions.values import value_to_json as as_json
-from shopwright.pipeline.sandbox.sql import parse_select
 from shopwright.schemas.questions import Split
 
 # Splits that nobody trains on.
@@ -205,7 +204,7 @@ def rests_on_evidence(asked: DrawnQuestion, log: Log) -> bool:
 def build_question_columns(asked: DrawnQuestion, log: Log, split: Split) -> dict[str, Any]:
     sql, value = sql_of(asked.tree), asked.found.value
     evidence = [] if is_empty(value) else asked.found.rows
-    effort = effort_of(asked.tree, log, value, parse_select(sql))
+    effort = effort_of(asked.tree, log, value, sql)
     return {
         "question": asked.question,
         "asked_on": asked.asked_on,

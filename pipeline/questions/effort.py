@@ -8,6 +8,8 @@ from typing import Any
 from shopwright.pipeline.questions.log import Log
 from shopwright.pipeline.questions.tree import Directly, Journey, Pick, Share, list_tree_picks
 from shopwright.pipeline.questions.weak_answerers import ANSWERERS, shortcuts_to
+from shopwright.pipeline.sandbox.sql import parse_select
+from shopwright.pipeline.sandbox.sql_templates import once_per_template
 from shopwright.schemas.questions import Difficulty, Effort
 
 # Points for each step, and for each weak answerer that is wrong.
@@ -34,15 +36,16 @@ def grade_difficulty(effort: Effort) -> Difficulty:
     return "easy" if points <= EASY else "medium" if points <= MEDIUM else "hard"
 
 
-def effort_of(tree: Any, log: Log, value: Any, query: Any) -> Effort:
-    """`value`: the right answer; `query`: the tree's SQL as sqlglot reads it."""
+def effort_of(tree: Any, log: Log, value: Any, sql: str) -> Effort:
+    """`value`: the right answer; `sql`: the tree's."""
     rows, near = find_rows_to_read(tree, log)
     shortcuts = shortcuts_to(value, tree, log, sorted(rows))
-    return Effort(rows=len(rows), near=len(near - rows), steps=count_query_steps(query), shortcuts=shortcuts)
+    return Effort(rows=len(rows), near=len(near - rows), steps=count_query_steps(sql), shortcuts=shortcuts)
 
 
-def count_query_steps(query: Any) -> int:
-    counts = Counter(map(classify_sql_node, map(type, query.walk())))
+@once_per_template
+def count_query_steps(sql: str) -> int:
+    counts = Counter(map(classify_sql_node, map(type, parse_select(sql).walk())))
     return counts["query"] - 1 + counts["join"] + counts["group"] + max(0, counts["comparison"] - 1)
 
 

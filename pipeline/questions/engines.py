@@ -7,7 +7,7 @@ the questions read them.
 import json
 import sqlite3
 from collections.abc import Callable, Collection, Iterable
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from shopwright.pipeline.questions.values import value_from_rows
 from shopwright.pipeline.reading.words import LogProduct, Names
 from shopwright.pipeline.sandbox.data_loader import check_trajectories_file, declare_event_columns, fill_events_table
 from shopwright.pipeline.sandbox.sql import MOST_ROWS, connect_confined, parse_select
+from shopwright.pipeline.sandbox.sql_templates import once_per_template
 from shopwright.schemas.samples import Trajectory
 
 # Trajectories read at once.
@@ -33,6 +34,8 @@ TOGETHER = 64
 LONGEST = 64 * 2**20
 # Of SQLite's machine, after which a query is given up.
 STEPS = 50_000_000
+# The name of those events in SQLite that were chosen.
+FEW = "few"
 
 
 class QueryFailed(ValueError):
@@ -132,7 +135,8 @@ class Table:
         # Why a query that others wrote must not run here, if anything; asked once for each.
         self.guard: Callable[[str], str | None] | None = None
         self.allowed: set[str] = set()
-        self.removed: set[int] = set()
+        # The rows in SQLite's tables `removed` and `chosen`.
+        self.listed: dict[str, set[int]] = {"removed": set(), "chosen": set()}
         self.found: dict[str, Found] = {}
         # What SQLite gave for a query over all the events: several checks ask it.
         self.whole: dict[str, list[tuple[Any, ...]]] = {}
@@ -194,7 +198,8 @@ class Table:
     def in_sqlite(self) -> sqlite3.Connection:
         self.connection.execute("BEGIN")  # one for all: each row would be a transaction of its own
         self.connection.execute("DELETE FROM base")
-        self.connection.execute("DELETE FROM removed")
+        for name in self.listed:
+            self.connection.execute(f"DELETE FROM {name}")
         places = ", ".join("?" * len(self.events.column_names))
         columns = [convert_for_sqlite(self.events[name]).to_pylist() for name in self.events.column_names]
         self.connection.executemany(f"INSERT INTO base VALUES ({places})", zip(*columns, strict=True))
@@ -205,18 +210,26 @@ class Table:
         """The answer that SQLite gives when these rows are not there. Raises QueryFailed, Unfit."""
         self.let_in(sql)
         if without:
-            return value_from_rows(self.rows_of_sqlite(transpile_to_sqlite(sql), without), answer_type)
+            return value_from_rows(self.rows_of_sqlite(transpile_to_sqlite(sql), removed=without), answer_type)
         if sql not in self.whole:
             self.whole[sql] = self.rows_of_sqlite(transpile_to_sqlite(sql))
         return value_from_rows(self.whole[sql], answer_type)
 
-    def rows_of_sqlite(self, query: str, without: Iterable[int] = ()) -> list[tuple[Any, ...]]:
-        """What a query of SQLite's own gives when these rows are not there. Raises QueryFailed."""
-        connection, gone = self.in_sqlite, set(without)
-        if gone != self.removed:
-            connection.execute("DELETE FROM removed")
-            connection.execute("INSERT INTO removed SELECT value FROM JSON_EACH(?)", (json.dumps(sorted(gone)),))
-            self.removed = gone
+    def sqlite_among(self, sql: str, answer_type: str, rows: Iterable[int]) -> Any:
+        """The answer that SQLite gives when there are no rows but these. Raises QueryFailed, Unfit."""
+        self.let_in(sql)
+        return value_from_rows(self.rows_of_sqlite(transpile_to_sqlite(sql, FEW), chosen=rows), answer_type)
+
+    def rows_of_sqlite(
+        self, query: str, *, removed: Iterable[int] = (), chosen: Iterable[int] = ()
+    ) -> list[tuple[Any, ...]]:
+        """What a query of SQLite's own gives when of `events` some rows are removed, of `few` some chosen. Raises QueryFailed."""
+        connection = self.in_sqlite
+        for name, rows in (("removed", {*removed}), ("chosen", {*chosen})):
+            if rows != self.listed[name]:
+                connection.execute(f"DELETE FROM {name}")
+                connection.execute(f"INSERT INTO {name} SELECT value FROM JSON_EACH(?)", (json.dumps(sorted(rows)),))
+                self.listed[name] = rows
         connection.set_progress_handler(make_step_limit(), STEPS)
         try:
             return connection.execute(query).fetchmany(MOST_ROWS + 1)
@@ -225,14 +238,16 @@ class Table:
 
 
 def open_question_sqlite() -> sqlite3.Connection:
-    """An empty `events` in SQLite: a view on `base` without the rows in `removed`."""
+    """An empty `events` in SQLite: a view on `base` without the rows in `removed`; and `few`, with those in `chosen` alone."""
     connection = sqlite3.connect(":memory:", isolation_level=None)
     connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST)
     connection.execute(
         f"CREATE TABLE base ({declare_event_columns().replace('DECIMAL(12,2)', 'REAL').replace('TIMESTAMP', 'TEXT')})"
     )
-    connection.execute("CREATE TABLE removed (row_id INTEGER PRIMARY KEY)")
-    connection.execute("CREATE VIEW events AS SELECT * FROM base WHERE row_id NOT IN (SELECT row_id FROM removed)")
+    connection.execute("CREATE INDEX base_rows ON base (row_id)")
+    for view, rows in (("events", "NOT IN (SELECT row_id FROM removed)"), (FEW, "IN (SELECT row_id FROM chosen)")):
+        connection.execute(f"CREATE TABLE {rows.split()[-1].strip(')')} (row_id INTEGER PRIMARY KEY)")
+        connection.execute(f"CREATE VIEW {view} AS SELECT * FROM base WHERE row_id {rows}")
     return connection
 
 
@@ -251,14 +266,22 @@ def convert_for_sqlite(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return column
 
 
-@lru_cache(maxsize=1_024)
-def transpile_to_sqlite(sql: str) -> str:
-    """The same query for SQLite. What it lacks (HOUR, DAYNAME, DATE_DIFF in seconds) is said with what it has.
+@once_per_template
+def transpile_to_sqlite(sql: str, source: str = "events") -> str:
+    """The same query for SQLite, over `events` or what stands in for it there. What it lacks (HOUR, DAYNAME, DATE_DIFF in seconds) is said with what it has.
 
     >>> transpile_to_sqlite("SELECT HOUR(timestamp) FROM events WHERE brand ILIKE '%a%'")
     "SELECT CAST(STRFTIME('%H', timestamp) AS INTEGER) FROM events WHERE LOWER(brand) LIKE LOWER('%a%')"
     """
-    return render_for_sqlite(parse_select(sql).copy())
+    from sqlglot import exp
+
+    found = parse_select(sql).copy()
+    for each in found.find_all(exp.Table) if source != "events" else ():
+        if each.name.lower() == "events":
+            name = each.args.get("alias") or exp.TableAlias(this=each.this.copy())  # it is called what it was
+            each.set("this", exp.to_identifier(source))
+            each.set("alias", name)
+    return render_for_sqlite(found)
 
 
 def render_for_sqlite(found: Any) -> str:

@@ -201,8 +201,7 @@ def render_frame_value(value: Any) -> str:
             return join_pick_conditions(value)
         case t.Moment():
             return sql_of(t.Nth(of=value.of, n=value.n, what="timestamp"))
-    text: str = make_sql_literal(value).sql(dialect="duckdb")
-    return text
+    return render_sql_literal(value)
 
 
 def drop_true_conditions(found: Expression) -> Expression:
@@ -220,70 +219,55 @@ def drop_true_conditions(found: Expression) -> Expression:
 
 
 def join_pick_conditions(pick: t.Pick) -> str:
-    """The conditions of a pick, all of which must hold."""
-    from sqlglot import exp
-
-    text: str = exp.and_(*list_pick_conditions(pick), copy=False).sql(dialect="duckdb", copy=False)
-    return text
+    """The conditions of a pick, all of which must hold, as sqlglot writes them."""
+    return " AND ".join(list_pick_conditions(pick))
 
 
-def list_pick_conditions(pick: t.Pick) -> Iterator[Expression]:
-    from sqlglot import exp
-
+def list_pick_conditions(pick: t.Pick) -> Iterator[str]:
     plain = {"action_type": pick.action, "brand": pick.brand, "color": pick.color, "product_types": pick.category}
-    for name, value in plain.items():
-        if value is not None:
-            yield exp.EQ(this=make_sql_column(name), expression=make_sql_literal(value))
+    yield from list_equal_columns(plain)
     if pick.product is not None:
         said = {"brand": pick.product.brand, "color": pick.product.color, "product_types": pick.product.category}
-        for name, value in said.items():
-            if value is not None:
-                yield exp.EQ(this=make_sql_column(name), expression=make_sql_literal(value))
+        yield from list_equal_columns(said)
         for part in pick.product.parts:
-            yield exp.ILike(this=make_sql_column("product_name"), expression=make_sql_literal(f"%{part}%"))
+            yield f"product_name ILIKE {render_sql_literal(f'%{part}%')}"
     if pick.query is not None:
-        yield exp.EQ(this=make_sql_column("search_query"), expression=make_sql_literal(pick.query))
+        yield f"search_query = {render_sql_literal(pick.query)}"
     if pick.word is not None:
-        yield exp.ILike(this=make_sql_column("search_query"), expression=make_sql_literal(f"%{pick.word}%"))
-    if pick.at_least is not None and pick.at_most is not None:
-        yield exp.Between(
-            this=make_sql_column("price"), low=make_sql_literal(pick.at_least), high=make_sql_literal(pick.at_most)
-        )
-    elif pick.at_least is not None:
-        yield exp.GTE(this=make_sql_column("price"), expression=make_sql_literal(pick.at_least))
-    elif pick.at_most is not None:
-        yield exp.LTE(this=make_sql_column("price"), expression=make_sql_literal(pick.at_most))
+        yield f"search_query ILIKE {render_sql_literal(f'%{pick.word}%')}"
+    yield from list_bounds("price", pick.at_least, pick.at_most)
     yield from list_time_conditions(pick)
-    for never, action in ((False, pick.ever), (True, pick.never)):
+    for word, action in (("", pick.ever), ("NOT ", pick.never)):
         if action is not None:
-            others = fill_frame("those", of=t.Pick(action=action))
-            found = exp.In(this=make_sql_column("asin"), query=exp.Subquery(this=parse_frame_sql(others).copy()))
-            yield exp.Not(this=found) if never else found
+            yield f"{word}asin IN ({fill_frame('those', of=t.Pick(action=action))})"
 
 
-def list_time_conditions(pick: t.Pick) -> Iterator[Expression]:
-    from sqlglot import exp
+def list_equal_columns(values: dict[str, str | None]) -> Iterator[str]:
+    for name, value in values.items():
+        if value is not None:
+            yield f"{name} = {render_sql_literal(value)}"
 
+
+def list_bounds(column: str, least: Any, most: Any) -> Iterator[str]:
+    if least is not None and most is not None:
+        yield f"{column} BETWEEN {render_sql_literal(least)} AND {render_sql_literal(most)}"
+    elif least is not None:
+        yield f"{column} >= {render_sql_literal(least)}"
+    elif most is not None:
+        yield f"{column} <= {render_sql_literal(most)}"
+
+
+def list_time_conditions(pick: t.Pick) -> Iterator[str]:
     if pick.first_day is not None and pick.first_day == pick.last_day:
-        yield exp.EQ(this=make_sql_column("day"), expression=make_sql_literal(pick.first_day))
-    elif pick.first_day is not None and pick.last_day is not None:
-        yield exp.Between(
-            this=make_sql_column("day"), low=make_sql_literal(pick.first_day), high=make_sql_literal(pick.last_day)
-        )
-    elif pick.first_day is not None:
-        yield exp.GTE(this=make_sql_column("day"), expression=make_sql_literal(pick.first_day))
-    elif pick.last_day is not None:
-        yield exp.LTE(this=make_sql_column("day"), expression=make_sql_literal(pick.last_day))
+        yield f"{COMPUTED['day']} = {render_sql_literal(pick.first_day)}"
+    else:
+        yield from list_bounds(COMPUTED["day"], pick.first_day, pick.last_day)
     if pick.weekday == "weekend":
-        yield exp.In(
-            this=make_sql_column("weekday"), expressions=[make_sql_literal("Saturday"), make_sql_literal("Sunday")]
-        )
+        yield f"{COMPUTED['weekday']} IN ('Saturday', 'Sunday')"
     elif pick.weekday is not None:
-        yield exp.EQ(this=make_sql_column("weekday"), expression=make_sql_literal(pick.weekday))
+        yield f"{COMPUTED['weekday']} = {render_sql_literal(pick.weekday)}"
     if pick.hours is not None:
-        yield exp.Between(
-            this=make_sql_column("hour"), low=make_sql_literal(pick.hours[0]), high=make_sql_literal(pick.hours[1] - 1)
-        )
+        yield f"{COMPUTED['hour']} BETWEEN {pick.hours[0]} AND {pick.hours[1] - 1}"
 
 
 def make_sql_column(name: str) -> Expression:
@@ -292,9 +276,6 @@ def make_sql_column(name: str) -> Expression:
     return parse_frame_sql(COMPUTED[name]).copy() if name in COMPUTED else exp.column(name)
 
 
-def make_sql_literal(value: Any) -> Expression:
-    from sqlglot import exp
-
-    if isinstance(value, int | Decimal):
-        return exp.Literal.number(str(value))
-    return exp.Literal.string(str(value))
+def render_sql_literal(value: Any) -> str:
+    text = str(value)
+    return text if isinstance(value, int | Decimal) else f"""'{text.replace("'", "''")}'"""

@@ -5,17 +5,18 @@ Shares nothing with `effort` and `weak`, which read the tree in plain Python, bu
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from datetime import date, timedelta
 from decimal import Decimal
-from functools import lru_cache
+from functools import cache
 from itertools import chain
 from typing import Any
 
-from shopwright.pipeline.questions.engines import QueryFailed, Table, render_for_sqlite, transpile_to_sqlite
+from shopwright.pipeline.questions.engines import FEW, QueryFailed, Table, render_for_sqlite, transpile_to_sqlite
 from shopwright.pipeline.questions.evidence import list_conditions
 from shopwright.pipeline.questions.values import Unfit, value_from_rows
 from shopwright.pipeline.sandbox.sql import parse_select
+from shopwright.pipeline.sandbox.sql_templates import once_per_template
 from shopwright.schemas.questions import Effort, Shortcut
 from shopwright.schemas.samples import Event
 
@@ -52,15 +53,24 @@ Query = Any
 def effort_of_sql(sql: str, answer_type: str, table: Table) -> Effort:
     """What it takes to come to the answer that SQLite gives. Raises QueryFailed, Unfit where it gives none."""
     value = table.sqlite_without(sql, answer_type)
-    rows, near = find_sql_rows_to_read(parse_select(sql), table)
-    query, shortcuts = transpile_to_sqlite(sql), []
-    for name, other, gone in list_careless_queries(query, sorted(rows), table):
-        reads_all = other == query and rows.isdisjoint(gone)
-        if reads_all or query_gives_value(value, answer_type, other, gone, table):
+    rows, near = find_sql_rows_to_read(sql, table)
+    query, few = transpile_to_sqlite(sql), transpile_to_sqlite(sql, FEW)
+
+    @cache
+    def gives_value(other: str, chosen: frozenset[int]) -> bool:
+        whole = other == query or (other == few and chosen == rows)  # the rows not read make no difference
+        return whole or query_gives_value(value, answer_type, other, chosen, table)
+
+    shortcuts: list[Shortcut] = [
+        name for name, other in list_careless_queries(query) if gives_value(other, frozenset())
+    ]
+    for name, unseen in list_unseen_rows(sorted(rows), table):
+        if gives_value(few, frozenset(row for row in rows if row not in unseen)):
             shortcuts.append(name)
     return Effort(rows=len(rows), near=len(near - rows), steps=count_sql_steps(sql), shortcuts=shortcuts)
 
 
+@once_per_template
 def count_sql_steps(sql: str) -> int:
     """Counted from the words of the query."""
     from sqlglot import tokenize
@@ -72,44 +82,50 @@ def count_sql_steps(sql: str) -> int:
 # What each weak answerer says.
 
 
-def list_careless_queries(query: str, rows: list[int], table: Table) -> Iterator[tuple[Shortcut, str, Iterable[int]]]:
-    """What each asks of SQLite instead of the query, and the rows that it does not see."""
+def list_careless_queries(query: str) -> Iterator[tuple[Shortcut, str]]:
+    """What some ask of SQLite instead of the query."""
+    yield "ignores dates", CONDITION.sub("TRUE", query)
+    yield "excludes the ends", CONDITION.sub(narrow_time_range, query)
+
+
+def list_unseen_rows(rows: list[int], table: Table) -> Iterator[tuple[Shortcut, Container[int]]]:
+    """The rows that the others do not see; `rows` are those that the query reads."""
     events, last = len(table.events), max(table.row_ids, default=0)
-    yield "ignores dates", CONDITION.sub("TRUE", query), ()
-    yield "excludes the ends", CONDITION.sub(narrow_time_range, query), ()
-    yield "first matches", query, rows[FIT:]
-    yield "skims", query, range(FIFTH[1], last + 1, FIFTH[0])
-    yield "reads the first half", query, range(events // 2, events)
-    yield "skips the middle", query, range(events // 3, events - events // 3)
-    yield "reads the last half", query, range(events // 2)
+    yield "first matches", {*rows[FIT:]}
+    yield "skims", range(FIFTH[1], last + 1, FIFTH[0])
+    yield "reads the first half", range(events // 2, events)
+    yield "skips the middle", range(events // 3, events - events // 3)
+    yield "reads the last half", range(events // 2)
 
 
-def query_gives_value(value: Any, answer_type: str, query: str, gone: Iterable[int], table: Table) -> bool:
+def query_gives_value(value: Any, answer_type: str, query: str, chosen: Iterable[int], table: Table) -> bool:
     try:
-        if value_from_rows(table.rows_of_sqlite(query, gone), answer_type) != value:
+        if value_from_rows(table.rows_of_sqlite(query, chosen=chosen), answer_type) != value:
             return False
-        return not any(is_halfway(*each) for each in table.rows_of_sqlite(unround_query(query), gone))
+        exactly = unround_query(query)
+        return exactly is None or not any(is_halfway(*each) for each in table.rows_of_sqlite(exactly, chosen=chosen))
     except (QueryFailed, Unfit):
         return False
 
 
-@lru_cache(1_024)
-def unround_query(query: str) -> str:
-    """The same figure with more digits, before the digits that it is rounded to.
+@once_per_template
+def unround_query(query: str) -> str | None:
+    """The same figure with more digits, before the digits that it is rounded to; none where it is not rounded.
 
     >>> unround_query("SELECT ROUND(AVG(price), 2) FROM events"), unround_query("SELECT COUNT(*) FROM events")
-    ('SELECT 2, ROUND(AVG(price), 8) FROM events', 'SELECT 0, 0 WHERE FALSE')
+    ('SELECT 2, ROUND(AVG(price), 8) FROM events', None)
     """
     from sqlglot import exp, parse_one
 
     found = parse_one(query, dialect="sqlite")
     figure = found.expressions[0] if isinstance(found, exp.Select) else None
     if not isinstance(figure, exp.Round) or figure.args.get("decimals") is None:
-        return "SELECT 0, 0 WHERE FALSE"
+        return None
     digits = figure.args["decimals"].copy()
     figure.set("decimals", exp.Literal.number(int(digits.name) + 6))
     found.set("expressions", [digits, figure])
-    return found.sql(dialect="sqlite")
+    text: str = found.sql(dialect="sqlite")
+    return text
 
 
 def is_halfway(digits: int, figure: float | None) -> bool:
@@ -153,20 +169,24 @@ def move_days(text: str, days: int) -> str:
 # Rows that are picked, or nearly.
 
 
-def find_sql_rows_to_read(query: Query, table: Table) -> tuple[set[int], set[int]]:
+def find_sql_rows_to_read(sql: str, table: Table) -> tuple[set[int], set[int]]:
     """The rows that meet the conditions of any scan of `events`, and those that miss one of several; all, where it cannot be told."""
     rows: set[int] = set()
     near: set[int] = set()
-    for name, conditions in find_event_scans(query):
+    for query in list_row_queries(sql):
         try:
-            fit, missed = table.rows_of_sqlite(
-                build_row_query(name, tuple(each.sql(dialect="duckdb") for each in conditions))
-            )[0]
+            fit, missed = table.rows_of_sqlite(query)[0]
         except QueryFailed:
             return {*table.row_ids}, set()
         rows.update(json.loads(fit))
-        near.update(json.loads(missed) if len(conditions) > 1 else ())
+        near.update(json.loads(missed))
     return rows, near
+
+
+@once_per_template
+def list_row_queries(sql: str) -> tuple[str, ...]:
+    """For each time that the events are read: a query for the rows that are looked at, and for those nearly so."""
+    return tuple(build_row_query(name, conditions) for name, conditions in find_event_scans(parse_select(sql)))
 
 
 def find_event_scans(query: Query) -> Iterator[tuple[str, list[Query]]]:
@@ -206,21 +226,20 @@ def list_condition_tables(condition: Query) -> set[str]:
     return {each.table.lower() for each in condition.find_all(exp.Column)}
 
 
-@lru_cache(1_024)
-def build_row_query(name: str, conditions: tuple[str, ...]) -> str:
-    """A query for the rows that meet all of them, and for those that miss one; `base` is every event, whatever is removed."""
+def build_row_query(name: str, conditions: list[Query]) -> str:
+    """A query for the rows that meet all of them, and for those that miss one of several; `base` is every event, whatever is removed."""
     missed = " + ".join(f"(({transpile_condition(each)}) IS NOT TRUE)" for each in conditions) or "0"
+    near = 1 if len(conditions) > 1 else -1
     return (
-        "SELECT JSON_GROUP_ARRAY(row_id) FILTER (WHERE missed = 0), JSON_GROUP_ARRAY(row_id) FILTER (WHERE missed = 1) "
+        f"SELECT JSON_GROUP_ARRAY(row_id) FILTER (WHERE missed = 0), JSON_GROUP_ARRAY(row_id) FILTER (WHERE missed = {near}) "
         f'FROM (SELECT row_id, {missed} AS missed FROM base AS "{name}")'
     )
 
 
-@lru_cache(4_096)
-def transpile_condition(condition: str) -> str:
-    from sqlglot import parse_one
+def transpile_condition(condition: Query) -> str:
+    from sqlglot import exp
 
-    return render_for_sqlite(parse_one(f"SELECT {condition}", dialect="duckdb")).removeprefix("SELECT ")
+    return render_for_sqlite(exp.select(condition.copy())).removeprefix("SELECT ")
 
 
 def is_event_condition(part: Query) -> bool:

@@ -7,6 +7,8 @@ are a list of those known to be harmless, and text is bounded in length.
 from functools import lru_cache
 from typing import Any
 
+from shopwright.pipeline.sandbox.sql_templates import once_per_template
+
 # Characters of SQL.
 LONGEST = 4_000
 MOST_ROWS = 1_000
@@ -66,7 +68,6 @@ def unwrap_query(query: Any) -> Any:
     return query
 
 
-@lru_cache(maxsize=4_096)
 def explain_refusal(sql: str) -> str | None:
     """Why this must not run: it reads anything but `events`, writes, or calls what we do not know.
 
@@ -74,10 +75,13 @@ def explain_refusal(sql: str) -> str | None:
     >>> explain_refusal("select * from read_csv('/etc/passwd')")
     'reads read_csv, not events'
     """
+    return f"SQL of more than {LONGEST:,} characters" if len(sql) > LONGEST else explain_template_refusal(sql)
+
+
+@once_per_template
+def explain_template_refusal(sql: str) -> str | None:
     from sqlglot import exp
 
-    if len(sql) > LONGEST:
-        return f"SQL of more than {LONGEST:,} characters"
     try:
         found = parse_select(sql)
     except ValueError as error:

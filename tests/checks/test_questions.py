@@ -270,7 +270,7 @@ def ask(shape, tree):
     log = Log(events(MONTH))
     found = answer_tree(tree, log)
     evidence = found.rows if found.value not in (None, 0) else []
-    text, effort = tree_to_json(tree), effort_of(tree, log, found.value, parse_select(sql_of(tree)))
+    text, effort = tree_to_json(tree), effort_of(tree, log, found.value, sql_of(tree))
     answer, notes = format_canonical(found.value), needed_notes(tree, log, found.value)
     return Question(
         id="persona-1-32k-q001",

@@ -29,7 +29,6 @@ from shopwright.pipeline.questions.tree import (
     map_tree_picks,
     tree_from_json,
 )
-from shopwright.pipeline.sandbox.sql import parse_select
 from shopwright.schemas.questions import Difficulty, Effort, Shortcut
 from shopwright.schemas.samples import Event
 
@@ -62,7 +61,7 @@ def both(tree, rows=MONTH):
     """The effort as plain Python measures it from the tree, and SQLite from its SQL, which must be the same."""
     log, sql = Log(rows), sql_of(tree)
     table = Table(pa.Table.from_pylist(rows, arrow_schema(Event)), (None, None), open_question_sqlite())
-    found = effort_of(tree, log, answer_tree(tree, log).value, parse_select(sql))
+    found = effort_of(tree, log, answer_tree(tree, log).value, sql)
     assert effort_of_sql(sql, type_of(tree), table) == found
     return found
 
