@@ -15,6 +15,8 @@ TRICKY = [
     "SELECT ROUND(AVG(price), 2) FROM events WHERE brand = 'a' AND product_name ILIKE '%-- b%'",
     "SELECT ROUND(AVG(price), 2) FROM events WHERE brand = 'a' /* ' */ AND color = 'red'",
     "SELECT COUNT(*) FROM events AS \"it's\" WHERE brand = 'x' AND \"it's\".color <> 'it''s'",
+    "SELECT price AS \"= 'a\" FROM events WHERE brand = 'b' AND color = 'c'",
+    "SELECT COUNT(*) FROM events /* = ' */ WHERE brand = 'b' AND color = 'c'",
     "SELECT DAYNAME(timestamp) = 'Friday' FROM events WHERE color > 'a' AND color < 'b\\'",
 ]
 
