@@ -46,30 +46,8 @@ class Found:
 
 def answer_tree(tree: Any, log: Log) -> Found:
     """What is true, from the events alone. Raises Undecided."""
-    match tree:
-        case t.Whether():
-            found = [log.pick(pick) for pick in tree.picks]
-            return Found([bool(events) for events in found], merge_log_events(*found), tree.picks)
-        case t.Difference():
-            return answer_difference(answer_tree(tree.of, log), answer_tree(tree.less, log))
-        case t.Wait():
-            return answer_wait(log.moment(tree.start), log.moment(tree.end), (tree.start.of, tree.end.of))
-        case t.Amid():
-            return answer_amid(tree, log)
-        case t.Beside():
-            return answer_beside(tree, log)
-        case t.Directly():
-            return answer_directly(tree, log)
-        case t.Journey():
-            return answer_journey(tree, log)
-        case t.Sets():
-            return answer_sets(tree, log)
-        case t.Share():
-            return answer_share(tree, log)
-        case t.Ratio():
-            one, other = log.pick(tree.of), log.pick(tree.to)
-            value = round_exactly(Fraction(len(one), len(other)), 2) if other else None
-            return Found(value, [*one, *other], (tree.of, tree.to))
+    if tree.node in LOG_EVALUATORS:
+        return LOG_EVALUATORS[tree.node](tree, log)
     events = log.pick(tree.of)
     value, evidence = PICK_EVALUATORS[tree.node](tree, events)
     return Found(value, evidence, (tree.of,))
@@ -227,13 +205,26 @@ def answer_often(tree: t.Often, events: list[Event]) -> tuple[Any, list[Event]]:
     return (len(found) if tree.counted else frozenset(found) or None), evidence
 
 
-def answer_difference(one: Found, other: Found) -> Found:
+def answer_whether(tree: t.Whether, log: Log) -> Found:
+    found = [log.pick(pick) for pick in tree.picks]
+    return Found([bool(events) for events in found], merge_log_events(*found), tree.picks)
+
+
+def answer_ratio(tree: t.Ratio, log: Log) -> Found:
+    one, other = log.pick(tree.of), log.pick(tree.to)
+    value = round_exactly(Fraction(len(one), len(other)), 2) if other else None
+    return Found(value, [*one, *other], (tree.of, tree.to))
+
+
+def answer_difference(tree: t.Difference, log: Log) -> Found:
+    one, other = answer_tree(tree.of, log), answer_tree(tree.less, log)
     value = None if one.value is None or other.value is None else one.value - other.value
     scope = (*(one.looked_at or ()), *(other.looked_at or ()))
     return Found(value, merge_log_events(one.evidence, other.evidence), scope)
 
 
-def answer_wait(start: Event | None, end: Event | None, scope: tuple[t.Pick, ...]) -> Found:
+def answer_wait(tree: t.Wait, log: Log) -> Found:
+    start, end, scope = log.moment(tree.start), log.moment(tree.end), (tree.start.of, tree.end.of)
     if start is None or end is None:
         return Found(None, [], scope)
     return Found(end.timestamp - start.timestamp, [start, end], scope)
@@ -359,6 +350,18 @@ def answer_journey(tree: t.Journey, log: Log) -> Found:
     return Found(min((done[asin] for asin in those), key=lambda each: each.timestamp).product_name, evidence, scope)
 
 
+LOG_EVALUATORS: dict[str, Callable[[Any, Log], Found]] = {
+    "whether": answer_whether,
+    "difference": answer_difference,
+    "wait": answer_wait,
+    "amid": answer_amid,
+    "beside": answer_beside,
+    "directly": answer_directly,
+    "journey": answer_journey,
+    "sets": answer_sets,
+    "share": answer_share,
+    "ratio": answer_ratio,
+}
 PICK_EVALUATORS: dict[str, Callable[[Any, list[Event]], tuple[Any, list[Event]]]] = {
     "count": answer_count,
     "fold": answer_fold,

@@ -8,6 +8,7 @@ of the same category, by other makers, whose runs end so too.
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from itertools import chain, pairwise
 from typing import NamedTuple
 
@@ -64,6 +65,7 @@ class Run(NamedTuple):
         return singularize_title_word(self.words[-1])
 
 
+@lru_cache(65_536)
 def singularize_title_word(word: str) -> str:
     """
     >>> [singularize_title_word(word) for word in ("switches", "batteries", "mice", "lenses", "glass", "cases", "gps")]
@@ -106,7 +108,8 @@ def find_noun_runs(title: str, colors: frozenset[str]) -> Iterator[Run]:
                 break
 
 
-def list_category_nouns(category: str) -> set[str]:
+@lru_cache(4_096)
+def list_category_nouns(category: str) -> frozenset[str]:
     """The things that a category's name says: what is in the plural, and its last word.
 
     >>> sorted(list_category_nouns("USB Flash Drives")), sorted(list_category_nouns("Covers & Skins")), sorted(list_category_nouns("inkjet printer ink"))
@@ -116,7 +119,7 @@ def list_category_nouns(category: str) -> set[str]:
     found = {singularize_title_word(word) for word in words if singularize_title_word(word) != word} | {
         singularize_title_word(word) for word in words[-1:]
     }
-    return {word for word in found if word not in GENERAL and len(word) > 2}
+    return frozenset(word for word in found if word not in GENERAL and len(word) > 2)
 
 
 def list_color_names(color: str) -> list[str]:
@@ -182,7 +185,7 @@ class ProductNouns:
 
         What its own category sells may stand anywhere; for what others sell a title has to begin with it.
         """
-        mine = self.of_category.get(category or "", set())
+        mine = self.of_category.get(category or "", frozenset())
         runs = [run for run in find_noun_runs(title, self.colors) if not run.counted and run.end not in self.makers]
         first = [run for run in runs if run.end in mine]
         others = [run for run in runs if run.end in self.known and run.end not in mine and run.place == 0]

@@ -11,7 +11,7 @@ from datetime import date
 from decimal import Decimal
 from functools import cache
 from itertools import chain
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Field, TypeAdapter
 
@@ -318,15 +318,16 @@ def tree_to_json(tree: Any) -> str:
 
 
 def strip_tree_defaults(value: Any) -> Any:
-    if isinstance(value, tuple):
+    kind = type(value)
+    if kind is tuple:
         return [strip_tree_defaults(each) for each in value]
-    if not isinstance(value, Part):
+    if not is_part_kind(kind):
         return value
     held, found = value.__dict__, {}
-    for name, default in list_node_fields(type(value)):
+    for name, default in list_node_fields(kind):
         each = held[name]
         if each is not default and each != default:
-            found[name] = strip_tree_defaults(each) if isinstance(each, Part | tuple) else each
+            found[name] = strip_tree_defaults(each)
     return found
 
 
@@ -347,13 +348,10 @@ def list_tree_picks(tree: Any) -> list[Pick]:
     >>> len(list_tree_picks(Wait(start=Moment(of=Pick()), end=Moment(of=Pick()))))
     2
     """
-    if isinstance(tree, Pick):
+    if type(tree) is Pick:
         return [tree]
-    if isinstance(tree, tuple):
-        return list(chain.from_iterable(map(list_tree_picks, tree)))
-    if isinstance(tree, Part) and not isinstance(tree, Mention):
-        return list_tree_picks(tuple(getattr(tree, name) for name in type(tree).model_fields))
-    return []
+    parts = tree if type(tree) is tuple else [getattr(tree, name) for name in list_inner_fields(type(tree))]
+    return list(chain.from_iterable(map(list_tree_picks, parts)))
 
 
 def map_tree_picks(tree: Any, change: Callable[[Pick], Pick]) -> Any:
@@ -362,17 +360,30 @@ def map_tree_picks(tree: Any, change: Callable[[Pick], Pick]) -> Any:
     >>> tree_to_json(map_tree_picks(Count(of=Pick(brand="Brooks")), lambda pick: pick.model_copy(update={"brand": "Nike"})))
     '{"node":"count","of":{"brand":"Nike"}}'
     """
-    if isinstance(tree, Pick):
+    kind = type(tree)
+    if kind is Pick:
         return change(tree)
-    if isinstance(tree, tuple):
+    if kind is tuple:
         return tuple(map_tree_picks(part, change) for part in tree)
-    if isinstance(tree, Part) and not isinstance(tree, Mention):
-        held = {name: getattr(tree, name) for name in type(tree).model_fields}
-        return tree.model_copy(
-            update={name: map_tree_picks(part, change) for name, part in held.items() if is_part(part)}
-        )
-    return tree
+    inner = list_inner_fields(kind)
+    return (
+        tree.model_copy(update={name: map_tree_picks(getattr(tree, name), change) for name in inner}) if inner else tree
+    )
 
 
-def is_part(value: Any) -> bool:
-    return isinstance(value, Part | tuple)
+@cache
+def is_part_kind(kind: type) -> bool:
+    """Asked of a class once: to ask each value takes the longest of all that is done with a tree."""
+    return issubclass(kind, Part)
+
+
+@cache
+def list_inner_fields(kind: type) -> tuple[str, ...]:
+    """The fields of a node in which other parts of the tree stand; those of a product's words are none."""
+    if not is_part_kind(kind) or kind is Mention:
+        return ()
+    return tuple(name for name, info in kind.model_fields.items() if holds_parts(info.annotation))  # type: ignore[attr-defined]
+
+
+def holds_parts(annotation: Any) -> bool:
+    return any(map(holds_parts, get_args(annotation))) or (isinstance(annotation, type) and is_part_kind(annotation))

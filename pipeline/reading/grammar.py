@@ -20,6 +20,7 @@ import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import chain, count
 from typing import Any
 
@@ -28,6 +29,9 @@ Found = Sequence[tuple[int, Any]]
 # Of a sentence, where to begin, and the names that can be meant.
 Terminal = Callable[[str, int, Any], Iterable[tuple[int, Any]]]
 Reader = Callable[["Sentence", int], Found]
+# Of each of these sets of words a text has one that holds a wording.
+Needs = tuple[frozenset[str], ...]
+Wordings = list[tuple[Needs, Reader]]
 
 PIECE = re.compile(r"<[^>]*>|[][{}|]|[^][{}|<>]+")
 TOKEN = re.compile(r"\w+|.")
@@ -52,6 +56,22 @@ class Sentence:
     """By a rule, or the number of a choice, and a place what is read there."""
     tokens: dict[int, str] = field(default_factory=dict)
     furthest: int = 0
+    pruned: bool = True
+    """Whether wordings are passed over that need a word which the text does not have."""
+    possible: dict[int, list[Reader]] = field(default_factory=dict)
+    """By a list of wordings, which of them the words of the text allow."""
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        return frozenset(word.lower() for word in TOKEN.findall(self.text))
+
+    def list_possible(self, wordings: "Wordings") -> list[Reader]:
+        known = self.possible.get(id(wordings))
+        if known is None:
+            known = self.possible[id(wordings)] = [
+                read for needs, read in wordings if not self.pruned or not any(map(self.words.isdisjoint, needs))
+            ]
+        return known
 
     def token(self, place: int) -> str:
         known = self.tokens.get(place)
@@ -112,6 +132,7 @@ class Grammar:
         self.rules = {name: Choice(options) for name, options in found.items()}
         self.terminals = terminals
         self.first: dict[Any, tuple[frozenset[str] | None, bool]] = {}
+        self.needed: dict[Any, Needs] = {}
         self.inner: dict[str, Reader] = {}
         self.numbers = count()
         for name, choice in self.rules.items():
@@ -125,7 +146,9 @@ class Grammar:
         sentence = Sentence(text, names)
         found = [value for end, value in self.rule(rule)(sentence, 0) if end == len(text)]
         if not found:
-            raise Misread(text, sentence.furthest)
+            whole = Sentence(text, names, pruned=False)  # which goes as far as any wording does
+            self.rule(rule)(whole, 0)
+            raise Misread(text, whole.furthest)
         return [value for place, value in enumerate(found) if value not in found[:place]]
 
     def rule(self, name: str) -> Reader:
@@ -153,7 +176,9 @@ class Grammar:
             found = sentence.known.get(key)
             if found is None:
                 ways = self.rule(name)(sentence, place)
-                found = sentence.known[key] = [way for number, way in enumerate(ways) if way not in ways[:number]]
+                if len(ways) > 1:
+                    ways = [way for number, way in enumerate(ways) if way not in ways[:number]]
+                found = sentence.known[key] = ways
             return found
 
         return read
@@ -163,22 +188,22 @@ class Grammar:
 
         number: of a choice inside a wording, by which it is read at a place once, however many ways lead there.
         """
-        wordings = [(self.begins(each), self.wording(each)) for each in choice.options]
+        wordings = [(self.begins(each), (self.needs(each), self.wording(each))) for each in choice.options]
         tokens = set(chain.from_iterable(first or () for (first, _), _ in wordings))
-        others = [read for (first, empty), read in wordings if first is None or empty]
-        by_token = {
-            token: [read for (first, empty), read in wordings if first is None or empty or token in first]
+        others: Wordings = [each for (first, empty), each in wordings if first is None or empty]
+        by_token: dict[str, Wordings] = {
+            token: [each for (first, empty), each in wordings if first is None or empty or token in first]
             for token in tokens
         }
 
         def read(sentence: Sentence, place: int) -> Found:
-            wordings = by_token.get(sentence.token(place), others)
+            wordings = by_token.get(sentence.tokens.get(place) or sentence.token(place), others)
             if not wordings:
                 return ()
             if number is not None and (known := sentence.known.get((number, place))) is not None:
                 return known
             found: list[tuple[int, Any]] = []
-            for wording in wordings:
+            for wording in sentence.list_possible(wordings):
                 found += wording(sentence, place)
             if number is not None:
                 sentence.known[number, place] = found
@@ -229,6 +254,24 @@ class Grammar:
             case Wording():
                 found = self.begins_in_turn(part.parts)
         self.first[part] = found
+        return found
+
+    def needs(self, part: Any) -> Needs:
+        """The words that a text has to hold if something is to be read in it."""
+        if part in self.needed:
+            return self.needed[part]
+        self.needed[part] = ()  # while it is being found out
+        match part:
+            case Words():
+                found: Needs = tuple(frozenset([word.lower()]) for word in TOKEN.findall(part.text) if word != " ")
+            case Ref():
+                found = self.needs(self.rules[part.name]) if part.name in self.rules else ()
+            case Choice():
+                each = [self.needs(option) for option in part.options]
+                found = (frozenset().union(*(min(needs, key=len) for needs in each)),) if all(each) else ()
+            case Wording():
+                found = tuple(dict.fromkeys(chain.from_iterable(map(self.needs, part.parts))))
+        self.needed[part] = found
         return found
 
     def begins_in_turn(self, parts: tuple[Any, ...]) -> tuple[frozenset[str] | None, bool]:

@@ -17,6 +17,7 @@ ODD = {
     "scarves": "scarf",
     "lenses": "lens",
 }
+ODD_FORMS = {**ODD, **{one: several for several, one in ODD.items()}}
 
 
 @cache
@@ -35,7 +36,8 @@ def load_known_names() -> dict[str, list[str]]:
     return found
 
 
-def list_names_of(category: str) -> set[str]:
+@cache
+def list_names_of(category: str) -> frozenset[str]:
     """All that one thing of a category, or several, may be called, in lower case.
 
     >>> {"wall batteries", "wall battery"} <= list_names_of("Wall Batteries")
@@ -44,7 +46,7 @@ def list_names_of(category: str) -> set[str]:
     found = {category.lower()}
     for name in (category, *load_known_names().get(category, ())):
         found |= {name.lower(), *list_forms(name.lower())}
-    return found
+    return frozenset(found)
 
 
 def list_forms(name: str) -> set[str]:
@@ -53,8 +55,7 @@ def list_forms(name: str) -> set[str]:
     if of:
         return {f"{form} of {rest}" for form in list_forms(thing)}
     head, _, last = name.rpartition(" ")
-    odd = {**ODD, **{one: several for several, one in ODD.items()}}
-    forms = {odd.get(last, last)}
+    forms = {ODD_FORMS.get(last, last)}
     if not ALIKE.search(last):
         forms |= {re.sub(r"ies$", "y", last), re.sub(r"(?<=[sxzh])es$", "", last), re.sub(r"s$", "", last)}
     forms |= {re.sub(r"y$", "ies", last), f"{last}s", f"{last}es"}
