@@ -17,7 +17,7 @@ from shopwright.pipeline.checks.questions import (
 )
 from shopwright.pipeline.questions.answers import is_tied, type_of
 from shopwright.pipeline.questions.conditions import idle_in_sql
-from shopwright.pipeline.questions.log import Log, is_mentioned
+from shopwright.pipeline.questions.log import Event, Log
 from shopwright.pipeline.questions.log import split_query_words as typed
 from shopwright.pipeline.questions.model_written import ABOUT
 from shopwright.pipeline.questions.question_parser import Unclear, list_tree_differences, parse_readings, parse_trees
@@ -210,8 +210,12 @@ def list_compared_texts(query: Any) -> Iterator[tuple[str, str, bool]]:
 def find_ambiguity(pick: Pick, log: Log) -> str | None:
     if pick.product is None:
         return None
-    count = len({each.asin for each in log.events if is_mentioned(each, pick.product)})
+    count = len({each.asin for each in list_mentioned_events(log, pick.product)})
     return "words that mean more than one product" if count > 1 else None
+
+
+def list_mentioned_events(log: Log, mention: Mention) -> list[Event]:
+    return log.pick(Pick(product=mention))
 
 
 def list_absent_names(pick: Pick, log: Log) -> Iterator[str]:
@@ -222,7 +226,7 @@ def list_absent_names(pick: Pick, log: Log) -> Iterator[str]:
     if pick.word is not None and not any(pick.word in typed(each.search_query) for each in log.events):
         yield "names a word that was never searched for"
     if pick.product is not None:
-        if not any(is_mentioned(each, pick.product) for each in log.events):
+        if not list_mentioned_events(log, pick.product):
             yield "names a product that is not in the trajectory"
         elif why := find_ambiguity(pick, log):
             yield why
@@ -289,7 +293,7 @@ def products_are_named(question: Question, trajectories: Trajectories) -> str | 
 
 def find_noun_fault(mention: Mention, log: Log) -> str | None:
     """Why its first words do not say what the product is. Of what is not there nothing can be said."""
-    found = next((each for each in log.events if is_mentioned(each, mention)), None)
+    found = next(iter(list_mentioned_events(log, mention)), None)
     if found is None or mention.category is not None:  # a category says what it is
         return None
     name, products = mention.parts[0], log.products.values()

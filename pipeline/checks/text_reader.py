@@ -12,9 +12,10 @@ from typing import Any
 
 from shopwright.pipeline.dataset import Dataset, escape_glob
 from shopwright.pipeline.files import connect_duckdb, parquet
-from shopwright.pipeline.questions.engines import STEPS, QueryFailed, make_step_limit, transpile_to_sqlite
+from shopwright.pipeline.questions.engines import PLANS, STEPS, QueryFailed, make_step_limit, transpile_to_sqlite
 from shopwright.pipeline.questions.values import value_from_rows
 from shopwright.pipeline.sandbox.sql import MOST_ROWS
+from shopwright.pipeline.sandbox.sql_templates import bind_values
 from shopwright.schemas.samples import Trajectory
 
 # Texts read at once.
@@ -69,7 +70,7 @@ class TextReader:
             self.places |= {id: (file, row) for row, id in enumerate(ids)}
         self.chunk: tuple[Path, int, list[str]] | None = None
         self.at: str | None = None
-        self.connection = sqlite3.connect(":memory:", isolation_level=None)
+        self.connection = sqlite3.connect(":memory:", isolation_level=None, cached_statements=PLANS)
         self.connection.execute(f"CREATE TABLE events ({COLUMNS.replace('price', 'price REAL')})")
 
     def answer(self, id: str, sql: str, answer_type: str) -> Any:
@@ -78,7 +79,7 @@ class TextReader:
             self.read(id)
         self.connection.set_progress_handler(make_step_limit(), STEPS)
         try:
-            rows = self.connection.execute(transpile_to_sqlite(sql)).fetchmany(MOST_ROWS + 1)
+            rows = self.connection.execute(*bind_values(transpile_to_sqlite(sql))).fetchmany(MOST_ROWS + 1)
         except sqlite3.Error as error:
             raise QueryFailed(f"the lines do not tell it: {error}") from None
         return value_from_rows(rows, answer_type)

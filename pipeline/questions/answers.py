@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from decimal import ROUND_HALF_UP, Decimal
 from fractions import Fraction
 from itertools import accumulate, chain, pairwise
@@ -12,6 +12,7 @@ from shopwright.pipeline.questions import tree as t
 from shopwright.pipeline.questions.log import Event, Log
 from shopwright.schemas.questions import AnswerType
 
+SESSION_GAP = timedelta(seconds=t.GAP)
 COLUMN_TYPES: dict[str, AnswerType] = {"timestamp": "date-time", "day": "date", "hour": "integer", "price": "money"}
 
 
@@ -281,11 +282,13 @@ def answer_pause(tree: t.Pause, events: list[Event]) -> tuple[Any, list[Event]]:
 
 def answer_sessions(tree: t.Sessions, events: list[Event]) -> tuple[Any, list[Event]]:
     found: list[list[Event]] = []
+    until = datetime.min
     for each in events:
-        if found and each.timestamp - found[-1][-1].timestamp <= timedelta(seconds=t.GAP):
+        if each.timestamp <= until:
             found[-1].append(each)
         else:
             found.append([each])
+        until = each.timestamp + SESSION_GAP
     if tree.what == "count":
         return len(found), events
     if not found:

@@ -25,7 +25,7 @@ from shopwright.pipeline.questions.values import value_from_rows
 from shopwright.pipeline.reading.words import LogProduct, Names
 from shopwright.pipeline.sandbox.data_loader import check_trajectories_file, declare_event_columns, fill_events_table
 from shopwright.pipeline.sandbox.sql import MOST_ROWS, connect_confined, parse_select
-from shopwright.pipeline.sandbox.sql_templates import once_per_template
+from shopwright.pipeline.sandbox.sql_templates import bind_values, once_per_template
 from shopwright.schemas.samples import Trajectory
 
 # Trajectories read at once.
@@ -34,6 +34,8 @@ TOGETHER = 64
 LONGEST = 64 * 2**20
 # Of SQLite's machine, after which a query is given up.
 STEPS = 50_000_000
+# Plans of queries that a connection of SQLite keeps.
+PLANS = 512
 # The name of those events in SQLite that were chosen.
 FEW = "few"
 
@@ -232,14 +234,14 @@ class Table:
                 self.listed[name] = rows
         connection.set_progress_handler(make_step_limit(), STEPS)
         try:
-            return connection.execute(query).fetchmany(MOST_ROWS + 1)
+            return connection.execute(*bind_values(query)).fetchmany(MOST_ROWS + 1)
         except sqlite3.Error as error:
             raise QueryFailed(f"SQLite cannot run it: {error}") from None
 
 
 def open_question_sqlite() -> sqlite3.Connection:
     """An empty `events` in SQLite: a view on `base` without the rows in `removed`; and `few`, with those in `chosen` alone."""
-    connection = sqlite3.connect(":memory:", isolation_level=None)
+    connection = sqlite3.connect(":memory:", isolation_level=None, cached_statements=PLANS)
     connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST)
     connection.execute(
         f"CREATE TABLE base ({declare_event_columns().replace('DECIMAL(12,2)', 'REAL').replace('TIMESTAMP', 'TEXT')})"

@@ -44,6 +44,7 @@ class Event(NamedTuple):
 COLUMNS = "row_id timestamp action_type asin product_name brand color product_types price search_query".split()
 # The place of the product's name after row and timestamp.
 NAME = 2
+PRODUCT = slice(Event._fields.index("asin"), Event._fields.index("price"))
 ACTION, ASIN, BRAND, CATEGORY = (Event._fields.index(name) for name in ("action", "asin", "brand", "product_types"))
 
 
@@ -81,6 +82,11 @@ class Log:
     def by_category(self) -> dict[Any, list[Event]]:
         """By category, and by category and action."""
         return group_events(self.events, CATEGORY) | group_events(self.events, CATEGORY, ACTION)
+
+    @cached_property
+    def mentioned(self) -> dict[Mention, dict[Any, bool]]:
+        """Whether words mean a product, by what events tell of it."""
+        return {}
 
     @cached_property
     def products(self) -> dict[str, Event]:
@@ -128,7 +134,8 @@ class Log:
         if color is not None:
             yield lambda each: each.color == color
         if product is not None:
-            yield lambda each: is_mentioned(each, product)
+            known = self.mentioned.setdefault(product, {})
+            yield lambda each: is_known_mentioned(known, each, product)
         if pick.query is not None:
             yield lambda each: each.search_query == pick.query
         if pick.word is not None:
@@ -203,6 +210,13 @@ def is_mentioned(each: Event, mention: Mention) -> bool:
     if any(value is not None and value != its for value, its in wanted):
         return False
     return each.asin is not None and all(part in each.lower for part in mention.parts)
+
+
+def is_known_mentioned(known: dict[Any, bool], each: Event, mention: Mention) -> bool:
+    facts = each[PRODUCT]
+    if facts not in known:
+        known[facts] = is_mentioned(each, mention)
+    return known[facts]
 
 
 @lru_cache(4_096)

@@ -232,7 +232,7 @@ def build_row_query(name: str, conditions: list[Query]) -> str:
     near = 1 if len(conditions) > 1 else -1
     return (
         f"SELECT JSON_GROUP_ARRAY(row_id) FILTER (WHERE missed = 0), JSON_GROUP_ARRAY(row_id) FILTER (WHERE missed = {near}) "
-        f'FROM (SELECT row_id, {missed} AS missed FROM base AS "{name}")'
+        f'FROM (SELECT row_id, {missed} AS missed FROM base AS "{name}") WHERE missed <= 1'
     )
 
 

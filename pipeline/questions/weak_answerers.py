@@ -18,6 +18,7 @@ from shopwright.schemas.questions import Shortcut
 FIRST = 5
 # One row of so many is overlooked, and which.
 EVERY, MISSED = 5, 3
+OVERLOOKED = range(MISSED, 10**9, EVERY)
 DAY = timedelta(days=1)
 
 
@@ -38,7 +39,7 @@ def reads_the_first_matches(tree: Any, log: Log, picked: Sequence[int]) -> Any:
 
 def skims(tree: Any, log: Log, picked: Sequence[int]) -> Any:
     """Overlooks one row in five."""
-    return answer_tree(tree, log.without({each.row for each in log.events if each.row % EVERY == MISSED})).value
+    return answer_tree(tree, log.without(OVERLOOKED)).value
 
 
 def reads_the_first_half(tree: Any, log: Log, picked: Sequence[int]) -> Any:

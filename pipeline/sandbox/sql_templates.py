@@ -13,6 +13,7 @@ MARK = "\ue000"
 QUOTED = re.compile(r"""(?P<before>(?:[=<>]|\bI?LIKE|\bBETWEEN|\bAND) )?'(?P<text>(?:[^']|'')*)'|"(?:[^"]|"")*\"""")
 # Comments, dollar quotes and backslashes, by which a text could end elsewhere than it seems to.
 UNSAFE = re.compile(rf"--|/\*|[$\\{MARK}]")
+WHOLE_PLACE = re.compile(f"'{MARK}([0-9]+){MARK}'")
 PLACE = re.compile(f"{MARK}([0-9]+){MARK}")
 
 
@@ -42,6 +43,17 @@ def fill_values(found: Any, values: tuple[str, ...]) -> Any:
     if isinstance(found, str):
         return PLACE.sub(lambda place: values[int(place[1])], found) if MARK in found else found
     return tuple(fill_values(each, values) for each in found) if isinstance(found, tuple) else found
+
+
+def bind_values(sql: str) -> tuple[str, tuple[str, ...]]:
+    """The query with its texts as parameters, by which a database knows a plan that it has.
+
+    >>> bind_values("SELECT COUNT(*) FROM events WHERE brand = 'O''Neill'")
+    ('SELECT COUNT(*) FROM events WHERE brand = ?1', ("O'Neill",))
+    """
+    template, values = split_values(sql)
+    text = WHOLE_PLACE.sub(lambda place: f"?{int(place[1]) + 1}", template)
+    return text, tuple(each.replace("''", "'") for each in values)
 
 
 def once_per_template(function: Callable[Concatenate[str, P], T]) -> Callable[Concatenate[str, P], T]:
