@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from itertools import chain
 from pathlib import Path
 from random import Random
@@ -128,6 +128,7 @@ def group_by_meaning(templates: Iterable[Template]) -> dict[str, list[Template]]
     return found
 
 
+@lru_cache(16_384)
 def tidy_sentence(text: str) -> str:
     """Spaces and signs as they are written; `a` before a vowel's sound is `an`.
 
