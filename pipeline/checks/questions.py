@@ -8,26 +8,29 @@ engine is a second answering.
 """
 
 import re
+from collections.abc import Callable, Sequence
+from inspect import unwrap
 from typing import Any
+from zlib import crc32
 
 from shopwright.pipeline.checks.question_sets import map_trajectory_splits
 from shopwright.pipeline.checks.text_reader import TextReader
 from shopwright.pipeline.dataset import Dataset
 from shopwright.pipeline.questions.answers import type_of
-from shopwright.pipeline.questions.effort import grade_difficulty
-from shopwright.pipeline.questions.engines import Engines, QueryFailed, Table
+from shopwright.pipeline.questions.effort import count_query_steps, grade_difficulty
+from shopwright.pipeline.questions.engines import Engines, QueryFailed, Table, transpile_to_sqlite
 from shopwright.pipeline.questions.evidence import evidence_of, find_touched_rows
 from shopwright.pipeline.questions.rating import (
     assign_split,
     locate_evidence,
 )
-from shopwright.pipeline.questions.sql_effort import effort_of_sql
+from shopwright.pipeline.questions.sql_effort import count_sql_steps, effort_of_sql, list_row_queries
 from shopwright.pipeline.questions.tree import tree_from_json
 from shopwright.pipeline.questions.values import Unfit, format_canonical
 from shopwright.pipeline.questions.values import value_from_json as value_of
 from shopwright.pipeline.questions.values import value_to_json as as_json
 from shopwright.pipeline.rollouts.baselines import open_trajectory_sandbox
-from shopwright.pipeline.sandbox.sql import explain_refusal, parse_select
+from shopwright.pipeline.sandbox.sql import explain_refusal, explain_template_refusal, parse_select
 from shopwright.pipeline.sandbox.sql_templates import once_per_template
 from shopwright.schemas.questions import WRITTEN, Question
 from shopwright.schemas.samples import Trajectory
@@ -35,6 +38,33 @@ from shopwright.schemas.samples import Trajectory
 Trajectories = Dataset[Trajectory]
 # How the sandbox says that a query was ended; any other fault the engines report themselves.
 TOO_MUCH = re.compile(r"\[stopped: |out ?of ?memory|MemoryError|interrupted", re.IGNORECASE)
+
+
+@once_per_template
+def depends_on_row_order(sql: str) -> bool:
+    """Whether the answer of a query could depend on the order in which rows are read."""
+    from sqlglot import exp
+
+    free = (exp.Count, exp.Sum, exp.Avg, exp.Min, exp.Max)
+    return any(
+        isinstance(node, exp.Limit | exp.Fetch | exp.Offset | exp.Window | exp.Anonymous)
+        or (isinstance(node, exp.Distinct) and node.args.get("on") is not None)
+        or (isinstance(node, exp.AggFunc) and not isinstance(node, free))
+        for node in parse_select(sql).walk()
+    )
+
+
+# What is found of a query once for all of its template. The refusal comes first: the others want a query that parses.
+PER_TEMPLATE = (
+    explain_template_refusal,
+    transpile_to_sqlite,
+    list_row_queries,
+    count_query_steps,
+    count_sql_steps,
+    depends_on_row_order,
+)
+# One query of so many is read alone too.
+SAMPLE = 50
 
 
 def is_written(question: Question) -> bool:
@@ -142,18 +172,18 @@ def compare_in_other_order(question: Question, trajectories: Trajectories, who: 
     )
 
 
-@once_per_template
-def depends_on_row_order(sql: str) -> bool:
-    """Whether the answer of a query could depend on the order in which rows are read."""
-    from sqlglot import exp
+def a_sample_is_read_alone(question: Question) -> str | None:
+    """Of one query in fifty what was found once for its template is found again of the query alone."""
+    queries = [sql for sql in (question.sql, question.second_sql) if sql and crc32(sql.encode()) % SAMPLE == 0]
+    return next((why for sql in queries if (why := find_template_fault(sql, PER_TEMPLATE))), None)
 
-    free = (exp.Count, exp.Sum, exp.Avg, exp.Min, exp.Max)
-    return any(
-        isinstance(node, exp.Limit | exp.Fetch | exp.Offset | exp.Window | exp.Anonymous)
-        or (isinstance(node, exp.Distinct) and node.args.get("on") is not None)
-        or (isinstance(node, exp.AggFunc) and not isinstance(node, free))
-        for node in parse_select(sql).walk()
-    )
+
+def find_template_fault(sql: str, functions: Sequence[Callable[[str], Any]]) -> str | None:
+    try:
+        same = all(function(sql) == unwrap(function)(sql) for function in functions)
+    except ValueError:
+        return None  # said by another check
+    return None if same else "its template tells of it what the query alone does not"
 
 
 def compare_engine_answer(question: Question, trajectories: Trajectories, who: str, ask: Any) -> str | None:

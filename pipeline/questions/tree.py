@@ -318,7 +318,7 @@ def tree_to_json(tree: Any) -> str:
 
 
 def strip_tree_defaults(value: Any) -> Any:
-    kind = type(value)
+    kind: Any = type(value)
     if kind is tuple:
         return [strip_tree_defaults(each) for each in value]
     if not is_part_kind(kind):
@@ -350,7 +350,8 @@ def list_tree_picks(tree: Any) -> list[Pick]:
     """
     if type(tree) is Pick:
         return [tree]
-    parts = tree if type(tree) is tuple else [getattr(tree, name) for name in list_inner_fields(type(tree))]
+    kind: Any = type(tree)
+    parts = tree if kind is tuple else [getattr(tree, name) for name in list_inner_fields(kind)]
     return list(chain.from_iterable(map(list_tree_picks, parts)))
 
 
@@ -360,7 +361,7 @@ def map_tree_picks(tree: Any, change: Callable[[Pick], Pick]) -> Any:
     >>> tree_to_json(map_tree_picks(Count(of=Pick(brand="Brooks")), lambda pick: pick.model_copy(update={"brand": "Nike"})))
     '{"node":"count","of":{"brand":"Nike"}}'
     """
-    kind = type(tree)
+    kind: Any = type(tree)
     if kind is Pick:
         return change(tree)
     if kind is tuple:
@@ -378,11 +379,11 @@ def is_part_kind(kind: type) -> bool:
 
 
 @cache
-def list_inner_fields(kind: type) -> tuple[str, ...]:
+def list_inner_fields(kind: Any) -> tuple[str, ...]:
     """The fields of a node in which other parts of the tree stand; those of a product's words are none."""
     if not is_part_kind(kind) or kind is Mention:
         return ()
-    return tuple(name for name, info in kind.model_fields.items() if holds_parts(info.annotation))  # type: ignore[attr-defined]
+    return tuple(name for name, info in kind.model_fields.items() if holds_parts(info.annotation))
 
 
 def holds_parts(annotation: Any) -> bool:

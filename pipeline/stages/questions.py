@@ -105,6 +105,7 @@ class Mix:
 
 CHECKS = (
     check.sql_reads_only_events,
+    check.a_sample_is_read_alone,
     check.trajectory_is_there,
     check.answer_is_duckdbs,
     check.answer_is_sqlites,

