@@ -4,7 +4,7 @@ from datetime import date
 
 import pytest
 
-from shopwright.pipeline.reading.grammar import Grammar, Misread
+from shopwright.pipeline.reading.grammar import Grammar, Misread, Sentence
 from shopwright.pipeline.reading.words import TERMINALS, LogProduct, Names
 
 RULES = """
@@ -55,6 +55,23 @@ def read(text):
 def test_nothing_is_read_but_what_the_grammar_has_to_the_last_sign(text):
     with pytest.raises(Misread):
         read(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "how many lamps?",
+        "How many floor lamps on 3 May 2024?",
+        "Which Lamps by Norrvik Oak of a second?",
+        "which the Norrvik oak lamp (2 pack) of a first?",
+        "how many lamps since 3 May 2024 and until 5 May 2024?",
+        "how many lamps from 3 May 2024 on?",
+    ],
+)
+def test_wordings_passed_over_for_the_words_they_need_would_have_read_nothing(text):
+    whole = Sentence(text, Names(LAMPS), pruned=False)
+    ways = Grammar(RULES, TERMINALS).rule("question")(whole, 0)
+    assert read(text) == [value for end, value in ways if end == len(text)] != []
 
 
 def test_it_says_how_far_it_understood():
