@@ -83,7 +83,7 @@ def table(customers: int, each: int, workers: int, how: str) -> str:
         "| --- | --- |",
         f"| proved questions a second of one core | {rows / seconds:.0f} |",
         f"| floor: one bare run of a question's SQL in DuckDB | {floor:.2f} ms |",
-        f"| ours: draw, phrase, check and write a question | {ours:.2f} ms |",
+        f"| ours, per core: draw, phrase, check and write a question | {ours:.2f} ms |",
         f"| ratio to the floor | {ours / floor:.1f} |",
         f"| of it, checks | {checks:.2f} ms |",
         "",
