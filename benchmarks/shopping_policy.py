@@ -1,0 +1,179 @@
+"""What a small policy of page actions learns of shopping: taught, paid, and both (ShopSimulator, section 4, Table 3).
+
+    python -m benchmarks.shopping_policy --run data/runs/mine            # a run with shopping_episodes
+    python -m benchmarks.shopping_policy --run data/runs/mine --quick    # whether it runs: no figures are kept
+
+The policy sees what an agent sees: what the shopper said, and the page. It chooses among all that can be done there: each thing to click, searches of
+words that it was told, and in a conversation a question and a proposal to buy. It is a softmax over named features of each, as the words that a product
+has of those that were said. It is taught the expert's successful episodes of training tasks (SFT), and paid at the end of an episode for groups of eight
+of a task (GRPO without a bound on how far it goes): the loose reward, which adds what is met, or the strict one, which multiplies it. Asked are tasks of
+the split `test`, whose products and words training does not have, once by what scores most and once by a draw.
+"""
+
+import argparse
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from random import Random
+from statistics import mean
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from benchmarks.learning import PAGE
+from benchmarks.levels import Features, Moment, Policy
+from benchmarks.next_actions import count_signs
+from benchmarks.page_policy import (
+    NO_TRUTH,
+    SIZE,
+    Shop,
+    Task,
+    copy_solved,
+    draw_by,
+    learn,
+    learn_words,
+    open_shop,
+    play_task,
+    read_solved,
+)
+from benchmarks.trajectories import machine, write
+from shopwright.pipeline.evaluate.situation import Score
+from shopwright.pipeline.run import Run
+from shopwright.schemas.shopping import Scenario
+
+SCENARIOS: tuple[Scenario, ...] = ("single", "multi")
+TASKS, TAUGHT, ASKED, SEEDS = 2_000, 300, 150, 5
+"""Tasks that are drawn, episodes of a scenario that it is taught, tasks that it is asked, and how often all is done."""
+GROUP, BATCH, BATCHES = 8, 8, 60
+REWARDS, SFT = ("loose", "strict"), "SFT"
+
+
+def practise(shop: Shop, policy: Policy, tasks: Sequence[Task], reward: str, batches: int, seed: int) -> None:
+    order, draw = Random(f"practise {seed}"), draw_by(policy, np.random.default_rng(seed))
+    for _ in range(batches):
+        pulls = []
+        for task in order.sample(tasks, min(BATCH, len(tasks))):
+            group = [play_task(shop, task, draw) for _ in range(GROUP)]
+            paid = np.array([score.parts[reward] for _, score in group])
+            gains = (paid - paid.mean()) / (paid.std() + 1e-6)
+            for (taken, _), gain in zip(group, gains if paid.std() else (), strict=False):
+                for table, place in taken:
+                    moment = Moment(table, NO_TRUTH)
+                    pulls.append((moment, gain * (np.eye(len(table))[place] - policy.find_chances(moment))))
+        if pulls:
+            policy.step(pulls)
+
+
+class Result(NamedTuple):
+    scenario: str
+    how: str
+    seed: int
+    greedy: list[bool]
+    """Success of each task, by what scores most."""
+    drawn: list[Score]
+
+
+def measure(shop: Shop, policy: Policy, tasks: Sequence[Task], how: str, seed: int) -> Result:
+    greedy = [play_task(shop, task, lambda _, table: policy.take(Moment(table, NO_TRUTH)))[1].success for task in tasks]
+    draw = draw_by(policy, np.random.default_rng(seed))
+    return Result(tasks[0][1], how, seed, greedy, [play_task(shop, task, draw)[1] for task in tasks])
+
+
+def compare_ways(
+    shop: Shop,
+    tests: Sequence[Task],
+    solved: dict[str, list[str]],
+    seeds: int,
+    batches: int,
+    say: Callable[[str], None],
+) -> Iterator[Result]:
+    """In the order of the paper's table; without SFT the policy begins with clicks at random."""
+    tasks = list(shop.situation.tasks())
+    for seed in range(seeds):
+        moments = copy_solved(shop, tasks, solved, TAUGHT, seed)
+        taught = learn(moments, SIZE)
+
+        def judge(how: str, policy: Policy, seed: int = seed) -> Result:
+            result = measure(shop, policy, tests, how, seed)
+            say(
+                f"{result.scenario}, {how}, seed {seed}: greedy {mean(result.greedy):.3f}, drawn {mean(each.success for each in result.drawn):.3f}"
+            )
+            return result
+
+        yield judge("untaught", Policy(SIZE))
+        yield judge(SFT, taught)
+        for start, name in ((Policy(SIZE), "RL"), (taught, "SFT + RL")):
+            for reward in REWARDS:
+                policy = Policy(SIZE)
+                policy.weights = start.weights.copy()
+                practise(shop, policy, tasks, reward, batches, seed)
+                yield judge(f"{name}, {reward}", policy)
+
+
+def tabulate(results: Sequence[Result]) -> str:
+    lines = [
+        "| scenario | how | success, greedy, % | success, drawn, % | strict, % | loose, % | above SFT | strict above loose |",
+        f"|{' --- |' * 8}",
+    ]
+    for scenario, how in dict.fromkeys((each.scenario, each.how) for each in results):
+        own, base, other = (
+            [each for each in results if (each.scenario, each.how) == (scenario, name)]
+            for name in (how, SFT, how.replace("strict", "loose"))
+        )
+        cells = [scenario, how, write_shares([mean(each.greedy) for each in own]), write_shares(list_successes(own))]
+        cells += [
+            f"{100 * mean(score.parts[part] for each in own for score in each.drawn):.1f}"
+            for part in ("strict", "loose")
+        ]
+        for rival in (base if how != SFT else [], other if how.endswith("strict") else []):
+            more, chance = count_signs(list_successes(own), list_successes(rival)) if rival else (0, 0.0)
+            cells.append(f"{more} of {len(own)} (p {chance:.2f})" if rival else "")
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def list_successes(results: Sequence[Result]) -> list[float]:
+    """Of draws, by seed."""
+    return [mean(score.success for score in each.drawn) for each in results]
+
+
+def write_shares(shares: Sequence[float]) -> str:
+    """
+    >>> write_shares([0.1, 0.2])
+    '15.0 (10.0 - 20.0)'
+    """
+    return f"{100 * mean(shares):.1f} ({100 * min(shares):.1f} - {100 * max(shares):.1f})"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--run", type=Path, help="the shopping_episodes of this run")
+    parser.add_argument("--quick", action="store_true", help="few tasks and one seed, and no figures are kept")
+    options = parser.parse_args()
+    seeds, asked, batches = (1, 10, 2) if options.quick else (SEEDS, ASKED, BATCHES)
+    results = list[Result]()
+    with TemporaryDirectory() as temporary:
+        folder = str(options.run or temporary)
+        if not options.run:
+            settings: dict[str, Any] = {
+                "scenarios": ",".join(SCENARIOS),
+                "shopping_tasks.count": 60 if options.quick else TASKS,
+            }
+            Run(folder, seed=31).build("shopping_episodes", **settings)
+        for scenario in SCENARIOS:
+            train = open_shop(folder, "train", scenario, None)
+            shop = Shop(train, learn_words([task for task, _ in train.tasks()]), Features())
+            tests = list(open_shop(folder, "test", scenario, asked).tasks())
+            results += compare_ways(
+                shop, tests, read_solved(Run(folder), scenario), seeds, batches, lambda line: print(line, flush=True)
+            )
+    text = tabulate(results)
+    print(text)
+    if not options.quick:
+        typed = "python -m benchmarks.shopping_policy" + (" --run RUN" if options.run else "")
+        about = f"`{typed}`: {len(tests)} tasks of each scenario asked, {TAUGHT} episodes taught, {batches * BATCH * GROUP:,} episodes paid; {seeds} seeds."
+        write("shopping policy", f"{about}\n\n{text}\n\n{machine()}", PAGE)
+
+
+if __name__ == "__main__":
+    main()
