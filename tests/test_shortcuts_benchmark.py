@@ -21,7 +21,7 @@ def make_step(random, leaky):
         Choice(Action("click", f"p{n}.view_product"), f"B{n} {'oak' if n == right else 'tin'} lamp") for n in range(4)
     )
     choices += (Choice(Action("type_and_submit", "search_input", "oak")), Choice(Action("terminate")))
-    leaves = random.random() < 0.5 if not leaky else len(past) > 4
+    leaves = random.random() < 0.3 if not leaky else len(past) > 4
     truth = Action("terminate") if leaves else choices[0 if leaky else right].action
     return next_actions.add_searches(Moment(choices, past, "oak"), []), truth
 
