@@ -21,6 +21,7 @@ import argparse
 import random
 import sys
 import tomllib
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -254,6 +255,14 @@ def list_worst(results: Sequence[Result]) -> str:
             f"Of {len(count(HAND))} questions written by hand it answers {len(never)} of no customer: {'; '.join(never)}.",
         )
     )
+
+
+def find_commonest(rows: Sequence[Question], key: Callable[[Question], str]) -> dict[str, str]:
+    """Of each shape, or type, the answer that most questions have."""
+    found: dict[str, Counter[str]] = defaultdict(Counter)
+    for row in rows:
+        found[key(row)][row.result] += 1
+    return {name: counts.most_common(1)[0][0] for name, counts in found.items()}
 
 
 def find_shortcuts(results: Sequence[Result]) -> list[str]:

@@ -17,7 +17,7 @@ of shopping without the instruction more than a player that clicks at random has
 import argparse
 import re
 import sys
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks.learning import HAND, PAGE, SHORTCUT, Trial, learn_forms
+from benchmarks.learning import HAND, PAGE, SHORTCUT, Trial, find_commonest, learn_forms
 from benchmarks.levels import Features, Policy
 from benchmarks.next_actions import CHAIN, Data, Steps, read_steps, teach
 from benchmarks.page_policy import Shop, copy_solved, learn, learn_words, open_shop, read_solved
@@ -103,14 +103,6 @@ def look_at_questions(run: Run, rows: int, asked: int, say: Callable[[str], None
         guesses = find_commonest(trial.taught, key)
         right = sum(guesses.get(key(row)) == row.result for row in tests)
         yield count_right("questions", name, right, len(tests), SHORTCUT, "the commonest answer")
-
-
-def find_commonest(rows: Sequence[Question], key: Callable[[Question], str]) -> dict[str, str]:
-    """Of each shape, or type, the answer that most questions have."""
-    found: dict[str, Counter[str]] = defaultdict(Counter)
-    for row in rows:
-        found[key(row)][row.result] += 1
-    return {name: counts.most_common(1)[0][0] for name, counts in found.items()}
 
 
 # Next actions.

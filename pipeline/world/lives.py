@@ -238,6 +238,9 @@ class Life:
             return SEARCH if s else CLICK if self.shown is not None else PURCHASE
         if self.random.random() < 0.06 and weights[SEARCH] and not self.opened >= 0:
             return SEARCH
+        return self.draw_action(weights)
+
+    def draw_action(self, weights: list[float]) -> int:
         return draw_place(self.random, weights)
 
     def draws_attention(self) -> float:
@@ -395,6 +398,15 @@ class Life:
         shown, need = self.shown, self.errand
         assert shown is not None
         assert need is not None
+        place = self.draw_result(self.weigh_results(shown, need))
+        row = shown.rows[place]
+        self.fit = min(1.0, float(self.appeal[place]) * 1.4)
+        need.seen.add(row)
+        self.looked, self.opened, self.without = place, row, 0
+        self.note(CLICK, row)
+
+    def weigh_results(self, shown: Shown, need: Need) -> np.ndarray:
+        """How likely each place of the pages is opened, but for a factor."""
         weights = (self.appeal + 0.001) * EXAMINED[: len(shown.rows)] * self.shop.draw[shown.places]
         if self.looked >= 0:
             weights[: self.looked + 1] *= LOOKS_BACK
@@ -405,14 +417,13 @@ class Life:
             for place, row in enumerate(shown.rows):
                 if row in need.seen:
                     weights[place] *= AGAIN
+        return weights
+
+    def draw_result(self, weights: np.ndarray) -> int:
+        """One of the places on the pages."""
         total = np.cumsum(weights)
         place = int(np.searchsorted(total, self.random.random() * total[-1], side="right"))
-        place = min(place, len(shown.rows) - 1)
-        row = shown.rows[place]
-        self.fit = min(1.0, float(self.appeal[place]) * 1.4)
-        need.seen.add(row)
-        self.looked, self.opened, self.without = place, row, 0
-        self.note(CLICK, row)
+        return min(place, len(weights) - 1)
 
     def put(self) -> None:
         """What was opened last into the cart, for this need or, where that has something there, for one that comes to mind."""
