@@ -23,12 +23,11 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks.experts import play_tasks
-from benchmarks.learning import HAND, PAGE, SPLITS, Trial, choose_rows, learn_forms
+from benchmarks.learning import HAND, SPLITS, Trial, choose_rows, keep_figures, learn_forms
 from benchmarks.next_actions import Data, Steps, read_steps, teach
 from benchmarks.page_policy import open_shop
 from benchmarks.shortcuts import LEVELS, build_run, draw_tasks
 from benchmarks.shortcuts import play_tasks as play_by
-from benchmarks.trajectories import machine, write
 from benchmarks.wordings import judge
 from shopwright.pipeline.behaviors.predictors import PRODUCT, Choice, Moment
 from shopwright.pipeline.envs import all_envs
@@ -203,18 +202,14 @@ def main() -> None:
             *name_results(*read_steps(run)),
             *play_shopping(folder, asked),
         ]
-        shop = world()
+        shop = world(folder)
         found += [each for env in all_envs() for each in play_env(shop, env, played)]
     text = tabulate(found)
     print(text)
     if not options.quick:
-        typed = "python -m benchmarks.ceiling" + (" --run RUN" if options.run else "")
-        levels = ", ".join(map(str, LEVELS))
-        write(
-            "ceiling",
-            f"`{typed}`; environments at levels {levels}, {played} tasks each.\n\n{text}\n\n{machine()}",
-            PAGE,
-        )
+        about = f"; environments at levels {', '.join(map(str, LEVELS))}, {played} tasks each."
+        command, datasets = "python -m benchmarks.ceiling", ["questions", "behaviors", "shopping_tasks", "orders"]
+        keep_figures("ceiling", command, about, text, options.run, datasets)
 
 
 if __name__ == "__main__":

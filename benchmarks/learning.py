@@ -34,6 +34,7 @@ from typing import NamedTuple
 from benchmarks.trajectories import machine, write
 from benchmarks.wordings import MARK, Encoded, Language, Values, judge, list_values, write_queries
 from shopwright.pipeline.evaluate.statistics import compute_wilson_interval
+from shopwright.pipeline.publish.learnt import keep_learnt
 from shopwright.pipeline.questions.engines import Engines
 from shopwright.pipeline.questions.values import value_to_json
 from shopwright.pipeline.run import Run
@@ -257,6 +258,14 @@ def list_worst(results: Sequence[Result]) -> str:
     )
 
 
+def keep_figures(section: str, command: str, about: str, table: str, run: Path | None, datasets: Sequence[str]) -> None:
+    """On the page, and for the card of the run that it was measured on; about: what follows the command."""
+    typed = command + (" --run RUN" if run else "")
+    write(section, f"`{typed}`{about}\n\n{table}\n\n{machine()}", PAGE)
+    if run:
+        keep_learnt(Run(run), section, typed, table, datasets)
+
+
 def find_commonest(rows: Sequence[Question], key: Callable[[Question], str]) -> dict[str, str]:
     """Of each shape, or type, the answer that most questions have."""
     found: dict[str, Counter[str]] = defaultdict(Counter)
@@ -298,15 +307,12 @@ def main() -> None:
         learn = train_transformer if options.transformer else learn_forms
         trial = Trial(run, learn, *((QUICK_UPDATES, QUICK_ASKED) if options.quick else (UPDATES, ASKED)), say)
         results = list(run_trials(trial, sizes))
-    text = f"{tabulate(results)}\n\n{list_worst(results)}"
-    say(text)
+    say(f"{tabulate(results)}\n\n{list_worst(results)}")
     if not options.quick:
-        typed = "python -m benchmarks.learning" + "".join(
-            f" --{name} {value}" for name, value in (("run", options.run and "RUN"), ("most", options.most)) if value
-        )
-        typed += " --transformer" if options.transformer else ""
-        about = f"`{typed}`: {len(trial.taught):,} questions to learn from"
-        write("questions", f"{about}\n\n{text}\n\n{machine()}", PAGE)
+        command = "python -m benchmarks.learning" + (" --transformer" if options.transformer else "")
+        command += f" --most {options.most}" if options.most else ""
+        about = f": {len(trial.taught):,} questions to learn from\n\n{list_worst(results)}"
+        keep_figures("questions", command, about, tabulate(results), options.run, ["questions"])
     if faults := find_shortcuts(results):
         sys.exit("\n".join(faults))
 

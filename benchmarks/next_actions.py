@@ -24,8 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from benchmarks.learning import PAGE
-from benchmarks.trajectories import machine, write
+from benchmarks.learning import keep_figures
 from shopwright.pipeline.behaviors.predictors import (
     LONG,
     OWN_NAMES,
@@ -328,9 +327,8 @@ def main() -> None:
     text = tabulate(results)
     print(text)
     if not options.quick:
-        typed = "python -m benchmarks.next_actions" + (" --run RUN" if options.run else "")
-        about = f"`{typed}`: {len(taught):,} steps to learn from, {len(asked):,} asked, of whose searches the policy can write {count_written(asked)}."
-        write("next actions", f"{about}\n\n{text}\n\n{machine()}", PAGE)
+        about = f": {len(taught):,} steps to learn from, {len(asked):,} asked, of whose searches the policy can write {count_written(asked)}."
+        keep_figures("next actions", "python -m benchmarks.next_actions", about, text, options.run, ["behaviors"])
 
 
 if __name__ == "__main__":

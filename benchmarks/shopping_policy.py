@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks.learning import PAGE
+from benchmarks.learning import keep_figures
 from benchmarks.levels import Features, Moment, Policy
 from benchmarks.next_actions import count_signs
 from benchmarks.page_policy import (
@@ -36,7 +36,6 @@ from benchmarks.page_policy import (
     play_task,
     read_solved,
 )
-from benchmarks.trajectories import machine, write
 from shopwright.pipeline.evaluate.situation import Score
 from shopwright.pipeline.run import Run
 from shopwright.schemas.shopping import Scenario
@@ -170,9 +169,10 @@ def main() -> None:
     text = tabulate(results)
     print(text)
     if not options.quick:
-        typed = "python -m benchmarks.shopping_policy" + (" --run RUN" if options.run else "")
-        about = f"`{typed}`: {len(tests)} tasks of each scenario asked, {TAUGHT} episodes taught, {batches * BATCH * GROUP:,} episodes paid; {seeds} seeds."
-        write("shopping policy", f"{about}\n\n{text}\n\n{machine()}", PAGE)
+        episodes = batches * BATCH * GROUP
+        about = f": {len(tests)} tasks of each scenario asked, {TAUGHT} episodes taught, {episodes:,} episodes paid; {seeds} seeds."
+        command = "python -m benchmarks.shopping_policy"
+        keep_figures("shopping policy", command, about, text, options.run, ["shopping_tasks", "shopping_episodes"])
 
 
 if __name__ == "__main__":

@@ -27,12 +27,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks.learning import HAND, PAGE, SHORTCUT, Trial, find_commonest, learn_forms
+from benchmarks.learning import HAND, SHORTCUT, Trial, find_commonest, keep_figures, learn_forms
 from benchmarks.levels import Features, Policy
 from benchmarks.next_actions import CHAIN, Data, Steps, read_steps, teach
 from benchmarks.page_policy import Shop, copy_solved, learn, learn_words, open_shop, read_solved
 from benchmarks.shopping_policy import measure
-from benchmarks.trajectories import machine, write
 from shopwright.pipeline.envs import all_envs, get_env
 from shopwright.pipeline.envs.base import World
 from shopwright.pipeline.envs.baselines import ENV_BASELINES, count_journey_parts
@@ -278,13 +277,14 @@ def main() -> None:
             *look_at_steps(*read_steps(Run(folder))),
             *look_at_shopping(folder, episodes, asked, say),
         ]
-        shop = world()
+        shop = world(folder)
         found += [each for env in all_envs() for each in look_at_env(shop, env, taught, played, say)]
     text = tabulate(found)
     say(text)
     if not options.quick:
-        typed = "python -m benchmarks.shortcuts" + (" --run RUN" if options.run else "")
-        write("shortcuts", f"`{typed}`: what exceeds its bound is bold.\n\n{text}\n\n{machine()}", PAGE)
+        about = ": what exceeds its bound is bold."
+        command, datasets = "python -m benchmarks.shortcuts", ["questions", "behaviors", "shopping_episodes", "orders"]
+        keep_figures("shortcuts", command, about, text, options.run, datasets)
     if faults := list_shortcuts(found):
         sys.exit("\n".join(faults))
 

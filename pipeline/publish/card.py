@@ -16,6 +16,7 @@ from shopwright.pipeline.hub_files import HUB_ID
 from shopwright.pipeline.problem import Problem
 from shopwright.pipeline.publish.croissant import describe_in_croissant
 from shopwright.pipeline.publish.layout import Laid, LaidConfig
+from shopwright.pipeline.publish.learnt import read_learnt
 from shopwright.pipeline.publish.licences import hub_licence
 from shopwright.pipeline.publish.pictures import clean_for_xml, draw_pictures
 from shopwright.pipeline.publish.report import changed_settings
@@ -219,6 +220,7 @@ def gather_card_facts(run: Run, laid: Laid, repo: str) -> dict[str, Any]:
         "models": {each.dataset: describe_models(each) for each in manifests},
         "rejects": list(list_counted_reasons(manifests)),
         "samples": list(take_sample_lines(run, made)),
+        "learnt": read_learnt(run),
         **from_views,
     }
 

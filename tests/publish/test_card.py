@@ -18,6 +18,7 @@ from markdown_it import MarkdownIt
 
 from shopwright.pipeline.evaluate.audit import AuditCell, write_audit
 from shopwright.pipeline.evaluate.statistics import measure_share
+from shopwright.pipeline.problem import Problem
 from shopwright.pipeline.publish.card import (
     HERE,
     escape_cell,
@@ -28,6 +29,7 @@ from shopwright.pipeline.publish.card import (
 )
 from shopwright.pipeline.publish.exporters.forms import Config, configs
 from shopwright.pipeline.publish.layout import lay
+from shopwright.pipeline.publish.learnt import get_learnt_path, keep_learnt
 from shopwright.pipeline.publish.pictures import Bar, draw_pictures, render_picture
 from shopwright.pipeline.recipe import read_recipe
 from shopwright.pipeline.run import Run
@@ -241,6 +243,22 @@ def test_audits_are_shown_where_they_were_made(copy, tmp_path):
     assert ["environment", "solver", "do nothing"] in tables(text)
     assert ["first result", "single", "40", "25.0", "12.5", "0.8"] in tables(text)
     assert "(of an earlier build of them)" in text
+
+
+def test_what_was_learnt_is_shown_while_the_rows_are_those_it_was_learnt_from(copy, tmp_path):
+    assert "What was learnt" not in of(copy, tmp_path / "before", "questions")
+    table = f"| dataset | no instruction |\n| --- | --- |\n| `questions` | **0.7%** {HOSTILE.splitlines()[0]}"
+    keep_learnt(copy, "shortcuts", "python -m benchmarks.shortcuts", table + " |", ["questions"])
+    text = of(copy, tmp_path / "after", "questions")
+    assert "What was learnt from it" in headings(text)
+    assert any(row[0] == "questions" and row[1].startswith("0.7%") for row in tables(text))
+    path = get_learnt_path(copy.folder, "shortcuts")
+    kept = path.read_text(encoding="utf-8")
+    path.write_text(kept.replace(copy.read("questions").manifest.fingerprint, "another"), encoding="utf-8")
+    assert "What was learnt" not in of(copy, tmp_path / "later", "questions")
+    path.write_text("[]", encoding="utf-8")
+    with pytest.raises(Problem, match="no table of what was learnt"):
+        of(copy, tmp_path / "broken", "questions")
 
 
 def test_policies_that_do_not_look_are_shown_with_what_they_earn(readme):
