@@ -369,7 +369,7 @@ def judge(row: Question, query: str, engines: Engines) -> bool:
     if query.casefold() == decode_query(encode_query(row.sql, {}), {}).casefold():
         return True
     with suppress(QueryFailed, ValueError):
-        return engines.of(row.trajectory_id).duckdb(query, row.answer_type) == value_from_json(
+        return bool(query) and engines.of(row.trajectory_id).duckdb(query, row.answer_type) == value_from_json(
             row.result, row.answer_type
         )
     return False

@@ -20,6 +20,7 @@ def test_the_exact_reader_answers_the_questions_that_were_proved_by_reading(smal
     assert sum(judge(row, ceiling.read_exactly(row, logs), engines) for row in rows) == len(rows)
     unread = rows[0].model_copy(update={"question": "Zounds, what ho?"})
     assert ceiling.read_exactly(unread, logs) == ""
+    assert not judge(unread, "", engines)
 
 
 def numbers(*names):
