@@ -5,8 +5,6 @@ from datetime import date
 import numpy as np
 import pytest
 
-pytest.importorskip("sklearn")  # the learner of questions is of the extra `learn`
-
 from benchmarks import ceiling
 from benchmarks.wordings import judge
 from shopwright.pipeline.questions.engines import Engines

@@ -5,8 +5,6 @@ from types import SimpleNamespace
 
 import pytest
 
-pytest.importorskip("sklearn")  # the learner of questions is of the extra `learn`
-
 from benchmarks import learning, next_actions, shortcuts
 from shopwright.pipeline.behaviors.predictors import Choice, Moment
 from shopwright.pipeline.gym import world
