@@ -193,7 +193,9 @@ class Trial:
         answers = {}
         for split, rows in self.asked.items():
             asked = sorted(choose_rows(rows, self.most, 0), key=lambda row: row.trajectory_id)
-            marks = [judge(row, sql, self.engines) for row, sql in zip(asked, write_sql(asked), strict=True)]
+            marks = [
+                judge(row, sql, self.engines) for row, sql in zip(asked, write_sql(asked) if asked else [], strict=True)
+            ]
             answers[split] = [(row.shape, mark) for row, mark in zip(asked, marks, strict=True)]
         right = {split: (sum(mark for _, mark in found), len(found)) for split, found in answers.items()}
         result = Result(len(language.rows), shown, right, seconds, answers)

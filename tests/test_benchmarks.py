@@ -158,6 +158,20 @@ def test_the_table_of_learning_tells_each_size_once_with_all_its_seeds():
     assert "40.0% to 60.0% by seed" in lines[0]
 
 
+def test_a_split_without_questions_is_asked_nothing(small):
+    pytest.importorskip("torch")  # the tokens of questions are those of the transformer
+
+    def write_all(rows):
+        assert rows
+        return ["SELECT 1" for _ in rows]
+
+    trial = learning.Trial(small, lambda *_: write_all, 0, 5, lambda _: None)
+    trial.asked["test_wording"] = []
+    right = trial.teach(20, 0, "all").right
+    assert right["test_wording"] == (0, 0)
+    assert right["test"][1] == min(5, len(trial.asked["test"]))
+
+
 def test_what_was_written_by_hand_can_be_asked_of_any_customer(small):
     rows = [row for row in small.read("questions") if row.split == "test"]
     asked = list(learning.fill_by_hand(small, Engines(small.read("trajectories")), rows))
