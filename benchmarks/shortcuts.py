@@ -10,8 +10,9 @@ history (the session, the profile), without the page (what the shop shows), and 
 queries (`learning`), the policy of next actions (`next_actions`), the policy of page actions (`shopping_policy`), and in the environments the cheap players of
 the audit with the opening hidden, and one that hands in a fixed answer, of which the one is taken that earns most in training tasks.
 
-The command ends with 1 where something is left: of questions without their words more than a tenth, of next actions without the page more than a Markov chain knows,
-of shopping without the instruction more than a player that clicks at random has, of an environment without the opening a mean reward of 0 or more.
+The command ends with 1 where something is left beyond chance: of questions without their words more than a tenth, of next actions without the page more than the same
+learner knows from the last two actions alone (as a Markov chain does), of shopping without the instruction more than a player that clicks at random has, of an environment
+without the opening a mean reward above 0. Environments are those of the run's shop.
 """
 
 import argparse
