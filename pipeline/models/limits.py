@@ -52,7 +52,7 @@ class Limits:
         """Of the replies that this process has found when it opened them first (`Replies`)."""
 
     def __reduce__(self) -> Any:
-        return map_limits, (self.path,)
+        return open_limits, (self.path,)
 
     def __enter__(self) -> Self:
         self.thread.acquire()
@@ -149,9 +149,14 @@ def is_alive(pid: int) -> bool:
     return True
 
 
+def open_limits(path: str) -> Limits:
+    """The same for all shards that a process makes of a build; never those that it was forked with, whose lock it would share."""
+    return map_limits(path, os.getpid())
+
+
 @lru_cache(maxsize=1)
-def map_limits(path: str) -> Limits:
-    """The same for all shards that a process makes of a build."""
+def map_limits(path: str, process: int) -> Limits:
+    """`process` is what it is kept by."""
     return Limits(path)
 
 

@@ -1,20 +1,25 @@
 """What a model writes is made by several processes: the rows of one, one budget, one limit of requests at once, and nothing is asked twice."""
 
+import fcntl
 import json
 import os
 import shutil
 import signal
 import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 
 import pytest
 
+from shopwright.pipeline.forks import Origin
 from shopwright.pipeline.models.base import BudgetExceeded, Price, Reply, ServerUnreachable
-from shopwright.pipeline.models.limits import INSIDE, PID, WAITING, Limits, share_limits
+from shopwright.pipeline.models.limits import INSIDE, PID, WAITING, Limits, open_limits, share_limits
 from shopwright.pipeline.models.openai import Lane
 from shopwright.pipeline.models.role import Models, PromptUsage
 from shopwright.pipeline.run import Run
 from shopwright.pipeline.stage import ROLES
 from shopwright.pipeline.stages import all_stages
+from shopwright.pipeline.worker_pool import WorkerDied, WorkerPool
 from tests.models.asking import described, once, prompt, role
 from tests.models.server import Plan, Server, constant, drawn
 from tests.models.small_shards import UNITS, small_personas
@@ -217,3 +222,33 @@ def test_of_a_process_that_is_no_more_nothing_is_on_its_way():
         limits.numbers[lost.line + PID] = 2**22 + 1  # more than Linux gives
         limits.sweep()
         assert limits.room(lane.line, 8, leaving=False) == 8
+
+
+def hold(path, seconds):
+    with open_limits(path):
+        time.sleep(seconds)
+
+
+def could_lock(path):
+    file = open_limits(path).file
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    fcntl.flock(file, fcntl.LOCK_UN)
+    return True
+
+
+def test_processes_forked_from_one_that_has_opened_the_limits_wait_for_one_another():
+    with (
+        share_limits(Limits()) as limits,
+        ThreadPoolExecutor(1) as threads,
+        closing(Origin()) as origin,
+        WorkerPool(origin).lend(2, 60, open_limits, limits.path) as pool,
+    ):
+        holds = threads.submit(pool.make, "toys 0", 60, hold, limits.path, 20)
+        while pool.make("toys 1", 60, could_lock, limits.path):
+            assert not holds.done()
+            time.sleep(0.01)
+        pool.origin.end()
+        assert isinstance(holds.exception(), WorkerDied)
