@@ -9,7 +9,6 @@ The origin has one thread, since what other threads hold is not there any more i
 import gc
 import multiprocessing
 import os
-import pickle
 import signal
 import threading
 from collections.abc import Callable, Iterable, Iterator
@@ -26,7 +25,7 @@ from shopwright.pipeline.problem import Ended
 from shopwright.pipeline.runners import get_fork_server
 
 # What an origin is sent to fork, in place of a call.
-FORK = b""
+FORK = None
 # Seconds that a system can wait for.
 LONGEST = 2_000_000.0
 # Seconds that workers whose pipe is closed have to end by themselves.
@@ -98,7 +97,7 @@ class Origin:
     def ask_for_worker(self) -> Worker:
         mine, theirs = multiprocessing.Pipe()
         with theirs:
-            self.itself.pipe.send_bytes(FORK)
+            self.itself.pipe.send(FORK)
             send_handle(self.itself.pipe, theirs.fileno(), self.itself.pid)
             pid = self.itself.pipe.recv()
         if isinstance(pid, OSError):
@@ -135,10 +134,9 @@ def serve_forks(control: Connection) -> None:
     fork = multiprocessing.get_context("fork")
     with suppress(EOFError, OSError):
         while True:
-            if (asked := control.recv_bytes()) != FORK:
-                reply = make_reply(asked)
+            if asked := control.recv():
+                answer(control, *asked)
                 gc.collect()
-                control.send_bytes(reply)
                 continue
             with Connection(recv_handle(control)) as pipe:
                 gc.freeze()  # else looking for rubbish would write to, and so copy, each page
@@ -164,20 +162,19 @@ def work(pipe: Connection, control: Connection, parent: int | None) -> None:
     threading.Thread(target=lambda: wait(ends) and os._exit(1), daemon=True).start()
     with suppress(EOFError, OSError):
         while True:
-            pipe.send_bytes(make_reply(pipe.recv_bytes()))
+            answer(pipe, *pipe.recv())
 
 
-def make_reply(asked: bytes) -> bytes:
-    """Whether the call that is asked for was good, and what it gave or raised."""
+def answer(pipe: Connection, function: Callable[..., Any], given: tuple[Any, ...]) -> None:
+    """Sends whether the call was good, and what it gave or raised."""
+    reply: tuple[bool, Any]
     try:
-        function, given = pickle.loads(asked)
-        return pickle.dumps((True, function(*given)))
+        reply = True, function(*given)
     except BaseException as error:  # noqa: BLE001  (whatever it is, the caller is told)
-        return pack_error(error)
-
-
-def pack_error(error: BaseException) -> bytes:
+        reply = False, ExceptionWithTraceback(error, error.__traceback__)
     try:
-        return pickle.dumps((False, ExceptionWithTraceback(error, error.__traceback__)))
-    except Exception:  # noqa: BLE001  (an error may hold what cannot be pickled)
-        return pickle.dumps((False, Ended(f"A worker failed: {error!r}")))
+        pipe.send(reply)
+    except OSError:
+        raise
+    except Exception as error:  # noqa: BLE001  (what cannot be pickled raises many)
+        pipe.send((False, Ended(f"What a worker gave or raised cannot be passed on: {error}")))

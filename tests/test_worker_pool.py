@@ -170,12 +170,10 @@ def raise_what_cannot_be_passed_on():
     raise ValueError(lambda: None)
 
 
-def test_what_cannot_be_passed_on_is_told():
-    with a_pool(1) as found:
-        with pytest.raises(TypeError, match="cannot pickle"):
-            found.make("toys 0", 60, open, os.devnull)
-        with pytest.raises(Ended, match="A worker failed: ValueError"):
-            found.make("toys 0", 60, raise_what_cannot_be_passed_on)
+@pytest.mark.parametrize("call", [(open, os.devnull), (raise_what_cannot_be_passed_on,)], ids=["given", "raised"])
+def test_what_cannot_be_passed_on_is_told(call):
+    with a_pool(1) as found, pytest.raises(Ended, match="What a worker gave or raised cannot be passed on: "):
+        found.make("toys 0", 60, *call)
 
 
 def test_an_error_ends_what_the_others_are_at():

@@ -182,9 +182,9 @@ PLANTED = (
     ),
     Planted(
         "a worker that hangs is waited for",
-        "pipeline/worker_pool.py",
-        "                os.kill(hand.pid, signal.SIGKILL)",
-        "                pass",
+        "pipeline/forks.py",
+        "            os.kill(self.pid, signal.SIGKILL)",
+        "            pass",
         "tests/test_worker_pool.py does_not_come_back",
         hangs=True,
     ),

@@ -17,7 +17,7 @@ from shopwright.pipeline.catalog.repair.text import clean_text
 from shopwright.pipeline.problem import Problem, harmless
 from shopwright.pipeline.prompts import FOLDER, render_messages
 from shopwright.pipeline.publish.exporters.rows import flatten_conversation
-from shopwright.pipeline.questions.sql import make_sql_literal
+from shopwright.pipeline.questions.sql import render_sql_literal
 from shopwright.pipeline.render import pages
 from shopwright.pipeline.render.trajectory import parse_trajectory, render_trajectory
 from shopwright.pipeline.rollouts.pandas_code import quote_python
@@ -178,7 +178,7 @@ def test_code_and_sql_hold_a_text_as_one_literal(family):
         assert ast.literal_eval(code.slice.comparators[0]) == each
         assert "</code" not in quote_python(each)
         with closing(connect()) as connection:
-            assert connection.execute(f"SELECT {make_sql_literal(each).sql('duckdb')}").fetchall() == [(each,)]
+            assert connection.execute(f"SELECT {render_sql_literal(each)}").fetchall() == [(each,)]
 
 
 # --- pages -------------------------------------------------------------------------------------------------------------
