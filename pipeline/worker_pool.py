@@ -119,10 +119,11 @@ class WorkerPool:
 
     @contextmanager
     def lend(self, at_once: int, seconds: float, learn: Callable[..., Any], *given: Any) -> Iterator["WorkerPool"]:
-        """With workers for so many shards at once, which know what this call learns in so many seconds at most. An error ends them all."""
+        """With workers for so many shards at once, which, where they are several, know what this call learns in so many seconds at most. An error ends them all."""
         self.closed, self.size, self.idle = False, at_once, SimpleQueue()
         try:
-            self.origin.learn(seconds + GRACE, run_with_deadline, seconds, learn, *given)
+            if at_once > 1:  # one alone learns while it works
+                self.origin.learn(seconds + GRACE, run_with_deadline, seconds, learn, *given)
             with finish_before_stopping():  # a process that is stopped while it begins tells of it at length
                 for _ in range(at_once):
                     self.idle.put(self.stack.enter_context(self.origin.start_worker()))
@@ -172,7 +173,7 @@ class ClusterPool:
         self.executor = executor
 
     def wait_until_idle(self, seconds: float) -> None:
-        """No: what it is at is its own."""
+        """Nothing to wait for here: a cluster ends by itself what it is at."""
 
     def make(self, what: str, seconds: float, function: Callable[..., Any], *given: Any) -> Any:
         return self.executor.submit(run_with_deadline, seconds, function, *given).result()

@@ -24,7 +24,7 @@ class Payer:
 
 
 @pytest.fixture
-def asked():
+def questions():
     """Questions of three kinds, each with the words of its kind."""
     kinds = [number % FORMS for number in range(30)]
     queries = [{place: f"form {place}" for place in range(FORMS)} for _ in kinds]
@@ -36,18 +36,18 @@ def make_learner():
     return SimpleNamespace(model=SimpleNamespace(coef_=np.zeros((FORMS, FORMS)), intercept_=np.array([0.05, 0.0, 0.0])))
 
 
-def test_queries_that_are_paid_are_written_and_those_that_are_not_are_not(asked):
+def test_queries_that_are_paid_are_written_and_those_that_are_not_are_not(questions):
     learner, payer = make_learner(), Payer()
-    before = paid_queries.measure(learner, asked, payer, 0)
-    paid_queries.practise(learner, asked, payer, 0)
-    after = paid_queries.measure(learner, asked, payer, 0)
+    before = paid_queries.measure(learner, questions, payer, 0)
+    paid_queries.practise(learner, questions, payer, 0)
+    after = paid_queries.measure(learner, questions, payer, 0)
     assert before[0] == pytest.approx(1 / FORMS)
     assert after[0] == 1
     assert after[1] > before[1]
 
 
-def test_a_question_of_no_form_is_neither_paid_nor_right(asked):
-    nothing = asked._replace(able=[[]] * len(asked.rows))
+def test_a_question_of_no_form_is_neither_paid_nor_right(questions):
+    nothing = questions._replace(able=[[]] * len(questions.rows))
     learner, payer = make_learner(), Payer()
     paid_queries.practise(learner, nothing, payer, 0)
     assert not payer.asked
@@ -55,11 +55,11 @@ def test_a_question_of_no_form_is_neither_paid_nor_right(asked):
     assert paid_queries.measure(learner, nothing, payer, 0) == (0, 0)
 
 
-def test_the_same_seed_gives_the_same_weights_of_paid_queries(asked):
+def test_the_same_seed_gives_the_same_weights_of_paid_queries(questions):
     weights = []
     for _ in range(2):
         learner = make_learner()
-        paid_queries.practise(learner, asked, Payer(), 3)
+        paid_queries.practise(learner, questions, Payer(), 3)
         weights.append(learner.model.coef_)
     assert np.array_equal(*weights)
 

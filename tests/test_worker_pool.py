@@ -141,7 +141,9 @@ def test_workers_know_what_was_learnt_for_theirs_and_for_earlier_datasets_and_en
         with pool.lend(2, 60, learn_more, "shop") as found:
             first = found.make("toys 0", 60, os.getpid)
             assert found.make("toys 1", 60, tell_known) == ["shop"]
-        with pool.lend(1, 60, learn_more, "people") as found:
+        with pool.lend(1, 60, learn_more, "nothing: it is alone") as found:
+            assert found.make("cars 0", 60, tell_known) == ["shop"]
+        with pool.lend(2, 60, learn_more, "people") as found:
             assert found.make("dolls 0", 60, os.getpid) != first
             assert found.make("dolls 0", 60, tell_known) == ["shop", "people"]
     assert KNOWN == []
@@ -152,7 +154,7 @@ def test_workers_know_what_was_learnt_for_theirs_and_for_earlier_datasets_and_en
 @pytest.mark.parametrize("learn", [fails, kill_myself, stop_myself, slowly], ids=lambda learn: learn.__name__)
 def test_what_cannot_be_learnt_ends_no_build(learn, monkeypatch):
     monkeypatch.setattr(hands_module, "GRACE", 0.3)
-    with a_pool(1, learn, *([60] if learn is slowly else []), seconds=0.3) as found:
+    with a_pool(2, learn, *([60] if learn is slowly else []), seconds=0.3) as found:
         assert found.make("toys 0", 60, sum, (1, 2)) == 3
 
 

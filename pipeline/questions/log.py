@@ -84,7 +84,7 @@ class Log:
         return group_events(self.events, CATEGORY) | group_events(self.events, CATEGORY, ACTION)
 
     @cached_property
-    def mentioned(self) -> dict[Mention, dict[Any, bool]]:
+    def mention_matches(self) -> dict[Mention, dict[Any, bool]]:
         """Whether words mean a product, by what events tell of it."""
         return {}
 
@@ -134,7 +134,7 @@ class Log:
         if color is not None:
             yield lambda each: each.color == color
         if product is not None:
-            known = self.mentioned.setdefault(product, {})
+            known = self.mention_matches.setdefault(product, {})
             yield lambda each: is_known_mentioned(known, each, product)
         if pick.query is not None:
             yield lambda each: each.search_query == pick.query
