@@ -41,6 +41,9 @@ Check = Callable[..., Any]
 ROLES = ("writer", "shopper", "agent", "judge")
 GIVEN = ("shard", "plan", *ROLES)
 
+SHARDS = 64
+"""Into which a dataset is cut unless its shards would be too small or too large: as many as cores that it should keep busy."""
+
 
 @dataclass(frozen=True)
 class Fault:
@@ -237,7 +240,7 @@ class Stage:
     across: tuple[Check, ...] = ()
     planner: Callable[..., Plan] | None = None
     per_shard: tuple[int, int] = (1_000, 100_000)
-    """Fewest and most units in a shard; between them there are 16 shards, so that small runs use all cores."""
+    """Fewest and most units in a shard; between them there are `SHARDS`."""
     views: Views = field(default=Views(), compare=False)
     languages: tuple[str, ...] = ("en",)
     """Those that its shop can be in."""
@@ -294,7 +297,7 @@ class Stage:
         """`at_least`: units of a shard, as far as it may have so many; `at_most`: how many these are here."""
         fewest, most = self.per_shard
         most = at_most or most
-        size = min(max(-(-units // 16), fewest, at_least), most)  # -(-a // b) rounds up
+        size = min(max(-(-units // SHARDS), fewest, at_least), most)  # -(-a // b) rounds up
         return max(1, -(-units // size))
 
 
