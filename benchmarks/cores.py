@@ -133,7 +133,9 @@ def measure(prepared: Path, dataset: str, workers: int, settings: dict[str, Any]
         folder = Path(place) / "run"
         (folder / "manifests").mkdir(parents=True)
         for name in list_inputs(dataset):
-            shutil.copytree(prepared / name, folder / name)
+            for part in (name, f"quarantine/{name}"):  # a shard without its rejected rows would be made again
+                if (prepared / part).exists():
+                    shutil.copytree(prepared / part, folder / part)
             shutil.copy(prepared / "manifests" / f"{name}.json", folder / "manifests")
         words = ["--build", str(folder), dataset, str(workers), json.dumps(settings)]
         done = subprocess.run(

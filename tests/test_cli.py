@@ -23,7 +23,7 @@ from tests.folders import checksums
 
 HOME = Path(__file__).parents[1]
 README = (HOME / "README.md").read_text(encoding="utf-8")
-PYTHON = [sys.executable, "-m", "shopwright.pipeline"]
+PYTHON = [sys.executable, "-m", "shopwright"]
 
 
 # --- list --------------------------------------------------------------------------------------------------------------

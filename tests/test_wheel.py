@@ -90,7 +90,7 @@ def test_the_wheel_holds_every_file_of_the_code_and_nothing_else(wheel):
 def test_it_is_imported_from_there_whatever_lies_in_the_folder(light, site):
     told = light("-c", "import shopwright; from shopwright import make, build; print(shopwright.__file__)")
     assert told == f"{site}/shopwright/__init__.py\n"
-    assert light("-m", "shopwright.pipeline", "--version") == f"shopwright {__version__}\n"
+    assert light("-m", "shopwright", "--version") == f"shopwright {__version__}\n"
 
 
 def test_it_builds_verifies_and_shows_without_any_extra(light, tmp_path):
