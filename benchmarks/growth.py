@@ -35,7 +35,7 @@ from shopwright.pipeline.stages import all_stages, upstream
 FACTORS = (1, 4, 16)
 LEAST = {
     "catalog.products": 4_000,
-    "personas.count": 12,
+    "personas.count": 48,
     "behaviors.sessions": 75,
     "env_tasks.count": 1,
     "shopping_tasks.count": 60,

@@ -370,8 +370,9 @@ def active_hours(acts: Sequence[Act]) -> list[int]:
     return sorted(hour for hour, count in times.items() if 24 * count >= len(acts))
 
 
-def split_profile_words(text: str) -> list[str]:
-    return WORD.findall(text.lower())
+@lru_cache(50_000)  # the same values for customer after customer
+def split_profile_words(text: str) -> tuple[str, ...]:
+    return tuple(WORD.findall(text.lower()))
 
 
 def long_searches(typed: Iterable[str]) -> frozenset[str]:
@@ -391,6 +392,8 @@ def is_search_repeated(text: str, typed: frozenset[str]) -> bool:
     (True, False)
     """
     words = split_profile_words(text)
+    if len(words) < LONG:
+        return False
     for length in list_search_lengths(typed):
         runs = (words[first : first + length] for first in range(len(words) - length + 1))
         if any(" ".join(run) in typed for run in runs):

@@ -67,7 +67,8 @@ group by who
 SQL = {
     "transaction": """
 with promotion as (
-    select persona_id as who, unnest(promotions) as p from trajectories where persona_id in (select who from act)
+    select persona_id as who, unnest(promotions) as p from trajectories
+    where persona_id between $first and $last and persona_id in (select who from act)
 ),
 bought as (
     select who, price, t > ended - interval 30 day as lately,
@@ -223,7 +224,7 @@ def figures_are_the_logs(
 def query_profile_figures(datasets: Iterable[Dataset[Any]], ids: list[str]) -> dict[str, list[tuple[Any, ...]]]:
     """The answers to `SQL` for these customers."""
     kinds = {name: sorted(names) for name, names in about.KINDS.items()}
-    given = {"sizes": sorted(about.SIZES), "most": MOST_COMPARED, **kinds}
+    given = {"sizes": sorted(about.SIZES), "most": MOST_COMPARED, "first": min(ids), "last": max(ids), **kinds}
     with connect_datasets(datasets) as connection:
         connection.execute(ACTS, build_id_parameters(ids))
         answers = {}
