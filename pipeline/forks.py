@@ -14,6 +14,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
+from multiprocessing import forkserver
 from multiprocessing.connection import Connection, wait
 from multiprocessing.pool import ExceptionWithTraceback  # type: ignore[attr-defined]
 from multiprocessing.reduction import recv_handle, send_handle
@@ -22,12 +23,15 @@ from time import monotonic
 from typing import Any
 
 from shopwright.pipeline.problem import Ended
-from shopwright.pipeline.runners import get_fork_server
+from shopwright.pipeline.runners import TRIES, end_fork_server, get_fork_server
+from shopwright.pipeline.sandbox.kernel import die_with_parent
 
 # What an origin is sent to fork, in place of a call.
 FORK = None
 # Seconds that a system can wait for.
 LONGEST = 2_000_000.0
+# Seconds that what forks has to answer: at first it imports all that builds need, from a slow disk of a busy machine.
+TO_ANSWER = 120.0
 # Seconds that workers whose pipe is closed have to end by themselves.
 TO_END = 5.0
 
@@ -36,7 +40,7 @@ class Worker:
     """A process that makes what it is called for, one call after the other."""
 
     def __init__(self, pipe: Connection, pid: int) -> None:
-        self.pipe, self.pid = pipe, pid
+        self.pipe, self.pid, self.ended = pipe, pid, False
 
     def call(self, seconds: float, function: Callable[..., Any], *given: Any) -> Any:
         """What the function gives, and raises what it raises; BrokenProcessPool where the process ended, which it does after so many seconds."""
@@ -46,14 +50,18 @@ class Worker:
                 self.end()
             good, found = self.pipe.recv()
         except (EOFError, OSError):
+            self.ended = True
             raise BrokenProcessPool(f"Process {self.pid} was ended.") from None
+        except Exception as error:  # noqa: BLE001  (what cannot be read back raises many)
+            raise cannot_pass(error) from None
         if good:
             return found
         raise found
 
     def end(self) -> None:
-        with suppress(ProcessLookupError):
-            os.kill(self.pid, signal.SIGKILL)
+        if not self.ended:  # else its number may be another process's by now
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGKILL)
 
 
 class Origin:
@@ -86,19 +94,21 @@ class Origin:
     def fork(self) -> Worker:
         """Raises OSError where the machine has no process more, or no memory for one, and BrokenProcessPool where something ends them all."""
         with self.lock:
-            for _ in range(2):
-                self.start()
+            for _ in range(TRIES):
                 try:
+                    self.start()
                     return self.ask_for_worker()
                 except (EOFError, ConnectionError):  # it has just been ended
                     self.close()
-        raise BrokenProcessPool("The process that workers are forked from was ended, twice.")
+        raise BrokenProcessPool("The process that workers are forked from was ended, again and again.")
 
     def ask_for_worker(self) -> Worker:
         mine, theirs = multiprocessing.Pipe()
         with theirs:
             self.itself.pipe.send(FORK)
             send_handle(self.itself.pipe, theirs.fileno(), self.itself.pid)
+            if not self.itself.pipe.poll(TO_ANSWER):
+                self.itself.end()
             pid = self.itself.pipe.recv()
         if isinstance(pid, OSError):
             raise pid
@@ -107,29 +117,40 @@ class Origin:
     def start(self) -> None:
         if self.process is None or not self.process.is_alive():
             self.close()
-            context = get_fork_server(self.modules)
             mine, theirs = multiprocessing.Pipe()
-            with theirs:
-                self.process = context.Process(target=serve_forks, args=(theirs,))
-                self.process.start()
-            self.itself = Worker(mine, self.process.pid)
+            silent = threading.Timer(TO_ANSWER, end_fork_server)  # Python waits for it without a limit
+            silent.start()
+            try:
+                with theirs:
+                    process = get_fork_server(self.modules).Process(target=serve_forks, args=(theirs,))
+                    process.start()
+            finally:
+                silent.cancel()
+            self.process, self.itself = process, Worker(mine, process.pid)
 
     def end(self) -> None:
         """At once, and with it what was forked."""
-        if self.process is not None:
+        if self.process is not None and self.process.is_alive():
             self.itself.end()
 
     def close(self) -> None:
-        """Waits until it, and what was forked, has ended by itself."""
+        """Waits until it, and what was forked, has ended by itself; it is ended where it was stopped, and so is what should tell of its end."""
         if self.process is not None:
             self.itself.pipe.close()
-            self.process.join()
+            self.process.join(2 * TO_END)
+            for end in (self.end, end_fork_server):
+                if self.process.is_alive():
+                    end()
+                    self.process.join(TO_END)
             self.process = None
 
 
 def serve_forks(control: Connection) -> None:
     """The life of an origin: it learns, and forks, until nobody can ask any more."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # The server of forks ends with the last process that holds this: with who asks, and then ends all, even what was stopped.
+    os.close(forkserver._forkserver._forkserver_alive_fd)  # type: ignore[attr-defined]
+    end_with_parent()
     parent = multiprocessing.parent_process()
     fork = multiprocessing.get_context("fork")
     with suppress(EOFError, OSError):
@@ -156,6 +177,7 @@ def serve_forks(control: Connection) -> None:
 def work(pipe: Connection, control: Connection, parent: int | None) -> None:
     """The life of a worker: it ends with those who call it."""
     control.close()
+    end_with_parent()
     gc.set_threshold(100_000, 20, 20)  # millions of rows make no rubbish
     origin = multiprocessing.parent_process()
     ends = [end for end in (parent, origin.sentinel if origin else None) if end is not None]
@@ -163,6 +185,12 @@ def work(pipe: Connection, control: Connection, parent: int | None) -> None:
     with suppress(EOFError, OSError):
         while True:
             answer(pipe, *pipe.recv())
+
+
+def end_with_parent() -> None:
+    """Where the kernel can; elsewhere a process that was stopped has to be continued before it ends."""
+    with suppress(OSError, AttributeError):
+        die_with_parent()
 
 
 def answer(pipe: Connection, function: Callable[..., Any], given: tuple[Any, ...]) -> None:
@@ -177,4 +205,8 @@ def answer(pipe: Connection, function: Callable[..., Any], given: tuple[Any, ...
     except OSError:
         raise
     except Exception as error:  # noqa: BLE001  (what cannot be pickled raises many)
-        pipe.send((False, Ended(f"What a worker gave or raised cannot be passed on: {error}")))
+        pipe.send((False, cannot_pass(error)))
+
+
+def cannot_pass(error: Exception) -> Ended:
+    return Ended(f"What a worker gave or raised cannot be passed on: {error}")

@@ -16,7 +16,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache, partial
 from multiprocessing import forkserver, resource_tracker
 from multiprocessing.connection import wait
@@ -171,6 +171,16 @@ def get_fork_server(modules: Iterable[str] = ()) -> ForkServerContext:
     start_deaf_to_ctrl_c()
     forget_file_of_piped_script()
     return context
+
+
+def end_fork_server() -> None:
+    """At once; it is started again when it is needed."""
+    pid = forkserver._forkserver._forkserver_pid  # type: ignore[attr-defined]
+    if pid is not None:
+        with suppress(ProcessLookupError, ChildProcessError):
+            os.kill(pid, signal.SIGKILL)
+            os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)  # who starts it again asks whether it has ended
+        start_deaf_to_ctrl_c.cache_clear()
 
 
 @contextmanager

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from threading import Timer
 
 MARK = "SHOPWRIGHT_TEST"
 """In the environment of a build and of every process that it starts."""
@@ -32,10 +33,20 @@ class Build:
                 return
         raise AssertionError(f"ended without saying {said!r}")
 
-    def ended(self):
-        """Its exit code, and what it said since."""
-        told = self.process.stderr.read()
-        return self.process.wait(), told
+    def ended(self, most=300):
+        """Its exit code, and what it said since; what has not ended in so many seconds is ended, so that a test of it fails instead of hanging."""
+        alarm = Timer(most, self.kill_all)
+        alarm.start()
+        try:
+            told = self.process.stderr.read()
+            return self.process.wait(), told
+        finally:
+            alarm.cancel()
+
+    def kill_all(self):
+        for process in self.processes():
+            with contextlib.suppress(OSError):
+                os.kill(process, signal.SIGKILL)
 
     def processes(self):
         """All that are left of it, workers and their helpers."""
@@ -46,17 +57,20 @@ class Build:
                     found.append(int(path.parent.name))
         return found
 
-    def workers(self):
-        """Those that were forked from the one that learns, which a server of processes forked, which is a child of the command itself."""
+    def forked(self, who):
+        """The server of processes that the command starts, the origin that learns and is forked from it, or the workers that are forked from that."""
+        found = [self.process.pid]
         parents = {}
         for process in self.processes():
             with contextlib.suppress(OSError):
                 parents[process] = int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])
-        return [process for process, parent in parents.items() if parents.get(parents.get(parent)) == self.process.pid]
+        for _ in range(1 + ("server", "origin", "worker").index(who)):
+            found = [each for each, parent in parents.items() if parent in found and is_forked_or_server(each)]
+        return found
 
     def a_worker(self):
         """One of two that are at work."""
-        while len(workers := self.workers()) < 2:
+        while len(workers := self.forked("worker")) < 2:
             assert self.process.poll() is None, "it ended before it had two workers"
             time.sleep(0.01)
         return workers[0]
@@ -66,7 +80,12 @@ class Build:
         deadline = time.monotonic() + seconds
         while (left := self.processes()) and time.monotonic() < deadline:
             time.sleep(0.05)
-        for process in left:
-            with contextlib.suppress(OSError):
-                os.kill(process, signal.SIGKILL)
+        self.kill_all()
         return not left
+
+
+def is_forked_or_server(process):
+    """Not the tracker of resources, which the command starts, too."""
+    with contextlib.suppress(OSError):
+        return b"multiprocessing.forkserver" in Path(f"/proc/{process}/cmdline").read_bytes()
+    return False
