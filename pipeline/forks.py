@@ -58,6 +58,10 @@ class Worker:
             return found
         raise found
 
+    def has_ended(self) -> bool:
+        """While it is not called: what is there to be read then is the end of its pipe."""
+        return self.ended or self.pipe.poll()
+
     def end(self) -> None:
         if not self.ended:  # else its number may be another process's by now
             with suppress(ProcessLookupError):

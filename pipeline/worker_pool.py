@@ -154,6 +154,8 @@ class WorkerPool:
         try:
             if self.closed:
                 raise CancelledError(f"{what} is not made: the build was stopped.")
+            if worker.has_ended():  # with what it was forked from, while it was idle: no fault of this shard
+                worker = self.stack.enter_context(self.origin.start_worker())
             return worker.call(seconds + GRACE, run_with_deadline, seconds, function, *given)
         except BrokenExecutor:
             if self.closed:

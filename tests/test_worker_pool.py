@@ -8,10 +8,12 @@ import sys
 import time
 from concurrent.futures import BrokenExecutor, CancelledError, ThreadPoolExecutor
 from contextlib import closing
+from multiprocessing import forkserver
 
 import pytest
 
 from shopwright.flows.build import worth_another_try
+from shopwright.pipeline import forks as forks_module
 from shopwright.pipeline import worker_pool as hands_module
 from shopwright.pipeline.forks import Origin
 from shopwright.pipeline.problem import STOPS, Ended, Problem, stop
@@ -159,20 +161,75 @@ def test_what_cannot_be_learnt_ends_no_build(learn, monkeypatch):
 
 
 def test_an_origin_that_is_killed_takes_its_workers_along_and_others_make_their_shards():
-    with a_pool(2) as found:
+    with ThreadPoolExecutor(1) as threads, a_pool(4) as found:
+        other = threads.submit(found.make, "toys 4", 60, slowly, 20)
+        while found.idle.qsize() == 4:
+            time.sleep(0.01)
         found.origin.end()
-        for _ in range(2):
-            with pytest.raises(WorkerDied):
-                found.make("toys 1", 60, slowly, 20)
-        assert [found.make("toys 1", 60, sum, (1, 2)) for _ in range(2)] == [3, 3]
+        assert isinstance(other.exception(), WorkerDied)
+        # Those that were idle are no fault of the shards that come next.
+        assert [found.make("toys 1", 60, sum, (1, 2)) for _ in range(4)] == [3] * 4
+        assert found.idle.qsize() == 4
+
+
+@pytest.mark.parametrize("stopped", ["origin", "server"])
+def test_what_workers_are_forked_from_is_replaced_where_it_does_not_answer(stopped, monkeypatch):
+    monkeypatch.setattr(forks_module, "TO_ANSWER", 3.0)
+    monkeypatch.setattr(forks_module, "TO_END", 0.3)
+    with a_pool(2) as found:
+        server = forkserver._forkserver._forkserver_pid
+        os.kill(found.origin.itself.pid if stopped == "origin" else server, signal.SIGSTOP)
+        if stopped == "server":
+            os.kill(found.origin.itself.pid, signal.SIGKILL)
+        with pytest.raises(WorkerDied):
+            found.make("toys 0", 60, kill_myself)
+        assert found.make("toys 0", 60, sum, (1, 2)) == 3
         assert found.idle.qsize() == 2
+
+
+@pytest.mark.parametrize("stopped", ["origin", "server"])
+def test_what_is_stopped_when_all_is_done_is_not_waited_for(stopped, monkeypatch):
+    monkeypatch.setattr(forks_module, "TO_END", 0.3)
+    with a_pool(2) as found:
+        process = found.origin.process
+        os.kill(process.pid if stopped == "origin" else forkserver._forkserver._forkserver_pid, signal.SIGSTOP)
+    assert not process.is_alive()
+    with a_pool(1) as found:
+        assert found.make("toys 0", 60, sum, (1, 2)) == 3
+
+
+def test_a_worker_that_has_ended_is_not_killed_again_by_its_number(monkeypatch):
+    with a_pool(2) as found, pytest.raises(ValueError, match="something else"):
+        worker = found.idle.get()
+        with pytest.raises(BrokenExecutor):
+            worker.call(60, kill_myself)
+        killed = []
+        monkeypatch.setattr(os, "kill", lambda pid, how: killed.append(pid))
+        worker.end()
+        assert killed == []
+        monkeypatch.undo()
+        found.idle.put(worker)
+        raise ValueError("something else")
+
+
+class OfTwo(Exception):
+    def __init__(self, one, other):
+        super().__init__(f"{one} {other}")
+
+
+def raise_what_cannot_be_read_back():
+    raise OfTwo(1, 2)
 
 
 def raise_what_cannot_be_passed_on():
     raise ValueError(lambda: None)
 
 
-@pytest.mark.parametrize("call", [(open, os.devnull), (raise_what_cannot_be_passed_on,)], ids=["given", "raised"])
+@pytest.mark.parametrize(
+    "call",
+    [(open, os.devnull), (raise_what_cannot_be_passed_on,), (raise_what_cannot_be_read_back,)],
+    ids=["given", "raised", "raised and not read back"],
+)
 def test_what_cannot_be_passed_on_is_told(call):
     with a_pool(1) as found, pytest.raises(Ended, match="What a worker gave or raised cannot be passed on: "):
         found.make("toys 0", 60, *call)

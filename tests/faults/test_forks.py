@@ -1,6 +1,6 @@
 """What is done to the processes that workers are forked from: a build ends, leaves nothing running, and its bytes are those of an undisturbed one.
 
-    command -- starts --> server (Python's own) -- forks --> origin -- forks --> worker, worker
+command -- starts --> server (Python's own) -- forks --> origin -- forks --> worker, worker
 """
 
 import os
