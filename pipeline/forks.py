@@ -126,7 +126,7 @@ class Origin:
             silent.start()
             try:
                 with theirs:
-                    process = get_fork_server(self.modules).Process(target=serve_forks, args=(theirs,))
+                    process: Any = get_fork_server(self.modules).Process(target=serve_forks, args=(theirs,))
                     process.start()
             finally:
                 silent.cancel()
