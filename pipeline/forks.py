@@ -96,7 +96,7 @@ class Origin:
             worker.pipe.close()
 
     def fork(self) -> Worker:
-        """Raises OSError where the machine has no process more, or no memory for one, and BrokenProcessPool where something ends them all."""
+        """Raises Ended where no process more is allowed, OSError where memory lacks, and BrokenProcessPool where something ends them all."""
         with self.lock:
             for _ in range(TRIES):
                 try:
@@ -114,6 +114,11 @@ class Origin:
             if not self.itself.pipe.poll(TO_ANSWER):
                 self.itself.end()
             pid = self.itself.pipe.recv()
+        if isinstance(pid, BlockingIOError):  # so many that a user may have (ulimit -u), or a container
+            raise Ended(
+                "This machine allows no process more for another worker. What is finished is kept: run the same command again, "
+                "with fewer --workers."
+            )
         if isinstance(pid, OSError):
             raise pid
         return Worker(mine, pid)

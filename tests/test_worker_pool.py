@@ -211,6 +211,18 @@ def test_a_worker_that_has_ended_is_not_killed_again_by_its_number(monkeypatch):
         found.idle.put(worker)
 
 
+def allow_no_process():
+    def refuse():
+        raise BlockingIOError(11, "Resource temporarily unavailable")
+
+    os.fork = refuse
+
+
+def test_a_machine_that_allows_no_process_more_is_told():
+    with pytest.raises(Ended, match="allows no process more for another worker"), a_pool(2, allow_no_process):
+        raise AssertionError("it went on")
+
+
 class OfTwo(Exception):
     def __init__(self, one, other):
         super().__init__(f"{one} {other}")

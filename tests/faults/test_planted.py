@@ -234,6 +234,13 @@ PLANTED = (
         "tests/test_worker_pool.py passed_on",
     ),
     Planted(
+        "that no process more is allowed is a traceback",
+        "pipeline/forks.py",
+        "if isinstance(pid, BlockingIOError):",
+        "if False:",
+        "tests/test_worker_pool.py no_process_more",
+    ),
+    Planted(
         "what is stopped outlives the command",
         "pipeline/forks.py",
         "        die_with_parent()\n",
