@@ -133,6 +133,9 @@ class Origin:
                 with theirs:
                     process: Any = get_fork_server(self.modules).Process(target=serve_forks, args=(theirs,))
                     process.start()
+            except BaseException:
+                end_fork_server()  # one that was stopped would stay so
+                raise
             finally:
                 silent.cancel()
             self.process, self.itself = process, Worker(mine, process.pid)

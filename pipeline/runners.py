@@ -225,8 +225,13 @@ def start_deaf_to_ctrl_c() -> None:
     finally:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
     first = context.Process(target=int)  # ends well even if this process does not live to see it, as no worker would
-    first.start()
-    first.join()
+    try:
+        first.start()
+        first.join()
+    finally:
+        if first.pid and first.exitcode != 0:  # one that was stopped would stay so
+            with suppress(ProcessLookupError):
+                os.kill(first.pid, signal.SIGKILL)
 
 
 def follow_the_parent() -> None:

@@ -6,8 +6,10 @@ The slow tests plant each and run what should fail. The fast ones see to it that
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -680,21 +682,20 @@ def test_a_planted_mistake_is_found(planted, tmp_path):
         chosen,
     ]
     environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    tests = subprocess.Popen(
+        command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
+    )
     try:
-        done = subprocess.run(
-            # Under load a test takes ten times as long; what hangs is waited for in vain.
-            command,
-            cwd=tmp_path,
-            env=environment,
-            check=False,
-            capture_output=True,
-            text=True,
-            timeout=180 if planted.hangs else 1_800,
-        )
+        # Under load a test takes ten times as long; what hangs is waited for in vain.
+        said, _ = tests.communicate(timeout=180 if planted.hangs else 1_800)
     except subprocess.TimeoutExpired:  # the test waits for what hangs
         assert planted.hangs
     else:
-        assert done.returncode == 1, done.stdout[-3_000:]  # 5: no such test; 2: it could not begin
+        assert tests.returncode == 1, said[-3_000:]  # 5: no such test; 2: it could not begin
+    finally:
+        with suppress(ProcessLookupError):  # and what it started, of which some may be stopped
+            os.killpg(tests.pid, signal.SIGKILL)
+        tests.communicate()
 
 
 def leaving_out(_, names):
