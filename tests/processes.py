@@ -34,14 +34,17 @@ class Build:
         raise AssertionError(f"ended without saying {said!r}")
 
     def ended(self, most=300):
-        """Its exit code, and what it said since; what has not ended in so many seconds is ended, so that a test of it fails instead of hanging."""
-        alarm = Timer(most, self.kill_all)
+        """Its exit code, and what it said since. Raises AssertionError where it, or what it left, still can say something after so many seconds."""
+        late = []
+        alarm = Timer(most, lambda: late.append(self.processes()) or self.kill_all())
         alarm.start()
         try:
             told = self.process.stderr.read()
-            return self.process.wait(), told
+            code = self.process.wait()
         finally:
             alarm.cancel()
+        assert not late, f"{late[0]} had not ended after {most} seconds; it said: {told}"
+        return code, told
 
     def kill_all(self):
         for process in self.processes():
