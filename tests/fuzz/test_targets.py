@@ -62,6 +62,7 @@ def test_a_planted_mistake_is_found_and_its_input_shows_it_again(tmp_path, targe
     (tmp_path / file).write_text(source.replace(line, wrong), encoding="utf-8")
     done = run(tmp_path, target, "--seconds", MINUTE)
     assert done.returncode == 1, done.stdout
+    assert "--again" in done.stdout, done.stdout + done.stderr
     path = re.search(r"--again (\S+)", done.stdout)[1]
     assert run(tmp_path, target, "--again", path).returncode == 1, "with the mistake"
     assert run(HOME, target, "--again", path).returncode == 0, "without it"
