@@ -41,7 +41,7 @@ class FormLearner:
     def list_able(self, shown: Encoded) -> list[int]:
         """The forms of which a question has all values: those that need all that it names, or else all."""
         there = {mark.partition(":")[0] for mark in shown.marks}
-        named = {mark for mark in there if mark[0] != "w"}
+        named = {mark for mark in there if mark[0] in "bcdkq"}
         able = [place for place, needs in enumerate(self.needs) if needs <= there]
         return [place for place in able if named <= self.needs[place]] or able
 

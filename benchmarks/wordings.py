@@ -23,7 +23,7 @@ from datetime import date, timedelta
 from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import SimpleNamespace
+from types import MappingProxyType, SimpleNamespace
 from typing import TYPE_CHECKING, NamedTuple
 
 from benchmarks.trajectories import machine, write
@@ -33,6 +33,7 @@ from shopwright.pipeline.questions.engines import Engines, QueryFailed
 from shopwright.pipeline.questions.values import value_from_json
 from shopwright.pipeline.reading.calendar import read_calendar, read_date
 from shopwright.pipeline.run import Run
+from shopwright.pipeline.words import content_words
 from shopwright.schemas.questions import Question
 
 if TYPE_CHECKING:
@@ -53,8 +54,16 @@ WORD = re.compile(r"\ue000[a-z]\d+|\d+(?:[.,]\d+)*|[^\W\d_]+|[^\w\s]|_")
 SQL_PIECE = re.compile(r"'(?:[^']|'')*'|\d+(?:\.\d+)?|\w+|::|[<>!=|]=|<>|\|\||[^\w\s]")
 LITERAL_PIECE = re.compile(r"\d+|[^\W\d_]+|\s|[^\w\s]|_")
 ISO = re.compile(r"'(\d{4}-\d\d-\d\d)'")
-MARK = re.compile(r"[bcdkw]\d+(?::\w+)?")
+KINDS = "bcdknpqw"
+"""Letters of marks: brands, categories, days, colors, numbers, parts of the names of products, what is quoted, rare words."""
+MARK = re.compile(rf"[{KINDS}]\d+(?::\w+)?")
 OPEN, CLOSE, ENDING = "«", "»", "##s"
+LEAST = 3
+"""Smaller numbers are words like others: a query has ones and twos that no question names."""
+COUNTS = "three four five six seven eight nine ten eleven twelve".split()
+PLACES = "third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth".split()
+IN_WORDS = {word: LEAST + place for words in (COUNTS, PLACES) for place, word in enumerate(words)} | {"noon": 12, "midnight": 24}
+NUMBER = re.compile(rf"\b(?:(\d+):00|(\d+(?:\.\d+)?)(?:st|nd|rd|th)?|({'|'.join(IN_WORDS)}))\b(?![.,:]\d)", re.IGNORECASE)
 
 
 class Encoded(NamedTuple):
@@ -97,17 +106,19 @@ def mark_days(name: str, first: date, last: date) -> dict[str, str]:
 
 
 class Values:
-    """The brands, categories and colors of a run, by letters for their columns, and what they are called in a question."""
+    """The brands, categories and colors of a run, by letters for their columns, and what they are called in a question; the names of products in each log."""
 
-    def __init__(self, values: Mapping[str, Iterable[str]]) -> None:
+    def __init__(self, values: Mapping[str, Iterable[str]], names: Mapping[str, str] = MappingProxyType({})) -> None:
+        """names: of each log in one text, a line each."""
+        self.names = names
         exact, short = {}, {}
         for letter in sorted(values, reverse=True):
             for value in sorted(values[letter]):
                 exact[value.lower()] = short[value.lower().removesuffix("s")] = letter, value
         self.known = short | exact
         self.titles = {value for _, value in self.known.values()}
-        names = "|".join(map(re.escape, sorted(self.known, key=lambda each: (-len(each), each))))
-        self.pattern = re.compile(rf"\b(?:{names})\b", re.IGNORECASE)
+        known = "|".join(map(re.escape, sorted(self.known, key=lambda each: (-len(each), each))))
+        self.pattern = re.compile(rf"\b(?:{known})\b", re.IGNORECASE)
 
     def mark(self, text: str) -> tuple[str, dict[str, str]]:
         """The text with a mark for each, and what they are in the table; what is quoted stays as it is, but for a title.
@@ -125,27 +136,85 @@ class Values:
             return f" \ue000{mark} "
 
         parts = text.split('"')
-        return '"'.join(
-            part if number % 2 and part not in self.titles else self.pattern.sub(name, part)
-            for number, part in enumerate(parts)
-        ), marks
+        for number, part in enumerate(parts):
+            if number % 2 and part not in self.titles:
+                marks[mark := f"q{number // 2}"] = part
+                parts[number] = f" \ue000{mark} "
+            else:
+                parts[number] = self.pattern.sub(name, part)
+        return '"'.join(parts), marks
+
+    def mark_parts(self, text: str, log: str) -> tuple[str, dict[str, str]]:
+        """The text with a mark for each run of two words and more that stands in the name of one of the log's products.
+
+        >>> Values({}, {"a": "oak desk lamp, 9 ft cord"}).mark_parts("The lamp (9 ft cord)?", "a")
+        ('The lamp ( \ue000p0 )?', {'p0': '9 ft cord'})
+        """
+        names, marks, parts = self.names.get(log, ""), {}, []
+        words = list(WORD.finditer(text))
+        place = end = 0
+        while place < len(words):
+            found = find_longest(text, words, place, names)
+            if found > place + 1:
+                begin = words[place].start()
+                parts.append(f"{text[end:begin]} \ue000p{len(marks)} ")
+                end = words[found - 1].end()
+                marks[f"p{len(marks)}"] = text[begin:end]
+            place = max(found, place + 1)
+        return "".join([*parts, text[end:]]), marks
+
+
+def find_longest(text: str, words: Sequence[re.Match[str]], place: int, names: str) -> int:
+    """The end of the longest run of words from this one on that a name has, and that says something; 0 where there is none."""
+    longest = 0
+    for end in range(place + 1, len(words) + 1):
+        run = text[words[place].start() : words[end - 1].end()].lower()
+        if run not in names or "\ue000" in run or not words[end - 1][0][0].isalnum():
+            break
+        if content_words(run) and re.search(rf"\b{re.escape(run)}\b", names):
+            longest = end
+    return longest
+
+
+def mark_numbers(text: str) -> tuple[str, dict[str, str]]:
+    """The text with a mark for each number, which stands for it and for one less.
+
+    >>> mark_numbers("the third from 16:00 on, below $20")
+    ('the  \ue000n0  from  \ue000n1  on, below $ \ue000n2 ', {'n0': '3', 'n1': '16', 'n2': '20', 'n0:less': '2', 'n1:less': '15', 'n2:less': '19'})
+    """
+    exact: dict[str, str] = {}
+
+    def name(found: re.Match[str]) -> str:
+        hour, digits, word = found.groups()
+        value = (hour or digits or "").lstrip("0") or str(IN_WORDS.get((word or "").lower(), 0))
+        if float(value) < LEAST:
+            return found[0]
+        exact[mark := f"n{len(exact)}"] = value.removesuffix(".00")
+        return f" \ue000{mark} "
+
+    text = "".join(part if part[:1] == "\ue000" else NUMBER.sub(name, part) for part in re.split("(\ue000[a-z]\\d+)", text))
+    return text, exact | {f"{mark}:less": str(int(value) - 1) for mark, value in exact.items() if value.isdigit()}
 
 
 def list_values(run: Run) -> Values:
     """Those of all trajectories."""
     found: dict[str, set[str]] = {"b": set(), "c": set(), "k": set()}
+    names = {}
     for row in run.read("trajectories"):
+        names[row.id] = "\n".join(sorted({(event.product_name or "").lower() for event in row.events}))
         for event in row.events:
             for letter, value in zip(found, (event.brand, event.product_types, event.color), strict=True):
                 found[letter].update([value] if value else [])
-    return Values(found)
+    return Values(found, names)
 
 
 def mark_question(row: Question, values: Values) -> Encoded:
-    """Its words, with marks for its times and for values of the table."""
+    """Its words, with marks for its times, for values of the table, for what is quoted and for numbers."""
     text, marks = find_times(row.question, row.asked_on)
     text, more = values.mark(text)
-    return Encoded(WORD.findall(text), marks | more)
+    text, parts = values.mark_parts(text, row.trajectory_id)
+    text, numbers = mark_numbers(text)
+    return Encoded(WORD.findall(text), marks | more | parts | numbers)
 
 
 def encode_question(marked: Encoded, common: Collection[str]) -> Encoded:
@@ -164,19 +233,12 @@ def encode_question(marked: Encoded, common: Collection[str]) -> Encoded:
     return Encoded(words, marks)
 
 
-def renumber_marks(one: Encoded, order: random.Random) -> Encoded:
-    """The same with other numbers, so that what a number stands for has to be read from the words around it."""
-    known = sorted({mark.partition(":")[0] for mark in one.marks})
-    names: dict[str, str] = {}
-    for kind in "bcdkw":
-        own = [mark for mark in known if mark[0] == kind]
-        numbers = order.sample(range(max(len(own), NUMBERS)), len(own))
-        names |= {mark: f"{kind}{number}" for mark, number in zip(own, numbers, strict=True)}
-    marks = {}
-    for mark, text in one.marks.items():
-        name, colon, which = mark.partition(":")
-        marks[f"{names[name]}{colon}{which}"] = text
-    return Encoded([names.get(word, word) for word in one.words], marks)
+def renumber_words(one: Encoded, order: random.Random) -> Encoded:
+    """The same with other numbers for rare words, so that what a number stands for has to be read from the words around it."""
+    own = [mark for mark in one.marks if mark[0] == "w"]
+    numbers = order.sample(range(max(len(own), NUMBERS)), len(own))
+    names = {mark: f"w{number}" for mark, number in zip(own, numbers, strict=True)}
+    return Encoded([names.get(word, word) for word in one.words], {names.get(mark, mark): text for mark, text in one.marks.items()})
 
 
 def encode_query(sql: str, marks: Mapping[str, str]) -> list[str]:
@@ -186,6 +248,9 @@ def encode_query(sql: str, marks: Mapping[str, str]) -> list[str]:
     for piece in SQL_PIECE.findall(sql):
         if ISO.fullmatch(piece) or (piece[0] == "'" and piece[1:-1].lower() in by_text):
             found += [OPEN, by_text.get(piece[1:-1].lower(), piece[1:-1]), CLOSE]
+        elif piece[0] == "'" and (core := piece[1:-1].strip("%")).lower() in by_text:
+            before, after = piece[1:-1].split(core, 1)
+            found += [OPEN, *before, by_text[core.lower()], *after, CLOSE]
         elif piece[0] == "'":
             found += [OPEN, *(encode_word(each, by_text) for each in LITERAL_PIECE.findall(piece[1:-1])), CLOSE]
         else:
@@ -293,7 +358,7 @@ class Language:
         """Each question with some of its common words numbered, too, and all marks with drawn numbers."""
         for row, marked in zip(self.rows, self.marked, strict=True):
             common = frozenset(word for word in map(str.lower, marked.words) if self.shows(word))
-            yield row, self.hide(renumber_marks(encode_question(marked, common), self.order))
+            yield row, self.hide(renumber_words(encode_question(marked, common), self.order))
 
     def shows(self, word: str) -> bool:
         return word in self.common and self.order.random() >= HIDDEN
