@@ -11,23 +11,21 @@ is, to one who knows what the customer needs, likes and has in the cart, and the
 stands how often a learner names the result that is opened, where it is told that one is.
 """
 
-import argparse
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from datetime import date
-from pathlib import Path
 from statistics import mean
-from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 import numpy as np
 
 from benchmarks.experts import play_tasks
-from benchmarks.learning import HAND, SPLITS, Trial, choose_rows, keep_figures, learn_forms
+from benchmarks.learning_parts import Bench, Measured, Part, run_command
 from benchmarks.next_actions import Data, Steps, read_steps, teach
 from benchmarks.page_policy import open_shop
-from benchmarks.shortcuts import LEVELS, build_run, draw_tasks
+from benchmarks.shortcuts import LEVELS, draw_tasks
 from benchmarks.shortcuts import play_tasks as play_by
+from benchmarks.taught_rows import HAND, SPLITS, Trial
 from benchmarks.wordings import judge
 from shopwright.pipeline.behaviors.predictors import PRODUCT, Choice, Moment
 from shopwright.pipeline.envs import all_envs
@@ -71,10 +69,9 @@ def read_exactly(row: Question, logs: ExampleLogs) -> str:
     return ""
 
 
-def read_questions(run: Run, asked: int) -> Iterator[Ceiling]:
-    trial, logs = Trial(run, learn_forms, 0, asked, print), ExampleLogs(run.read("trajectories"))
+def read_questions(trial: Trial, logs: ExampleLogs, asked: int) -> Iterator[Ceiling]:
     for split in (*SPLITS, HAND):
-        rows = sorted(choose_rows(trial.asked[split], asked, 0), key=lambda row: row.trajectory_id)
+        rows = trial.choose_asked(split, asked)
         right = sum(judge(row, read_exactly(row, logs), trial.engines) for row in rows)
         yield Ceiling("questions", f"exact parse, {split}", measure_share(right, len(rows)).format_interval("%"))
 
@@ -185,32 +182,22 @@ def tabulate(found: Sequence[Ceiling]) -> str:
     )
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--run", type=Path, help="the datasets of this run")
-    parser.add_argument("--quick", action="store_true", help="a small run and few tasks, and no figures are kept")
-    options = parser.parse_args()
-    asked, lives, played = (30, 3, 1) if options.quick else (ASKED, LIVES, PLAYED)
-    with TemporaryDirectory() as temporary:
-        folder = str(options.run or temporary)
-        if not options.run:
-            build_run(folder, quick=options.quick)
-        run = Run(folder)
-        found = [
-            *read_questions(run, asked),
-            *foresee_events(run, lives, TOKENS),
-            *name_results(*read_steps(run)),
-            *play_shopping(folder, asked),
-        ]
-        shop = world(folder)
-        found += [each for env in all_envs() for each in play_env(shop, env, played)]
-    text = tabulate(found)
-    print(text)
-    if not options.quick:
-        about = f"; environments at levels {', '.join(map(str, LEVELS))}, {played} tasks each."
-        command, datasets = "python -m benchmarks.ceiling", ["questions", "behaviors", "shopping_tasks", "orders"]
-        keep_figures("ceiling", command, about, text, options.run, datasets)
+def measure(bench: Bench) -> Measured:
+    asked, lives, played = (30, 3, 1) if bench.quick else (ASKED, LIVES, PLAYED)
+    run, folder = bench.run, str(bench.run.folder)
+    found = [
+        *read_questions(bench.read(Trial), ExampleLogs(run.read("trajectories")), asked),
+        *foresee_events(run, lives, TOKENS),
+        *name_results(*bench.read(read_steps)),
+        *play_shopping(folder, asked),
+    ]
+    shop = world(folder)
+    found += [each for env in all_envs() for each in play_env(shop, env, played)]
+    about = f"; environments at levels {', '.join(map(str, LEVELS))}, {played} tasks each."
+    return Measured(tabulate(found), about)
 
+
+PART = Part("ceiling", "ceiling", ("questions", "behaviors", "shopping_episodes"), measure)
 
 if __name__ == "__main__":
-    main()
+    run_command(PART.name, __doc__, [PART])

@@ -19,7 +19,7 @@ from torch.nn import functional
 WIDTH, LAYERS, HEADS, BATCH = 96, 3, 4, 64
 RATE, WARM_UP, DECAY = 2e-3, 100, 0.05
 # Of what is learnt from: the share of a layer's outputs that is dropped, and the largest share of a prefix's tokens that is not shown.
-DROPPED, UNSEEN = 0.1, 0.5
+DROPPED, UNSEEN = 0.1, 0.2
 # Pairs of words share this many vectors; of a prefix's words and pairs this share is in the set in training.
 PAIRS, IN_SET = 2_000, 0.5
 PAD, SEPARATOR, END, UNKNOWN = range(4)

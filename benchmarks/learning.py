@@ -1,323 +1,35 @@
-"""Whether the data teaches: what small learners know after so many rows, and what is left of it without the question.
+"""What the data teaches: small learners, trained from nothing, of all that a run has.
 
     pip install -e '.[learn]'
-    python -m benchmarks.learning                         # most of the time goes into building the questions
+    python -m benchmarks.learning                         # all parts, over a run that is built once: an hour of one core
     python -m benchmarks.learning --quick                 # whether it runs: minutes, and no figures are kept
-    python -m benchmarks.learning --run data/runs/mine    # questions of a run that is there
-    python -m benchmarks.learning --transformer           # the learner that writes queries word by word; hours on one core
+    python -m benchmarks.learning --run data/runs/mine    # a run that is there, with questions, behaviors and shopping_episodes
+    python -m benchmarks.taught_rows                      # one part alone, with the same options
 
-A linear learner chooses the form of a question's query among those that it was taught (`benchmarks/query_forms.py`); the transformer of
-`benchmarks.wordings` writes it, and can put together what it never saw together. Either is taught 100 to 30,000 questions, each set within the next, and
-asked about customers that it does not know: the split `test`, in which three shapes are that nobody is taught, and `test_wording`, whose words are new as
-well. The transformer takes at least `UPDATES` steps, whatever the number of rows. An answer is right if the query gives it in the customer's log.
-
-Beside them it is asked what people would type: `tests/outside/questions/by_hand.toml`, about customers of `test`.
-
-Then it is taught the same rows with the question hidden, and with all of its words hidden but the times, brands and categories in it. Data that is
-answered without its question teaches a shortcut: the command ends with 1 where more than `SHORTCUT` of the answers are right so.
+The tables go into `benchmarks/learning.md`. A part that fails is named at the end, and the others go on. The command ends with 1 where a part failed or a
+dataset is solved without its input.
 """
 
-import argparse
-import random
-import sys
-import tomllib
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
-from pathlib import Path
-from statistics import mean
-from tempfile import TemporaryDirectory
-from time import process_time
-from types import MappingProxyType
-from typing import NamedTuple
+from importlib import import_module
 
-from benchmarks.trajectories import machine, write
-from benchmarks.wordings import MARK, Encoded, Language, Values, judge, list_values, write_queries
-from shopwright.pipeline.evaluate.statistics import compute_wilson_interval
-from shopwright.pipeline.publish.learnt import keep_learnt
-from shopwright.pipeline.questions.engines import Engines
-from shopwright.pipeline.questions.values import value_to_json
-from shopwright.pipeline.run import Run
-from shopwright.schemas.questions import Question
-from shopwright.schemas.samples import Event
+from benchmarks.learning_parts import Part, run_command
 
-PAGE = Path(__file__).with_name("learning.md")
-SIZES = {100: 3, 300: 3, 1_000: 3, 3_000: 3, 10_000: 2, 30_000: 1}
-"""Rows that are taught, and with how many seeds."""
-QUICK = {100: 1, 300: 1}
-ROUNDS, UPDATES = 8, 400
-QUICK_UPDATES, QUICK_ASKED = 60, 60
-ASKED = 600
-"""Questions of a split that a learner is asked at most."""
-HIDDEN_ROWS = 3_000
-"""Rows that are taught with their questions hidden."""
-SHORTCUT = 0.1
-WORST = 20
-"""Shapes that are named as those answered worst."""
-SPLITS = ("test", "test_wording")
-HAND = "written by hand"
-BY_HAND = Path(__file__).parents[1] / "tests" / "outside" / "questions" / "by_hand.toml"
-CUSTOMERS = 3
-"""Each of them is asked about so many customers."""
-SHOWN = {"the question": "all", "its times, brands and categories alone": "marks", "nothing of it": "none"}
+NAMES = (
+    "taught_rows",
+    "tool_against_text",
+    "paid_queries",
+    "next_actions",
+    "levels",
+    "shopping_policy",
+    "shortcuts",
+    "ceiling",
+)
 
 
-class Result(NamedTuple):
-    """What one learner knew."""
-
-    rows: int
-    shown: str
-    right: dict[str, tuple[int, int]]
-    """By split: the right answers, and all."""
-    seconds: float
-    """Of CPU, for learning."""
-    answers: Mapping[str, Sequence[tuple[str, bool]]] = MappingProxyType({})
-    """By split: of each question its shape, or how it was written by hand, and whether it was answered."""
-
-
-def choose_rows(rows: Sequence[Question], count: int, seed: int) -> list[Question]:
-    """So many of them; more of the same seed have all of fewer.
-
-    >>> few, more = (choose_rows(list("abcdefgh"), count, 1) for count in (2, 5))  # type: ignore[arg-type]
-    >>> more[:2] == few
-    True
-    """
-    order = list(rows)
-    random.Random(seed).shuffle(order)
-    return order[:count]
-
-
-def hide_words(asked: Encoded, shown: str) -> Encoded:
-    """What is shown of a question; what is hidden cannot be copied.
-
-    >>> asked = Encoded(["how", "c3"], {"c3": "Lamps"})
-    >>> [hide_words(asked, shown).words for shown in ("all", "marks", "none")]
-    [['how', 'c3'], ['c3'], []]
-    """
-    if shown == "all":
-        return asked
-    return Encoded(list(filter(MARK.fullmatch, asked.words)), asked.marks) if shown == "marks" else Encoded([], {})
-
-
-Writer = Callable[[Sequence[Question]], list[str]]
-
-
-def learn_forms(language: Language, seed: int, updates: int) -> Writer:
-    from benchmarks.query_forms import FormLearner
-
-    return FormLearner(language).write
-
-
-def train_transformer(language: Language, seed: int, updates: int) -> Writer:
-    from benchmarks.learner import train_learner
-
-    rounds = max(ROUNDS, -(-updates * 64 // len(language.rows)))
-    learner = train_learner(language.draw_pairs, language.needs, rounds, seed, lambda _: None)
-    return partial(write_queries, learner, language)
-
-
-def write_day(event: Event) -> str:
-    return f"{event.timestamp:%B} {event.timestamp.day}"
-
-
-def fill_by_hand(run: Run, engines: Engines, like: Sequence[Question]) -> Iterator[Question]:
-    """The questions written by hand, about customers of these ones, each with brands, categories, days and words of that customer's log."""
-    asked, order = {row.trajectory_id: row for row in like}, random.Random(0)
-    written = tomllib.loads(BY_HAND.read_text(encoding="utf-8"))["questions"]
-    # Of what was bought there is most to answer.
-    logs = {row.id: row for row in run.read("trajectories") if row.id in asked}
-    bought_in = {
-        id: [event for event in row.events if event.action_type == "purchase" and event.brand]
-        for id, row in sorted(logs.items())
-    }
-    able = [id for id, bought in bought_in.items() if len(bought) > 1]
-    for id in order.sample(able, min(CUSTOMERS, len(able))):
-        row, bought = logs[id], bought_in[id]
-        for each in written:
-            one, other = order.sample(bought, 2)
-            first, last = sorted(order.sample(row.events, 2), key=lambda event: event.timestamp)
-            names = {
-                "brand": one.brand,
-                "other_brand": other.brand,
-                "category": one.product_types,
-                "other_category": other.product_types,
-                "things": one.product_types.lower(),
-                "other_things": other.product_types.lower(),
-                "color": one.color or order.choice([event.color for event in row.events if event.color]),
-                "word": order.choice([event for event in row.events if event.search_query]).search_query.split()[0],
-                "date": write_day(first),
-                "later_date": write_day(last),
-                "day": first.timestamp.date().isoformat(),
-                "later_day": last.timestamp.date().isoformat(),
-            }
-            quoted = {name: text.replace("'", "''") for name, text in names.items()}
-            sql, answer_type = each["sql"].format_map(quoted), each["type"]
-            value = engines.of(row.id).duckdb(sql, answer_type)
-            yield asked[row.id].model_copy(
-                update={
-                    "shape": each["text"],
-                    "question": each["text"].format_map(names),
-                    "sql": sql,
-                    "answer_type": answer_type,
-                    "result": value_to_json(value),
-                }
-            )
-
-
-class Trial:
-    """A run's questions, those that are taught and those that are asked."""
-
-    def __init__(
-        self,
-        run: Run,
-        learn: Callable[[Language, int, int], Writer],
-        updates: int,
-        most: int,
-        say: Callable[[str], None],
-    ) -> None:
-        """updates: that a transformer makes at least. most: questions of a split that it is asked."""
-        rows = list(run.read("questions"))
-        self.learn, self.updates, self.most, self.say = learn, updates, most, say
-        self.values: Values = list_values(run)
-        self.taught = [row for row in rows if row.split in ("sft", "rl")]
-        self.asked = {split: [row for row in rows if row.split == split] for split in SPLITS}
-        self.engines = Engines(run.read("trajectories"))
-        self.asked[HAND] = list(fill_by_hand(run, self.engines, self.asked["test"]))
-
-    def teach(self, count: int, seed: int, shown: str) -> Result:
-        begun = process_time()
-        rows = choose_rows(self.taught, count, seed)
-        language = Language(rows, self.values, seed, partial(hide_words, shown=shown))
-        write_sql = self.learn(language, seed, self.updates)
-        seconds = process_time() - begun
-        answers = {}
-        for split, rows in self.asked.items():
-            asked = sorted(choose_rows(rows, self.most, 0), key=lambda row: row.trajectory_id)
-            marks = [
-                judge(row, sql, self.engines) for row, sql in zip(asked, write_sql(asked) if asked else [], strict=True)
-            ]
-            answers[split] = [(row.shape, mark) for row, mark in zip(asked, marks, strict=True)]
-        right = {split: (sum(mark for _, mark in found), len(found)) for split, found in answers.items()}
-        result = Result(len(language.rows), shown, right, seconds, answers)
-        self.say(f"{result.rows:,} rows, seed {seed}, shown {shown}: {right}, {seconds:.0f} CPU seconds")
-        return result
-
-
-def run_trials(trial: Trial, sizes: dict[int, int]) -> Iterator[Result]:
-    """All learners, the small ones first; no set is larger than there are rows."""
-    most = len(trial.taught)
-    for count, seeds in sizes.items():
-        if count < 2 * most:
-            yield from (trial.teach(count, seed, "all") for seed in range(seeds))
-    for shown in ("marks", "none"):
-        yield trial.teach(min(HIDDEN_ROWS, max(sizes)), 0, shown)
-
-
-def write_share(results: Sequence[Result], split: str) -> str:
-    """The mean over seeds, with the interval of all answers together."""
-    right, asked = (sum(result.right[split][place] for result in results) for place in range(2))
-    if not asked:
-        return "-"
-    low, high = compute_wilson_interval(right, asked)
-    each = [result.right[split][0] / result.right[split][1] for result in results]
-    spread = f"; {min(each):.1%} to {max(each):.1%} by seed" if len(each) > 1 else ""
-    return f"{mean(each):.1%} ({low:.1%} to {high:.1%}{spread})"
-
-
-def tabulate(results: Sequence[Result]) -> str:
-    lines = [
-        "| shown | rows taught | seeds | right on `test` | on `test_wording` | written by hand | CPU seconds to learn |",
-        "| --- | --- | --- | --- | --- | --- | --- |",
-    ]
-    for name, shown in SHOWN.items():
-        for count in sorted({result.rows for result in results if result.shown == shown}):
-            own = [result for result in results if (result.shown, result.rows) == (shown, count)]
-            shares = " | ".join(write_share(own, split) for split in (*SPLITS, HAND))
-            lines.append(f"| {name} | {count:,} | {len(own)} | {shares} | {mean(each.seconds for each in own):.0f} |")
-    return "\n".join(lines)
-
-
-def list_worst(results: Sequence[Result]) -> str:
-    """What the learners of most rows answer worst: shapes in other words, and questions written by hand that none of them answers."""
-    most = max(result.rows for result in results if result.shown == "all")
-    best = [result for result in results if (result.rows, result.shown) == (most, "all")]
-
-    def count(split: str) -> list[tuple[str, int, int]]:
-        found: dict[str, list[bool]] = {}
-        for name, mark in (each for result in best for each in result.answers[split]):
-            found.setdefault(name, []).append(mark)
-        rows = [(name, sum(marks), len(marks)) for name, marks in found.items()]
-        return sorted(rows, key=lambda row: (row[1] / row[2], -row[2], row[0]))
-
-    shapes = [f"{name} {right}/{asked}" for name, right, asked in count("test_wording")][:WORST]
-    never = [f'"{name}"' for name, right, _ in count(HAND) if not right]
-    return "\n".join(
-        (
-            f"Taught {most:,} rows, it answers worst in other words (right/asked): {', '.join(shapes)}.",
-            "",
-            f"Of {len(count(HAND))} questions written by hand it answers {len(never)} of no customer: {'; '.join(never)}.",
-        )
-    )
-
-
-def keep_figures(section: str, command: str, about: str, table: str, run: Path | None, datasets: Sequence[str]) -> None:
-    """On the page, and for the card of the run that it was measured on; about: what follows the command."""
-    typed = command + (" --run RUN" if run else "")
-    write(section, f"`{typed}`{about}\n\n{table}\n\n{machine()}", PAGE)
-    if run:
-        keep_learnt(Run(run), section, typed, table, datasets)
-
-
-def find_commonest(rows: Sequence[Question], key: Callable[[Question], str]) -> dict[str, str]:
-    """Of each shape, or type, the answer that most questions have."""
-    found: dict[str, Counter[str]] = defaultdict(Counter)
-    for row in rows:
-        found[key(row)][row.result] += 1
-    return {name: counts.most_common(1)[0][0] for name, counts in found.items()}
-
-
-def find_shortcuts(results: Sequence[Result]) -> list[str]:
-    """Splits that are answered without the question."""
-    return [
-        f"{split}: {right / asked:.1%} of the answers are right without the question"
-        for result in results
-        if result.shown == "none"
-        for split, (right, asked) in result.right.items()
-        if right > SHORTCUT * asked
-    ]
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--run", type=Path, help="the questions of this run")
-    parser.add_argument("--customers", type=int, default=430, help="default: 430, which have some 30,000 questions")
-    parser.add_argument("--transformer", action="store_true", help="the learner that writes queries word by word")
-    parser.add_argument("--most", type=int, help="rows that are taught at most")
-    parser.add_argument("--quick", action="store_true", help="12 customers, and no figures are kept")
-    parser.add_argument("--seed", type=int, default=31, help="of the questions (default: 31)")
-    options = parser.parse_args()
-    sizes = QUICK if options.quick else SIZES
-    sizes = {count: seeds for count, seeds in sizes.items() if count <= (options.most or count)}
-
-    def say(line: str) -> None:
-        print(line, flush=True)
-
-    with TemporaryDirectory() as folder:
-        run = Run(options.run or Path(folder), seed=None if options.run else options.seed)
-        if not options.run:
-            run.build("questions", count=12 if options.quick else options.customers, per_trajectory=50)
-        learn = train_transformer if options.transformer else learn_forms
-        trial = Trial(run, learn, *((QUICK_UPDATES, QUICK_ASKED) if options.quick else (UPDATES, ASKED)), say)
-        results = list(run_trials(trial, sizes))
-    say(f"{tabulate(results)}\n\n{list_worst(results)}")
-    if not options.quick:
-        command = "python -m benchmarks.learning" + (" --transformer" if options.transformer else "")
-        command += f" --most {options.most}" if options.most else ""
-        about = f": {len(trial.taught):,} questions to learn from\n\n{list_worst(results)}"
-        keep_figures("questions", command, about, tabulate(results), options.run, ["questions"])
-    if faults := find_shortcuts(results):
-        sys.exit("\n".join(faults))
+def list_parts() -> list[Part]:
+    parts: list[Part] = [import_module(f"benchmarks.{name}").PART for name in NAMES]
+    return parts
 
 
 if __name__ == "__main__":
-    main()
+    run_command("learning", __doc__, list_parts())

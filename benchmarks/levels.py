@@ -11,7 +11,6 @@ Levels are fixed at 0, 3 or 6, mixed from 0 to 12, or those of the curriculum th
 ones. All are played for as many tasks, and asked about other tasks of all levels, in words that training does not have; what scores most is taken.
 """
 
-import argparse
 import json
 import re
 from collections import Counter
@@ -24,9 +23,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks.learning import PAGE
+from benchmarks.learning_parts import Bench, Measured, Part, run_command
 from benchmarks.next_actions import count_signs
-from benchmarks.trajectories import machine, write
 from shopwright.pipeline.envs import get_env
 from shopwright.pipeline.envs.base import World
 from shopwright.pipeline.envs.curriculum import AdaptiveDifficulty, make_ecomrlve_controller
@@ -371,22 +369,16 @@ def tabulate(results: Sequence[Result]) -> str:
     return "\n".join(lines)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument(
-        "--quick", action="store_true", help="one environment, four tasks a level and one seed, and no figures are kept"
-    )
-    options = parser.parse_args()
+def measure(bench: Bench) -> Measured:
     shop = world()
-    envs, sizes = (ENVS[1:2], (1, 4, 3)) if options.quick else (ENVS, (SEEDS, TAUGHT, ASKED))
-    results = [each for env in envs for each in compare_levels(env, shop, *sizes, lambda line: print(line, flush=True))]
-    text = tabulate(results)
-    print(text)
-    if not options.quick:
-        rollouts = BATCHES * BATCH * GROUP
-        about = f"`python -m benchmarks.levels`: right answers in % over levels 0 to 12, {ASKED} tasks each, after {rollouts:,} rollouts; {SEEDS} seeds."
-        write("levels", f"{about}\n\n{text}\n\n{machine()}", PAGE)
+    envs, sizes = (ENVS[1:2], (1, 4, 3)) if bench.quick else (ENVS, (SEEDS, TAUGHT, ASKED))
+    results = [each for env in envs for each in compare_levels(env, shop, *sizes, bench.say)]
+    rollouts = BATCHES * BATCH * GROUP
+    about = f": right answers in % over levels 0 to 12, {ASKED} tasks each, after {rollouts:,} rollouts; {SEEDS} seeds."
+    return Measured(tabulate(results), about)
 
+
+PART = Part("levels", "levels", (), measure)
 
 if __name__ == "__main__":
-    main()
+    run_command(PART.name, __doc__, [PART])

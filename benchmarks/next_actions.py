@@ -13,18 +13,15 @@ Then it is taught with the page hidden, the session before hidden, and both; and
 foretells searches that nobody can write word by word, and is right less often.
 """
 
-import argparse
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import comb
-from pathlib import Path
 from statistics import mean
-from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 import numpy as np
 
-from benchmarks.learning import keep_figures
+from benchmarks.learning_parts import Bench, Measured, Part, run_command
 from shopwright.pipeline.behaviors.predictors import (
     LONG,
     OWN_NAMES,
@@ -48,7 +45,7 @@ from shopwright.pipeline.run import Run
 from shopwright.pipeline.words import content_words
 
 Steps = Sequence[tuple[Moment, Action]]
-SESSIONS, CUSTOMERS, SEEDS = 1_500, 150, 5
+SEEDS = 5
 FEW = 0.1
 """Of the steps a weak start is taught so many."""
 GROUP, ROUNDS, RATE = 8, 150, 0.1
@@ -311,25 +308,14 @@ def count_written(steps: Steps) -> str:
     return f"{there} of {len(searched)}"
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--run", type=Path, help="the sessions of this run")
-    parser.add_argument("--quick", action="store_true", help="60 sessions and one seed, and no figures are kept")
-    options = parser.parse_args()
-    seeds = 1 if options.quick else SEEDS
-    with TemporaryDirectory() as folder:
-        run = Run(options.run or Path(folder), seed=None if options.run else 41)
-        if not options.run:
-            count, sessions = (12, 60) if options.quick else (CUSTOMERS, SESSIONS)
-            run.build("behaviors", sessions=sessions, count=count, tokens="32k")
-        taught, asked = read_steps(run)
-    results = compare_ways(taught, asked, seeds, lambda line: print(line, flush=True))
-    text = tabulate(results)
-    print(text)
-    if not options.quick:
-        about = f": {len(taught):,} steps to learn from, {len(asked):,} asked, of whose searches the policy can write {count_written(asked)}."
-        keep_figures("next actions", "python -m benchmarks.next_actions", about, text, options.run, ["behaviors"])
+def measure(bench: Bench) -> Measured:
+    taught, asked = bench.read(read_steps)
+    text = tabulate(compare_ways(taught, asked, 1 if bench.quick else SEEDS, bench.say))
+    about = f": {len(taught):,} steps to learn from, {len(asked):,} asked, of whose searches the policy can write {count_written(asked)}."
+    return Measured(text, about)
 
+
+PART = Part("next_actions", "next actions", ("behaviors",), measure)
 
 if __name__ == "__main__":
-    main()
+    run_command(PART.name, __doc__, [PART])

@@ -10,26 +10,22 @@ in the customer's log, and those with the right answer are made likelier (GRPO).
 most is taken for the greedy answer, and one draw for the sampled one.
 """
 
-import argparse
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from pathlib import Path
 from statistics import mean
-from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 import numpy as np
 
-from benchmarks.learning import PAGE, SPLITS, Trial, choose_rows, hide_words, learn_forms
+from benchmarks.learning_parts import Bench, Measured, Part, run_command
 from benchmarks.next_actions import count_signs
 from benchmarks.query_forms import FormLearner
-from benchmarks.trajectories import machine, write
+from benchmarks.taught_rows import SPLITS, Trial, choose_rows, hide_words
 from benchmarks.wordings import Language, decode_query, judge
-from shopwright.pipeline.run import Run
 from shopwright.schemas.questions import Question
 
 SEEDS, ASKED = 5, 200
-STARTS = (300,)
+START = 300
 """Rows taught at the start."""
 PAID = 300
 """Rows whose answers alone are known."""
@@ -113,32 +109,29 @@ class Result(NamedTuple):
     """By split: greedily, and by a draw."""
 
 
-def compare_ways(
-    trial: Trial, seeds: int, starts: tuple[int, ...], paid: int, say: Callable[[str], None]
-) -> Iterator[Result]:
+def compare_ways(trial: Trial, seeds: int, start: int, paid: int, say: Callable[[str], None]) -> Iterator[Result]:
     payer = Payer(trial)
     tests = {split: choose_rows(trial.asked[split], ASKED, 0) for split in SPLITS}
-    for start in starts:
-        for seed in range(seeds):
-            rows = choose_rows(trial.taught, start + paid, seed)
-            language = Language(rows, trial.values, seed, partial(hide_words, shown="all"))
-            for how, taught in ((f"{start} rows taught (SFT)", start), (f"{start} + {paid} rows taught", None)):
-                learner = FormLearner(language, taught)
-                asked = {split: draw_from(learner, some) for split, some in tests.items()}
+    for seed in range(seeds):
+        rows = choose_rows(trial.taught, start + paid, seed)
+        language = Language(rows, trial.values, seed, partial(hide_words, shown="all"))
+        for how, taught in ((f"{start} rows taught (SFT)", start), (f"{start} + {paid} rows taught", None)):
+            learner = FormLearner(language, taught)
+            asked = {split: draw_from(learner, some) for split, some in tests.items()}
 
-                def judge_all(
-                    how: str, learner: FormLearner = learner, asked: dict[str, Drawn] = asked, seed: int = seed
-                ) -> Result:
-                    result = Result(
-                        how, seed, {split: measure(learner, each, payer, seed) for split, each in asked.items()}
-                    )
-                    say(f"{how}, seed {seed}: {result.right}")
-                    return result
+            def judge_all(
+                how: str, learner: FormLearner = learner, asked: dict[str, Drawn] = asked, seed: int = seed
+            ) -> Result:
+                result = Result(
+                    how, seed, {split: measure(learner, each, payer, seed) for split, each in asked.items()}
+                )
+                say(f"{how}, seed {seed}: {result.right}")
+                return result
 
-                yield judge_all(how)
-                if taught is not None:
-                    practise(learner, draw_from(learner, language.rows[start:]), payer, seed)
-                    yield judge_all(f"{start} rows taught, then {paid} paid (SFT + RL)")
+            yield judge_all(how)
+            if taught is not None:
+                practise(learner, draw_from(learner, language.rows[start:]), payer, seed)
+                yield judge_all(f"{start} rows taught, then {paid} paid (SFT + RL)")
 
 
 def tabulate(results: list[Result]) -> str:
@@ -163,29 +156,14 @@ def tabulate(results: list[Result]) -> str:
     return "\n".join(lines)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--run", type=Path, help="the questions of this run")
-    parser.add_argument("--quick", action="store_true", help="12 customers and one seed, and no figures are kept")
-    options = parser.parse_args()
-    with TemporaryDirectory() as folder:
-        run = Run(options.run or Path(folder), seed=None if options.run else 31)
-        if not options.run:
-            count, each = (12, 10) if options.quick else (300, 20)
-            run.build("questions", count=count, tokens="32k", per_trajectory=each)
-        trial = Trial(run, learn_forms, 0, ASKED, print)
-        seeds, starts, paid = (1, STARTS[:1], 40) if options.quick else (SEEDS, STARTS, PAID)
-        results = list(compare_ways(trial, seeds, starts, paid, lambda line: print(line, flush=True)))
-    text = tabulate(results)
-    print(text)
-    if not options.quick:
-        typed = "python -m benchmarks.paid_queries" + (" --run RUN" if options.run else "")
-        write(
-            "paid queries",
-            f"`{typed}`: {len(trial.taught):,} questions to learn from; {SEEDS} seeds.\n\n{text}\n\n{machine()}",
-            PAGE,
-        )
+def measure_part(bench: Bench) -> Measured:
+    trial = bench.read(Trial)
+    seeds, start, paid = (1, 60, 40) if bench.quick else (SEEDS, START, PAID)
+    results = list(compare_ways(trial, seeds, start, paid, bench.say))
+    return Measured(tabulate(results), f": {len(trial.taught):,} questions to learn from; {seeds} seeds.")
 
+
+PART = Part("paid_queries", "paid queries", ("questions",), measure_part)
 
 if __name__ == "__main__":
-    main()
+    run_command(PART.name, __doc__, [PART])

@@ -10,17 +10,14 @@ of a task (GRPO without a bound on how far it goes): the loose reward, which add
 the split `test`, whose products and words training does not have, once by what scores most and once by a draw.
 """
 
-import argparse
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from random import Random
 from statistics import mean
-from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from benchmarks.learning import keep_figures
+from benchmarks.learning_parts import Bench, Measured, Part, run_command
 from benchmarks.levels import Features, Moment, Policy
 from benchmarks.next_actions import count_signs
 from benchmarks.page_policy import (
@@ -37,13 +34,12 @@ from benchmarks.page_policy import (
     read_solved,
 )
 from shopwright.pipeline.evaluate.situation import Score
-from shopwright.pipeline.run import Run
 from shopwright.schemas.shopping import Scenario
 
 SCENARIOS: tuple[Scenario, ...] = ("single", "multi")
-TASKS, TAUGHT, ASKED, SEEDS = 2_000, 300, 150, 5
-"""Tasks that are drawn, episodes of a scenario that it is taught, tasks that it is asked, and how often all is done."""
-GROUP, BATCH, BATCHES = 8, 8, 60
+TAUGHT, ASKED, SEEDS = 300, 100, 5
+"""Episodes of a scenario that it is taught, tasks that it is asked, and how often all is done."""
+GROUP, BATCH, BATCHES = 8, 8, 24
 REWARDS, SFT = ("loose", "strict"), "SFT"
 
 
@@ -144,36 +140,19 @@ def write_shares(shares: Sequence[float]) -> str:
     return f"{100 * mean(shares):.1f} ({100 * min(shares):.1f} - {100 * max(shares):.1f})"
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--run", type=Path, help="the shopping_episodes of this run")
-    parser.add_argument("--quick", action="store_true", help="few tasks and one seed, and no figures are kept")
-    options = parser.parse_args()
-    seeds, asked, batches = (1, 10, 2) if options.quick else (SEEDS, ASKED, BATCHES)
-    results = list[Result]()
-    with TemporaryDirectory() as temporary:
-        folder = str(options.run or temporary)
-        if not options.run:
-            settings: dict[str, Any] = {
-                "scenarios": ",".join(SCENARIOS),
-                "shopping_tasks.count": 60 if options.quick else TASKS,
-            }
-            Run(folder, seed=31).build("shopping_episodes", **settings)
-        for scenario in SCENARIOS:
-            train = open_shop(folder, "train", scenario, None)
-            shop = Shop(train, learn_words([task for task, _ in train.tasks()]), Features())
-            tests = list(open_shop(folder, "test", scenario, asked).tasks())
-            results += compare_ways(
-                shop, tests, read_solved(Run(folder), scenario), seeds, batches, lambda line: print(line, flush=True)
-            )
-    text = tabulate(results)
-    print(text)
-    if not options.quick:
-        episodes = batches * BATCH * GROUP
-        about = f": {len(tests)} tasks of each scenario asked, {TAUGHT} episodes taught, {episodes:,} episodes paid; {seeds} seeds."
-        command = "python -m benchmarks.shopping_policy"
-        keep_figures("shopping policy", command, about, text, options.run, ["shopping_tasks", "shopping_episodes"])
+def measure_part(bench: Bench) -> Measured:
+    seeds, asked, batches = (1, 10, 2) if bench.quick else (SEEDS, ASKED, BATCHES)
+    folder, results = str(bench.run.folder), list[Result]()
+    for scenario in SCENARIOS:
+        train = open_shop(folder, "train", scenario, None)
+        shop = Shop(train, learn_words([task for task, _ in train.tasks()]), Features())
+        tests = list(open_shop(folder, "test", scenario, asked).tasks())
+        results += compare_ways(shop, tests, read_solved(bench.run, scenario), seeds, batches, bench.say)
+    about = f": {asked} tasks of each scenario asked at most, {TAUGHT} episodes taught, {batches * BATCH * GROUP:,} episodes paid; {seeds} seeds."
+    return Measured(tabulate(results), about)
 
+
+PART = Part("shopping_policy", "shopping policy", ("shopping_episodes",), measure_part)
 
 if __name__ == "__main__":
-    main()
+    run_command(PART.name, __doc__, [PART])

@@ -15,24 +15,21 @@ learner knows from the last two actions alone (as a Markov chain does), of shopp
 without the opening a mean reward above 0. Environments are those of the run's shop.
 """
 
-import argparse
 import re
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from pathlib import Path
 from statistics import mean
-from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from benchmarks.learning import HAND, SHORTCUT, Trial, find_commonest, keep_figures, learn_forms
+from benchmarks.learning_parts import Bench, Measured, Part, run_command
 from benchmarks.levels import Features, Policy
 from benchmarks.next_actions import CHAIN, Data, Steps, read_steps, teach
 from benchmarks.page_policy import Shop, copy_solved, learn, learn_words, open_shop, read_solved
 from benchmarks.shopping_policy import measure
+from benchmarks.taught_rows import SHORTCUT, SPLITS, Trial, find_commonest
 from shopwright.pipeline.envs import all_envs, get_env
 from shopwright.pipeline.envs.base import World
 from shopwright.pipeline.envs.baselines import ENV_BASELINES, count_journey_parts
@@ -51,7 +48,7 @@ from shopwright.schemas.tasks import Action, Answer, Task
 SHOWN = ("as it is", "no instruction", "no history", "no page", "answers alone")
 ROWS, EPISODES, ASKED = 3_000, 150, 150
 """Questions and episodes of a scenario that are taught, and questions of a split and tasks of a scenario that are asked."""
-LEVELS, TAUGHT, PLAYED = (1, 3, 6, 12), 25, 50
+LEVELS, TAUGHT, PLAYED = (1, 3, 6, 12), 15, 30
 """Of the environments, and at each the tasks by which a player is chosen, and those that it is judged by."""
 HIDDEN = "Hello."
 """What a shopper says whose opening is hidden."""
@@ -88,13 +85,12 @@ def count_right(dataset: str, shown: str, right: float, asked: int, bound: float
 # Questions.
 
 
-def look_at_questions(run: Run, rows: int, asked: int, say: Callable[[str], None]) -> Iterator[Left]:
-    trial = Trial(run, learn_forms, 0, asked, say)
-    trial.asked.pop(HAND)
+def look_at_questions(trial: Trial, rows: int, asked: int, say: Callable[[str], None]) -> Iterator[Left]:
     for name, shown in (("as it is", "all"), ("no instruction", "none")):
-        right, of = map(sum, zip(*trial.teach(rows, 0, shown).right.values(), strict=True))
+        found = trial.teach("linear", rows, 0, shown, most=asked, say=say).right
+        right, of = (sum(found[split][place] for split in SPLITS) for place in range(2))
         yield count_right("questions", name, right, of, SHORTCUT if shown == "none" else None)
-    tests = [row for some in trial.asked.values() for row in some]
+    tests = [row for split in SPLITS for row in trial.asked[split]]
     keys: dict[str, Callable[[Question], str]] = {
         "no history": lambda row: row.shape,
         "answers alone": lambda row: row.answer_type,
@@ -129,8 +125,8 @@ def look_at_steps(taught: Steps, asked: Steps) -> Iterator[Left]:
 # Shopping.
 
 
-def look_at_shopping(folder: str, episodes: int, asked: int, say: Callable[[str], None]) -> Iterator[Left]:
-    run = Run(folder)
+def look_at_shopping(run: Run, episodes: int, asked: int, say: Callable[[str], None]) -> Iterator[Left]:
+    folder = str(run.folder)
     solved = {scenario: read_solved(run, scenario) for scenario in SCENARIOS}
     there = [scenario for scenario in SCENARIOS if solved[scenario]]
     train = {scenario: open_shop(folder, "train", scenario, None) for scenario in there}
@@ -257,49 +253,21 @@ def list_shortcuts(found: Sequence[Left]) -> list[str]:
     ]
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--run", type=Path, help="the datasets of this run")
-    parser.add_argument("--quick", action="store_true", help="a small run and few tasks, and no figures are kept")
-    options = parser.parse_args()
+def measure_part(bench: Bench) -> Measured:
     rows, episodes, asked, taught, played = (
-        (300, 30, 30, 2, 2) if options.quick else (ROWS, EPISODES, ASKED, TAUGHT, PLAYED)
+        (300, 30, 30, 2, 2) if bench.quick else (ROWS, EPISODES, ASKED, TAUGHT, PLAYED)
     )
-
-    def say(line: str) -> None:
-        print(line, flush=True)
-
-    with TemporaryDirectory() as temporary:
-        folder = str(options.run or temporary)
-        if not options.run:
-            build_run(folder, quick=options.quick)
-        found = [
-            *look_at_questions(Run(folder), rows, asked, say),
-            *look_at_steps(*read_steps(Run(folder))),
-            *look_at_shopping(folder, episodes, asked, say),
-        ]
-        shop = world(folder)
-        found += [each for env in all_envs() for each in look_at_env(shop, env, taught, played, say)]
-    text = tabulate(found)
-    say(text)
-    if not options.quick:
-        about = ": what exceeds its bound is bold."
-        command, datasets = "python -m benchmarks.shortcuts", ["questions", "behaviors", "shopping_episodes", "orders"]
-        keep_figures("shortcuts", command, about, text, options.run, datasets)
-    if faults := list_shortcuts(found):
-        sys.exit("\n".join(faults))
+    found = [
+        *look_at_questions(bench.read(Trial), rows, asked, bench.say),
+        *look_at_steps(*bench.read(read_steps)),
+        *look_at_shopping(bench.run, episodes, asked, bench.say),
+    ]
+    shop = world(str(bench.run.folder))
+    found += [each for env in all_envs() for each in look_at_env(shop, env, taught, played, bench.say)]
+    return Measured(tabulate(found), ": what exceeds its bound is bold.", list_shortcuts(found))
 
 
-def build_run(folder: str, *, quick: bool) -> None:
-    run = Run(folder, seed=31)
-    run.build("questions", count=20 if quick else 200, tokens="32k", per_trajectory=15)
-    run.build("behaviors", sessions=60 if quick else 1_500)
-    tasks: dict[str, Any] = {
-        "shopping_tasks.count": 100 if quick else 1_500,
-        "shopping_tasks.personal": 20 if quick else 200,
-    }
-    run.build("shopping_episodes", **tasks)
-
+PART = Part("shortcuts", "shortcuts", ("questions", "behaviors", "shopping_episodes"), measure_part)
 
 if __name__ == "__main__":
-    main()
+    run_command(PART.name, __doc__, [PART])

@@ -10,7 +10,6 @@ can be taught on one core, so the reader is given the lines that share most word
 order; how often all events that decide the answer are among them bounds it. Beside them stand the reader without lines, and the commonest answer of each shape.
 """
 
-import argparse
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -18,8 +17,8 @@ from statistics import mean
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-from benchmarks.learning import PAGE, choose_rows, find_commonest, learn_forms, train_transformer
-from benchmarks.trajectories import machine, write
+from benchmarks.learning_parts import CUSTOMERS, SEED, Bench, Measured, Part, run_command
+from benchmarks.taught_rows import choose_rows, find_commonest, learn_forms, train_transformer
 from benchmarks.wordings import Language, Values, decode_query, encode_query, judge, list_values
 from shopwright.pipeline.evaluate.statistics import Share, measure_share
 from shopwright.pipeline.questions.engines import Engines
@@ -29,10 +28,10 @@ from shopwright.schemas.questions import Question
 from shopwright.schemas.samples import Event
 
 BUDGETS = ("8k", "32k", "128k")
-CUSTOMERS, EACH = 120, 25
-TAUGHT, ASKED, UPDATES, SEEDS = 2_000, 300, 1_000, 1
-LINES = 6
-"""Of the log that the reader is shown: some 100 tokens, where the learner takes 256 with question and answer."""
+COUNT, EACH = 120, 25
+TAUGHT, ASKED, UPDATES, SEEDS = 2_000, 300, 300, 1
+LINES = 4
+"""Of the log that the reader is shown: some 70 tokens, where the learner takes 256 with question and answer."""
 TOOL, FORMS, READER, BLIND, COMMONEST = (
     "writes SQL over the table",
     "writes SQL, as the linear learner of forms",
@@ -131,29 +130,30 @@ def tabulate(results: Sequence[Result]) -> str:
     return "\n".join(lines)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument(
-        "--quick", action="store_true", help="one length of logs, few customers, and no figures are kept"
-    )
-    options = parser.parse_args()
-    budgets, customers, sizes = (
-        (BUDGETS[:1], 12, (100, 40, 10, 1)) if options.quick else (BUDGETS, CUSTOMERS, (TAUGHT, ASKED, UPDATES, SEEDS))
-    )
-    results = list[Result]()
-    for budget in budgets:
+def open_logs(bench: Bench) -> Iterator[tuple[str, Log]]:
+    """By length; those of the run's own length are the run's."""
+    for budget in BUDGETS[1:2] if bench.quick else BUDGETS:
+        if budget == CUSTOMERS["trajectories.tokens"]:
+            yield budget, open_log(bench.run)
+            continue
         with TemporaryDirectory() as folder:
-            run = Run(Path(folder), seed=31)
-            run.build("questions", count=customers, tokens=budget, per_trajectory=EACH)
-            for result in compare_ways(open_log(run), budget, *sizes):
-                print(budget, result.how, result.seed, f"{result.right.share:.3f}", flush=True)
-                results.append(result)
-    text = tabulate(results)
-    print(text)
-    if not options.quick:
-        about = f"`python -m benchmarks.tool_against_text`: {TAUGHT:,} questions taught in {UPDATES} steps, {ASKED} of `test` asked; {SEEDS} seed."
-        write("tool against text", f"{about}\n\n{text}\n\n{machine()}", PAGE)
+            run = Run(Path(folder), seed=SEED)
+            run.build("questions", count=COUNT, tokens=budget, per_trajectory=EACH)
+            yield budget, open_log(run)
 
+
+def measure(bench: Bench) -> Measured:
+    taught, asked, updates, seeds = (100, 40, 10, 1) if bench.quick else (TAUGHT, ASKED, UPDATES, SEEDS)
+    results = list[Result]()
+    for budget, log in open_logs(bench):
+        for result in compare_ways(log, budget, taught, asked, updates, seeds):
+            bench.say(f"{budget}, {result.how}, seed {result.seed}: {result.right.share:.3f}")
+            results.append(result)
+    about = f": {taught:,} questions taught in {updates} steps, {asked} of `test` asked; {seeds} seed."
+    return Measured(tabulate(results), about)
+
+
+PART = Part("tool_against_text", "tool against text", ("questions",), measure)
 
 if __name__ == "__main__":
-    main()
+    run_command(PART.name, __doc__, [PART])

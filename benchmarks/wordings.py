@@ -62,8 +62,13 @@ LEAST = 3
 """Smaller numbers are words like others: a query has ones and twos that no question names."""
 COUNTS = "three four five six seven eight nine ten eleven twelve".split()
 PLACES = "third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth".split()
-IN_WORDS = {word: LEAST + place for words in (COUNTS, PLACES) for place, word in enumerate(words)} | {"noon": 12, "midnight": 24}
-NUMBER = re.compile(rf"\b(?:(\d+):00|(\d+(?:\.\d+)?)(?:st|nd|rd|th)?|({'|'.join(IN_WORDS)}))\b(?![.,:]\d)", re.IGNORECASE)
+IN_WORDS = {word: LEAST + place for words in (COUNTS, PLACES) for place, word in enumerate(words)} | {
+    "noon": 12,
+    "midnight": 24,
+}
+NUMBER = re.compile(
+    rf"\b(?:(\d+):00|(\d+(?:\.\d+)?)(?:st|nd|rd|th)?|({'|'.join(IN_WORDS)}))\b(?![.,:]\d)", re.IGNORECASE
+)
 
 
 class Encoded(NamedTuple):
@@ -192,7 +197,9 @@ def mark_numbers(text: str) -> tuple[str, dict[str, str]]:
         exact[mark := f"n{len(exact)}"] = value.removesuffix(".00")
         return f" \ue000{mark} "
 
-    text = "".join(part if part[:1] == "\ue000" else NUMBER.sub(name, part) for part in re.split("(\ue000[a-z]\\d+)", text))
+    text = "".join(
+        part if part[:1] == "\ue000" else NUMBER.sub(name, part) for part in re.split("(\ue000[a-z]\\d+)", text)
+    )
     return text, exact | {f"{mark}:less": str(int(value) - 1) for mark, value in exact.items() if value.isdigit()}
 
 
@@ -238,7 +245,9 @@ def renumber_words(one: Encoded, order: random.Random) -> Encoded:
     own = [mark for mark in one.marks if mark[0] == "w"]
     numbers = order.sample(range(max(len(own), NUMBERS)), len(own))
     names = {mark: f"w{number}" for mark, number in zip(own, numbers, strict=True)}
-    return Encoded([names.get(word, word) for word in one.words], {names.get(mark, mark): text for mark, text in one.marks.items()})
+    return Encoded(
+        [names.get(word, word) for word in one.words], {names.get(mark, mark): text for mark, text in one.marks.items()}
+    )
 
 
 def encode_query(sql: str, marks: Mapping[str, str]) -> list[str]:
