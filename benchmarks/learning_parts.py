@@ -121,7 +121,7 @@ def run_command(name: str, about: str, parts: Sequence[Part]) -> None:
             keep_learnt(bench.run, part.section, command, found.table, part.datasets)
 
     with TemporaryDirectory() as folder:
-        run = Run(options.run or Path(folder), seed=None if options.run else options.seed)
+        run = Run(options.run or Path(folder), seed=None if options.run else options.seed, workers=1)
         bench = Bench(run, quick=options.quick, say=lambda line: print(line, flush=True))
         begun = count_cpu_seconds()
         if not options.run:

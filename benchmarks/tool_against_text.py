@@ -137,7 +137,7 @@ def open_logs(bench: Bench) -> Iterator[tuple[str, Log]]:
             yield budget, open_log(bench.run)
             continue
         with TemporaryDirectory() as folder:
-            run = Run(Path(folder), seed=SEED)
+            run = Run(Path(folder), seed=SEED, workers=1)
             run.build("questions", count=COUNT, tokens=budget, per_trajectory=EACH)
             yield budget, open_log(run)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import benchmarks
-from benchmarks import cores, growth, learning
+from benchmarks import cores, growth, taught_rows
 from benchmarks.__main__ import ALL, Benchmark, main, measured, ratio, table, told, unwritten
 from benchmarks.trajectories import README
 from shopwright.pipeline.questions.engines import Engines
@@ -138,45 +138,52 @@ def test_each_benchmark_is_a_command_of_its_own(benchmark):
 
 @pytest.mark.parametrize(("right", "found"), [(59, 0), (61, 1)])
 def test_questions_that_are_answered_unread_end_the_learning_benchmark(right, found):
-    hidden = learning.Result(3_000, "none", {"test": (right, 600)}, 9.0)
-    read = learning.Result(3_000, "all", {"test": (590, 600)}, 9.0)
-    assert len(learning.find_shortcuts([read, hidden])) == found
+    hidden = taught_rows.Result("linear", 3_000, "none", {"test": (right, 600)})
+    read = taught_rows.Result("linear", 3_000, "all", {"test": (590, 600)})
+    assert len(taught_rows.find_shortcuts([read, hidden])) == found
 
 
-def test_the_table_of_learning_tells_each_size_once_with_all_its_seeds():
-    results = [
-        learning.Result(rows, shown, dict.fromkeys((*learning.SPLITS, learning.HAND), (right, 100)), 8.0)
-        for rows, shown, right in ((300, "all", 40), (300, "all", 60), (1_000, "all", 80), (300, "none", 2))
-    ]
-    lines = learning.tabulate(results).splitlines()[2:]
-    assert [line.split(" | ")[:3] for line in lines] == [
-        ["| the question", "300", "2"],
-        ["| the question", "1,000", "1"],
-        ["| nothing of it", "300", "1"],
+def test_the_table_of_learning_tells_each_learner_and_size_once_with_all_its_seeds():
+    splits = (*taught_rows.SPLITS, taught_rows.HAND)
+    made = (
+        ("linear", 300, "all", 40),
+        ("linear", 300, "all", 60),
+        ("linear", 1_000, "all", 80),
+        ("transformer", 1_000, "all", 90),
+        ("linear", 300, "none", 2),
+    )
+    results = [taught_rows.Result(*each, dict.fromkeys(splits, (right, 100))) for *each, right in made]
+    lines = taught_rows.tabulate(results).splitlines()[2:]
+    assert [line.split(" | ")[:4] for line in lines] == [
+        ["| linear", "the question", "300", "2"],
+        ["| linear", "the question", "1,000", "1"],
+        ["| transformer", "the question", "1,000", "1"],
+        ["| linear", "nothing of it", "300", "1"],
     ]
     assert "50.0%" in lines[0]
     assert "40.0% to 60.0% by seed" in lines[0]
 
 
-def test_a_split_without_questions_is_asked_nothing(small):
+def test_a_split_without_questions_is_asked_nothing(small, monkeypatch):
     pytest.importorskip("torch")  # the tokens of questions are those of the transformer
 
     def write_all(rows):
         assert rows
         return ["SELECT 1" for _ in rows]
 
-    trial = learning.Trial(small, lambda *_: write_all, 0, 5, lambda _: None)
+    monkeypatch.setitem(taught_rows.LEARNERS, "linear", lambda *_: write_all)
+    trial = taught_rows.Trial(small)
     trial.asked["test_wording"] = []
-    right = trial.teach(20, 0, "all").right
+    right = trial.teach("linear", 20, 0, most=5).right
     assert right["test_wording"] == (0, 0)
     assert right["test"][1] == min(5, len(trial.asked["test"]))
 
 
 def test_what_was_written_by_hand_can_be_asked_of_any_customer(small):
     rows = [row for row in small.read("questions") if row.split == "test"]
-    asked = list(learning.fill_by_hand(small, Engines(small.read("trajectories")), rows))
+    asked = list(taught_rows.fill_by_hand(small, Engines(small.read("trajectories")), rows))
     customers = {row.trajectory_id for row in asked}
-    assert len(customers) == min(learning.CUSTOMERS, len({row.trajectory_id for row in rows}))
+    assert len(customers) == min(taught_rows.CUSTOMERS, len({row.trajectory_id for row in rows}))
     assert len({row.question for row in asked}) > 60
     assert sum(row.result not in ("null", "0", '"0.00"', "[false]") for row in asked) > 0.7 * len(asked)
 

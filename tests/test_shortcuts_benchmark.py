@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from benchmarks import learning, next_actions, shortcuts
+from benchmarks import next_actions, shortcuts, taught_rows
 from shopwright.pipeline.behaviors.predictors import Choice, Moment
 from shopwright.pipeline.gym import world
 from shopwright.pipeline.rewards.hierarchical import Action
@@ -57,7 +57,7 @@ def test_the_commonest_answer_of_a_shape_is_what_most_of_its_questions_have():
         SimpleNamespace(shape=shape, result=result)
         for shape, result in (("a", "1"), ("a", "2"), ("a", "2"), ("b", "3"))
     ]
-    assert learning.find_commonest(rows, lambda row: row.shape) == {"a": "2", "b": "3"}
+    assert taught_rows.find_commonest(rows, lambda row: row.shape) == {"a": "2", "b": "3"}
 
 
 @pytest.mark.slow
