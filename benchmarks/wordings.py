@@ -7,10 +7,10 @@
 Of each meaning of the phrase bank one template of training is held out. The learner is asked about customers that it does not know, with templates that
 it was taught and with those held out; then the split `test_wording`, in which templates, rules and customers are new.
 
-It sees what any text-to-SQL system has: times are resolved to days by the reader of `shopwright.pipeline.reading.calendar`, the brands, categories and
-colors of the table are found in the question, each with its column, and rare words are numbered; all are put back into what it writes, which names
-nothing that is not in the question. Of a question that it learns from, some words are numbered as if they were rare, so that it can do without one, and
-the numbers are drawn. A query is right if it is the question's, or has its answer in the customer's log.
+It sees what any text-to-SQL system has: times are resolved to days by the reader of `shopwright.pipeline.reading.calendar`; the brands, categories and colors of the table are found in the
+question, each with its column, and so are parts of the names of the customer's products; what is quoted is one thing, numbers are counted in their order, and rare words
+are numbered. All are put back into what it writes, which names nothing that is not in the question. Of a question that it learns from, some words are numbered as if
+they were rare, so that it can do without one, and the numbers of words are drawn. A query is right if it is the question's, or has its answer in the customer's log.
 """
 
 import argparse
@@ -19,7 +19,9 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from copy import copy
 from datetime import date, timedelta
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -58,6 +60,10 @@ KINDS = "bcdknpqw"
 """Letters of marks: brands, categories, days, colors, numbers, parts of the names of products, what is quoted, rare words."""
 MARK = re.compile(rf"[{KINDS}]\d+(?::\w+)?")
 OPEN, CLOSE, ENDING = "«", "»", "##s"
+LITERAL = re.compile(r"'((?:[^']|'')*)'")
+RUN, OFTEN, SEEN, SURE = 4, 0.02, 2, 0.9
+"""Of another name for a category: its words at most, the share of questions from which on a word is none of it, the questions that have it, and the share of
+them that ask about that category."""
 LEAST = 3
 """Smaller numbers are words like others: a query has ones and twos that no question names."""
 COUNTS = "three four five six seven eight nine ten eleven twelve".split()
@@ -119,25 +125,55 @@ class Values:
         exact, short = {}, {}
         for letter in sorted(values, reverse=True):
             for value in sorted(values[letter]):
-                exact[value.lower()] = short[value.lower().removesuffix("s")] = letter, value
-        self.known = short | exact
-        self.titles = {value for _, value in self.known.values()}
-        known = "|".join(map(re.escape, sorted(self.known, key=lambda each: (-len(each), each))))
-        self.pattern = re.compile(rf"\b(?:{known})\b", re.IGNORECASE)
+                exact[value.lower()] = letter, value
+                short |= dict.fromkeys(list_numbers_of(value.lower()), (letter, value))
+        self.know(short | exact)
+
+    def know(self, known: Mapping[str, tuple[str, str]]) -> None:
+        self.known = known
+        self.titles = {value for _, value in known.values()}
+        alternatives = "|".join(map(re.escape, sorted(known, key=lambda each: (-len(each), each))))
+        self.pattern = re.compile(rf"\b(?:{alternatives})\b", re.IGNORECASE)
+
+    def learn_names(self, rows: Iterable[Question]) -> "Values":
+        """The same with other names of categories: what questions say nearly only where their queries have a category that they do not name.
+
+        >>> rows = [SimpleNamespace(question=text, sql="... product_types = 'Nightstands'") for text in ("Any bedside table?", "A bedside table")]
+        >>> Values({"c": ["Nightstands"]}).learn_names(rows).mark("my bedside table")[1]
+        {'c0': 'Nightstands', 'c0:said': 'bedside table'}
+        """
+        said: dict[str, Counter[str]] = {}
+        shown = [(row, *self.mark(row.question)) for row in rows]
+        counts = Counter(word for _, text, _ in shown for word in set(WORD.findall(text.lower())))
+        common = {word for word, count in counts.items() if count > max(SEEN, OFTEN * len(shown))}
+        for row, text, marks in shown:
+            wanted = {self.known.get(each.lower(), ("", "")) for each in LITERAL.findall(row.sql)}
+            missing = [value for letter, value in sorted(wanted) if letter == "c" and value not in marks.values()]
+            for run in list_runs(text, common):
+                said.setdefault(run, Counter()).update(missing or [""])
+        found = {}
+        for run, asked in said.items():
+            value, count = asked.most_common(1)[0]
+            if value and count >= SEEN and count >= SURE * asked.total():
+                found[run] = "c", value
+        learnt = copy(self)
+        learnt.know(found | dict(self.known))
+        return learnt
 
     def mark(self, text: str) -> tuple[str, dict[str, str]]:
-        """The text with a mark for each, and what they are in the table; what is quoted stays as it is, but for a title.
+        """The text with a mark for each, what they are in the table and as they are said; what is quoted is one thing, but for a title.
 
         >>> Values({"c": ["Table Lamps"], "b": ["Arlo"], "k": ["red"]}).mark("Arlo's red table lamp")[1]
-        {'b0': 'Arlo', 'k0': 'red', 'c0': 'Table Lamps'}
+        {'b0': 'Arlo', 'b0:said': 'Arlo', 'k0': 'red', 'k0:said': 'red', 'c0': 'Table Lamps', 'c0:said': 'table lamp'}
         """
         marks: dict[str, str] = {}
 
         def name(found: re.Match[str]) -> str:
             letter, value = self.known[found[0].lower()]
-            own = [mark for mark in marks if mark[0] == letter]
+            own = [mark for mark in marks if mark[0] == letter and ":" not in mark]
             mark = next((mark for mark in own if marks[mark] == value), f"{letter}{len(own)}")
             marks[mark] = value
+            marks[f"{mark}:said"] = found[0]
             return f" \ue000{mark} "
 
         parts = text.split('"')
@@ -167,6 +203,41 @@ class Values:
                 marks[f"p{len(marks)}"] = text[begin:end]
             place = max(found, place + 1)
         return "".join([*parts, text[end:]]), marks
+
+
+def list_numbers_of(name: str) -> list[str]:
+    """One of them, and several.
+
+    >>> [list_numbers_of(name) for name in ("trail mixes", "batteries", "dental floss")]
+    [['trail mixe', 'trail mix'], ['batterie', 'battery'], ['dental flosses']]
+    """
+    if name.endswith("s") and not name.endswith("ss"):
+        found = [name[:-1]]
+        found += [name[:-2]] if re.search(r"(?:s|x|z|ch|sh)es$", name) else []
+        return found + ([f"{name[:-3]}y"] if name.endswith("ies") else [])
+    return [f"{name}es" if re.search(r"(?:s|x|z|ch|sh)$", name) else f"{name}s"]
+
+
+def list_runs(text: str, common: Collection[str]) -> set[str]:
+    """Of one to `RUN` words that stand together, none of which is common, and of which the ends say something.
+
+    >>> sorted(list_runs("My clicks on sets of lamps?", {"clicks", "on"}))
+    ['lamps', 'sets', 'sets of lamps']
+    """
+    words, found = list(WORD.finditer(text.lower())), set[str]()
+    for first in range(len(words)):
+        for place in range(first, min(first + RUN, len(words))):
+            word = words[place][0]
+            if word in common or not word[0].isalnum():
+                break
+            if says_something(words[first][0]) and says_something(word):
+                found.add(text[words[first].start() : words[place].end()].lower())
+    return found
+
+
+@cache
+def says_something(word: str) -> bool:
+    return bool(content_words(word))
 
 
 def find_longest(text: str, words: Sequence[re.Match[str]], place: int, names: str) -> int:
@@ -346,8 +417,8 @@ class Language:
         hide: Callable[[Encoded], Encoded] = lambda each: each,
     ) -> None:
         """hide: what is seen of a question."""
-        self.values, self.rows, self.hide = values, rows, hide
-        self.marked = [mark_question(row, values) for row in rows]
+        self.values, self.rows, self.hide = values.learn_names(rows), rows, hide
+        self.marked = [mark_question(row, self.values) for row in rows]
         counts = Counter(word for each in self.marked for word in {word.lower() for word in each.words})
         self.common = frozenset(word for word, count in counts.items() if count >= RARE * len(rows))
         self.order = random.Random(seed)
@@ -364,7 +435,7 @@ class Language:
         self.needs = [self.number.get(token.partition(":")[0], -1) if MARK.fullmatch(token) else -1 for token in tokens]
 
     def draw_encoded(self) -> Iterator[tuple[Question, Encoded]]:
-        """Each question with some of its common words numbered, too, and all marks with drawn numbers."""
+        """Each question with some of its common words numbered, too, and rare words with drawn numbers."""
         for row, marked in zip(self.rows, self.marked, strict=True):
             common = frozenset(word for word in map(str.lower, marked.words) if self.shows(word))
             yield row, self.hide(renumber_words(encode_question(marked, common), self.order))
