@@ -16,13 +16,13 @@ from benchmarks.learning_parts import Part, run_command
 
 NAMES = (
     "taught_rows",
-    "tool_against_text",
     "paid_queries",
     "next_actions",
+    "ceiling",
+    "shortcuts",
     "levels",
     "shopping_policy",
-    "shortcuts",
-    "ceiling",
+    "tool_against_text",
 )
 
 
