@@ -10,6 +10,15 @@ from benchmarks.learning_parts import Bench, Measured, Part, measure_parts, run_
 TABLE = "| a |\n| --- |\n| 1 |"
 
 
+@pytest.fixture(autouse=True)
+def page(tmp_path, monkeypatch):
+    """Figures of tests are kept here."""
+    path = tmp_path / "learning.md"
+    path.write_text("<!-- one -->\nold\n<!-- end of one -->\n<!-- seconds -->\n<!-- end of seconds -->\n")
+    monkeypatch.setattr(learning_parts, "PAGE", path)
+    return path
+
+
 def make_part(name, measure):
     return Part(name, name, (), measure)
 
@@ -61,10 +70,7 @@ def test_the_command_ends_with_1_where_a_gate_is_not_passed_or_a_part_fails(meas
 
 
 @pytest.mark.parametrize("quick", [True, False])
-def test_figures_are_kept_but_of_a_quick_run(quick, small, tmp_path, monkeypatch):
-    page = tmp_path / "learning.md"
-    page.write_text("<!-- one -->\nold\n<!-- end of one -->\n<!-- seconds -->\n<!-- end of seconds -->\n")
-    monkeypatch.setattr(learning_parts, "PAGE", page)
+def test_figures_are_kept_but_of_a_quick_run(quick, small, page, monkeypatch):
     monkeypatch.setattr(sys, "argv", ["benchmarks", "--run", str(small.folder), *(["--quick"] if quick else [])])
     run_command("learning", "about", [make_part("one", measure_fine), make_part("two", measure_fine)])
     assert (TABLE in page.read_text()) != quick
