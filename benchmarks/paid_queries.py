@@ -18,10 +18,11 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks.learning_parts import Bench, Measured, Part, run_command
+from benchmarks.marks import decode_query
 from benchmarks.next_actions import count_signs
 from benchmarks.query_forms import FormLearner
 from benchmarks.taught_rows import SPLITS, Trial, choose_rows, hide_words
-from benchmarks.wordings import Language, decode_query, judge
+from benchmarks.wordings import Language, judge
 from shopwright.schemas.questions import Question
 
 SEEDS, ASKED = 5, 200

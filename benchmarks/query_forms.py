@@ -10,7 +10,8 @@ import numpy as np
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import Ridge
 
-from benchmarks.wordings import MARK, Encoded, Language, decode_query, encode_query
+from benchmarks.marks import MARK, Encoded, decode_query, encode_query
+from benchmarks.wordings import Language
 from shopwright.schemas.questions import Question
 
 FEATURES, WORDS = 4_096, 3

@@ -27,7 +27,8 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from benchmarks.learning_parts import Bench, Measured, Part, run_command
-from benchmarks.wordings import MARK, Encoded, Language, Values, judge, list_values, write_queries
+from benchmarks.marks import MARK, Encoded, Values, list_values
+from benchmarks.wordings import Language, judge, write_queries
 from shopwright.pipeline.evaluate.statistics import compute_wilson_interval
 from shopwright.pipeline.questions.engines import Engines
 from shopwright.pipeline.questions.values import value_to_json

@@ -18,8 +18,9 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from benchmarks.learning_parts import CUSTOMERS, SEED, Bench, Measured, Part, run_command
+from benchmarks.marks import Values, decode_query, encode_query, list_values
 from benchmarks.taught_rows import choose_rows, find_commonest, learn_forms, train_transformer
-from benchmarks.wordings import Language, Values, decode_query, encode_query, judge, list_values
+from benchmarks.wordings import Language, judge
 from shopwright.pipeline.evaluate.statistics import Share, measure_share
 from shopwright.pipeline.questions.engines import Engines
 from shopwright.pipeline.run import Run

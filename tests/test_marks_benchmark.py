@@ -5,14 +5,14 @@ from types import SimpleNamespace
 
 import pytest
 
-from benchmarks import wordings
-from benchmarks.wordings import Values
+from benchmarks import marks
+from benchmarks.marks import Values
 
 
 def encode(row, values):
-    marked = wordings.mark_question(row, values)
-    shown = wordings.encode_question(marked, frozenset(word.lower() for word in marked.words))
-    return shown, wordings.encode_query(row.sql, shown.marks)
+    marked = marks.mark_question(row, values)
+    shown = marks.encode_question(marked, frozenset(word.lower() for word in marked.words))
+    return shown, marks.encode_query(row.sql, shown.marks)
 
 
 def squeeze(text):
@@ -20,21 +20,21 @@ def squeeze(text):
 
 
 def test_a_query_is_whole_when_its_marks_are_put_back(small):
-    values, copied = wordings.list_values(small), Counter()
+    values, copied = marks.list_values(small), Counter()
     for row in small.read("questions"):
         shown, query = encode(row, values)
-        plain = wordings.decode_query(wordings.encode_query(row.sql, {}), {})
-        assert squeeze(wordings.decode_query(query, shown.marks)) == squeeze(plain)
-        copied.update(token[0] for token in query if wordings.MARK.fullmatch(token))
+        plain = marks.decode_query(marks.encode_query(row.sql, {}), {})
+        assert squeeze(marks.decode_query(query, shown.marks)) == squeeze(plain)
+        copied.update(token[0] for token in query if marks.MARK.fullmatch(token))
     assert {"b", "c", "d", "n", "p", "q"} <= set(copied)
 
 
 def test_what_is_quoted_is_one_thing_and_numbers_keep_their_order():
     sql = "SELECT 1 WHERE search_query ILIKE '%oak desk%' AND price BETWEEN 20 AND 35 LIMIT 1 OFFSET 2"
     text, quoted = Values({"c": ["Nightstands"]}).mark('Search "oak desk" for $20 to $35, my third?')
-    text, numbers = wordings.mark_numbers(text)
-    query = wordings.encode_query(sql, quoted | numbers)
-    assert [token for token in query if wordings.MARK.fullmatch(token)] == ["q0", "n0", "n1", "n2:less"]
+    text, numbers = marks.mark_numbers(text)
+    query = marks.encode_query(sql, quoted | numbers)
+    assert [token for token in query if marks.MARK.fullmatch(token)] == ["q0", "n0", "n1", "n2:less"]
 
 
 def ask(count, text, category):
