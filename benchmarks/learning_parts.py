@@ -41,7 +41,7 @@ class Bench:
     def read(self, reader: Callable[[Run], T]) -> T:
         if reader not in self.known:
             self.known[reader] = reader(self.run)
-        return self.known[reader]  # type: ignore[no-any-return]
+        return self.known[reader]
 
 
 class Measured(NamedTuple):

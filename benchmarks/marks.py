@@ -160,7 +160,7 @@ class Values:
         >>> Values({}, {"a": "oak desk lamp, 9 ft cord"}).mark_parts("The lamp (9 ft cord)?", "a")
         ('The lamp ( \ue000p0 )?', {'p0': '9 ft cord'})
         """
-        names, marks, parts = self.names.get(log, ""), {}, []
+        names, marks, parts = self.names.get(log, ""), dict[str, str](), list[str]()
         words = list(WORD.finditer(text))
         place = end = 0
         while place < len(words):
