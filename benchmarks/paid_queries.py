@@ -112,7 +112,7 @@ class Result(NamedTuple):
 
 def compare_ways(trial: Trial, seeds: int, start: int, paid: int, say: Callable[[str], None]) -> Iterator[Result]:
     payer = Payer(trial)
-    tests = {split: choose_rows(trial.asked[split], ASKED, 0) for split in SPLITS}
+    tests = {split: choose_rows(trial.asked[split], ASKED, 0) for split in SPLITS if trial.asked[split]}
     for seed in range(seeds):
         rows = choose_rows(trial.taught, start + paid, seed)
         language = Language(rows, trial.values, seed, partial(hide_words, shown="all"))
@@ -136,16 +136,17 @@ def compare_ways(trial: Trial, seeds: int, start: int, paid: int, say: Callable[
 
 
 def tabulate(results: list[Result]) -> str:
+    splits = list(results[0].right)
     lines = [
-        "| how | " + " | ".join(f"`{split}` greedy, % | sampled, % | above SFT" for split in SPLITS) + " |",
-        "| --- |" + " --- |" * (3 * len(SPLITS)),
+        "| how | " + " | ".join(f"`{split}` greedy, % | sampled, % | above SFT" for split in splits) + " |",
+        "| --- |" + " --- |" * (3 * len(splits)),
     ]
     first = ""
     for how in dict.fromkeys(each.how for each in results):
         first = how if how.endswith("(SFT)") else first
         own, base = ([each for each in results if each.how == name] for name in (how, first))
         cells = []
-        for split in SPLITS:
+        for split in splits:
             greedy, sampled = ([each.right[split][place] for each in own] for place in range(2))
             more, chance = count_signs(greedy, [each.right[split][0] for each in base])
             cells += [

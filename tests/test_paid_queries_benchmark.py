@@ -8,6 +8,7 @@ import pytest
 pytest.importorskip("sklearn")  # the learner of queries is of the extra `learn`
 
 from benchmarks import paid_queries
+from benchmarks.taught_rows import Trial
 
 FORMS = 3
 
@@ -72,3 +73,12 @@ def test_the_table_of_paid_queries_counts_the_seeds_above_what_was_taught():
     ]
     lines = paid_queries.tabulate(results).splitlines()[2:]
     assert [line.count("5 of 5 (p 0.03)") for line in lines] == [0, 2]
+
+
+def test_a_split_without_questions_has_no_column(small):
+    pytest.importorskip("torch")  # the tokens of questions are those of the transformer
+    trial = Trial(small)
+    trial.asked["test_wording"] = []
+    table = paid_queries.tabulate(list(paid_queries.compare_ways(trial, 1, 20, 5, lambda line: None)))
+    assert "`test` greedy" in table
+    assert "test_wording" not in table
