@@ -481,6 +481,14 @@ def list_windows(heard: Heard) -> list[tuple[str, str, str]]:
     ]
 
 
+def find_seller(shelves: Sequence[Sequence[Candidate]]) -> str | None:
+    """The seller of most shelves; of equals the one that is shown first."""
+    sellers = Counter[str | None]()
+    for shelf in shelves:
+        sellers.update(list(dict.fromkeys(each.shown.get("seller") for each in shelf)))
+    return sellers.most_common(1)[0][0] if sellers else None
+
+
 def list_things(seat: Seat) -> Play:
     """One product of each category that is named: the cheapest that fits, or of the seller that has most of them."""
     heard = seat.heard
@@ -499,8 +507,7 @@ def list_things(seat: Seat) -> Play:
     shelves = [
         [each for each in to_candidates(found.get("results", [])) if each.shown["in_stock"]] for found in results
     ]
-    sellers = Counter(seller for shelf in shelves for seller in {each.shown.get("seller") for each in shelf})
-    one = max(sellers, key=lambda each: sellers[each]) if sellers and heard.env == "one_seller" else None
+    one = find_seller(shelves) if heard.env == "one_seller" else None
     ids = []
     for category, shelf in zip(categories, shelves, strict=False):
         near = Heard([about[category]], heard.learnt, heard.env)
