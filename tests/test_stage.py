@@ -158,7 +158,9 @@ def test_a_stage_tells_what_it_reads_and_what_can_be_set():
     assert boxes.settings["label"].about == "what is written on them"
 
 
-@pytest.mark.parametrize(("units", "shards"), [(0, 1), (1, 1), (20, 1), (21, 2), (1_280, 64), (64_000, 64), (64_001, 65)])
+@pytest.mark.parametrize(
+    ("units", "shards"), [(0, 1), (1, 1), (20, 1), (21, 2), (1_280, 64), (64_000, 64), (64_001, 65)]
+)
 def test_small_work_is_shared_among_64_shards_and_large_work_among_more(units, shards):
     assert toys.shards(units) == shards
 

@@ -683,7 +683,13 @@ def test_a_planted_mistake_is_found(planted, tmp_path):
     ]
     environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
     tests = subprocess.Popen(
-        command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
+        command,
+        cwd=tmp_path,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
     )
     try:
         # Under load a test takes ten times as long; what hangs is waited for in vain.
