@@ -22,6 +22,11 @@ HOME = Path(__file__).parents[2]
 PATIENCE, MORE = 10, 20
 
 
+def pytest_pycollect_makeitem(collector, name):
+    """Of the code itself only its examples are tests, whatever its functions are called."""
+    return None if collector.path.is_relative_to(HOME / "tests") else []
+
+
 def pytest_runtestloop(session):
     asked = json.load(sys.stdin)
     gc.unfreeze()  # else the functions of the modules are not found below
