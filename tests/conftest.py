@@ -30,7 +30,8 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 """Where it is forbidden, each of some hundred processes that these tests start compiles again all that it imports."""
 signal.signal(signal.SIGINT, signal.default_int_handler)
-"""Else what tests start would be deaf to it where these run in the background of a script."""
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
+"""Else what tests start would be deaf to them where these run in the background of a script, or under `nohup`."""
 LONGEST = """
     test_phrases.py test_flows.py test_contract.py test_run.py test_docs.py test_storage.py test_kills.py test_app.py test_model_server.py
     test_reading.py test_policy_qa.py test_shop.py test_play.py test_stage.py test_processes.py test_evaluate.py test_questions.py
