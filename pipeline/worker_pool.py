@@ -157,6 +157,10 @@ class WorkerPool:
             if worker.has_ended():  # with what it was forked from, while it was idle: no fault of this shard
                 worker = self.stack.enter_context(self.origin.start_worker())
             return worker.call(seconds + GRACE, run_with_deadline, seconds, function, *given)
+        except OSError:
+            if self.closed:  # by another call's error, and with it the pipes
+                raise CancelledError(f"{what} is not made: the build was stopped.") from None
+            raise
         except BrokenExecutor:
             if self.closed:
                 raise
