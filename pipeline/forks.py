@@ -59,11 +59,8 @@ class Worker:
         raise found
 
     def has_ended(self) -> bool:
-        """While it is not called: what is there to be read then is the end of its pipe. Raises BrokenProcessPool where that was closed here."""
-        try:
-            return self.ended or self.pipe.poll()
-        except OSError:
-            raise BrokenProcessPool(f"Process {self.pid} was ended.") from None
+        """While it is not called: what is there to be read then is the end of its pipe."""
+        return self.ended or self.pipe.poll()
 
     def end(self) -> None:
         if not self.ended:  # else its number may be another process's by now

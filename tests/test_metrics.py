@@ -29,8 +29,15 @@ def test_few_functions_are_named_by_a_participle(code):
     assert participle_share(code) <= 3
 
 
-def test_the_table_has_every_row_of_the_house():
-    rows = {what: figure for what, figure, _ in measure([HOME / "pipeline" / "world"], HOME / "tests" / "world")}
+@pytest.mark.parametrize(
+    ("roots", "tests"),
+    [
+        ([HOME / "pipeline" / "world"], HOME / "tests" / "world"),
+        pytest.param(ROOTS, HOME / "tests", marks=pytest.mark.slow),
+    ],
+)
+def test_the_table_has_every_row(roots, tests):
+    rows = {what: figure for what, figure, _ in measure(roots, tests)}
     assert len(rows) == 12
     assert all(float(figure.rstrip(" %").replace(",", "")) >= 0 for figure in rows.values())
 

@@ -188,6 +188,8 @@ class Table:
             rows = connection.execute(sql).fetchmany(MOST_ROWS + 1)
         except duckdb.Error as error:
             raise QueryFailed(f"DuckDB cannot run it: {str(error).partition(chr(10))[0]}") from None
+        finally:
+            connection.abort()  # rows that are left would keep the next trajectory out
         return value_from_rows(rows, answer_type)
 
     def let_in(self, sql: str) -> None:

@@ -61,6 +61,7 @@ def play(shop, player, envs=ENVS, levels=(6,), count=6, **settings):
         (EXPERT, list(all_envs())),
         (NAMED, list(all_envs())),
         ("asks-everything", ENVS),  # it first learns the words of each
+        pytest.param("asks-everything", list(all_envs()), marks=pytest.mark.slow),
         ("everything-into-the-cart", list(all_envs())),
     ],
 )

@@ -339,6 +339,15 @@ def test_the_rows_left_out_of_one_trajectory_are_there_in_the_next(trajectories,
     assert engines.of(one).sqlite_without("SELECT COUNT(*) FROM events WHERE row_id < 10", "integer") == 10
 
 
+@pytest.mark.parametrize("shuffled", [False, True])
+def test_a_query_with_more_rows_than_are_read_lets_the_next_trajectory_in(trajectories, events_by_id, shuffled):
+    engines = Engines(trajectories)
+    one, other = sorted(events_by_id)[:2]
+    with pytest.raises(Unfit, match="1001 rows of result"):
+        engines.of(one).duckdb("SELECT a.row_id FROM events AS a, events AS b", "integer", shuffled=shuffled)
+    assert engines.of(other).duckdb(FACTS, "ordered list", shuffled=shuffled) == facts(events_by_id[other])
+
+
 def tiny(number, length):
     """A trajectory of so many clicks, each on a product with its number in the id."""
     start = datetime(2024, 5, 1)
