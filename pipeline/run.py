@@ -55,7 +55,7 @@ from shopwright.pipeline.shards import (
     draft_path,
     finish,
     forget,
-    make_first_rows,
+    make_first_row,
     make_shard,
     note,
     read_tries,
@@ -78,8 +78,6 @@ from shopwright.pipeline.worker_pool import (
 
 # Folders of a run beside its datasets.
 BESIDE = ("manifests", "quarantine", "replies", "evaluations", "curricula", ".publish")
-# Seconds for each worker that the process they are forked from goes on learning, while they wait: each of them saves about as much. No more than in all.
-LEARN, LEARN_AT_MOST = 0.3, 3.0
 
 
 class Run:
@@ -346,8 +344,7 @@ class Run:
         """What makes a dataset's shards. What a model is asked for is made here, where all processes share its limits."""
         if build.asks or self.runner == "local":
             work = replace(build, run=absolute(build.run))
-            learning = (make_first_rows, work, min(LEARN * at_once, LEARN_AT_MOST))
-            with self.pool.lend(at_once, seconds_for(build.name, self.minutes), *learning) as found:
+            with self.pool.lend(at_once, seconds_for(build.name, self.minutes), make_first_row, work) as found:
                 yield found
         else:
             with open_executor(self.runner, self.workers) as executor:

@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from socket import gethostname
-from time import process_time
 from typing import Any
 
 import pyarrow as pa
@@ -242,18 +241,13 @@ def make_shard(build: Build, index: int) -> ShardMade:
     return ShardMade(index, kept.rows, held.rows)
 
 
-def make_first_rows(build: Build, seconds: float) -> None:
-    """Makes one piece of work after the other for so long, and keeps nothing: what it learnt on the way is known where others are made."""
+def make_first_row(build: Build) -> None:
+    """Makes the first piece of work and keeps nothing of it: what it learnt on the way is known where others are made."""
     digest_code(build.stage)
-    if build.asks:
-        return
-    roles = {role: build.role(role, 0) for role in build.stage.roles}
-    units, until = max(1, build.plan.units), process_time() + seconds
-    for unit in range(units):
-        for batch, records, _ in run_stage(build, Shard(unit, units, build.recipe.seed), roles):
+    if not build.asks:
+        roles = {role: build.role(role, 0) for role in build.stage.roles}
+        for batch, records, _ in run_stage(build, Shard(0, max(1, build.plan.units), build.recipe.seed), roles):
             reasons_against(build.stage, batch, build.datasets, records)
-        if process_time() > until:
-            break
 
 
 def run_stage(
