@@ -169,7 +169,7 @@ def test_an_origin_that_is_killed_takes_its_workers_along_and_others_make_their_
         assert isinstance(other.exception(), WorkerDied)
         # Those that were idle are no fault of the shards that come next; the kernel ends them a little later.
         idle = [found.idle.get() for _ in range(4)]
-        while not all(worker.has_ended() for worker in idle):
+        while sum(worker.has_ended() for worker in idle) < 3:  # one was replaced
             time.sleep(0.01)
         for worker in idle:
             found.idle.put(worker)
