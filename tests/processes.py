@@ -60,7 +60,7 @@ class Build:
                     found.append(int(path.parent.name))
         return found
 
-    def forked(self, who):
+    def list_forked(self, who):
         """The server of processes that the command starts, the origin that learns and is forked from it, or the workers that are forked from that."""
         found = [self.process.pid]
         parents = {}
@@ -73,7 +73,7 @@ class Build:
 
     def a_worker(self):
         """One of two that are at work."""
-        while len(workers := self.forked("worker")) < 2:
+        while len(workers := self.list_forked("worker")) < 2:
             assert self.process.poll() is None, "it ended before it had two workers"
             time.sleep(0.01)
         return workers[0]

@@ -259,7 +259,7 @@ def test_workers_that_are_killed_again_and_again_end_the_build_with_advice(tmp_p
     build = Build("shopwright.pipeline", tmp_path / "run", *SMALL)
     build.until(AT_WORK)
     while build.process.poll() is None:
-        for worker in build.forked("worker"):
+        for worker in build.list_forked("worker"):
             with contextlib.suppress(OSError):
                 os.kill(worker, signal.SIGKILL)
         time.sleep(0.01)

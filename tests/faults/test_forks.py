@@ -42,7 +42,7 @@ def goes_on(folder, undisturbed):
 
 def send(build, who, how):
     """Sends a signal to the first of these, as soon as it is there; whether there was one."""
-    while not (found := build.forked(who)):
+    while not (found := build.list_forked(who)):
         if build.process.poll() is not None:
             return False
         time.sleep(0.002)
