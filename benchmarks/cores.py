@@ -4,12 +4,13 @@
     python -m benchmarks.cores --only questions
     python -m benchmarks.cores --quick             # half of the work, four workers at most: whether it runs, no figures
 
-Each dataset is built by a process of its own from inputs that are there: with each number of workers, and with four times the work.
+Each dataset is built by a process of its own from inputs that are there: with each number of workers, and with sixteen times the work.
 Told are the seconds of the processor of the parent, of the processes that import and learn what workers are then forked with (fork server),
 and of the workers; and the memory that all these hold together but the parent, where what they share counts once (PSS, Linux). From these
 figures follow, for 64 cores, by Amdahl:
 
     work(N workers)  = rows' work + N x what a worker costs           fitted to all N
+    rows' work       = once + what each time more of it adds          from two sizes
     time on 64 cores = parent + fork server + one worker's cost + rows' work / 64
     limit            = time of one process / time on 64 cores
 
@@ -42,7 +43,7 @@ from shopwright.pipeline.stages import upstream
 
 WORKERS = (1, 2, 4, 8)
 CORES = 64
-TIMES = 4
+TIMES = 16
 """How much more work it is in the second size."""
 SIZES: dict[str, tuple[dict[str, Any], str, int]] = {
     "trajectories": ({"personas.count": 128, "tokens": "64k"}, "personas.count", 1_000),
@@ -172,13 +173,19 @@ class Table:
         growth = max(0.0, self.more.parent - once.parent) / (TIMES - 1)
         return once.parent + once.server + growth * (times - 1)
 
+    def work(self, times: float) -> float:
+        """Seconds of the rows alone with so many times the work."""
+        once = max(0.0, self.costs[1].total - self.parent(1) - self.worker)
+        growth = max(0.0, self.more.workers - self.costs[2].workers) / (TIMES - 1)
+        return once + growth * (times - 1)
+
+    def alone(self, times: float) -> float:
+        """Seconds of one process that does all."""
+        return self.parent(times) + self.worker + self.work(times)
+
     def limit(self, times: float) -> float:
         """How many times faster 64 cores would be than one."""
-        alone = self.costs[1]
-        fixed = min(alone.total, self.parent(1) + self.worker)
-        work = alone.total - fixed
-        on_one = fixed + work * times
-        return on_one / (self.parent(times) + self.worker + work * times / CORES)
+        return self.alone(times) / (self.parent(times) + self.worker + self.work(times) / CORES)
 
     @property
     def memory(self) -> float:
@@ -205,10 +212,9 @@ class Table:
         ]
 
     def row(self) -> str:
-        large = self.wanted * self.costs[1].total
         return (
             f"| {self.dataset} | {self.worker:.2f} | {self.memory:.1f} | {self.limit(1):.0f} | {self.limit(self.wanted):.0f} "
-            f"| {self.parent(self.wanted) / large:.1%} |"
+            f"| {self.parent(self.wanted) / self.alone(self.wanted):.1%} |"
         )
 
 

@@ -101,13 +101,15 @@ def find_weekend_of(day: date) -> Span:
 
 
 SECOND_HALF = 16
+TO = "(?: to | through | thru | up to and including |-| - )"
 # A name of the calendar, and the first and last day that it stands for, by its groups and the day of asking.
 NAMES: tuple[tuple[str, Callable[..., Span]], ...] = (
     (r"yesterday", lambda on: (on - ONE, on - ONE)),
     (rf"({WEEKDAY})", find_weekday_before),
     (r"last week(?:, Monday to Sunday)?|the week before this one|(?:the last|last) calendar week", find_week_before),
     (rf"(?:the month of |all of )?({MONTH})", find_month),
-    (rf"({MONTH}) (\d\d?)(?: to | through | thru |-)(\d\d?)(?! {MONTH})", find_days_of_month),
+    (rf"({MONTH}) (\d\d?){TO}(\d\d?)(?! {MONTH})(?: inclusive)?", find_days_of_month),
+    (rf"(\d\d?){TO}(\d\d?) ({MONTH})", lambda first, last, name, on: find_days_of_month(name, first, last, on)),
     (rf"(?:the )?first week of ({MONTH})|the first seven days of ({MONTH})|({MONTH})'s first week", lambda *parts: take_first_days(find_month(one_of(parts), parts[-1]), 7)),
     (rf"(?:the )?first half of ({MONTH})|({MONTH}), up to the 15th", lambda *parts: take_first_days(find_month(one_of(parts), parts[-1]), 15)),
     (rf"(?:the )?first (\w+) days of ({MONTH})", lambda count, name, on: take_first_days(find_month(name, on), parse_count(count))),

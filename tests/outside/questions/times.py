@@ -81,6 +81,8 @@ def last_weekday(name: str, asked_on: date) -> Period:
 
 def days_of_month(name: str, number: int, asked_on: date) -> Period:
     first = date(asked_on.year, MONTHS.index(name.title()) + 1, 1)
+    if first > asked_on:
+        first = first.replace(year=first.year - 1)
     return Period(first, first + (number - 1) * DAY)
 
 
@@ -112,17 +114,22 @@ PHRASES: list[tuple[str, Meaning]] = [
         lambda m, d, _: Period(d(int(m[1] or m[2])), d(int(m[3]))),
     ),
     (
-        rf"(?:since|from|on or after|starting|starting with|starting on) @d(\d)(?: onwards?| on\b| until now| up to now)?(?:{INCLUDED})?",
+        r"(?:since|from|on or after|(?:starting|beginning)(?: with| on| from)?|no earlier than) @d(\d)"
+        rf"(?: onwards?| on\b| forward| (?:until|till|up to) now)?(?:{INCLUDED})?",
         lambda m, d, _: Period(first=d(int(m[1]))),
     ),
-    (r"on @d(\d) or (?:later|after)", lambda m, d, _: Period(first=d(int(m[1])))),
-    (r"on @d(\d) or (?:earlier|before)", lambda m, d, _: Period(last=d(int(m[1])))),
-    (r"after @d(\d)", lambda m, d, _: Period(first=d(int(m[1])) + DAY)),
     (
-        r"(?:(?:until|by) the end of|up to and including|up through|through|thru|on or before) @d(\d)|until @d(\d) \(that day included\)",
+        r"(?:on )?@d(\d) (?:(?:or|and) (?:later|after)|onwards?|(?:until|till|up to) now)",
+        lambda m, d, _: Period(first=d(int(m[1]))),
+    ),
+    (r"(?:on )?@d(\d) (?:or|and) (?:earlier|before)", lambda m, d, _: Period(last=d(int(m[1])))),
+    (r"(?:any time )?after @d(\d)", lambda m, d, _: Period(first=d(int(m[1])) + DAY)),
+    (
+        r"(?:(?:until|by|through|up to) the end of|(?:up to|until) and including|up through|through|thru|on or before|(?:no|not) later than) @d(\d)"
+        r"|(?:until|up to) @d(\d) (?:\(that day included\)|inclusive)",
         lambda m, d, _: Period(last=d(int(m[1] or m[2]))),
     ),
-    (r"(?:any time |at any time )?before @d(\d)", lambda m, d, _: Period(last=d(int(m[1])) - DAY)),
+    (r"(?:(?:at )?any time before|before|prior to|earlier than) @d(\d)", lambda m, d, _: Period(last=d(int(m[1])) - DAY)),
     (r"on @d(\d)", lambda m, d, _: Period(d(int(m[1])), d(int(m[1])))),
     (r"yesterday", lambda m, d, asked: Period(asked - DAY, asked - DAY)),
     (
