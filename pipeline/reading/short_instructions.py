@@ -6,7 +6,7 @@ Written from English and from what a category has; it shares nothing with the ph
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 
 from shopwright.pipeline.reading.effect_words import COMPARISONS, EFFECT_WORDS
 from shopwright.pipeline.reading.purposes import find_purpose
@@ -187,7 +187,7 @@ class ShortReader:
     def read_things(self) -> list[str]:
         found = []
         for name, category in self.names:
-            name = open_hyphens(name.replace("'", ""))
+            name = normalize_name(name)
             place = self.text.find(name)
             if place >= 0 and self.stands_alone(place, place + len(name)):
                 self.take(place, place + len(name))
@@ -430,6 +430,15 @@ def normalize_typing(text: str) -> str:
 def open_hyphens(text: str) -> str:
     """Words that may be typed with a hyphen or without, as single ones; in a pattern, ranges of letters stay."""
     return re.sub(r"(?<=[a-z])-(?=[a-z])(?![^\[]*\])", " ", text)
+
+
+@lru_cache(65_536)
+def normalize_name(name: str) -> str:
+    """
+    >>> normalize_name("men's t-shirt")
+    'mens t shirt'
+    """
+    return open_hyphens(name.replace("'", ""))
 
 
 def put_in_singular(text: str) -> str:

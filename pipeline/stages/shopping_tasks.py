@@ -106,7 +106,8 @@ def group_products_by_leaf(catalog_fine: Dataset[Product]) -> dict[str, LeafProd
     """By leaf category, in the catalog's order: those that people would call by the category's everyday noun, or by its name."""
     rows = catalog_fine.table(["id", "category", "brand", "color", "title"]).to_pylist()
     nouns = load_grammar_bank("envs").templates
-    named = [find_language(catalog_fine).code == "zh" or f"thing {row['category']}" in nouns for row in rows]
+    chinese = find_language(catalog_fine).code == "zh"
+    named = [chinese or f"thing {row['category']}" in nouns for row in rows]
     others = [row for row, known in zip(rows, named, strict=True) if not known]
     called = iter(mark_called_products([row["title"] for row in others], [row["category"] for row in others]))
     found: dict[str, LeafProducts] = defaultdict(LeafProducts)

@@ -12,7 +12,7 @@ WEEKDAYS = "Monday|Tuesday|Wednesday|Thursday|Friday|Saturday|Sunday".split("|")
 MONTH, WEEKDAY = f"(?:{'|'.join(MONTHS)})", f"(?:{'|'.join(WEEKDAYS)})"
 DATE = re.compile(
     rf"(?:(?P<weekday>{WEEKDAY}), )?\b(?:(?P<y1>\d{{4}})-(?P<m1>\d\d)-(?P<d1>\d\d)"
-    rf"|(?P<d2>\d\d?) (?P<m2>{MONTH})(?: (?P<y2>\d{{4}}))?"
+    rf"|(?<!\$)(?P<d2>\d\d?) (?P<m2>{MONTH})(?: (?P<y2>\d{{4}}))?"
     rf"|(?P<m3>{MONTH}) (?P<d3>\d\d?)(?:st|nd|rd|th)?(?:, (?P<y3>\d{{4}}))?)(?![\w])(?!-\d\d)"
 )
 TO = r"(?:-|–| - | to | through | thru | until | till | and | up to and including )"
