@@ -37,7 +37,10 @@ class Ref:
     """A slot that is itself said by the bank: a meaning, with facts of its own."""
 
     meaning: str
-    slots: "Mapping[str, str | Ref]"
+    slots: "Mapping[str, Slot]"
+
+
+Slot = str | Said | Ref
 
 
 class PhraseBank:
@@ -72,7 +75,7 @@ class PhraseBank:
     def say(
         self,
         meaning: str,
-        slots: Mapping[str, str | Ref],
+        slots: Mapping[str, Slot],
         random: Random,
         *,
         use: Use = "train",
@@ -91,7 +94,7 @@ class PhraseBank:
         self,
         template: Template,
         frame: str,
-        slots: Mapping[str, str | Ref],
+        slots: Mapping[str, Slot],
         random: Random,
         *,
         use: Use = "train",
@@ -105,12 +108,13 @@ class PhraseBank:
             value = slots[name] if name in slots or name not in self.templates else Ref(name, slots)
             if isinstance(value, str):
                 return value
-            inner = {**slots, **value.slots}
-            if argument:
-                inner["x"] = slots.get(argument, argument)
-            said = self.say(value.meaning, inner, random, use=use, register=register)
-            used.extend(said.templates)
-            return said.text
+            if isinstance(value, Ref):
+                inner = {**slots, **value.slots}
+                if argument:
+                    inner["x"] = slots.get(argument, argument)
+                value = self.say(value.meaning, inner, random, use=use, register=register)
+            used.extend(value.templates)
+            return value.text
 
         try:
             text = SLOT.sub(put, frame)

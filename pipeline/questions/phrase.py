@@ -5,7 +5,7 @@ from datetime import date
 from random import Random
 from typing import Any, NamedTuple
 
-from shopwright.pipeline.phrases.bank import PhraseBank, Ref, tidy_sentence
+from shopwright.pipeline.phrases.bank import PhraseBank, Ref, Slot, tidy_sentence
 from shopwright.pipeline.phrases.grammar import Template
 from shopwright.pipeline.phrases.synonyms import load_synonyms
 from shopwright.pipeline.prompts import name_ordinal
@@ -27,7 +27,7 @@ BRIEF = ("terse", "hurried")
 FIRST_PERSON = 0.75
 # Share of the questions that begin with their time; before a request it would be a deadline.
 TIME_FIRST = 0.2
-# Ways to fill a template of which the shortest is taken, and templates: people type no more than they have to, and do not all ask alike.
+# Ways to fill a template of which the shortest is taken, and templates and times: people type no more than they have to, and do not all ask alike.
 COMPARED, TEMPLATES = 12, 3
 ASKING = frozenset("how what which when on in of at did where".split())
 # Share of the questions that say what wins a tie, or how to write the answer, where they need not.
@@ -81,6 +81,9 @@ def phrase_question(
     """One way to ask. notes: what must be said beside the question: `tie` where several tie, `none` where that is the answer."""
     use, voice = USE_OF[split], draw_voice(random)
     slots = list_all_slots(tree, asked_on, random, voice)
+    if isinstance(when := slots["when"], Ref):
+        times = [bank.say(when.meaning, when.slots, random, use=use) for _ in range(TEMPLATES)]
+        slots["when"] = min(times, key=lambda time: len(time.text.split()))
     meaning = name_meaning(shape, tree)
     template = draw_short_template(bank, meaning, use, voice.register, random)
     frame = load_synonyms().exchange(template.frame(random), random)
@@ -118,7 +121,7 @@ def count_words(template: Template) -> int:
     return len(template.pattern.split())
 
 
-def list_all_slots(tree: Any, asked_on: date, random: Random, voice: Voice) -> "dict[str, str | Ref]":
+def list_all_slots(tree: Any, asked_on: date, random: Random, voice: Voice) -> dict[str, Slot]:
     """What a template may name: the person who asks about whom, and what the tree says."""
     return {**PEOPLE[voice.person], **list_question_slots(tree, asked_on, random, voice.style)}
 
@@ -149,7 +152,7 @@ def name_meaning(shape: str, tree: Any) -> str:
     return shape
 
 
-def list_question_slots(tree: Any, asked_on: date, random: Random, style: Style) -> dict[str, "str | Ref"]:
+def list_question_slots(tree: Any, asked_on: date, random: Random, style: Style) -> dict[str, Slot]:
     """What a template of this tree may name; a slot that the tree says nothing for is empty."""
     picks = t.list_tree_picks(tree)
     pick = picks[0]
@@ -157,7 +160,7 @@ def list_question_slots(tree: Any, asked_on: date, random: Random, style: Style)
     border = find_border(picks) if isinstance(tree, t.Difference | t.Sets) else None
     if border is not None:
         days = (border, border)
-    found: dict[str, str | Ref] = {
+    found: dict[str, Slot] = {
         "when": phrase_days(*days, asked_on, random, style),
         "things": refer_to_things(pick, random),
         "query": next((each.query for each in picks if each.query), ""),
@@ -193,14 +196,14 @@ def find_border(picks: list[t.Pick]) -> date | None:
     return None
 
 
-def list_action_slots(suffix: str, action: str | None) -> dict[str, "str | Ref"]:
+def list_action_slots(suffix: str, action: str | None) -> dict[str, Slot]:
     """Verbs and nouns of an action: did, do, doing, done, click, clicks, acts, with the thing that they are done to."""
     names = ("did", "do", "doing", "done", "click", "clicks", "acts")
     return {f"{name}{suffix}": Ref(f"{name}/{action or 'action'}", {"x": ""}) for name in names}
 
 
-def list_number_slots(tree: Any, pick: t.Pick) -> dict[str, "str | Ref"]:
-    found: dict[str, str | Ref] = {}
+def list_number_slots(tree: Any, pick: t.Pick) -> dict[str, Slot]:
+    found: dict[str, Slot] = {}
     for name in ("n", "k"):
         number = getattr(tree, name, None)
         if isinstance(number, int):
@@ -259,7 +262,7 @@ def name_tie_note(tree: Any) -> str:
 
 def refer_to_things(pick: t.Pick, random: Random) -> "Ref":
     """Products by what is said of them: "red running shoes by Nike between $20 and $40"."""
-    said: dict[str, str | Ref] = {}
+    said: dict[str, Slot] = {}
     if pick.brand is not None:
         said["brand"] = pick.brand
     if pick.color is not None:

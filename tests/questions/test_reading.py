@@ -11,7 +11,7 @@ from shopwright.pipeline.questions.answers import Undecided, answer_tree
 from shopwright.pipeline.questions.engines import Engines
 from shopwright.pipeline.questions.question_parser import Unclear, list_tree_differences, parse_trees
 from shopwright.pipeline.questions.shapes import SHAPES
-from shopwright.pipeline.questions.tree import list_tree_picks, tree_from_json, tree_to_json
+from shopwright.pipeline.questions.tree import Sets, list_tree_picks, tree_from_json, tree_to_json
 from shopwright.pipeline.run import Run
 from tests.questions.mutants import mutants
 from tests.questions.phrasings import phrasings
@@ -45,7 +45,7 @@ def asked(request, untuned, tmp_path_factory):
     if not REAL.exists():
         pytest.skip(f"needs {REAL.name}")
     run = Run(tmp_path_factory.mktemp("asked"), seed=7, workers=2)
-    run.build("questions", source=str(REAL), invent_prices=True, count=8, tokens="32k", per_trajectory=40)
+    run.build("questions", source=str(REAL), invent_prices=True, count=12, tokens="32k", per_trajectory=40)
     return run
 
 
@@ -93,7 +93,11 @@ def test_a_question_with_a_slip_is_read_as_another_or_not_at_all(rows):
     missed = [
         words
         for row, tree, names in rows
-        for words in (slipped for slip in slips for slipped in with_slip(row["question"], *slip))
+        for slip in slips
+        if not (
+            slip[0] == "distinct " and isinstance(tree, Sets)
+        )  # of two sets what is common is distinct, said or not
+        for words in with_slip(row["question"], *slip)
         if not misread(words, tree, names)
     ]
     assert missed == []

@@ -88,6 +88,8 @@ def days_of_month(name: str, number: int, asked_on: date) -> Period:
 
 Days = Callable[[int], date]
 Meaning = Callable[[re.Match[str], Days, date], Period | None]
+SINCE = r"(?:since|from|on or after|(?:starting|beginning)(?: with| on| from)?|no earlier than)"
+UP_TO = r"(?:(?:until|by|through|up to) the end of|(?:up to|until) and including|(?:up )?through|thru|on or before|(?:no|not) later than)"
 INCLUDED = r",? \(?(?:that day |both days |both )?included\)?"
 
 # The first that fits is taken; the days of the groups are dates by their number.
@@ -114,8 +116,7 @@ PHRASES: list[tuple[str, Meaning]] = [
         lambda m, d, _: Period(d(int(m[1] or m[2])), d(int(m[3]))),
     ),
     (
-        r"(?:since|from|on or after|(?:starting|beginning)(?: with| on| from)?|no earlier than) @d(\d)"
-        rf"(?: onwards?| on\b| forward| (?:until|till|up to) now)?(?:{INCLUDED})?",
+        rf"{SINCE} @d(\d)(?: onwards?| on\b| forward| (?:until|till|up to) now)?(?:{INCLUDED})?",
         lambda m, d, _: Period(first=d(int(m[1]))),
     ),
     (
@@ -125,11 +126,13 @@ PHRASES: list[tuple[str, Meaning]] = [
     (r"(?:on )?@d(\d) (?:or|and) (?:earlier|before)", lambda m, d, _: Period(last=d(int(m[1])))),
     (r"(?:any time )?after @d(\d)", lambda m, d, _: Period(first=d(int(m[1])) + DAY)),
     (
-        r"(?:(?:until|by|through|up to) the end of|(?:up to|until) and including|up through|through|thru|on or before|(?:no|not) later than) @d(\d)"
-        r"|(?:until|up to) @d(\d) (?:\(that day included\)|inclusive)",
+        rf"{UP_TO} @d(\d)|(?:until|up to) @d(\d) (?:\(that day included\)|inclusive)",
         lambda m, d, _: Period(last=d(int(m[1] or m[2]))),
     ),
-    (r"(?:(?:at )?any time before|before|prior to|earlier than) @d(\d)", lambda m, d, _: Period(last=d(int(m[1])) - DAY)),
+    (
+        r"(?:(?:at )?any time before|before|prior to|earlier than) @d(\d)",
+        lambda m, d, _: Period(last=d(int(m[1])) - DAY),
+    ),
     (r"on @d(\d)", lambda m, d, _: Period(d(int(m[1])), d(int(m[1])))),
     (r"yesterday", lambda m, d, asked: Period(asked - DAY, asked - DAY)),
     (
