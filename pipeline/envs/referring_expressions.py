@@ -7,7 +7,7 @@ import tomllib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
@@ -58,14 +58,22 @@ class Memory:
         """What it is about."""
         return self.order.lines if self.line is None else [self.line]
 
-    @property
+    @cached_property
     def days(self) -> int:
         """Since it was ordered."""
         return (self.now.date() - self.order.placed.date()).days
 
-    def values(self, fact: str) -> set[str]:
+    @cached_property
+    def known(self) -> dict[str, frozenset[str]]:
+        """What holds of it, of each fact that was asked for so far."""
+        return {}
+
+    def values(self, fact: str) -> frozenset[str]:
         """What holds of it; empty where there is nothing to say of this fact."""
-        return FACTS[fact](self) - {""}
+        found = self.known.get(fact)
+        if found is None:
+            found = self.known[fact] = frozenset(FACTS[fact](self) - {""})
+        return found
 
     def fits(self, clue: Clue, *, loosely: bool = False) -> bool:
         if clue.fact == "when":
