@@ -12,11 +12,11 @@ import json
 import re
 import shutil
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from itertools import pairwise
+from itertools import compress, pairwise
 from math import log
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -86,6 +86,14 @@ class WordLists:
     def number(self, hash: int) -> int:
         found = int(np.searchsorted(self.hashes, np.uint64(hash)))
         return found if found < len(self.hashes) and int(self.hashes[found]) == hash else -1
+
+    def has(self, hashes: Sequence[int]) -> np.ndarray:
+        """Which of these words there are."""
+        wanted = np.array(hashes, np.uint64)
+        found = np.searchsorted(self.hashes, wanted)
+        known = found < len(self.hashes)
+        known[known] = self.hashes[found[known]] == wanted[known]
+        return known
 
     def of(self, number: int) -> np.ndarray:
         return self.places[self.edges[number] : self.edges[number + 1]]
@@ -255,7 +263,8 @@ class Search:
         if word in STOP or self.term(strip_plural(word)):
             return ""
         edits = sorted({edit for edit in list_single_edits(word) if edit[:1] == word[0] and edit not in STOP})
-        known = [(term[0], edit) for edit in edits if (term := self.term(strip_plural(edit)))]
+        there = self.lists.has([hash_word(strip_plural(edit)) for edit in edits])
+        known = [(term[0], edit) for edit in compress(edits, there) if (term := self.term(strip_plural(edit)))]
         return min(known)[1] if known else ""
 
     def find(

@@ -5,7 +5,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache
+from functools import cache, cached_property
 from itertools import chain
 from math import prod
 from pathlib import Path
@@ -79,7 +79,7 @@ class CategoryNeed:
     fits: np.ndarray
     """What meets all demands and is in stock."""
 
-    @property
+    @cached_property
     def cheapest(self) -> list[int]:
         """Places of the two cheapest products that do, the first among equals; one or none where there are no more."""
         places = np.flatnonzero(self.fits)
