@@ -59,13 +59,6 @@ def meets_all(goal, item):
     return item.category == goal.category and all(item.meets(each) for each in goal.constraints)
 
 
-def test_the_solver_earns_everything(world, tasks):
-    for task in tasks:
-        episode = Episode(ENV, world, task)
-        reward = play_episode(episode, play_solution)
-        assert (reward.success, reward.task, reward.hallucination, reward.fault) == (True, 1.0, 0.0, ""), task.id
-
-
 def test_the_certificate_is_what_every_product_of_the_shop_says(world, tasks):
     every = items(world)
     for task in tasks[::4]:
