@@ -205,10 +205,12 @@ def costs(parent, worker, work, each_mb=0):
 
 
 def test_what_workers_share_alone_limits_64_cores():
-    free = cores.Table("questions", costs(0, 0, 100), cores.Cost(400, 0, 0, 400, 0), 10)
+    free = cores.Table("questions", costs(0, 0, 100), cores.Cost(1600, 0, 0, 1600, 0), 10)
     assert free.limit(1) == free.limit(10) == pytest.approx(64)
-    held = cores.Table("questions", costs(1, 0.5, 100, each_mb=50), cores.Cost(400, 4, 0, 401, 0), 10)
+    held = cores.Table("questions", costs(1, 0.5, 100, each_mb=50), cores.Cost(1600, 16, 0, 1601, 0), 10)
     assert held.worker == pytest.approx(0.5)
     assert held.parent(10) == pytest.approx(10)
-    assert held.limit(10) == pytest.approx((1.5 + 1000) / (10 + 0.5 + 1000 / 64))
+    assert held.limit(10) == pytest.approx((10 + 0.5 + 1000) / (10 + 0.5 + 1000 / 64))
+    most_is_done_once = cores.Table("questions", costs(0, 0, 100), cores.Cost(1600, 0, 0, 115, 0), 10)
+    assert most_is_done_once.work(10) == pytest.approx(109)
     assert held.memory == pytest.approx((100 + 64 * 50) / 1024)
