@@ -3,6 +3,7 @@
 import bz2
 import gzip
 import io
+import json
 import lzma
 import zipfile
 from decimal import Decimal
@@ -188,6 +189,15 @@ def test_a_column_that_may_be_a_price_and_is_not_used_stops_the_build(tmp_path):
     run = Run(tmp_path / "run", seed=5, workers=1)
     run.build("catalog", source=str(tmp_path / "a.csv"), columns={"price": "member price"})
     assert [row.price for row in run.read("catalog")] == [Decimal("4.00"), Decimal("3.00")]
+
+
+def test_a_price_that_is_an_object_in_one_row_costs_that_row_alone(tmp_path):
+    rows = [{"id": n, "title": f"Lamp {n}", "price": {"a": 1} if n == 2 else f"{n}.00"} for n in range(1, 5)]
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    run = Run(tmp_path / "run", seed=5, workers=1)
+    made = run.build("catalog", source=str(tmp_path / "a.jsonl"), invent_prices=False)
+    assert (made.rows, made.rejected) == (3, 1)
+    assert sorted(row.price for row in run.read("catalog")) == [Decimal("1.00"), Decimal("3.00"), Decimal("4.00")]
 
 
 @pytest.mark.parametrize("form", [shopify, woocommerce, magento, nested_json], ids=lambda form: form.__name__)

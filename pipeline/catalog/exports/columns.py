@@ -7,7 +7,7 @@ from itertools import chain
 from typing import Any
 
 from shopwright.pipeline.catalog.exports.systems import Export, is_listed, list_names, load_exports
-from shopwright.pipeline.catalog.exports.values import Row, follow, says, simplify_name
+from shopwright.pipeline.catalog.exports.values import Row, follow, says, says_nothing, simplify_name
 from shopwright.schemas.shop import Product
 
 # Columns that tell about the record and not about the product.
@@ -29,7 +29,7 @@ def guess_export(columns: list[str], rows: list[Row]) -> Export:
     {'id': ['SKU'], 'title': ['Product Name'], 'price': ['sale price', 'list price']}
     """
     ways = list_ways(columns, rows)
-    objects = {way for way in ways if any(isinstance(follow(row, tuple(way.split("."))), dict) for row in rows)}
+    objects = {way for way in ways if holds_objects([follow(row, tuple(way.split("."))) for row in rows])}
     plain: dict[str, str] = {}
     inner: dict[str, str] = {}
     for way in ways:
@@ -50,6 +50,16 @@ def guess_export(columns: list[str], rows: list[Row]) -> Export:
     currency = "USD" if price and simplify_name(price[0]).endswith("_usd") else ""
     fields = {ours: names for ours, names in single.items() if names}
     return Export(columns=fields, currency=currency, attributes=list_nested_facts(fields, columns, ways))
+
+
+def holds_objects(values: list[Any]) -> bool:
+    """Whether most of those that say something are objects: one bad cell does not change what a column is.
+
+    >>> holds_objects(["5.00", {"a": 1}, "7.00"]), holds_objects([{"amount": 5}, None, {"amount": 7}, "free"])
+    (False, True)
+    """
+    told = [value for value in values if not says_nothing(value)]
+    return 2 * sum(isinstance(value, dict) for value in told) > len(told)
 
 
 def list_nested_facts(fields: dict[str, list[str]], columns: list[str], ways: list[str]) -> list[str] | None:
