@@ -33,6 +33,7 @@ LOST = (
     "A worker was lost {times} times in the same shard, most often because memory ran out. What is finished is kept: "
     "run the same command again, with more memory for each worker."
 )
+GIVEN_UP = "The cluster gave the work up. What is finished is kept: run the same command again."
 # Ray's errors of a worker that ended, whatever it did.
 RAY_LOSSES = {"WorkerCrashedError", "NodeDiedError", "OutOfMemoryError", "ActorDiedError", "LocalRayletDiedError"}
 ALONE = threading.Lock()
@@ -75,7 +76,13 @@ def connect_dask(address: str, workers: int) -> Executor:
         from distributed import Client, KilledWorker, LocalCluster
     except ImportError:
         raise explain_missing_runner("dask") from None
-    for name in ("distributed", "asyncio", "tornado"):
+    for name in (
+        "distributed",
+        "distributed.client",
+        "asyncio",
+        "tornado",
+        "tornado.application",
+    ):  # each has a level of its own
         logging.getLogger(name).setLevel(logging.CRITICAL)  # what ends a build is told once, by us
     if address and (error := probe_address(address)):
         raise explain_unreachable("Dask scheduler", address, error)
@@ -137,7 +144,7 @@ class Tasks:
         return found
 
     def pass_on(self, theirs: "Future[Any]", found: "Future[Any]") -> None:
-        error = theirs.exception() if not theirs.cancelled() else Ended("The cluster gave the work up.")
+        error = theirs.exception() if not theirs.cancelled() else Ended(GIVEN_UP)
         if error is None:
             found.set_result(theirs.result())
         elif isinstance(error, self.lost) or type(error).__name__ in RAY_LOSSES:

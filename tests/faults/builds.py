@@ -98,8 +98,20 @@ def fork_each(attempt):
         print(os.waitstatus_to_exitcode(status), flush=True)
 
 
-def attempt(folder, name, *, seed=None, workers=1, memory=None, file_size=None, without_rights=False, **settings):
+def attempt(
+    folder,
+    name,
+    *,
+    seed=None,
+    workers=1,
+    memory=None,
+    file_size=None,
+    without_rights=False,
+    environment=None,
+    **settings,
+):
     """Builds as the command does; gives its exit code. `memory`: bytes more than there are now; `file_size`: of the largest file."""
+    os.environ.update(environment or {})
     for each in (signal.SIGINT, signal.SIGTERM):
         signal.signal(each, stop)
     if memory is not None:

@@ -1,10 +1,10 @@
-"""An hour of faults: builds are killed, stopped, starved and damaged, hostile catalogs are built, and everything is compared with what it should be.
+"""Hours of faults: builds are killed, stopped, starved and damaged, hostile catalogs are built, and everything is compared with what it should be.
 
     python -m tests.faults.soak --minutes 60 --seed 1 --write docs/reliability.md
 
-Each round draws a dataset and a fault, lets it happen, builds again, and compares every byte with an undisturbed build; all checks are run again
-now and then. At the end it tells what was tried, what was lost (exit code 1 where anything was) and how memory grew in the process that builds
-again. A round is a function of the seed and its number; how many there are depends on the machine.
+Each round draws a dataset and a fault, lets it happen, here or elsewhere, builds again, and compares every byte with an undisturbed build; all checks
+are run again now and then. At the end it tells what was tried, what was lost (exit code 1 where anything was) and what the process that builds
+again took of memory. A round is a function of the seed and its number; how many there are depends on the machine. Ctrl-C ends it with its figures.
 """
 
 import argparse
@@ -25,16 +25,16 @@ from random import Random
 from tempfile import TemporaryDirectory
 
 from docs.make import small_run
-from shopwright.pipeline.problem import Problem
+from shopwright.pipeline.problem import Problem, stop
 from shopwright.pipeline.run import Run
 from shopwright.pipeline.stages import all_stages
 from shopwright.pipeline.verify import verify
-from tests.faults import damage, disk
+from tests.faults import damage, disk, elsewhere, figures
 from tests.faults.builds import Case, Forge, shard_times
+from tests.faults.elsewhere import TRAJECTORIES
 from tests.hostile import shops
 from tests.processes import Build
 
-MARKS = "<!-- soak -->\n", "<!-- /soak -->"
 HEAVY = {
     "rl_prompts": 0.1,
     "rollouts": 0.1,
@@ -61,7 +61,8 @@ class Soak:
     figures: Counter = field(default_factory=Counter)
     wrong: list = field(default_factory=list)
     memory: list = field(default_factory=list)
-    """Seconds since the beginning, and resident bytes of this process, whenever it had built something."""
+    """Seconds by some clock, and resident bytes of this process, whenever it had built something."""
+    storage: elsewhere.Storage | None = None
 
     def compared(self, case, folder):
         """Every byte of a dataset is as it was made undisturbed."""
@@ -203,8 +204,6 @@ def manifest_damaged(soak, case, chance):
 
 # --- faults of whole commands: workers, and builds that meet -------------------------------------------------------------
 
-TRAJECTORIES = ("build", "trajectories", "--products", "1200", "--count", "20", "--tokens", "6k", "--seed", "3")
-
 
 def command(soak, chance):
     """A build with two workers on the command line, and where it is."""
@@ -215,11 +214,7 @@ def command(soak, chance):
 
 
 def goes_on(soak, folder):
-    code, said = Build("shopwright.pipeline", folder, *TRAJECTORIES).ended()
-    assert code == 0, said[-2_000:]
-    for name in ("catalog", "personas", "queries", "trajectories"):
-        Case(soak.base, name).same_files(folder)
-    soak.figures["datasets compared byte by byte"] += 4
+    elsewhere.ends_as_here(soak, folder, folder)
 
 
 def worker_killed(soak, chance):
@@ -312,10 +307,16 @@ INPUT = [hostile_catalog]
 def drawn(soak, number):
     """What happens in a round, to which dataset (none where it is a whole command), and the chance that it has left."""
     chance = Random(f"{soak.seed} {number}")
+    there, with_dask = elsewhere.draw_from(elsewhere.list_missing())
     kind = chance.random()
-    if kind < 0.16:
-        return chance.choice(COMMANDS if kind < 0.08 else INPUT), None, chance
-    fault = chance.choice([*SINGLE, *([disk_full] if soak.figures["small disks"] else [])])
+    if kind < 0.22:
+        return (
+            chance.choice(INPUT if kind < 0.08 else COMMANDS if kind < 0.16 or not with_dask else with_dask),
+            None,
+            chance,
+        )
+    small_disk = [disk_full] if soak.figures["small disks"] else []
+    fault = chance.choice(there if kind < 0.34 and there else [*SINGLE, *small_disk])
     (name,) = chance.choices(list(all_stages()), [HEAVY.get(name, 1) for name in all_stages()])
     return fault, name, chance
 
@@ -347,68 +348,39 @@ def checked(soak):
     soak.weigh()
 
 
-def slope(memory):
-    """MB an hour: the line that fits best what the process weighed in its second half, when it knows all that it keeps."""
-    if len(memory) < 4:
-        return 0.0
-    late = memory[len(memory) // 2 :]
-    seconds, weights = zip(*late, strict=True)
-    at, of = sum(seconds) / len(late), sum(weights) / len(late)
-    across = sum((second - at) ** 2 for second in seconds)
-    return sum((s - at) * (w - of) for s, w in late) / across * 3600 / 1e6 if across else 0.0
-
-
-def tabulate(soak, seconds):
-    """The figures, as lines of a table."""
-    lost = len(soak.wrong)
-    rows = [
-        ("minutes", f"{seconds / 60:.0f}"),
-        ("rounds", f"{soak.figures['rounds']:,}"),
-        ("**faults injected**", f"**{soak.counts.total():,}**"),
-        *((f"– {kind}", f"{count:,}") for kind, count in soak.counts.most_common()),
-        *((kind, f"{count:,}") for kind, count in soak.bad.most_common()),
-        *((kind, f"{count:,}") for kind, count in soak.figures.most_common() if kind not in ("rounds", "small disks")),
-        ("rounds after which anything differed, or that were not told in one line", f"{lost:,}"),
-        ("**rows lost**", "**0**" if not lost else "see below"),
-        (
-            "memory of the process that builds, at the end",
-            f"{soak.memory[-1][1] / 1e6:,.0f} MB" if soak.memory else "-",
-        ),
-        ("its slope in the second half", f"{slope(soak.memory):+.1f} MB an hour"),
-    ]
-    return [f"| {name} | {figure} |" for name, figure in rows]
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minutes", type=float, default=60)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--write", metavar="FILE", type=Path, help="put the figures there, between its marks")
     options = parser.parse_args()
-    with TemporaryDirectory(prefix="shopwright-soak-") as name, contextlib.closing(Forge()) as forge:
+    with TemporaryDirectory(prefix="shopwright-soak-") as name, contextlib.ExitStack() as stack:
         print("building the run that everything is compared with ...", flush=True)
-        soak = Soak(Path(name), options.seed, small_run(Path(name) / "base", workers=1).folder, forge)
+        base, forge = small_run(Path(name) / "base", workers=1).folder, stack.enter_context(contextlib.closing(Forge()))
+        soak = Soak(Path(name), options.seed, base, forge)
+        if "object storage" not in elsewhere.list_missing():
+            soak.storage = stack.enter_context(contextlib.closing(elsewhere.Storage(Path(name))))
         soak.figures["small disks"] = int(disk.available())
         began = said = time.monotonic()
-        while time.monotonic() - began < 60 * options.minutes:
-            fault, dataset, chance = drawn(soak, soak.figures["rounds"])
-            label = one_round(soak, fault, dataset, chance=chance)
-            if soak.figures["rounds"] % 50 == 1:
-                checked(soak)
-            if time.monotonic() - said > 30:
-                said = time.monotonic()
-                print(
-                    f"{(said - began) / 60:5.1f} min  {soak.figures['rounds']:,} rounds, {soak.counts.total():,} faults, "
-                    f"{len(soak.wrong)} wrong; last: {label}",
-                    flush=True,
-                )
-        lines = tabulate(soak, time.monotonic() - began)
+        for each in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(each, stop)
+        with contextlib.suppress(KeyboardInterrupt):
+            while time.monotonic() - began < 60 * options.minutes:
+                fault, dataset, chance = drawn(soak, soak.figures["rounds"])
+                label = one_round(soak, fault, dataset, chance=chance)
+                if soak.figures["rounds"] % 50 == 1:
+                    checked(soak)
+                if time.monotonic() - said > 30:
+                    said = time.monotonic()
+                    print(
+                        f"{(said - began) / 60:5.1f} min  {soak.figures['rounds']:,} rounds, {soak.counts.total():,} faults, "
+                        f"{len(soak.wrong)} wrong, {soak.memory[-1][1] / 1e6:,.0f} MB; last: {label}",
+                        flush=True,
+                    )
+        lines = figures.tabulate(soak, time.monotonic() - began)
     print("\n".join([*lines, *soak.wrong]))
     if options.write:
-        text = options.write.read_text(encoding="utf-8")
-        first, last = text.index(MARKS[0]) + len(MARKS[0]), text.index(MARKS[1])
-        table = "\n".join(["| what | figure |", "| --- | --- |", *lines, ""])
-        options.write.write_text(text[:first] + table + text[last:], encoding="utf-8")
+        figures.put_between_marks(lines, options.write)
     return 1 if soak.wrong else 0
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from shopwright.pipeline.problem import Ended, Problem
 from shopwright.pipeline.run import Run
-from shopwright.pipeline.runners import Tasks, call_alone, check_runner
+from shopwright.pipeline.runners import GIVEN_UP, Tasks, call_alone, check_runner
 from shopwright.pipeline.stages import upstream
 from tests.processes import Build
 from tests.scale import servers
@@ -53,6 +53,18 @@ def test_a_cluster_of_two_makes_what_is_made_here_and_again_when_one_is_killed(c
     assert code == 0, said
     assert sums(Run(tmp_path / "run")) == here
     assert not list((tmp_path / "run").rglob("*.tmp"))
+
+
+@pytest.mark.slow
+def test_a_cluster_that_is_gone_ends_the_build_in_one_line(tmp_path):
+    pytest.importorskip("distributed")
+    with servers.dask() as (runner, _):
+        build = Build("shopwright.pipeline", tmp_path / "run", "build", *SMALL, "--runner", runner)
+        build.until("trajectories:")
+    code, said = build.ended()
+    assert code == 3, said
+    assert "Traceback" not in said
+    assert said.startswith(f"shopwright: error: {GIVEN_UP}\n")
 
 
 @pytest.mark.slow
