@@ -11,11 +11,13 @@ import hashlib
 import json
 import os
 import re
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from functools import cache
+from functools import _lru_cache_wrapper, cache
+from itertools import chain
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -53,8 +55,9 @@ DUCKDB_MEMORY = "2GB"
 SHARD = re.compile(r"part-\d{5,}(-across)?\.parquet")
 # The part of the code that a manifest of 0.1.0 names.
 ALL_CODE = "all"
-# What `Dataset.once` made in this process, by folder, state of the files and function.
+# What `Dataset.once` made in this process, by folder, state of the files and function; of as many runs.
 VIEWS: dict[tuple[Any, ...], Any] = {}
+RUNS_KEPT = 4
 
 
 class JsonModel(BaseModel):
@@ -266,13 +269,29 @@ class Dataset(Generic[RecordT]):
             return kept
         key = (str(self.folder.resolve()), compute_stamp(self.files), make)
         if key not in VIEWS:
-            # Of files that have changed since: nobody asks for it again.
-            for old in [old for old in VIEWS if old[0] == key[0] and old[2] == make]:
-                del VIEWS[old]
+            forget_views(*key)
             VIEWS[key] = make(self)
         found: T = VIEWS[key]
         self.cache[make] = found
         return found
+
+
+def forget_views(folder: str, _: Any, make: Callable[..., Any]) -> None:
+    """Lets go of what was made of files that have changed since, and of all runs but the last few: a process may see a hundred of them."""
+    runs = dict.fromkeys(os.path.dirname(each) for each in (folder, *(old[0] for old in reversed(VIEWS))))
+    kept = {*list(runs)[:RUNS_KEPT]}
+    for old in [old for old in VIEWS if (old[0] == folder and old[2] == make) or os.path.dirname(old[0]) not in kept]:
+        del VIEWS[old]
+    if len(runs) > RUNS_KEPT:
+        forget_results()
+
+
+def forget_results() -> None:
+    """Empties what functions keep of texts: those of a run that is let go of are asked for no more. Caches of a few hold whole shops, and stay."""
+    modules = [module for name, module in list(sys.modules.items()) if name.startswith("shopwright.pipeline.")]
+    for each in chain.from_iterable(list(vars(module).values()) for module in modules):
+        if isinstance(each, _lru_cache_wrapper) and (each.cache_parameters()["maxsize"] or 0) > 4:
+            each.cache_clear()
 
 
 def escape_glob(path: str | Path) -> str:

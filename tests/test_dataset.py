@@ -1,9 +1,11 @@
 """A dataset is read as it was written, in order, and a shard is there whole or not at all."""
 
+import gc
 import json
 import os
 import subprocess
 import sys
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from decimal import Decimal
@@ -17,6 +19,7 @@ from hypothesis import strategies as st
 from shopwright import __version__
 from shopwright.pipeline.arrow import arrow_schema, to_batch
 from shopwright.pipeline.dataset import (
+    RUNS_KEPT,
     Dataset,
     Manifest,
     ShardWriter,
@@ -27,6 +30,7 @@ from shopwright.pipeline.dataset import (
 )
 from shopwright.pipeline.files import is_readable_parquet, write_whole
 from shopwright.pipeline.problem import Problem
+from shopwright.pipeline.words import content_words
 from shopwright.schemas.record import Part, Record
 from tests.folders import listing
 from tests.rows import write_dataset
@@ -147,6 +151,26 @@ def test_what_is_looked_up_is_made_once_and_again_when_the_files_change(lots):
     assert made == ["lots"]
     assert len(write_dataset(lots.run, "lots", Lot, LOTS[:1]).once(ids)) == 8
     assert made == ["lots", "lots"]
+
+
+def test_of_many_runs_what_was_looked_up_of_the_last_few_is_kept(tmp_path):
+    class Ids(list):
+        """A list that can be watched."""
+
+    def ids(dataset):
+        return Ids(row.id for row in dataset)
+
+    watched = []
+    for number in range(RUNS_KEPT + 4):
+        lots = write_dataset(tmp_path / str(number), "lots", Lot, LOTS)
+        watched.append(weakref.ref(lots.once(ids)))
+        known = content_words.cache_info().currsize
+        content_words(f"lamp {number}")
+        assert content_words.cache_info().currsize == (known if number < RUNS_KEPT else 0) + 1
+    del lots
+    gc.collect()
+    assert [found() is not None for found in watched] == [False] * 4 + [True] * RUNS_KEPT
+    assert Dataset(tmp_path / "0", "lots", Lot).once(ids) == [lot.id for lot in LOTS]
 
 
 def test_each_batch_is_a_row_group_of_zstd(lots):

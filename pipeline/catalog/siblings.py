@@ -6,7 +6,7 @@ offered of a line is some of what it could come in.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from itertools import accumulate, product
 from random import Random
 
@@ -73,7 +73,7 @@ class Leanings:
         return self.draw_value(random, name)
 
 
-@cache
+@lru_cache(4_096)
 def is_a_scale(values: tuple[str, ...]) -> bool:
     """Whether they are numbers in one unit, each more than the one before.
 

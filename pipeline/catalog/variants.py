@@ -283,7 +283,7 @@ def is_stated_in_title(title: str, name: str, values: Iterable[str], *, listed: 
     return any(normalize_option_value(value) in text for value in values if len(value.strip()) > 1)
 
 
-@cache
+@lru_cache(4_096)
 def list_title_cues(way: str, name: str) -> frozenset[str]:
     """The words by which a title says something of such an option."""
     return frozenset(

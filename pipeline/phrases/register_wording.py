@@ -4,7 +4,7 @@ import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -130,7 +130,7 @@ def replace_words(text: str, table: Mapping[str, str]) -> str:
     return match_words(tuple(table)).sub(lambda found: table.get(found[0], found[0]), text)
 
 
-@cache
+@lru_cache(4_096)
 def match_words(words: tuple[str, ...]) -> re.Pattern[str]:
     """Any of these words, and any slot."""
     either = "|".join(re.escape(each) for each in sorted(words, key=len, reverse=True))

@@ -7,7 +7,7 @@ SQLite both understand after transpilation (see `engines`), and they order by so
 import re
 from collections.abc import Iterator
 from decimal import Decimal
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 from shopwright.pipeline.questions import tree as t
@@ -161,7 +161,7 @@ def fill_frame(name: str, what: t.Column | None = None, **given: Any) -> str:
     return PLACE.sub(lambda place: places[place[1]], build_frame(name, what, empty))
 
 
-@cache
+@lru_cache(4_096)
 def build_frame(name: str, what: t.Column | None, empty: frozenset[str]) -> str:
     """A frame for a column, in the form in which sqlglot writes it, without the conditions that say nothing."""
     from sqlglot import exp
@@ -188,7 +188,7 @@ def is_not_null(what: t.Column | None) -> Expression:
     return exp.Not(this=exp.Is(this=make_sql_column(what), expression=exp.Null()))
 
 
-@cache
+@lru_cache(4_096)
 def parse_frame_sql(text: str) -> Expression:
     from sqlglot import parse_one
 

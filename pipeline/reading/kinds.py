@@ -1,7 +1,7 @@
 """What a thing of a category may be called, for one who reads: by the category's title, and by the names that are known for it."""
 
 import re
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 NAMES = Path(__file__).parents[2] / "data/reference/phrases/questions/kinds.txt"
@@ -36,7 +36,7 @@ def load_known_names() -> dict[str, list[str]]:
     return found
 
 
-@cache
+@lru_cache(4_096)
 def list_names_of(category: str) -> frozenset[str]:
     """All that one thing of a category, or several, may be called, in lower case.
 

@@ -356,7 +356,7 @@ class ShortReader:
             self.take(*match.span())
 
 
-@cache
+@lru_cache(4_096)
 def is_mistyped(word: str) -> bool:
     """Whether one slip makes it one of the words that a request is made of; those are no words of products.
 
@@ -380,7 +380,7 @@ def list_effect_patterns() -> list[tuple[re.Pattern[str], str, frozenset[str]]]:
     return [(compile_words(words), op, facts) for words, op, facts in EFFECT_WORDS]
 
 
-@cache
+@lru_cache(4_096)
 def write_as_typed(value: str) -> list[str]:
     """A value without apostrophes, with a small number as a word, and somebody's own for any one; the longest first.
 

@@ -225,7 +225,7 @@ def fill_rules(text: str, rules: dict[str, str]) -> str:
     return RULE.sub(lambda found: f"(?:{rules[found[1]]})", text)
 
 
-@cache
+@lru_cache(4_096)
 def compile_cue(text: str) -> re.Pattern[str]:
     """Slots become groups; the second of a name gets another, as `n__2`."""
     count: dict[str, int] = {}
@@ -354,7 +354,7 @@ def unite_facts(slots: Iterable[tuple[str, str]], facts: dict[str, str]) -> Fact
     return tuple(sorted(found.items()))
 
 
-@cache
+@lru_cache(4_096)
 def name_nouns(slot: str, said: str) -> tuple[str, ...]:
     """The meanings of the bank that a noun may have; none for facts.
 

@@ -124,7 +124,7 @@ class ShopPolicies:
         }
 
 
-@lru_cache(512)
+@lru_cache(128)
 def load_policies(id: str) -> ShopPolicies:
     """The policies of this name, the same in any process. Raises Problem where none can have it.
 

@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
-from functools import cache
+from functools import cache, lru_cache
 from itertools import accumulate, chain
 from random import Random
 from typing import Annotated, Any
@@ -250,7 +250,7 @@ def draw_household(random: Random, households: list[str], liked: Sequence[Catego
     return random.choice(parents)
 
 
-@cache
+@lru_cache(4_096)
 def is_for_children(group: str, leaf: str) -> bool:
     """
     >>> is_for_children("Toys", "Dolls"), is_for_children("Office", "Gel Pens")

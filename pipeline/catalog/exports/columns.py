@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable
-from functools import cache
+from functools import lru_cache
 from itertools import chain
 from typing import Any
 
@@ -103,7 +103,7 @@ def simplify_way(way: str) -> str:
     return "_".join(parts)
 
 
-@cache
+@lru_cache(4_096)
 def is_fact(name: str) -> bool:
     """Whether a column that we have no field for may be an attribute.
 

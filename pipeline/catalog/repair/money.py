@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from decimal import ROUND_HALF_UP, Decimal
-from functools import cache
+from functools import cache, lru_cache
 from itertools import chain
 from typing import Any, Literal, NamedTuple
 
@@ -202,7 +202,7 @@ def by_first(signs: Iterable[str], words: Container[str]) -> dict[str, list[str]
     return found
 
 
-@cache
+@lru_cache(4_096)
 def compile_signs(first: str) -> re.Pattern[str] | None:
     """Any of the signs that begin with a character; compiled when one is met, because all of them take a third of a second."""
     patterns = load_money_lists().signs.get(first)
