@@ -36,7 +36,14 @@ GROUPS: dict[str, tuple[list[str], list[str]]] = {
     ),
     "answers": (
         ["pipeline/questions/answers.py", "pipeline/checks/questions.py", "pipeline/checks/question_words.py"],
-        ["tests/checks/test_questions.py", "tests/questions/test_conditions.py", "tests/questions/test_audit.py"],
+        [
+            "tests/checks/test_questions.py",
+            "tests/checks/test_text_alone.py",
+            "tests/questions/test_answers.py",
+            "tests/questions/test_conditions.py",
+            "tests/questions/test_audit.py",
+            "tests/fuzz/test_answers.py",
+        ],
     ),
     "rewards": (
         [
@@ -66,7 +73,16 @@ GROUPS: dict[str, tuple[list[str], list[str]]] = {
             "pipeline/checks/trajectories.py",
             "pipeline/checks/unique.py",
         ],
-        ["tests/checks", "tests/stages/test_env_tasks.py"],
+        [
+            "tests/checks",
+            "tests/envs/test_contract.py",
+            "tests/shopping/test_draw.py",
+            "tests/shopping/test_facts.py",
+            "tests/shopping/test_short_wording.py",
+            "tests/stages/test_env_tasks.py",
+            "tests/stages/test_shopping_episodes.py",
+            "tests/stages/test_shopping_tasks.py",
+        ],
     ),
     "leaks": (["pipeline/publish/leaks.py"], ["tests/publish/test_leaks.py"]),
 }
