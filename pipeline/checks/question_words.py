@@ -147,7 +147,11 @@ def list_columns_and_texts(query: Any) -> set[str]:
 
 
 def selects_from_events(query: Any) -> bool:
-    """Whether what it selects comes from the events, and is not written into it."""
+    """Whether what it selects comes from the events, and is not written into it.
+
+    >>> selects_from_events(parse_select("SELECT COUNT(*) FROM events")), selects_from_events(parse_select("SELECT brand, 3 FROM events"))
+    (True, False)
+    """
     from sqlglot import exp
 
     select = query.find(exp.Select)

@@ -372,6 +372,11 @@ def test_an_end_before_the_end_is_found(find_reasons, left):
     assert "a malformed end" in find_reasons(left)
 
 
+def test_an_end_shortly_before_the_end_is_found(find_reasons, left):
+    act(left["steps"][-2], type="terminate")
+    assert "a malformed end" in find_reasons(left)
+
+
 def test_a_session_without_its_end_is_found(find_reasons, left):
     left["steps"].pop()
     assert find_reasons(counted(left | {"end": left["steps"][-1]["at"]})) == {"a malformed end"}

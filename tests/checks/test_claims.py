@@ -145,6 +145,7 @@ TRUE = [
     [search(), opens("p2"), back("p2"), opens("p3"), back("p3"), leave("None of these is what I had in mind.")],
     [search(), buy("p2", f"I have thought about the {BLUE} long enough, and I buy it.")],
     [search("lamp under 25", "I only want to see things under $25."), opens("p2"), search("lamp"), opens("p1")],
+    [search(), step(listing(), "I do not trust things with poor reviews.", {"type": "click", "name": "nav.home"}), opens("p2")],
     [search(), search("blue table lamp", 'The results for "table lamp" are too broad for me.'), opens("p2"), leave(f"I am not convinced by the {BLUE}.")],
 ]  # fmt: skip
 
@@ -161,6 +162,11 @@ def faults(steps, brands=("Pell",)):
 @pytest.mark.parametrize(("what", "steps"), FALSE.items(), ids=FALSE)
 def test_a_planted_falsehood_is_found(what, steps):
     assert f"a rationale that {what}" in faults(steps)
+
+
+def test_the_price_of_the_product_on_the_page_is_not_anothers():
+    steps = [search(), opens("p1"), back("p1", f"The {BLUE} costs $40.00, so I go back."), leave()]
+    assert "a rationale that names a price that is another product's" in faults(steps)
 
 
 @pytest.mark.parametrize("steps", TRUE, ids=lambda steps: steps[-1].rationale[:30])

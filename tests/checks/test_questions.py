@@ -13,7 +13,7 @@ import pytest
 
 from shopwright.pipeline.arrow import arrow_schema, to_batch
 from shopwright.pipeline.checks import questions as check
-from shopwright.pipeline.checks.question_words import answer_is_not_in_the_question
+from shopwright.pipeline.checks.question_words import answer_is_not_in_the_question, find_noun_fault
 from shopwright.pipeline.checks.questions import guard_table
 from shopwright.pipeline.questions.answers import answer_tree, type_of
 from shopwright.pipeline.questions.conditions import idle_conditions, idle_in_sql
@@ -1044,6 +1044,20 @@ def test_a_question_without_a_tree_and_with_a_fault_is_told_so(why, name):
 )
 def test_what_is_left_out_or_written_in_other_cases_may_be_named(why, sql):
     assert "names" not in " ".join(why(another_query("a count", sql)))
+
+
+@pytest.mark.parametrize(
+    ("title", "said"),
+    [
+        ("Norrvik floor lamps, oak", None),  # the word goes on, and what it is has been said
+        ("Norrvik floor lamp, oak", None),
+        ("Norrvik floor lamp shade of oak", CUT_SHORT),
+    ],
+)
+def test_words_stop_before_what_a_product_is_where_another_word_follows(title, said):
+    row = event(0, "01 09:00:30 click white lamp") | {"product_name": title}
+    log = Log([row, row | {"row_id": 1, "asin": "B9", "product_name": "Norrvik desk lamp, white"}])
+    assert find_noun_fault(Mention(brand="Norrvik", parts=("floor lamp",)), log) == said
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,20 @@
 """A thought that says more than was asked, printed or done is found, whatever it is about."""
 
 import re
+from collections import Counter
 from datetime import date, timedelta
 
 import pytest
 
 from shopwright.pipeline.checks.rollouts import extract_literals, list_compared_texts
-from shopwright.pipeline.checks.thoughts import NUMBER, find_thought_fault, split_thoughts
+from shopwright.pipeline.checks.thoughts import (
+    NUMBER,
+    Known,
+    find_false_counts,
+    find_thought_fault,
+    find_unknown_numbers,
+    split_thoughts,
+)
 from shopwright.pipeline.sandbox.data_loader import query_trajectory_events
 from shopwright.schemas.rollouts import Message, Rollout
 
@@ -90,6 +98,40 @@ def test_a_claim_that_the_outputs_do_not_bear_out_is_found(visible_rollouts):
         lambda thought: f"{thought} The whole log has 3 purchases, 86117.".replace("3 purchases, ", "purchases: "),
     )
     assert tried == found > 0
+
+
+@pytest.mark.parametrize(
+    ("said", "unknown"),
+    [
+        ("There are eleven.", []),
+        ("There are seven.", ["seven"]),
+        ("Four, or 11 of 19.", ["19", "Four"]),
+        ("Three.", []),
+    ],
+)
+def test_a_number_in_digits_or_words_stands_in_what_was_printed(visible_rollouts, said, unknown):
+    question = visible_rollouts[0][1].model_copy(
+        update={"question": "How many are there?", "sql": "SELECT brand FROM events"}
+    )
+    printed = "11 rows, of them 3"
+    assert list(find_unknown_numbers(said, Known(question, [printed]), printed)) == unknown
+
+
+@pytest.mark.parametrize(
+    ("thought", "wrong"),
+    [
+        ("The whole log has 3 purchases.", False),
+        ("The whole log has 4 purchases.", True),
+        ("The whole log has 4 purchases of 9 rows.", False),  # one of the two may be meant
+        ("The whole log has 4 purchases and clicks.", False),
+        ("The whole log has purchases.", False),
+        ("If the whole log has 4 purchases, it is over.", False),
+        ("There are 4 purchases.", False),
+    ],
+)
+def test_a_total_of_an_action_is_that_of_the_log(thought, wrong):
+    found = list(find_false_counts(thought, Counter({"purchase": 3, "click": 9})))
+    assert bool(found) == wrong
 
 
 def test_a_thought_that_comes_twice_is_found(visible_rollouts):

@@ -16,6 +16,7 @@ from shopwright.pipeline.rewards.shopsimulator import (
     is_picked_option,
     matches_attribute,
     normalize_color,
+    score_no_purchase,
     score_purchase,
     score_title_overlap,
     score_type,
@@ -320,3 +321,8 @@ def test_whatever_is_bought_strict_is_not_above_loose_and_a_fault_says_what_was_
         match = score_purchase(bought, goal, attributes=attributes, options=options, chosen=chosen, form=form)
         assert 0 <= match.strict <= match.loose <= 1
         assert match.success == (match.fault == "")
+
+
+def test_who_buys_nothing_earns_nothing_and_has_not_done_it():
+    found = score_no_purchase()
+    assert (found.loose, found.strict, found.success, found.same_product) == (0.0, 0.0, False, False)
