@@ -107,5 +107,12 @@ def test_a_list_says_how_many_slots_were_expected(world):
     assert wrong == f"its certificate: expected OneOfEach with {many + 1} items, found OneOfEach with {many} items"
 
 
+def test_lists_of_one_seller_and_substitutes_are_not_guessed_in_tasks_as_they_are_drawn(catalog):
+    for task in draw_tasks("one_seller"):
+        assert check.sellers_are_not_guessed(task, catalog) is None
+    for task in draw_tasks("substitution"):
+        assert check.titles_tell_no_substitute(task, catalog) is None
+
+
 def test_every_env_of_the_project_has_a_judge():
     assert set(JUDGES) == set(all_envs())

@@ -317,6 +317,18 @@ def test_many_searches_for_one_thing_do_not_make_up_for_others_searched_for_once
     assert EXPLORE in found
 
 
+@pytest.mark.parametrize(("sizes", "fails"), [((4, 4, 1, 1, 1), True), ((4, 3, 3, 1, 3), False)])
+def test_two_things_of_five_searched_for_more_than_once_are_too_few(why, row, sizes, fails):
+    """However often these are; four of five are enough."""
+    things = iter([thing for thing in range(400) for _ in range(sizes[thing % 5])])
+    events = [
+        event | {"search_query": f"zu{letters(next(things))}"} if event["search_query"] else event
+        for event in row["events"]
+    ]
+    (found,) = why(with_events(row, events))
+    assert (EXPLORE in found) == fails
+
+
 def test_the_same_accurate_search_for_every_intent_is_no_exploration(why, row):
     """One search an intent, though 55 of 100 actions are searches."""
     events = [
@@ -675,6 +687,18 @@ def test_both_budgets_of_a_near_duplicate_go_however_near_they_are(across, built
     shorter = with_events(longer, longer["events"][:-5]) | {"id": "shorter", "budget": "23900"}
     rows = [shorter, longer, of("persona-0000099", shorter), of("persona-0000099", longer)]
     assert across(*rows) == [(2, ALIKE), (3, ALIKE)]
+
+
+@pytest.mark.parametrize(("shared", "found"), [("abcdefg", []), ("abcdefgh", [(1, ALIKE)])])
+def test_who_shares_just_half_of_the_runs_of_four_is_no_near_duplicate(across, built, shared, found):
+    """Of eleven products there are eight runs; seven of them in common make four."""
+    click = next(event for event in built[5]["events"] if event["asin"])
+
+    def opens(ids):
+        return [click | {"asin": id, "timestamp": click["timestamp"] + n * DAY} for n, id in enumerate(ids)]
+
+    one, other = with_events(built[5], opens("abcdefghijk")), opens(f"{shared}VWXYZ"[:11])
+    assert across(one, of("persona-0000099", built[5], other)) == found
 
 
 def test_every_copy_but_the_first_goes(across, built):

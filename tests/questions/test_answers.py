@@ -6,7 +6,7 @@ from decimal import Decimal
 import pytest
 
 from shopwright.pipeline.questions import tree as t
-from shopwright.pipeline.questions.answers import Undecided, answer_tree
+from shopwright.pipeline.questions.answers import Undecided, answer_tree, is_tied
 from shopwright.pipeline.questions.log import Log
 from tests.checks.test_questions import BUY, CART, CLICK, MONTH, RUG, SEARCH, events, on
 
@@ -17,6 +17,7 @@ WHITE, MUG, SHELF, RUGS = (
     "Brindle wool rug, 160 cm, sand",
 )
 CLICKS, BOUGHT, SEARCHES = t.Pick(action=CLICK), t.Pick(action=BUY), t.Pick(action=SEARCH)
+MUG_SEEN = t.Mention(brand=None, parts=("stoneware mug",))
 RUG_SEEN = t.Moment(of=t.Pick(action=CLICK, product=RUG))
 ANSWERS = [
     (t.Fold(of=BOUGHT, how="sum"), Decimal("256.90"), [4, 16, 20, 25]),
@@ -45,6 +46,8 @@ ANSWERS = [
     (t.Share(of=t.Pick(action=BUY, **on(2)), part=t.Pick(brand="Tarn")), None, []),
     (t.Names(of=t.Pick(action=CLICK, **on(5)), what="brand"), frozenset({"Ostrana", "Norrvik"}), [11, 12]),
     (t.Listed(of=BOUGHT, what="product_name", n=2), [WHITE, MUG], [4, 16]),
+    (t.Listed(of=BOUGHT, what="product_name", n=1), [WHITE], [4]),
+    (t.Listed(of=BOUGHT, what="product_name", n=-1), [RUGS], [25]),
     (t.Listed(of=BOUGHT, what="product_name", n=-2), [SHELF, RUGS], [20, 25]),
     (t.Sets(of=CLICKS, other=BOUGHT, what="brand", how="minus"), frozenset({"Ostrana"}), [11, 22]),
     (t.Sets(of=CLICKS, other=BOUGHT, what="brand", how="both", counted=True), 3, [1, 2, 4, 6, 8, 12, 18, 20, 23, 25]),
@@ -99,3 +102,35 @@ def test_a_session_goes_on_to_its_thirtieth_minute():
 def test_a_figure_between_two_roundings_is_not_decided():
     with pytest.raises(Undecided):
         answer_tree(t.Fold(of=BOUGHT, how="average"), Log(events(MONTH)))  # 64.225
+
+
+DAYS = "01 09:00:00 click mug\n01 09:01:00 click rug\n03 09:00:00 click mug\n05 09:00:00 click rug\n05 09:10:00 purchase rug\n05 09:11:00 purchase mug"
+
+
+@pytest.mark.parametrize(
+    ("month", "tree", "tied"),
+    [
+        (MONTH, t.Top(of=CLICKS, by="product_types"), True),  # floor lamps and rugs, three times each
+        (MONTH, t.Top(of=CLICKS, by="product_types", rank=2), True),
+        (MONTH, t.Top(of=CLICKS, by="product_types", rank=3), False),  # desk lamps, before mugs and shelves
+        (MONTH, t.Top(of=CLICKS, by="product_types", k=2), True),
+        (MONTH, t.Top(of=CLICKS, by="product_types", rank=3, k=2), True),
+        (MONTH, t.Top(of=BOUGHT, by="brand", measure="spend", k=3), False),
+        (MONTH, t.Top(of=BOUGHT, by="brand"), True),
+        (MONTH, t.Extreme(of=CLICKS, how="dearest", what="product_name"), False),  # two clicks on one rug
+        (MONTH, t.Extreme(of=CLICKS, how="dearest", what="day"), True),
+        (MONTH, t.Extreme(of=CLICKS, how="cheapest", what="day"), False),
+        (MONTH, t.Pause(of=BOUGHT, what="start"), False),
+        (DAYS, t.Pause(of=t.Pick(action=CLICK, product=MUG_SEEN), what="start"), False),
+        (DAYS.replace("05 09:00:00", "05 09:01:00"), t.Pause(of=CLICKS, what="start"), False),
+        (DAYS.replace("01 09:01:00 click rug\n", ""), t.Pause(of=CLICKS, what="start"), True),
+        (MONTH, t.Sessions(of=t.Pick(), what="start"), True),
+        (MONTH, t.Sessions(of=BOUGHT, what="start"), True),
+        (MONTH, t.Sessions(of=t.Pick(last_day=date(2024, 5, 1)), what="start"), False),
+        (DAYS, t.Journey(of=CLICKS, since="click", how="longest", what="product_name"), False),
+        (DAYS.replace("09:11", "09:09"), t.Journey(of=CLICKS, since="click", how="longest", what="product_name"), True),
+        (DAYS, t.Count(of=CLICKS), False),
+    ],
+)
+def test_a_tie_is_one_where_it_decides_what_is_answered(month, tree, tied):
+    assert is_tied(tree, Log(events(month))) == tied
