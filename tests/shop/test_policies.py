@@ -2,6 +2,7 @@
 
 import hashlib
 import re
+from collections import Counter
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
@@ -26,6 +27,7 @@ from shopwright.pipeline.shop.policy_families import (
     draw_topic,
     load_families,
     load_policy_facts,
+    phrase_amount,
     read_policy_file,
 )
 from shopwright.pipeline.shop.policy_questions import (
@@ -37,6 +39,7 @@ from shopwright.pipeline.shop.policy_questions import (
     mean_question,
     phrase_aside,
     pick_from,
+    pick_value,
 )
 from shopwright.pipeline.shop.policy_rules import Span
 from shopwright.pipeline.shop.store import Customer, Item
@@ -196,6 +199,26 @@ def test_what_a_case_may_have_instead_is_one_value_of_each_other_setting():
             met = [[each for each in settings if fits(each, other)] for other in others]
             assert [len(each) for each in met] == [1] * len(others)
             assert len(others) >= len(settings) - 1
+
+
+@pytest.mark.parametrize(
+    ("span", "low", "high"), [(Span(least=3, below=7), 3, 6), (Span(below=4), 0, 3), (Span(least=5, below=6), 5, 5)]
+)
+def test_a_value_is_drawn_from_all_of_a_range_and_often_from_its_ends(span, low, high):
+    drawn = Counter(pick_value([span], Random(number)) for number in range(200))
+    assert (min(drawn), max(drawn), len(drawn)) == (low, high, high - low + 1)
+    assert min(drawn[low], drawn[high]) >= max(drawn.values()) / 2
+
+
+def test_an_amount_is_told_in_its_unit_and_a_share_with_what_it_is_of():
+    for family in load_families().values():
+        if family.kind not in ("yes or no", "category"):
+            said = phrase_amount(family, 7, Random(0))
+            assert "7" in said
+            assert ("%" in said or "percent" in said) == bool(family.of or family.unit == "percent"), (
+                family.name,
+                said,
+            )
 
 
 def fits(setting, value):
