@@ -1279,6 +1279,13 @@ def test_every_check_has_a_question_that_it_rejects(datasets, tmp_path):
     assert idle == {"a_sample_is_read_alone"}  # what it finds is a fault of the code, which its own test plants
 
 
+def test_only_what_a_model_wrote_is_run_in_the_sandbox_first(datasets):
+    """Whatever was asked of the same trajectory before."""
+    for question, guarded in ((true("clicks"), False), (by_model("a count"), True), (true("price"), False)):
+        found = check.find_question_table(question, datasets["trajectories"])
+        assert (found.guard is not None) == guarded
+
+
 def test_a_query_that_eats_memory_inside_one_call_never_runs_in_this_process(small):
     """DuckDB's own limit does not see it; the sandbox's does."""
     trajectories = small.read("trajectories")
